@@ -1,0 +1,33 @@
+# txl-server with the shipped model, on the CPU. The same setup script as on a
+# developer's machine.
+#
+#   docker build -t txl .
+#   docker run -p 127.0.0.1:50051:50051 txl
+FROM debian:12 AS build
+RUN apt-get update -qq \
+ && apt-get install -y -qq --no-install-recommends ca-certificates
+WORKDIR /src
+COPY deploy/setup.sh deploy/setup.sh
+RUN deploy/setup.sh
+COPY . .
+RUN cmake --preset release -DTXL_TESTS=OFF \
+ && ninja -C build txl-server txl txl-model \
+ && strip build/bin/* \
+ && mkdir -p /opt/txl/bin /opt/txl/lib \
+ && cp build/bin/txl-server build/bin/txl build/bin/txl-model /opt/txl/bin/ \
+ && cd .deps/venv/lib/python3*/site-packages/torch/lib \
+ && cp libtorch.so libtorch_cpu.so libc10.so libgomp.so.1 /opt/txl/lib/ \
+ && cp -r /src/models/shakespeare /opt/txl/model
+
+FROM debian:12-slim
+RUN apt-get update -qq \
+ && apt-get install -y -qq --no-install-recommends \
+      libgrpc++1.51 libprotobuf32 libabsl20220623 libutf8proc2 libedit2 libssl3 \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --no-create-home txl
+COPY --from=build /opt/txl /opt/txl
+ENV PATH=/opt/txl/bin:$PATH LD_LIBRARY_PATH=/opt/txl/lib
+USER txl
+EXPOSE 50051
+ENTRYPOINT ["txl-server"]
+CMD ["--model", "/opt/txl/model", "--listen", "0.0.0.0:50051"]

@@ -1,0 +1,75 @@
+#include "client/call_error.h"
+
+#include <grpcpp/support/status.h>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace txl {
+namespace {
+
+template <typename Detail>
+std::string TypeUrl() {
+  return absl::StrCat("type.googleapis.com/",
+                      Detail::descriptor()->full_name());
+}
+
+template <typename Detail>
+std::optional<Detail> GetDetail(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload =
+      status.GetPayload(TypeUrl<Detail>());
+  Detail detail;
+  if (!payload.has_value() || !detail.ParseFromString(std::string(*payload))) {
+    return std::nullopt;
+  }
+  return detail;
+}
+
+}  // namespace
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
+                      status.error_message());
+  google::rpc::Status details;
+  if (result.ok() || !details.ParseFromString(status.error_details())) {
+    return result;
+  }
+  for (const google::protobuf::Any& detail : details.details()) {
+    result.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+  }
+  return result;
+}
+
+CallError GetCallError(const absl::Status& status) {
+  CallError error;
+  if (auto info = GetDetail<google::rpc::ErrorInfo>(status)) {
+    error.reason = info->reason();
+    error.metadata.insert(info->metadata().begin(), info->metadata().end());
+  }
+  if (auto bad_request = GetDetail<google::rpc::BadRequest>(status)) {
+    for (const auto& violation : bad_request->field_violations()) {
+      error.fields.push_back(violation.field());
+    }
+  }
+  if (auto retry = GetDetail<google::rpc::RetryInfo>(status)) {
+    error.retry_delay = absl::Seconds(retry->retry_delay().seconds()) +
+                        absl::Nanoseconds(retry->retry_delay().nanos());
+  }
+  return error;
+}
+
+std::string DescribeError(const absl::Status& status) {
+  const CallError error = GetCallError(status);
+  std::string text = absl::StatusCodeToString(status.code());
+  if (!error.reason.empty()) absl::StrAppend(&text, " (", error.reason, ")");
+  absl::StrAppend(&text, ": ", status.message());
+  if (error.retry_delay.has_value()) {
+    absl::StrAppend(&text, "; retry after ",
+                    absl::FormatDuration(*error.retry_delay));
+  }
+  return text;
+}
+
+}  // namespace txl

@@ -1,0 +1,38 @@
+#pragma once
+
+// Errors of calls: absl::Status with the server's google.rpc details attached,
+// each under its type URL.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace grpc {
+class Status;
+}
+
+namespace txl {
+
+// What the server said beyond code and message.
+struct CallError {
+  std::string reason;  // of api.md, "SESSION_BUSY"; empty: none was sent
+  std::map<std::string, std::string> metadata;  // of ErrorInfo
+  std::vector<std::string> fields;              // named by BadRequest
+  // When a retry makes sense, and how long to wait before it.
+  std::optional<absl::Duration> retry_delay;
+};
+
+// Same code and message; details become payloads. Details that do not parse are
+// dropped.
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+CallError GetCallError(const absl::Status& status);
+
+// "ABORTED (SESSION_BUSY): message; retry after 200ms": for people.
+std::string DescribeError(const absl::Status& status);
+
+}  // namespace txl

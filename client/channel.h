@@ -1,0 +1,34 @@
+#pragma once
+
+// Where a server is and how to reach it.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace txl {
+
+struct ChannelOptions {
+  std::string address = "127.0.0.1:50051";  // HOST:PORT or unix:PATH
+  bool tls = false;
+  std::string ca_file;  // PEM roots for tls; empty: gRPC's default roots
+  // True: a connection of its own, instead of sharing one with every other
+  // channel of this process that has the same address and options.
+  bool own_connection = false;
+};
+
+// Makes a channel; connects at the first call. Keepalive pings every 60 s.
+// Errors: InvalidArgument for an address that is neither HOST:PORT nor
+// unix:PATH, or a ca_file without tls; NotFound when ca_file cannot be read.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
+    const ChannelOptions& options);
+
+// InvalidArgument as above; OK otherwise.
+absl::Status ValidateAddress(const std::string& address);
+
+}  // namespace txl

@@ -1,0 +1,56 @@
+#include "client/cli/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "client/call_error.h"
+
+namespace txl::cli {
+
+CallOptions ServerFlags::call_options(Canceller* canceller) const {
+  CallOptions options;
+  if (timeout_seconds > 0) options.timeout = absl::Seconds(timeout_seconds);
+  options.canceller = canceller;
+  return options;
+}
+
+void AddServerFlags(CLI::App& command, ServerFlags* flags) {
+  command
+      .add_option("--server", flags->channel.address,
+                  "server as HOST:PORT or unix:PATH")
+      ->envname("TXL_SERVER")
+      ->capture_default_str();
+  CLI::Option* tls = command.add_flag("--tls", flags->channel.tls,
+                                      "encrypt the connection [default: off]");
+  command
+      .add_option("--ca", flags->channel.ca_file,
+                  "PEM file with the roots to trust [default: gRPC's]")
+      ->needs(tls)
+      ->check(CLI::ExistingFile);
+  command
+      .add_option("--timeout", flags->timeout_seconds,
+                  "seconds that a call may take, 0: no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+int WithClient(const ServerFlags& flags,
+               const std::function<int(Client&)>& body) {
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Create(flags.channel);
+  if (!client.ok()) return FailUsage(std::string(client.status().message()));
+  return body(**client);
+}
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "txl: %s\n", DescribeError(status).c_str());
+  return kFailed;
+}
+
+int FailUsage(const std::string& message) {
+  std::fprintf(stderr, "txl: %s\n", message.c_str());
+  return kUsage;
+}
+
+}  // namespace txl::cli

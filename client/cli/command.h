@@ -1,0 +1,53 @@
+#pragma once
+
+// What the subcommands of `txl` share. Each adds itself to the program's
+// command line; the one that was chosen sets *run, which the program calls
+// after parsing. Its result is the exit code.
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "client/client.h"
+
+namespace CLI {
+class App;
+}
+
+namespace txl::cli {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+
+using Run = std::function<int()>;
+
+void AddGenerateCommand(CLI::App& program, Run* run);
+void AddChatCommand(CLI::App& program, Run* run);
+void AddScoreCommand(CLI::App& program, Run* run);
+void AddTokenizeCommand(CLI::App& program, Run* run);
+void AddSessionsCommand(CLI::App& program, Run* run);
+void AddStatusCommand(CLI::App& program, Run* run);
+void AddBenchCommand(CLI::App& program, Run* run);
+
+// Where the server is and how long a call may take.
+struct ServerFlags {
+  ChannelOptions channel;
+  double timeout_seconds = 0;  // of each call; 0: none
+
+  CallOptions call_options(Canceller* canceller = nullptr) const;
+};
+
+// --server, --tls, --ca, --timeout.
+void AddServerFlags(CLI::App& command, ServerFlags* flags);
+
+// Calls `body` with a client; errors of its making are usage errors.
+int WithClient(const ServerFlags& flags,
+               const std::function<int(Client&)>& body);
+
+// "txl: ..." on standard error. Returns kFailed.
+int Fail(const absl::Status& status);
+// The same for a wrong command line. Returns kUsage.
+int FailUsage(const std::string& message);
+
+}  // namespace txl::cli

@@ -1,0 +1,164 @@
+#include "client/cli/generate_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace txl::cli {
+namespace {
+
+constexpr char kModelDefault[] = " [default: the model's, else ";
+
+std::string Help(absl::string_view text, absl::string_view api_default) {
+  return absl::StrCat(text, kModelDefault, api_default, "]");
+}
+
+template <typename T>
+CLI::Option* Add(CLI::App& command, const char* flag, std::optional<T>* value,
+                 absl::string_view text, absl::string_view api_default) {
+  return command.add_option(flag, *value, Help(text, api_default));
+}
+
+absl::Status AddLogitBias(const std::string& entry, v1::SamplingParams* out) {
+  const size_t equals = entry.find('=');
+  uint32_t id = 0;
+  float value = 0;
+  if (equals == std::string::npos ||
+      !absl::SimpleAtoi(entry.substr(0, equals), &id) ||
+      !absl::SimpleAtof(entry.substr(equals + 1), &value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--logit-bias: '", entry, "' is not ID=VALUE"));
+  }
+  (*out->mutable_logit_bias())[id] = value;
+  return absl::OkStatus();
+}
+
+absl::Status FillSampling(const GenerateFlags& flags, v1::SamplingParams* out) {
+  if (flags.temperature) out->set_temperature(*flags.temperature);
+  if (flags.top_k) out->set_top_k(*flags.top_k);
+  if (flags.top_p) out->set_top_p(*flags.top_p);
+  if (flags.min_p) out->set_min_p(*flags.min_p);
+  if (flags.typical_p) out->set_typical_p(*flags.typical_p);
+  if (flags.repetition_penalty) {
+    out->set_repetition_penalty(*flags.repetition_penalty);
+  }
+  if (flags.presence_penalty) {
+    out->set_presence_penalty(*flags.presence_penalty);
+  }
+  if (flags.frequency_penalty) {
+    out->set_frequency_penalty(*flags.frequency_penalty);
+  }
+  if (flags.penalty_window) out->set_penalty_window(*flags.penalty_window);
+  if (flags.seed) out->set_seed(*flags.seed);
+  if (flags.min_tokens) out->set_min_tokens(*flags.min_tokens);
+  for (const std::string& entry : flags.logit_bias) {
+    absl::Status status = AddLogitBias(entry, out);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void FillStop(const GenerateFlags& flags, v1::StopConditions* out) {
+  if (flags.max_tokens) out->set_max_tokens(*flags.max_tokens);
+  out->mutable_stop_texts()->Assign(flags.stop_texts.begin(),
+                                    flags.stop_texts.end());
+  out->mutable_stop_token_ids()->Assign(flags.stop_tokens.begin(),
+                                        flags.stop_tokens.end());
+  if (flags.ignore_end_token) out->set_ignore_end_token(true);
+  if (flags.include_stop_text) out->set_include_stop_text(true);
+}
+
+}  // namespace
+
+void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
+  Add(command, "--temperature", &flags->temperature,
+      "divides the logits, 0: greedy", "1");
+  Add(command, "--top-k", &flags->top_k, "keep the k most probable, 0: off",
+      "0");
+  Add(command, "--top-p", &flags->top_p,
+      "keep the most probable up to this share, 1: off", "1");
+  Add(command, "--min-p", &flags->min_p,
+      "keep what has this share of the best, 0: off", "0");
+  Add(command, "--typical-p", &flags->typical_p,
+      "keep the locally typical up to this share, 1: off", "1");
+  Add(command, "--repetition-penalty", &flags->repetition_penalty,
+      "divides logits of seen tokens, 1: off", "1");
+  Add(command, "--presence-penalty", &flags->presence_penalty,
+      "subtracted once for seen tokens", "0");
+  Add(command, "--frequency-penalty", &flags->frequency_penalty,
+      "subtracted for each occurrence", "0");
+  Add(command, "--penalty-window", &flags->penalty_window,
+      "last tokens that penalties see", "64");
+  command
+      .add_option("--logit-bias", flags->logit_bias,
+                  "ID=VALUE added to a logit; repeatable [default: none]")
+      ->allow_extra_args(false);
+  command.add_option("--seed", flags->seed,
+                     "seed of the draws [default: chosen by the server]");
+  Add(command, "--min-tokens", &flags->min_tokens,
+      "no stop or end token before this many", "0");
+  Add(command, "--max-tokens", &flags->max_tokens, "tokens to generate at most",
+      "128");
+  command
+      .add_option("--stop", flags->stop_texts,
+                  "text that ends the turn; repeatable [default: the model's]")
+      ->allow_extra_args(false);
+  command
+      .add_option("--stop-token", flags->stop_tokens,
+                  "token id that ends the turn; repeatable [default: none]")
+      ->allow_extra_args(false);
+  command.add_flag("--ignore-end-token", flags->ignore_end_token,
+                   "go on after the model's end tokens [default: off]");
+  command.add_flag("--include-stop-text", flags->include_stop_text,
+                   "keep the stop text in the output [default: off]");
+}
+
+void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
+  command.add_option("--session", flags->session,
+                     "session to continue [default: a temporary one]");
+  CLI::Option* prompt = command.add_option(
+      "--prompt", flags->prompt,
+      "text to feed first, -: standard input [default: none, go on]");
+  command
+      .add_option("--tokens", flags->tokens,
+                  "prompt as token ids, comma-separated [default: none]")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(prompt);
+  command.add_option("--request-id", flags->request_id,
+                     "name of this turn in its session [default: none]");
+  command.add_option("--expected-position", flags->expected_position,
+                     "refuse another position [default: not checked]");
+}
+
+void AddOutputFlags(CLI::App& command, GenerateFlags* flags) {
+  command.add_option("--logprobs", flags->logprobs,
+                     "alternatives to report for each token [default: 0]");
+  command.add_flag("--token-bytes", flags->token_bytes,
+                   "report each token's exact bytes [default: off]");
+}
+
+absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(
+    const GenerateFlags& flags) {
+  v1::GenerateRequest request;
+  request.set_session_id(flags.session);
+  if (flags.prompt) request.set_text(*flags.prompt);
+  if (!flags.tokens.empty()) {
+    request.mutable_tokens()->mutable_ids()->Assign(flags.tokens.begin(),
+                                                    flags.tokens.end());
+  }
+  request.set_request_id(flags.request_id);
+  if (flags.expected_position) {
+    request.set_expected_position(*flags.expected_position);
+  }
+  absl::Status status = FillSampling(flags, request.mutable_sampling());
+  if (!status.ok()) return status;
+  FillStop(flags, request.mutable_stop());
+  if (flags.logprobs) request.mutable_output()->set_logprobs(*flags.logprobs);
+  request.mutable_output()->set_include_token_bytes(flags.token_bytes);
+  return request;
+}
+
+}  // namespace txl::cli

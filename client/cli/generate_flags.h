@@ -1,0 +1,63 @@
+#pragma once
+
+// The flags of a turn, and the request that they make. Flags that are not given
+// leave their field absent, so that the server's defaults hold.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace CLI {
+class App;
+}
+
+namespace txl::cli {
+
+struct GenerateFlags {
+  std::string session;
+  std::optional<std::string> prompt;
+  std::vector<uint32_t> tokens;
+  std::string request_id;
+  std::optional<int64_t> expected_position;
+
+  std::optional<double> temperature;
+  std::optional<int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> typical_p;
+  std::optional<double> repetition_penalty;
+  std::optional<double> presence_penalty;
+  std::optional<double> frequency_penalty;
+  std::optional<int32_t> penalty_window;
+  std::vector<std::string> logit_bias;  // ID=VALUE
+  std::optional<uint64_t> seed;
+  std::optional<int32_t> min_tokens;
+
+  std::optional<int32_t> max_tokens;
+  std::vector<std::string> stop_texts;
+  std::vector<uint32_t> stop_tokens;
+  bool ignore_end_token = false;
+  bool include_stop_text = false;
+
+  std::optional<uint32_t> logprobs;
+  bool token_bytes = false;
+};
+
+// --temperature ... --min-tokens, --max-tokens, --stop ...: how to sample and
+// when to stop.
+void AddSamplingFlags(CLI::App& command, GenerateFlags* flags);
+// --session, --prompt, --tokens, --request-id, --expected-position.
+void AddPromptFlags(CLI::App& command, GenerateFlags* flags);
+// --logprobs, --token-bytes.
+void AddOutputFlags(CLI::App& command, GenerateFlags* flags);
+
+// The prompt is taken as it stands ("-" is the caller's business). Errors:
+// InvalidArgument for a --logit-bias that is not ID=VALUE.
+absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(
+    const GenerateFlags& flags);
+
+}  // namespace txl::cli

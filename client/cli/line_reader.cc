@@ -1,0 +1,133 @@
+#include "client/cli/line_reader.h"
+
+#include <histedit.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <cwchar>
+#include <iostream>
+
+#include "client/cli/interrupt.h"
+
+namespace txl::cli {
+namespace {
+
+constexpr int kHistoryLines = 1000;
+
+class PlainReader final : public LineReader {
+ public:
+  Result Read(std::string* line) override {
+    return std::getline(std::cin, *line) ? Result::kLine : Result::kEnd;
+  }
+};
+
+class EditReader final : public LineReader {
+ public:
+  EditReader(const std::string& prompt, const std::string& history_file)
+      : prompt_(prompt), history_file_(history_file) {
+    InterruptFd();
+    // The API's text is UTF-8, also where the terminal's locale is not set.
+    if (setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) {
+      setlocale(LC_CTYPE, "C.UTF-8");
+    }
+    edit_ = el_init("txl", stdin, stdout, stderr);
+    history_ = history_init();
+    HistEvent event;
+    history(history_, &event, H_SETSIZE, kHistoryLines);
+    history(history_, &event, H_SETUNIQUE, 1);
+    if (!history_file_.empty()) {
+      history(history_, &event, H_LOAD, history_file_.c_str());
+    }
+    el_set(edit_, EL_CLIENTDATA, this);
+    el_set(edit_, EL_PROMPT, &Prompt);
+    el_set(edit_, EL_EDITOR, "emacs");
+    el_set(edit_, EL_HIST, history, history_);
+    el_set(edit_, EL_GETCFN, &GetCharacter);
+    el_source(edit_, nullptr);
+  }
+
+  ~EditReader() override {
+    HistEvent event;
+    if (!history_file_.empty()) {
+      history(history_, &event, H_SAVE, history_file_.c_str());
+    }
+    history_end(history_);
+    el_end(edit_);
+  }
+
+  Result Read(std::string* line) override {
+    TakeInterrupt();
+    interrupted_ = false;
+    int length = 0;
+    const char* text = el_gets(edit_, &length);
+    if (interrupted_) {
+      el_reset(edit_);
+      std::fputs("\n", stdout);
+      return Result::kInterrupted;
+    }
+    if (text == nullptr || length <= 0) return Result::kEnd;
+    line->assign(text, length);
+    while (!line->empty() && line->back() == '\n') line->pop_back();
+    if (!line->empty()) {
+      HistEvent event;
+      history(history_, &event, H_ENTER, line->c_str());
+    }
+    return Result::kLine;
+  }
+
+ private:
+  static EditReader* Self(EditLine* edit) {
+    EditReader* self = nullptr;
+    el_get(edit, EL_CLIENTDATA, &self);
+    return self;
+  }
+
+  static const char* Prompt(EditLine* edit) {
+    return Self(edit)->prompt_.c_str();
+  }
+
+  // Next character of the terminal; an interrupt ends the line, whichever
+  // thread the signal was delivered to.
+  static int GetCharacter(EditLine* edit, wchar_t* character) {
+    EditReader* self = Self(edit);
+    std::string bytes;
+    while (true) {
+      pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {InterruptFd(), POLLIN, 0}};
+      if (poll(fds, 2, -1) < 0 && errno != EINTR) return -1;
+      if (TakeInterrupt()) {
+        self->interrupted_ = true;
+        return 0;
+      }
+      char byte = 0;
+      if ((fds[0].revents & (POLLIN | POLLHUP)) == 0) continue;
+      if (read(STDIN_FILENO, &byte, 1) != 1) return 0;
+      bytes.push_back(byte);
+      std::mbstate_t state = {};
+      const size_t used =
+          std::mbrtowc(character, bytes.data(), bytes.size(), &state);
+      if (used == static_cast<size_t>(-2)) continue;  // incomplete
+      if (used != static_cast<size_t>(-1)) return 1;
+      bytes.clear();  // no character: dropped
+    }
+  }
+
+  const std::string prompt_;
+  const std::string history_file_;
+  EditLine* edit_ = nullptr;
+  History* history_ = nullptr;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<LineReader> LineReader::Create(
+    const std::string& prompt, const std::string& history_file) {
+  if (!isatty(STDIN_FILENO)) return std::make_unique<PlainReader>();
+  return std::make_unique<EditReader>(prompt, history_file);
+}
+
+}  // namespace txl::cli

@@ -1,0 +1,26 @@
+// The program `txl`: a client of txl-server.
+
+#include <CLI/CLI.hpp>
+
+#include "client/cli/command.h"
+
+int main(int argc, char** argv) {
+  CLI::App program("Client of txl-server: text, scores, sessions, load.",
+                   "txl");
+  program.require_subcommand(1);
+  program.set_help_all_flag("--help-all", "Print the help of every command");
+  txl::cli::Run run;
+  txl::cli::AddGenerateCommand(program, &run);
+  txl::cli::AddChatCommand(program, &run);
+  txl::cli::AddScoreCommand(program, &run);
+  txl::cli::AddTokenizeCommand(program, &run);
+  txl::cli::AddSessionsCommand(program, &run);
+  txl::cli::AddStatusCommand(program, &run);
+  txl::cli::AddBenchCommand(program, &run);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? txl::cli::kDone : txl::cli::kUsage;
+  }
+  return run();
+}

@@ -1,0 +1,145 @@
+// txl score: how probable a text is to the model.
+//
+// The text goes through a session in pieces: a server limits the size of a call
+// but not of a session.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/output.h"
+#include "client/cli/score_totals.h"
+#include "client/cli/text_chunks.h"
+
+namespace txl::cli {
+namespace {
+
+struct Flags {
+  ServerFlags server;
+  std::string file;
+  int64_t chunk_tokens = 0;
+  bool json = false;
+};
+
+class Scorer {
+ public:
+  Scorer(Client* client, const Flags& flags)
+      : client_(client),
+        flags_(flags),
+        options_(flags.server.call_options(&canceller_)),
+        watch_(&canceller_) {}
+
+  int Run(const std::string& text) {
+    absl::StatusOr<v1::GetModelResponse> model = client_->GetModel(options_);
+    if (!model.ok()) return Fail(model.status());
+    absl::StatusOr<std::vector<uint32_t>> ids =
+        Tokenize(text, model->limits().max_prompt_bytes());
+    if (!ids.ok()) return Fail(ids.status());
+    int64_t chunk = model->limits().max_prompt_tokens();
+    if (flags_.chunk_tokens > 0) chunk = std::min(chunk, flags_.chunk_tokens);
+    const absl::Status status = ScoreAll(*ids, chunk);
+    if (!status.ok()) return Fail(status);
+    totals_.characters = CountCharacters(text);
+    WriteOut(flags_.json ? ToJsonLine(totals_) : ToText(totals_));
+    return kDone;
+  }
+
+ private:
+  absl::StatusOr<std::vector<uint32_t>> Tokenize(const std::string& text,
+                                                 int64_t max_bytes) {
+    std::vector<uint32_t> ids;
+    for (absl::string_view piece :
+         SplitText(text, std::max<int64_t>(max_bytes, 4))) {
+      v1::TokenizeRequest request;
+      request.set_text(std::string(piece));
+      absl::StatusOr<v1::TokenizeResponse> response =
+          client_->Tokenize(request, options_);
+      if (!response.ok()) return response.status();
+      ids.insert(ids.end(), response->token_ids().begin(),
+                 response->token_ids().end());
+    }
+    if (ids.empty()) return absl::InvalidArgumentError("the text is empty");
+    return ids;
+  }
+
+  absl::Status ScoreAll(const std::vector<uint32_t>& ids, int64_t chunk) {
+    absl::StatusOr<v1::CreateSessionResponse> session =
+        client_->CreateSession({}, options_);
+    if (!session.ok()) return session.status();
+    const std::string& id = session->session().session_id();
+    absl::Status status = Feed(id, ids, std::max<int64_t>(chunk, 1));
+    v1::DeleteSessionRequest request;
+    request.set_session_id(id);
+    // Without the canceller: a cancelled score leaves no session behind.
+    status.Update(
+        client_->DeleteSession(request, flags_.server.call_options()).status());
+    return status;
+  }
+
+  absl::Status Feed(const std::string& session_id,
+                    const std::vector<uint32_t>& ids, int64_t chunk) {
+    const int64_t count = static_cast<int64_t>(ids.size());
+    for (int64_t begin = 0; begin < count; begin += chunk) {
+      const int64_t end = std::min(begin + chunk, count);
+      v1::AppendTokensRequest request;
+      request.set_session_id(session_id);
+      request.set_return_logprobs(true);
+      request.set_expected_position(begin);
+      request.mutable_tokens()->mutable_ids()->Assign(ids.begin() + begin,
+                                                      ids.begin() + end);
+      absl::StatusOr<v1::AppendTokensResponse> response =
+          client_->AppendTokens(request, options_);
+      if (!response.ok()) return response.status();
+      totals_.Add(*response);
+      if (isatty(STDERR_FILENO)) {
+        std::fprintf(stderr, "\r%lld of %lld tokens%s",
+                     static_cast<long long>(end), static_cast<long long>(count),
+                     end == count ? "\n" : "");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Client* client_;
+  const Flags& flags_;
+  Canceller canceller_;
+  CallOptions options_;
+  CancelOnInterrupt watch_;
+  ScoreTotals totals_;
+};
+
+int Score(const Flags& flags) {
+  std::string text;
+  if (!ReadInput(flags.file, &text)) {
+    return Fail(absl::NotFoundError(flags.file + ": cannot be read"));
+  }
+  return WithClient(flags.server, [&](Client& client) {
+    return Scorer(&client, flags).Run(text);
+  });
+}
+
+}  // namespace
+
+void AddScoreCommand(CLI::App& program, Run* run) {
+  CLI::App* command = program.add_subcommand(
+      "score", "Nats per token, bits per character, perplexity of a text");
+  auto flags = std::make_shared<Flags>();
+  AddServerFlags(*command, &flags->server);
+  command->add_option("FILE", flags->file, "UTF-8 text, -: standard input")
+      ->required();
+  command
+      ->add_option("--chunk-tokens", flags->chunk_tokens,
+                   "tokens of a call at most, 0: the server's limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--json", flags->json,
+                    "print one line of JSON [default: off]");
+  command->callback([run, flags] { *run = [flags] { return Score(*flags); }; });
+}
+
+}  // namespace txl::cli

@@ -1,0 +1,165 @@
+// txl sessions: list, show, create, delete.
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+
+namespace txl::cli {
+namespace {
+
+struct Flags {
+  ServerFlags server;
+  std::string id;
+  std::vector<std::string> ids;
+  double ttl_seconds = 0;
+  bool tokens = false;
+  bool json = false;
+};
+using FlagsPtr = std::shared_ptr<Flags>;
+
+std::string FormatTime(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S",
+                          absl::FromUnixSeconds(time.seconds()),
+                          absl::LocalTimeZone());
+}
+
+std::string FormatRow(const v1::Session& session) {
+  return absl::StrFormat(
+      "%-24s %-5s %10d %12d  %s  %s\n", session.session_id(),
+      session.state() == v1::SESSION_STATE_BUSY ? "busy" : "idle",
+      session.position(), session.memory_bytes(),
+      FormatTime(session.last_use_time()), FormatTime(session.expire_time()));
+}
+
+constexpr char kHeader[] =
+    "SESSION                  STATE   POSITION MEMORY_BYTES  LAST_USE"
+    "             EXPIRES\n";
+
+void Print(const v1::Session& session, const Flags& flags) {
+  WriteOut(flags.json ? ToJson(session) + "\n"
+                      : absl::StrCat(kHeader, FormatRow(session)));
+}
+
+int List(Client& client, const Flags& flags) {
+  if (!flags.json) WriteOut(kHeader);
+  v1::ListSessionsRequest request;
+  do {
+    const absl::StatusOr<v1::ListSessionsResponse> page =
+        client.ListSessions(request, flags.server.call_options());
+    if (!page.ok()) return Fail(page.status());
+    for (const v1::Session& session : page->sessions()) {
+      WriteOut(flags.json ? ToJson(session) + "\n" : FormatRow(session));
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return kDone;
+}
+
+int Show(Client& client, const Flags& flags) {
+  v1::GetSessionRequest request;
+  request.set_session_id(flags.id);
+  request.set_include_tokens(flags.tokens);
+  const absl::StatusOr<v1::GetSessionResponse> response =
+      client.GetSession(request, flags.server.call_options());
+  if (!response.ok()) return Fail(response.status());
+  if (flags.json) {
+    WriteOut(ToJson(*response) + "\n");
+    return kDone;
+  }
+  Print(response->session(), flags);
+  if (flags.tokens) {
+    WriteOut(absl::StrCat("tokens ", absl::StrJoin(response->token_ids(), ","),
+                          "\ntext\n", response->text(), "\n"));
+  }
+  return kDone;
+}
+
+int Create(Client& client, const Flags& flags) {
+  v1::CreateSessionRequest request;
+  request.set_session_id(flags.id);
+  if (flags.ttl_seconds > 0) {
+    const absl::Duration ttl = absl::Seconds(flags.ttl_seconds);
+    const int64_t seconds = absl::ToInt64Seconds(ttl);
+    request.mutable_ttl()->set_seconds(seconds);
+    request.mutable_ttl()->set_nanos(static_cast<int32_t>(
+        absl::ToInt64Nanoseconds(ttl - absl::Seconds(seconds))));
+  }
+  const absl::StatusOr<v1::CreateSessionResponse> response =
+      client.CreateSession(request, flags.server.call_options());
+  if (!response.ok()) return Fail(response.status());
+  WriteOut(flags.json ? ToJson(response->session()) + "\n"
+                      : response->session().session_id() + "\n");
+  return kDone;
+}
+
+int Delete(Client& client, const Flags& flags) {
+  int result = kDone;
+  for (const std::string& id : flags.ids) {
+    v1::DeleteSessionRequest request;
+    request.set_session_id(id);
+    const absl::Status status =
+        client.DeleteSession(request, flags.server.call_options()).status();
+    if (!status.ok()) result = Fail(status);
+  }
+  return result;
+}
+
+CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
+                  int (*verb)(Client&, const Flags&), Run* run,
+                  const FlagsPtr& flags) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  AddServerFlags(*command, &flags->server);
+  command->callback([run, verb, flags] {
+    *run = [verb, flags] {
+      return WithClient(flags->server,
+                        [&](Client& client) { return verb(client, *flags); });
+    };
+  });
+  return command;
+}
+
+void AddJson(CLI::App* command, const FlagsPtr& flags) {
+  command->add_flag("--json", flags->json,
+                    "print lines of JSON [default: off]");
+}
+
+}  // namespace
+
+void AddSessionsCommand(CLI::App& program, Run* run) {
+  CLI::App* sessions =
+      program.add_subcommand("sessions", "List and manage sessions");
+  sessions->require_subcommand(1);
+  auto flags = std::make_shared<Flags>();
+
+  AddJson(AddVerb(*sessions, "list", "List all sessions", List, run, flags),
+          flags);
+
+  CLI::App* show =
+      AddVerb(*sessions, "show", "Show a session", Show, run, flags);
+  show->add_option("SESSION", flags->id, "the session's id")->required();
+  show->add_flag("--tokens", flags->tokens,
+                 "also its token ids and text [default: off]");
+  AddJson(show, flags);
+
+  CLI::App* create = AddVerb(
+      *sessions, "create", "Make a session, print its id", Create, run, flags);
+  create->add_option("SESSION", flags->id,
+                     "id [default: chosen by the server]");
+  create
+      ->add_option("--ttl", flags->ttl_seconds,
+                   "seconds to live after the last use, 0: the server's choice")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  AddJson(create, flags);
+
+  CLI::App* remove =
+      AddVerb(*sessions, "delete", "Delete sessions", Delete, run, flags);
+  remove->add_option("SESSION", flags->ids, "ids")->required();
+}
+
+}  // namespace txl::cli

@@ -1,0 +1,75 @@
+// txl tokenize: text to token ids and back.
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+
+namespace txl::cli {
+namespace {
+
+struct Flags {
+  ServerFlags server;
+  std::string text;
+  std::vector<uint32_t> ids;
+  bool json = false;
+};
+
+int Decode(Client& client, const Flags& flags) {
+  v1::DetokenizeRequest request;
+  request.mutable_token_ids()->Assign(flags.ids.begin(), flags.ids.end());
+  const absl::StatusOr<v1::DetokenizeResponse> response =
+      client.Detokenize(request, flags.server.call_options());
+  if (!response.ok()) return Fail(response.status());
+  WriteOut(flags.json ? ToJson(*response) + "\n" : response->text());
+  return kDone;
+}
+
+int Encode(Client& client, const Flags& flags) {
+  v1::TokenizeRequest request;
+  request.set_text(flags.text);
+  if (flags.text == "-" && !ReadInput("-", request.mutable_text())) {
+    return Fail(absl::DataLossError("standard input cannot be read"));
+  }
+  const absl::StatusOr<v1::TokenizeResponse> response =
+      client.Tokenize(request, flags.server.call_options());
+  if (!response.ok()) return Fail(response.status());
+  WriteOut(absl::StrCat(flags.json ? ToJson(*response)
+                                   : absl::StrJoin(response->token_ids(), ","),
+                        "\n"));
+  return kDone;
+}
+
+}  // namespace
+
+void AddTokenizeCommand(CLI::App& program, Run* run) {
+  CLI::App* command = program.add_subcommand(
+      "tokenize", "Show the token ids of a text, or the text of ids");
+  auto flags = std::make_shared<Flags>();
+  AddServerFlags(*command, &flags->server);
+  CLI::Option* text = command->add_option("TEXT", flags->text,
+                                          "text to encode, -: standard input");
+  CLI::Option* decode =
+      command
+          ->add_option("--decode", flags->ids,
+                       "comma-separated token ids to decode [default: none]")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->excludes(text);
+  command->add_flag("--json", flags->json,
+                    "print the response as a line of JSON [default: off]");
+  command->callback([run, flags, text, decode] {
+    if (text->empty() && decode->empty()) {
+      throw CLI::RequiredError("TEXT or --decode");
+    }
+    *run = [flags, decoding = !decode->empty()] {
+      return WithClient(flags->server, [&](Client& client) {
+        return decoding ? Decode(client, *flags) : Encode(client, *flags);
+      });
+    };
+  });
+}
+
+}  // namespace txl::cli

@@ -1,0 +1,180 @@
+#include "client/client.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/time/clock.h"
+#include "client/call_error.h"
+#include "txl/v1/generation_service.grpc.pb.h"
+#include "txl/v1/model_service.grpc.pb.h"
+#include "txl/v1/session_service.grpc.pb.h"
+
+namespace txl {
+namespace {
+
+// Deadline and cancellation of one call.
+class Call {
+ public:
+  explicit Call(const CallOptions& options)
+      : scope_(options.canceller, &context_) {
+    if (options.timeout != absl::InfiniteDuration()) {
+      context_.set_deadline(absl::ToChronoTime(absl::Now() + options.timeout));
+    }
+  }
+
+  // An id that no header may carry is left to the server's check of the field:
+  // gRPC would abort the program.
+  void SetSession(const std::string& session_id) {
+    if (!session_id.empty() &&
+        absl::c_all_of(session_id, absl::ascii_isgraph)) {
+      context_.AddMetadata("x-txl-session", session_id);
+    }
+  }
+
+  grpc::ClientContext* context() { return &context_; }
+
+ private:
+  grpc::ClientContext context_;
+  Canceller::Scope scope_;
+};
+
+template <typename Stub, typename Request, typename Response>
+using UnaryMethod = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
+                                           Response*);
+
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> Unary(UnaryMethod<Stub, Request, Response> method,
+                               Stub& stub, const Request& request, Call& call) {
+  Response response;
+  const absl::Status status =
+      FromGrpcStatus((stub.*method)(call.context(), request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
+
+// A call that names a session.
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> SessionCall(
+    UnaryMethod<Stub, Request, Response> method, Stub& stub,
+    const Request& request, const CallOptions& options) {
+  Call call(options);
+  call.SetSession(request.session_id());
+  return Unary(method, stub, request, call);
+}
+
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> PlainCall(UnaryMethod<Stub, Request, Response> method,
+                                   Stub& stub, const Request& request,
+                                   const CallOptions& options) {
+  Call call(options);
+  return Unary(method, stub, request, call);
+}
+
+}  // namespace
+
+using Generation = v1::GenerationService::StubInterface;
+using Sessions = v1::SessionService::StubInterface;
+using Model = v1::ModelService::StubInterface;
+
+struct Client::Stubs {
+  std::unique_ptr<Generation> generation;
+  std::unique_ptr<Sessions> sessions;
+  std::unique_ptr<Model> model;
+};
+
+Client::Client(std::unique_ptr<Stubs> stubs) : stubs_(std::move(stubs)) {}
+Client::~Client() = default;
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Create(
+    const ChannelOptions& options) {
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(options);
+  if (!channel.ok()) return channel.status();
+  auto stubs = std::make_unique<Stubs>();
+  stubs->generation = v1::GenerationService::NewStub(*channel);
+  stubs->sessions = v1::SessionService::NewStub(*channel);
+  stubs->model = v1::ModelService::NewStub(*channel);
+  return std::unique_ptr<Client>(new Client(std::move(stubs)));
+}
+
+absl::Status Client::Generate(
+    const v1::GenerateRequest& request, const CallOptions& options,
+    absl::FunctionRef<void(const v1::GenerateResponse&)> on_response) {
+  Call call(options);
+  call.SetSession(request.session_id());
+  auto reader = stubs_->generation->Generate(call.context(), request);
+  bool finished = false;
+  v1::GenerateResponse response;
+  while (reader->Read(&response)) {
+    finished = finished || response.has_finished();
+    on_response(response);
+  }
+  const absl::Status status = FromGrpcStatus(reader->Finish());
+  if (status.ok() && !finished) {
+    return absl::InternalError("the stream ended without Finished");
+  }
+  return status;
+}
+
+absl::StatusOr<v1::ScoreResponse> Client::Score(const v1::ScoreRequest& request,
+                                                const CallOptions& options) {
+  return SessionCall(&Generation::Score, *stubs_->generation, request, options);
+}
+
+absl::StatusOr<v1::CreateSessionResponse> Client::CreateSession(
+    const v1::CreateSessionRequest& request, const CallOptions& options) {
+  return SessionCall(&Sessions::CreateSession, *stubs_->sessions, request,
+                     options);
+}
+
+absl::StatusOr<v1::GetSessionResponse> Client::GetSession(
+    const v1::GetSessionRequest& request, const CallOptions& options) {
+  return SessionCall(&Sessions::GetSession, *stubs_->sessions, request,
+                     options);
+}
+
+absl::StatusOr<v1::ListSessionsResponse> Client::ListSessions(
+    const v1::ListSessionsRequest& request, const CallOptions& options) {
+  return PlainCall(&Sessions::ListSessions, *stubs_->sessions, request,
+                   options);
+}
+
+absl::StatusOr<v1::DeleteSessionResponse> Client::DeleteSession(
+    const v1::DeleteSessionRequest& request, const CallOptions& options) {
+  return SessionCall(&Sessions::DeleteSession, *stubs_->sessions, request,
+                     options);
+}
+
+absl::StatusOr<v1::AppendTokensResponse> Client::AppendTokens(
+    const v1::AppendTokensRequest& request, const CallOptions& options) {
+  return SessionCall(&Sessions::AppendTokens, *stubs_->sessions, request,
+                     options);
+}
+
+absl::StatusOr<v1::GetModelResponse> Client::GetModel(
+    const CallOptions& options) {
+  return PlainCall(&Model::GetModel, *stubs_->model, v1::GetModelRequest(),
+                   options);
+}
+
+absl::StatusOr<v1::GetServerStatusResponse> Client::GetServerStatus(
+    const CallOptions& options) {
+  return PlainCall(&Model::GetServerStatus, *stubs_->model,
+                   v1::GetServerStatusRequest(), options);
+}
+
+absl::StatusOr<v1::TokenizeResponse> Client::Tokenize(
+    const v1::TokenizeRequest& request, const CallOptions& options) {
+  return PlainCall(&Model::Tokenize, *stubs_->model, request, options);
+}
+
+absl::StatusOr<v1::DetokenizeResponse> Client::Detokenize(
+    const v1::DetokenizeRequest& request, const CallOptions& options) {
+  return PlainCall(&Model::Detokenize, *stubs_->model, request, options);
+}
+
+}  // namespace txl

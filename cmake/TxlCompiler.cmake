@@ -1,0 +1,26 @@
+# Compiler settings: ccache, warnings, sanitizers. Own code only; libraries are
+# included as system headers.
+find_program(TXL_CCACHE ccache)
+if(TXL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TXL_CCACHE})
+endif()
+
+add_library(txl_options INTERFACE)
+target_compile_options(txl_options INTERFACE -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
+   VERSION_LESS 13)
+  # False alarms on "literal" + std::string (GCC bug 105651).
+  target_compile_options(txl_options INTERFACE -Wno-restrict)
+endif()
+if(TXL_WERROR)
+  target_compile_options(txl_options INTERFACE -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(txl_options INTERFACE -Wthread-safety)
+endif()
+target_include_directories(txl_options INTERFACE ${PROJECT_SOURCE_DIR})
+
+if(TXL_SANITIZE)
+  add_compile_options(-fsanitize=${TXL_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TXL_SANITIZE})
+endif()

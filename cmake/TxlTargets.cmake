@@ -1,0 +1,45 @@
+# One target per folder and one test program per tests/ folder.
+include(GoogleTest)
+
+# txl_library(NAME name SRCS a.cc ... DEPS target ...)
+# A static library with the project's compile options.
+function(txl_library)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  add_library(${ARG_NAME} STATIC ${ARG_SRCS})
+  target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS} PRIVATE txl_options)
+  target_include_directories(${ARG_NAME} PUBLIC ${PROJECT_SOURCE_DIR})
+endfunction()
+
+# txl_binary(NAME name SRCS main.cc ... DEPS target ...)
+# A program in build/bin.
+function(txl_binary)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options)
+endfunction()
+
+# txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...])
+# A GoogleTest program in build/tests, every TEST registered with ctest.
+# TXL_TEST_DATA in the environment of a test is the folder tests/. LibTorch gets
+# one thread: ctest runs several programs at once.
+function(txl_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  set_target_properties(${ARG_NAME} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options
+    GTest::gmock GTest::gtest GTest::gtest_main)
+  if(TARGET txl_tsan_absl)
+    target_link_libraries(${ARG_NAME} PRIVATE txl_tsan_absl)
+  endif()
+  if(ARG_LABELS)
+    set(labels LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${ARG_NAME}
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${labels} ENVIRONMENT
+      "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests;OMP_NUM_THREADS=1")
+endfunction()

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Installs what building and testing need on Debian 12 and says what it does.
+# Asks for nothing; does nothing when all is there. Needs root or sudo only when
+# a Debian package is missing.
+#
+#   deploy/setup.sh [--all] [--cuda]
+#
+#   --all   also what deploy/test.sh --all needs
+#   --cuda  LibTorch with CUDA instead of the CPU build
+#
+# LibTorch and the google.rpc protos go into .deps/venv of this checkout.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch_version=2.13.0
+googleapis_version=1.76.0
+torch_cpu_index=https://download.pytorch.org/whl/cpu
+venv=.deps/venv
+
+packages=(
+  g++ cmake ninja-build ccache git pkg-config python3 python3-venv
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
+  libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
+)
+torch_wheel="torch==${torch_version}+cpu"
+all=0
+for argument in "$@"; do
+  case "$argument" in
+    --all) all=1 ;;
+    --cuda) torch_wheel="torch==${torch_version}" ;;
+    -h | --help) sed -n '2,11p' "$0"; exit 0 ;;
+    *) echo "setup.sh: unknown argument: $argument" >&2; exit 2 ;;
+  esac
+done
+if [ "$all" = 1 ]; then
+  packages+=(clang clang-format clang-tidy npm)
+fi
+
+say() { echo "setup: $*" >&2; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  # A tool that is there by other means (a newer CMake, say) is fine too.
+  case "$package" in
+    cmake | g++ | git | python3 | npm | clang)
+      command -v "$package" > /dev/null && continue ;;
+    ninja-build) command -v ninja > /dev/null && continue ;;
+    python3-venv)
+      python3 -c 'import ensurepip, venv' 2> /dev/null && continue ;;
+  esac
+  state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2> /dev/null || true)
+  [ "$state" = installed ] || missing+=("$package")
+done
+if [ "${#missing[@]}" -gt 0 ]; then
+  say "installing Debian packages: ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
+fi
+
+if [ ! -x "$venv/bin/pip" ]; then
+  say "making $venv"
+  python3 -m venv "$venv"
+fi
+
+site_packages() { echo "$venv"/lib/python3*/site-packages; }
+
+# pip_install REQUIREMENT [INDEX]: from pip's own configuration first.
+pip_install() {
+  "$venv/bin/pip" install --quiet --no-deps "$1" 2> .deps/pip.log && return 0
+  if [ $# -gt 1 ]; then
+    "$venv/bin/pip" install --quiet --no-deps --index-url "$2" "$1" && return 0
+  fi
+  cat .deps/pip.log >&2
+  return 1
+}
+
+if [ ! -d "$(site_packages)/torch-${torch_wheel#torch==}.dist-info" ]; then
+  say "installing LibTorch: $torch_wheel"
+  pip_install "$torch_wheel" "$torch_cpu_index"
+fi
+if [ ! -f "$(site_packages)/google/rpc/error_details.proto" ]; then
+  say "installing the google.rpc protos"
+  pip_install "googleapis-common-protos==$googleapis_version"
+fi
+if [ "$all" = 1 ]; then
+  if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
+    say "installing Python's grpcio for the third-party client test"
+    "$venv/bin/pip" install --quiet grpcio grpcio-reflection protobuf
+  fi
+fi

@@ -1,0 +1,114 @@
+#include "model/checkpoint/model_directory.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/text/vocabulary_loader.h"
+
+namespace txl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxJsonBytes = 1 << 20;
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
+  std::error_code error;
+  const auto bytes = fs::file_size(path, error);
+  if (error) {
+    return absl::NotFoundError(absl::StrCat(path, ": ", error.message()));
+  }
+  if (bytes > kMaxJsonBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is larger than 1 MiB"));
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
+  }
+  return text.str();
+}
+
+absl::StatusOr<std::string> Sha256OfFiles(
+    const std::vector<std::string>& paths) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
+      EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr);
+  std::vector<char> block(1 << 20);
+  for (const std::string& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+    while (in) {
+      in.read(block.data(), static_cast<std::streamsize>(block.size()));
+      EVP_DigestUpdate(context.get(), block.data(),
+                       static_cast<size_t>(in.gcount()));
+    }
+    if (in.bad()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
+    }
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int length = 0;
+  EVP_DigestFinal_ex(context.get(), digest.data(), &length);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest.data()), length));
+}
+
+std::string DirectoryName(const std::string& path) {
+  std::error_code error;
+  fs::path folder = fs::absolute(path, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  return folder.filename().string();
+}
+
+// Whether there is anything of that name, also what cannot be read.
+bool Exists(const std::string& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
+  ModelDirectory directory;
+  directory.path = path;
+  directory.name = DirectoryName(path);
+  const std::string config_path = absl::StrCat(path, "/config.json");
+  TXL_ASSIGN_OR_RETURN(const std::string config, ReadSmallFile(config_path));
+  TXL_ASSIGN_OR_RETURN(directory.config, ParseModelConfig(config, config_path));
+
+  const std::string generation_path = absl::StrCat(path, "/generation.json");
+  if (Exists(generation_path)) {
+    TXL_ASSIGN_OR_RETURN(const std::string text,
+                         ReadSmallFile(generation_path));
+    TXL_ASSIGN_OR_RETURN(directory.generation,
+                         ParseGenerationDefaults(text, generation_path,
+                                                 directory.config.vocab_size));
+  }
+  if (Exists(absl::StrCat(path, "/tokenizer.json"))) {
+    TXL_ASSIGN_OR_RETURN(directory.vocabulary,
+                         LoadVocabulary(path, directory.config.vocab_size));
+  }
+  TXL_ASSIGN_OR_RETURN(
+      directory.fingerprint,
+      Sha256OfFiles({config_path, absl::StrCat(path, "/model.safetensors")}));
+  return directory;
+}
+
+absl::StatusOr<Weights> LoadDirectoryWeights(const ModelDirectory& directory,
+                                             const LoadOptions& options) {
+  return LoadWeights(directory.config,
+                     absl::StrCat(directory.path, "/model.safetensors"),
+                     options);
+}
+
+}  // namespace txl

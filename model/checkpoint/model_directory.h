@@ -1,0 +1,34 @@
+#pragma once
+
+// A model directory: config.json, model.safetensors, and, optionally,
+// tokenizer.json with its file and generation.json. All that a server opens.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/generation_defaults.h"
+#include "model/config/model_config.h"
+#include "model/text/vocabulary.h"
+
+namespace txl {
+
+struct ModelDirectory {
+  std::string path;
+  std::string name;  // last component of the path
+  ModelConfig config;
+  GenerationDefaults generation;
+  std::unique_ptr<Vocabulary> vocabulary;  // null: token ids only
+  // Lower-case hex SHA-256 over config.json's and model.safetensors' bytes.
+  std::string fingerprint;
+};
+
+// Everything but the weights. Errors name the file.
+absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path);
+
+// LoadWeights of PATH/model.safetensors.
+absl::StatusOr<Weights> LoadDirectoryWeights(const ModelDirectory& directory,
+                                             const LoadOptions& options);
+
+}  // namespace txl

@@ -1,0 +1,80 @@
+#pragma once
+
+// The trained weights as LibTorch tensors on one device in one dtype. Tied
+// tensors share storage.
+
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/config/model_config.h"
+
+namespace txl {
+
+// Undefined tensors (`!t.defined()`) are parts that the model does not have.
+struct LayerWeights {
+  at::Tensor wq, wk, wv, wr;  // [H*D, d]; wr undefined for position tables
+  at::Tensor wo;              // [d, H*D]
+  at::Tensor bq, bk, bv, br;  // [H*D]
+  at::Tensor bo;              // [d]
+  at::Tensor u, v;            // [H, D]; v undefined for position tables
+  at::Tensor rel_t;           // [rows, H, D], row = distance
+  at::Tensor rel_s;           // [rows, H]
+  at::Tensor ln1_g, ln1_b, ln2_g, ln2_b;  // [d]
+  at::Tensor ff_w1, ff_b1;                // [F, d], [F]
+  at::Tensor ff_w2, ff_b2;                // [d, F], [d]
+};
+
+struct EmbeddingBin {
+  at::Tensor w;     // [n_b, e_b]
+  at::Tensor proj;  // [d, e_b]; undefined: none
+};
+
+struct HeadBin {
+  at::Tensor w;     // [n_b, e_b]
+  at::Tensor b;     // [n_b]; undefined: no bias
+  at::Tensor proj;  // [d, e_b]; undefined: none
+};
+
+struct Weights {
+  std::vector<EmbeddingBin> embedding;  // one per bin
+  std::vector<LayerWeights> layers;
+  at::Tensor final_g, final_b;  // [d]; undefined: no final norm
+  std::vector<HeadBin> head;    // one per bin
+  at::Tensor cluster_w;         // [C, e] forward order: row b-1 = bin b
+  at::Tensor cluster_b;         // [C]
+  at::Tensor inv_freq;          // [d/2], of the file, or undefined
+
+  // Every defined tensor under its canonical name; tied ones once under each
+  // name. The handles alias the members.
+  std::vector<std::pair<std::string, at::Tensor>> Named() const;
+  // Bytes of unique storage.
+  int64_t Bytes() const;
+};
+
+struct LoadOptions {
+  at::ScalarType dtype = at::kFloat;  // kFloat or kDouble
+  at::Device device = at::kCPU;
+};
+
+// Loads DIR/model.safetensors. Errors as CheckCanonicalTensors, and
+// InvalidArgument naming a tensor with a non-finite value.
+absl::StatusOr<Weights> LoadWeights(const ModelConfig& config,
+                                    const std::string& path,
+                                    const LoadOptions& options);
+
+// Fresh weights for training or benchmarks: normal(0, stddev), norms at (1, 0),
+// biases 0; the same for the same seed.
+Weights RandomWeights(const ModelConfig& config, double stddev, uint64_t seed,
+                      const LoadOptions& options);
+
+// Writes model.safetensors; tied tensors are left out. `dtype`: kFloat, kHalf,
+// kBFloat16 or kDouble.
+absl::Status SaveWeights(const Weights& weights, const ModelConfig& config,
+                         const std::string& path, at::ScalarType dtype);
+
+}  // namespace txl

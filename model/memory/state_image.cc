@@ -1,0 +1,114 @@
+#include "model/memory/state_image.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+// FNV-1a over 64-bit words: guards against accidents, not against forgery.
+class Checksum {
+ public:
+  void Add(const void* data, size_t bytes) {
+    const auto* p = static_cast<const uint8_t*>(data);
+    for (; bytes >= sizeof(uint64_t); bytes -= sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, p, sizeof(word));
+      Mix(word);
+      p += sizeof(word);
+    }
+    for (size_t i = 0; i < bytes; ++i) Mix(p[i]);
+  }
+  void Add(int64_t number) { Add(&number, sizeof(number)); }
+  void Add(const std::string& text) {
+    Add(static_cast<int64_t>(text.size()));
+    Add(text.data(), text.size());
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  void Mix(uint64_t word) { value_ = (value_ ^ word) * 0x100000001b3; }
+
+  uint64_t value_ = 0xcbf29ce484222325;
+};
+
+uint64_t ChecksumOf(const StateImage& image) {
+  Checksum sum;
+  sum.Add(static_cast<int64_t>(image.format_version));
+  sum.Add(image.identity.fingerprint);
+  sum.Add(image.identity.window);
+  sum.Add(image.identity.mem_len);
+  sum.Add(image.identity.d_model);
+  sum.Add(image.identity.n_layer);
+  sum.Add(static_cast<int64_t>(image.identity.zero_start));
+  sum.Add(image.identity.row_dtype);
+  sum.Add(image.identity.kernel);
+  sum.Add(image.position);
+  sum.Add(image.rows);
+  sum.Add(static_cast<int64_t>(image.data.size()));
+  sum.Add(image.data.data(), image.data.size());
+  return sum.value();
+}
+
+// Bytes of an element of a row; 0: a dtype that no step keeps rows in.
+int64_t RowElementBytes(absl::string_view dtype) {
+  if (dtype == "f64") return 8;
+  if (dtype == "f32") return 4;
+  return dtype == "f16" || dtype == "bf16" ? 2 : 0;
+}
+
+// Whether the rows are as many as the position allows and `data` holds them.
+// The identity is that of the server, so its sizes are sound.
+bool SizesFit(const StateImage& image) {
+  const StateIdentity& from = image.identity;
+  const int64_t most = from.zero_start || image.position > from.mem_len
+                           ? from.mem_len
+                           : image.position;
+  if (image.position < 0 || image.rows < 0 || image.rows > most) return false;
+  const int64_t row_bytes =
+      from.n_layer * from.d_model * RowElementBytes(from.row_dtype);
+  return image.Bytes() == image.rows * row_bytes;
+}
+
+template <typename T>
+absl::Status CheckEqual(absl::string_view field, const T& image,
+                        const T& served) {
+  if (image == served) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "state image: ", field, " is ", image, ", this server has ", served));
+}
+
+}  // namespace
+
+void StateImage::Seal() { checksum = ChecksumOf(*this); }
+
+absl::Status CheckStateImage(const StateImage& image,
+                             const StateIdentity& identity) {
+  const StateIdentity& from = image.identity;
+  const absl::Status checks[] = {
+      CheckEqual("format_version", image.format_version,
+                 StateImage::kFormatVersion),
+      CheckEqual("fingerprint", from.fingerprint, identity.fingerprint),
+      CheckEqual("window", from.window, identity.window),
+      CheckEqual("mem_len", from.mem_len, identity.mem_len),
+      CheckEqual("d_model", from.d_model, identity.d_model),
+      CheckEqual("n_layer", from.n_layer, identity.n_layer),
+      CheckEqual("zero_start", from.zero_start, identity.zero_start),
+      CheckEqual("row_dtype", from.row_dtype, identity.row_dtype),
+      CheckEqual("kernel", from.kernel, identity.kernel)};
+  for (const absl::Status& check : checks) {
+    if (!check.ok()) return check;
+  }
+  if (!SizesFit(image)) {
+    return absl::DataLossError(absl::StrCat(
+        "state image: ", image.rows, " rows at position ", image.position,
+        " contradict each other or the ", image.Bytes(), " bytes of data"));
+  }
+  if (image.checksum != ChecksumOf(image)) {
+    return absl::DataLossError("state image: checksum does not match");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace txl

@@ -1,0 +1,51 @@
+#pragma once
+
+// A session's segment memory outside its slot: what eviction, rollback and
+// later export move around. Bit-exact: importing an exported image gives the
+// same rows.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+// What an image must have been made by to be importable.
+struct StateIdentity {
+  std::string fingerprint;  // of weights and config
+  int64_t window = 0;       // serving window W
+  int64_t mem_len = 0;
+  int64_t d_model = 0;
+  int64_t n_layer = 0;
+  bool zero_start = false;
+  std::string row_dtype;  // "f32", ...
+  std::string kernel;     // "torch-cpu", ... form and instruction set
+  friend bool operator==(const StateIdentity&, const StateIdentity&) = default;
+};
+
+struct StateImage {
+  static constexpr uint32_t kFormatVersion = 1;
+
+  uint32_t format_version = kFormatVersion;
+  StateIdentity identity;
+  // Fed rows: the image holds those of positions position-rows..position-1.
+  int64_t position = 0;
+  int64_t rows = 0;           // per layer, <= mem_len; includes zero-start rows
+  std::vector<uint8_t> data;  // [n_layer, rows, d_model], oldest first
+  uint64_t checksum = 0;      // of every field above
+
+  int64_t Bytes() const { return static_cast<int64_t>(data.size()); }
+  // Sets checksum from the other fields.
+  void Seal();
+};
+
+// InvalidArgument naming the field in which `image` does not fit `identity`,
+// or DataLoss when the checksum or a size is wrong.
+absl::Status CheckStateImage(const StateImage& image,
+                             const StateIdentity& identity);
+
+}  // namespace txl

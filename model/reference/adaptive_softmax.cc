@@ -1,0 +1,77 @@
+#include "model/reference/adaptive_softmax.h"
+
+#include <vector>
+
+namespace txl {
+namespace {
+
+// The projection is stored [d, e_b] and used as it is.
+at::Tensor ToBinWidth(const HeadBin& bin, const at::Tensor& hidden) {
+  return bin.proj.defined() ? at::matmul(hidden, bin.proj) : hidden;
+}
+
+// Head: the tokens of bin 0, then one column per cluster. [n, n_0 + C]
+at::Tensor HeadLogProbs(const Weights& weights, const at::Tensor& hidden) {
+  const HeadBin& bin = weights.head[0];
+  const at::Tensor x = ToBinWidth(bin, hidden);
+  at::Tensor logits = at::linear(x, bin.w, bin.b);
+  if (weights.cluster_w.defined()) {
+    logits = at::cat(
+        {logits, at::linear(x, weights.cluster_w, weights.cluster_b)}, -1);
+  }
+  return at::log_softmax(logits, -1);
+}
+
+// Inside cluster b. [n, n_b]
+at::Tensor TailLogProbs(const Weights& weights, int64_t b,
+                        const at::Tensor& hidden) {
+  const HeadBin& bin = weights.head[b];
+  return at::log_softmax(at::linear(ToBinWidth(bin, hidden), bin.w, bin.b), -1);
+}
+
+at::Tensor Pick(const at::Tensor& logprobs, const at::Tensor& columns) {
+  return logprobs.gather(1, columns.unsqueeze(1)).squeeze(1);
+}
+
+}  // namespace
+
+at::Tensor AdaptiveLogProbs(const ModelConfig& config, const Weights& weights,
+                            const at::Tensor& hidden) {
+  const at::Tensor head = HeadLogProbs(weights, hidden);
+  if (config.n_bins() == 1) return head;
+  const int64_t head_tokens = config.bin_size(0);
+  std::vector<at::Tensor> parts = {head.narrow(1, 0, head_tokens)};
+  for (int64_t b = 1; b < config.n_bins(); ++b) {
+    parts.push_back(head.narrow(1, head_tokens + b - 1, 1) +
+                    TailLogProbs(weights, b, hidden));
+  }
+  return at::cat(parts, 1);
+}
+
+at::Tensor AdaptiveNll(const ModelConfig& config, const Weights& weights,
+                       const at::Tensor& hidden, const at::Tensor& targets) {
+  const at::Tensor head = HeadLogProbs(weights, hidden);
+  if (config.n_bins() == 1) return -Pick(head, targets);
+  const int64_t head_tokens = config.bin_size(0);
+  at::Tensor column = targets;  // in the head: the token's or its cluster's
+  for (int64_t b = 1; b < config.n_bins(); ++b) {
+    column = at::where(targets.ge(config.bin_begin(b)),
+                       at::full_like(targets, head_tokens + b - 1), column);
+  }
+  at::Tensor logprob = Pick(head, column);
+  for (int64_t b = 1; b < config.n_bins(); ++b) {
+    const int64_t begin = config.bin_begin(b);
+    const at::Tensor where =
+        at::nonzero(
+            targets.ge(begin).logical_and(targets.lt(config.bin_begin(b + 1))))
+            .squeeze(1);
+    if (where.numel() == 0) continue;
+    const at::Tensor tail =
+        TailLogProbs(weights, b, hidden.index_select(0, where));
+    logprob = logprob.index_add(
+        0, where, Pick(tail, targets.index_select(0, where) - begin));
+  }
+  return -logprob;
+}
+
+}  // namespace txl

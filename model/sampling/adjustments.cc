@@ -1,0 +1,56 @@
+#include "model/sampling/adjustments.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace txl {
+namespace {
+
+bool InRange(int32_t id, absl::Span<const double> logprobs) {
+  return id >= 0 && static_cast<size_t>(id) < logprobs.size();
+}
+
+double Penalized(double logprob, int32_t count, const SamplingParams& params) {
+  logprob = logprob <= 0 ? logprob * params.repetition_penalty
+                         : logprob / params.repetition_penalty;
+  logprob -= params.presence_penalty;
+  return logprob - params.frequency_penalty * count;
+}
+
+bool PenaltiesAreOff(const SamplingParams& params) {
+  return params.repetition_penalty == 1 && params.presence_penalty == 0 &&
+         params.frequency_penalty == 0;
+}
+
+}  // namespace
+
+void ApplyBiasAndPenalties(const SamplingParams& params,
+                           absl::Span<const int32_t> recent_ids,
+                           absl::Span<double> logprobs) {
+  for (const auto& [id, bias] : params.logit_bias) {
+    if (InRange(id, logprobs)) logprobs[id] += bias;
+  }
+  if (PenaltiesAreOff(params)) return;
+  const size_t window = std::min<size_t>(
+      recent_ids.size(), std::max<int32_t>(params.penalty_window, 0));
+  absl::flat_hash_map<int32_t, int32_t> counts;
+  for (const int32_t id : recent_ids.last(window)) {
+    if (InRange(id, logprobs)) ++counts[id];
+  }
+  for (const auto& [id, count] : counts) {
+    logprobs[id] = Penalized(logprobs[id], count, params);
+  }
+}
+
+void ApplyBans(absl::Span<const int32_t> banned_ids,
+               absl::Span<double> logprobs) {
+  for (const int32_t id : banned_ids) {
+    if (InRange(id, logprobs)) {
+      logprobs[id] = -std::numeric_limits<double>::infinity();
+    }
+  }
+}
+
+}  // namespace txl

@@ -1,0 +1,37 @@
+#pragma once
+
+// Temperature and the filters top_k, top_p, min_p, typical_p on a joint
+// distribution. Pure: no vocabulary, no random numbers. An implementation that
+// knows only part of the distribution may pass the part that can be kept.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/sampling/sampling_params.h"
+
+namespace txl {
+
+struct Candidate {
+  int32_t id = 0;
+  double logprob = 0;  // after bias and penalties; any constant may be added
+  double weight = 0;   // set by FilterCandidates; in [0, 1]
+};
+
+// Leaves the kept candidates, in ascending order of id, each with its weight
+//   w = exp((logprob - max logprob) / temperature).
+// "Best first" is by descending logprob, equal ones by ascending id. W is the
+// sum of the weights kept so far (in order of id), p = w / W. In this order:
+//   top_k:     the best k are kept.
+//   top_p:     the shortest best-first run whose weights sum to >= top_p W.
+//   min_p:     w >= min_p times the largest w (which is 1).
+//   typical_p: with the entropy H = -sum p log p, candidates by ascending
+//              |H + log p|, equal ones by ascending id: the shortest run whose
+//              weights sum to >= typical_p W (Meister et al. 2022,
+//              arXiv:2202.00666, "locally typical sampling").
+// At least one candidate is kept, and one of weight > 0 is among the kept.
+// REQUIRES: params are valid and temperature > 0; candidates are not empty, in
+// ascending order of id, with finite logprobs.
+void FilterCandidates(const SamplingParams& params,
+                      std::vector<Candidate>& candidates);
+
+}  // namespace txl

@@ -1,0 +1,56 @@
+#pragma once
+
+// How the next token is chosen. Plain numbers: no tensor, no proto.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "absl/status/status.h"
+
+namespace txl {
+
+// Every field at its API default. Ranges are what ValidateSamplingParams
+// accepts; they are repeated in proto/txl/v1.
+struct SamplingParams {
+  double temperature = 1.0;         // [0, 100]; 0 = greedy
+  int64_t top_k = 0;                // [0, V]; 0 = off
+  double top_p = 1.0;               // (0, 1]; 1 = off
+  double min_p = 0.0;               // [0, 1]; 0 = off
+  double typical_p = 1.0;           // (0, 1]; 1 = off
+  double repetition_penalty = 1.0;  // (0, 10]; 1 = off
+  double presence_penalty = 0.0;    // [-2, 2]; 0 = off
+  double frequency_penalty = 0.0;   // [-2, 2]; 0 = off
+  int32_t penalty_window = 64;      // [0, 4096] last ids that penalties see
+  std::map<int32_t, double> logit_bias;  // id -> [-100, 100]; <= 1024 entries
+  uint64_t seed = 0;
+  int32_t min_tokens = 0;  // [0, max_tokens]; bans stop and end tokens before
+};
+
+// The same fields, each present or not: a request's or generation.json's say.
+struct SamplingOverrides {
+  std::optional<double> temperature;
+  std::optional<int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> typical_p;
+  std::optional<double> repetition_penalty;
+  std::optional<double> presence_penalty;
+  std::optional<double> frequency_penalty;
+  std::optional<int32_t> penalty_window;
+  std::map<int32_t, double> logit_bias;
+  std::optional<uint64_t> seed;
+  std::optional<int32_t> min_tokens;
+};
+
+// `base` with every present field of `overrides` in place. A non-empty
+// logit_bias replaces the whole map.
+SamplingParams ApplyOverrides(SamplingParams base,
+                              const SamplingOverrides& overrides);
+
+// InvalidArgument naming the field that is out of range (or not finite) for a
+// vocabulary of vocab_size ids. The message starts with "FIELD: ".
+absl::Status ValidateSamplingParams(const SamplingParams& params,
+                                    int64_t vocab_size);
+
+}  // namespace txl

@@ -1,0 +1,22 @@
+#pragma once
+
+// Vocabulary files: the symbols of a vocabulary in the order of their ids.
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+// The symbols in `content`: a JSON array of strings when `name` ends in
+// ".json", else one symbol a line (a line ends with "\n"; the last one may go
+// without). Symbols are taken as they stand; they are not stripped.
+// Errors: InvalidArgument opening with `name` and naming the line (or the
+// array element; both counted from 1): an empty symbol, ill-formed UTF-8, a
+// symbol that was there before, a line that ends with "\r\n".
+absl::StatusOr<std::vector<std::string>> ParseSymbolFile(
+    absl::string_view content, absl::string_view name);
+
+}  // namespace txl

@@ -1,0 +1,129 @@
+#include "model/text/symbol_vocabulary.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "model/text/utf8.h"
+
+namespace txl {
+namespace {
+
+constexpr size_t kMaxShownBytes = 40;
+
+class SymbolDetokenizer final : public Detokenizer {
+ public:
+  SymbolDetokenizer(const std::vector<std::string>& symbols,
+                    const SymbolRules& rules)
+      : symbols_(&symbols), rules_(&rules) {}
+
+  std::string Add(int32_t id) override {
+    if (rules_->line_id == id) {
+      after_word_ = false;
+      return "\n";
+    }
+    const std::string& symbol = (*symbols_)[id];
+    if (rules_->split == SymbolSplit::kCharacters) return symbol;
+    const bool needs_space = std::exchange(after_word_, true);
+    return needs_space ? absl::StrCat(" ", symbol) : symbol;
+  }
+
+  std::string Flush() override { return ""; }
+
+  std::unique_ptr<Detokenizer> Clone() const override {
+    return std::make_unique<SymbolDetokenizer>(*this);
+  }
+
+ private:
+  const std::vector<std::string>* symbols_;
+  const SymbolRules* rules_;
+  bool after_word_ = false;
+};
+
+bool Splits(SymbolSplit split, int32_t code_point) {
+  return split == SymbolSplit::kSpace ? code_point == ' ' || code_point == '\n'
+                                      : IsWhitespace(code_point);
+}
+
+absl::Status NoSymbol(absl::string_view piece) {
+  const absl::string_view shown = Utf8Prefix(piece, kMaxShownBytes);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the vocabulary has no symbol for \"", absl::Utf8SafeCEscape(shown), "\"",
+      shown.size() < piece.size() ? " (shortened)" : ""));
+}
+
+}  // namespace
+
+SymbolVocabulary::SymbolVocabulary(std::string kind,
+                                   std::vector<std::string> symbols,
+                                   SymbolRules rules)
+    : kind_(std::move(kind)),
+      symbols_(std::move(symbols)),
+      rules_(std::move(rules)) {
+  ids_.reserve(symbols_.size());
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    ids_.emplace(symbols_[i], static_cast<int32_t>(i));
+  }
+}
+
+int64_t SymbolVocabulary::size() const {
+  return static_cast<int64_t>(symbols_.size());
+}
+
+absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::Encode(
+    absl::string_view text) const {
+  if (!IsValidUtf8(text)) {
+    return absl::InvalidArgumentError("the text is not valid UTF-8");
+  }
+  const std::string lowered = rules_.lower_case ? LowerCase(text) : "";
+  absl::string_view rest = rules_.lower_case ? lowered : text;
+  std::vector<int32_t> ids;
+  while (!rest.empty()) {
+    const size_t end =
+        rules_.line_id ? rest.find('\n') : absl::string_view::npos;
+    absl::Status status = AppendPieces(rest.substr(0, end), ids);
+    if (!status.ok()) return status;
+    if (end == absl::string_view::npos) break;
+    ids.push_back(*rules_.line_id);
+    rest.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
+absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
+                                            std::vector<int32_t>& ids) const {
+  const bool by_character = rules_.split == SymbolSplit::kCharacters;
+  size_t begin = 0;  // of the piece
+  for (size_t at = 0; at < line.size();) {
+    const Utf8Character next = FirstCharacter(line.substr(at));
+    const size_t after = at + next.length;
+    const bool splits = !by_character && Splits(rules_.split, next.code_point);
+    if (by_character || splits) {
+      const size_t end = by_character ? after : at;
+      absl::Status status = AppendPiece(line.substr(begin, end - begin), ids);
+      if (!status.ok()) return status;
+      begin = after;
+    }
+    at = after;
+  }
+  return AppendPiece(line.substr(begin), ids);
+}
+
+absl::Status SymbolVocabulary::AppendPiece(absl::string_view piece,
+                                           std::vector<int32_t>& ids) const {
+  if (piece.empty()) return absl::OkStatus();
+  if (const auto found = ids_.find(piece); found != ids_.end()) {
+    ids.push_back(found->second);
+    return absl::OkStatus();
+  }
+  if (!rules_.unknown_id) return NoSymbol(piece);
+  ids.push_back(*rules_.unknown_id);
+  return absl::OkStatus();
+}
+
+std::unique_ptr<Detokenizer> SymbolVocabulary::NewDetokenizer() const {
+  return std::make_unique<SymbolDetokenizer>(symbols_, rules_);
+}
+
+}  // namespace txl

@@ -1,0 +1,112 @@
+#include "model/text/utf8.h"
+
+#include <utf8proc.h>
+
+namespace txl {
+namespace {
+
+// Length of the character that opens `text`; 0 when ill-formed or incomplete.
+size_t CharacterLength(absl::string_view text, int32_t* code_point) {
+  utf8proc_int32_t decoded = -1;
+  const utf8proc_ssize_t length =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                       static_cast<utf8proc_ssize_t>(text.size()), &decoded);
+  if (length <= 0) return 0;
+  if (code_point != nullptr) *code_point = decoded;
+  return static_cast<size_t>(length);
+}
+
+// Whether more bytes can make `bytes` one character. The bytes that may follow
+// form one range that contains 0x80 or 0xBF, so trying these two is enough.
+bool IsCharacterPrefix(absl::string_view bytes) {
+  const size_t length =
+      utf8proc_utf8class[static_cast<unsigned char>(bytes[0])];
+  if (bytes.size() >= length) return false;
+  for (const char continuation : {'\x80', '\xBF'}) {
+    std::string completed(bytes);
+    completed.resize(length, continuation);
+    if (CharacterLength(completed, nullptr) == length) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsValidUtf8(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t length = CharacterLength(bytes, nullptr);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string ReplaceInvalidUtf8(absl::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  Utf8Assembler assembler;
+  for (const char byte : bytes) assembler.Add(byte, out);
+  assembler.Flush(out);
+  return out;
+}
+
+Utf8Character FirstCharacter(absl::string_view text) {
+  Utf8Character first;
+  first.length = CharacterLength(text, &first.code_point);
+  return first;
+}
+
+bool IsWhitespace(int32_t code_point) {
+  const utf8proc_property_t* property = utf8proc_get_property(code_point);
+  return property->category == UTF8PROC_CATEGORY_ZS ||
+         property->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+         property->bidi_class == UTF8PROC_BIDI_CLASS_B ||
+         property->bidi_class == UTF8PROC_BIDI_CLASS_S;
+}
+
+std::string LowerCase(absl::string_view text) {
+  std::string lower;
+  lower.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character first = FirstCharacter(text);
+    utf8proc_uint8_t encoded[4];
+    const utf8proc_ssize_t length =
+        utf8proc_encode_char(utf8proc_tolower(first.code_point), encoded);
+    lower.append(reinterpret_cast<const char*>(encoded),
+                 static_cast<size_t>(length));
+    text.remove_prefix(first.length);
+  }
+  return lower;
+}
+
+absl::string_view Utf8Prefix(absl::string_view text, size_t max_bytes) {
+  size_t end = 0;
+  while (end < text.size()) {
+    const size_t length = FirstCharacter(text.substr(end)).length;
+    if (end + length > max_bytes) break;
+    end += length;
+  }
+  return text.substr(0, end);
+}
+
+void Utf8Assembler::Add(char byte, std::string& out) {
+  held_.push_back(byte);
+  if (CharacterLength(held_, nullptr) == held_.size()) {
+    out += held_;
+    held_.clear();
+    return;
+  }
+  if (IsCharacterPrefix(held_)) return;
+  out += kReplacementCharacter;
+  const bool alone = held_.size() == 1;
+  held_.clear();
+  // The byte that broke a character may itself open one.
+  if (!alone) Add(byte, out);
+}
+
+void Utf8Assembler::Flush(std::string& out) {
+  if (!held_.empty()) out += kReplacementCharacter;
+  held_.clear();
+}
+
+}  // namespace txl

@@ -1,0 +1,61 @@
+#pragma once
+
+// UTF-8: checking, walking, and repair of text that arrives byte by byte.
+// Well-formed means Unicode's table 3-7: no surrogates, no overlong forms,
+// nothing above U+10FFFF.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+// What stands for bytes that are no character: U+FFFD.
+inline constexpr char kReplacementCharacter[] = "\xEF\xBF\xBD";
+
+bool IsValidUtf8(absl::string_view bytes);
+
+// `bytes` with every ill-formed part replaced by U+FFFD: one for each maximal
+// subpart (Unicode 15, section 3.9), so never more than one a byte. Valid text
+// is returned unchanged.
+std::string ReplaceInvalidUtf8(absl::string_view bytes);
+
+struct Utf8Character {
+  int32_t code_point = 0;
+  size_t length = 0;  // bytes, 1..4
+};
+
+// The first character of `text`.
+// REQUIRES: text is not empty and valid UTF-8.
+Utf8Character FirstCharacter(absl::string_view text);
+
+// Whether Python's str.split() splits at the character; the data sets of the
+// published models were cut into words by it.
+bool IsWhitespace(int32_t code_point);
+
+// Lower case character by character (Unicode's simple mapping).
+// REQUIRES: text is valid UTF-8.
+std::string LowerCase(absl::string_view text);
+
+// The longest start of `text` that has at most max_bytes and ends at a
+// character border. REQUIRES: text is valid UTF-8.
+absl::string_view Utf8Prefix(absl::string_view text, size_t max_bytes);
+
+// Bytes in, characters out: holds the bytes of an incomplete character.
+// Copyable; not thread-safe.
+class Utf8Assembler {
+ public:
+  // Appends to `out` what is certain with `byte`: nothing, a character, U+FFFD
+  // for held bytes that `byte` does not continue, or both.
+  void Add(char byte, std::string& out);
+
+  // Appends U+FFFD when bytes are held, and drops them.
+  void Flush(std::string& out);
+
+ private:
+  std::string held_;  // a proper prefix of a character; 0..3 bytes
+};
+
+}  // namespace txl

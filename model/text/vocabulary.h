@@ -1,0 +1,60 @@
+#pragma once
+
+// Text <-> token ids, and the way back as a stream.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace txl {
+
+// Turns ids back into text as they arrive. What Add returns is always valid
+// UTF-8 and is never taken back: an incomplete character is held. One per
+// session; not thread-safe.
+class Detokenizer {
+ public:
+  virtual ~Detokenizer() = default;
+
+  // Text that became certain with `id` (possibly empty).
+  // REQUIRES: 0 <= id < size of the vocabulary.
+  virtual std::string Add(int32_t id) = 0;
+
+  // The held rest, an incomplete character as U+FFFD; the state is then that
+  // of a character border (a later Add starts a new character); a word after a
+  // word still gets its space.
+  virtual std::string Flush() = 0;
+
+  virtual std::unique_ptr<Detokenizer> Clone() const = 0;
+};
+
+// Thread-safe; const after construction.
+class Vocabulary {
+ public:
+  virtual ~Vocabulary() = default;
+
+  virtual int64_t size() const = 0;
+  // "bytes", "characters", "symbols": as in tokenizer.json.
+  virtual absl::string_view kind() const = 0;
+
+  // Ids of `text` (valid UTF-8), each call on its own.
+  // Errors: InvalidArgument naming the first piece of text that has no symbol
+  // when there is no unknown symbol.
+  virtual absl::StatusOr<std::vector<int32_t>> Encode(
+      absl::string_view text) const = 0;
+
+  // Exact bytes that the token stands for (a symbol's own spelling).
+  // REQUIRES: 0 <= id < size().
+  virtual std::string TokenBytes(int32_t id) const = 0;
+
+  virtual std::unique_ptr<Detokenizer> NewDetokenizer() const = 0;
+
+  // All ids through a fresh detokenizer and Flush.
+  std::string Decode(absl::Span<const int32_t> ids) const;
+};
+
+}  // namespace txl

@@ -1,0 +1,151 @@
+// txl-model eval: perplexity and bits per token of a text.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "model/base/status_macros.h"
+#include "model/tool/command.h"
+#include "model/tool/interrupt.h"
+#include "model/tool/model_flags.h"
+#include "model/train/corpus.h"
+#include "model/train/evaluation.h"
+
+namespace txl {
+namespace {
+
+struct EvalFlags {
+  ModelFlags model;
+  std::string text;
+  double held_out = 0;
+  StreamShape shape = {8, 128};
+  bool original_streams = false;
+  int64_t max_segments = 0;
+  std::optional<int64_t> mem_len, clamp_len, window;
+  bool json = false;
+};
+
+// The model's configuration with what the flags replace.
+absl::StatusOr<ModelConfig> EvaluatedConfig(ModelConfig config,
+                                            const EvalFlags& flags) {
+  if (flags.mem_len) config.mem_len = *flags.mem_len;
+  if (flags.clamp_len) {
+    config.clamp_len = *flags.clamp_len > 0 ? flags.clamp_len : std::nullopt;
+  }
+  if (flags.window) {
+    config.window = *flags.window > 0 ? flags.window : std::nullopt;
+  }
+  return ParseModelConfig(ModelConfigToJson(config), "flags");
+}
+
+absl::StatusOr<std::vector<int64_t>> EvaluatedIds(
+    const ModelDirectory& directory, const EvalFlags& flags) {
+  if (directory.vocabulary == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        directory.path, ": has no tokenizer.json, so text cannot be read"));
+  }
+  if (!(flags.held_out >= 0 && flags.held_out <= 1)) {
+    return absl::InvalidArgumentError("--held-out: must be in [0, 1]");
+  }
+  TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(flags.text));
+  TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                       directory.vocabulary->Encode(text));
+  const int64_t begin =
+      flags.held_out > 0
+          ? HeldOutBegin(static_cast<int64_t>(ids.size()), flags.held_out)
+          : 0;
+  if (static_cast<int64_t>(ids.size()) - begin < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.text, ": fewer than two tokens to evaluate"));
+  }
+  return std::vector<int64_t>(ids.begin() + begin, ids.end());
+}
+
+// Ends after max_segments or at an interrupt, prints every tenth of the work.
+EvaluationOptions MakeOptions(const EvalFlags& flags) {
+  EvaluationOptions options;
+  options.shape = flags.shape;
+  options.cut =
+      flags.original_streams ? StreamCut::kOriginal : StreamCut::kWhole;
+  options.observer = [&flags, segments = int64_t{0}, printed = 0](
+                         const Evaluation& so_far, double share) mutable {
+    ++segments;
+    const int tenth = static_cast<int>(share * 10);
+    if (tenth > printed && share < 1) {
+      printed = tenth;
+      std::cerr << absl::StrFormat("%d%%: %.4f nats per token\n", tenth * 10,
+                                   so_far.nats);
+    }
+    const bool enough =
+        flags.max_segments > 0 && segments >= flags.max_segments;
+    return !enough && !InterruptFlag();
+  };
+  return options;
+}
+
+void Print(const Evaluation& result, bool json) {
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"nats_per_token", result.nats},
+                                        {"bits_per_token", result.bits()},
+                                        {"perplexity", result.perplexity()},
+                                        {"tokens", result.tokens}}
+                     .dump()
+              << "\n";
+    return;
+  }
+  std::cout << absl::StrFormat(
+      "%.6f nats per token, %.6f bits per token, perplexity %.4f, %d tokens\n",
+      result.nats, result.bits(), result.perplexity(), result.tokens);
+}
+
+absl::Status RunEval(const EvalFlags& flags) {
+  TXL_ASSIGN_OR_RETURN(OpenModel model, OpenModelOf(flags.model));
+  TXL_ASSIGN_OR_RETURN(const ModelConfig config,
+                       EvaluatedConfig(model.directory.config, flags));
+  TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
+                       EvaluatedIds(model.directory, flags));
+  const ReferenceNetwork network(config, std::move(model.weights));
+  const Evaluation result = Evaluate(network, ids, MakeOptions(flags));
+  if (InterruptFlag()) return absl::CancelledError("interrupted");
+  Print(result, flags.json);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command AddEvalCommand(CLI::App& app) {
+  auto flags = std::make_shared<EvalFlags>();
+  CLI::App* sub = app.add_subcommand(
+      "eval",
+      "nats and bits per token (a character's, for a model of "
+      "characters) and perplexity of a text");
+  AddModelFlags(*sub, flags->model);
+  sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
+  sub->add_option("--held-out", flags->held_out,
+                  "evaluate this share of the text, its end; 0: all");
+  sub->add_option("--streams", flags->shape.streams, "streams side by side")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--segment", flags->shape.segment, "tokens per call")
+      ->check(CLI::PositiveNumber);
+  sub->add_flag("--original-streams", flags->original_streams,
+                "cut streams as the original code does: the remainder of the "
+                "text is dropped, no target crosses a border");
+  sub->add_option("--max-segments", flags->max_segments, "0: all")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--mem-len", flags->mem_len, "memory rows [the model's]")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--clamp-len", flags->clamp_len,
+                  "farthest distance with its own encoding; -1: off [the "
+                  "model's]");
+  sub->add_option("--window", flags->window,
+                  "keys a token sees, itself included; 0: all [the model's]")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_flag("--json", flags->json);
+  return {sub, [flags] { return RunEval(*flags); }};
+}
+
+}  // namespace txl

@@ -1,0 +1,13 @@
+#pragma once
+
+// SIGINT and SIGTERM as a flag, so that long commands end at a safe border.
+
+#include <atomic>
+
+namespace txl {
+
+// Installs the handlers on the first call; a second signal then ends the
+// process at once, as by default.
+const std::atomic<bool>& InterruptFlag();
+
+}  // namespace txl

@@ -1,0 +1,49 @@
+#include "model/tool/model_flags.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/tool/flag_values.h"
+
+namespace txl {
+
+void AddModelFlags(CLI::App& app, ModelFlags& flags) {
+  app.add_option("DIR", flags.directory, "model directory")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--dtype", flags.dtype, "arithmetic")
+      ->transform(ComputeNames());
+  app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N");
+  app.add_option("--threads", flags.threads)->check(CLI::PositiveNumber);
+}
+
+absl::StatusOr<c10::Device> ParseDevice(const std::string& name) {
+  if (name == "cpu") return c10::Device(c10::kCPU);
+  if (name == "auto") {
+    return c10::Device(at::hasCUDA() ? c10::kCUDA : c10::kCPU);
+  }
+  if (name != "cuda" && !name.starts_with("cuda:")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--device: ", name, " is not auto, cpu, cuda or cuda:N"));
+  }
+  if (!at::hasCUDA()) {
+    return absl::InvalidArgumentError("--device: no GPU is available");
+  }
+  return c10::Device(name);
+}
+
+absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags) {
+  at::set_num_threads(flags.threads);
+  TXL_ASSIGN_OR_RETURN(const c10::Device device, ParseDevice(flags.device));
+  TXL_ASSIGN_OR_RETURN(ModelDirectory directory,
+                       OpenModelDirectory(flags.directory));
+  TXL_ASSIGN_OR_RETURN(Weights weights,
+                       LoadDirectoryWeights(directory, {flags.dtype, device}));
+  return OpenModel{std::move(directory), std::move(weights)};
+}
+
+}  // namespace txl

@@ -1,0 +1,39 @@
+#pragma once
+
+// What the commands that read a model directory share.
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "model/checkpoint/model_directory.h"
+#include "model/reference/network.h"
+
+namespace txl {
+
+struct ModelFlags {
+  std::string directory;
+  c10::ScalarType dtype = c10::kFloat;  // of the arithmetic
+  std::string device = "cpu";
+  int threads = 2;
+};
+
+// DIR --dtype --device --threads.
+void AddModelFlags(CLI::App& app, ModelFlags& flags);
+
+// "auto" (a GPU when there is one), "cpu", "cuda", "cuda:1".
+// Errors: InvalidArgument naming the flag.
+absl::StatusOr<c10::Device> ParseDevice(const std::string& name);
+
+struct OpenModel {
+  ModelDirectory directory;
+  Weights weights;
+};
+
+// Sets the number of threads, opens the directory, loads its weights.
+absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags);
+
+}  // namespace txl

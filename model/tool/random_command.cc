@@ -1,0 +1,88 @@
+// txl-model random: random weights of a shape, for benchmarks.
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/weights.h"
+#include "model/tool/command.h"
+#include "model/tool/flag_values.h"
+#include "model/train/corpus.h"
+#include "model/train/model_files.h"
+
+namespace txl {
+namespace {
+
+struct RandomFlags {
+  std::string spec, directory;
+  uint64_t seed = 1;
+  double stddev = 0.02;
+  std::optional<double> tail_share;
+  c10::ScalarType dtype = c10::kFloat;
+};
+
+// Head logits of small random weights are nearly equal, so the share of the
+// tails is C e^b / (n_0 + C e^b) for a common cluster bias b.
+absl::Status SetTailShare(const ModelConfig& config, double share,
+                          Weights& weights) {
+  if (!(share > 0 && share < 1)) {
+    return absl::InvalidArgumentError("--tail-share: must be in (0, 1)");
+  }
+  if (!weights.cluster_b.defined()) {
+    return absl::InvalidArgumentError(
+        "--tail-share: the model has no clusters (cutoffs)");
+  }
+  const double clusters = static_cast<double>(config.cutoffs.size());
+  const double head_tokens = static_cast<double>(config.bin_size(0));
+  weights.cluster_b.fill_(
+      std::log(share / (1 - share) * head_tokens / clusters));
+  return absl::OkStatus();
+}
+
+absl::Status RunRandom(const RandomFlags& flags) {
+  TXL_ASSIGN_OR_RETURN(const std::string spec, ReadTextFile(flags.spec));
+  TXL_ASSIGN_OR_RETURN(const ModelConfig config,
+                       ParseModelConfig(spec, flags.spec));
+  std::error_code error;
+  std::filesystem::create_directories(flags.directory, error);
+  if (error) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(flags.directory, ": ", error.message()));
+  }
+  Weights weights = RandomWeights(config, flags.stddev, flags.seed, {});
+  if (flags.tail_share) {
+    TXL_RETURN_IF_ERROR(SetTailShare(config, *flags.tail_share, weights));
+  }
+  TXL_RETURN_IF_ERROR(WriteTextFile(flags.directory + "/config.json",
+                                    ModelConfigToJson(config)));
+  return SaveWeights(weights, config, flags.directory + "/model.safetensors",
+                     flags.dtype);
+}
+
+}  // namespace
+
+Command AddRandomCommand(CLI::App& app) {
+  auto flags = std::make_shared<RandomFlags>();
+  CLI::App* sub = app.add_subcommand(
+      "random", "writes a model directory with random weights of a shape");
+  sub->add_option("--spec", flags->spec, "config.json of the shape")
+      ->required()
+      ->check(CLI::ExistingFile);
+  sub->add_option("DIR", flags->directory, "model directory to write")
+      ->required();
+  sub->add_option("--seed", flags->seed);
+  sub->add_option("--stddev", flags->stddev, "of the weights");
+  sub->add_option(
+      "--tail-share", flags->tail_share,
+      "how often the softmax meets a tail, in (0, 1) [as it comes]");
+  sub->add_option("--dtype", flags->dtype, "of the written weights")
+      ->transform(DTypeNames());
+  return {sub, [flags] { return RunRandom(*flags); }};
+}
+
+}  // namespace txl

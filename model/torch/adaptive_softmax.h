@@ -1,0 +1,26 @@
+#pragma once
+
+// Adaptive embedding and log-softmax (Grave et al. 2017, arXiv:1609.04309) for
+// rows of a serving batch.
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/model_config.h"
+
+namespace txl {
+
+// Embeddings of `tokens` (each in [0, V)) followed by zero rows up to a
+// multiple of row_tile: [rows, d], scaled as the config says.
+at::Tensor EmbedTokens(const ModelConfig& config, const Weights& weights,
+                       absl::Span<const int32_t> tokens, int64_t row_tile);
+
+// Log-distribution of the next token, all V ids: hidden [n, d] -> [n, V].
+// log P(id of bin b > 0) = head log P(cluster b) + tail log P(id | bin b).
+at::Tensor FullLogProbs(const ModelConfig& config, const Weights& weights,
+                        const at::Tensor& hidden, int64_t row_tile);
+
+}  // namespace txl

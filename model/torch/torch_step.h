@@ -1,0 +1,94 @@
+#pragma once
+
+// One step of the serving engine with LibTorch: rows of many sessions at
+// different positions through all layers in one batch, attention in absorbed
+// form on the stored rows themselves (docs/ARCHITECTURE.md, "One step").
+// CPU and CUDA alike; the plain step and the oracle of faster ones.
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/model_config.h"
+#include "model/memory/ring.h"
+#include "model/memory/state_image.h"
+
+namespace txl {
+
+struct TorchStepOptions {
+  int64_t slots = 1;        // >= 1, allocated at Create
+  int64_t spare_rows = 64;  // S >= 8
+  // Rows are padded to multiples of this many before every product, so that a
+  // row's arithmetic does not depend on how many others are in the batch.
+  int64_t row_tile = 16;
+  std::string fingerprint;  // for state images
+};
+
+// Consecutive tokens of one slot. Segments of one Run name different slots.
+struct StepSegment {
+  int32_t slot = 0;
+  int64_t position = 0;              // absolute position of tokens[0]
+  absl::Span<const int32_t> tokens;  // 1..spare_rows ids in [0, V)
+  // Rows (indices into tokens, ascending) whose log-probabilities are wanted.
+  absl::Span<const int32_t> outputs;
+};
+
+// Thread-compatible: one thread at a time. May throw c10::Error; the engine
+// catches.
+//
+// Bits. The same calls give the same bits, and moving rows (Export, Import,
+// Copy) keeps them. What is measured but not promised (float32, AVX-512, the
+// WikiText-103 large shape): a row's bits did not depend on the number of
+// other sessions in the batch (0 to 31), on its place among them, nor on
+// running with one thread or two. They do depend on how a prompt is cut, since
+// attention multiplies a segment's rows together; within the tolerances of
+// the golden tests.
+//
+// Rows that are not finite stay in their slot. Feeding their positions again,
+// or Clear or Import, takes them away; while they are kept, that slot's later
+// rows are not finite either.
+class TorchStep {
+ public:
+  // Keeps dtype (float32 or float64) and device of the weights. InvalidArgument
+  // names the option that is out of range. Slots are not cleared.
+  static absl::StatusOr<std::unique_ptr<TorchStep>> Create(
+      ModelConfig config, Weights weights, const TorchStepOptions& options);
+
+  // Feeds every segment and writes its rows at their positions. Returns the
+  // log-distributions of the wanted rows in order, CPU tensor
+  // [sum of outputs, V], contiguous, float32 (float64 for double weights).
+  at::Tensor Run(absl::Span<const StepSegment> segments);
+
+  // Fills the slot with start rows: zeros, or what the zero start stores.
+  void Clear(int32_t slot);
+  void Copy(int32_t from, int32_t to);
+  // Rows of the last min(M, position - first_position) positions before
+  // `position`.
+  StateImage Export(int32_t slot, int64_t position) const;
+  // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
+  // was.
+  absl::Status Import(int32_t slot, const StateImage& image);
+
+  const RingGeometry& ring() const;
+  const StateIdentity& identity() const;
+  int64_t BytesPerSlot() const;
+
+  ~TorchStep();
+
+ private:
+  struct Impl;
+  explicit TorchStep(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Bytes of one slot before anything is allocated.
+int64_t TorchSlotBytes(const ModelConfig& config, int64_t spare_rows,
+                       int64_t element_bytes);
+
+}  // namespace txl

@@ -1,0 +1,71 @@
+#pragma once
+
+// A text as parallel streams, cut into segments that follow each other, so
+// that the memory of one segment is the past of the next. Which segment a step
+// reads is a function of (seed, step): nothing to save for a resume but memory.
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+namespace txl {
+
+struct StreamShape {
+  int64_t streams = 16;   // >= 1, rows of a batch
+  int64_t segment = 128;  // >= 1 tokens per row and step
+};
+
+struct SegmentBatch {
+  at::Tensor inputs;   // [streams, segment] int64
+  at::Tensor targets;  // [streams, segment] int64, the next tokens
+  bool first = false;  // start of a pass: memory must be reset
+};
+
+// Training order. Each pass over the text rotates it by another offset, so
+// that streams and segments are cut at other places.
+class TrainingStreams {
+ public:
+  // REQUIRES: CheckStreams is OK.
+  TrainingStreams(absl::Span<const int64_t> ids, StreamShape shape,
+                  uint64_t seed);
+
+  int64_t steps_per_pass() const { return steps_per_pass_; }
+  SegmentBatch At(int64_t step) const;
+
+ private:
+  at::Tensor ids_;  // [n]
+  StreamShape shape_;
+  uint64_t seed_;
+  int64_t stream_length_;  // inputs per stream
+  int64_t steps_per_pass_;
+};
+
+// InvalidArgument when `count` tokens are too few for one segment per stream.
+absl::Status CheckStreams(int64_t count, StreamShape shape);
+
+// How a text becomes parallel streams for evaluation.
+enum class StreamCut {
+  // Every token but the first is a target exactly once: a stream begins with
+  // the last target of the stream before it. Streams have equal lengths, so
+  // the end of the last ones may be padding, which is not counted.
+  kWhole,
+  // As the original code's iterator: equal streams that share no token; the
+  // remainder of the text is dropped and no target crosses a border.
+  kOriginal,
+};
+
+// One pass in order; the last segment may be shorter.
+struct EvaluationBatch {
+  at::Tensor inputs;   // [streams, n] int64, n <= segment
+  at::Tensor targets;  // [streams, n] int64
+  at::Tensor counted;  // [streams, n] bool; false: padding
+};
+std::vector<EvaluationBatch> EvaluationStreams(absl::Span<const int64_t> ids,
+                                               StreamShape shape,
+                                               StreamCut cut);
+
+}  // namespace txl

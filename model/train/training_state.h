@@ -1,0 +1,52 @@
+#pragma once
+
+// What a training run is made of at a border between steps, in memory and as a
+// file to resume from.
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/model_config.h"
+#include "model/reference/network.h"
+#include "model/train/adam.h"
+
+namespace txl {
+
+struct TrainingProgressState {
+  int64_t step = 0;          // finished steps
+  double best_held_out = 0;  // nats per token; meaningful if best_step > 0
+  int64_t best_step = 0;
+  double seconds = 0;  // of training so far
+};
+
+// The unique leaves of `weights` by canonical name (a tied tensor under its
+// first name), made to require grad. Tied members become one handle.
+std::vector<std::pair<std::string, at::Tensor>> MakeTrainable(
+    const ModelConfig& config, Weights& weights);
+
+struct TrainingState {
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  Adam* adam = nullptr;  // not owned
+  SegmentMemory memory;  // of the training streams
+  TrainingProgressState progress;
+};
+
+// `run` identifies what must be equal to resume (config, options, text).
+// Written atomically.
+absl::Status SaveTrainingState(const TrainingState& state,
+                               const std::string& run, const std::string& path);
+
+// Copies the file's values into `state`. Errors: NotFound; InvalidArgument
+// (not a checkpoint, of another run, of other shapes); `state` is then
+// unchanged.
+absl::Status LoadTrainingState(const std::string& path, const std::string& run,
+                               TrainingState& state);
+
+}  // namespace txl

@@ -1,0 +1,71 @@
+#include "server/base/error.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/types/optional.h"
+
+namespace txl {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr absl::string_view kPayloadUrl = "txl.v1/ErrorDetails";
+constexpr char kReason[] = "reason";
+constexpr char kField[] = "field";
+constexpr char kRetry[] = "retry_nanoseconds";
+constexpr char kMetadata[] = "metadata";
+
+// What reaches a client must be UTF-8: bad bytes become U+FFFD.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+absl::Status MakeError(absl::StatusCode code, absl::string_view message,
+                       const ErrorDetails& details) {
+  absl::Status status(code, message);
+  Json json = {{kReason, details.reason},
+               {kField, details.field},
+               {kMetadata, details.metadata}};
+  if (details.retry.has_value()) {
+    json[kRetry] = absl::ToInt64Nanoseconds(*details.retry);
+  }
+  status.SetPayload(kPayloadUrl, absl::Cord(Dump(json)));
+  return status;
+}
+
+ErrorDetails GetErrorDetails(const absl::Status& status) {
+  ErrorDetails details;
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
+  if (!payload.has_value()) return details;
+  // Only MakeError writes this payload, so its shape is known.
+  const Json json = Json::parse(std::string(*payload));
+  details.reason = json.at(kReason).get<std::string>();
+  details.field = json.at(kField).get<std::string>();
+  details.metadata =
+      json.at(kMetadata).get<std::map<std::string, std::string>>();
+  if (json.contains(kRetry)) {
+    details.retry = absl::Nanoseconds(json.at(kRetry).get<int64_t>());
+  }
+  return details;
+}
+
+absl::Status FieldError(absl::string_view field, absl::string_view message) {
+  ErrorDetails details;
+  details.reason = "FIELD_INVALID";
+  details.field = std::string(field);
+  return MakeError(absl::StatusCode::kInvalidArgument, message, details);
+}
+
+absl::Status OverLimitError(absl::string_view field,
+                            absl::string_view message) {
+  ErrorDetails details;
+  details.reason = "OVER_LIMIT";
+  details.field = std::string(field);
+  return MakeError(absl::StatusCode::kInvalidArgument, message, details);
+}
+
+}  // namespace txl

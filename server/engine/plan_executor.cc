@@ -1,0 +1,162 @@
+#include "server/engine/plan_executor.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/torch/torch_step.h"
+#include "server/engine/device_errors.h"
+
+namespace txl {
+
+PlanExecutor::PlanExecutor(RunnerInfo info, VocabularyBins bins,
+                           std::unique_ptr<TorchStep> step)
+    : info_(std::move(info)),
+      sampler_(std::move(bins)),
+      step_(std::move(step)),
+      slots_(info_.slots) {}
+
+PlanExecutor::~PlanExecutor() = default;
+
+absl::Status PlanExecutor::CheckSlot(int32_t slot) const {
+  if (slot >= 0 && slot < info_.slots) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot ", slot, " does not exist"));
+}
+
+absl::StatusOr<StepResult> PlanExecutor::Run(const StepPlan& plan) {
+  TXL_RETURN_IF_ERROR(CheckPlan(plan, info_));
+  StepResult result;
+  const absl::Status status = CatchDeviceErrors("step", [&] {
+    result = RunOrThrow(plan);
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    ForgetSampled(plan);
+    return status;
+  }
+  return result;
+}
+
+// Until a decoding row has its token, nobody may feed "the last one".
+void PlanExecutor::ForgetSampled(const StepPlan& plan) {
+  for (const StepRow& row : plan.rows) {
+    if (row.kind == RowKind::kDecode) {
+      slots_[row.slot].state.last_sampled.reset();
+    }
+  }
+}
+
+StepResult PlanExecutor::RunOrThrow(const StepPlan& plan) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::optional<int32_t>> last_sampled;
+  for (const Slot& slot : slots_) {
+    last_sampled.push_back(slot.state.last_sampled);
+  }
+  SegmentedPlan segmented = SegmentPlan(plan, last_sampled);
+  ForgetSampled(plan);
+  StepResult result;
+  result.rows.resize(plan.rows.size());
+  for (const size_t row : segmented.unknown_inputs) {
+    result.rows[row].status = absl::InternalError(
+        "the token to feed is unknown: the row that sampled it failed");
+  }
+  DropUnhealthy(segmented, result);
+  if (!segmented.segments.empty()) RunSegments(plan, segmented, result);
+  result.device_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return result;
+}
+
+void PlanExecutor::DropUnhealthy(SegmentedPlan& segmented,
+                                 StepResult& result) const {
+  std::erase_if(segmented.segments, [&](const PlanSegment& segment) {
+    const absl::Status& health = slots_[segment.slot].health;
+    if (health.ok()) return false;
+    for (size_t i = 0; i < segment.tokens.size(); ++i) {
+      result.rows[segment.first_row + i].status = health;
+    }
+    return true;
+  });
+}
+
+void PlanExecutor::RunSegments(const StepPlan& plan,
+                               const SegmentedPlan& segmented,
+                               StepResult& result) {
+  std::vector<StepSegment> segments;
+  for (const PlanSegment& segment : segmented.segments) {
+    segments.push_back(
+        {segment.slot, segment.position, segment.tokens, segment.outputs});
+  }
+  const at::Tensor logprobs = step_->Run(segments).to(at::kFloat);
+  const float* values = logprobs.const_data_ptr<float>();
+  const size_t vocab = static_cast<size_t>(info_.vocab_size);
+  for (const PlanSegment& segment : segmented.segments) {
+    for (const int32_t output : segment.outputs) {
+      const size_t row = segment.first_row + static_cast<size_t>(output);
+      result.rows[row] =
+          ReportRow(plan.rows[row], absl::MakeSpan(values, vocab), sampler_,
+                    slots_[segment.slot].state);
+      values += vocab;
+    }
+  }
+}
+
+void PlanExecutor::Configure(int32_t slot, SlotSampling sampling) {
+  if (!CheckSlot(slot).ok()) return;
+  slots_[slot].state.sampling = std::move(sampling);
+}
+
+void PlanExecutor::Clear(int32_t slot) {
+  if (!CheckSlot(slot).ok()) return;
+  slots_[slot].state.last_sampled.reset();
+  slots_[slot].health = CatchDeviceErrors("clearing a slot", [&] {
+    step_->Clear(slot);
+    return absl::OkStatus();
+  });
+}
+
+void PlanExecutor::Copy(int32_t from, int32_t to) {
+  if (!CheckSlot(from).ok() || !CheckSlot(to).ok()) return;
+  slots_[to].state.last_sampled.reset();
+  slots_[to].health = CatchDeviceErrors("copying a slot", [&] {
+    step_->Copy(from, to);
+    return slots_[from].health;
+  });
+}
+
+absl::StatusOr<StateImage> PlanExecutor::Export(int32_t slot,
+                                                int64_t position) {
+  TXL_RETURN_IF_ERROR(CheckSlot(slot));
+  TXL_RETURN_IF_ERROR(slots_[slot].health);
+  if (position < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("position ", position, " of a state"));
+  }
+  StateImage image;
+  TXL_RETURN_IF_ERROR(CatchDeviceErrors("exporting a state", [&] {
+    image = step_->Export(slot, position);
+    return absl::OkStatus();
+  }));
+  return image;
+}
+
+absl::Status PlanExecutor::Import(int32_t slot, const StateImage& image) {
+  TXL_RETURN_IF_ERROR(CheckSlot(slot));
+  absl::Status refused;  // the image's fault: nothing was changed
+  const absl::Status broken = CatchDeviceErrors("importing a state", [&] {
+    refused = step_->Import(slot, image);
+    return absl::OkStatus();
+  });
+  TXL_RETURN_IF_ERROR(refused);
+  slots_[slot].state.last_sampled.reset();
+  slots_[slot].health = broken;
+  return broken;
+}
+
+}  // namespace txl

@@ -1,0 +1,101 @@
+#include "server/engine/plan_segments.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+absl::Status RowError(size_t row, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("plan row ", row, ": ", what));
+}
+
+bool IsTokenId(int32_t id, const RunnerInfo& info) {
+  return id >= 0 && id < info.vocab_size;
+}
+
+absl::Status CheckRow(const StepRow& row, size_t index,
+                      const RunnerInfo& info) {
+  if (row.slot < 0 || row.slot >= info.slots) {
+    return RowError(index, absl::StrCat("slot ", row.slot, " does not exist"));
+  }
+  if (row.position < 0) {
+    return RowError(index, absl::StrCat("position ", row.position));
+  }
+  if (row.token_id != kLastSampled && !IsTokenId(row.token_id, info)) {
+    return RowError(index, absl::StrCat("token id ", row.token_id,
+                                        " is not in the vocabulary"));
+  }
+  if (row.kind == RowKind::kScore && !IsTokenId(row.score_target, info)) {
+    return RowError(index, absl::StrCat("score target ", row.score_target,
+                                        " is not in the vocabulary"));
+  }
+  if (row.top_logprobs < 0 || row.top_logprobs > info.vocab_size) {
+    return RowError(index, absl::StrCat("top_logprobs ", row.top_logprobs));
+  }
+  return absl::OkStatus();
+}
+
+bool HasOutput(const StepRow& row) {
+  return row.kind == RowKind::kDecode || row.kind == RowKind::kScore;
+}
+
+}  // namespace
+
+absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info) {
+  if (plan.rows.empty() ||
+      plan.rows.size() > static_cast<size_t>(info.max_rows)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan of ", plan.rows.size(), " rows; 1 to ",
+                     info.max_rows, " are possible"));
+  }
+  std::vector<int64_t> rows_of_slot(info.slots, 0);
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    const StepRow& row = plan.rows[i];
+    absl::Status status = CheckRow(row, i, info);
+    if (!status.ok()) return status;
+    if (++rows_of_slot[row.slot] > info.spare_rows) {
+      return RowError(i, absl::StrCat("more than ", info.spare_rows,
+                                      " rows of slot ", row.slot));
+    }
+    if (rows_of_slot[row.slot] == 1) continue;
+    const StepRow& before = plan.rows[i - 1];
+    if (before.slot != row.slot || before.position + 1 != row.position) {
+      return RowError(
+          i, absl::StrCat("rows of slot ", row.slot, " are not consecutive"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+SegmentedPlan SegmentPlan(
+    const StepPlan& plan,
+    absl::Span<const std::optional<int32_t>> last_sampled) {
+  SegmentedPlan result;
+  bool skipping = false;  // the rest of this slot's rows
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    const StepRow& row = plan.rows[i];
+    const bool same_slot = i > 0 && plan.rows[i - 1].slot == row.slot;
+    skipping = skipping && same_slot;
+    // A second kLastSampled in one plan would mean a token that this very
+    // step samples.
+    const bool known = row.token_id != kLastSampled ||
+                       (!same_slot && last_sampled[row.slot].has_value());
+    if (skipping || !known) {
+      skipping = true;
+      result.unknown_inputs.push_back(i);
+      continue;
+    }
+    if (!same_slot) {
+      result.segments.push_back({row.slot, row.position, i, {}, {}});
+    }
+    PlanSegment& segment = result.segments.back();
+    if (HasOutput(row)) {
+      segment.outputs.push_back(static_cast<int32_t>(segment.tokens.size()));
+    }
+    segment.tokens.push_back(
+        row.token_id == kLastSampled ? *last_sampled[row.slot] : row.token_id);
+  }
+  return result;
+}
+
+}  // namespace txl

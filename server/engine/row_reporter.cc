@@ -1,0 +1,66 @@
+#include "server/engine/row_reporter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+bool IsDistribution(absl::Span<const float> logprobs) {
+  return std::all_of(logprobs.begin(), logprobs.end(), [](float x) {
+    return x < std::numeric_limits<float>::infinity();  // false for NaN
+  });
+}
+
+void Remember(int32_t token, SlotState& state) {
+  state.last_sampled = token;
+  std::vector<int32_t>& recent = state.sampling.recent_ids;
+  recent.push_back(token);
+  const size_t window =
+      static_cast<size_t>(std::max(state.sampling.params.penalty_window, 0));
+  if (recent.size() > window) {
+    recent.erase(recent.begin(), recent.end() - window);
+  }
+}
+
+}  // namespace
+
+RowResult ReportRow(const StepRow& row, absl::Span<const float> logprobs,
+                    const Sampler& sampler, SlotState& state) {
+  RowResult result;
+  if (row.kind == RowKind::kDecode) state.last_sampled.reset();
+  if (!IsDistribution(logprobs)) {
+    result.status = absl::InternalError(absl::StrCat(
+        "the model's numbers at position ", row.position, " are not finite"));
+    return result;
+  }
+  if (row.kind == RowKind::kScore) {
+    result.token_id = row.score_target;
+  } else {
+    const SlotSampling& sampling = state.sampling;
+    SampleContext context;
+    context.recent_ids = sampling.recent_ids;
+    context.position = row.position + 1;
+    if (context.position < sampling.min_position) {
+      context.banned_ids = sampling.banned_ids;
+    }
+    const absl::StatusOr<int32_t> token =
+        sampler.Sample(logprobs, sampling.params, context);
+    if (!token.ok()) {
+      result.status = token.status();
+      return result;
+    }
+    result.token_id = *token;
+    Remember(*token, state);
+  }
+  result.logprob = logprobs[result.token_id];
+  if (row.top_logprobs > 0) {
+    result.top_logprobs = TopLogprobs(logprobs, row.top_logprobs);
+  }
+  return result;
+}
+
+}  // namespace txl

@@ -1,0 +1,28 @@
+#pragma once
+
+// From a distribution to a row's result: sampling, scores, alternatives.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "model/sampling/sampler.h"
+#include "server/engine/step_runner.h"
+
+namespace txl {
+
+// What a runner keeps per slot besides rows.
+struct SlotState {
+  SlotSampling sampling;
+  // Of the last kDecode row; empty when it failed or there was none.
+  std::optional<int32_t> last_sampled;
+};
+
+// The result of a kDecode or kScore row whose distribution is `logprobs` [V].
+// A sampled token enters the slot's state; a row that fails leaves
+// `last_sampled` empty. Internal when a log-probability is NaN or +inf.
+RowResult ReportRow(const StepRow& row, absl::Span<const float> logprobs,
+                    const Sampler& sampler, SlotState& state);
+
+}  // namespace txl

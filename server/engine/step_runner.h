@@ -1,0 +1,117 @@
+#pragma once
+
+// The scheduler's view of a device: ordered plans of rows in, tokens out. No
+// tensor type appears here, so the scheduler builds and tests without LibTorch.
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/memory/state_image.h"
+#include "model/sampling/sampler.h"
+#include "model/sampling/sampling_params.h"
+
+namespace txl {
+
+enum class RowKind {
+  kPrefill,  // feeds a token, no output
+  kDecode,   // feeds a token and samples the next one
+  kScore,    // feeds a token and reports log P(score_target | ...)
+  kRebuild,  // as kPrefill; work that restores a state
+};
+
+// Input: the token that this slot's previous kDecode row sampled, which the
+// caller may not know yet (two steps in flight).
+inline constexpr int32_t kLastSampled = -1;
+
+// One token through all layers. Rows of one slot stand together in a plan, at
+// consecutive ascending positions.
+struct StepRow {
+  int32_t slot = 0;
+  int64_t position = 0;  // absolute position of the input token
+  RowKind kind = RowKind::kPrefill;
+  int32_t token_id = 0;      // or kLastSampled
+  int32_t score_target = 0;  // kScore only
+  int32_t top_logprobs = 0;  // kDecode, kScore: alternatives reported
+};
+
+struct StepPlan {
+  std::vector<StepRow> rows;
+};
+
+// What came of a row; rows without output have only a status.
+struct RowResult {
+  absl::Status status;    // Internal: this row's numbers are not finite
+  int32_t token_id = -1;  // kDecode: sampled; kScore: score_target
+  float logprob = 0;      // of token_id, the model's own distribution
+  std::vector<TokenLogprob> top_logprobs;
+};
+
+struct StepResult {
+  std::vector<RowResult> rows;  // as in the plan
+  double device_seconds = 0;
+};
+
+// Sampling state of a slot; replaced whole by Configure.
+struct SlotSampling {
+  SamplingParams params;
+  // Last ids of the session before the next token to sample, oldest first,
+  // ending with the token that the next kDecode row feeds.
+  std::vector<int32_t> recent_ids;
+  // Not sampled while position < min_position (stop and end tokens).
+  std::vector<int32_t> banned_ids;
+  int64_t min_position = 0;  // absolute position of the sampled token
+};
+
+using StepId = int64_t;
+
+// Limits and identity, constant after construction.
+struct RunnerInfo {
+  int32_t slots = 0;
+  int64_t spare_rows = 0;  // S: most rows of one slot beyond its commit
+  int32_t max_rows = 0;    // most rows of one plan
+  int32_t depth = 1;       // steps that may be in flight
+  int64_t bytes_per_slot = 0;
+  int64_t vocab_size = 0;
+  int64_t mem_len = 0;
+  int64_t window = 0;
+  StateIdentity identity;
+  std::string device;  // "cpu", "cuda:0"
+  std::string form;    // "absorbed"
+  std::string weight_dtype;
+};
+
+// All calls from one thread (the scheduler's), executed in order. A slot's
+// state is what the calls so far made of it; positions are the caller's.
+//
+// A failed step (device error) makes Collect return its status; slots are then
+// as they were for positions before the failed plan's rows, and their tokens of
+// that step are unknown: Configure a slot before it decodes again.
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+
+  virtual const RunnerInfo& info() const = 0;
+
+  // Queues a step; never blocks. A row whose kLastSampled input is not known
+  // because the sampling row failed is Internal itself. REQUIRES: fewer than
+  // depth steps in flight, 1..max_rows rows, at most spare_rows of one slot.
+  virtual StepId Submit(StepPlan plan) = 0;
+  // Waits for a step; steps are collected in the order of submission.
+  virtual absl::StatusOr<StepResult> Collect(StepId step) = 0;
+
+  virtual void Configure(int32_t slot, SlotSampling sampling) = 0;
+  // Start state: position 0.
+  virtual void Clear(int32_t slot) = 0;
+  // Rows only: sampling state comes with Configure.
+  virtual void Copy(int32_t from, int32_t to) = 0;
+  // Rows before `position`.
+  virtual std::future<absl::StatusOr<StateImage>> Export(int32_t slot,
+                                                         int64_t position) = 0;
+  virtual std::future<absl::Status> Import(int32_t slot, StateImage image) = 0;
+};
+
+}  // namespace txl

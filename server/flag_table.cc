@@ -1,0 +1,171 @@
+#include "server/flag_table.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+std::string TomlText(const std::string& text) {
+  std::ostringstream out;
+  out << toml::value<std::string>(text);
+  return out.str();
+}
+
+// A value of the file as its flag would be written.
+std::optional<std::string> FlagText(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) {
+    return absl::StrCat(number->get());
+  }
+  return std::nullopt;
+}
+
+std::string FlagName(const CLI::Option* option) {
+  return option->get_lnames().front();
+}
+
+}  // namespace
+
+std::string EnvironmentName(const std::string& flag) {
+  std::string name = "TXL_" + flag;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  });
+  return name;
+}
+
+FlagTable::FlagTable(const std::string& description)
+    : app_(description, "txl-server") {
+  app_.get_formatter()->column_width(34);
+}
+
+CLI::Option* FlagTable::Add(const std::string& name, CLI::Option* option,
+                            std::function<std::string()> show) {
+  option->envname(EnvironmentName(name));
+  entries_.emplace_back(option, std::move(show));
+  return option;
+}
+
+CLI::Option* FlagTable::Text(const std::string& name, std::string* target,
+                             const std::string& help) {
+  auto* option = app_.add_option("--" + name, *target, help);
+  option->capture_default_str();
+  return Add(name, option, [target] { return TomlText(*target); });
+}
+
+void FlagTable::Bytes(const std::string& name, int64_t* target, int64_t low,
+                      int64_t high, const std::string& help) {
+  auto* option = app_.add_option_function<int64_t>(
+      "--" + name, [target](int64_t value) { *target = value; }, help);
+  // Checks run in the order last to first: size first, then range.
+  option->check(CLI::Range(low, high))->default_str(std::to_string(*target));
+  option->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  Add(name, option, [target] { return std::to_string(*target); });
+}
+
+void FlagTable::Duration(const std::string& name, absl::Duration* target,
+                         absl::Duration low, absl::Duration high,
+                         const std::string& help) {
+  auto* option = app_.add_option_function<std::string>(
+      "--" + name,
+      [target](const std::string& text) {
+        absl::ParseDuration(text, target);  // checked below
+      },
+      help);
+  option->check(CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        absl::Duration value;
+        if (!absl::ParseDuration(text, &value)) {
+          return absl::StrCat("\"", text, "\" is no duration like 90s or 1h");
+        }
+        if (value >= low && value <= high) return "";
+        return absl::StrCat(text, " is not in ", absl::FormatDuration(low),
+                            " to ", absl::FormatDuration(high));
+      },
+      "DURATION"));
+  option->type_name("")->default_str(absl::FormatDuration(*target));
+  Add(name, option,
+      [target] { return TomlText(absl::FormatDuration(*target)); });
+}
+
+void FlagTable::Switch(const std::string& name, bool* target,
+                       const std::string& help) {
+  app_.add_flag("--" + name, *target, help)->envname(EnvironmentName(name));
+}
+
+absl::Status FlagTable::Parse(std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  try {
+    app_.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    return absl::CancelledError(app_.help());
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlagTable::ApplyFile(const std::string& path) {
+  toml::table table;
+  try {
+    table = toml::parse_file(path);
+  } catch (const toml::parse_error& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--config: ", path, ":", error.source().begin.line, ": ",
+                     std::string(error.description())));
+  }
+  for (const auto& [toml_key, node] : table) {
+    const std::string key(toml_key.str());
+    const auto entry =
+        std::find_if(entries_.begin(), entries_.end(),
+                     [&](const auto& e) { return FlagName(e.first) == key; });
+    const std::string where = absl::StrCat("--config: ", path, ": ", key);
+    if (entry == entries_.end() || key == "config") {
+      return absl::InvalidArgumentError(where + ": no such flag");
+    }
+    const std::optional<std::string> text = FlagText(node);
+    if (!text.has_value()) {
+      return absl::InvalidArgumentError(where +
+                                        ": must be a string or whole number");
+    }
+    CLI::Option* option = entry->first;
+    if (option->count() > 0) continue;
+    try {
+      option->add_result(*text);
+      option->run_callback();
+    } catch (const CLI::ParseError& error) {
+      return absl::InvalidArgumentError(where + ": " + error.what());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FlagTable::CheckRequired(
+    const std::vector<std::string>& names) const {
+  for (const std::string& name : names) {
+    const auto* option = app_.get_option("--" + name);
+    if (option->count() == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " is required (or ", EnvironmentName(name),
+                       ", or ", name, " in the file of --config)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string FlagTable::ToToml() const {
+  std::string text;
+  for (const auto& [option, show] : entries_) {
+    const std::string name = FlagName(option);
+    if (name != "config") absl::StrAppend(&text, name, " = ", show(), "\n");
+  }
+  return text;
+}
+
+}  // namespace txl

@@ -1,0 +1,79 @@
+#pragma once
+
+// Flags as a table: one entry gives a command line option (CLI11), an
+// environment variable and a key of the configuration file.
+//
+// CLI11 can read environment and files itself, but takes the file before the
+// environment; here a file's value is taken last, through the same conversion
+// and the same checks as the flag.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace txl {
+
+class FlagTable {
+ public:
+  explicit FlagTable(const std::string& description);
+
+  // `target` holds the default and outlives the table. Names without dashes.
+  CLI::Option* Text(const std::string& name, std::string* target,
+                    const std::string& help);
+  // Whole numbers in [low, high].
+  template <typename Int>
+  void Number(const std::string& name, Int* target, int64_t low, int64_t high,
+              const std::string& help);
+  // As Number; "64KiB", "1GiB" are understood.
+  void Bytes(const std::string& name, int64_t* target, int64_t low,
+             int64_t high, const std::string& help);
+  // "90s", "1h30m", "0".
+  void Duration(const std::string& name, absl::Duration* target,
+                absl::Duration low, absl::Duration high,
+                const std::string& help);
+  // A switch of the command line only.
+  void Switch(const std::string& name, bool* target, const std::string& help);
+
+  // Command line and environment. InvalidArgument naming the flag; Cancelled
+  // with the text when help was asked for.
+  absl::Status Parse(std::vector<std::string> arguments);
+  // Values for flags that neither the command line nor the environment set.
+  // InvalidArgument naming the key, also for one that is no flag.
+  absl::Status ApplyFile(const std::string& path);
+  // Flags that must have a value have one. InvalidArgument naming the flag.
+  absl::Status CheckRequired(const std::vector<std::string>& names) const;
+
+  // The values as a configuration file.
+  std::string ToToml() const;
+
+ private:
+  CLI::Option* Add(const std::string& name, CLI::Option* option,
+                   std::function<std::string()> show);
+
+  CLI::App app_;
+  // In the order of definition: flag and its value as TOML.
+  std::vector<std::pair<CLI::Option*, std::function<std::string()>>> entries_;
+};
+
+// TXL_SESSION_TTL of "session-ttl".
+std::string EnvironmentName(const std::string& flag);
+
+template <typename Int>
+void FlagTable::Number(const std::string& name, Int* target, int64_t low,
+                       int64_t high, const std::string& help) {
+  // Through int64, so that a number too big for Int is out of range, not
+  // wrapped.
+  auto* option = app_.add_option_function<int64_t>(
+      "--" + name,
+      [target](int64_t value) { *target = static_cast<Int>(value); }, help);
+  option->check(CLI::Range(low, high))->default_str(std::to_string(*target));
+  Add(name, option, [target] { return std::to_string(*target); });
+}
+
+}  // namespace txl

@@ -1,0 +1,179 @@
+#include "server/flags.h"
+
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "server/base/log.h"
+#include "server/flag_table.h"
+#include "server/version.h"
+
+namespace txl {
+namespace {
+
+constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxRows = 1 << 16;
+
+// "HOST:PORT" or "unix:PATH"; else what is wrong.
+std::string CheckListen(const std::string& listen) {
+  if (absl::StartsWith(listen, "unix:")) {
+    return listen.size() > 5 ? "" : "unix: needs a path";
+  }
+  const size_t colon = listen.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return absl::StrCat("\"", listen, "\" is neither HOST:PORT nor unix:PATH");
+  }
+  return "";
+}
+
+void AddServerFlags(ServerFlags* flags, FlagTable* table) {
+  table->Text("model", &flags->model, "Model directory; required");
+  table
+      ->Text("listen", &flags->listen,
+             "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
+             "unix:PATH. It has no access control of its own")
+      ->check(CLI::Validator(CheckListen, ""));
+  table
+      ->Text("log-level", &flags->log_level,
+             "Least severe log line: debug, info, warning, error")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            const auto level = ParseLogSeverity(name);
+            return level.ok() ? "" : std::string(level.status().message());
+          },
+          ""));
+  table->Duration("drain-timeout", &flags->drain_timeout, absl::ZeroDuration(),
+                  absl::Hours(1), "Time that running turns get after SIGTERM");
+  table->Duration("stall-limit", &flags->stall_limit, absl::Milliseconds(100),
+                  absl::Hours(1),
+                  "Health is NOT_SERVING when work waits and no step ended "
+                  "for this long");
+}
+
+void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
+  table->Text("device", &flags->runner.device,
+              "Where the model runs: auto, cpu, cuda, cuda:N");
+  table->Number("threads", &flags->threads, 0, 1024,
+                "Threads of a step on the CPU; 0: as many as cores");
+  table->Number("slots", &flags->runner.slots, 0, 1 << 20,
+                "Sessions whose memory is on the device at once; 0: as many "
+                "as fit --slot-memory");
+  table->Bytes("slot-memory", &flags->runner.slot_bytes, 1, kInt64Max,
+               "Bytes for sessions' memory on the device");
+  table->Number("spare-rows", &flags->runner.spare_rows, 8, kMaxRows,
+                "Positions of a prompt that one step may feed for a session");
+  table->Number("max-rows", &flags->runner.max_rows, 1, kMaxRows,
+                "Positions of one step over all sessions");
+  table->Number("prompt-rows-per-step", &flags->scheduler.prompt_rows_per_step,
+                1, kMaxRows,
+                "Prompt positions of one step over all sessions: more feed "
+                "prompts faster, fewer keep other streams even");
+}
+
+void AddQueueFlags(ServerFlags* flags, FlagTable* table) {
+  SchedulerOptions& scheduler = flags->scheduler;
+  table->Number("max-queue-calls", &scheduler.max_queued_calls, 1, kInt32Max,
+                "Calls that may wait; over it QUEUE_FULL");
+  table->Number("max-queue-tokens", &scheduler.max_queued_tokens, 1, kInt64Max,
+                "Prompt tokens that may wait; over it QUEUE_FULL");
+  table->Number("park-events", &scheduler.park_events, 1, kInt32Max,
+                "Unsent events at which a stream's session stops stepping");
+  table->Duration("slow-reader-limit", &scheduler.slow_reader_limit,
+                  absl::Milliseconds(1), absl::Hours(24),
+                  "A stream that is not read for this long ends with "
+                  "CLIENT_TOO_SLOW");
+  table->Duration("min-idle", &scheduler.min_idle, absl::ZeroDuration(),
+                  absl::Hours(24),
+                  "A session idle for less keeps its memory on the device; "
+                  "new work may get NO_SESSION_MEMORY instead");
+  table->Duration("retry-after", &scheduler.retry_after, absl::Milliseconds(1),
+                  absl::Hours(1), "Delay that refused clients are told");
+}
+
+void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
+  SessionStoreOptions& sessions = flags->sessions;
+  table->Duration("session-ttl", &sessions.default_ttl, sessions.min_ttl,
+                  sessions.max_ttl,
+                  "Life of a session after its last use, unless "
+                  "CreateSession says");
+  table->Number("max-sessions", &sessions.max_sessions, 1, kInt64Max,
+                "Sessions that may exist; over it NO_SESSION_MEMORY");
+  table->Bytes("session-memory", &sessions.image_bytes, 0, kInt64Max,
+               "Bytes of host memory for sessions that are not on the device");
+}
+
+void AddLimitFlags(ServerFlags* flags, FlagTable* table) {
+  RequestLimits& limits = flags->limits;
+  table->Number("max-prompt-tokens", &limits.prompt_tokens, 1, kInt32Max,
+                "Tokens of a prompt");
+  table->Bytes("max-prompt-bytes", &limits.prompt_bytes, 1, kInt32Max,
+               "Bytes of a prompt's text");
+  table->Number("max-tokens", &limits.max_tokens, 1, kInt32Max,
+                "Tokens that a turn may generate");
+  table->Number("max-stop-texts", &limits.stop_texts, 0, kMaxRows,
+                "Stop texts of a turn");
+  table->Bytes("max-stop-text-bytes", &limits.stop_text_bytes, 1, 1 << 20,
+               "Bytes of a stop text");
+  table->Number("max-stop-tokens", &limits.stop_tokens, 0, kMaxRows,
+                "Stop token ids of a turn");
+  table->Number("max-logprobs", &limits.logprobs, 0, kMaxRows,
+                "Alternatives reported for a token");
+  table->Number("max-logit-bias", &limits.logit_bias, 0, 1024,
+                "Entries of logit_bias");
+  table->Number("max-tokens-per-message", &limits.tokens_per_message, 1,
+                kMaxRows, "Tokens of one message of a stream");
+  table->Bytes("max-message-bytes", &limits.message_bytes, 1024, kInt32Max,
+               "Bytes of a message from a client");
+}
+
+}  // namespace
+
+absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
+  ParsedFlags parsed;
+  ServerFlags flags;
+  std::string config;
+  bool print_config = false;
+  bool version = false;
+  FlagTable table(
+      "Serves a Transformer-XL model over gRPC.\n"
+      "Every flag F is also TXL_F in the environment and a key of the TOML "
+      "file of --config:\nflag > environment > file > default.");
+  AddServerFlags(&flags, &table);
+  AddEngineFlags(&flags, &table);
+  AddQueueFlags(&flags, &table);
+  AddSessionFlags(&flags, &table);
+  AddLimitFlags(&flags, &table);
+  table.Text("config", &config, "TOML file with values for flags");
+  table.Switch("print-config", &print_config,
+               "Print the values as a file for --config and exit");
+  table.Switch("check-config", &flags.check_config,
+               "Check flags and model directory and exit");
+  table.Switch("version", &version, "Print the version and exit");
+
+  const absl::Status status = table.Parse(std::move(arguments));
+  if (absl::IsCancelled(status)) {
+    parsed.print = std::string(status.message());
+    return parsed;
+  }
+  TXL_RETURN_IF_ERROR(status);
+  if (version) {
+    parsed.print = absl::StrCat("txl-server ", kServerVersion, "\n");
+    return parsed;
+  }
+  if (!config.empty()) TXL_RETURN_IF_ERROR(table.ApplyFile(config));
+  if (print_config) {
+    parsed.print = table.ToToml();
+    return parsed;
+  }
+  TXL_RETURN_IF_ERROR(table.CheckRequired({"model"}));
+  parsed.flags = std::move(flags);
+  return parsed;
+}
+
+}  // namespace txl

@@ -1,0 +1,48 @@
+#pragma once
+
+// Every flag of txl-server: names, defaults, ranges and where values come from
+// (command line, then environment TXL_NAME, then the TOML file of --config,
+// then the default).
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/engine/torch_step_runner.h"
+#include "server/rpc/limits.h"
+#include "server/scheduler/scheduler.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+struct ServerFlags {
+  std::string model;  // model directory
+  std::string listen = "127.0.0.1:50051";
+  std::string log_level = "info";
+  int32_t threads = 0;  // LibTorch's threads within a step; 0: its own default
+  absl::Duration drain_timeout = absl::Seconds(30);
+  // Work waits and no step ended for this long: health is NOT_SERVING.
+  absl::Duration stall_limit = absl::Seconds(2);
+
+  TorchStepRunnerOptions runner;
+  SchedulerOptions scheduler;
+  SessionStoreOptions sessions;
+  RequestLimits limits;
+
+  bool check_config = false;
+};
+
+struct ParsedFlags {
+  ServerFlags flags;
+  // Not empty: --help, --version or --print-config was asked for; print it and
+  // exit with 0.
+  std::string print;
+};
+
+// `arguments` without the program's name. Reads the environment and the file of
+// --config. Errors: InvalidArgument naming the flag, variable or key.
+absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments);
+
+}  // namespace txl

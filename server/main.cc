@@ -1,0 +1,78 @@
+// txl-server: serves a model directory over gRPC. Exit status: 0 after a drain,
+// 1 when it cannot start, 2 for wrong usage.
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "server/base/log.h"
+#include "server/flags.h"
+#include "server/server.h"
+#include "server/signals.h"
+#include "server/version.h"
+#include "server/watchdog.h"
+
+namespace txl {
+namespace {
+
+// After the drain's own grace; together at most the timeout and two seconds.
+constexpr absl::Duration kLastResort = absl::Milliseconds(300);
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "txl-server: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
+}
+
+int CheckConfig(const ServerFlags& flags) {
+  const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
+  if (!model.ok()) return Fail(model.status());
+  std::printf("configuration and model directory are valid\n");
+  return 0;
+}
+
+int Serve(ServerFlags flags) {
+  SignalWaiter signals;
+  const absl::Duration drain_timeout = flags.drain_timeout;
+  const absl::Time start = absl::Now();
+  Log(LogSeverity::kInfo, "start",
+      {{"version", kServerVersion}, {"model", flags.model}});
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(std::move(flags));
+  if (!server.ok()) return Fail(server.status());
+  signals.StartServing();
+  Log(LogSeverity::kInfo, "ready",
+      {{"address", (*server)->address()},
+       {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
+  std::printf("listening on %s\n", (*server)->address().c_str());
+  std::fflush(stdout);
+
+  signals.WaitForRequest();
+  ExitAfter(drain_timeout + kDrainGrace + kLastResort);
+  server->reset();  // drains
+  Log(LogSeverity::kInfo, "exit", {{"forced", false}});
+  return 0;
+}
+
+}  // namespace
+}  // namespace txl
+
+int main(int argc, char** argv) {
+  absl::StatusOr<txl::ParsedFlags> parsed =
+      txl::ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
+  if (!parsed.ok()) {
+    txl::Fail(parsed.status());
+    return 2;
+  }
+  if (!parsed->print.empty()) {
+    std::fputs(parsed->print.c_str(), stdout);
+    return 0;
+  }
+  txl::SetLogLevel(*txl::ParseLogSeverity(parsed->flags.log_level));
+  if (parsed->flags.check_config) return txl::CheckConfig(parsed->flags);
+  return txl::Serve(std::move(parsed->flags));
+}

@@ -1,0 +1,84 @@
+#include "server/metrics/conservation.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace txl {
+namespace {
+
+class Laws {
+ public:
+  void Equal(absl::string_view law, int64_t left, int64_t right) {
+    if (left != right) Report(law, left, right);
+  }
+  void AtMost(absl::string_view law, int64_t left, int64_t right) {
+    if (left > right) Report(law, left, right);
+  }
+  void NotNegative(absl::string_view name, double value) {
+    if (value < 0) broken_.push_back(absl::StrCat(name, " >= 0: ", value));
+  }
+  std::vector<std::string> Take() { return std::move(broken_); }
+
+ private:
+  void Report(absl::string_view law, int64_t left, int64_t right) {
+    broken_.push_back(absl::StrCat(law, ": ", left, " and ", right));
+  }
+  std::vector<std::string> broken_;
+};
+
+void CheckSigns(const Snapshot& s, Laws& laws) {
+  laws.NotNegative("turns_started", s.turns_started);
+  laws.NotNegative("turns_active", s.turns_active);
+  for (const auto& [name, count] : s.turns_finished) {
+    laws.NotNegative(absl::StrCat("turns_finished ", name), count);
+  }
+  laws.NotNegative("queued_calls", s.queued_calls);
+  laws.NotNegative("queued_tokens", s.queued_tokens);
+  laws.NotNegative("steps", s.steps);
+  laws.NotNegative("rows_run", s.rows_run);
+  laws.NotNegative("rows_decode", s.rows_decode);
+  laws.NotNegative("rows_prefill", s.rows_prefill);
+  laws.NotNegative("rows_score", s.rows_score);
+  laws.NotNegative("rows_rebuild", s.rows_rebuild);
+  laws.NotNegative("tokens_fed", s.tokens_fed);
+  laws.NotNegative("rows_discarded", s.rows_discarded);
+  laws.NotNegative("steps_with_decode", s.steps_with_decode);
+  laws.NotNegative("steps_with_prompt_and_decode",
+                   s.steps_with_prompt_and_decode);
+  laws.NotNegative("tokens_sampled", s.tokens_sampled);
+  laws.NotNegative("tokens_delivered", s.tokens_delivered);
+  laws.NotNegative("tokens_discarded", s.tokens_discarded);
+  laws.NotNegative("slots_total", s.slots_total);
+  laws.NotNegative("slots_used", s.slots_used);
+  laws.NotNegative("sessions_moved_out", s.sessions_moved_out);
+  laws.NotNegative("sessions_moved_in", s.sessions_moved_in);
+  laws.NotNegative("turns_parked", s.turns_parked);
+  laws.NotNegative("step_seconds", s.step_seconds);
+}
+
+}  // namespace
+
+std::vector<std::string> BrokenLaws(const Snapshot& s) {
+  Laws laws;
+  int64_t finished = 0;
+  for (const auto& [name, count] : s.turns_finished) finished += count;
+  laws.Equal("turns_started = turns_finished + turns_active", s.turns_started,
+             finished + s.turns_active);
+  laws.Equal("rows_run = decode + prefill + score + rebuild", s.rows_run,
+             s.rows_decode + s.rows_prefill + s.rows_score + s.rows_rebuild);
+  laws.Equal("rows_run = tokens_fed + rows_discarded", s.rows_run,
+             s.tokens_fed + s.rows_discarded);
+  laws.Equal("tokens_sampled = delivered + discarded", s.tokens_sampled,
+             s.tokens_delivered + s.tokens_discarded);
+  laws.AtMost("slots_used <= slots_total", s.slots_used, s.slots_total);
+  laws.AtMost("steps_with_decode <= steps", s.steps_with_decode, s.steps);
+  laws.AtMost("steps_with_prompt_and_decode <= steps_with_decode",
+              s.steps_with_prompt_and_decode, s.steps_with_decode);
+  CheckSigns(s, laws);
+  return laws.Take();
+}
+
+}  // namespace txl

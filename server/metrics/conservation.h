@@ -1,0 +1,24 @@
+#pragma once
+
+// The laws that every snapshot of the counters obeys. Nothing that the server
+// took on may vanish: a turn, a row or a token is finished, delivered or
+// discarded, and counted as that.
+
+#include <string>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace txl {
+
+// One line for each broken law, with its numbers; empty: all hold.
+//   turns_started = sum(turns_finished) + turns_active
+//   rows_run = rows_decode + rows_prefill + rows_score + rows_rebuild
+//   rows_run = tokens_fed + rows_discarded
+//   tokens_sampled = tokens_delivered + tokens_discarded
+//   slots_used <= slots_total
+//   steps_with_prompt_and_decode <= steps_with_decode <= steps
+// and no counter is negative.
+std::vector<std::string> BrokenLaws(const Snapshot& snapshot);
+
+}  // namespace txl

@@ -1,0 +1,15 @@
+#include "server/metrics/metrics.h"
+
+namespace txl {
+
+void Metrics::Update(const std::function<void(Snapshot&)>& change) {
+  absl::MutexLock lock(&mutex_);
+  change(values_);
+}
+
+Snapshot Metrics::Get() const {
+  absl::MutexLock lock(&mutex_);
+  return values_;
+}
+
+}  // namespace txl

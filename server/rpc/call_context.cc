@@ -1,0 +1,53 @@
+#include "server/rpc/call_context.h"
+
+#include <chrono>
+#include <vector>
+
+#include "model/base/status_macros.h"
+#include "server/base/log.h"
+#include "server/rpc/convert_input.h"
+
+namespace txl {
+
+absl::Status ExchangeSessionMetadata(grpc::CallbackServerContext* context,
+                                     const std::string& session_id) {
+  const auto& metadata = context->client_metadata();
+  const auto [begin, end] = metadata.equal_range(kSessionMetadata);
+  std::vector<std::string> values;
+  for (auto it = begin; it != end; ++it) {
+    values.emplace_back(it->second.data(), it->second.size());
+  }
+  TXL_RETURN_IF_ERROR(CheckSessionMetadata(values, session_id));
+  if (!session_id.empty()) {
+    context->AddInitialMetadata(kSessionMetadata, session_id);
+  }
+  return absl::OkStatus();
+}
+
+std::optional<absl::Duration> CallDeadline(
+    const grpc::CallbackServerContext& context, Clock* clock) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) {
+    return std::nullopt;
+  }
+  return clock->Monotonic() +
+         absl::FromChrono(deadline - std::chrono::system_clock::now());
+}
+
+CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,
+                              Clock* clock) {
+  return deadline.has_value() && clock->Monotonic() >= *deadline
+             ? CancelToken::Why::kDeadline
+             : CancelToken::Why::kCancelled;
+}
+
+void CancelTurn(const CallRecord& record,
+                std::optional<absl::Duration> deadline, CancelToken* cancel) {
+  const CancelToken::Why why = CancelReason(deadline, record.clock);
+  cancel->Cancel(why);
+  Log(LogSeverity::kDebug, "cancel",
+      {{"method", record.method},
+       {"deadline", why == CancelToken::Why::kDeadline}});
+}
+
+}  // namespace txl

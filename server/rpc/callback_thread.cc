@@ -1,0 +1,40 @@
+#include "server/rpc/callback_thread.h"
+
+#include <utility>
+
+namespace txl {
+
+CallbackThread::CallbackThread() : thread_([this] { Loop(); }) {}
+
+CallbackThread::~CallbackThread() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void CallbackThread::Run(std::function<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  tasks_.push_back(std::move(task));
+}
+
+void CallbackThread::Loop() {
+  const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !tasks_.empty();
+  };
+  while (true) {
+    std::deque<std::function<void()>> tasks;
+    {
+      absl::MutexLock lock(&mutex_, absl::Condition(&ready));
+      if (tasks_.empty()) return;
+      tasks.swap(tasks_);
+    }
+    for (auto& task : tasks) {
+      task();
+      task = nullptr;  // what it holds is let go before the next one runs
+    }
+  }
+}
+
+}  // namespace txl

@@ -1,0 +1,225 @@
+#include "server/rpc/convert_input.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "server/base/error.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+namespace {
+
+constexpr char kNoTokenizer[] =
+    "the model has no tokenizer: send token ids instead of text";
+
+absl::Status CheckSessionId(const std::string& session_id) {
+  if (ValidateSessionId(session_id).ok()) return absl::OkStatus();
+  return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
+}
+
+absl::Status CheckRequestId(const std::string& request_id) {
+  if (request_id.empty() || ValidateSessionId(request_id).ok()) {
+    return absl::OkStatus();
+  }
+  return FieldError("request_id", "must be 1 to 64 of [A-Za-z0-9_-]");
+}
+
+absl::Status CheckTokenCount(int64_t count, absl::string_view field,
+                             const RequestLimits& limits) {
+  if (count <= limits.prompt_tokens) return absl::OkStatus();
+  return OverLimitError(
+      field, absl::StrCat(count, " tokens, at most ", limits.prompt_tokens));
+}
+
+// May be empty.
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
+                                                const ModelFacts& facts,
+                                                const RequestLimits& limits) {
+  constexpr char kField[] = "text";
+  if (facts.vocabulary == nullptr) return FieldError(kField, kNoTokenizer);
+  if (static_cast<int64_t>(text.size()) > limits.prompt_bytes) {
+    return OverLimitError(kField, absl::StrCat(text.size(), " bytes, at most ",
+                                               limits.prompt_bytes));
+  }
+  absl::StatusOr<std::vector<int32_t>> ids = facts.vocabulary->Encode(text);
+  if (!ids.ok()) return FieldError(kField, ids.status().message());
+  TXL_RETURN_IF_ERROR(CheckTokenCount(ids->size(), kField, limits));
+  return ids;
+}
+
+// A prompt or input that is set. `oneof_name` is blamed when nothing is in it.
+template <typename Request>
+absl::StatusOr<std::vector<int32_t>> ReadInput(const Request& request,
+                                               absl::string_view oneof_name,
+                                               const ModelFacts& facts,
+                                               const RequestLimits& limits) {
+  std::vector<int32_t> ids;
+  if (request.has_text()) {
+    TXL_ASSIGN_OR_RETURN(ids, EncodeText(request.text(), facts, limits));
+  } else {
+    TXL_RETURN_IF_ERROR(
+        CheckTokenCount(request.tokens().ids_size(), "tokens.ids", limits));
+    TXL_ASSIGN_OR_RETURN(ids, ReadIds(request.tokens().ids(), "tokens.ids",
+                                      facts.config.vocab_size));
+  }
+  if (ids.empty()) return FieldError(oneof_name, "holds no token");
+  return ids;
+}
+
+template <typename Request>
+absl::StatusOr<std::optional<int64_t>> ReadExpectedPosition(
+    const Request& request) {
+  if (!request.has_expected_position()) return std::optional<int64_t>();
+  if (request.expected_position() < 0) {
+    return FieldError("expected_position", "must not be negative");
+  }
+  return std::optional<int64_t>(request.expected_position());
+}
+
+template <typename Request>
+absl::StatusOr<std::vector<int32_t>> ReadRequiredInput(
+    const Request& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  if (!request.has_text() && !request.has_tokens()) {
+    return FieldError("input", "text or tokens must be set");
+  }
+  return ReadInput(request, "input", facts, limits);
+}
+
+}  // namespace
+
+absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
+                                            const ModelFacts& facts,
+                                            const RequestLimits& limits) {
+  GenerateParams params;
+  params.session_id = request.session_id();
+  if (!params.session_id.empty()) {
+    TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
+  }
+  TXL_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  params.request_id = request.request_id();
+  TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
+  TXL_ASSIGN_OR_RETURN(params.sampling,
+                       ReadSampling(request.sampling(), facts, limits));
+  TXL_ASSIGN_OR_RETURN(params.stop, ReadStop(request.stop(), facts, limits));
+  TXL_RETURN_IF_ERROR(CheckMinTokens(params.sampling, params.stop));
+  TXL_ASSIGN_OR_RETURN(params.output,
+                       ReadOutput(request.output(), facts, limits));
+  // Last, because it is the dearest.
+  if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
+    TXL_ASSIGN_OR_RETURN(params.input,
+                         ReadInput(request, "prompt", facts, limits));
+  }
+  return params;
+}
+
+absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
+                                      const ModelFacts& facts,
+                                      const RequestLimits& limits) {
+  FeedParams params;
+  TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
+  params.session_id = request.session_id();
+  TXL_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  params.request_id = request.request_id();
+  TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
+  params.return_scored = request.return_logprobs();
+  TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
+  return params;
+}
+
+absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
+                                     const ModelFacts& facts,
+                                     const RequestLimits& limits) {
+  FeedParams params;
+  params.session_id = request.session_id();
+  if (!params.session_id.empty()) {
+    TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
+  }
+  TXL_ASSIGN_OR_RETURN(params.top_logprobs,
+                       ReadLogprobs(request.logprobs(), "logprobs", limits));
+  params.return_scored = true;
+  TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
+  return params;
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadTokenize(
+    const v1::TokenizeRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  return EncodeText(request.text(), facts, limits);
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
+    const v1::DetokenizeRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  constexpr char kField[] = "token_ids";
+  if (facts.vocabulary == nullptr) {
+    return FieldError(kField, "the model has no tokenizer, so no text");
+  }
+  TXL_RETURN_IF_ERROR(
+      CheckTokenCount(request.token_ids_size(), kField, limits));
+  return ReadIds(request.token_ids(), kField, facts.config.vocab_size);
+}
+
+absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
+    const v1::CreateSessionRequest& request) {
+  if (!request.session_id().empty()) {
+    TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
+  }
+  if (!request.has_ttl()) return std::optional<absl::Duration>();
+  const auto& ttl = request.ttl();
+  // The range of google.protobuf.Duration; seconds and nanos of one sign.
+  constexpr int64_t kMaxSeconds = 315'576'000'000;
+  const bool mixed = (ttl.seconds() > 0 && ttl.nanos() < 0) ||
+                     (ttl.seconds() < 0 && ttl.nanos() > 0);
+  if (ttl.seconds() > kMaxSeconds || ttl.seconds() < -kMaxSeconds ||
+      ttl.nanos() > 999'999'999 || ttl.nanos() < -999'999'999 || mixed) {
+    return FieldError("ttl", "is no valid duration");
+  }
+  return std::optional<absl::Duration>(absl::Seconds(ttl.seconds()) +
+                                       absl::Nanoseconds(ttl.nanos()));
+}
+
+absl::StatusOr<int> ReadPageSize(const v1::ListSessionsRequest& request) {
+  if (request.page_size() < 0) {
+    return FieldError("page_size", "must not be negative");
+  }
+  if (request.page_size() == 0) return kDefaultPageSize;
+  return std::min<int>(request.page_size(), kMaxPageSize);
+}
+
+absl::StatusOr<std::vector<int32_t>> TurnInput(
+    std::optional<std::vector<int32_t>> prompt, int64_t position,
+    const GenerationDefaults& generation) {
+  if (prompt.has_value()) return *std::move(prompt);
+  if (position > 0) return std::vector<int32_t>();
+  if (!generation.start_tokens.empty()) return generation.start_tokens;
+  return FieldError("prompt",
+                    "a session without tokens needs a prompt: the model has "
+                    "no start tokens");
+}
+
+absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position) {
+  if (!expected.has_value() || *expected == position) return absl::OkStatus();
+  ErrorDetails details;
+  details.reason = "POSITION_MISMATCH";
+  details.metadata["position"] = absl::StrCat(position);
+  return MakeError(absl::StatusCode::kAborted,
+                   absl::StrCat("the session is at position ", position,
+                                ", expected was ", *expected),
+                   details);
+}
+
+absl::Status CheckSessionMetadata(const std::vector<std::string>& values,
+                                  absl::string_view session_id) {
+  for (const std::string& value : values) {
+    if (value != session_id) {
+      return FieldError("x-txl-session",
+                        "the metadata is unlike the request's session_id");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace txl

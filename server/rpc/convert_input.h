@@ -1,0 +1,84 @@
+#pragma once
+
+// Requests -> checked native values. Pure: every rule about a field that needs
+// no session is here and in convert_sampling.h. Errors name the field as the
+// request spells it ("sampling.top_p", "tokens.ids[3]").
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/rpc/convert_sampling.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/model_facts.h"
+#include "txl/v1/generation_service.pb.h"
+#include "txl/v1/model_service.pb.h"
+#include "txl/v1/session_service.pb.h"
+
+namespace txl {
+
+// A GenerateRequest that may be run.
+struct GenerateParams {
+  std::string session_id;  // empty: temporary
+  // Absent: no prompt. Never empty.
+  std::optional<std::vector<int32_t>> input;
+  SamplingParams sampling;
+  StopRules stop;
+  OutputParams output;
+  std::string request_id;
+  std::optional<int64_t> expected_position;
+};
+
+// An AppendTokensRequest or ScoreRequest that may be run.
+struct FeedParams {
+  std::string session_id;
+  std::vector<int32_t> input;  // never empty
+  int32_t top_logprobs = 0;
+  bool return_scored = false;
+  std::string request_id;
+  std::optional<int64_t> expected_position;
+};
+
+absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
+                                            const ModelFacts& facts,
+                                            const RequestLimits& limits);
+absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
+                                      const ModelFacts& facts,
+                                      const RequestLimits& limits);
+absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
+                                     const ModelFacts& facts,
+                                     const RequestLimits& limits);
+// An empty text gives no ids.
+absl::StatusOr<std::vector<int32_t>> ReadTokenize(
+    const v1::TokenizeRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits);
+absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
+    const v1::DetokenizeRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits);
+
+// The time-to-live of CreateSession; absent when the request says nothing. The
+// store checks the range.
+absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
+    const v1::CreateSessionRequest& request);
+// The page size to use.
+absl::StatusOr<int> ReadPageSize(const v1::ListSessionsRequest& request);
+
+// What a turn feeds to a session at `position`: the prompt, nothing (to go on
+// from the last token), or the model's start tokens.
+absl::StatusOr<std::vector<int32_t>> TurnInput(
+    std::optional<std::vector<int32_t>> prompt, int64_t position,
+    const GenerationDefaults& generation);
+
+// ABORTED, POSITION_MISMATCH with the true position in the metadata.
+absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position);
+
+// The values of the metadata `x-txl-session` against the request's field.
+absl::Status CheckSessionMetadata(const std::vector<std::string>& values,
+                                  absl::string_view session_id);
+
+}  // namespace txl

@@ -1,0 +1,49 @@
+#pragma once
+
+// Native results -> messages. Pure; nothing here can fail.
+
+#include <string>
+#include <vector>
+
+#include "model/text/vocabulary.h"
+#include "server/rpc/model_facts.h"
+#include "server/rpc/service_context.h"
+#include "server/scheduler/token_sink.h"
+#include "server/session/session_store.h"
+#include "txl/v1/generation_service.pb.h"
+#include "txl/v1/model_service.pb.h"
+#include "txl/v1/session_service.pb.h"
+
+namespace txl {
+
+// `bytes_of`: where token_bytes come from; null: they stay empty.
+void WriteToken(const TokenEvent& event, const Vocabulary* bytes_of,
+                v1::Token* message);
+void WriteFinished(const TurnFinished& finished, v1::Finished* message);
+// Adds one ScoredToken each and returns the sum of the present logprobs.
+double WriteScored(
+    const std::vector<ScoredToken>& tokens,
+    google::protobuf::RepeatedPtrField<v1::ScoredToken>* messages);
+
+void WriteSession(const SessionInfo& info, v1::Session* message);
+
+// Every fact and limit; values that are the same for the server's whole life.
+void WriteModel(const ServiceContext& context, v1::GetModelResponse* message);
+
+// What GetServerStatus reports, as it was at one moment.
+struct StatusFacts {
+  ServerPhase phase = ServerPhase::kStarting;
+  absl::Duration uptime;
+  absl::Duration stall;  // Scheduler::StallTime
+  SessionStore::Counts sessions;
+  Snapshot snapshot;
+};
+void WriteStatus(const StatusFacts& facts,
+                 v1::GetServerStatusResponse* message);
+
+v1::FinishReason ToProto(FinishReason reason);
+
+void WriteDuration(absl::Duration from, google::protobuf::Duration* to);
+void WriteTime(absl::Time from, google::protobuf::Timestamp* to);
+
+}  // namespace txl

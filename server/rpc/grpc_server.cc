@@ -1,0 +1,109 @@
+#include "server/rpc/grpc_server.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+// Transport settings; sources: docs/ARCHITECTURE.md, failure rules.
+constexpr int kMaxMetadataBytes = 8 << 10;
+constexpr int kMaxStreamsPerConnection = 1000;
+constexpr int kKeepaliveTimeMs = 60'000;
+constexpr int kKeepaliveTimeoutMs = 20'000;
+constexpr int kMinClientPingMs = 30'000;
+constexpr int kMaxPingStrikes = 2;
+constexpr int kHandshakeTimeoutMs = 10'000;
+// Of the synchronous API, which only reflection uses.
+constexpr int kMaxSyncThreads = 16;
+
+void SetLibraryOptionsOnce() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // Protobuf would log a line for every malformed message that a client
+    // sends; the client is told, which is enough.
+    google::protobuf::SetLogHandler(nullptr);
+  });
+}
+
+void SetTransport(const RequestLimits& limits, grpc::ServerBuilder* builder) {
+  // A compressed message would be unpacked before its size is checked.
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder->SetMaxReceiveMessageSize(static_cast<int>(limits.message_bytes));
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                              kMaxStreamsPerConnection);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                              kKeepaliveTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinClientPingMs);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              kHandshakeTimeoutMs);
+  // Two servers on one port would share its calls at random.
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("txl-server");
+  quota.SetMaxThreads(kMaxSyncThreads);
+  builder->SetResourceQuota(quota);
+}
+
+std::string RealAddress(const std::string& listen, int port) {
+  if (absl::StartsWith(listen, "unix:")) return listen;
+  return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+}
+
+}  // namespace
+
+GrpcServer::GrpcServer(const ServiceContext* context)
+    : generation_(context), sessions_(context), model_(context) {}
+
+GrpcServer::~GrpcServer() = default;
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const std::string& listen, const ServiceContext* context) {
+  SetLibraryOptionsOnce();
+  std::unique_ptr<GrpcServer> server(new GrpcServer(context));
+  grpc::ServerBuilder builder;
+  SetTransport(context->limits, &builder);
+  int port = 0;
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&server->generation_);
+  builder.RegisterService(&server->sessions_);
+  builder.RegisterService(&server->model_);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", listen));
+  }
+  server->SetServing(false);
+  server->address_ = RealAddress(listen, port);
+  return server;
+}
+
+void GrpcServer::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
+  for (const char* name : {"", v1::GenerationService::service_full_name(),
+                           v1::SessionService::service_full_name(),
+                           v1::ModelService::service_full_name()}) {
+    health->SetServingStatus(name, serving);
+  }
+}
+
+void GrpcServer::Shutdown(absl::Duration timeout) {
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
+  server_->Wait();
+}
+
+}  // namespace txl

@@ -1,0 +1,34 @@
+#pragma once
+
+// Limits of one request: the only home of their defaults. Each is a flag of
+// txl-server and is shown by GetModel. A request over one is INVALID_ARGUMENT,
+// OVER_LIMIT; nothing is clamped.
+
+#include <cstdint>
+
+namespace txl {
+
+struct RequestLimits {
+  int64_t prompt_tokens = 8192;
+  int64_t prompt_bytes = 256 << 10;
+  int64_t max_tokens = 4096;
+  int64_t stop_texts = 8;
+  int64_t stop_text_bytes = 256;
+  int64_t stop_tokens = 64;
+  int64_t logprobs = 20;
+  int64_t logit_bias = 1024;
+  int64_t tokens_per_message = 1024;
+  int64_t message_bytes = 1 << 20;  // enforced by gRPC itself
+};
+
+// Not a flag: the range of a logit_bias value (model/sampling checks it).
+inline constexpr double kMaxLogitBias = 100;
+
+// What stop.max_tokens is when neither request nor generation.json says.
+inline constexpr int32_t kDefaultMaxTokens = 128;
+
+// ListSessions: page_size 0, and the largest page.
+inline constexpr int kDefaultPageSize = 100;
+inline constexpr int kMaxPageSize = 1000;
+
+}  // namespace txl

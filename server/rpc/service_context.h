@@ -1,0 +1,34 @@
+#pragma once
+
+// What every method works with. Plain pointers: the composition root owns all
+// and outlives the gRPC server.
+
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/metrics/metrics.h"
+#include "server/rpc/callback_thread.h"
+#include "server/rpc/lifecycle.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/model_facts.h"
+#include "server/scheduler/scheduler.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+struct ServiceContext {
+  const ModelFacts* facts = nullptr;
+  SessionStore* store = nullptr;
+  Scheduler* scheduler = nullptr;
+  Metrics* metrics = nullptr;
+  Clock* clock = nullptr;
+  Lifecycle* lifecycle = nullptr;
+  CallbackThread* callbacks = nullptr;
+
+  RequestLimits limits;
+  // As given to store and scheduler; reported by GetModel.
+  SchedulerOptions scheduler_options;
+  SessionStoreOptions store_options;
+  absl::Duration start;  // Clock::Monotonic when the server started
+};
+
+}  // namespace txl

@@ -1,0 +1,225 @@
+#include "server/rpc/token_stream.h"
+
+#include <utility>
+
+#include "server/rpc/call_context.h"
+#include "server/rpc/convert_output.h"
+#include "server/rpc/grpc_status.h"
+#include "server/rpc/raw_message.h"
+
+namespace txl {
+namespace {
+
+// A call that ends without a turn.
+class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  explicit RefusedStream(const absl::Status& status) {
+    Finish(ToGrpcStatus(status));
+  }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* TokenStream::Refuse(
+    const CallRecord& record, const absl::Status& status) {
+  LogCall(record, status);
+  return new RefusedStream(status);
+}
+
+std::shared_ptr<TokenStream> TokenStream::Create(
+    grpc::CallbackServerContext* context, TokenStreamOptions options) {
+  std::shared_ptr<TokenStream> stream(
+      new TokenStream(context, std::move(options)));
+  absl::MutexLock lock(&stream->mutex_);
+  stream->self_ = stream;
+  return stream;
+}
+
+TokenStream::TokenStream(grpc::CallbackServerContext* context,
+                         TokenStreamOptions options)
+    : context_(context), options_(std::move(options)) {}
+
+void TokenStream::Started(const TurnStarted& started) {
+  Push(started, std::nullopt);
+}
+
+void TokenStream::Token(TokenEvent event) {
+  Push(std::move(event), std::nullopt);
+}
+
+// Only kAppend and kScore turns are scored; they have another sink.
+void TokenStream::Scored(std::vector<ScoredToken>) {}
+
+void TokenStream::Finished(const TurnFinished& finished) {
+  Push(finished, absl::OkStatus());
+}
+
+void TokenStream::Failed(const absl::Status& status) {
+  std::shared_ptr<TokenStream> self;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_ || end_.has_value()) return;
+    end_ = status;
+    self = self_;
+    if (writing_) {
+      options_.callbacks->Run([self] { self->WatchForStall(); });
+      return;
+    }
+    writing_ = true;
+  }
+  options_.callbacks->Run([self] {
+    self->WatchForStall();
+    self->Pump();
+  });
+}
+
+void TokenStream::Push(Event event, std::optional<absl::Status> end) {
+  absl::MutexLock lock(&mutex_);
+  if (done_ || end_.has_value()) return;
+  if (std::holds_alternative<TokenEvent>(event)) ++tokens_;
+  if (!broken_) queue_.push_back(std::move(event));
+  const bool last = end.has_value();
+  if (last) end_ = std::move(end);
+  const bool pump = !writing_;
+  writing_ = true;
+  if (!last && !pump) return;
+  options_.callbacks->Run([self = self_, last, pump] {
+    if (last) self->WatchForStall();
+    if (pump) self->Pump();
+  });
+}
+
+int TokenStream::Unsent() const {
+  absl::MutexLock lock(&mutex_);
+  return UnsentLocked();
+}
+
+void TokenStream::Pump() {
+  std::optional<absl::Status> finish;
+  bool write = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (broken_) queue_.clear();
+    if (!queue_.empty()) {
+      message_ = SerializeMessage(NextMessage());
+      write = true;
+    }
+    if (queue_.empty() && end_.has_value() && (end_->ok() || !write)) {
+      finish = *end_;
+    }
+    if (!write && !finish.has_value()) {
+      writing_ = false;
+      return;
+    }
+  }
+  // Outside of the lock: gRPC may call back.
+  if (write && finish.has_value()) {
+    StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
+  } else if (write) {
+    StartWrite(&message_);
+  } else {
+    Finish(ToGrpcStatus(*finish));
+  }
+}
+
+v1::GenerateResponse TokenStream::NextMessage() {
+  v1::GenerateResponse message;
+  Event event = std::move(queue_.front());
+  queue_.pop_front();
+  in_flight_ = 1;
+  if (const auto* started = std::get_if<TurnStarted>(&event)) {
+    v1::Started* out = message.mutable_started();
+    *out = options_.started;
+    out->set_position(started->position);
+    out->set_prompt_token_count(started->prompt_tokens);
+  } else if (const auto* finished = std::get_if<TurnFinished>(&event)) {
+    WriteFinished(*finished, message.mutable_finished());
+  } else {
+    FillTokens(std::get<TokenEvent>(std::move(event)), &message);
+  }
+  return message;
+}
+
+void TokenStream::FillTokens(TokenEvent first, v1::GenerateResponse* message) {
+  const auto token_is_next = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !queue_.empty() &&
+           std::holds_alternative<TokenEvent>(queue_.front());
+  };
+  if (options_.tokens_per_message == 1 || !token_is_next()) {
+    WriteToken(first, options_.bytes_of, message->mutable_token());
+    return;
+  }
+  v1::TokenBatch* batch = message->mutable_tokens();
+  WriteToken(first, options_.bytes_of, batch->add_tokens());
+  while (token_is_next() &&
+         batch->tokens_size() < options_.tokens_per_message) {
+    WriteToken(std::get<TokenEvent>(queue_.front()), options_.bytes_of,
+               batch->add_tokens());
+    queue_.pop_front();
+  }
+  in_flight_ = batch->tokens_size();
+}
+
+void TokenStream::OnWriteDone(bool ok) {
+  bool may_unpark;
+  {
+    absl::MutexLock lock(&mutex_);
+    may_unpark = UnsentLocked() >= options_.park_events;
+    in_flight_ = 0;
+    ++writes_;
+    if (!ok) broken_ = true;
+  }
+  if (!ok) {
+    CancelTurn(options_.record, options_.deadline, cancel_.get());
+  }
+  if (!ok || may_unpark) options_.wake();
+  Pump();
+}
+
+void TokenStream::OnCancel() {
+  CancelTurn(options_.record, options_.deadline, cancel_.get());
+  options_.wake();
+}
+
+void TokenStream::OnDone() {
+  std::shared_ptr<TokenStream> self;
+  absl::Status status;
+  CallRecord record = options_.record;
+  {
+    absl::MutexLock lock(&mutex_);
+    done_ = true;
+    self = std::move(self_);
+    status = end_.value_or(absl::CancelledError());
+    record.generated_tokens = tokens_;
+    queue_.clear();
+    alarm_.reset();
+  }
+  LogCall(record, status);
+}
+
+void TokenStream::WatchForStall() {
+  absl::MutexLock lock(&mutex_);
+  if (done_) return;
+  // A new alarm each time: the old one may be the caller.
+  alarm_ = std::make_unique<grpc::Alarm>();
+  alarm_->Set(absl::ToChronoTime(absl::Now() + options_.stall_limit),
+              [weak = weak_from_this(), writes = writes_](bool expired) {
+                if (!expired) return;
+                if (auto self = weak.lock()) self->OnStallAlarm(writes);
+              });
+}
+
+void TokenStream::OnStallAlarm(int64_t writes_then) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (done_) return;  // the context is gone
+    if (writes_ == writes_then) {
+      context_->TryCancel();
+      return;
+    }
+  }
+  WatchForStall();
+}
+
+}  // namespace txl

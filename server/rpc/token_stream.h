@@ -1,0 +1,114 @@
+#pragma once
+
+// A Generate call's answer: takes the scheduler's events and writes them to
+// the stream, one write in flight, in order. The scheduler's thread only
+// queues; gRPC is called from the callback thread and gRPC's own threads.
+//
+// The queue is bounded from outside: the scheduler parks a turn whose Unsent()
+// reaches its limit. A client that does not read the rest of an ended turn
+// either loses its call after `stall_limit` without a finished write; the rest
+// includes the status, which gRPC cannot send past unread messages.
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "model/text/vocabulary.h"
+#include "server/rpc/call_record.h"
+#include "server/rpc/callback_thread.h"
+#include "server/scheduler/token_sink.h"
+#include "server/scheduler/turn.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace txl {
+
+struct TokenStreamOptions {
+  // Sent when the turn starts; position and prompt_token_count are filled in.
+  v1::Started started;
+  const Vocabulary* bytes_of = nullptr;  // source of token_bytes; null: none
+  int32_t tokens_per_message = 1;
+  absl::Duration stall_limit = absl::Minutes(5);
+  // Unsent events at which the scheduler parks the turn; it is woken below.
+  int32_t park_events = 64;
+  std::optional<absl::Duration> deadline;  // on the record's clock
+  std::function<void()> wake;              // the scheduler
+  CallbackThread* callbacks = nullptr;
+  CallRecord record;
+};
+
+// Lives until gRPC is done with the call and the scheduler with the sink.
+class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                          public TokenSink,
+                          public std::enable_shared_from_this<TokenStream> {
+ public:
+  static std::shared_ptr<TokenStream> Create(
+      grpc::CallbackServerContext* context, TokenStreamOptions options);
+  // A call that is refused: ends at once with the error.
+  static grpc::ServerWriteReactor<grpc::ByteBuffer>* Refuse(
+      const CallRecord& record, const absl::Status& status);
+
+  const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+
+  // TokenSink.
+  void Started(const TurnStarted& started) override;
+  void Token(TokenEvent event) override;
+  void Scored(std::vector<ScoredToken> tokens) override;
+  void Finished(const TurnFinished& finished) override;
+  void Failed(const absl::Status& status) override;
+  int Unsent() const override;
+
+  // ServerWriteReactor.
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  using Event = std::variant<TurnStarted, TokenEvent, TurnFinished>;
+
+  TokenStream(grpc::CallbackServerContext* context, TokenStreamOptions options);
+
+  void Push(Event event, std::optional<absl::Status> end);
+  // Writes what is there, or finishes. REQUIRES: the caller owns the writer
+  // (set writing_ itself, or is its write's completion).
+  void Pump();
+  // Takes the next message's events off the queue.
+  v1::GenerateResponse NextMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FillTokens(TokenEvent first, v1::GenerateResponse* message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WatchForStall();
+  void OnStallAlarm(int64_t writes_then);
+  int UnsentLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int>(queue_.size()) + in_flight_;
+  }
+
+  grpc::CallbackServerContext* const context_;
+  const TokenStreamOptions options_;
+  const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
+
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<TokenStream> self_ ABSL_GUARDED_BY(mutex_);  // until OnDone
+  std::deque<Event> queue_ ABSL_GUARDED_BY(mutex_);
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // events of the running write
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write failed
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC's call is gone
+  int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;   // finished ones
+  int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;   // taken
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer message_;  // of the running write; owned by the writer
+};
+
+}  // namespace txl

@@ -1,0 +1,37 @@
+#pragma once
+
+// Which rows the next step takes: a pure function of a snapshot.
+//
+// Every decoding sequence gets its row in every step, so that a prompt never
+// stops a running stream; prompts share what is left evenly (max-min fair), so
+// that a long prompt never delays a short one for its whole length.
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace txl {
+
+// A sequence that could take rows now.
+struct BatchCandidate {
+  bool decode = false;      // one row that continues a stream
+  int64_t prompt_rows = 0;  // rows of input left, when not decode
+};
+
+struct BatchLimits {
+  int32_t max_rows = 0;              // of a step
+  int32_t prompt_rows_per_step = 0;  // over all sequences
+  int64_t spare_rows = 0;            // of one sequence in a step
+};
+
+// Rows for each candidate, 0 where it has to wait; candidates stand oldest
+// first. `turn` counts the steps: where not everybody fits, the places go
+// round with it. Promises: the sum is at most max_rows and positive when there
+// is a candidate; prompt rows are at most prompt_rows_per_step in all and
+// spare_rows each; every decoding candidate is in, unless more than max_rows
+// (max_rows - 1 when prompts wait too) would be.
+std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
+                               const BatchLimits& limits, uint64_t turn);
+
+}  // namespace txl

@@ -1,0 +1,74 @@
+#pragma once
+
+// Moves sessions between slots and state images so that a turn finds its
+// session's rows in its slot, and so that the session survives the turn however
+// that ends. Owned by the scheduler's loop; not thread-safe.
+
+#include <cstdint>
+#include <future>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/engine/step_runner.h"
+#include "server/metrics/metrics.h"
+#include "server/scheduler/slot_policy.h"
+#include "server/scheduler/slot_table.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+// A turn's place.
+struct Placement {
+  int32_t slot = -1;
+  // The session's state is lost: its tokens have to be fed again from 0.
+  bool rebuild = false;
+  // Valid when the state came from an image: its outcome is known as soon as a
+  // later step is collected.
+  std::future<absl::Status> import;
+  bool import_failed = false;
+};
+
+class Residency {
+ public:
+  Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
+            Clock* clock);
+
+  // Frees the slots of sessions that have ended.
+  void DropEnded();
+  std::vector<SlotView> Views() const;
+
+  // Carries out `choice` (kResident, kFree or kEvict) for the session of
+  // `lease`, whose turn writes up to `rows_before_commit` rows past the
+  // committed ones: where that is more than the ring has to spare, the state is
+  // saved as an image first. On error (NO_SESSION_MEMORY, STEP_FAILED) every
+  // session is as it was. Waits for the device when something is saved.
+  absl::StatusOr<Placement> Enter(const SlotChoice& choice,
+                                  const SessionLease& lease,
+                                  int64_t rows_before_commit);
+  // The session has moved on: its image, if any, is out of date.
+  void Committed(const Placement& placement);
+  // The turn ends; `lease` still holds the session. `intact`: the slot's rows
+  // are the session's own; else it is emptied (and its image is the session's
+  // state, if it has one).
+  void Leave(const Placement& placement, const SessionLease& lease,
+             bool intact);
+  // The session's image cannot be read: the next turn rebuilds the state.
+  void DropBadImage(const SessionLease& lease);
+
+ private:
+  absl::Status Save(int32_t slot, uint64_t key, int64_t rows);
+  absl::Status MoveOut(int32_t slot);
+  Placement MoveIn(int32_t slot, const SessionLease& lease);
+  void PublishUse();
+
+  StepRunner* const runner_;
+  SessionStore* const store_;
+  Metrics* const metrics_;
+  Clock* const clock_;
+  SlotTable table_;
+};
+
+}  // namespace txl

@@ -1,0 +1,122 @@
+#include "server/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "server/base/error.h"
+#include "server/scheduler/admission_queue.h"
+#include "server/scheduler/scheduler_loop.h"
+#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/wake_signal.h"
+
+namespace txl {
+namespace {
+
+AdmissionQueueOptions QueueOptions(const SchedulerOptions& options) {
+  AdmissionQueueOptions queue;
+  queue.max_calls = options.max_queued_calls;
+  queue.max_tokens = options.max_queued_tokens;
+  queue.retry_after = options.retry_after;
+  return queue;
+}
+
+absl::Status CheckTurn(const Turn& turn) {
+  if (turn.kind != TurnKind::kGenerate) return absl::OkStatus();
+  if (turn.input.empty() && turn.lease.position() == 0) {
+    return FieldError("prompt", "a session without tokens needs a prompt");
+  }
+  if (turn.stop.max_tokens < 1) {
+    return FieldError("stop.max_tokens", "must be at least 1");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct Scheduler::Impl {
+  Impl(const SchedulerOptions& options, const SchedulerParts& parts)
+      : clock(parts.clock),
+        store(parts.store),
+        shared(QueueOptions(options), parts.metrics),
+        loop(options, parts, &shared) {}
+
+  void Run() {
+    while (!stop) {
+      if (!loop.Iterate()) signal->Wait(loop.NextLimit());
+    }
+  }
+
+  Clock* const clock;
+  SessionStore* const store;
+  SchedulerShared shared;
+  SchedulerLoop loop;
+  // Shared with the store's wake-up, which may outlive this for a moment.
+  std::shared_ptr<WakeSignal> signal = std::make_shared<WakeSignal>();
+  std::atomic<bool> stop{false};
+  std::thread thread;
+};
+
+Scheduler::Scheduler(SchedulerOptions options, StepRunner* runner,
+                     SessionStore* store, Metrics* metrics, Clock* clock,
+                     bool start_thread)
+    : impl_(std::make_unique<Impl>(
+          options, SchedulerParts{runner, store, metrics, clock})) {
+  store->SetWakeup([signal = impl_->signal] { signal->Set(); });
+  if (start_thread) {
+    impl_->thread = std::thread([impl = impl_.get()] { impl->Run(); });
+  }
+}
+
+Scheduler::~Scheduler() {
+  impl_->shared.queue.Close();
+  impl_->stop = true;
+  Wake();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  impl_->loop.EndWith(ServerDraining());
+  impl_->store->SetWakeup(nullptr);
+}
+
+absl::Status Scheduler::Submit(Turn turn) {
+  SchedulerShared& shared = impl_->shared;
+  if (absl::Status status = CheckTurn(turn); !status.ok()) {
+    turn.lease.Release();
+    return status;
+  }
+  const absl::Duration now = impl_->clock->Monotonic();
+  // Counted first: Idle never overlooks a turn that the loop has taken already.
+  ++shared.live_turns;
+  shared.heartbeat.Start(now);
+  absl::Status status = shared.queue.Push(turn, now);
+  if (!status.ok()) {
+    --shared.live_turns;
+    turn.lease.Release();
+  }
+  Wake();
+  return status;
+}
+
+void Scheduler::Wake() { impl_->signal->Set(); }
+
+void Scheduler::StartDrain() { impl_->shared.queue.Close(); }
+
+void Scheduler::EndAll() {
+  impl_->shared.end_all = true;
+  Wake();
+}
+
+bool Scheduler::Idle() const { return impl_->shared.live_turns == 0; }
+
+absl::Duration Scheduler::StallTime() const {
+  return impl_->shared.heartbeat.Age(impl_->clock->Monotonic());
+}
+
+bool Scheduler::RunOnce(absl::Duration wait) {
+  if (impl_->loop.Iterate()) return true;
+  impl_->signal->Wait(std::min(wait, impl_->loop.NextLimit()));
+  return impl_->loop.Iterate();
+}
+
+}  // namespace txl

@@ -1,0 +1,68 @@
+#pragma once
+
+// Iteration-level batching: one thread that owns all running turns, slots and
+// positions. Each step takes every decoding row plus prompt rows up to a
+// budget; turns join and leave between steps. What to run is decided by the
+// pure functions of batch_policy.h and slot_policy.h; this loop only calls
+// them.
+//
+// However a turn ends, its session is at a token border: before the first
+// generated token as it was, after it with the prompt and every token handed to
+// the sink. Steps in flight for it are discarded: they wrote past the committed
+// position only. A prompt longer than the ring's spare rows would overwrite
+// committed rows, so the state is first saved as an image (the rollback) which
+// is dropped at the commit and restored otherwise.
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/engine/step_runner.h"
+#include "server/metrics/metrics.h"
+#include "server/scheduler/scheduler_options.h"
+#include "server/scheduler/turn.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+// Thread-safe except where said.
+class Scheduler {
+ public:
+  // All pointers outlive the scheduler, which takes the store's wake-up for
+  // itself. With `start_thread` false nothing runs until RunOnce: for tests.
+  Scheduler(SchedulerOptions options, StepRunner* runner, SessionStore* store,
+            Metrics* metrics, Clock* clock, bool start_thread = true);
+  // Fails what still runs (UNAVAILABLE, DRAINING) and joins the thread.
+  ~Scheduler();
+
+  // Queues a turn. On error (RESOURCE_EXHAUSTED QUEUE_FULL + retry, UNAVAILABLE
+  // DRAINING, INVALID_ARGUMENT for a turn that turn.h does not allow) the
+  // turn's sink is not called and its lease is released.
+  absl::Status Submit(Turn turn);
+
+  // Looks at cancel tokens, sinks and the session store soon.
+  void Wake();
+
+  // From now on Submit fails with DRAINING. Running and queued turns go on.
+  void StartDrain();
+  // Ends every running GENERATE at its next token with SERVER_DRAIN (those
+  // without a token yet: UNAVAILABLE DRAINING), everything else likewise.
+  void EndAll();
+  // True when nothing is queued or runs.
+  bool Idle() const;
+
+  // Age of the last finished step while work waits; zero when nothing waits.
+  absl::Duration StallTime() const;
+
+  // One turn of the loop; waits for work at most `wait`. False: nothing to do.
+  // REQUIRES: start_thread was false, one thread.
+  bool RunOnce(absl::Duration wait);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace txl

@@ -1,0 +1,271 @@
+// SchedulerLoop: from the queue to the device. The way back is in
+// scheduler_results.cc.
+
+#include "server/scheduler/scheduler_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/error.h"
+#include "server/scheduler/batch_policy.h"
+#include "server/scheduler/turn_errors.h"
+
+namespace txl {
+namespace {
+
+// How often the loop looks for sessions whose time-to-live has passed.
+constexpr absl::Duration kExpiryInterval = absl::Seconds(1);
+
+}  // namespace
+
+SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
+                             const SchedulerParts& parts,
+                             SchedulerShared* shared)
+    : options_(options),
+      runner_(parts.runner),
+      store_(parts.store),
+      metrics_(parts.metrics),
+      clock_(parts.clock),
+      shared_(shared),
+      ledger_(parts.metrics),
+      residency_(parts.runner, parts.store, parts.metrics, parts.clock) {}
+
+bool SchedulerLoop::Iterate() {
+  if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
+  Poll();
+  Admit();
+  bool submitted = false;
+  if (static_cast<int32_t>(in_flight_.size()) < runner_->info().depth) {
+    Plan plan = MakePlan();
+    submitted = !plan.step.rows.empty();
+    if (submitted) Submit(std::move(plan));
+  }
+  if (in_flight_.empty()) {
+    shared_->heartbeat.Rest();
+    return false;
+  }
+  if (!submitted ||
+      static_cast<int32_t>(in_flight_.size()) == runner_->info().depth) {
+    Collect();
+  }
+  return true;
+}
+
+absl::Duration SchedulerLoop::NextLimit() const {
+  absl::Duration limit = shared_->queue.EarliestDeadline();
+  for (const auto& [id, running] : running_) {
+    limit = std::min(limit, running.sequence.turn().deadline.value_or(limit));
+    if (running.parked_since.has_value()) {
+      limit =
+          std::min(limit, *running.parked_since + options_.slow_reader_limit);
+    }
+  }
+  return std::max(limit - clock_->Monotonic(), absl::ZeroDuration());
+}
+
+void SchedulerLoop::EndWith(const absl::Status& status) {
+  while (auto queued =
+             shared_->queue.TakeFirst([](const QueuedTurn&) { return true; })) {
+    Refuse(*std::move(queued), status);
+  }
+  while (!running_.empty()) Fail(running_.begin(), status);
+  while (!in_flight_.empty()) Collect();
+}
+
+void SchedulerLoop::Poll() {
+  const absl::Duration now = clock_->Monotonic();
+  if (now >= next_expiry_) {
+    store_->ExpireNow();
+    next_expiry_ = now + kExpiryInterval;
+  }
+  std::optional<absl::Status> end;
+  const auto ends = [&](const QueuedTurn& queued) {
+    end = shared_->end_all ? ServerDraining() : EndOf(queued.turn);
+    return end.has_value();
+  };
+  while (auto queued = shared_->queue.TakeFirst(ends)) {
+    Refuse(*std::move(queued), *end);
+  }
+  PollRunning(now);
+}
+
+std::optional<absl::Status> SchedulerLoop::EndOf(const Turn& turn) const {
+  if (turn.lease.delete_requested()) return SessionDeleted();
+  if (turn.cancel != nullptr) {
+    switch (turn.cancel->why()) {
+      case CancelToken::Why::kNone:
+        break;
+      case CancelToken::Why::kCancelled:
+        return TurnCancelled();
+      case CancelToken::Why::kDeadline:
+        return TurnDeadlineExceeded();
+    }
+  }
+  if (turn.deadline.has_value() && clock_->Monotonic() >= *turn.deadline) {
+    return TurnDeadlineExceeded();
+  }
+  return std::nullopt;
+}
+
+void SchedulerLoop::PollRunning(absl::Duration now) {
+  int64_t parked = 0;
+  for (auto it = running_.begin(); it != running_.end();) {
+    const auto current = it++;
+    Running& running = current->second;
+    Park(running, now);
+    std::optional<absl::Status> end = EndOf(running.sequence.turn());
+    if (!end.has_value() && running.parked_since.has_value() &&
+        now - *running.parked_since >= options_.slow_reader_limit) {
+      end = ClientTooSlow();
+    }
+    if (end.has_value()) {
+      Fail(current, *end);
+    } else if (shared_->end_all && running.sequence.generated() == 0) {
+      Fail(current, ServerDraining());
+    } else if (shared_->end_all && running.sequence.tokens_in_flight() == 0) {
+      Finish(current, FinishReason::kServerDrain);
+    } else if (running.parked_since.has_value()) {
+      ++parked;
+    }
+  }
+  if (parked == parked_) return;
+  parked_ = parked;
+  metrics_->Update([parked](Snapshot& s) { s.turns_parked = parked; });
+}
+
+void SchedulerLoop::Park(Running& running, absl::Duration now) {
+  const bool full =
+      running.sequence.phase() == SequencePhase::kDecoding &&
+      running.sequence.turn().sink->Unsent() >= options_.park_events;
+  if (!full) {
+    running.parked_since.reset();
+  } else if (!running.parked_since.has_value()) {
+    running.parked_since = now;
+  }
+}
+
+void SchedulerLoop::Admit() {
+  residency_.DropEnded();
+  bool blocked = false;
+  bool more = true;
+  while (more && !shared_->queue.empty()) {
+    const std::vector<SlotView> slots = residency_.Views();
+    SlotChoice choice;
+    // A turn that has to wait lets only those pass that need no new slot.
+    const auto next = [&](const QueuedTurn& queued) {
+      if (InputRows(queued.turn) == 0) return true;
+      choice = ChooseSlot(slots, queued.turn.lease.key(), options_.min_idle);
+      const bool waits = choice.kind == SlotChoice::Kind::kWait;
+      const bool resident = choice.kind == SlotChoice::Kind::kResident;
+      if (blocked || waits) {
+        blocked = true;
+        return resident;
+      }
+      return true;
+    };
+    std::optional<QueuedTurn> queued = shared_->queue.TakeFirst(next);
+    more = queued.has_value();
+    if (more) Start(*std::move(queued), choice);
+  }
+}
+
+void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
+  Placement place;
+  const bool needs_slot = InputRows(queued.turn) > 0;
+  if (needs_slot) {
+    if (choice.kind == SlotChoice::Kind::kRefuse) {
+      Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
+      return;
+    }
+    absl::StatusOr<Placement> entered =
+        residency_.Enter(choice, queued.turn.lease,
+                         RowsBeforeCommit(queued.turn, runner_->info().depth));
+    if (!entered.ok()) {
+      Refuse(std::move(queued), entered.status());
+      return;
+    }
+    place = *std::move(entered);
+  }
+  const bool rebuild = place.rebuild;
+  Running running{Sequence(std::move(queued), rebuild, clock_->Monotonic()),
+                  std::move(place), std::nullopt};
+  const auto it = running_.emplace(next_id_++, std::move(running)).first;
+  const Sequence& sequence = it->second.sequence;
+  const Turn& turn = sequence.turn();
+  if (turn.kind == TurnKind::kGenerate) {
+    runner_->Configure(it->second.place.slot, sequence.Sampling());
+  }
+  turn.sink->Started(
+      {sequence.start_position(), static_cast<int64_t>(turn.input.size())});
+  if (sequence.all_collected()) FinishInput(it);
+}
+
+void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
+  const std::shared_ptr<TokenSink> sink = queued.turn.sink;
+  queued.turn.lease.Release();
+  ledger_.TurnFinished(absl::StatusCodeToString(status.code()));
+  sink->Failed(status);
+  --shared_->live_turns;
+}
+
+SchedulerLoop::Plan SchedulerLoop::MakePlan() {
+  std::vector<Running*> able;
+  std::vector<uint64_t> ids;
+  std::vector<BatchCandidate> candidates;
+  for (auto& [id, running] : running_) {
+    if (!MayPlan(running)) continue;
+    able.push_back(&running);
+    ids.push_back(id);
+    BatchCandidate candidate;
+    candidate.prompt_rows = running.sequence.prompt_rows_left();
+    candidate.decode = candidate.prompt_rows == 0;
+    candidates.push_back(candidate);
+  }
+  const RunnerInfo& info = runner_->info();
+  BatchLimits limits;
+  limits.max_rows = info.max_rows;
+  limits.prompt_rows_per_step = options_.prompt_rows_per_step;
+  limits.spare_rows = info.spare_rows;
+  const std::vector<int64_t> rows =
+      PlanBatch(candidates, limits, steps_planned_);
+
+  Plan plan;
+  bool streams = false;
+  bool prompts = false;
+  for (size_t i = 0; i < able.size(); ++i) {
+    if (rows[i] == 0) continue;
+    (candidates[i].decode ? streams : prompts) = true;
+    able[i]->sequence.PlanRows(rows[i], able[i]->place.slot, plan.step.rows);
+    plan.record.owners.resize(plan.step.rows.size(), ids[i]);
+  }
+  for (const StepRow& row : plan.step.rows) {
+    plan.record.kinds.push_back(row.kind);
+    if (row.kind == RowKind::kDecode) plan.record.shape.decode = true;
+  }
+  plan.record.shape.stream_and_prompt = streams && prompts;
+  return plan;
+}
+
+bool SchedulerLoop::MayPlan(const Running& running) const {
+  const Sequence& sequence = running.sequence;
+  switch (sequence.phase()) {
+    case SequencePhase::kPrompting:
+      return true;
+    case SequencePhase::kCollecting:
+      return false;
+    case SequencePhase::kDecoding:
+      break;
+  }
+  // With the tokens in flight the sink never holds more than park_events.
+  return !shared_->end_all &&
+         sequence.turn().sink->Unsent() + sequence.tokens_in_flight() <
+             options_.park_events;
+}
+
+void SchedulerLoop::Submit(Plan plan) {
+  ++steps_planned_;
+  plan.record.step = runner_->Submit(std::move(plan.step));
+  in_flight_.push_back(std::move(plan.record));
+}
+
+}  // namespace txl

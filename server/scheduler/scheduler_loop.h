@@ -1,0 +1,124 @@
+#pragma once
+
+// The loop of scheduler.h: Admit, Plan, Submit, Collect, Emit, Retire. All
+// state of running turns is here and belongs to one thread.
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/engine/step_runner.h"
+#include "server/metrics/metrics.h"
+#include "server/scheduler/admission_queue.h"
+#include "server/scheduler/heartbeat.h"
+#include "server/scheduler/residency.h"
+#include "server/scheduler/scheduler_options.h"
+#include "server/scheduler/sequence.h"
+#include "server/scheduler/slot_policy.h"
+#include "server/scheduler/step_ledger.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+// What the loop shares with other threads; each is thread-safe.
+struct SchedulerShared {
+  SchedulerShared(AdmissionQueueOptions options, Metrics* metrics)
+      : queue(options, metrics) {}
+  AdmissionQueue queue;
+  Heartbeat heartbeat;
+  std::atomic<bool> end_all{false};
+  std::atomic<int64_t> live_turns{0};  // accepted and not ended
+};
+
+struct SchedulerParts {
+  StepRunner* runner = nullptr;
+  SessionStore* store = nullptr;
+  Metrics* metrics = nullptr;
+  Clock* clock = nullptr;
+};
+
+class SchedulerLoop {
+ public:
+  SchedulerLoop(const SchedulerOptions& options, const SchedulerParts& parts,
+                SchedulerShared* shared);
+
+  // One turn: looks at everything that may have changed, submits a step where
+  // there is one to run, and collects the oldest one when no more may be in
+  // flight or there was none to submit. False: there was nothing to do.
+  bool Iterate();
+  // Time until something happens by itself (a deadline, a slow reader's limit).
+  absl::Duration NextLimit() const;
+  // Ends every turn with `status` and collects what is in flight.
+  void EndWith(const absl::Status& status);
+
+ private:
+  // A turn that has left the queue. Ids grow: the map's order is that of
+  // admission.
+  struct Running {
+    Sequence sequence;
+    Placement place;
+    std::optional<absl::Duration> parked_since;
+  };
+  using RunningMap = std::map<uint64_t, Running>;
+  struct InFlight {
+    StepId step = 0;
+    StepShape shape;
+    std::vector<uint64_t> owners;  // of each row
+    std::vector<RowKind> kinds;
+  };
+  struct Plan {
+    StepPlan step;
+    InFlight record;
+  };
+
+  // Ends turns that nobody wants or that may not go on.
+  void Poll();
+  std::optional<absl::Status> EndOf(const Turn& turn) const;
+  void PollRunning(absl::Duration now);
+  void Park(Running& running, absl::Duration now);
+
+  void Admit();
+  void Start(QueuedTurn queued, const SlotChoice& choice);
+  void Refuse(QueuedTurn queued, const absl::Status& status);
+
+  Plan MakePlan();
+  bool MayPlan(const Running& running) const;
+  void Submit(Plan plan);
+
+  void Collect();
+  void Emit(uint64_t id, RowKind kind, RowResult result);
+  // The state came in with the turn: false when it did not.
+  bool CheckImport(RunningMap::iterator it);
+  void EmitToken(RunningMap::iterator it, RowResult result);
+  void FinishInput(RunningMap::iterator it);
+
+  void Finish(RunningMap::iterator it, FinishReason reason);
+  void Fail(RunningMap::iterator it, const absl::Status& status);
+  void Retire(Running& running, const std::string& outcome);
+
+  const SchedulerOptions options_;
+  StepRunner* const runner_;
+  SessionStore* const store_;
+  Metrics* const metrics_;
+  Clock* const clock_;
+  SchedulerShared* const shared_;
+  StepLedger ledger_;
+  Residency residency_;
+
+  RunningMap running_;
+  std::deque<InFlight> in_flight_;
+  uint64_t next_id_ = 0;
+  uint64_t steps_planned_ = 0;
+  int64_t parked_ = 0;
+  absl::Duration next_expiry_ = -absl::InfiniteDuration();
+};
+
+}  // namespace txl

@@ -1,0 +1,159 @@
+// SchedulerLoop: from the device to the sinks.
+
+#include <string>
+#include <utility>
+
+#include "server/base/error.h"
+#include "server/scheduler/scheduler_loop.h"
+#include "server/scheduler/turn_errors.h"
+
+namespace txl {
+namespace {
+
+std::string ReasonName(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kMaxTokens:
+      return "MAX_TOKENS";
+    case FinishReason::kStopText:
+      return "STOP_TEXT";
+    case FinishReason::kStopToken:
+      return "STOP_TOKEN";
+    case FinishReason::kEndToken:
+      return "END_TOKEN";
+    case FinishReason::kServerDrain:
+      return "SERVER_DRAIN";
+  }
+  return "UNSPECIFIED";
+}
+
+}  // namespace
+
+void SchedulerLoop::Collect() {
+  const InFlight record = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  absl::StatusOr<StepResult> result = runner_->Collect(record.step);
+  shared_->heartbeat.Beat(clock_->Monotonic());
+  ledger_.Step(record.shape, result.ok() ? result->device_seconds : 0);
+  const absl::Status failure =
+      result.ok() && result->rows.size() != record.owners.size()
+          ? absl::InternalError("the step has not as many results as rows")
+          : result.status();
+  for (size_t i = 0; i < record.owners.size(); ++i) {
+    RowResult row;
+    if (failure.ok()) {
+      row = std::move(result->rows[i]);
+    } else {
+      row.status = failure;
+    }
+    Emit(record.owners[i], record.kinds[i], std::move(row));
+  }
+}
+
+void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
+  const auto it = running_.find(id);
+  const bool wanted = it != running_.end() && CheckImport(it);
+  if (!wanted || !result.status.ok()) {
+    RowCounts row;
+    row.Add(kind);
+    const bool sampled = kind == RowKind::kDecode && result.status.ok();
+    ledger_.Discarded(row, sampled ? 1 : 0);
+    if (wanted) Fail(it, StepFailed("the step failed", result.status));
+    return;
+  }
+  Sequence& sequence = it->second.sequence;
+  switch (kind) {
+    case RowKind::kDecode:
+      EmitToken(it, std::move(result));
+      return;
+    case RowKind::kScore:
+      sequence.CollectScore(std::move(result));
+      break;
+    case RowKind::kPrefill:
+    case RowKind::kRebuild:
+      sequence.CollectRow(kind);
+      break;
+  }
+  if (sequence.all_collected()) FinishInput(it);
+}
+
+bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
+  Placement& place = it->second.place;
+  if (!place.import.valid()) return true;
+  const absl::Status status = place.import.get();
+  if (status.ok()) return true;
+  // An image that does not fit or is damaged stays so.
+  if (absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) {
+    residency_.DropBadImage(it->second.sequence.lease());
+  }
+  place.import_failed = true;
+  Fail(it, StepFailed("the session's state could not be restored", status));
+  return false;
+}
+
+void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
+  Running& running = it->second;
+  Sequence::Generated generated =
+      running.sequence.CommitToken(std::move(result), clock_->Monotonic());
+  residency_.Committed(running.place);
+  ledger_.Kept(running.sequence.TakePending(), /*token_delivered=*/true);
+  running.sequence.turn().sink->Token(std::move(generated.event));
+  if (generated.reason.has_value()) {
+    Finish(it, *generated.reason);
+  } else if (shared_->end_all) {
+    Finish(it, FinishReason::kServerDrain);
+  }
+}
+
+void SchedulerLoop::FinishInput(RunningMap::iterator it) {
+  Running& running = it->second;
+  Sequence& sequence = running.sequence;
+  if (sequence.turn().kind == TurnKind::kAppend) {
+    sequence.CommitInput(clock_->Monotonic());
+    residency_.Committed(running.place);
+  }
+  ledger_.Kept(sequence.TakePending(), /*token_delivered=*/false);
+  std::vector<ScoredToken> scores = sequence.TakeScores();
+  if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
+  Finish(it, FinishReason::kMaxTokens);
+}
+
+void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
+  Running& running = it->second;
+  const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  const bool generates = running.sequence.turn().kind == TurnKind::kGenerate;
+  const TurnFinished finished =
+      running.sequence.Finish(reason, clock_->Monotonic());
+  Retire(running, generates ? ReasonName(reason) : "OK");
+  running_.erase(it);
+  ledger_.TurnFinished("OK");
+  sink->Finished(finished);
+  --shared_->live_turns;
+}
+
+void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
+  Running& running = it->second;
+  const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  Retire(running, GetErrorDetails(status).reason);
+  running_.erase(it);
+  ledger_.TurnFinished(absl::StatusCodeToString(status.code()));
+  sink->Failed(status);
+  --shared_->live_turns;
+}
+
+void SchedulerLoop::Retire(Running& running, const std::string& outcome) {
+  Sequence& sequence = running.sequence;
+  // What the turn ran and did not commit.
+  ledger_.Discarded(sequence.TakePending(), 0);
+  sequence.RecordEnd(outcome);
+  // Without a commit the rows of the session may be overwritten, may still be
+  // on their way in, or may never have been there.
+  const Placement& place = running.place;
+  const bool arrived = !place.import.valid() && !place.import_failed &&
+                       (!place.rebuild || sequence.committed());
+  const bool intact =
+      arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
+  residency_.Leave(place, sequence.lease(), intact);
+  sequence.lease().Release();
+}
+
+}  // namespace txl

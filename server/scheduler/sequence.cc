@@ -1,0 +1,220 @@
+#include "server/scheduler/sequence.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace txl {
+namespace {
+
+bool Scores(const Turn& turn) {
+  return turn.kind == TurnKind::kScore ||
+         (turn.kind == TurnKind::kAppend && turn.return_scored);
+}
+
+}  // namespace
+
+int64_t InputRows(const Turn& turn) {
+  const int64_t ids = static_cast<int64_t>(turn.input.size()) +
+                      (turn.lease.position() > 0 ? 1 : 0);
+  return turn.kind == TurnKind::kGenerate ? ids : std::max<int64_t>(ids - 1, 0);
+}
+
+int64_t RowsBeforeCommit(const Turn& turn, int32_t depth) {
+  const int64_t rows = InputRows(turn);
+  if (turn.kind != TurnKind::kGenerate) return rows;
+  return rows + std::min(depth, turn.stop.max_tokens) - 1;
+}
+
+Sequence::Sequence(QueuedTurn queued, bool rebuild, absl::Duration now)
+    : turn_(std::move(queued.turn)),
+      start_position_(turn_.lease.position()),
+      submitted_(queued.submitted),
+      admitted_(now),
+      text_(turn_.stop, turn_.lease.CloneDetokenizer()) {
+  const std::vector<int32_t>& ids = turn_.lease.token_ids();
+  context_ = rebuild ? start_position_ : std::min<int64_t>(start_position_, 1);
+  first_position_ = start_position_ - context_;
+  feed_.assign(ids.end() - context_, ids.end());
+  feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
+  input_rows_ = InputRows(turn_) + (rebuild ? context_ - 1 : 0);
+  input_pieces_ = text_.AddInput(turn_.input);
+  if (Scores(turn_)) scores_.reserve(turn_.input.size());
+}
+
+SequencePhase Sequence::phase() const {
+  if (planned_ < input_rows_) return SequencePhase::kPrompting;
+  // The row of generated token j samples token j + 1; the last one is not fed.
+  const bool streams = turn_.kind == TurnKind::kGenerate &&
+                       planned_ < input_rows_ + turn_.stop.max_tokens - 1;
+  return streams ? SequencePhase::kDecoding : SequencePhase::kCollecting;
+}
+
+int64_t Sequence::prompt_rows_left() const {
+  return std::max<int64_t>(input_rows_ - planned_, 0);
+}
+
+int64_t Sequence::tokens_in_flight() const {
+  if (turn_.kind != TurnKind::kGenerate) return 0;
+  return std::max<int64_t>(planned_ - input_rows_ + 1, 0) - generated_;
+}
+
+bool Sequence::all_collected() const {
+  return turn_.kind != TurnKind::kGenerate && collected_ == input_rows_;
+}
+
+int64_t Sequence::rows_past_commit() const {
+  const int64_t rows = std::max<int64_t>(turn_.lease.position() - 1, 0);
+  return first_position_ + planned_ - rows;
+}
+
+void Sequence::PlanRows(int64_t count, int32_t slot,
+                        std::vector<StepRow>& rows) {
+  for (int64_t i = 0; i < count; ++i, ++planned_) {
+    StepRow row;
+    row.slot = slot;
+    row.position = first_position_ + planned_;
+    row.kind = KindOf(planned_);
+    row.token_id = IdAt(planned_);
+    if (row.kind == RowKind::kScore) row.score_target = feed_[planned_ + 1];
+    if (row.kind == RowKind::kScore || row.kind == RowKind::kDecode) {
+      row.top_logprobs = turn_.top_logprobs;
+    }
+    rows.push_back(row);
+  }
+}
+
+SlotSampling Sequence::Sampling() const {
+  SlotSampling sampling;
+  sampling.params = turn_.sampling;
+  // The id that the sampling row feeds is always among them.
+  const auto wanted = std::max<int64_t>(turn_.sampling.penalty_window, 1);
+  const std::vector<int32_t>& ids = turn_.lease.token_ids();
+  const std::vector<int32_t>& input = turn_.input;
+  const auto from_input =
+      std::min<int64_t>(wanted, static_cast<int64_t>(input.size()));
+  const auto from_session =
+      std::min<int64_t>(wanted - from_input, static_cast<int64_t>(ids.size()));
+  sampling.recent_ids.assign(ids.end() - from_session, ids.end());
+  sampling.recent_ids.insert(sampling.recent_ids.end(),
+                             input.end() - from_input, input.end());
+  sampling.banned_ids = turn_.stop.stop_token_ids;
+  if (!turn_.stop.ignore_end_token) {
+    sampling.banned_ids.insert(sampling.banned_ids.end(),
+                               turn_.stop.end_token_ids.begin(),
+                               turn_.stop.end_token_ids.end());
+  }
+  sampling.min_position = start_position_ + static_cast<int64_t>(input.size()) +
+                          turn_.sampling.min_tokens;
+  return sampling;
+}
+
+void Sequence::CollectRow(RowKind kind) {
+  ++collected_;
+  pending_.Add(kind);
+}
+
+RowCounts Sequence::TakePending() {
+  return std::exchange(pending_, RowCounts());
+}
+
+void Sequence::CollectScore(RowResult result) {
+  CollectRow(RowKind::kScore);
+  ScoredToken token;
+  token.token_id = result.token_id;
+  token.logprob = result.logprob;
+  token.top_logprobs = std::move(result.top_logprobs);
+  scores_.push_back(std::move(token));
+}
+
+void Sequence::CommitInput(absl::Duration now) {
+  turn_.lease.Append(turn_.input);
+  committed_ = true;
+  input_done_ = now;
+}
+
+Sequence::Generated Sequence::CommitToken(RowResult result,
+                                          absl::Duration now) {
+  CollectRow(RowKind::kDecode);
+  if (committed_) {
+    turn_.lease.Append({result.token_id});
+  } else {
+    std::vector<int32_t> ids = turn_.input;
+    ids.push_back(result.token_id);
+    turn_.lease.Append(ids);
+    committed_ = true;
+    input_done_ = now;
+  }
+  TurnText::Piece piece = text_.AddGenerated(result.token_id);
+  matched_stop_text_ = std::move(piece.matched_stop_text);
+  Generated generated;
+  generated.event.index = static_cast<int32_t>(generated_++);
+  generated.event.token_id = result.token_id;
+  generated.event.text = std::move(piece.text);
+  generated.event.logprob = result.logprob;
+  generated.event.top_logprobs = std::move(result.top_logprobs);
+  generated.reason = piece.reason;
+  return generated;
+}
+
+std::vector<ScoredToken> Sequence::TakeScores() {
+  if (!Scores(turn_)) return {};
+  if (start_position_ == 0 && !turn_.input.empty()) {
+    // Nothing stands before the very first id, so it has no probability.
+    ScoredToken first;
+    first.token_id = turn_.input.front();
+    scores_.insert(scores_.begin(), std::move(first));
+  }
+  assert(scores_.size() == turn_.input.size());
+  for (size_t i = 0; i < scores_.size(); ++i) {
+    scores_[i].text = std::move(input_pieces_[i]);
+  }
+  return std::move(scores_);
+}
+
+TurnFinished Sequence::Finish(FinishReason reason, absl::Duration now) {
+  TurnFinished finished;
+  finished.reason = reason;
+  finished.position = turn_.lease.position();
+  if (turn_.kind == TurnKind::kGenerate) finished.text = text_.TakeRest();
+  finished.matched_stop_text = matched_stop_text_;
+  finished.prompt_tokens = static_cast<int64_t>(turn_.input.size());
+  finished.generated_tokens = generated_;
+  const absl::Duration input_done = input_done_.value_or(now);
+  finished.timing.queued_seconds =
+      absl::ToDoubleSeconds(admitted_ - submitted_);
+  finished.timing.prefill_seconds =
+      absl::ToDoubleSeconds(input_done - admitted_);
+  finished.timing.decode_seconds = absl::ToDoubleSeconds(now - input_done);
+  return finished;
+}
+
+void Sequence::RecordEnd(const std::string& outcome) {
+  if (!committed_) return;
+  LastTurn last;
+  last.request_id = turn_.request_id;
+  last.outcome = outcome;
+  last.start_position = start_position_;
+  last.prompt_tokens = static_cast<int64_t>(turn_.input.size());
+  last.generated_tokens = generated_;
+  turn_.lease.SetDetokenizer(text_.TakeDetokenizer());
+  turn_.lease.SetLastTurn(std::move(last));
+}
+
+int32_t Sequence::IdAt(int64_t row) const {
+  if (row < input_rows_) return feed_[row];
+  // The row after the newest committed token feeds it; later ones feed what the
+  // device has sampled meanwhile.
+  const bool known = row - input_rows_ == generated_ - 1;
+  return known ? turn_.lease.token_ids().back() : kLastSampled;
+}
+
+RowKind Sequence::KindOf(int64_t row) const {
+  if (row < context_ - 1) return RowKind::kRebuild;
+  if (Scores(turn_)) return RowKind::kScore;
+  const bool samples =
+      turn_.kind == TurnKind::kGenerate && row >= input_rows_ - 1;
+  return samples ? RowKind::kDecode : RowKind::kPrefill;
+}
+
+}  // namespace txl

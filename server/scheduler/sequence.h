@@ -1,0 +1,114 @@
+#pragma once
+
+// One running turn: which rows it still has to run and what its session
+// becomes. No device, no sink: the loop moves it along.
+//
+// A session of p tokens has rows at positions 0..p-2, its last token is still
+// to be fed. A turn feeds that token and its input: all of it to GENERATE, all
+// but the very last id otherwise. GENERATE samples at the last of these rows
+// and then feeds what it sampled, one row per token.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/engine/step_runner.h"
+#include "server/scheduler/admission_queue.h"
+#include "server/scheduler/step_ledger.h"
+#include "server/scheduler/turn.h"
+#include "server/scheduler/turn_text.h"
+
+namespace txl {
+
+enum class SequencePhase {
+  kPrompting,   // input rows are left to plan; nothing is committed
+  kDecoding,    // GENERATE, input planned: one row in each step
+  kCollecting,  // every row is planned, results are still to come
+};
+
+// Rows that `turn` runs for its input (see above), without a rebuild.
+int64_t InputRows(const Turn& turn);
+// Most rows that it writes before it commits, with `depth` steps in flight.
+int64_t RowsBeforeCommit(const Turn& turn, int32_t depth);
+
+class Sequence {
+ public:
+  // With `rebuild` the session's own tokens are fed first, from position 0: for
+  // a session whose state is lost. REQUIRES: a valid turn (turn.h).
+  Sequence(QueuedTurn queued, bool rebuild, absl::Duration now);
+
+  const Turn& turn() const { return turn_; }
+  SessionLease& lease() { return turn_.lease; }
+  bool committed() const { return committed_; }
+  int64_t start_position() const { return start_position_; }
+  int64_t generated() const { return generated_; }
+
+  SequencePhase phase() const;
+  // Input rows left to plan.
+  int64_t prompt_rows_left() const;
+  // Planned rows whose token has not come back.
+  int64_t tokens_in_flight() const;
+  // Every row's result is in: APPEND and SCORE are done.
+  bool all_collected() const;
+  // Rows that were written past the session's committed ones.
+  int64_t rows_past_commit() const;
+
+  // Appends the next `count` rows, in `slot`. REQUIRES: what the phase allows.
+  void PlanRows(int64_t count, int32_t slot, std::vector<StepRow>& rows);
+  // Sampling state for GENERATE, to be set before its first row.
+  SlotSampling Sampling() const;
+
+  // A planned row came back whole. The row counts as pending until TakePending.
+  void CollectRow(RowKind kind);
+  RowCounts TakePending();
+  // CollectRow for kScore and kDecode: with its result.
+  void CollectScore(RowResult result);
+
+  // Commits the input (APPEND), or the next token (GENERATE; the first one with
+  // the input), and returns the token's event with a reason to stop.
+  void CommitInput(absl::Duration now);
+  struct Generated {
+    TokenEvent event;
+    std::optional<FinishReason> reason;
+  };
+  Generated CommitToken(RowResult result, absl::Duration now);
+
+  // Scores of the input, one per id. REQUIRES: all_collected; once.
+  std::vector<ScoredToken> TakeScores();
+
+  // The end, as of `now`. Finish commits the detokenizer too.
+  TurnFinished Finish(FinishReason reason, absl::Duration now);
+  // What becomes of the session's last_turn; nothing for a turn that changed
+  // nothing.
+  void RecordEnd(const std::string& outcome);
+
+ private:
+  int32_t IdAt(int64_t row) const;
+  RowKind KindOf(int64_t row) const;
+
+  Turn turn_;
+  const int64_t start_position_;
+  const absl::Duration submitted_;
+  const absl::Duration admitted_;
+  std::optional<absl::Duration> input_done_;  // first token, or end of input
+
+  // Session tokens to feed (the last one, or all of a rebuild) and the input.
+  std::vector<int32_t> feed_;
+  int64_t context_ = 0;         // of feed_, how many are the session's
+  int64_t first_position_ = 0;  // of feed_[0]
+  int64_t input_rows_ = 0;      // with the rebuild's
+
+  int64_t planned_ = 0;
+  int64_t collected_ = 0;
+  int64_t generated_ = 0;
+  bool committed_ = false;
+  RowCounts pending_;
+  TurnText text_;
+  std::vector<std::string> input_pieces_;
+  std::vector<ScoredToken> scores_;
+  std::string matched_stop_text_;
+};
+
+}  // namespace txl

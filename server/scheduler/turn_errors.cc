@@ -1,0 +1,69 @@
+#include "server/scheduler/turn_errors.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace txl {
+namespace {
+
+ErrorDetails Reason(absl::string_view reason) {
+  ErrorDetails details;
+  details.reason = std::string(reason);
+  return details;
+}
+
+ErrorDetails RetryReason(absl::string_view reason, absl::Duration retry) {
+  ErrorDetails details = Reason(reason);
+  details.retry = retry;
+  return details;
+}
+
+}  // namespace
+
+absl::Status TurnCancelled() {
+  return MakeError(absl::StatusCode::kCancelled, "the call was cancelled",
+                   Reason("CANCELLED"));
+}
+
+absl::Status TurnDeadlineExceeded() {
+  return MakeError(absl::StatusCode::kDeadlineExceeded,
+                   "the call's deadline has passed",
+                   Reason("DEADLINE_EXCEEDED"));
+}
+
+absl::Status SessionDeleted() {
+  return MakeError(absl::StatusCode::kAborted,
+                   "the session was deleted during the turn",
+                   Reason("SESSION_DELETED"));
+}
+
+absl::Status ClientTooSlow() {
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   "the client did not read its stream for too long",
+                   Reason("CLIENT_TOO_SLOW"));
+}
+
+absl::Status ServerDraining() {
+  return MakeError(absl::StatusCode::kUnavailable,
+                   "the server is shutting down", Reason("DRAINING"));
+}
+
+absl::Status QueueFull(absl::Duration retry) {
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   "too much work is waiting",
+                   RetryReason("QUEUE_FULL", retry));
+}
+
+absl::Status NoSessionMemory(absl::Duration retry) {
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   "no memory for another active session",
+                   RetryReason("NO_SESSION_MEMORY", retry));
+}
+
+absl::Status StepFailed(absl::string_view what, const absl::Status& cause) {
+  return MakeError(absl::StatusCode::kInternal,
+                   absl::StrCat(what, ": ", cause.message()),
+                   Reason("STEP_FAILED"));
+}
+
+}  // namespace txl

@@ -1,0 +1,22 @@
+#pragma once
+
+// Every way in which a turn fails, as clients see it (docs: the status table of
+// the public API).
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace txl {
+
+absl::Status TurnCancelled();
+absl::Status TurnDeadlineExceeded();
+absl::Status SessionDeleted();  // ABORTED, SESSION_DELETED
+absl::Status ClientTooSlow();   // RESOURCE_EXHAUSTED, CLIENT_TOO_SLOW
+absl::Status ServerDraining();  // UNAVAILABLE, DRAINING
+absl::Status QueueFull(absl::Duration retry);        // RESOURCE_EXHAUSTED
+absl::Status NoSessionMemory(absl::Duration retry);  // RESOURCE_EXHAUSTED
+// INTERNAL, STEP_FAILED: this turn only. `what` is what was done, `cause` the
+// device's own status.
+absl::Status StepFailed(absl::string_view what, const absl::Status& cause);
+
+}  // namespace txl

@@ -1,0 +1,130 @@
+#include "server/server.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "model/base/status_macros.h"
+#include "server/base/log.h"
+#include "server/engine/torch_step_runner.h"
+#include "server/torch_threads.h"
+#include "server/version.h"
+#include "server/warm_up.h"
+
+namespace txl {
+namespace {
+
+constexpr absl::Duration kEndTime = absl::Milliseconds(500);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+
+ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
+  ModelFacts facts;
+  facts.name = model.name;
+  facts.fingerprint = model.fingerprint;
+  facts.config = model.config;
+  facts.generation = model.generation;
+  facts.vocabulary = model.vocabulary.get();
+  facts.memory_length = info.mem_len;
+  facts.window = info.window;
+  facts.bytes_per_session = info.bytes_per_slot;
+  facts.device = info.device;
+  facts.kernel = info.identity.kernel;
+  facts.form = info.form;
+  facts.weight_dtype = info.weight_dtype;
+  facts.memory_dtype = info.identity.row_dtype;
+  facts.server_version = kServerVersion;
+  return facts;
+}
+
+ServerFlags WithModel(ServerFlags flags, const ModelDirectory& model,
+                      const RunnerInfo& info) {
+  flags.sessions.bytes_per_slot = info.bytes_per_slot;
+  flags.sessions.vocabulary = model.vocabulary.get();
+  return flags;
+}
+
+}  // namespace
+
+Server::Server(ServerFlags flags, ModelDirectory model,
+               std::unique_ptr<StepRunner> runner)
+    : flags_(WithModel(std::move(flags), model, runner->info())),
+      model_(std::move(model)),
+      runner_(std::move(runner)),
+      facts_(MakeFacts(model_, runner_->info())) {
+  Clock* clock = Clock::Real();
+  store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
+  scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
+                                           store_.get(), &metrics_, clock);
+  context_.facts = &facts_;
+  context_.store = store_.get();
+  context_.scheduler = scheduler_.get();
+  context_.metrics = &metrics_;
+  context_.clock = clock;
+  context_.lifecycle = &lifecycle_;
+  context_.callbacks = &callbacks_;
+  context_.limits = flags_.limits;
+  context_.scheduler_options = flags_.scheduler;
+  context_.store_options = flags_.sessions;
+  context_.start = clock->Monotonic();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
+  SetTorchThreads(flags.threads);
+  TXL_ASSIGN_OR_RETURN(ModelDirectory model, OpenModelDirectory(flags.model));
+  TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
+                       LoadTorchStepRunner(model, flags.runner));
+  return StartWith(std::move(flags), std::move(model), std::move(runner));
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
+    ServerFlags flags, ModelDirectory model,
+    std::unique_ptr<StepRunner> runner) {
+  std::unique_ptr<Server> server(
+      new Server(std::move(flags), std::move(model), std::move(runner)));
+  TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
+                                                        &server->context_));
+  TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
+  server->lifecycle_.SetReady();
+  server->grpc_->SetServing(true);
+  HealthWatchOptions watch;
+  watch.stall_limit = server->flags_.stall_limit;
+  watch.phase = [s = server.get()] { return s->lifecycle_.phase(); };
+  watch.stall = [s = server.get()] { return s->scheduler_->StallTime(); };
+  watch.set_serving = [s = server.get()](bool serving) {
+    s->grpc_->SetServing(serving);
+  };
+  server->health_ = std::make_unique<HealthWatch>(std::move(watch));
+  return server;
+}
+
+Server::~Server() {
+  if (grpc_ != nullptr) Drain();
+  scheduler_.reset();  // before the threads and stores that it uses
+}
+
+bool Server::WaitUntilIdle(absl::Duration timeout) {
+  const absl::Time end = absl::Now() + timeout;
+  while (!scheduler_->Idle()) {
+    if (absl::Now() >= end) return false;
+    absl::SleepFor(kPollInterval);
+  }
+  return true;
+}
+
+void Server::Drain() {
+  if (lifecycle_.phase() == ServerPhase::kDraining) return;
+  const bool was_idle = scheduler_->Idle();
+  health_.reset();  // it must not say SERVING again
+  grpc_->SetServing(false);
+  lifecycle_.SetDraining();
+  scheduler_->StartDrain();
+  Log(LogSeverity::kInfo, "drain",
+      {{"idle", was_idle},
+       {"timeout_seconds", absl::ToDoubleSeconds(flags_.drain_timeout)}});
+  if (!WaitUntilIdle(flags_.drain_timeout)) {
+    scheduler_->EndAll();
+    WaitUntilIdle(kEndTime);
+  }
+  grpc_->Shutdown(kDrainGrace - kEndTime);
+}
+
+}  // namespace txl

@@ -1,0 +1,67 @@
+#pragma once
+
+// The composition root: model directory, engine, sessions, scheduler and gRPC
+// put together, and the life of a server from start to drain.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "model/checkpoint/model_directory.h"
+#include "server/engine/step_runner.h"
+#include "server/flags.h"
+#include "server/metrics/metrics.h"
+#include "server/rpc/callback_thread.h"
+#include "server/rpc/grpc_server.h"
+#include "server/rpc/lifecycle.h"
+#include "server/rpc/model_facts.h"
+#include "server/rpc/service_context.h"
+#include "server/watchdog.h"
+
+namespace txl {
+
+class Server {
+ public:
+  // Loads the model, listens, runs a warm-up turn and then serves. Errors name
+  // the flag, file or address.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerFlags flags);
+  // The same on a model and engine that are there.
+  static absl::StatusOr<std::unique_ptr<Server>> StartWith(
+      ServerFlags flags, ModelDirectory model,
+      std::unique_ptr<StepRunner> runner);
+  // Drains, if nobody has.
+  ~Server();
+
+  // With the real port.
+  const std::string& address() const { return grpc_->address(); }
+
+  // Health is NOT_SERVING and new calls are refused at once; running turns get
+  // the drain timeout, the rest end with SERVER_DRAIN. Returns when every call
+  // has ended; that takes at most the timeout and kDrainGrace unless the device
+  // or a callback hangs.
+  void Drain();
+
+ private:
+  Server(ServerFlags flags, ModelDirectory model,
+         std::unique_ptr<StepRunner> runner);
+  bool WaitUntilIdle(absl::Duration timeout);
+
+  const ServerFlags flags_;
+  const ModelDirectory model_;
+  const std::unique_ptr<StepRunner> runner_;
+  ModelFacts facts_;
+  ServiceContext context_;
+  Metrics metrics_;
+  Lifecycle lifecycle_;
+  CallbackThread callbacks_;
+  std::unique_ptr<SessionStore> store_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HealthWatch> health_;
+};
+
+// What a drain takes beyond its timeout: ending turns, then cutting off
+// readers that do not read.
+inline constexpr absl::Duration kDrainGrace = absl::Milliseconds(1500);
+
+}  // namespace txl

@@ -1,0 +1,48 @@
+#include "server/session/session_errors.h"
+
+#include <optional>
+#include <string>
+
+#include "server/base/error.h"
+
+namespace txl {
+namespace {
+
+absl::Status Error(absl::StatusCode code, absl::string_view reason,
+                   absl::string_view message,
+                   std::optional<absl::Duration> retry = std::nullopt) {
+  ErrorDetails details;
+  details.reason = std::string(reason);
+  details.retry = retry;
+  return MakeError(code, message, details);
+}
+
+}  // namespace
+
+absl::Status SessionUnknownError() {
+  return Error(absl::StatusCode::kNotFound, "SESSION_UNKNOWN",
+               "there is no session of this id");
+}
+
+absl::Status SessionExpiredError() {
+  return Error(absl::StatusCode::kNotFound, "SESSION_EXPIRED",
+               "the session's time-to-live has passed");
+}
+
+absl::Status SessionExistsError() {
+  return Error(absl::StatusCode::kAlreadyExists, "SESSION_EXISTS",
+               "there is already a session of this id");
+}
+
+absl::Status SessionBusyError(absl::Duration retry) {
+  return Error(absl::StatusCode::kAborted, "SESSION_BUSY",
+               "another turn of this session is running", retry);
+}
+
+absl::Status NoSessionMemoryError(absl::string_view what,
+                                  absl::Duration retry) {
+  return Error(absl::StatusCode::kResourceExhausted, "NO_SESSION_MEMORY", what,
+               retry);
+}
+
+}  // namespace txl

@@ -1,0 +1,75 @@
+// SessionLease: the running turn's side of a session.
+
+#include <utility>
+
+#include "server/session/session_record.h"
+#include "server/session/session_store.h"
+#include "server/session/session_store_impl.h"
+
+namespace txl {
+
+SessionLease::SessionLease(SessionStore* store,
+                           std::shared_ptr<SessionRecord> record)
+    : store_(store), record_(std::move(record)) {}
+
+SessionLease::SessionLease(SessionLease&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)),
+      record_(std::move(other.record_)) {}
+
+SessionLease& SessionLease::operator=(SessionLease&& other) noexcept {
+  if (this != &other) {
+    Release();
+    store_ = std::exchange(other.store_, nullptr);
+    record_ = std::move(other.record_);
+  }
+  return *this;
+}
+
+SessionLease::~SessionLease() { Release(); }
+
+const std::string& SessionLease::session_id() const {
+  return record_->session_id;
+}
+
+uint64_t SessionLease::key() const { return record_->key; }
+
+int64_t SessionLease::position() const { return record_->position(); }
+
+const std::vector<int32_t>& SessionLease::token_ids() const {
+  return record_->token_ids;
+}
+
+bool SessionLease::delete_requested() const {
+  return record_->delete_requested;
+}
+
+void SessionLease::Append(absl::Span<const int32_t> ids) {
+  absl::MutexLock lock(&store_->impl_->mutex);
+  record_->token_ids.insert(record_->token_ids.end(), ids.begin(), ids.end());
+}
+
+std::unique_ptr<Detokenizer> SessionLease::CloneDetokenizer() const {
+  if (record_->detokenizer == nullptr) return nullptr;
+  return record_->detokenizer->Clone();
+}
+
+void SessionLease::SetDetokenizer(std::unique_ptr<Detokenizer> detokenizer) {
+  absl::MutexLock lock(&store_->impl_->mutex);
+  record_->detokenizer.swap(detokenizer);
+}
+
+void SessionLease::SetLastTurn(LastTurn turn) {
+  absl::MutexLock lock(&store_->impl_->mutex);
+  record_->last_turn = std::move(turn);
+}
+
+void SessionLease::Release() {
+  if (record_ == nullptr) return;
+  // Emptied first: the wake-up may look at this lease.
+  const RecordPtr record = std::move(record_);
+  SessionStore* const store = std::exchange(store_, nullptr);
+  StoreLock lock(store->impl_.get());
+  store->impl_->EndTurn(record);
+}
+
+}  // namespace txl

@@ -1,0 +1,44 @@
+#pragma once
+
+// One session as the store keeps it.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "model/memory/state_image.h"
+#include "model/text/vocabulary.h"
+#include "server/session/session_info.h"
+
+namespace txl {
+
+// Changed under the store's mutex only, and what a turn changes (token_ids,
+// detokenizer, last_turn) by the holder of the lease only. So the holder reads
+// those without the mutex, everybody else with it.
+struct SessionRecord {
+  // Constant after creation.
+  uint64_t key = 0;
+  std::string session_id;  // empty: temporary
+  absl::Duration ttl;
+  absl::Time create_time;
+
+  bool busy = false;
+  absl::Time last_use_time;  // wall clock, shown
+  absl::Duration last_use;   // Clock::Monotonic; decides
+  // Read without the mutex by the running turn.
+  std::atomic<bool> delete_requested{false};
+
+  std::vector<int32_t> token_ids;
+  std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
+  LastTurn last_turn;
+  std::shared_ptr<const StateImage> image;
+
+  bool temporary() const { return session_id.empty(); }
+  int64_t position() const { return static_cast<int64_t>(token_ids.size()); }
+  absl::Duration ExpiresAt() const { return last_use + ttl; }
+};
+
+}  // namespace txl

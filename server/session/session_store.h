@@ -1,0 +1,164 @@
+#pragma once
+
+// All sessions of the server: ids, time-to-live, one writer at a time.
+//
+// A session is its token ids and the detokenizer's state. Its segment memory
+// lives in a slot of the engine while `slot` is set, else in `image`, else (a
+// session of at most one token) nowhere. Slots are assigned by the scheduler.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "model/memory/state_image.h"
+#include "model/text/vocabulary.h"
+#include "server/base/clock.h"
+#include "server/session/session_id.h"
+#include "server/session/session_info.h"
+
+namespace txl {
+
+class SessionStore;
+struct SessionRecord;  // session_record.h
+
+// Exclusive right to run one turn on a session; destroying it makes the
+// session IDLE again (and removes a temporary one). Move-only; used by one
+// thread at a time; ends before the store does.
+class SessionLease {
+ public:
+  // Holds nothing, like one that was moved from or released: only assignment,
+  // Release and destruction are allowed then.
+  SessionLease() = default;
+  SessionLease(SessionLease&&) noexcept;
+  SessionLease& operator=(SessionLease&&) noexcept;
+  ~SessionLease();
+
+  const std::string& session_id() const;  // empty: temporary
+  // Unique over the store's life, never reused; keys the scheduler's slots.
+  uint64_t key() const;
+  int64_t position() const;
+  const std::vector<int32_t>& token_ids() const;
+  // Set by DeleteSession while this turn runs: end it with SESSION_DELETED.
+  bool delete_requested() const;
+
+  // Commits: appends ids that the session now holds. Other threads see the new
+  // position at once.
+  void Append(absl::Span<const int32_t> ids);
+  // A copy of the session's detokenizer to run ahead with; null without a
+  // vocabulary. SetDetokenizer commits it.
+  std::unique_ptr<Detokenizer> CloneDetokenizer() const;
+  void SetDetokenizer(std::unique_ptr<Detokenizer> detokenizer);
+  void SetLastTurn(LastTurn turn);
+
+  // Ends the lease now.
+  void Release();
+
+ private:
+  friend class SessionStore;
+  SessionLease(SessionStore* store, std::shared_ptr<SessionRecord> record);
+  SessionStore* store_ = nullptr;
+  std::shared_ptr<SessionRecord> record_;
+};
+
+struct SessionStoreOptions {
+  absl::Duration default_ttl = absl::Hours(24);
+  absl::Duration min_ttl = absl::Seconds(1);
+  absl::Duration max_ttl = absl::Hours(24 * 30);
+  int64_t max_sessions = 100'000;  // idle and busy, temporary ones included
+  // Host bytes for state images; over it new work gets NO_SESSION_MEMORY.
+  int64_t image_bytes = int64_t{4} << 30;
+  // Bytes a session's segment memory takes, for memory_bytes.
+  int64_t bytes_per_slot = 0;
+  int64_t remembered_ends = 10'000;        // ids of expired sessions remembered
+  const Vocabulary* vocabulary = nullptr;  // may be null; outlives the store
+  absl::Duration busy_retry = absl::Milliseconds(100);  // with SESSION_BUSY
+  absl::Duration memory_retry = absl::Seconds(1);  // with NO_SESSION_MEMORY
+};
+
+struct SessionPage {
+  std::vector<SessionInfo> sessions;  // by id
+  std::string next_page_token;        // empty: last page
+};
+
+struct SessionText {
+  SessionInfo info;
+  std::vector<int32_t> token_ids;
+};
+
+// Thread-safe. Errors carry the reasons of the public API
+// (server/base/error.h): SESSION_UNKNOWN, SESSION_EXPIRED, SESSION_EXISTS,
+// SESSION_BUSY (+retry), NO_SESSION_MEMORY (+retry), FIELD_INVALID, OVER_LIMIT.
+class SessionStore {
+ public:
+  SessionStore(const SessionStoreOptions& options, Clock* clock);
+  ~SessionStore();
+
+  // Empty id: a random one of 128 bits. Absent ttl: the default. The last use
+  // (creation, begin and end of a turn) moves the expiry; looking does not.
+  absl::StatusOr<SessionInfo> Create(const std::string& session_id,
+                                     std::optional<absl::Duration> ttl);
+  absl::StatusOr<SessionInfo> Get(const std::string& session_id);
+  absl::StatusOr<SessionText> GetWithTokens(const std::string& session_id);
+  // page_size 0: 50; at most 1000. Temporary sessions are not shown.
+  absl::StatusOr<SessionPage> List(int page_size,
+                                   const std::string& page_token);
+  // A busy session's turn is asked to end; the session is gone at once.
+  absl::Status Delete(const std::string& session_id);
+
+  absl::StatusOr<SessionLease> Acquire(const std::string& session_id);
+  // A session without id that lives as long as its lease.
+  absl::StatusOr<SessionLease> AcquireTemporary();
+
+  // State images of sessions without a slot, by lease key; used by the
+  // scheduler. Put replaces an earlier image; it fails with NO_SESSION_MEMORY
+  // when the budget is full (the earlier one stays), with SESSION_UNKNOWN when
+  // the session has ended.
+  absl::Status PutImage(uint64_t key, StateImage image);
+  // The image, which stays until it is dropped or the session ends; null: none.
+  std::shared_ptr<const StateImage> GetImage(uint64_t key) const;
+  void DropImage(uint64_t key);
+
+  // Ends sessions whose time-to-live has passed; busy ones never. Called by
+  // the scheduler's loop and by the methods above.
+  void ExpireNow();
+  // Keys of sessions that ended since the last call: their slots are free. A
+  // deleted session whose turn still runs ends with that turn's lease.
+  std::vector<uint64_t> TakeEndedKeys();
+  // IDLE or BUSY of a key, and how long it has been idle.
+  struct KeyState {
+    bool exists = false;
+    bool busy = false;
+    absl::Duration idle;
+  };
+  KeyState GetKeyState(uint64_t key) const;
+
+  struct Counts {
+    int64_t idle = 0;
+    int64_t busy = 0;
+    int64_t created = 0;
+    int64_t ended = 0;  // created == ended + idle + busy
+    int64_t image_bytes = 0;
+  };
+  Counts counts() const;
+  // Called when a session ends, a lease is released or a busy session is
+  // deleted: wakes the scheduler. On whichever thread did it, without the
+  // store's lock, so it may call the store, but not SetWakeup. SetWakeup
+  // returns when no call of the earlier function runs any more.
+  void SetWakeup(std::function<void()> wakeup);
+
+ private:
+  friend class SessionLease;
+  friend class StoreLock;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace txl

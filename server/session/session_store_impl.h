@@ -1,0 +1,93 @@
+#pragma once
+
+// What the store knows, and the steps from which its methods are made.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/session/expired_ids.h"
+#include "server/session/session_record.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+using RecordPtr = std::shared_ptr<SessionRecord>;
+
+struct SessionStore::Impl {
+  Impl(const SessionStoreOptions& store_options, Clock* store_clock)
+      : options(store_options),
+        clock(store_clock),
+        expired(options.remembered_ends) {}
+
+  const SessionStoreOptions options;
+  Clock* const clock;
+
+  mutable absl::Mutex mutex;
+  // Every session that has not ended, also deleted ones whose turn still runs.
+  std::unordered_map<uint64_t, RecordPtr> by_key ABSL_GUARDED_BY(mutex);
+  // Those that clients can name, in the order of ListSessions.
+  std::map<std::string, RecordPtr> by_id ABSL_GUARDED_BY(mutex);
+  // The idle ones by (Clock::Monotonic of expiry, key).
+  std::set<std::pair<absl::Duration, uint64_t>> idle ABSL_GUARDED_BY(mutex);
+  ExpiredIds expired ABSL_GUARDED_BY(mutex);
+  std::vector<uint64_t> ended_keys ABSL_GUARDED_BY(mutex);
+
+  uint64_t next_key ABSL_GUARDED_BY(mutex) = 1;
+  int64_t busy_count ABSL_GUARDED_BY(mutex) = 0;
+  int64_t created_count ABSL_GUARDED_BY(mutex) = 0;
+  int64_t ended_count ABSL_GUARDED_BY(mutex) = 0;
+  int64_t image_bytes ABSL_GUARDED_BY(mutex) = 0;
+
+  bool wake_pending ABSL_GUARDED_BY(mutex) = false;
+  int wakeups_running ABSL_GUARDED_BY(mutex) = 0;
+  std::function<void()> wakeup ABSL_GUARDED_BY(mutex);
+
+  // Ends what has expired; every method that looks for sessions starts so.
+  void Expire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The named session, or SESSION_UNKNOWN or SESSION_EXPIRED.
+  absl::StatusOr<RecordPtr> Find(const std::string& session_id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // A new record in by_key, neither idle nor busy yet. NO_SESSION_MEMORY when
+  // the server is full.
+  absl::StatusOr<RecordPtr> Add(std::string session_id, absl::Duration ttl)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  void BecomeIdle(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void BecomeBusy(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The end of a lease: idle again, or ended where nobody can name it.
+  void EndTurn(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // REQUIRES: not idle and not busy, or idle.
+  void End(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void DropImage(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  SessionInfo Info(const SessionRecord& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+};
+
+// Holds the mutex, and calls the wake-up after letting go of it when a session
+// ended or became idle meanwhile: the scheduler may take its own locks there.
+class ABSL_SCOPED_LOCKABLE StoreLock {
+ public:
+  explicit StoreLock(SessionStore::Impl* impl)
+      ABSL_EXCLUSIVE_LOCK_FUNCTION(impl->mutex);
+  ~StoreLock() ABSL_UNLOCK_FUNCTION();
+  StoreLock(const StoreLock&) = delete;
+  StoreLock& operator=(const StoreLock&) = delete;
+
+ private:
+  SessionStore::Impl* const impl_;
+};
+
+}  // namespace txl

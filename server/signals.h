@@ -1,0 +1,26 @@
+#pragma once
+
+// SIGTERM and SIGINT as a request to drain; the second one ends the process.
+
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+
+namespace txl {
+
+// Make one at the start of main, before any other thread.
+class SignalWaiter {
+ public:
+  SignalWaiter();
+
+  // From now on the first signal is a request (WaitForRequest); before, it ends
+  // the process with status 0, because nothing is served yet.
+  void StartServing();
+  void WaitForRequest();
+
+ private:
+  struct State;
+  State* const state_;  // never deleted: the thread outlives main
+};
+
+}  // namespace txl

@@ -1,0 +1,215 @@
+// The other subcommands of `txl` as a program.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "tests/client/fake_service.h"
+#include "tests/client/process.h"
+
+namespace txl::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+
+class Commands : public ::testing::Test {
+ protected:
+  // `command` is split at spaces.
+  Completed Run(const std::string& command, const std::string& input = "") {
+    std::vector<std::string> argv = absl::StrSplit(command, ' ');
+    argv.insert(argv.begin(), TXL_PROGRAM);
+    argv.push_back("--server");
+    argv.push_back(server_.address());
+    return RunProgram(argv, input);
+  }
+
+  FakeServer server_;
+};
+
+// The fake's model by its definition: nats of all bytes but the first.
+double ExpectedNats(const std::string& text) {
+  double nats = 0;
+  for (size_t i = 1; i < text.size(); ++i) {
+    nats += static_cast<unsigned char>(text[i]) % 8 / 8.0;
+  }
+  return nats;
+}
+
+TEST_F(Commands, ScoreFeedsALongTextInPiecesThatTheServerTakes) {
+  server_->max_prompt_tokens = 7;
+  server_->max_prompt_bytes = 11;
+  const std::string text = "First line\nand caf\xc3\xa9, a second one\nx";
+  const Completed run = Run("score - --json", text);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  const double nats = ExpectedNats(text);
+  const auto tokens = static_cast<double>(text.size());
+  EXPECT_EQ(json["tokens"], text.size());
+  EXPECT_EQ(json["characters"], text.size() - 1);
+  EXPECT_NEAR(json["nats_per_token"], nats / (tokens - 1), 1e-9);
+  EXPECT_NEAR(json["perplexity"], std::exp(nats / (tokens - 1)), 1e-9);
+  EXPECT_NEAR(json["bits_per_character"], nats / std::log(2) / (tokens - 1),
+              1e-9);
+  EXPECT_THAT(server_->append_sizes(), Each(Le(7)));
+  EXPECT_THAT(server_->sessions(), IsEmpty());
+}
+
+TEST_F(Commands, ScoreIsTheSameHoweverTheTextIsCut) {
+  const std::string text(100, 'c');
+  const Completed whole = Run("score -", text);
+  const Completed cut = Run("score - --chunk-tokens 3", text);
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(whole.out, cut.out);
+  EXPECT_THAT(whole.out, HasSubstr("nats per token 0.375000\n"));
+}
+
+TEST_F(Commands, ScoreFailsOnAnEmptyTextAMissingFileAndAServersError) {
+  EXPECT_EQ(Run("score -", "").exit_code, 1);
+  const Completed missing = Run("score /no/such/file");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/no/such/file"));
+  server_->unary_status =
+      FakeError(grpc::RESOURCE_EXHAUSTED, "full", "NO_SESSION_MEMORY");
+  EXPECT_THAT(Run("score -", "abc").err, HasSubstr("NO_SESSION_MEMORY"));
+}
+
+TEST_F(Commands, TokenizeShowsIdsAndTheTextOfIds) {
+  EXPECT_EQ(Run("tokenize AB").out, "65,66\n");
+  EXPECT_EQ(Run("tokenize -", "a\n").out, "97,10\n");
+  EXPECT_EQ(Run("tokenize --decode 72,105").out, "Hi");
+  EXPECT_EQ(nlohmann::json::parse(Run("tokenize A --json").out)["tokenIds"][0],
+            65);
+  EXPECT_EQ(Run("tokenize").exit_code, 2);
+}
+
+TEST_F(Commands, SessionsAreMadeListedShownAndDeleted) {
+  EXPECT_EQ(Run("sessions create verona").out, "verona\n");
+  EXPECT_EQ(Run("sessions create padua --ttl 1.5").out, "padua\n");
+  const Completed unnamed = Run("sessions create");
+  EXPECT_EQ(unnamed.exit_code, 0);
+  EXPECT_EQ(server_->sessions().size(), 3u);
+
+  // The fake has one session on a page.
+  const Completed list = Run("sessions list --json");
+  const std::vector<std::string> lines =
+      absl::StrSplit(list.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u) << list.out;
+  EXPECT_EQ(nlohmann::json::parse(lines[2])["sessionId"], "verona");
+  EXPECT_THAT(Run("sessions list").out, HasSubstr("\nverona "));
+
+  EXPECT_THAT(Run("sessions show verona").out, HasSubstr("verona"));
+  EXPECT_EQ(Run("sessions delete verona padua").exit_code, 0);
+  EXPECT_EQ(server_->sessions().size(), 1u);
+}
+
+TEST_F(Commands, SessionsThatDoNotExistFailWithTheirReason) {
+  const Completed show = Run("sessions show nobody");
+  EXPECT_EQ(show.exit_code, 1);
+  EXPECT_THAT(show.err, HasSubstr("NOT_FOUND (SESSION_UNKNOWN)"));
+  EXPECT_EQ(Run("sessions delete nobody").exit_code, 1);
+  Run("sessions create a");
+  EXPECT_THAT(Run("sessions create a").err, HasSubstr("SESSION_EXISTS"));
+  EXPECT_EQ(Run("sessions").exit_code, 2);
+}
+
+TEST_F(Commands, SessionsShowTokensAndTheTimeToLiveReachesTheServer) {
+  const auto created =
+      nlohmann::json::parse(Run("sessions create b --ttl 1.5 --json").out);
+  EXPECT_EQ(created["ttl"], "1.500s");
+  const auto shown =
+      nlohmann::json::parse(Run("sessions show b --tokens --json").out);
+  EXPECT_EQ(shown["session"]["position"], "0");
+  EXPECT_TRUE(shown["tokenIds"].is_array());
+}
+
+TEST_F(Commands, StatusShowsModelAndCounters) {
+  const Completed run = Run("status");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("fake (0123456789ab)"));
+  EXPECT_THAT(run.out, HasSubstr("state        ready"));
+  EXPECT_THAT(run.out, HasSubstr("mean 1.5 decode rows"));
+  EXPECT_THAT(run.out, HasSubstr("OK 3"));
+  const auto json = nlohmann::json::parse(Run("status --json").out);
+  EXPECT_EQ(json["model"]["vocabularySize"], "256");
+  EXPECT_EQ(json["status"]["state"], "SERVER_STATE_READY");
+}
+
+TEST_F(Commands, StatusCheckIsSilentAndExitsWithZeroOnlyWhenReady) {
+  const Completed ready = Run("status --check");
+  EXPECT_EQ(ready.exit_code, 0);
+  EXPECT_EQ(ready.out + ready.err, "");
+  server_->state = v1::SERVER_STATE_DRAINING;
+  const Completed draining = Run("status --check");
+  EXPECT_EQ(draining.exit_code, 1);
+  EXPECT_THAT(draining.err, HasSubstr("draining"));
+  EXPECT_EQ(RunProgram({TXL_PROGRAM, "status", "--check", "--server",
+                        "unix:no-such-socket"})
+                .exit_code,
+            1);
+}
+
+TEST_F(Commands, BenchReportsWhatItMeasured) {
+  const Completed run = Run(
+      "bench --streams 2 --requests 6 --prompt-tokens 3 --max-tokens 5 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["requests"], 6);
+  EXPECT_EQ(json["tokens"], 30);
+  EXPECT_EQ(json["statuses"], nlohmann::json({{"OK", 6}}));
+  EXPECT_EQ(json["malformed_streams"], nlohmann::json::object());
+  EXPECT_EQ(json["time_to_first_token_seconds"]["count"], 6);
+  EXPECT_THAT(Run("bench --streams 1 --requests 1").out,
+              HasSubstr("time to first token"));
+}
+
+TEST_F(Commands, BenchFailsOnMalformedStreamsAndWhenNothingEndedWell) {
+  server_->on_generate = [](grpc::ServerContext*, const v1::GenerateRequest&,
+                            FakeService::Writer* writer) {
+    writer->Write(StartedEvent(0, 1));
+    writer->Write(TokenEvent(1, 'a'));
+    writer->Write(FinishedEvent(2, 1, 1));
+    return grpc::Status::OK;
+  };
+  const Completed malformed = Run("bench --streams 1 --requests 1");
+  EXPECT_EQ(malformed.exit_code, 1);
+  EXPECT_THAT(malformed.out, HasSubstr("index 1 where 0 was due"));
+  server_->on_generate = [](grpc::ServerContext*, const v1::GenerateRequest&,
+                            FakeService::Writer*) {
+    return FakeError(grpc::UNAVAILABLE, "going", "DRAINING");
+  };
+  const Completed refused = Run("bench --streams 1 --requests 2");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.out, HasSubstr("UNAVAILABLE (DRAINING)"));
+}
+
+TEST(Help, OfEveryCommandExitsWithZeroAndStatesDefaults) {
+  for (const char* command :
+       {"generate", "chat", "score", "tokenize", "status", "bench"}) {
+    const Completed run = RunProgram({TXL_PROGRAM, command, "--help"});
+    EXPECT_EQ(run.exit_code, 0) << command;
+    EXPECT_THAT(run.out, HasSubstr("127.0.0.1:50051")) << command;
+    EXPECT_THAT(run.out, HasSubstr("--ca")) << command;
+    EXPECT_THAT(run.out, HasSubstr("[default: off]")) << command;
+  }
+  for (const char* verb : {"list", "show", "create", "delete"}) {
+    const Completed run = RunProgram({TXL_PROGRAM, "sessions", verb, "--help"});
+    EXPECT_EQ(run.exit_code, 0) << verb;
+    EXPECT_THAT(run.out, HasSubstr("127.0.0.1:50051")) << verb;
+  }
+}
+
+TEST(Usage, WithoutACommandOrWithAnUnknownOneExitsWithTwo) {
+  EXPECT_EQ(RunProgram({TXL_PROGRAM}).exit_code, 2);
+  EXPECT_EQ(RunProgram({TXL_PROGRAM, "dance"}).exit_code, 2);
+  EXPECT_EQ(RunProgram({TXL_PROGRAM, "--help"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace txl::testing

@@ -1,0 +1,140 @@
+// The program `txl` against the real server, with text.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/end_to_end/golden_case.h"
+#include "tests/end_to_end/server_process.h"
+#include "tests/end_to_end/turns.h"
+
+namespace txl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Symbols of the golden model's ids: letters, then digits.
+char Symbol(uint32_t id) {
+  constexpr char kSymbols[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  return kSymbols[id];
+}
+
+// The golden character model with a vocabulary added.
+class Programs : public ::testing::Test {
+ protected:
+  static std::string MakeModel(const GoldenCase& golden) {
+    const std::filesystem::path folder =
+        std::filesystem::path(::testing::TempDir()) /
+        ("txl-programs-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(
+          golden.directory + "/" + file, folder / file,
+          std::filesystem::copy_options::overwrite_existing);
+    }
+    std::ofstream(folder / "tokenizer.json")
+        << R"({"kind": "characters", "file": "vocab.txt"})";
+    std::ofstream vocabulary(folder / "vocab.txt");
+    for (uint32_t id = 0; id < golden.vocabulary; ++id) {
+      vocabulary << Symbol(id) << '\n';
+    }
+    return folder;
+  }
+
+  Completed Run(std::vector<std::string> arguments,
+                const std::string& input = "") {
+    arguments.insert(arguments.begin(), TXL_PROGRAM);
+    arguments.push_back("--server");
+    arguments.push_back(server_.address());
+    return RunProgram(arguments, input);
+  }
+
+  ~Programs() override { std::filesystem::remove_all(model_); }
+
+  const GoldenCase golden_ = LoadGoldenCase("kimi-char");
+  const std::string model_ = MakeModel(golden_);
+  ServerProcess server_{model_, {"--slots", "8"}};
+};
+
+TEST_F(Programs, ScoreIsWhatTheOriginalCodeGivesHoweverTheTextIsCut) {
+  std::string text;
+  double nats = 0;
+  for (size_t t = 0; t < golden_.tokens.size(); ++t) {
+    text.push_back(Symbol(golden_.tokens[t]));
+    if (t > 0) {
+      nats -= golden_.Logprob(static_cast<int64_t>(t) - 1, golden_.tokens[t]);
+    }
+  }
+  const auto predicted = static_cast<double>(text.size() - 1);
+  for (const char* chunk : {"0", "7"}) {
+    const Completed run =
+        Run({"score", "-", "--json", "--chunk-tokens", chunk}, text);
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const auto json = nlohmann::json::parse(run.out);
+    EXPECT_EQ(json["tokens"], text.size());
+    EXPECT_NEAR(json["nats_per_token"], nats / predicted, golden_.tolerance);
+    EXPECT_NEAR(json["perplexity"], std::exp(nats / predicted),
+                golden_.tolerance * std::exp(nats / predicted));
+  }
+  EXPECT_EQ(server_.Status().sessions_idle(), 0);
+}
+
+TEST_F(Programs, GenerateStreamsTheTextOfTheTokensThatItReports) {
+  const std::vector<std::string> turn = {
+      "generate", "--prompt",      "ROMEO", "--max-tokens",
+      "12",       "--temperature", "0"};
+  const Completed text = Run(turn);
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  std::vector<std::string> with_tokens = turn;
+  with_tokens.insert(with_tokens.end(), {"--print", "tokens"});
+  const Completed tokens = Run(with_tokens);
+  std::istringstream ids(tokens.out);
+  std::string expected;
+  for (uint32_t id = 0; ids >> id;) expected.push_back(Symbol(id));
+  EXPECT_EQ(expected.size(), 12u);
+  EXPECT_EQ(text.out, expected + "\n");
+}
+
+TEST_F(Programs, ChatContinuesOneSession) {
+  const Completed run = Run({"chat", "--raw", "--keep", "--session", "verona",
+                             "--max-tokens", "5", "--history", "/dev/null"},
+                            "ROMEO\n\n");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(IdleSession(server_.client(), "verona").session().position(),
+            5 + 5 + 5);
+  EXPECT_THAT(Run({"sessions", "show", "verona", "--tokens"}).out,
+              HasSubstr("text\nROMEO"));
+  EXPECT_EQ(Run({"sessions", "delete", "verona"}).exit_code, 0);
+}
+
+TEST_F(Programs, TokenizeAndStatusTalkToTheServer) {
+  EXPECT_EQ(Run({"tokenize", "AZa"}).out, "0,25,26\n");
+  EXPECT_EQ(Run({"tokenize", "--decode", "0,25,26"}).out, "AZa");
+  EXPECT_THAT(Run({"tokenize", "?"}).err, HasSubstr("FIELD_INVALID"));
+  EXPECT_EQ(Run({"status", "--check"}).exit_code, 0);
+  EXPECT_THAT(Run({"status"}).out, HasSubstr("state        ready"));
+}
+
+TEST_F(Programs, BenchFindsEveryStreamWellFormed) {
+  const int64_t before = server_.Status().tokens_delivered();
+  const Completed run =
+      Run({"bench", "--streams", "60", "--requests", "120", "--prompt-tokens",
+           "5", "--max-tokens", "10", "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err << run.out;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["connections"], 2);
+  EXPECT_EQ(json["tokens"], 1200);
+  EXPECT_EQ(json["statuses"], nlohmann::json({{"OK", 120}}));
+  EXPECT_EQ(json["malformed_streams"], nlohmann::json::object());
+  EXPECT_EQ(server_.Status().tokens_delivered() - before, 1200);
+}
+
+}  // namespace
+}  // namespace txl::testing

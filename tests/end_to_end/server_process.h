@@ -1,0 +1,49 @@
+#pragma once
+
+// txl-server as a subprocess on a free port of loopback.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+#include "tests/client/process.h"
+#include "txl/v1/model_service.pb.h"
+
+namespace txl::testing {
+
+// The folder that TXL_TEST_DATA names.
+std::string TestData();
+// Of a golden case, as a model directory.
+std::string GoldenModel(const std::string& name);
+
+class ServerProcess {
+ public:
+  // Starts it and waits for its "listening on" line; fails the test when that
+  // does not come.
+  explicit ServerProcess(const std::string& model_directory,
+                         const std::vector<std::string>& flags = {});
+  // SIGTERM, then waits.
+  ~ServerProcess();
+
+  const std::string& address() const { return address_; }
+  // A client with a connection of its own.
+  std::unique_ptr<Client> NewClient() const;
+  Client& client() { return *client_; }
+  // One snapshot of the counters, whose conservation laws are checked.
+  v1::GetServerStatusResponse Status();
+
+  void Terminate();  // SIGTERM
+  int Wait();        // exit code
+
+ private:
+  Process process_;
+  std::string address_;
+  std::unique_ptr<Client> client_;
+  bool ended_ = false;
+};
+
+// Fails the test where started = finished + active and the like do not hold.
+void ExpectConserved(const v1::GetServerStatusResponse& status);
+
+}  // namespace txl::testing

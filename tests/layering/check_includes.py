@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Fails when a folder includes what docs/ARCHITECTURE.md does not allow.
+
+Checks every #include "..." of own code: the included file exists, the folder
+may use it (RULES), and neither files nor folders form a cycle. Also checks that
+no source file exceeds the line budget.
+
+Usage: check_includes.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+# Model types that carry no tensor; rpc and scheduler may use them.
+PLAIN_MODEL = ("model/base", "model/config", "model/sampling", "model/text",
+               "model/memory")
+
+# Folder -> folders it may include besides itself. The longest matching prefix
+# of a file's folder is its rule.
+RULES = {
+    "proto": (),
+    "model": ("model",),
+    "server/base": (),
+    "server/metrics": ("server/base",),
+    "server/session": PLAIN_MODEL + ("server/metrics", "server/base"),
+    "server/engine": ("model", "server/metrics", "server/base"),
+    "server/scheduler": PLAIN_MODEL + ("server/session", "server/metrics",
+                                       "server/base",
+                                       "server/engine/step_runner.h"),
+    "server/rpc": PLAIN_MODEL + ("txl/v1", "server/scheduler",
+                                 "server/session", "server/metrics",
+                                 "server/base"),
+    "server": ("server", "model"),
+    "client": ("txl/v1",),
+    "tests": ("tests", "server", "model", "client", "txl/v1"),
+}
+
+SUFFIXES = (".h", ".cc", ".cu", ".cuh")
+GENERATED = ("txl/v1/", "google/rpc/", "grpcpp/", "src/proto/")
+MAX_LINES = 400
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def source_files(root):
+    for top in ("model", "server", "client", "tests"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                yield path.relative_to(root)
+
+
+def includes_of(root, path):
+    return INCLUDE.findall((root / path).read_text(encoding="utf-8"))
+
+
+def is_library(include):
+    """Libraries that are included with quotes by their own convention."""
+    return include.startswith(("absl/", "gtest/", "gmock/", "grpcpp/",
+                               "google/", "src/proto/"))
+
+
+def rule_for(path):
+    folder = path.parent.as_posix()
+    matches = [r for r in RULES if folder == r or folder.startswith(r + "/")]
+    return max(matches, key=len) if matches else None
+
+
+def allowed(path, include):
+    rule = rule_for(path)
+    if rule is None:
+        return False
+    if rule != "server" and include.startswith(rule + "/"):
+        return True
+    return any(include == item or include.startswith(item + "/")
+               for item in RULES[rule])
+
+
+def find_cycle(graph):
+    """One cycle of a {node: set of nodes} graph as a list, or None."""
+    state, stack = {}, []
+
+    def visit(node):
+        state[node] = "open"
+        stack.append(node)
+        for target in sorted(graph.get(node, ())):
+            if state.get(target) == "open":
+                return stack[stack.index(target):] + [target]
+            if target not in state:
+                cycle = visit(target)
+                if cycle:
+                    return cycle
+        stack.pop()
+        state[node] = "done"
+        return None
+
+    for node in sorted(graph):
+        if node not in state:
+            cycle = visit(node)
+            if cycle:
+                return cycle
+    return None
+
+
+def component(path):
+    """A header, its source and their private x_impl.h are one component."""
+    return path.with_suffix("").as_posix().removesuffix("_impl")
+
+
+def check(root):
+    errors, files, folders = [], {}, {}
+    for path in source_files(root):
+        name = path.as_posix()
+        lines = (root / path).read_text(encoding="utf-8").count("\n")
+        if lines > MAX_LINES:
+            errors.append(f"{name}: {lines} lines, at most {MAX_LINES}")
+        for include in includes_of(root, path):
+            if is_library(include):
+                continue
+            if not allowed(path, include):
+                errors.append(f"{name}: may not include {include}")
+            if include.startswith(GENERATED):
+                continue
+            if not (root / include).is_file():
+                errors.append(f"{name}: no such file: {include}")
+                continue
+            target = pathlib.PurePosixPath(include)
+            if component(path) != component(target):
+                files.setdefault(component(path), set()).add(
+                    component(target))
+            if path.parts[0] != "tests" and path.parent != target.parent:
+                folders.setdefault(path.parent.as_posix(), set()).add(
+                    target.parent.as_posix())
+    for kind, graph in (("files", files), ("folders", folders)):
+        cycle = find_cycle(graph)
+        if cycle:
+            errors.append(f"cycle of {kind}: " + " -> ".join(cycle))
+    return errors
+
+
+def main():
+    errors = check(pathlib.Path(sys.argv[1]))
+    for error in errors:
+        print(error)
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,256 @@
+#include <sys/stat.h>
+
+#include <ostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/checkpoint/safetensors.h"
+#include "tests/model/checkpoint/raw_safetensors.h"
+
+namespace txl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A header over 8 bytes of data, and what the error is about.
+struct HostileHeader {
+  const char* test_name;
+  const char* header;
+  const char* about;
+};
+
+std::ostream& operator<<(std::ostream& out, const HostileHeader& hostile) {
+  return out << hostile.header;
+}
+
+constexpr HostileHeader kHostile[] = {
+    {"Empty", "", "not a JSON object"},
+    {"List", "[]", "not a JSON object"},
+    {"SpaceFirst", " {}", "not a JSON object"},
+    {"CutOff", R"({"a":{"dtype":"F32")", "not valid JSON"},
+    {"TextAfterTheObject", R"({} x)", "not valid JSON"},
+    {"NotUtf8Name",
+     "{\"a\xff\xfe\":{\"dtype\":\"F32\",\"shape\":[2],"
+     "\"data_offsets\":[0,8]}}",
+     "UTF-8"},
+    {"SameNameTwice",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+     R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+     "twice"},
+    {"SameFieldTwice",
+     R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+     "twice"},
+    {"TooDeep",
+     R"({"a":{"dtype":"F32","shape":[[[[[[2]]]]]],"data_offsets":[0,8]}})",
+     "nested too deeply"},
+    {"EmptyName", R"({"":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+     "name"},
+    {"NulInName",
+     R"({"a\u0000b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+     "name"},
+    {"LineBreakInName",
+     R"({"a\nb":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "name"},
+    {"EntryIsNoObject", R"({"a":[1,2]})", "tensor a"},
+    {"NoDtype", R"({"a":{"shape":[2],"data_offsets":[0,8]}})", "tensor a"},
+    {"NoShape", R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", "tensor a"},
+    {"NoOffsets", R"({"a":{"dtype":"F32","shape":[2]}})", "tensor a"},
+    {"DtypeIsNoText", R"({"a":{"dtype":4,"shape":[2],"data_offsets":[0,8]}})",
+     "tensor a"},
+    {"UnknownDtype",
+     R"({"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})", "dtype C64"},
+    {"ShapeIsNoList", R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})",
+     "sizes"},
+    {"ShapeOfRankNine",
+     R"({"a":{"dtype":"F32","shape":[2,1,1,1,1,1,1,1,1],)"
+     R"("data_offsets":[0,8]}})",
+     "sizes"},
+    {"NegativeShape",
+     R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "shape"},
+    {"TwoNegativeShapes",
+     R"({"a":{"dtype":"F32","shape":[-1,-2],"data_offsets":[0,8]}})", "shape"},
+    {"FractionInShape",
+     R"({"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}})", "shape"},
+    {"TextInShape",
+     R"({"a":{"dtype":"F32","shape":["2"],"data_offsets":[0,8]}})", "shape"},
+    {"ShapeBeyondInt64",
+     R"({"a":{"dtype":"F32","shape":[18446744073709551615],)"
+     R"("data_offsets":[0,8]}})",
+     "shape"},
+    // 2^32 * 2^32 * 12 is 0 modulo 2^64.
+    {"ProductOverflowsToZero",
+     R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,12],)"
+     R"("data_offsets":[0,8]}})",
+     "overflows"},
+    // A published product that comes out as 4 modulo 2^64.
+    {"ProductOverflowsToFour",
+     R"({"a":{"dtype":"U8","shape":[4194305,4194305,211106198978564],)"
+     R"("data_offsets":[0,8]}})",
+     "overflows"},
+    // The element count fits, its bytes do not.
+    {"BytesOverflow",
+     R"({"a":{"dtype":"F64","shape":[2305843009213693953],)"
+     R"("data_offsets":[0,8]}})",
+     "overflows"},
+    {"OffsetsContradictShape",
+     R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", "contradict"},
+    {"OffsetsContradictDtype",
+     R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})", "contradict"},
+    {"EmptyShapeWithBytes",
+     R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,8]}})", "contradict"},
+    {"OffsetsBeyondTheFile",
+     R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})",
+     "beyond the file"},
+    {"OffsetsFarBeyondTheFile",
+     R"({"a":{"dtype":"F32","shape":[2],)"
+     R"("data_offsets":[18446744073709551608,18446744073709551615]}})",
+     "beyond the file"},
+    {"OffsetsBackwards",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", "tensor a"},
+    {"NegativeOffset",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}})", "offsets"},
+    {"FractionInOffset",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8.0]}})", "offsets"},
+    {"ThreeOffsets",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4,8]}})", "offsets"},
+    {"OffsetsAsText",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":"0-8"}})", "offsets"},
+    {"Overlap",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+     R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+     "overlaps"},
+    {"TwoNamesForTheSameBytes",
+     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+     R"("b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+     "overlaps"},
+    {"Hole",
+     R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+     R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
+     "hole"},
+    {"DataBeforeTheFirst",
+     R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "hole"},
+    {"DataAfterTheLast",
+     R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+     "data that no tensor names"},
+    {"DataWithoutTensors", "{}", "data that no tensor names"},
+    {"MetadataIsNoObject", R"({"__metadata__":3})", "__metadata__"},
+    {"MetadataHoldsANumber", R"({"__metadata__":{"a":1}})", "__metadata__"},
+};
+
+// The status of a file with this content; it never is OK.
+absl::Status Refusal(const std::string& content) {
+  const std::string path = WriteTempFile("hostile", content);
+  const absl::Status status = SafetensorsReader::Open(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  return status;
+}
+
+class Hostile : public testing::TestWithParam<HostileHeader> {};
+
+TEST_P(Hostile, IsRefusedSayingWhy) {
+  const absl::Status status =
+      Refusal(RawSafetensors(GetParam().header, std::string(8, '\0')));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().about));
+}
+
+INSTANTIATE_TEST_SUITE_P(Headers, Hostile, testing::ValuesIn(kHostile),
+                         [](const auto& info) {
+                           return std::string(info.param.test_name);
+                         });
+
+const char kGoodHeader[] =
+    R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+
+TEST(HostileFiles, TheControlOfThisFileIsAccepted) {
+  const std::string path =
+      WriteTempFile("good", RawSafetensors(kGoodHeader, std::string(8, '\0')));
+  EXPECT_TRUE(SafetensorsReader::Open(path).ok());
+}
+
+TEST(HostileFiles, EveryCutOfAGoodFileIsRefused) {
+  const std::string good = RawSafetensors(kGoodHeader, std::string(8, '\0'));
+  for (size_t bytes = 0; bytes < good.size(); ++bytes) {
+    SCOPED_TRACE(bytes);
+    EXPECT_FALSE(Refusal(good.substr(0, bytes)).ok());
+  }
+}
+
+TEST(HostileFiles, DataBehindTheLastTensorIsRefused) {
+  EXPECT_THAT(
+      std::string(
+          Refusal(RawSafetensors(kGoodHeader, std::string(9, '\0'))).message()),
+      HasSubstr("data that no tensor names"));
+}
+
+std::string WithHeaderLength(uint64_t length) {
+  std::string file = RawSafetensors(kGoodHeader, std::string(8, '\0'));
+  for (int i = 0; i < 8; ++i) {
+    file[i] = static_cast<char>((length >> (8 * i)) & 0xff);
+  }
+  return file;
+}
+
+TEST(HostileFiles, HeaderLengthsThatLieAreRefusedBeforeAnythingIsRead) {
+  for (const uint64_t length :
+       {uint64_t{0}, uint64_t{1}, uint64_t{100}, uint64_t{1} << 32,
+        uint64_t{1} << 40, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
+    SCOPED_TRACE(length);
+    EXPECT_THAT(std::string(Refusal(WithHeaderLength(length)).message()),
+                HasSubstr("header"));
+  }
+}
+
+TEST(HostileFiles, AHeaderAbove16MebibytesIsRefused) {
+  std::string header = kGoodHeader;
+  header.resize((16 << 20) + 1, ' ');
+  EXPECT_THAT(
+      std::string(
+          Refusal(RawSafetensors(header, std::string(8, '\0'))).message()),
+      HasSubstr("16 MiB"));
+}
+
+TEST(HostileFiles, ManyTensorsWithoutBytesAreRefused) {
+  std::vector<std::string> entries;
+  for (int i = 0; i < 70'000; ++i) {
+    entries.push_back(Entry(absl::StrCat(i), "U8", "[0]", 0, 0));
+  }
+  EXPECT_THAT(
+      std::string(Refusal(RawSafetensors(Header(entries), "")).message()),
+      HasSubstr("too many tensors"));
+}
+
+TEST(HostileFiles, NestingOfAHundredThousandLevelsIsRefused) {
+  std::string header = "{\"a\":";
+  header += std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  EXPECT_THAT(std::string(Refusal(RawSafetensors(header, "")).message()),
+              HasSubstr("nested too deeply"));
+}
+
+TEST(HostileFiles, LongAndStrangeNamesDoNotReachTheMessage) {
+  const std::string name =
+      absl::StrCat("\\u001b[31m", std::string(100'000, 'n'));
+  const std::string header = Header({Entry(name, "U8", "[8]", 0, 8)});
+  const std::string message(
+      Refusal(RawSafetensors(header, std::string(8, '\0'))).message());
+  EXPECT_THAT(message, AllOf(HasSubstr("name"), Not(HasSubstr("\x1b"))));
+  EXPECT_LT(message.size(), 600u);
+}
+
+TEST(HostileFiles, AFolderIsNoFile) {
+  EXPECT_EQ(SafetensorsReader::Open(testing::TempDir()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(HostileFiles, APipeIsRefusedInsteadOfWaitedFor) {
+  const std::string path = FreshTempFolder("pipe") + "/fifo";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(SafetensorsReader::Open(path).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace txl

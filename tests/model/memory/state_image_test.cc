@@ -1,0 +1,199 @@
+#include "model/memory/state_image.h"
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+
+StateIdentity Identity() {
+  StateIdentity identity;
+  identity.fingerprint = "0123abcd";
+  identity.window = 5;
+  identity.mem_len = 4;
+  identity.d_model = 3;
+  identity.n_layer = 2;
+  identity.row_dtype = "f32";
+  identity.kernel = "torch-cpu";
+  return identity;
+}
+
+// Rows of positions 6..9, distinct bytes.
+StateImage Image() {
+  StateImage image;
+  image.identity = Identity();
+  image.position = 10;
+  image.rows = 4;
+  image.data.resize(2 * 4 * 3 * 4);
+  for (size_t i = 0; i < image.data.size(); ++i) {
+    image.data[i] = static_cast<uint8_t>(i + 1);
+  }
+  image.Seal();
+  return image;
+}
+
+TEST(StateImage, ASealedImageIsAccepted) {
+  EXPECT_TRUE(CheckStateImage(Image(), Identity()).ok());
+  EXPECT_EQ(Image().Bytes(), 96);
+}
+
+TEST(StateImage, SealingTwiceGivesTheSameChecksum) {
+  StateImage image = Image();
+  const uint64_t first = image.checksum;
+  image.Seal();
+  EXPECT_EQ(image.checksum, first);
+}
+
+TEST(StateImage, AnEmptyMemoryIsAnImageToo) {
+  StateImage image = Image();
+  image.position = 0;
+  image.rows = 0;
+  image.data.clear();
+  image.Seal();
+  EXPECT_TRUE(CheckStateImage(image, Identity()).ok());
+}
+
+TEST(StateImage, AZeroStartHasRowsAtPositionZero) {
+  StateIdentity identity = Identity();
+  identity.zero_start = true;
+  StateImage image = Image();
+  image.identity.zero_start = true;
+  image.position = 0;
+  image.Seal();
+  EXPECT_TRUE(CheckStateImage(image, identity).ok());
+}
+
+struct Change {
+  const char* test_name;
+  std::function<void(StateIdentity&)> apply;
+  const char* named;
+};
+
+std::ostream& operator<<(std::ostream& out, const Change& change) {
+  return out << change.test_name;
+}
+
+class OtherIdentity : public testing::TestWithParam<Change> {};
+
+TEST_P(OtherIdentity, IsRefusedNamingTheField) {
+  StateIdentity other = Identity();
+  GetParam().apply(other);
+  EXPECT_FALSE(other == Identity());
+  const absl::Status status = CheckStateImage(Image(), other);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().named));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, OtherIdentity,
+    testing::Values(
+        Change{"Weights", [](auto& i) { i.fingerprint = "4567"; },
+               "fingerprint"},
+        Change{"Window", [](auto& i) { i.window = 4; }, "window"},
+        Change{"Memory", [](auto& i) { i.mem_len = 5; }, "mem_len"},
+        Change{"Width", [](auto& i) { i.d_model = 6; }, "d_model"},
+        Change{"Layers", [](auto& i) { i.n_layer = 1; }, "n_layer"},
+        Change{"Start", [](auto& i) { i.zero_start = true; }, "zero_start"},
+        Change{"Type", [](auto& i) { i.row_dtype = "f64"; }, "row_dtype"},
+        Change{"Kernel", [](auto& i) { i.kernel = "cpu-avx2"; }, "kernel"}),
+    [](const auto& info) { return std::string(info.param.test_name); });
+
+TEST(StateImage, AnotherFormatIsRefusedNamingIt) {
+  StateImage image = Image();
+  image.format_version = 2;
+  image.Seal();
+  const absl::Status status = CheckStateImage(image, Identity());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("format_version"));
+}
+
+TEST(StateImage, EveryFlippedBitOfTheRowsIsNoticed) {
+  const StateImage image = Image();
+  for (size_t bit = 0; bit < image.data.size() * 8; ++bit) {
+    StateImage damaged = image;
+    damaged.data[bit / 8] ^= static_cast<uint8_t>(1 << (bit % 8));
+    EXPECT_EQ(CheckStateImage(damaged, Identity()).code(),
+              absl::StatusCode::kDataLoss)
+        << "bit " << bit;
+  }
+}
+
+TEST(StateImage, SwappedRowsAreNoticed) {
+  StateImage image = Image();
+  std::swap_ranges(image.data.begin(), image.data.begin() + 12,
+                   image.data.begin() + 12);
+  EXPECT_EQ(CheckStateImage(image, Identity()).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST(StateImage, AChangedPositionIsNoticed) {
+  StateImage image = Image();
+  image.position = 11;
+  EXPECT_EQ(CheckStateImage(image, Identity()).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+TEST(StateImage, AnImageThatWasNeverSealedIsRefused) {
+  StateImage image = Image();
+  image.checksum = 0;
+  EXPECT_EQ(CheckStateImage(image, Identity()).code(),
+            absl::StatusCode::kDataLoss);
+}
+
+// Sizes that no session can have, under a checksum that is right.
+struct BadSize {
+  const char* test_name;
+  int64_t position;
+  int64_t rows;
+  size_t bytes;
+};
+
+std::ostream& operator<<(std::ostream& out, const BadSize& bad) {
+  return out << bad.test_name;
+}
+
+class BadSizes : public testing::TestWithParam<BadSize> {};
+
+TEST_P(BadSizes, AreRefusedAlsoWhenSealed) {
+  StateImage image = Image();
+  image.position = GetParam().position;
+  image.rows = GetParam().rows;
+  image.data.resize(GetParam().bytes);
+  image.Seal();
+  const absl::Status status = CheckStateImage(image, Identity());
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rows at position"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadSizes,
+    testing::Values(BadSize{"NegativePosition", -1, 0, 0},
+                    BadSize{"NegativeRows", 10, -1, 0},
+                    BadSize{"MoreRowsThanMemory", 10, 5, 120},
+                    BadSize{"MoreRowsThanTokens", 2, 3, 72},
+                    BadSize{"TooLittleData", 10, 4, 95},
+                    BadSize{"TooMuchData", 10, 4, 97},
+                    BadSize{"NoData", 10, 4, 0}),
+    [](const auto& info) { return std::string(info.param.test_name); });
+
+TEST(StateImage, TheSizeFollowsTheTypeOfTheRows) {
+  for (const auto& [type, bytes] :
+       {std::pair{"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}}) {
+    StateIdentity identity = Identity();
+    identity.row_dtype = type;
+    StateImage image = Image();
+    image.identity.row_dtype = type;
+    image.data.assign(2 * 4 * 3 * bytes, 7);
+    image.Seal();
+    EXPECT_TRUE(CheckStateImage(image, identity).ok()) << type;
+  }
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,198 @@
+#include "model/sampling/candidate_filter.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/model/sampling/sampling_oracle.h"
+
+namespace txl {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+
+std::vector<Candidate> Candidates(const std::vector<double>& logprobs) {
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < logprobs.size(); ++i) {
+    candidates.push_back({static_cast<int32_t>(i), logprobs[i], 0});
+  }
+  return candidates;
+}
+
+std::vector<double> Logs(std::vector<double> probabilities) {
+  for (double& p : probabilities) p = std::log(p);
+  return probabilities;
+}
+
+std::vector<int32_t> KeptIds(const SamplingParams& params,
+                             const std::vector<double>& logprobs) {
+  std::vector<Candidate> candidates = Candidates(logprobs);
+  FilterCandidates(params, candidates);
+  std::vector<int32_t> ids;
+  for (const Candidate& candidate : candidates) ids.push_back(candidate.id);
+  return ids;
+}
+
+TEST(CandidateFilter, KeepsEverythingInOrderOfIdAtTheDefaults) {
+  EXPECT_THAT(KeptIds(SamplingParams(), Logs({0.2, 0.5, 0.3})),
+              ElementsAre(0, 1, 2));
+}
+
+TEST(CandidateFilter, WeightsAreRelativeToTheBestAndSharpenedByTemperature) {
+  SamplingParams params;
+  params.temperature = 0.5;
+  std::vector<Candidate> candidates = Candidates(Logs({0.2, 0.5, 0.3}));
+  FilterCandidates(params, candidates);
+  EXPECT_NEAR(candidates[0].weight, 0.16, 1e-12);
+  EXPECT_EQ(candidates[1].weight, 1);
+  EXPECT_NEAR(candidates[2].weight, 0.36, 1e-12);
+}
+
+TEST(CandidateFilter, TopKKeepsTheBestOfEqualOnesTheLowerIds) {
+  SamplingParams params;
+  params.top_k = 2;
+  EXPECT_THAT(KeptIds(params, Logs({0.2, 0.5, 0.3})), ElementsAre(1, 2));
+  EXPECT_THAT(KeptIds(params, Logs({0.2, 0.2, 0.4, 0.2})), ElementsAre(0, 2));
+  params.top_k = 3;
+  EXPECT_THAT(KeptIds(params, Logs({0.2, 0.8})), ElementsAre(0, 1));
+}
+
+TEST(CandidateFilter, TopPKeepsTheTokenThatReachesTheMass) {
+  SamplingParams params;
+  const std::vector<double> logprobs = Logs({0.15, 0.5, 0.05, 0.3});
+  params.top_p = 0.49;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1));
+  params.top_p = 0.51;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1, 3));
+  params.top_p = 0.81;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(0, 1, 3));
+  params.top_p = 1e-300;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1));
+}
+
+TEST(CandidateFilter, TopPIsOfWhatTopKLeft) {
+  SamplingParams params;
+  params.top_k = 2;
+  params.top_p = 0.6;  // 0.5 of 0.8 is 0.625
+  EXPECT_THAT(KeptIds(params, Logs({0.15, 0.5, 0.05, 0.3})), ElementsAre(1));
+}
+
+TEST(CandidateFilter, MinPIsRelativeToTheLargestProbability) {
+  SamplingParams params;
+  const std::vector<double> logprobs = Logs({0.15, 0.5, 0.05, 0.3});
+  params.min_p = 0.2;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(0, 1, 3));
+  params.min_p = 0.4;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1, 3));
+  params.min_p = 1;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1));
+  EXPECT_THAT(KeptIds(params, Logs({0.4, 0.2, 0.4})), ElementsAre(0, 2));
+}
+
+// H = 1.12 nats: -log p of 0.3 (1.20) is nearer to it than of 0.5 (0.69).
+TEST(CandidateFilter, TypicalPPrefersTokensOfAverageSurprise) {
+  SamplingParams params;
+  const std::vector<double> logprobs = Logs({0.5, 0.3, 0.19, 0.01});
+  params.typical_p = 0.29;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1));
+  params.typical_p = 0.31;
+  EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(0, 1));
+}
+
+TEST(CandidateFilter, TheTinyTemperatureKeepsAFiniteDistribution) {
+  SamplingParams params;
+  params.temperature = 1e-300;
+  params.top_p = 0.9;
+  params.typical_p = 0.9;
+  std::vector<Candidate> candidates = Candidates(Logs({0.2, 0.5, 0.3}));
+  FilterCandidates(params, candidates);
+  ASSERT_EQ(candidates.size(), 1u);
+  EXPECT_EQ(candidates[0].id, 1);
+  EXPECT_EQ(candidates[0].weight, 1);
+}
+
+// The kept set and the probabilities against the plain definition.
+void ExpectAsDefined(const std::vector<float>& logprobs,
+                     const SamplingParams& params, const OracleContext& context,
+                     double tolerance) {
+  const std::vector<double> expected =
+      OracleDistribution(logprobs, params, context);
+  std::vector<Candidate> candidates =
+      Candidates(OracleAdjusted(logprobs, params, context));
+  FilterCandidates(params, candidates);
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.weight;
+  std::vector<double> actual(logprobs.size());
+  for (const Candidate& candidate : candidates) {
+    actual[candidate.id] = candidate.weight / total;
+  }
+  for (size_t id = 0; id < expected.size(); ++id) {
+    ASSERT_EQ(actual[id] > 0, expected[id] > 0) << "kept set, id " << id;
+    ASSERT_THAT(actual[id], DoubleNear(expected[id], tolerance));
+  }
+}
+
+TEST(CandidateFilter, EqualsTheDefinitionForEveryPairOfParameters) {
+  const std::vector<ParameterCase> cases = AllParameterCases();
+  std::mt19937 random(2);
+  for (size_t a = 0; a < cases.size(); ++a) {
+    for (size_t b = a; b < cases.size(); ++b) {
+      SCOPED_TRACE(absl::StrCat(cases[a].name, " and ", cases[b].name));
+      SamplingParams params;
+      cases[a].set(params);
+      cases[b].set(params);
+      for (int i = 0; i < 100; ++i) {
+        const size_t size = 12 + random() % 60;
+        OracleContext context;
+        context.recent_ids.resize(random() % 10);
+        for (int32_t& id : context.recent_ids) id = random() % size;
+        const double spread = 0.3 * (1 + random() % 10);
+        ExpectAsDefined(RandomLogprobs(random, size, spread), params, context,
+                        1e-12);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(CandidateFilter, EqualsTheDefinitionForRandomParametersTogether) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> unit(0, 1);
+  for (int i = 0; i < 3000; ++i) {
+    SamplingParams params;
+    params.temperature = 0.2 + 2 * unit(random);
+    if (random() % 2) params.top_k = random() % 20;
+    if (random() % 2) params.top_p = 1 - unit(random);
+    if (random() % 2) params.min_p = 0.3 * unit(random);
+    if (random() % 2) params.typical_p = 1 - unit(random);
+    ExpectAsDefined(RandomLogprobs(random, 1 + random() % 50, 2), params, {},
+                    1e-12);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Long enough that runs are sorted in several blocks.
+TEST(CandidateFilter, EqualsTheDefinitionForTheLargestVocabulary) {
+  std::mt19937 random(4);
+  const std::vector<float> logprobs = RandomLogprobs(random, 267735, 2);
+  std::vector<SamplingParams> cases(8);
+  cases[0].top_k = 40;
+  cases[1].top_k = 5000;
+  cases[2].top_p = 0.05;
+  cases[3].top_p = 0.9;
+  cases[4].top_p = 0.9999;
+  cases[5].min_p = 1e-4;
+  cases[6].typical_p = 0.2;
+  cases[7].typical_p = 0.95;
+  for (const SamplingParams& params : cases) {
+    ExpectAsDefined(logprobs, params, {}, 1e-12);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace txl

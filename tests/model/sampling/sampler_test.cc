@@ -1,0 +1,275 @@
+#include "model/sampling/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/sampling/cluster_draw.h"
+#include "model/sampling/draw.h"
+#include "tests/model/sampling/sampling_oracle.h"
+
+namespace txl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+std::vector<float> Logs(const std::vector<double>& probabilities) {
+  std::vector<float> logprobs;
+  for (const double p : probabilities) {
+    logprobs.push_back(static_cast<float>(std::log(p)));
+  }
+  return logprobs;
+}
+
+SamplingParams Greedy() {
+  SamplingParams params;
+  params.temperature = 0;
+  return params;
+}
+
+SampleContext AtPosition(int64_t position) {
+  SampleContext context;
+  context.position = position;
+  return context;
+}
+
+std::vector<int32_t> SampleMany(const Sampler& sampler,
+                                const std::vector<float>& logprobs,
+                                const SamplingParams& params, int n) {
+  std::vector<int32_t> ids;
+  for (int64_t position = 0; position < n; ++position) {
+    const auto id = sampler.Sample(logprobs, params, AtPosition(position));
+    EXPECT_TRUE(id.ok()) << id.status();
+    ids.push_back(id.value_or(-1));
+  }
+  return ids;
+}
+
+TEST(GreedySampling, TakesTheMostProbableOfEqualOnesTheLowestId) {
+  const Sampler sampler({{4}});
+  EXPECT_EQ(*sampler.Sample(Logs({0.1, 0.4, 0.2, 0.3}), Greedy(), {}), 1);
+  EXPECT_EQ(*sampler.Sample(Logs({0.1, 0.3, 0.3, 0.3}), Greedy(), {}), 1);
+  EXPECT_EQ(*sampler.Sample({kNever, kNever, -1, kNever}, Greedy(), {}), 2);
+}
+
+TEST(GreedySampling, ComesAfterBiasPenaltiesAndBans) {
+  const Sampler sampler({{3}});
+  const std::vector<float> logprobs = Logs({0.5, 0.3, 0.2});
+  SamplingParams params = Greedy();
+  params.logit_bias = {{2, 3.0}};
+  EXPECT_EQ(*sampler.Sample(logprobs, params, {}), 2);
+  params = Greedy();
+  params.presence_penalty = 2;
+  SampleContext context;
+  const std::vector<int32_t> recent = {0};
+  context.recent_ids = recent;
+  EXPECT_EQ(*sampler.Sample(logprobs, params, context), 1);
+  context.banned_ids = recent;
+  EXPECT_EQ(*sampler.Sample(logprobs, Greedy(), context), 1);
+}
+
+TEST(GreedySampling, DependsOnNeitherSeedNorPositionNorFilters) {
+  const Sampler sampler({{2, 4}});
+  const std::vector<float> logprobs = Logs({0.1, 0.2, 0.4, 0.3});
+  SamplingParams params = Greedy();
+  params.top_k = 3;
+  params.typical_p = 0.1;
+  for (const uint64_t seed : {0ull, 1ull, ~0ull}) {
+    params.seed = seed;
+    EXPECT_EQ(*sampler.Sample(logprobs, params, AtPosition(seed % 99)), 2);
+  }
+}
+
+TEST(Sampler, OneBinAtTemperatureOneWalksTheIdsWithDrawZero) {
+  const std::vector<double> probabilities = {0.1, 0.25, 0.4, 0.25};
+  const Sampler sampler({{4}});
+  SamplingParams params;
+  params.seed = 99;
+  const auto ids = SampleMany(sampler, Logs(probabilities), params, 2000);
+  for (size_t position = 0; position < ids.size(); ++position) {
+    double rest = UniformDraw(99, position, 0);
+    int32_t expected = 0;
+    while (rest >= probabilities[expected]) rest -= probabilities[expected++];
+    ASSERT_EQ(ids[position], expected);
+  }
+}
+
+TEST(Sampler, FilteredTokensAreDrawnInOrderOfIdWithDrawZero) {
+  const Sampler sampler({{2, 4}});
+  SamplingParams params;
+  params.seed = 5;
+  params.top_k = 2;
+  const auto ids =
+      SampleMany(sampler, Logs({0.3, 0.05, 0.6, 0.05}), params, 2000);
+  for (size_t position = 0; position < ids.size(); ++position) {
+    ASSERT_EQ(ids[position], UniformDraw(5, position, 0) < 1.0 / 3 ? 0 : 2);
+  }
+}
+
+TEST(Sampler, IsAFunctionOfSeedAndPosition) {
+  std::mt19937 random(1);
+  const std::vector<float> logprobs = RandomLogprobs(random, 50, 0.5);
+  const Sampler sampler({{10, 50}});
+  SamplingParams params;
+  params.seed = 1;
+  const auto first = SampleMany(sampler, logprobs, params, 200);
+  EXPECT_EQ(SampleMany(sampler, logprobs, params, 200), first);
+  EXPECT_GT(std::set<int32_t>(first.begin(), first.end()).size(), 10u);
+  params.seed = 2;
+  EXPECT_NE(SampleMany(sampler, logprobs, params, 200), first);
+}
+
+TEST(Sampler, AskingForTopLogprobsChangesNoToken) {
+  std::mt19937 random(2);
+  const std::vector<float> logprobs = RandomLogprobs(random, 50, 1);
+  const Sampler sampler({{50}});
+  const auto without = SampleMany(sampler, logprobs, SamplingParams(), 100);
+  for (int64_t position = 0; position < 100; ++position) {
+    EXPECT_EQ(TopLogprobs(logprobs, 20).size(), 20u);
+    EXPECT_EQ(*sampler.Sample(logprobs, SamplingParams(), AtPosition(position)),
+              without[position]);
+  }
+}
+
+// The model gives head and tails; the joint distribution is rounded to float.
+TEST(Sampler, GivesTheTokensOfALazyEvaluation) {
+  std::mt19937 random(3);
+  const std::vector<int64_t> ends = {5, 12, 40};
+  const std::vector<float> head = RandomLogprobs(random, 7, 1);
+  const std::vector<std::vector<float>> tails = {RandomLogprobs(random, 7, 1),
+                                                 RandomLogprobs(random, 28, 1)};
+  std::vector<float> joint(head.begin(), head.begin() + 5);
+  std::vector<std::vector<double>> joint_tails(2);
+  for (size_t c = 0; c < 2; ++c) {
+    for (const float l : tails[c]) {
+      joint_tails[c].push_back(double{head[5 + c]} + l);
+      joint.push_back(static_cast<float>(joint_tails[c].back()));
+    }
+  }
+  const Sampler sampler({ends});
+  const std::vector<double> words(head.begin(), head.begin() + 5);
+  for (const double temperature : {0.7, 1.0, 1.5}) {
+    SamplingParams params;
+    params.temperature = temperature;
+    const auto ids = SampleMany(sampler, joint, params, 5000);
+    for (size_t position = 0; position < ids.size(); ++position) {
+      HeadDistribution lazy{words, {{head[5], 7, false}, {head[6], 28, false}}};
+      UniformSequence uniforms(params.seed, position);
+      const auto pick = DrawClusterFirst(
+          lazy,
+          [&](size_t c) { return absl::Span<const double>(joint_tails[c]); },
+          temperature, uniforms);
+      const int64_t begin = pick->cluster ? ends[*pick->cluster] : 0;
+      ASSERT_EQ(ids[position], begin + static_cast<int64_t>(pick->index));
+    }
+  }
+}
+
+TEST(Sampler, ThePathIsChosenByFiltersPenaltiesAndBiasOnly) {
+  SamplingParams plain;
+  plain.temperature = 0.5;
+  plain.seed = 3;
+  plain.penalty_window = 10;
+  plain.min_tokens = 5;
+  EXPECT_FALSE(UsesJointDistribution(plain));
+  for (const ParameterCase& c : AllParameterCases()) {
+    SamplingParams params;
+    c.set(params);
+    EXPECT_EQ(UsesJointDistribution(params),
+              c.name != "cold" && c.name != "hot" && c.name != "window")
+        << c.name;
+  }
+}
+
+TEST(Sampler, ADistributionWithNanOrPositiveInfinityIsAnInternalError) {
+  const Sampler sampler({{3}});
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity()}) {
+    SamplingParams filtered;
+    filtered.top_k = 1;
+    for (const SamplingParams& params :
+         {SamplingParams(), Greedy(), filtered}) {
+      EXPECT_EQ(sampler.Sample({-1, bad, -1}, params, {}).status().code(),
+                absl::StatusCode::kInternal);
+    }
+  }
+}
+
+TEST(Sampler, NoPossibleTokenIsAnInternalError) {
+  const std::vector<float> impossible = {kNever, kNever, kNever};
+  const std::vector<int32_t> everything = {0, 1, 2};
+  SampleContext all_banned;
+  all_banned.banned_ids = everything;
+  for (const Sampler& sampler : {Sampler({{3}}), Sampler({{1, 3}})}) {
+    SamplingParams filtered;
+    filtered.top_p = 0.5;
+    for (const SamplingParams& params :
+         {SamplingParams(), Greedy(), filtered}) {
+      EXPECT_EQ(sampler.Sample(impossible, params, {}).status().code(),
+                absl::StatusCode::kInternal);
+      EXPECT_EQ(
+          sampler.Sample({-1, -1, -1}, params, all_banned).status().code(),
+          absl::StatusCode::kInternal);
+    }
+  }
+}
+
+TEST(Sampler, ADistributionOfAnotherSizeIsAnInternalError) {
+  const Sampler sampler({{2, 3}});
+  EXPECT_EQ(sampler.Sample({-1, -1}, SamplingParams(), {}).status().code(),
+            absl::StatusCode::kInternal);
+  EXPECT_EQ(sampler.Sample({}, Greedy(), {}).status().code(),
+            absl::StatusCode::kInternal);
+}
+
+std::vector<int32_t> TopIds(const std::vector<float>& logprobs, int count) {
+  std::vector<int32_t> ids;
+  for (const TokenLogprob& top : TopLogprobs(logprobs, count)) {
+    EXPECT_EQ(top.logprob, logprobs[top.token_id]);
+    ids.push_back(top.token_id);
+  }
+  return ids;
+}
+
+TEST(TopLogprobs, AreSortedEqualOnesById) {
+  EXPECT_THAT(TopIds({-3, -1, -2, -1, -3}, 4), ElementsAre(1, 3, 2, 0));
+  EXPECT_THAT(TopIds({-3, -1, -2, -1, -3}, 1), ElementsAre(1));
+}
+
+TEST(TopLogprobs, AreAsManyAsThereAre) {
+  EXPECT_THAT(TopIds({-2, -1}, 20), ElementsAre(1, 0));
+  EXPECT_THAT(TopIds({-2, -1}, 0), IsEmpty());
+  EXPECT_THAT(TopIds({}, 3), IsEmpty());
+  EXPECT_THAT(TopIds({kNever, -1}, 2), ElementsAre(1, 0));
+}
+
+TEST(TopLogprobs, LeaveNanOut) {
+  EXPECT_THAT(TopIds({NAN, -2, NAN, -1}, 3), ElementsAre(3, 1));
+}
+
+TEST(TopLogprobs, EqualAFullSortOnRandomInputWithTies) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<float> logprobs(random() % 60);
+    for (float& l : logprobs) l = -static_cast<float>(random() % 10);
+    std::vector<int32_t> expected(logprobs.size());
+    for (size_t id = 0; id < expected.size(); ++id) expected[id] = id;
+    std::stable_sort(
+        expected.begin(), expected.end(),
+        [&](int32_t a, int32_t b) { return logprobs[a] > logprobs[b]; });
+    const int count = random() % 20;
+    expected.resize(std::min<size_t>(expected.size(), count));
+    ASSERT_EQ(TopIds(logprobs, count), expected);
+  }
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,41 @@
+#include "model/tool/model_flags.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace txl {
+namespace {
+
+TEST(ModelFlagsTest, DevicesAreNamed) {
+  EXPECT_EQ(*ParseDevice("cpu"), c10::Device(c10::kCPU));
+  EXPECT_EQ(ParseDevice("auto")->is_cuda(), at::hasCUDA());
+}
+
+TEST(ModelFlagsTest, UnknownDevicesNameTheFlag) {
+  for (const char* name : {"", "gpu", "CPU"}) {
+    const auto device = ParseDevice(name);
+    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(device.status().message(), testing::HasSubstr("--device"));
+  }
+}
+
+TEST(ModelFlagsTest, AGpuThatIsNotThereIsAnErrorNotACrash) {
+  if (!at::hasCUDA()) {
+    EXPECT_THAT(ParseDevice("cuda").status().message(),
+                testing::HasSubstr("no GPU"));
+  } else {
+    EXPECT_TRUE(ParseDevice("cuda")->is_cuda());
+  }
+}
+
+TEST(ModelFlagsTest, AMissingDirectoryIsNamed) {
+  ModelFlags flags;
+  flags.directory = "/no/such/model";
+  const auto model = OpenModelOf(flags);
+  EXPECT_FALSE(model.ok());
+  EXPECT_THAT(model.status().message(), testing::HasSubstr("/no/such/model"));
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,211 @@
+// The program as a user sees it: train, evaluate, generate, inspect, random.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/train/tensor_file.h"
+#include "tests/model/tool/program.h"
+
+namespace txl {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kTrainFlags[] =
+    " --layers 1 --d-model 16 --heads 2 --d-head 8 --d-inner 32 --streams 4"
+    " --segment 8 --mem-len 8 --lr 0.01 --warmup 5 --held-out 0.2 --dropout 0"
+    " --threads 1 --evaluate-every 20";
+
+std::string SyntheticText() {
+  std::string text;
+  for (int i = 0; i < 160; ++i) text += i % 3 == 0 ? "abcde\n" : "edcba\n";
+  return text;
+}
+
+// A trained model directory, made once.
+class TrainedModelTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = FreshTestFolder("trained");
+    WriteTestFile(folder_ + "/text", SyntheticText());
+  }
+
+  void SetUp() override {
+    if (std::filesystem::exists(Model() + "/model.safetensors")) return;
+    const ProgramResult result =
+        RunTxlModel("train --text " + Text() + " --out " + Model() +
+                    kTrainFlags + " --steps 60 --dtype f16");
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("step 60/60"));
+    EXPECT_THAT(result.errors, HasSubstr("held-out"));
+  }
+
+  static std::string Text() { return folder_ + "/text"; }
+  static std::string Model() { return folder_ + "/model"; }
+
+  static std::string folder_;
+};
+
+std::string TrainedModelTest::folder_;
+
+TEST_F(TrainedModelTest, EvalReportsTheSameLossInEveryUnit) {
+  const ProgramResult result = RunTxlModel("eval " + Model() + " --text " +
+                                           Text() + " --held-out 0.2 --json");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  const double nats = json["nats_per_token"];
+  EXPECT_LT(nats, 0.9);  // the entropy of six equal characters is 1.79
+  EXPECT_NEAR(json["bits_per_token"], nats / std::log(2), 1e-9);
+  EXPECT_NEAR(json["perplexity"], std::exp(nats), 1e-9);
+  EXPECT_EQ(json["tokens"], 191);
+}
+
+TEST_F(TrainedModelTest, EvalTakesOtherMemoryWindowAndClamp) {
+  const std::string eval =
+      "eval " + Model() + " --text " + Text() + " --held-out 0.2 --json";
+  const auto nats = [](const ProgramResult& result) {
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return nlohmann::json::parse(result.output)["nats_per_token"].get<double>();
+  };
+  const double own = nats(RunTxlModel(eval));
+  // A token that sees only itself cannot know the direction of its line.
+  EXPECT_GT(nats(RunTxlModel(eval + " --window 1")), own + 0.1);
+  EXPECT_NE(nats(RunTxlModel(eval + " --clamp-len 2")), own);
+  EXPECT_NE(nats(RunTxlModel(eval + " --mem-len 0 --segment 2")), own);
+}
+
+TEST_F(TrainedModelTest, GenerateGivesTheSameTextForTheSameSeed) {
+  const std::string generate =
+      "generate " + Model() + " --prompt abc --max-tokens 30 --seed 5";
+  const ProgramResult a = RunTxlModel(generate), b = RunTxlModel(generate);
+  ASSERT_EQ(a.exit_code, 0) << a.errors;
+  EXPECT_EQ(a.output.size(), 31u);  // and the closing line break
+  EXPECT_EQ(a.output, b.output);
+  EXPECT_THAT(a.errors, HasSubstr("seed 5"));
+}
+
+TEST_F(TrainedModelTest, GreedyTextFollowsTheTrainedPattern) {
+  const ProgramResult result =
+      RunTxlModel("generate " + Model() +
+                  " --prompt 'a\nedc' --max-tokens 2 --temperature 0");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, "ba\n");
+}
+
+TEST_F(TrainedModelTest, GenerateWithoutPromptUsesTheStartTokens) {
+  const ProgramResult result =
+      RunTxlModel("generate " + Model() + " --max-tokens 5");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output.size(), 6u);
+}
+
+TEST_F(TrainedModelTest, GenerateNamesASamplingFlagOutOfRange) {
+  const ProgramResult result =
+      RunTxlModel("generate " + Model() + " --top-p 0");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("top_p"));
+}
+
+TEST_F(TrainedModelTest, InspectCountsParametersAndMemory) {
+  const ProgramResult result = RunTxlModel("inspect " + Model() + " --json");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const auto json = nlohmann::json::parse(result.output);
+  // V d + (wq wk wv wr wo) + u v + ff + three norms + head bias
+  EXPECT_EQ(json["parameters"],
+            6 * 16 + 5 * 256 + 2 * 16 + (2 * 16 * 32 + 32 + 16) + 3 * 32 + 6);
+  // One layer, 8 + 8 - 1 rows of 16.
+  EXPECT_EQ(json["memory_bytes_per_session"]["f32"], 15 * 16 * 4);
+  EXPECT_EQ(json["memory_bytes_per_session"]["f16"], 15 * 16 * 2);
+  EXPECT_EQ(json["serving_window"], 16);
+  EXPECT_EQ(json["vocabulary"], "characters");
+  EXPECT_EQ(json["tensors"][0]["dtype"], "F16");
+  const ProgramResult text = RunTxlModel("inspect " + Model());
+  EXPECT_THAT(text.output, HasSubstr("layer.0.wq"));
+}
+
+TEST_F(TrainedModelTest, TrainResumesAndRefusesOtherSettings) {
+  const std::string train = "train --text " + Text() + " --out " + Model() +
+                            kTrainFlags + " --dtype f16 --resume";
+  EXPECT_EQ(RunTxlModel(train + " --steps 60").exit_code, 0);
+  const ProgramResult other = RunTxlModel(train + " --steps 61");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.errors, HasSubstr("other settings"));
+}
+
+constexpr char kAdaptiveSpec[] = R"({
+  "vocab_size": 300, "n_layer": 2, "n_head": 2, "d_head": 8, "d_model": 16,
+  "d_embed": 16, "d_inner": 32, "norm": "post", "final_norm": false,
+  "ln_eps": 1e-5, "act": "relu", "ff_out_act": "none", "pos": "sin_concat",
+  "pos_base": 10000, "clamp_len": -1, "window": 9, "mem_len": 8,
+  "mem_init": "empty", "emb_scale": "sqrt_d", "cutoffs": [50, 150],
+  "div_val": 2, "emb_proj_bin0": "present", "tie_weight": true,
+  "tie_projs": [false, true, true], "head_bias": true})";
+
+double MeanTailShare(const std::string& model, const std::string& folder) {
+  TensorFile tokens;
+  tokens.tensors["tokens"] = at::arange(0, 300, 7, at::kLong);
+  EXPECT_TRUE(WriteTensorFile(folder + "/tokens", tokens).ok());
+  const ProgramResult result =
+      RunTxlModel("logprobs " + model + " --tokens " + folder +
+                  "/tokens --feed stepwise --out " + folder + "/out");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  const at::Tensor p = ReadTensorFile(folder + "/out")->tensors["logprobs"];
+  return p.exp().narrow(1, 50, 250).sum(1).mean().item<double>();
+}
+
+TEST(RandomCommandTest, MakesTheSameModelForTheSameSeed) {
+  const std::string folder = FreshTestFolder("random");
+  WriteTestFile(folder + "/spec.json", kAdaptiveSpec);
+  const std::string random = "random --spec " + folder + "/spec.json " + folder;
+  ASSERT_EQ(RunTxlModel(random + "/a --seed 3").exit_code, 0);
+  ASSERT_EQ(RunTxlModel(random + "/b --seed 3").exit_code, 0);
+  ASSERT_EQ(RunTxlModel(random + "/c --seed 4").exit_code, 0);
+  const auto weights = [&](const std::string& name) {
+    return ReadTestFile(folder + "/" + name + "/model.safetensors");
+  };
+  EXPECT_EQ(weights("a"), weights("b"));
+  EXPECT_NE(weights("a"), weights("c"));
+  EXPECT_EQ(RunTxlModel("inspect " + folder + "/a").exit_code, 0);
+}
+
+TEST(RandomCommandTest, TailShareIsHowOftenTheSoftmaxMeetsATail) {
+  const std::string folder = FreshTestFolder("tail");
+  WriteTestFile(folder + "/spec.json", kAdaptiveSpec);
+  const std::string random = "random --spec " + folder + "/spec.json " +
+                             folder + "/m --seed 3 --tail-share ";
+  ASSERT_EQ(RunTxlModel(random + "0.3").exit_code, 0);
+  EXPECT_NEAR(MeanTailShare(folder + "/m", folder), 0.3, 0.02);
+  ASSERT_EQ(RunTxlModel(random + "0.05").exit_code, 0);
+  EXPECT_NEAR(MeanTailShare(folder + "/m", folder), 0.05, 0.01);
+  EXPECT_EQ(RunTxlModel(random + "1.5").exit_code, 1);
+}
+
+TEST(UsageTest, HelpIsZeroAndStatesDefaults) {
+  const ProgramResult help = RunTxlModel("train --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, HasSubstr("--held-out"));
+  EXPECT_THAT(help.output, HasSubstr("0.1"));
+  EXPECT_THAT(help.output, HasSubstr("characters"));
+}
+
+TEST(UsageTest, WrongUseIsTwo) {
+  EXPECT_EQ(RunTxlModel("").exit_code, 2);
+  EXPECT_EQ(RunTxlModel("fly").exit_code, 2);
+  EXPECT_EQ(RunTxlModel("train").exit_code, 2);
+  EXPECT_EQ(RunTxlModel("inspect /no/such").exit_code, 2);
+}
+
+TEST(UsageTest, AFailureIsOneAndNamesTheFile) {
+  const std::string folder = FreshTestFolder("empty");
+  const ProgramResult result = RunTxlModel("inspect " + folder);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("config.json"));
+}
+
+}  // namespace
+}  // namespace txl

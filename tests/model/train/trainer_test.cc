@@ -1,0 +1,234 @@
+// A training run on a text whose structure needs memory of a few characters.
+
+#include "model/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+namespace txl {
+namespace {
+
+using testing::HasSubstr;
+
+std::string SyntheticText() {
+  std::string text;
+  for (int i = 0; i < 160; ++i) text += i % 3 == 0 ? "abcde " : "edcba ";
+  return text;
+}
+
+double UnigramEntropy(const std::vector<int64_t>& ids) {
+  std::map<int64_t, double> counts;
+  for (int64_t id : ids) ++counts[id];
+  double entropy = 0;
+  for (const auto& [id, count] : counts) {
+    const double p = count / static_cast<double>(ids.size());
+    entropy -= p * std::log(p);
+  }
+  return entropy;
+}
+
+Corpus SyntheticCorpus() {
+  return *MakeCorpus(SyntheticText(), CorpusVocabulary::kCharacters, 0.2);
+}
+
+ModelConfig TinyConfig(const Corpus& corpus) {
+  ModelConfig config;
+  config.vocab_size = corpus.vocab_size();
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.d_head = 8;
+  config.d_model = config.d_embed = 16;
+  config.d_inner = 32;
+  config.norm = NormPlacement::kPre;
+  config.final_norm = true;
+  config.tie_weight = true;
+  config.tie_projs = {false};
+  config.mem_len = 15;
+  config.window = 16;
+  return config;
+}
+
+TrainOptions TinyOptions() {
+  TrainOptions options;
+  options.shape = {4, 8};
+  options.evaluation_shape = {2, 8};
+  options.memory = 8;
+  options.schedule.peak = 1e-2;
+  options.schedule.warmup_steps = 5;
+  options.schedule.total_steps = 60;
+  options.dropout = 0.05;
+  options.attention_dropout = 0.05;
+  options.evaluate_every = 20;
+  options.checkpoint_every = 1000;
+  return options;
+}
+
+std::string FreshFolder(const std::string& name) {
+  const std::string folder = testing::TempDir() + "/trainer_test_" + name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+void ExpectSameWeights(const Weights& a, const Weights& b) {
+  const auto left = a.Named(), right = b.Named();
+  ASSERT_EQ(left.size(), right.size());
+  for (size_t i = 0; i < left.size(); ++i) {
+    EXPECT_TRUE(left[i].second.equal(right[i].second)) << left[i].first;
+  }
+}
+
+TEST(TrainerTest, LossFallsBelowTheEntropyOfTheCharacters) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainCallbacks callbacks;
+  double last_loss = 0;
+  callbacks.progress = [&](const TrainProgress& p) { last_loss = p.loss; };
+  const auto result =
+      Train(TinyConfig(corpus), corpus, TinyOptions(), callbacks);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LT(last_loss, 0.6 * UnigramEntropy(corpus.train));
+  EXPECT_LT(result->held_out, 0.6 * UnigramEntropy(corpus.held_out));
+  EXPECT_EQ(result->steps, 60);
+}
+
+TEST(TrainerTest, BestIsCalledWithEveryNewLowestHeldOutLoss) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainCallbacks callbacks;
+  std::vector<double> handed, measured;
+  callbacks.best = [&](const Weights&, double held_out) {
+    handed.push_back(held_out);
+    return absl::OkStatus();
+  };
+  callbacks.progress = [&](const TrainProgress& p) {
+    if (p.held_out) measured.push_back(*p.held_out);
+  };
+  const auto result =
+      Train(TinyConfig(corpus), corpus, TinyOptions(), callbacks);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(measured.size(), 3u);
+  std::vector<double> lowest;
+  for (double value : measured) {
+    if (lowest.empty() || value < lowest.back()) lowest.push_back(value);
+  }
+  EXPECT_EQ(handed, lowest);
+  EXPECT_EQ(result->held_out, lowest.back());
+}
+
+// Stops at the report of `stop_at`, as a signal would.
+absl::StatusOr<TrainResult> TrainUntil(const Corpus& corpus,
+                                       TrainOptions options, int64_t stop_at) {
+  std::atomic<bool> stop = false;
+  TrainCallbacks callbacks;
+  callbacks.stop = &stop;
+  callbacks.progress = [&](const TrainProgress& p) {
+    if (p.step == stop_at) stop = true;
+  };
+  return Train(TinyConfig(corpus), corpus, options, callbacks);
+}
+
+TEST(TrainerTest, AResumedRunEndsWithTheSameWeightsAsOneWithoutAStop) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  const auto whole = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+
+  options.checkpoint_dir = FreshFolder("resume");
+  const auto part = TrainUntil(corpus, options, 20);
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_TRUE(part->stopped);
+  EXPECT_EQ(part->steps, 20);
+  options.resume = true;
+  const auto rest = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_FALSE(rest->stopped);
+  EXPECT_EQ(rest->held_out, whole->held_out);
+  EXPECT_EQ(rest->best_step, whole->best_step);
+  ExpectSameWeights(rest->weights, whole->weights);
+}
+
+TEST(TrainerTest, ACheckpointOfAnotherRunIsRefused) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.checkpoint_dir = FreshFolder("other");
+  ASSERT_TRUE(TrainUntil(corpus, options, 20).ok());
+  options.resume = true;
+  options.schedule.peak = 2e-2;
+  const auto resumed = Train(TinyConfig(corpus), corpus, options, {});
+  EXPECT_EQ(resumed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(resumed.status().message(), HasSubstr("other settings"));
+}
+
+TEST(TrainerTest, ResumingWithoutACheckpointIsNotFound) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.checkpoint_dir = FreshFolder("none");
+  options.resume = true;
+  EXPECT_EQ(Train(TinyConfig(corpus), corpus, options, {}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(TrainerTest, TheSeedDecidesTheRun) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.schedule.total_steps = 10;
+  const auto a = Train(TinyConfig(corpus), corpus, options, {});
+  const auto b = Train(TinyConfig(corpus), corpus, options, {});
+  options.seed = 2;
+  const auto c = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(a.ok() && b.ok() && c.ok());
+  ExpectSameWeights(a->weights, b->weights);
+  EXPECT_FALSE(a->weights.layers[0].wq.equal(c->weights.layers[0].wq));
+}
+
+TEST(TrainerTest, ProductsInBfloat16LearnAsWell) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.bfloat16 = true;
+  const auto result = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LT(result->held_out, 0.6 * UnigramEntropy(corpus.held_out));
+  EXPECT_EQ(result->weights.layers[0].wq.scalar_type(), at::kFloat);
+}
+
+TEST(TrainerTest, ATiedModelKeepsOneEmbedding) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.schedule.total_steps = 3;
+  const auto result = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(
+      result->weights.head[0].w.is_same(result->weights.embedding[0].w));
+}
+
+TEST(TrainerTest, OptionsThatCannotWorkAreRefused) {
+  const Corpus corpus = SyntheticCorpus();
+  const ModelConfig config = TinyConfig(corpus);
+  const auto refused = [&](auto change) {
+    TrainOptions options = TinyOptions();
+    change(options);
+    return Train(config, corpus, options, {}).status().code() ==
+           absl::StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.dropout = 1; }));
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.schedule.peak = 0; }));
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.schedule.total_steps = 0; }));
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.memory = -1; }));
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.evaluate_every = 0; }));
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.adam.clip_norm = 0; }));
+  EXPECT_TRUE(refused([](TrainOptions& o) { o.shape.streams = 500; }));
+}
+
+TEST(TrainerTest, AModelOfAnotherVocabularyIsRefused) {
+  const Corpus corpus = SyntheticCorpus();
+  ModelConfig config = TinyConfig(corpus);
+  ++config.vocab_size;
+  const auto result = Train(config, corpus, TinyOptions(), {});
+  EXPECT_THAT(result.status().message(), HasSubstr("vocab_size"));
+}
+
+}  // namespace
+}  // namespace txl

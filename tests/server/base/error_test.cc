@@ -1,0 +1,84 @@
+#include "server/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace txl {
+namespace {
+
+TEST(ErrorTest, CarriesCodeMessageAndEveryDetail) {
+  ErrorDetails details;
+  details.reason = "POSITION_MISMATCH";
+  details.field = "expected_position";
+  details.retry = absl::Milliseconds(250);
+  details.metadata = {{"position", "17"}, {"empty", ""}};
+  const absl::Status status =
+      MakeError(absl::StatusCode::kAborted, "at another position", details);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(status.message(), "at another position");
+  const ErrorDetails back = GetErrorDetails(status);
+  EXPECT_EQ(back.reason, "POSITION_MISMATCH");
+  EXPECT_EQ(back.field, "expected_position");
+  EXPECT_EQ(back.retry, absl::Milliseconds(250));
+  EXPECT_EQ(back.metadata, details.metadata);
+}
+
+TEST(ErrorTest, DetailsThatWereNotGivenStayAbsent) {
+  ErrorDetails details;
+  details.reason = "DRAINING";
+  const ErrorDetails back =
+      GetErrorDetails(MakeError(absl::StatusCode::kUnavailable, "", details));
+  EXPECT_EQ(back.reason, "DRAINING");
+  EXPECT_EQ(back.field, "");
+  EXPECT_FALSE(back.retry.has_value());
+  EXPECT_TRUE(back.metadata.empty());
+}
+
+TEST(ErrorTest, ARetryOfZeroIsNotAnAbsentRetry) {
+  ErrorDetails details;
+  details.retry = absl::ZeroDuration();
+  const ErrorDetails back =
+      GetErrorDetails(MakeError(absl::StatusCode::kAborted, "", details));
+  EXPECT_EQ(back.retry, absl::ZeroDuration());
+}
+
+TEST(ErrorTest, AStatusOfOtherOriginHasNoDetails) {
+  EXPECT_EQ(GetErrorDetails(absl::InternalError("broken")).reason, "");
+  EXPECT_EQ(GetErrorDetails(absl::OkStatus()).reason, "");
+}
+
+TEST(ErrorTest, DetailsSurviveCopiesOfTheStatus) {
+  const absl::Status status = FieldError("ttl", "too long");
+  absl::Status copy;
+  copy = status;
+  EXPECT_EQ(GetErrorDetails(copy).field, "ttl");
+}
+
+TEST(ErrorTest, BytesThatAreNotUtf8BecomeReplacementCharacters) {
+  ErrorDetails details;
+  details.reason = "FIELD_INVALID";
+  details.metadata["value"] = "a\xff";
+  const ErrorDetails back = GetErrorDetails(
+      MakeError(absl::StatusCode::kInvalidArgument, "", details));
+  EXPECT_EQ(back.metadata.at("value"), "a\xEF\xBF\xBD");
+}
+
+TEST(ErrorTest, FieldErrorIsInvalidArgumentWithTheFieldsName) {
+  const absl::Status status = FieldError("sampling.top_p", "above 1");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "above 1");
+  EXPECT_EQ(GetErrorDetails(status).reason, "FIELD_INVALID");
+  EXPECT_EQ(GetErrorDetails(status).field, "sampling.top_p");
+}
+
+TEST(ErrorTest, OverLimitErrorHasItsOwnReason) {
+  const absl::Status status = OverLimitError("prompt", "9000 tokens of 8192");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "9000 tokens of 8192");
+  EXPECT_EQ(GetErrorDetails(status).reason, "OVER_LIMIT");
+  EXPECT_EQ(GetErrorDetails(status).field, "prompt");
+}
+
+}  // namespace
+}  // namespace txl

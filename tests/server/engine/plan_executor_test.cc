@@ -1,0 +1,218 @@
+#include "server/engine/plan_executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "model/torch/torch_step.h"
+#include "tests/model/torch/golden_case.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int32_t kSlots = 3;
+
+// Ids below 50 are in bin 0 of this model, those from 50 to 89 in bin 1.
+constexpr char kModel[] = "kimi-adaptive-div2";
+constexpr int32_t kBinOneId = 60;
+
+std::unique_ptr<PlanExecutor> MakeExecutor(GoldenCase golden) {
+  TorchStepOptions options;
+  options.slots = kSlots;
+  options.spare_rows = 8;
+  options.fingerprint = golden.name;
+  auto step = TorchStep::Create(golden.config, golden.weights, options);
+  EXPECT_TRUE(step.ok());
+  RunnerInfo info;
+  info.slots = kSlots;
+  info.spare_rows = 8;
+  info.max_rows = 16;
+  info.vocab_size = golden.config.vocab_size;
+  VocabularyBins bins{golden.config.cutoffs};
+  bins.ends.push_back(golden.config.vocab_size);
+  auto executor = std::make_unique<PlanExecutor>(info, bins, *std::move(step));
+  SlotSampling greedy;
+  greedy.params.temperature = 0;
+  for (int32_t slot = 0; slot < kSlots; ++slot) {
+    executor->Clear(slot);
+    executor->Configure(slot, greedy);
+  }
+  return executor;
+}
+
+GoldenCase Model() { return LoadGoldenCase(kModel, at::kFloat); }
+
+// A model that throws on ids of bin 1: their projection has a wrong shape.
+GoldenCase ModelThatThrows() {
+  GoldenCase golden = Model();
+  golden.weights.embedding[1].proj = at::zeros({3, 3});
+  return golden;
+}
+
+// A model whose numbers overflow on ids of bin 1.
+GoldenCase ModelThatOverflows() {
+  GoldenCase golden = Model();
+  golden.weights.embedding[1].w = at::full_like(
+      golden.weights.embedding[1].w, std::numeric_limits<float>::max());
+  return golden;
+}
+
+StepRow Decode(int32_t slot, int64_t position, int32_t token) {
+  StepRow row;
+  row.slot = slot;
+  row.position = position;
+  row.kind = RowKind::kDecode;
+  row.token_id = token;
+  return row;
+}
+
+// Feeds `first` at position 0, then what was sampled, `count` tokens in all.
+std::vector<int32_t> Generate(PlanExecutor& executor, int32_t slot,
+                              int32_t first, int count) {
+  std::vector<int32_t> tokens;
+  for (int64_t position = 0; position < count; ++position) {
+    const auto result = executor.Run(
+        {{Decode(slot, position, position == 0 ? first : kLastSampled)}});
+    EXPECT_TRUE(result.ok()) << result.status();
+    tokens.push_back(result->rows[0].token_id);
+  }
+  return tokens;
+}
+
+TEST(PlanExecutorTest, AFailedStepLeavesEverySlotAsItWas) {
+  auto plain = MakeExecutor(Model());
+  auto executor = MakeExecutor(ModelThatThrows());
+  const auto expected = plain->Run({{Decode(0, 0, 1), Decode(1, 0, 2)}});
+  ASSERT_TRUE(expected.ok());
+  ASSERT_TRUE(executor->Run({{Decode(0, 0, 1), Decode(1, 0, 2)}}).ok());
+  const auto failed =
+      executor->Run({{Decode(0, 1, 3), Decode(1, 1, kBinOneId)}});
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(failed.status().message(), HasSubstr("step"));
+  // The same positions again, with other ids.
+  const StepPlan again = {{Decode(0, 1, 4), Decode(1, 1, 5)}};
+  const auto after = executor->Run(again);
+  const auto without = plain->Run(again);
+  ASSERT_TRUE(after.ok()) << after.status();
+  for (size_t row = 0; row < 2; ++row) {
+    EXPECT_EQ(after->rows[row].token_id, without->rows[row].token_id);
+    EXPECT_EQ(after->rows[row].logprob, without->rows[row].logprob);
+  }
+}
+
+TEST(PlanExecutorTest, TheTokenOfAFailedStepIsUnknown) {
+  auto executor = MakeExecutor(ModelThatThrows());
+  ASSERT_TRUE(executor->Run({{Decode(0, 0, 1), Decode(1, 0, 1)}}).ok());
+  ASSERT_FALSE(executor->Run({{Decode(0, 1, kBinOneId)}}).ok());
+  const auto next =
+      executor->Run({{Decode(0, 2, kLastSampled), Decode(1, 1, kLastSampled)}});
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ(next->rows[0].status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(next->rows[0].status.message(), HasSubstr("unknown"));
+  EXPECT_TRUE(next->rows[1].status.ok());
+}
+
+TEST(PlanExecutorTest, ARowThatIsNotFiniteFailsAlone) {
+  auto alone = MakeExecutor(ModelThatOverflows());
+  auto executor = MakeExecutor(ModelThatOverflows());
+  const auto expected = alone->Run({{Decode(2, 0, 7)}});
+  const auto result =
+      executor->Run({{Decode(0, 0, kBinOneId), Decode(2, 0, 7)}});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->rows[0].status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(result->rows[0].status.message(), HasSubstr("not finite"));
+  EXPECT_TRUE(result->rows[1].status.ok());
+  EXPECT_EQ(result->rows[1].token_id, expected->rows[0].token_id);
+  EXPECT_EQ(result->rows[1].logprob, expected->rows[0].logprob);
+  // The slot is good again once it is cleared.
+  executor->Clear(0);
+  EXPECT_EQ(executor->Run({{Decode(0, 0, 7)}})->rows[0].logprob,
+            expected->rows[0].logprob);
+}
+
+TEST(PlanExecutorTest, APlanThatBreaksTheRulesChangesNothing) {
+  auto executor = MakeExecutor(Model());
+  ASSERT_TRUE(executor->Run({{Decode(0, 0, 1)}}).ok());
+  const auto broken =
+      executor->Run({{Decode(0, 1, kLastSampled), Decode(9, 0, 1)}});
+  EXPECT_EQ(broken.status().code(), absl::StatusCode::kInvalidArgument);
+  const auto next = executor->Run({{Decode(0, 1, kLastSampled)}});
+  ASSERT_TRUE(next.ok());
+  EXPECT_TRUE(next->rows[0].status.ok());
+}
+
+TEST(PlanExecutorTest, ACopyHasTheRowsAndItsOwnSampling) {
+  auto executor = MakeExecutor(Model());
+  const std::vector<int32_t> tokens = Generate(*executor, 0, 3, 6);
+  executor->Copy(0, 1);
+  const auto original = executor->Run({{Decode(0, 6, tokens.back())}});
+  const auto copy = executor->Run({{Decode(1, 6, tokens.back())}});
+  EXPECT_EQ(copy->rows[0].token_id, original->rows[0].token_id);
+  EXPECT_EQ(copy->rows[0].logprob, original->rows[0].logprob);
+  executor->Copy(0, 2);
+  const auto unknown = executor->Run({{Decode(2, 7, kLastSampled)}});
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_FALSE(unknown->rows[0].status.ok());
+}
+
+TEST(PlanExecutorTest, AnImportedStateContinuesAsTheOriginal) {
+  auto executor = MakeExecutor(Model());
+  const std::vector<int32_t> tokens = Generate(*executor, 0, 3, 6);
+  const auto image = executor->Export(0, 6);
+  ASSERT_TRUE(image.ok());
+  Generate(*executor, 2, 9, 4);  // something to replace
+  ASSERT_TRUE(executor->Import(2, *image).ok());
+  const auto original = executor->Run({{Decode(0, 6, tokens.back())}});
+  const auto moved = executor->Run({{Decode(2, 6, tokens.back())}});
+  EXPECT_EQ(moved->rows[0].token_id, original->rows[0].token_id);
+  EXPECT_EQ(moved->rows[0].logprob, original->rows[0].logprob);
+}
+
+TEST(PlanExecutorTest, ARefusedImageLeavesTheSlotRunning) {
+  auto executor = MakeExecutor(Model());
+  Generate(*executor, 0, 3, 4);
+  auto image = executor->Export(0, 4);
+  ASSERT_TRUE(image.ok());
+  image->identity.fingerprint = "another";
+  image->Seal();
+  EXPECT_EQ(executor->Import(0, *image).code(),
+            absl::StatusCode::kInvalidArgument);
+  const auto next = executor->Run({{Decode(0, 4, kLastSampled)}});
+  ASSERT_TRUE(next.ok());
+  EXPECT_TRUE(next->rows[0].status.ok());
+}
+
+TEST(PlanExecutorTest, SlotsAndPositionsThatDoNotExistAreRefused) {
+  auto executor = MakeExecutor(Model());
+  EXPECT_EQ(executor->Export(kSlots, 0).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(executor->Export(0, -1).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(executor->Import(-1, StateImage()).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(PlanExecutorTest, RowsWithoutOutputReportOnlyTheirStatus) {
+  auto executor = MakeExecutor(Model());
+  StepRow prefill = Decode(0, 0, 3);
+  prefill.kind = RowKind::kPrefill;
+  StepRow rebuild = Decode(1, 0, 3);
+  rebuild.kind = RowKind::kRebuild;
+  const auto result = executor->Run({{prefill, rebuild}});
+  ASSERT_TRUE(result.ok());
+  for (const RowResult& row : result->rows) {
+    EXPECT_TRUE(row.status.ok());
+    EXPECT_EQ(row.token_id, -1);
+    EXPECT_TRUE(row.top_logprobs.empty());
+  }
+  EXPECT_GE(result->device_seconds, 0);
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,131 @@
+#include "server/engine/plan_segments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace txl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+RunnerInfo SmallInfo() {
+  RunnerInfo info;
+  info.slots = 3;
+  info.spare_rows = 4;
+  info.max_rows = 6;
+  info.vocab_size = 10;
+  return info;
+}
+
+StepRow Row(int32_t slot, int64_t position, RowKind kind, int32_t token) {
+  StepRow row;
+  row.slot = slot;
+  row.position = position;
+  row.kind = kind;
+  row.token_id = token;
+  return row;
+}
+
+std::string CheckMessage(std::vector<StepRow> rows) {
+  const absl::Status status = CheckPlan({std::move(rows)}, SmallInfo());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(CheckPlanTest, AcceptsWhatSubmitAllows) {
+  StepPlan plan;
+  plan.rows = {Row(2, 0, RowKind::kPrefill, 9), Row(2, 1, RowKind::kDecode, 0),
+               Row(0, 70, RowKind::kDecode, kLastSampled)};
+  EXPECT_TRUE(CheckPlan(plan, SmallInfo()).ok());
+}
+
+TEST(CheckPlanTest, NamesTheRowAndWhatIsWrongWithIt) {
+  const auto decode = RowKind::kDecode;
+  EXPECT_THAT(CheckMessage({}), HasSubstr("plan of 0 rows"));
+  EXPECT_THAT(CheckMessage(std::vector<StepRow>(7, Row(0, 0, decode, 1))),
+              HasSubstr("plan of 7 rows"));
+  EXPECT_THAT(CheckMessage({Row(3, 0, decode, 1)}), HasSubstr("slot 3"));
+  EXPECT_THAT(CheckMessage({Row(-1, 0, decode, 1)}), HasSubstr("slot -1"));
+  EXPECT_THAT(CheckMessage({Row(0, -2, decode, 1)}), HasSubstr("position -2"));
+  EXPECT_THAT(CheckMessage({Row(1, 0, decode, 1), Row(0, 0, decode, 10)}),
+              HasSubstr("plan row 1: token id 10"));
+  EXPECT_THAT(CheckMessage({Row(0, 0, decode, -2)}), HasSubstr("token id -2"));
+  StepRow score = Row(0, 0, RowKind::kScore, 1);
+  score.score_target = 10;
+  EXPECT_THAT(CheckMessage({score}), HasSubstr("score target 10"));
+  StepRow top = Row(0, 0, decode, 1);
+  top.top_logprobs = 11;
+  EXPECT_THAT(CheckMessage({top}), HasSubstr("top_logprobs 11"));
+}
+
+TEST(CheckPlanTest, RowsOfASlotStandTogetherAndAscend) {
+  const auto prefill = RowKind::kPrefill;
+  EXPECT_THAT(CheckMessage({Row(0, 4, prefill, 1), Row(0, 6, prefill, 1)}),
+              HasSubstr("not consecutive"));
+  EXPECT_THAT(CheckMessage({Row(0, 4, prefill, 1), Row(1, 0, prefill, 1),
+                            Row(0, 5, prefill, 1)}),
+              HasSubstr("not consecutive"));
+  std::vector<StepRow> five;
+  for (int i = 0; i < 5; ++i) five.push_back(Row(0, i, prefill, 1));
+  EXPECT_THAT(CheckMessage(five), HasSubstr("more than 4 rows"));
+}
+
+TEST(SegmentPlanTest, JoinsTheRowsOfASlot) {
+  StepPlan plan;
+  plan.rows = {Row(1, 8, RowKind::kPrefill, 5), Row(1, 9, RowKind::kDecode, 6),
+               Row(0, 3, RowKind::kScore, 7), Row(2, 0, RowKind::kRebuild, 8)};
+  const std::vector<std::optional<int32_t>> last(3);
+  const SegmentedPlan result = SegmentPlan(plan, last);
+  EXPECT_THAT(result.unknown_inputs, IsEmpty());
+  ASSERT_EQ(result.segments.size(), 3);
+  EXPECT_EQ(result.segments[0].slot, 1);
+  EXPECT_EQ(result.segments[0].position, 8);
+  EXPECT_EQ(result.segments[0].first_row, 0);
+  EXPECT_THAT(result.segments[0].tokens, ElementsAre(5, 6));
+  EXPECT_THAT(result.segments[0].outputs, ElementsAre(1));
+  EXPECT_EQ(result.segments[1].first_row, 2);
+  EXPECT_THAT(result.segments[1].outputs, ElementsAre(0));
+  EXPECT_THAT(result.segments[2].outputs, IsEmpty());
+}
+
+TEST(SegmentPlanTest, FeedsTheTokenThatTheSlotSampledLast) {
+  StepPlan plan;
+  plan.rows = {Row(0, 1, RowKind::kDecode, kLastSampled),
+               Row(2, 5, RowKind::kDecode, kLastSampled)};
+  const std::vector<std::optional<int32_t>> last = {4, std::nullopt, 6};
+  const SegmentedPlan result = SegmentPlan(plan, last);
+  ASSERT_EQ(result.segments.size(), 2);
+  EXPECT_THAT(result.segments[0].tokens, ElementsAre(4));
+  EXPECT_THAT(result.segments[1].tokens, ElementsAre(6));
+}
+
+TEST(SegmentPlanTest, AnUnknownInputStopsItsSlotOnly) {
+  StepPlan plan;
+  plan.rows = {Row(0, 1, RowKind::kPrefill, kLastSampled),
+               Row(0, 2, RowKind::kDecode, 3), Row(1, 9, RowKind::kDecode, 4)};
+  const std::vector<std::optional<int32_t>> last(3);
+  const SegmentedPlan result = SegmentPlan(plan, last);
+  EXPECT_THAT(result.unknown_inputs, ElementsAre(0, 1));
+  ASSERT_EQ(result.segments.size(), 1);
+  EXPECT_EQ(result.segments[0].slot, 1);
+}
+
+TEST(SegmentPlanTest, ATokenOfThisVeryStepIsUnknown) {
+  StepPlan plan;
+  plan.rows = {Row(0, 1, RowKind::kDecode, 2),
+               Row(0, 2, RowKind::kDecode, kLastSampled)};
+  const std::vector<std::optional<int32_t>> last = {7};
+  const SegmentedPlan result = SegmentPlan(plan, last);
+  EXPECT_THAT(result.unknown_inputs, ElementsAre(1));
+  ASSERT_EQ(result.segments.size(), 1);
+  EXPECT_THAT(result.segments[0].tokens, ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace txl

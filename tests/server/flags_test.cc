@@ -1,0 +1,182 @@
+#include "server/flags.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Sets a variable while it lives.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    setenv(name, value, 1);
+  }
+  ~Environment() { unsetenv(name_); }
+
+ private:
+  const char* const name_;
+};
+
+class FlagsTest : public testing::Test {
+ protected:
+  std::string WriteFile(const std::string& text) {
+    const std::string path = testing::TempDir() + "/txl-flags-test.toml";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  ServerFlags Parse(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--model", "m"});
+    const absl::StatusOr<ParsedFlags> parsed = ParseFlags(arguments);
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    EXPECT_EQ(parsed.value_or(ParsedFlags{}).print, "");
+    return parsed.value_or(ParsedFlags{}).flags;
+  }
+
+  std::string Error(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--model", "m"});
+    const absl::StatusOr<ParsedFlags> parsed = ParseFlags(arguments);
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(parsed.status().message());
+  }
+};
+
+TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
+  const ServerFlags flags = Parse({});
+  EXPECT_EQ(flags.model, "m");
+  EXPECT_EQ(flags.listen, "127.0.0.1:50051");
+  EXPECT_EQ(flags.drain_timeout, absl::Seconds(30));
+  EXPECT_EQ(flags.limits.prompt_tokens, RequestLimits().prompt_tokens);
+  EXPECT_EQ(flags.scheduler.max_queued_calls,
+            SchedulerOptions().max_queued_calls);
+  EXPECT_EQ(flags.sessions.default_ttl, absl::Hours(24));
+}
+
+TEST_F(FlagsTest, NeedAModel) {
+  const auto parsed = ParseFlags({});
+  EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("--model"));
+}
+
+TEST_F(FlagsTest, TakeTheModelFromTheEnvironment) {
+  const Environment model("TXL_MODEL", "from-env");
+  const auto parsed = ParseFlags({});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->flags.model, "from-env");
+}
+
+TEST_F(FlagsTest, GoBeforeEnvironmentBeforeFileBeforeDefault) {
+  const std::string file =
+      WriteFile("max-tokens = 10\nmax-logprobs = 11\nmax-stop-texts = 12\n");
+  const Environment tokens("TXL_MAX_TOKENS", "20");
+  const Environment logprobs("TXL_MAX_LOGPROBS", "21");
+  const ServerFlags flags = Parse({"--config", file, "--max-tokens", "30"});
+  EXPECT_EQ(flags.limits.max_tokens, 30);
+  EXPECT_EQ(flags.limits.logprobs, 21);
+  EXPECT_EQ(flags.limits.stop_texts, 12);
+  EXPECT_EQ(flags.limits.stop_tokens, RequestLimits().stop_tokens);
+}
+
+TEST_F(FlagsTest, UnderstandDurationsAndSizes) {
+  const ServerFlags flags =
+      Parse({"--drain-timeout", "1m30s", "--session-ttl=90s", "--min-idle=0",
+             "--slot-memory", "2GiB", "--max-prompt-bytes=64KiB"});
+  EXPECT_EQ(flags.drain_timeout, absl::Seconds(90));
+  EXPECT_EQ(flags.sessions.default_ttl, absl::Seconds(90));
+  EXPECT_EQ(flags.scheduler.min_idle, absl::ZeroDuration());
+  EXPECT_EQ(flags.runner.slot_bytes, int64_t{2} << 30);
+  EXPECT_EQ(flags.limits.prompt_bytes, 64 << 10);
+}
+
+TEST_F(FlagsTest, UnderstandTheSameInAFile) {
+  const ServerFlags flags = Parse(
+      {"--config", WriteFile("drain-timeout = \"2s\"\nslot-memory = \"1MiB\"\n"
+                             "listen = \"unix:/run/txl.sock\"\n")});
+  EXPECT_EQ(flags.drain_timeout, absl::Seconds(2));
+  EXPECT_EQ(flags.runner.slot_bytes, 1 << 20);
+  EXPECT_EQ(flags.listen, "unix:/run/txl.sock");
+}
+
+TEST_F(FlagsTest, OutOfRangeAreErrorsThatNameTheFlag) {
+  for (const auto& [flag, value] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"--max-tokens", "0"},
+           {"--max-tokens", "-1"},
+           {"--max-tokens", "2147483648"},
+           {"--max-tokens", "99999999999999999999"},
+           {"--max-tokens", "many"},
+           {"--max-logit-bias", "1025"},
+           {"--slots", "-1"},
+           {"--slot-memory", "0"},
+           {"--slot-memory", "lots"},
+           {"--spare-rows", "7"},
+           {"--session-ttl", "0"},
+           {"--session-ttl", "721h"},
+           {"--session-ttl", "-5s"},
+           {"--session-ttl", "90"},
+           {"--listen", "50051"},
+           {"--listen", "localhost:65536"},
+           {"--listen", "unix:"},
+           {"--log-level", "loud"}}) {
+    EXPECT_THAT(Error({flag, value}), HasSubstr(flag)) << value;
+  }
+}
+
+TEST_F(FlagsTest, ThatAreUnknownAreErrors) {
+  EXPECT_THAT(Error({"--no-such-flag"}), HasSubstr("--no-such-flag"));
+  EXPECT_THAT(Error({"stray"}), HasSubstr("stray"));
+}
+
+TEST_F(FlagsTest, BadValuesOfTheEnvironmentNameTheFlag) {
+  const Environment slots("TXL_SLOTS", "x");
+  EXPECT_THAT(Error({}), HasSubstr("--slots"));
+}
+
+TEST_F(FlagsTest, BadFilesAreErrorsThatNameTheKey) {
+  const auto error = [&](const std::string& text) {
+    return Error({"--config", WriteFile(text)});
+  };
+  EXPECT_THAT(error("max-tokns = 1"), HasSubstr("max-tokns"));
+  EXPECT_THAT(error("max-tokens = 0"), HasSubstr("max-tokens"));
+  EXPECT_THAT(error("max-tokens = 1.5"), HasSubstr("max-tokens"));
+  EXPECT_THAT(error("[max-tokens]"), HasSubstr("max-tokens"));
+  EXPECT_THAT(error("config = \"other\""), HasSubstr("config"));
+  EXPECT_THAT(error("a = \n"), HasSubstr(":1"));
+  EXPECT_THAT(Error({"--config", "/no/such/file"}), HasSubstr("--config"));
+}
+
+TEST_F(FlagsTest, PrintConfigIsAFileThatGivesTheSameValues) {
+  const auto printed = ParseFlags({"--model", "a \"b\"", "--max-tokens=77",
+                                   "--drain-timeout=1.5s", "--print-config"});
+  ASSERT_TRUE(printed.ok()) << printed.status();
+  const std::string file = WriteFile(printed->print);
+  const auto again = ParseFlags({"--config", file, "--print-config"});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->print, printed->print);
+  EXPECT_THAT(printed->print, AllOf(HasSubstr("max-tokens = 77\n"),
+                                    HasSubstr("drain-timeout = \"1.5s\"\n")));
+}
+
+TEST_F(FlagsTest, HelpStatesDefaultsAndVariables) {
+  const auto help = ParseFlags({"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_THAT(help->print,
+              AllOf(HasSubstr("127.0.0.1:50051"), HasSubstr("TXL_LISTEN"),
+                    HasSubstr("8192"), HasSubstr("24h")));
+}
+
+TEST_F(FlagsTest, VersionNeedsNoModel) {
+  const auto version = ParseFlags({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_THAT(version->print, HasSubstr("txl-server "));
+}
+
+}  // namespace
+}  // namespace txl

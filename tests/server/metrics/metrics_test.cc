@@ -1,0 +1,83 @@
+#include "server/metrics/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "server/metrics/conservation.h"
+
+namespace txl {
+namespace {
+
+TEST(MetricsTest, StartsAtZero) {
+  const Snapshot snapshot = Metrics().Get();
+  EXPECT_EQ(snapshot.turns_started, 0);
+  EXPECT_EQ(snapshot.steps, 0);
+  EXPECT_EQ(snapshot.step_seconds, 0);
+  EXPECT_TRUE(snapshot.turns_finished.empty());
+}
+
+TEST(MetricsTest, UpdatesAddUp) {
+  Metrics metrics;
+  for (int i = 0; i < 3; ++i) {
+    metrics.Update([](Snapshot& values) {
+      ++values.turns_started;
+      ++values.turns_finished["OK"];
+      values.step_seconds += 0.5;
+    });
+  }
+  metrics.Update(
+      [](Snapshot& values) { ++values.turns_finished["CANCELLED"]; });
+  const Snapshot snapshot = metrics.Get();
+  EXPECT_EQ(snapshot.turns_started, 3);
+  EXPECT_THAT(snapshot.turns_finished,
+              ::testing::ElementsAre(::testing::Pair("CANCELLED", 1),
+                                     ::testing::Pair("OK", 3)));
+  EXPECT_EQ(snapshot.step_seconds, 1.5);
+}
+
+TEST(MetricsTest, ASnapshotIsACopy) {
+  Metrics metrics;
+  Snapshot snapshot = metrics.Get();
+  snapshot.steps = 7;
+  EXPECT_EQ(metrics.Get().steps, 0);
+  metrics.Update([](Snapshot& values) { values.steps = 9; });
+  EXPECT_EQ(snapshot.steps, 7);
+}
+
+// Each update moves a turn from active to finished or starts one, in two
+// counters; no reader may see one without the other.
+TEST(MetricsTest, ReadersNeverSeeHalfAnUpdate) {
+  constexpr int kWriters = 3;
+  constexpr int kTurns = 2000;
+  Metrics metrics;
+  std::atomic<int> running{kWriters};
+  std::vector<std::thread> writers;
+  for (int w = 0; w < kWriters; ++w) {
+    writers.emplace_back([&] {
+      for (int i = 0; i < kTurns; ++i) {
+        metrics.Update([](Snapshot& values) {
+          ++values.turns_started;
+          ++values.turns_active;
+        });
+        metrics.Update([](Snapshot& values) {
+          --values.turns_active;
+          ++values.turns_finished["OK"];
+        });
+      }
+      --running;
+    });
+  }
+  while (running > 0) {
+    EXPECT_THAT(BrokenLaws(metrics.Get()), ::testing::IsEmpty());
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(metrics.Get().turns_started, kWriters * kTurns);
+  EXPECT_EQ(metrics.Get().turns_finished.at("OK"), kWriters * kTurns);
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,137 @@
+#include "server/scheduler/admission_queue.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+#include "server/session/session_store.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace txl {
+namespace {
+
+bool Any(const QueuedTurn&) { return true; }
+
+class AdmissionQueueTest : public ::testing::Test {
+ protected:
+  AdmissionQueueOptions Options(int calls, int tokens) {
+    AdmissionQueueOptions options;
+    options.max_calls = calls;
+    options.max_tokens = tokens;
+    options.retry_after = absl::Seconds(3);
+    return options;
+  }
+  Turn NewTurn(int tokens) {
+    return Turn{.kind = TurnKind::kGenerate,
+                .lease = *store_.AcquireTemporary(),
+                .input = std::vector<int32_t>(tokens),
+                .sampling = {},
+                .stop = {},
+                .request_id = "",
+                .deadline = std::nullopt,
+                .sink = nullptr,
+                .cancel = nullptr};
+  }
+  absl::Status Push(AdmissionQueue& queue, int tokens) {
+    Turn turn = NewTurn(tokens);
+    return queue.Push(turn, absl::Seconds(tokens));
+  }
+
+  FakeClock clock_;
+  SessionStore store_{SessionStoreOptions(), &clock_};
+  Metrics metrics_;
+};
+
+TEST_F(AdmissionQueueTest, TurnsComeOutInTheirOrder) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  for (int tokens : {4, 2, 9}) ASSERT_TRUE(Push(queue, tokens).ok());
+  for (int tokens : {4, 2, 9}) {
+    const auto taken = queue.TakeFirst(Any);
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_EQ(taken->turn.input.size(), static_cast<size_t>(tokens));
+    EXPECT_EQ(taken->submitted, absl::Seconds(tokens));
+  }
+  EXPECT_FALSE(queue.TakeFirst(Any).has_value());
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST_F(AdmissionQueueTest, TheOldestWantedOneIsTakenAndOthersKeepTheirPlace) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  for (int tokens : {4, 2, 3, 2}) ASSERT_TRUE(Push(queue, tokens).ok());
+  const auto taken = queue.TakeFirst(
+      [](const QueuedTurn& queued) { return queued.turn.input.size() < 4; });
+  EXPECT_EQ(taken->turn.input.size(), 2u);
+  EXPECT_EQ(queue.TakeFirst(Any)->turn.input.size(), 4u);
+  EXPECT_EQ(queue.TakeFirst(Any)->turn.input.size(), 3u);
+}
+
+TEST_F(AdmissionQueueTest, CallsAreBounded) {
+  AdmissionQueue queue(Options(2, 100), &metrics_);
+  ASSERT_TRUE(Push(queue, 1).ok());
+  ASSERT_TRUE(Push(queue, 1).ok());
+  const absl::Status full = Push(queue, 1);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(GetErrorDetails(full).reason, "QUEUE_FULL");
+  EXPECT_EQ(GetErrorDetails(full).retry, absl::Seconds(3));
+  queue.TakeFirst(Any);
+  EXPECT_TRUE(Push(queue, 1).ok());
+}
+
+TEST_F(AdmissionQueueTest, TokensAreBoundedButOnePromptAlwaysFits) {
+  AdmissionQueue queue(Options(9, 10), &metrics_);
+  ASSERT_TRUE(Push(queue, 6).ok());
+  EXPECT_FALSE(Push(queue, 5).ok());
+  EXPECT_TRUE(Push(queue, 4).ok());
+  queue.TakeFirst(Any);
+  queue.TakeFirst(Any);
+  EXPECT_TRUE(Push(queue, 11).ok());
+  EXPECT_FALSE(Push(queue, 1).ok());
+}
+
+TEST_F(AdmissionQueueTest, CountersFollowEveryChange) {
+  AdmissionQueue queue(Options(2, 100), &metrics_);
+  ASSERT_TRUE(Push(queue, 6).ok());
+  ASSERT_TRUE(Push(queue, 5).ok());
+  EXPECT_FALSE(Push(queue, 5).ok());
+  EXPECT_EQ(metrics_.Get().turns_started, 2);
+  EXPECT_EQ(metrics_.Get().turns_active, 2);
+  EXPECT_EQ(metrics_.Get().queued_calls, 2);
+  EXPECT_EQ(metrics_.Get().queued_tokens, 11);
+  queue.TakeFirst(Any);
+  EXPECT_EQ(metrics_.Get().turns_active, 2);
+  EXPECT_EQ(metrics_.Get().queued_calls, 1);
+  EXPECT_EQ(metrics_.Get().queued_tokens, 5);
+}
+
+TEST_F(AdmissionQueueTest, ARefusedTurnIsStillTheCallers) {
+  AdmissionQueue queue(Options(1, 100), &metrics_);
+  ASSERT_TRUE(Push(queue, 1).ok());
+  Turn turn = NewTurn(3);
+  EXPECT_FALSE(queue.Push(turn, absl::ZeroDuration()).ok());
+  EXPECT_EQ(turn.input.size(), 3u);
+  EXPECT_EQ(turn.lease.position(), 0);
+}
+
+TEST_F(AdmissionQueueTest, AClosedQueueTakesNothingAndKeepsWhatItHas) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  ASSERT_TRUE(Push(queue, 1).ok());
+  queue.Close();
+  EXPECT_EQ(GetErrorDetails(Push(queue, 1)).reason, "DRAINING");
+  EXPECT_TRUE(queue.TakeFirst(Any).has_value());
+}
+
+TEST_F(AdmissionQueueTest, TheEarliestDeadlineIsKnown) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  EXPECT_EQ(queue.EarliestDeadline(), absl::InfiniteDuration());
+  for (int seconds : {9, 4, 7}) {
+    Turn turn = NewTurn(1);
+    turn.deadline = absl::Seconds(seconds);
+    ASSERT_TRUE(queue.Push(turn, absl::ZeroDuration()).ok());
+  }
+  EXPECT_EQ(queue.EarliestDeadline(), absl::Seconds(4));
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,139 @@
+#include "server/scheduler/batch_policy.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace txl {
+namespace {
+
+constexpr BatchCandidate kStream{.decode = true, .prompt_rows = 0};
+
+BatchCandidate Prompt(int64_t rows) {
+  return {.decode = false, .prompt_rows = rows};
+}
+
+using Rows = std::vector<int64_t>;
+
+TEST(BatchPolicy, NothingToDoGivesNoRows) {
+  EXPECT_EQ(PlanBatch({}, {64, 32, 16}, 0), Rows());
+}
+
+TEST(BatchPolicy, EveryStreamGetsOneRowAndPromptsTheRest) {
+  EXPECT_EQ(PlanBatch({{kStream, Prompt(100), kStream}}, {64, 32, 16}, 0),
+            (Rows{1, 16, 1}));
+  EXPECT_EQ(PlanBatch({{kStream, Prompt(100), kStream}}, {8, 32, 16}, 0),
+            (Rows{1, 6, 1}));
+}
+
+TEST(BatchPolicy, ALongPromptLeavesAShortOneItsWholeNeed) {
+  EXPECT_EQ(PlanBatch({{Prompt(5000), Prompt(3)}}, {64, 16, 16}, 0),
+            (Rows{13, 3}));
+}
+
+TEST(BatchPolicy, PromptsShareEvenlyAndTheOldestGetsTheRemainder) {
+  EXPECT_EQ(PlanBatch({{Prompt(50), Prompt(50), Prompt(50)}}, {64, 16, 16}, 0),
+            (Rows{6, 5, 5}));
+}
+
+TEST(BatchPolicy, MorePromptsThanRowsTakeTurns) {
+  const std::vector<BatchCandidate> prompts(5, Prompt(9));
+  Rows sum(5, 0);
+  for (uint64_t turn = 0; turn < 5; ++turn) {
+    const Rows rows = PlanBatch(prompts, {64, 2, 16}, turn);
+    for (size_t i = 0; i < 5; ++i) sum[i] += rows[i];
+  }
+  EXPECT_EQ(sum, Rows(5, 2));
+}
+
+TEST(BatchPolicy, MoreStreamsThanRowsTakeTurns) {
+  const std::vector<BatchCandidate> streams(7, kStream);
+  Rows sum(7, 0);
+  for (uint64_t turn = 0; turn < 7; ++turn) {
+    const Rows rows = PlanBatch(streams, {3, 8, 16}, turn);
+    for (size_t i = 0; i < 7; ++i) sum[i] += rows[i];
+  }
+  EXPECT_EQ(sum, Rows(7, 3));
+}
+
+TEST(BatchPolicy, StreamsThatFillTheStepLeaveAPromptOneRow) {
+  std::vector<BatchCandidate> all(8, kStream);
+  all.push_back(Prompt(20));
+  const Rows rows = PlanBatch(all, {8, 8, 16}, 3);
+  EXPECT_EQ(rows.back(), 1);
+  EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t{0}), 8);
+}
+
+TEST(BatchPolicy, AStepOfOneRowServesStreamsAndPromptsInTurn) {
+  const std::vector<BatchCandidate> both = {kStream, Prompt(4)};
+  Rows sum(2, 0);
+  for (uint64_t turn = 0; turn < 10; ++turn) {
+    const Rows rows = PlanBatch(both, {1, 8, 16}, turn);
+    EXPECT_EQ(rows[0] + rows[1], 1);
+    sum[0] += rows[0];
+    sum[1] += rows[1];
+  }
+  EXPECT_EQ(sum, (Rows{5, 5}));
+}
+
+class BatchPolicyPromises : public ::testing::Test {
+ protected:
+  void Check(const std::vector<BatchCandidate>& all, const BatchLimits& limits,
+             uint64_t turn) {
+    const Rows rows = PlanBatch(all, limits, turn);
+    ASSERT_EQ(rows.size(), all.size());
+    int64_t sum = 0;
+    int64_t prompt_sum = 0;
+    int64_t streams = 0;
+    int64_t streams_in = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      sum += rows[i];
+      ASSERT_GE(rows[i], 0);
+      if (all[i].decode) {
+        ++streams;
+        streams_in += rows[i];
+        ASSERT_LE(rows[i], 1);
+      } else {
+        prompt_sum += rows[i];
+        ASSERT_LE(rows[i], std::min(all[i].prompt_rows, limits.spare_rows));
+      }
+    }
+    ASSERT_LE(sum, limits.max_rows);
+    ASSERT_LE(prompt_sum, limits.prompt_rows_per_step);
+    ASSERT_EQ(sum > 0, !all.empty());
+    ASSERT_GE(streams_in, std::min<int64_t>(streams, limits.max_rows - 1));
+    CheckFair(all, limits, rows);
+  }
+
+  // Nobody has two rows more than a prompt that still wants some.
+  void CheckFair(const std::vector<BatchCandidate>& all,
+                 const BatchLimits& limits, const Rows& rows) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].decode) continue;
+      const int64_t wanted = std::min(all[i].prompt_rows, limits.spare_rows);
+      if (rows[i] == wanted) continue;
+      for (size_t j = 0; j < all.size(); ++j) {
+        ASSERT_LE(all[j].decode ? 0 : rows[j], rows[i] + 1);
+      }
+    }
+  }
+};
+
+TEST_F(BatchPolicyPromises, HoldForRandomCompanies) {
+  std::mt19937 random(7);
+  const auto upto = [&](int n) { return static_cast<int>(random() % (n + 1)); };
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<BatchCandidate> all(upto(12));
+    for (BatchCandidate& one : all) {
+      one = upto(1) == 1 ? kStream : Prompt(1 + upto(40));
+    }
+    const BatchLimits limits{1 + upto(20), 1 + upto(20), 8 + upto(16)};
+    ASSERT_NO_FATAL_FAILURE(Check(all, limits, random()));
+  }
+}
+
+}  // namespace
+}  // namespace txl

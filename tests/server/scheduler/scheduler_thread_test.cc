@@ -1,0 +1,123 @@
+// The scheduler with its own thread, clients on others: for the race detector.
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gtest/gtest.h"
+#include "tests/server/scheduler/scheduler_world.h"
+
+namespace txl {
+namespace {
+
+WorldOptions Threaded() {
+  WorldOptions options;
+  options.thread = true;
+  options.clock = Clock::Real();
+  return options;
+}
+
+// Submits, waits for the end, returns it.
+TestTurn RunToEnd(World& world, const std::string& session, Ids input,
+                  int tokens, bool cancel) {
+  auto lease = world.store->Acquire(session);
+  TestTurn test{std::make_shared<RecordingSink>(),
+                std::make_shared<CancelToken>(), lease.status()};
+  if (!lease.ok()) return test;
+  absl::Notification ended;
+  test.sink->AtEnd([&] { ended.Notify(); });
+  Turn turn{.kind = TurnKind::kGenerate,
+            .lease = *std::move(lease),
+            .input = std::move(input),
+            .sampling = {},
+            .stop = {},
+            .request_id = "",
+            .deadline = std::nullopt,
+            .sink = test.sink,
+            .cancel = test.cancel};
+  turn.stop.max_tokens = tokens;
+  test.submitted = world.scheduler->Submit(std::move(turn));
+  if (!test.submitted.ok()) return test;
+  if (cancel) {
+    test.cancel->Cancel(CancelToken::Why::kCancelled);
+    world.scheduler->Wake();
+  }
+  ended.WaitForNotification();
+  return test;
+}
+
+TEST(SchedulerThread, ClientsOnManyThreadsGetTheirOwnText) {
+  World world(Threaded());
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  for (int c = 0; c < 8; ++c) {
+    clients.emplace_back([&world, &wrong, c] {
+      const std::string id = absl::StrCat("s", c);
+      if (!world.store->Create(id, std::nullopt).ok()) ++wrong;
+      for (int turn = 0; turn < 12; ++turn) {
+        Ids ids = world.store->GetWithTokens(id)->token_ids;
+        const Ids prompt = World::SomeIds(1 + (turn * 7 + c * 5) % 40, c);
+        const bool cancel = turn % 3 == 2;
+        const TestTurn test = RunToEnd(world, id, prompt, 9, cancel);
+        ids.insert(ids.end(), prompt.begin(), prompt.end());
+        const Ids expected = world.runner->Continue(ids, 9);
+        const Ids got = test.sink->ids();
+        if (!cancel && got != expected) ++wrong;
+        if (!std::equal(got.begin(), got.end(), expected.begin())) ++wrong;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+  world.scheduler = nullptr;  // waits for the loop
+  EXPECT_EQ(world.runner->violations(), std::vector<std::string>());
+  const Snapshot s = world.metrics.Get();
+  EXPECT_EQ(s.turns_started, 8 * 12);
+  EXPECT_EQ(s.turns_active, 0);
+  EXPECT_EQ(s.rows_run, s.tokens_fed + s.rows_discarded);
+}
+
+TEST(SchedulerThread, DeletingAndEndingRaceWithTurns) {
+  World world(Threaded());
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&world, c] {
+      for (int turn = 0; turn < 20; ++turn) {
+        const std::string id = absl::StrCat("s", c, "-", turn);
+        if (!world.store->Create(id, std::nullopt).ok()) return;
+        std::thread deleter([&] { (void)world.store->Delete(id); });
+        RunToEnd(world, id, World::SomeIds(30), 50, false);
+        deleter.join();
+      }
+    });
+  }
+  world.scheduler->StallTime();
+  for (std::thread& client : clients) client.join();
+  world.scheduler->StartDrain();
+  world.scheduler->EndAll();
+  world.scheduler = nullptr;
+  EXPECT_EQ(world.store->counts().busy, 0);
+  EXPECT_EQ(world.store->counts().idle, 0);
+  EXPECT_EQ(world.metrics.Get().turns_active, 0);
+}
+
+TEST(SchedulerThread, AHeldDeviceShowsAsAStallAndNothingIsLost) {
+  World world(Threaded());
+  world.CreateSession("a");
+  world.runner->Hold();
+  std::thread client([&] { RunToEnd(world, "a", {1, 2}, 5, false); });
+  while (world.runner->plans().empty() ||
+         world.scheduler->StallTime() == absl::ZeroDuration()) {
+    std::this_thread::yield();
+  }
+  world.runner->Release();
+  client.join();
+  EXPECT_EQ(world.store->Get("a")->position, 7);
+  world.scheduler = nullptr;
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,188 @@
+#include "server/scheduler/sequence.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "server/session/session_store.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace txl {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+// "P5@3" feeds id 5 at position 3; D decode, S>t score of target t, R rebuild;
+// "*" the token sampled last.
+std::string Text(const std::vector<StepRow>& rows) {
+  std::vector<std::string> texts;
+  for (const StepRow& row : rows) {
+    const std::string id =
+        row.token_id == kLastSampled ? "*" : absl::StrCat(row.token_id);
+    std::string text = absl::StrCat(id, "@", row.position);
+    switch (row.kind) {
+      case RowKind::kPrefill:
+        text = absl::StrCat("P", text);
+        break;
+      case RowKind::kDecode:
+        text = absl::StrCat("D", text);
+        break;
+      case RowKind::kScore:
+        text = absl::StrCat("S", text, ">", row.score_target);
+        break;
+      case RowKind::kRebuild:
+        text = absl::StrCat("R", text);
+        break;
+    }
+    texts.push_back(std::move(text));
+  }
+  return absl::StrJoin(texts, " ");
+}
+
+class SequenceTest : public ::testing::Test {
+ protected:
+  QueuedTurn Queued(TurnKind kind, const Ids& context, Ids input) {
+    SessionLease lease = *store_.AcquireTemporary();
+    if (!context.empty()) lease.Append(context);
+    Turn turn{.kind = kind,
+              .lease = std::move(lease),
+              .input = std::move(input),
+              .sampling = {},
+              .stop = {},
+              .request_id = "",
+              .deadline = std::nullopt,
+              .sink = nullptr,
+              .cancel = nullptr};
+    turn.stop.max_tokens = 3;
+    return {std::move(turn), absl::ZeroDuration()};
+  }
+  Sequence Make(TurnKind kind, const Ids& context, Ids input,
+                bool rebuild = false) {
+    return Sequence(Queued(kind, context, std::move(input)), rebuild,
+                    absl::ZeroDuration());
+  }
+  static std::string Plan(Sequence& sequence, int64_t count) {
+    std::vector<StepRow> rows;
+    sequence.PlanRows(count, 0, rows);
+    return Text(rows);
+  }
+  static std::string PlanInput(Sequence& sequence) {
+    return Plan(sequence, sequence.prompt_rows_left());
+  }
+  static RowResult Sampled(int32_t id) {
+    RowResult result;
+    result.token_id = id;
+    return result;
+  }
+
+  FakeClock clock_;
+  SessionStore store_{SessionStoreOptions(), &clock_};
+};
+
+TEST_F(SequenceTest, GenerateFeedsTheLastTokenAndTheWholeInput) {
+  Sequence first = Make(TurnKind::kGenerate, {}, {5, 6, 7});
+  EXPECT_EQ(PlanInput(first), "P5@0 P6@1 D7@2");
+  Sequence later = Make(TurnKind::kGenerate, {1, 2, 3}, {5, 6});
+  EXPECT_EQ(PlanInput(later), "P3@2 P5@3 D6@4");
+  Sequence no_prompt = Make(TurnKind::kGenerate, {1, 2, 3}, {});
+  EXPECT_EQ(PlanInput(no_prompt), "D3@2");
+}
+
+TEST_F(SequenceTest, AppendAndScoreLeaveTheVeryLastIdToBeFed) {
+  Sequence append = Make(TurnKind::kAppend, {1, 2}, {5, 6});
+  EXPECT_EQ(PlanInput(append), "P2@1 P5@2");
+  Sequence score = Make(TurnKind::kScore, {1, 2}, {5, 6});
+  EXPECT_EQ(PlanInput(score), "S2@1>5 S5@2>6");
+  Sequence fresh = Make(TurnKind::kScore, {}, {5, 6});
+  EXPECT_EQ(PlanInput(fresh), "S5@0>6");
+  Sequence one = Make(TurnKind::kAppend, {}, {5});
+  EXPECT_EQ(one.prompt_rows_left(), 0);
+  EXPECT_TRUE(one.all_collected());
+}
+
+TEST_F(SequenceTest, ARebuildFeedsTheSessionsOwnTokensFirst) {
+  Sequence generate = Make(TurnKind::kGenerate, {1, 2, 3}, {5}, true);
+  EXPECT_EQ(PlanInput(generate), "R1@0 R2@1 P3@2 D5@3");
+  Sequence score = Make(TurnKind::kScore, {1, 2, 3}, {5}, true);
+  EXPECT_EQ(PlanInput(score), "R1@0 R2@1 S3@2>5");
+}
+
+TEST_F(SequenceTest, AStreamFeedsWhatTheDeviceSampledUntilTheLastToken) {
+  Sequence sequence = Make(TurnKind::kGenerate, {}, {5, 6});
+  EXPECT_EQ(sequence.phase(), SequencePhase::kPrompting);
+  EXPECT_EQ(Plan(sequence, 1), "P5@0");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kPrompting);
+  EXPECT_EQ(Plan(sequence, 1), "D6@1");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kDecoding);
+  EXPECT_EQ(sequence.tokens_in_flight(), 1);
+  EXPECT_EQ(Plan(sequence, 1), "D*@2");
+  sequence.CollectRow(RowKind::kPrefill);
+  sequence.CommitToken(Sampled(30), absl::ZeroDuration());
+  sequence.CommitToken(Sampled(31), absl::ZeroDuration());
+  EXPECT_EQ(sequence.tokens_in_flight(), 0);
+  EXPECT_EQ(Plan(sequence, 1), "D31@3");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
+  const auto last = sequence.CommitToken(Sampled(32), absl::ZeroDuration());
+  EXPECT_EQ(last.reason, FinishReason::kMaxTokens);
+  EXPECT_EQ(sequence.lease().token_ids(), (Ids{5, 6, 30, 31, 32}));
+}
+
+TEST_F(SequenceTest, NothingIsCommittedBeforeTheFirstToken) {
+  Sequence sequence = Make(TurnKind::kGenerate, {1, 2}, {5, 6});
+  PlanInput(sequence);
+  EXPECT_EQ(sequence.rows_past_commit(), 3);
+  EXPECT_FALSE(sequence.committed());
+  EXPECT_EQ(sequence.lease().position(), 2);
+  sequence.CommitToken(Sampled(9), absl::ZeroDuration());
+  EXPECT_TRUE(sequence.committed());
+  EXPECT_EQ(sequence.lease().position(), 5);
+  EXPECT_EQ(sequence.rows_past_commit(), 0);
+}
+
+TEST_F(SequenceTest, RowsBeforeTheCommitCountTheOverlap) {
+  const QueuedTurn generate = Queued(TurnKind::kGenerate, {1, 2}, {5, 6});
+  EXPECT_EQ(InputRows(generate.turn), 3);
+  EXPECT_EQ(RowsBeforeCommit(generate.turn, 1), 3);
+  EXPECT_EQ(RowsBeforeCommit(generate.turn, 2), 4);
+  const QueuedTurn append = Queued(TurnKind::kAppend, {1, 2}, {5, 6});
+  EXPECT_EQ(RowsBeforeCommit(append.turn, 2), 2);
+}
+
+TEST_F(SequenceTest, SamplingSeesTheLastIdsAndBansStopsBeforeMinTokens) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 2, 3}, {5, 6});
+  queued.turn.sampling.penalty_window = 4;
+  queued.turn.sampling.min_tokens = 2;
+  queued.turn.stop.stop_token_ids = {40};
+  queued.turn.stop.end_token_ids = {41};
+  const Sequence sequence(std::move(queued), false, absl::ZeroDuration());
+  const SlotSampling sampling = sequence.Sampling();
+  EXPECT_EQ(sampling.recent_ids, (Ids{2, 3, 5, 6}));
+  EXPECT_EQ(sampling.banned_ids, (Ids{40, 41}));
+  EXPECT_EQ(sampling.min_position, 5 + 2);
+}
+
+TEST_F(SequenceTest, RecentIdsEndWithTheFedTokenAlsoWithoutPenalties) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 2, 3}, {});
+  queued.turn.sampling.penalty_window = 0;
+  queued.turn.stop.end_token_ids = {41};
+  queued.turn.stop.ignore_end_token = true;
+  const Sequence sequence(std::move(queued), false, absl::ZeroDuration());
+  EXPECT_EQ(sequence.Sampling().recent_ids, Ids{3});
+  EXPECT_EQ(sequence.Sampling().banned_ids, Ids{});
+}
+
+TEST_F(SequenceTest, PendingRowsAreHandedOutOnce) {
+  Sequence sequence = Make(TurnKind::kAppend, {1, 2}, {5, 6});
+  PlanInput(sequence);
+  sequence.CollectRow(RowKind::kPrefill);
+  sequence.CollectRow(RowKind::kPrefill);
+  EXPECT_TRUE(sequence.all_collected());
+  EXPECT_EQ(sequence.TakePending().prefill, 2);
+  EXPECT_EQ(sequence.TakePending().total(), 0);
+}
+
+}  // namespace
+}  // namespace txl

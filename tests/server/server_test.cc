@@ -1,0 +1,177 @@
+// The life of a whole server on a fake device.
+
+#include "server/server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "model/text/byte_vocabulary.h"
+#include "tests/fakes/fake_step_runner.h"
+#include "txl/v1/generation_service.grpc.pb.h"
+#include "txl/v1/model_service.grpc.pb.h"
+
+namespace txl {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+ModelDirectory ByteModel() {
+  ModelDirectory model;
+  model.name = "fake";
+  model.fingerprint = "f00d";
+  model.config.vocab_size = ByteVocabulary::kSize;
+  model.vocabulary = std::make_unique<ByteVocabulary>();
+  return model;
+}
+
+class ServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    flags_.listen = "127.0.0.1:0";
+    flags_.limits.max_tokens = 10'000'000;
+  }
+
+  absl::Status Start() {
+    FakeStepRunnerOptions options;
+    options.vocab_size = ByteVocabulary::kSize;
+    auto runner = std::make_unique<FakeStepRunner>(options);
+    runner_ = runner.get();
+    if (break_device_) runner->FailStep(0, absl::InternalError("no device"));
+    auto server = Server::StartWith(flags_, ByteModel(), std::move(runner));
+    if (!server.ok()) return server.status();
+    server_ = *std::move(server);
+    channel_ = grpc::CreateChannel(server_->address(),
+                                   grpc::InsecureChannelCredentials());
+    generation_ = v1::GenerationService::NewStub(channel_);
+    model_ = v1::ModelService::NewStub(channel_);
+    return absl::OkStatus();
+  }
+
+  v1::ServerState State() {
+    grpc::ClientContext client;
+    v1::GetServerStatusResponse response;
+    EXPECT_TRUE(model_->GetServerStatus(&client, {}, &response).ok());
+    return response.state();
+  }
+
+  static v1::GenerateRequest Endless() {
+    v1::GenerateRequest request;
+    request.set_text("a");
+    request.mutable_stop()->set_max_tokens(10'000'000);
+    return request;
+  }
+
+  ServerFlags flags_;
+  bool break_device_ = false;
+  FakeStepRunner* runner_ = nullptr;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::GenerationService::Stub> generation_;
+  std::unique_ptr<v1::ModelService::Stub> model_;
+};
+
+TEST_F(ServerTest, ServesOnceAWarmUpTurnHasRun) {
+  ASSERT_TRUE(Start().ok());
+  EXPECT_THAT(server_->address(), StartsWith("127.0.0.1:"));
+  EXPECT_NE(server_->address(), "127.0.0.1:0");
+  EXPECT_FALSE(runner_->plans().empty());
+  EXPECT_EQ(State(), v1::SERVER_STATE_READY);
+}
+
+TEST_F(ServerTest, DoesNotStartOnADeviceThatCannotStep) {
+  break_device_ = true;
+  EXPECT_EQ(Start().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(ServerTest, DoesNotStartOnAnAddressInUse) {
+  ASSERT_TRUE(Start().ok());
+  flags_.listen = server_->address();
+  const auto second = Server::StartWith(
+      flags_, ByteModel(),
+      std::make_unique<FakeStepRunner>(
+          FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(flags_.listen));
+}
+
+TEST_F(ServerTest, ReportsTheEngineAndTheModel) {
+  ASSERT_TRUE(Start().ok());
+  grpc::ClientContext client;
+  v1::GetModelResponse response;
+  ASSERT_TRUE(model_->GetModel(&client, {}, &response).ok());
+  EXPECT_EQ(response.name(), "fake");
+  EXPECT_EQ(response.fingerprint(), "f00d");
+  EXPECT_EQ(response.vocabulary_kind(), "bytes");
+  EXPECT_EQ(response.device(), "fake");
+  EXPECT_EQ(response.memory_length(), runner_->info().mem_len);
+  EXPECT_EQ(response.bytes_per_session(), runner_->info().bytes_per_slot);
+  EXPECT_EQ(response.limits().max_tokens(), 10'000'000);
+}
+
+TEST_F(ServerTest, ListensOnAUnixSocket) {
+  flags_.listen = "unix:" + testing::TempDir() + "/txl-server-test.sock";
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(server_->address(), flags_.listen);
+  EXPECT_EQ(State(), v1::SERVER_STATE_READY);
+}
+
+TEST_F(ServerTest, DrainLetsRunningTurnsFinish) {
+  flags_.drain_timeout = absl::Seconds(60);
+  ASSERT_TRUE(Start().ok());
+  runner_->Hold();
+  v1::GenerateRequest request;
+  request.set_text("a");
+  request.mutable_stop()->set_max_tokens(5);
+  grpc::ClientContext client;
+  auto reader = generation_->Generate(&client, request);
+  v1::GenerateResponse event;
+  ASSERT_TRUE(reader->Read(&event));  // Started
+  std::thread drain([&] { server_->Drain(); });
+  while (State() != v1::SERVER_STATE_DRAINING) {
+  }
+  runner_->Release();
+  v1::GenerateResponse last;
+  while (reader->Read(&event)) last = event;
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(last.finished().reason(), v1::FINISH_REASON_MAX_TOKENS);
+  drain.join();
+}
+
+TEST_F(ServerTest, DrainEndsTheRestWithServerDrain) {
+  flags_.drain_timeout = absl::Milliseconds(50);
+  ASSERT_TRUE(Start().ok());
+  grpc::ClientContext client;
+  auto reader = generation_->Generate(&client, Endless());
+  v1::GenerateResponse event;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader->Read(&event));
+  std::thread drain([&] { server_->Drain(); });
+  v1::GenerateResponse last;
+  while (reader->Read(&event)) last = event;
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(last.finished().reason(), v1::FINISH_REASON_SERVER_DRAIN);
+  drain.join();
+}
+
+TEST_F(ServerTest, DrainDoesNotWaitForAReaderThatDoesNotRead) {
+  flags_.drain_timeout = absl::Milliseconds(50);
+  ASSERT_TRUE(Start().ok());
+  v1::GenerateRequest request = Endless();
+  request.mutable_output()->set_logprobs(20);
+  grpc::ClientContext client;
+  auto reader = generation_->Generate(&client, request);
+  const absl::Time end = absl::Now() + absl::Seconds(10);
+  v1::GetServerStatusResponse status;
+  while (status.turns_parked() == 0 && absl::Now() < end) {
+    grpc::ClientContext asking;
+    ASSERT_TRUE(model_->GetServerStatus(&asking, {}, &status).ok());
+  }
+  ASSERT_EQ(status.turns_parked(), 1);
+  server_->Drain();  // returns: the reader never reads
+  client.TryCancel();
+}
+
+}  // namespace
+}  // namespace txl

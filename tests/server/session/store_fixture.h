@@ -1,0 +1,64 @@
+#pragma once
+
+// What the tests of the session store share.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/base/error.h"
+#include "server/session/session_store.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace txl {
+
+// "NOT_FOUND SESSION_UNKNOWN", "INVALID_ARGUMENT FIELD_INVALID ttl", "OK".
+inline std::string Refusal(const absl::Status& status) {
+  if (status.ok()) return "OK";
+  const ErrorDetails details = GetErrorDetails(status);
+  std::string text = absl::StatusCodeToString(status.code());
+  text += " " + details.reason;
+  if (!details.field.empty()) text += " " + details.field;
+  return text;
+}
+
+template <typename T>
+std::string Refusal(const absl::StatusOr<T>& result) {
+  return Refusal(result.status());
+}
+
+inline StateImage ImageOfBytes(size_t bytes, uint8_t value = 0) {
+  StateImage image;
+  image.data.assign(bytes, value);
+  return image;
+}
+
+class StoreTest : public ::testing::Test {
+ protected:
+  SessionStore& MakeStore(const SessionStoreOptions& options = {}) {
+    store_ = std::make_unique<SessionStore>(options, &clock_);
+    return *store_;
+  }
+
+  // A session that is there, with a lease on it.
+  SessionLease Lease(const std::string& id) {
+    absl::StatusOr<SessionLease> lease = store_->Acquire(id);
+    EXPECT_TRUE(lease.ok()) << lease.status();
+    return lease.ok() ? *std::move(lease) : SessionLease();
+  }
+
+  // created == ended + idle + busy.
+  void ExpectConserved() const {
+    const SessionStore::Counts counts = store_->counts();
+    EXPECT_EQ(counts.created, counts.ended + counts.idle + counts.busy);
+  }
+
+  FakeClock clock_;
+  std::unique_ptr<SessionStore> store_;
+};
+
+}  // namespace txl

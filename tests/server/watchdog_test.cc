@@ -1,0 +1,65 @@
+#include "server/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "absl/time/clock.h"
+
+namespace txl {
+namespace {
+
+TEST(ShouldServe, OnlyWhenReadyAndMoving) {
+  const absl::Duration limit = absl::Seconds(2);
+  EXPECT_FALSE(ShouldServe(ServerPhase::kStarting, {}, limit));
+  EXPECT_TRUE(ShouldServe(ServerPhase::kReady, {}, limit));
+  EXPECT_TRUE(ShouldServe(ServerPhase::kReady, absl::Seconds(1.9), limit));
+  EXPECT_FALSE(ShouldServe(ServerPhase::kReady, limit, limit));
+  EXPECT_FALSE(ShouldServe(ServerPhase::kDraining, {}, limit));
+}
+
+TEST(HealthWatch, FollowsStallAndRecovery) {
+  std::atomic<bool> stalled{false};
+  std::atomic<int> answer{-1};
+  HealthWatchOptions options;
+  options.interval = absl::Milliseconds(1);
+  options.phase = [] { return ServerPhase::kReady; };
+  options.stall = [&] {
+    return stalled ? absl::Seconds(3) : absl::ZeroDuration();
+  };
+  options.set_serving = [&](bool serving) { answer = serving ? 1 : 0; };
+  const auto await = [&](int wanted) {
+    const absl::Time end = absl::Now() + absl::Seconds(10);
+    while (answer != wanted && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return answer == wanted;
+  };
+  HealthWatch watch(options);
+  EXPECT_TRUE(await(1));
+  stalled = true;
+  EXPECT_TRUE(await(0));
+  stalled = false;
+  EXPECT_TRUE(await(1));
+}
+
+TEST(HealthWatch, EndsWithoutWaitingForItsInterval) {
+  HealthWatchOptions options;
+  options.interval = absl::InfiniteDuration();
+  options.phase = [] { return ServerPhase::kReady; };
+  options.stall = [] { return absl::ZeroDuration(); };
+  options.set_serving = [](bool) {};
+  HealthWatch watch(options);
+}
+
+TEST(ExitAfterDeathTest, EndsTheProcessWithStatusZero) {
+  EXPECT_EXIT(
+      {
+        ExitAfter(absl::ZeroDuration());
+        while (true) absl::SleepFor(absl::Seconds(1));
+      },
+      testing::ExitedWithCode(0), "forced");
+}
+
+}  // namespace
+}  // namespace txl
