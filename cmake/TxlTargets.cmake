@@ -32,6 +32,8 @@ function(txl_test)
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options
     GTest::gmock GTest::gtest GTest::gtest_main)
+  # Tests need to build fast, not to run fast; what they test keeps its level.
+  target_compile_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(TARGET txl_tsan_absl)
     target_link_libraries(${ARG_NAME} PRIVATE txl_tsan_absl)
   endif()

@@ -132,8 +132,8 @@ absl::StatusOr<int32_t> SlotCount(const ModelConfig& config,
         "slot_bytes: ", options.slot_bytes,
         " bytes hold no slot; one of this model takes ", slot_bytes));
   }
-  return static_cast<int32_t>(
-      std::min<int64_t>(fit, std::numeric_limits<int32_t>::max()));
+  // More could not decode in one step.
+  return static_cast<int32_t>(std::min<int64_t>(fit, options.max_rows));
 }
 
 RunnerInfo MakeInfo(const ModelConfig& config, const at::Tensor& weight,

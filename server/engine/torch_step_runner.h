@@ -19,8 +19,8 @@ struct Weights;
 
 struct TorchStepRunnerOptions {
   std::string device = "auto";  // see ResolveDevice
-  // Slots: as many as fit slot_bytes unless `slots` says how many. Their
-  // memory is taken at start.
+  // Slots: as many as fit slot_bytes, at most max_rows, unless `slots` says
+  // how many. Their memory is taken at start.
   int32_t slots = 0;
   int64_t slot_bytes = int64_t{1} << 30;
   int64_t spare_rows = 64;  // >= 8

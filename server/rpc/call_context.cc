@@ -8,6 +8,13 @@
 #include "server/rpc/convert_input.h"
 
 namespace txl {
+namespace {
+
+// A client resets its call at its deadline. The server reckons the deadline
+// from the call's arrival, so the reset comes a little before it.
+constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
+
+}  // namespace
 
 absl::Status ExchangeSessionMetadata(grpc::CallbackServerContext* context,
                                      const std::string& session_id) {
@@ -36,7 +43,8 @@ std::optional<absl::Duration> CallDeadline(
 
 CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,
                               Clock* clock) {
-  return deadline.has_value() && clock->Monotonic() >= *deadline
+  return deadline.has_value() &&
+                 clock->Monotonic() + kDeadlineSlack >= *deadline
              ? CancelToken::Why::kDeadline
              : CancelToken::Why::kCancelled;
 }

@@ -49,10 +49,9 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
   return ids;
 }
 
-// A prompt or input that is set. `oneof_name` is blamed when nothing is in it.
+// A prompt or input that is set.
 template <typename Request>
 absl::StatusOr<std::vector<int32_t>> ReadInput(const Request& request,
-                                               absl::string_view oneof_name,
                                                const ModelFacts& facts,
                                                const RequestLimits& limits) {
   std::vector<int32_t> ids;
@@ -64,7 +63,9 @@ absl::StatusOr<std::vector<int32_t>> ReadInput(const Request& request,
     TXL_ASSIGN_OR_RETURN(ids, ReadIds(request.tokens().ids(), "tokens.ids",
                                       facts.config.vocab_size));
   }
-  if (ids.empty()) return FieldError(oneof_name, "holds no token");
+  if (ids.empty()) {
+    return FieldError(request.has_text() ? "text" : "tokens", "holds no token");
+  }
   return ids;
 }
 
@@ -85,7 +86,7 @@ absl::StatusOr<std::vector<int32_t>> ReadRequiredInput(
   if (!request.has_text() && !request.has_tokens()) {
     return FieldError("input", "text or tokens must be set");
   }
-  return ReadInput(request, "input", facts, limits);
+  return ReadInput(request, facts, limits);
 }
 
 }  // namespace
@@ -109,8 +110,7 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                        ReadOutput(request.output(), facts, limits));
   // Last, because it is the dearest.
   if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
-    TXL_ASSIGN_OR_RETURN(params.input,
-                         ReadInput(request, "prompt", facts, limits));
+    TXL_ASSIGN_OR_RETURN(params.input, ReadInput(request, facts, limits));
   }
   return params;
 }

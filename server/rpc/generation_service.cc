@@ -72,17 +72,17 @@ absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
 // Lease and input; the rest of the turn is the stream's.
 absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
                               GenerateParams& params) {
-  TXL_ASSIGN_OR_RETURN(SessionLease lease,
-                       LeaseFor(service, params.session_id));
-  TXL_RETURN_IF_ERROR(
-      CheckPosition(params.expected_position, lease.position()));
-  TXL_ASSIGN_OR_RETURN(std::vector<int32_t> input,
-                       TurnInput(std::move(params.input), lease.position(),
-                                 service.facts->generation));
   Turn turn;
   turn.kind = TurnKind::kGenerate;
-  turn.lease = std::move(lease);
-  turn.input = std::move(input);
+  const auto check = [&](int64_t position) -> absl::Status {
+    TXL_RETURN_IF_ERROR(CheckPosition(params.expected_position, position));
+    TXL_ASSIGN_OR_RETURN(turn.input,
+                         TurnInput(std::move(params.input), position,
+                                   service.facts->generation));
+    return absl::OkStatus();
+  };
+  TXL_ASSIGN_OR_RETURN(turn.lease,
+                       CheckedLease(service, params.session_id, check));
   turn.sampling = params.sampling;
   turn.stop = params.stop;
   turn.top_logprobs = params.output.top_logprobs;

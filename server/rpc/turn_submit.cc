@@ -7,22 +7,28 @@
 
 namespace txl {
 
-absl::StatusOr<SessionLease> LeaseFor(const ServiceContext& service,
-                                      const std::string& session_id) {
-  if (session_id.empty()) return service.store->AcquireTemporary();
-  return service.store->Acquire(session_id);
+absl::StatusOr<SessionLease> CheckedLease(
+    const ServiceContext& service, const std::string& session_id,
+    absl::FunctionRef<absl::Status(int64_t position)> check) {
+  if (session_id.empty()) {
+    TXL_RETURN_IF_ERROR(check(0));
+    return service.store->AcquireTemporary();
+  }
+  TXL_ASSIGN_OR_RETURN(SessionLease lease, service.store->Acquire(session_id));
+  TXL_RETURN_IF_ERROR(check(lease.position()));
+  return lease;
 }
 
 absl::StatusOr<grpc::ServerUnaryReactor*> SubmitFeed(
     const ServiceContext& service, TurnKind kind, FeedParams params,
     grpc::ByteBuffer* response, UnaryTurnOptions options) {
-  TXL_ASSIGN_OR_RETURN(SessionLease lease,
-                       LeaseFor(service, params.session_id));
-  TXL_RETURN_IF_ERROR(
-      CheckPosition(params.expected_position, lease.position()));
   Turn turn;
   turn.kind = kind;
-  turn.lease = std::move(lease);
+  const auto check = [&](int64_t position) {
+    return CheckPosition(params.expected_position, position);
+  };
+  TXL_ASSIGN_OR_RETURN(turn.lease,
+                       CheckedLease(service, params.session_id, check));
   turn.input = std::move(params.input);
   turn.top_logprobs = params.top_logprobs;
   turn.return_scored = params.return_scored;

@@ -2,10 +2,11 @@
 
 // The common path of every turn: lease, position, submit.
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/rpc/call_record.h"
@@ -16,8 +17,11 @@
 namespace txl {
 
 // A lease on the named session, or on a temporary one when the id is empty.
-absl::StatusOr<SessionLease> LeaseFor(const ServiceContext& service,
-                                      const std::string& session_id);
+// `check` sees the session's position; a temporary session is made only after
+// it is content.
+absl::StatusOr<SessionLease> CheckedLease(
+    const ServiceContext& service, const std::string& session_id,
+    absl::FunctionRef<absl::Status(int64_t position)> check);
 
 // Runs checked input as a kAppend or kScore turn. The answer comes through the
 // reactor; a refusal (busy, queue full, ...) too.

@@ -108,7 +108,6 @@ std::optional<absl::Status> SchedulerLoop::EndOf(const Turn& turn) const {
 }
 
 void SchedulerLoop::PollRunning(absl::Duration now) {
-  int64_t parked = 0;
   for (auto it = running_.begin(); it != running_.end();) {
     const auto current = it++;
     Running& running = current->second;
@@ -124,13 +123,8 @@ void SchedulerLoop::PollRunning(absl::Duration now) {
       Fail(current, ServerDraining());
     } else if (shared_->end_all && running.sequence.tokens_in_flight() == 0) {
       Finish(current, FinishReason::kServerDrain);
-    } else if (running.parked_since.has_value()) {
-      ++parked;
     }
   }
-  if (parked == parked_) return;
-  parked_ = parked;
-  metrics_->Update([parked](Snapshot& s) { s.turns_parked = parked; });
 }
 
 void SchedulerLoop::Park(Running& running, absl::Duration now) {
@@ -138,10 +132,19 @@ void SchedulerLoop::Park(Running& running, absl::Duration now) {
       running.sequence.phase() == SequencePhase::kDecoding &&
       running.sequence.turn().sink->Unsent() >= options_.park_events;
   if (!full) {
-    running.parked_since.reset();
+    SetParked(running, std::nullopt);
   } else if (!running.parked_since.has_value()) {
-    running.parked_since = now;
+    SetParked(running, now);
   }
+}
+
+void SchedulerLoop::SetParked(Running& running,
+                              std::optional<absl::Duration> since) {
+  const int change = static_cast<int>(since.has_value()) -
+                     static_cast<int>(running.parked_since.has_value());
+  running.parked_since = since;
+  if (change == 0) return;
+  metrics_->Update([change](Snapshot& s) { s.turns_parked += change; });
 }
 
 void SchedulerLoop::Admit() {

@@ -84,6 +84,8 @@ class SchedulerLoop {
   std::optional<absl::Status> EndOf(const Turn& turn) const;
   void PollRunning(absl::Duration now);
   void Park(Running& running, absl::Duration now);
+  // Every change of parked_since; nullopt: not parked.
+  void SetParked(Running& running, std::optional<absl::Duration> since);
 
   void Admit();
   void Start(QueuedTurn queued, const SlotChoice& choice);
@@ -117,7 +119,6 @@ class SchedulerLoop {
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;
-  int64_t parked_ = 0;
   absl::Duration next_expiry_ = -absl::InfiniteDuration();
 };
 

@@ -33,6 +33,7 @@ void SchedulerLoop::Collect() {
   in_flight_.pop_front();
   absl::StatusOr<StepResult> result = runner_->Collect(record.step);
   shared_->heartbeat.Beat(clock_->Monotonic());
+  Poll();  // a turn that ended during the step gets nothing of it
   ledger_.Step(record.shape, result.ok() ? result->device_seconds : 0);
   const absl::Status failure =
       result.ok() && result->rows.size() != record.owners.size()
@@ -142,6 +143,7 @@ void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
 
 void SchedulerLoop::Retire(Running& running, const std::string& outcome) {
   Sequence& sequence = running.sequence;
+  SetParked(running, std::nullopt);
   // What the turn ran and did not commit.
   ledger_.Discarded(sequence.TakePending(), 0);
   sequence.RecordEnd(outcome);

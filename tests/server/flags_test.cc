@@ -161,7 +161,7 @@ TEST_F(FlagsTest, PrintConfigIsAFileThatGivesTheSameValues) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->print, printed->print);
   EXPECT_THAT(printed->print, AllOf(HasSubstr("max-tokens = 77\n"),
-                                    HasSubstr("drain-timeout = \"1.5s\"\n")));
+                                    HasSubstr("drain-timeout = '1.5s'\n")));
 }
 
 TEST_F(FlagsTest, HelpStatesDefaultsAndVariables) {

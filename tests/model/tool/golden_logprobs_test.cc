@@ -33,9 +33,9 @@ class GoldenLogprobsTest : public testing::TestWithParam<const char*> {
     const std::string folder = CaseFolder(GetParam());
     const std::string out =
         FreshTestFolder(std::string("logprobs_") + GetParam()) + "/out";
-    const ProgramResult result =
-        RunTxlModel("logprobs " + folder + " --tokens " + folder +
-                    "/expected.safetensors --out " + out + " " + flags);
+    const ProgramResult result = RunTxlModel(
+        "logprobs " + folder + " --tokens " + folder +
+        "/expected.safetensors --threads 1 --out " + out + " " + flags);
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     const auto file = ReadTensorFile(out);
     EXPECT_TRUE(file.ok()) << file.status();

@@ -54,8 +54,9 @@ class TrainedModelTest : public testing::Test {
 std::string TrainedModelTest::folder_;
 
 TEST_F(TrainedModelTest, EvalReportsTheSameLossInEveryUnit) {
-  const ProgramResult result = RunTxlModel("eval " + Model() + " --text " +
-                                           Text() + " --held-out 0.2 --json");
+  const ProgramResult result =
+      RunTxlModel("eval " + Model() + " --text " + Text() +
+                  " --held-out 0.2 --threads 1 --json");
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const auto json = nlohmann::json::parse(result.output);
   const double nats = json["nats_per_token"];
@@ -66,8 +67,8 @@ TEST_F(TrainedModelTest, EvalReportsTheSameLossInEveryUnit) {
 }
 
 TEST_F(TrainedModelTest, EvalTakesOtherMemoryWindowAndClamp) {
-  const std::string eval =
-      "eval " + Model() + " --text " + Text() + " --held-out 0.2 --json";
+  const std::string eval = "eval " + Model() + " --text " + Text() +
+                           " --held-out 0.2 --threads 1 --json";
   const auto nats = [](const ProgramResult& result) {
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return nlohmann::json::parse(result.output)["nats_per_token"].get<double>();
@@ -81,7 +82,8 @@ TEST_F(TrainedModelTest, EvalTakesOtherMemoryWindowAndClamp) {
 
 TEST_F(TrainedModelTest, GenerateGivesTheSameTextForTheSameSeed) {
   const std::string generate =
-      "generate " + Model() + " --prompt abc --max-tokens 30 --seed 5";
+      "generate " + Model() +
+      " --prompt abc --threads 1 --max-tokens 30 --seed 5";
   const ProgramResult a = RunTxlModel(generate), b = RunTxlModel(generate);
   ASSERT_EQ(a.exit_code, 0) << a.errors;
   EXPECT_EQ(a.output.size(), 31u);  // and the closing line break
@@ -90,16 +92,16 @@ TEST_F(TrainedModelTest, GenerateGivesTheSameTextForTheSameSeed) {
 }
 
 TEST_F(TrainedModelTest, GreedyTextFollowsTheTrainedPattern) {
-  const ProgramResult result =
-      RunTxlModel("generate " + Model() +
-                  " --prompt 'a\nedc' --max-tokens 2 --temperature 0");
+  const ProgramResult result = RunTxlModel(
+      "generate " + Model() +
+      " --threads 1 --prompt 'a\nedc' --max-tokens 2 --temperature 0");
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(result.output, "ba\n");
 }
 
 TEST_F(TrainedModelTest, GenerateWithoutPromptUsesTheStartTokens) {
   const ProgramResult result =
-      RunTxlModel("generate " + Model() + " --max-tokens 5");
+      RunTxlModel("generate " + Model() + " --threads 1 --max-tokens 5");
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(result.output.size(), 6u);
 }
@@ -150,9 +152,9 @@ double MeanTailShare(const std::string& model, const std::string& folder) {
   TensorFile tokens;
   tokens.tensors["tokens"] = at::arange(0, 300, 7, at::kLong);
   EXPECT_TRUE(WriteTensorFile(folder + "/tokens", tokens).ok());
-  const ProgramResult result =
-      RunTxlModel("logprobs " + model + " --tokens " + folder +
-                  "/tokens --feed stepwise --out " + folder + "/out");
+  const ProgramResult result = RunTxlModel(
+      "logprobs " + model + " --tokens " + folder +
+      "/tokens --threads 1 --feed stepwise --out " + folder + "/out");
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   const at::Tensor p = ReadTensorFile(folder + "/out")->tensors["logprobs"];
   return p.exp().narrow(1, 50, 250).sum(1).mean().item<double>();

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/server/rpc/rpc_world.h"
 
@@ -36,6 +37,10 @@ struct OpenStream {
   std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>> reader;
 };
 
+// A prompt of more steps than are ever in flight: a turn that is cancelled
+// while the device is held cannot have its first token.
+std::string LongPrompt() { return std::string(2000, 'a'); }
+
 // The server knows that the client has left.
 constexpr char kCancelSeen[] = "\"event\":\"cancel\"";
 
@@ -51,7 +56,8 @@ TEST(TurnEnds, CancelBeforeTheFirstTokenLeavesTheSessionAsItWas) {
   RpcWorld world;
   world.MakeSession("s", {5, 6});
   world.runner.Hold();
-  OpenStream stream(&world, "session_id: 's' text: 'abc'");
+  OpenStream stream(&world,
+                    absl::StrCat("session_id: 's' text: '", LongPrompt(), "'"));
   stream.ExpectStarted();
   stream.client.TryCancel();
   EXPECT_EQ(Outcome(stream.ReadToEnd()), "CANCELLED");
@@ -66,9 +72,10 @@ TEST(TurnEnds, DeadlineIsHonouredByTheServer) {
   RpcWorld world;
   world.runner.Hold();
   grpc::ClientContext client;
-  client.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(50)));
+  client.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
   auto reader = world.generation->Generate(
-      &client, Proto<v1::GenerateRequest>("text: 'abc'"));
+      &client,
+      Proto<v1::GenerateRequest>(absl::StrCat("text: '", LongPrompt(), "'")));
   v1::GenerateResponse event;
   while (reader->Read(&event)) {
   }
@@ -87,7 +94,9 @@ TEST(TurnEnds, CancelOfAnAppendChangesNothing) {
   std::thread feeding([&] {
     v1::AppendTokensResponse response;
     const grpc::Status status = world.sessions->AppendTokens(
-        &client, Proto<v1::AppendTokensRequest>("session_id: 's' text: 'abc'"),
+        &client,
+        Proto<v1::AppendTokensRequest>(
+            absl::StrCat("session_id: 's' text: '", LongPrompt(), "'")),
         &response);
     EXPECT_EQ(Outcome(status), "CANCELLED");
   });
