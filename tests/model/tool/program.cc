@@ -30,19 +30,36 @@ std::string FreshTestFolder(const std::string& name) {
   return folder;
 }
 
-ProgramResult RunTxlModel(const std::string& arguments) {
+namespace {
+
+// Runs the program with its streams in files, then `after`, in a shell.
+ProgramResult RunInShell(const std::string& arguments,
+                         const std::string& after) {
   const std::string folder = FreshTestFolder(
       std::string("streams_") +
       testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::string command = std::string(TXL_MODEL_PROGRAM) + " " + arguments +
-                              " >" + folder + "/out 2>" + folder +
-                              "/err </dev/null";
+  const std::string command = "cd " + folder + "; " + TXL_MODEL_PROGRAM + " " +
+                              arguments + " >out 2>err </dev/null" + after;
   const int status = std::system(command.c_str());
   ProgramResult result;
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   result.output = ReadTestFile(folder + "/out");
   result.errors = ReadTestFile(folder + "/err");
   return result;
+}
+
+}  // namespace
+
+ProgramResult RunTxlModel(const std::string& arguments) {
+  return RunInShell(arguments, "");
+}
+
+ProgramResult InterruptTxlModel(const std::string& arguments,
+                                const std::string& wait_for) {
+  return RunInShell(arguments,
+                    " & pid=$!; while kill -0 $pid && ! grep -q '" + wait_for +
+                        "' err; do sleep 0.02; done; kill -INT $pid; "
+                        "wait $pid");
 }
 
 }  // namespace txl

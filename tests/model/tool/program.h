@@ -15,6 +15,10 @@ struct ProgramResult {
 // `arguments` as in a shell.
 ProgramResult RunTxlModel(const std::string& arguments);
 
+// The same, sending SIGINT as soon as the errors hold `wait_for`.
+ProgramResult InterruptTxlModel(const std::string& arguments,
+                                const std::string& wait_for);
+
 // A fresh folder for files of one test.
 std::string FreshTestFolder(const std::string& name);
 

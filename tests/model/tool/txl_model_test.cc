@@ -139,6 +139,19 @@ TEST_F(TrainedModelTest, TrainResumesAndRefusesOtherSettings) {
   EXPECT_THAT(other.errors, HasSubstr("other settings"));
 }
 
+TEST_F(TrainedModelTest, AnInterruptedTrainingSaysHowToResumeAndCan) {
+  const std::string train =
+      "train --text " + Text() + " --out " + folder_ + "/stopped" + kTrainFlags;
+  const ProgramResult stopped =
+      InterruptTxlModel(train + " --steps 100000000", "step 50/");
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.errors;
+  EXPECT_THAT(stopped.errors, HasSubstr("--resume"));
+  const ProgramResult resumed =
+      InterruptTxlModel(train + " --steps 100000000 --resume", "tokens/s");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_THAT(resumed.errors, testing::Not(HasSubstr("step 50/")));
+}
+
 constexpr char kAdaptiveSpec[] = R"({
   "vocab_size": 300, "n_layer": 2, "n_head": 2, "d_head": 8, "d_model": 16,
   "d_embed": 16, "d_inner": 32, "norm": "post", "final_norm": false,

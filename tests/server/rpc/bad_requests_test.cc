@@ -70,8 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Prompt, BadGenerate,
     testing::ValuesIn(std::vector<BadRequest>{
-        {"EmptyText", "text: ''", "FIELD_INVALID prompt"},
-        {"EmptyIds", "tokens { }", "FIELD_INVALID prompt"},
+        {"EmptyText", "text: ''", "FIELD_INVALID text"},
+        {"EmptyIds", "tokens { }", "FIELD_INVALID tokens"},
         {"IdOutsideVocabulary", "tokens { ids: [1, 256] }",
          "FIELD_INVALID tokens.ids[1]"},
         {"IdThatIsNegativeAsInt32", "tokens { ids: 4294967295 }",
@@ -209,8 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<BadRequest>{
         {"NoSession", "text: 'a'", "FIELD_INVALID session_id"},
         {"NoInput", "session_id: 's'", "FIELD_INVALID input"},
-        {"EmptyText", "session_id: 's' text: ''", "FIELD_INVALID input"},
-        {"EmptyIds", "session_id: 's' tokens { }", "FIELD_INVALID input"},
+        {"EmptyText", "session_id: 's' text: ''", "FIELD_INVALID text"},
+        {"EmptyIds", "session_id: 's' tokens { }", "FIELD_INVALID tokens"},
         {"IdOutsideVocabulary", "session_id: 's' tokens { ids: 256 }",
          "FIELD_INVALID tokens.ids[0]"},
         {"TooManyTokens",
@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<BadRequest>{
         {"BadSession", "session_id: '!' text: 'a'", "FIELD_INVALID session_id"},
         {"NoInput", "", "FIELD_INVALID input"},
-        {"EmptyIds", "tokens { }", "FIELD_INVALID input"},
+        {"EmptyIds", "tokens { }", "FIELD_INVALID tokens"},
         {"TooManyLogprobs", "text: 'a' logprobs: 21", "OVER_LIMIT logprobs"},
         {"TooManyIds", "tokens { " + Repeat("ids: 1 ", 8193) + "}",
          "OVER_LIMIT tokens.ids"},
