@@ -20,32 +20,40 @@ esac
 
 step() { printf '\n== %s\n' "$*"; }
 
-# run_preset PRESET BUILD_FOLDER [ctest arguments]
-run_preset() {
-  local preset=$1 folder=$2
-  shift 2
+# build_and_test PRESET BUILD_FOLDER TARGETS [ctest arguments]
+# TARGETS: Ninja's, in one word; empty: all.
+build_and_test() {
+  local preset=$1 folder=$2 targets=$3
+  shift 3
   step "$preset: build"
-  cmake --preset "$preset" > /dev/null
-  ninja -C "$folder" --quiet
+  cmake --preset "$preset" > .deps/configure.log 2>&1 ||
+    { cat .deps/configure.log; return 1; }
+  # shellcheck disable=SC2086  # several targets
+  ninja -C "$folder" --quiet $targets
   step "$preset: tests"
   ctest --test-dir "$folder" --output-on-failure -j2 --no-tests=error "$@" |
-    grep -vE '^ +Start '
+    grep -avE '^ +Start '
 }
 
 step "set-up"
 if [ "$all" = 1 ]; then deploy/setup.sh --all; else deploy/setup.sh; fi
 
-run_preset release build
+build_and_test release build ""
 
 if [ "$all" = 1 ]; then
   step "proto lint"
-  npx --yes @bufbuild/buf lint proto
+  (cd proto && npx --yes @bufbuild/buf lint)
   step "format"
   git ls-files '*.h' '*.cc' | xargs clang-format --dry-run --Werror
   step "third-party client by reflection"
   .deps/venv/bin/python tests/end_to_end/reflection_client.py build/bin/txl-server
-  run_preset asan build/asan -LE 'e2e|slow'
-  # LibTorch is not built for ThreadSanitizer: only what runs without it.
-  run_preset tsan build/tsan -L tsan
+  step "every golden case through txl-model logprobs"
+  OMP_NUM_THREADS=1 .deps/venv/bin/python tests/model/tool/golden_report.py \
+    build/bin/txl-model | tail -4
+  build_and_test asan build/asan "" -LE e2e
+  # Scheduler, sessions and streams: what runs without LibTorch, which is not
+  # built for ThreadSanitizer.
+  build_and_test tsan build/tsan "txl_server_base_test txl_server_session_test
+    txl_server_scheduler_test txl_server_rpc_test" -L tsan
 fi
 step "all passed"

@@ -60,7 +60,8 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("device", &flags->runner.device,
               "Where the model runs: auto, cpu, cuda, cuda:N");
   table->Number("threads", &flags->threads, 0, 1024,
-                "Threads of a step on the CPU; 0: as many as cores");
+                "Threads of a step on the CPU; 0: one for a small model, else "
+                "as many as cores");
   table->Number("slots", &flags->runner.slots, 0, 1 << 20,
                 "Sessions whose memory is on the device at once; 0: as many "
                 "as fit --slot-memory");

@@ -21,7 +21,7 @@ struct ServerFlags {
   std::string model;  // model directory
   std::string listen = "127.0.0.1:50051";
   std::string log_level = "info";
-  int32_t threads = 0;  // LibTorch's threads within a step; 0: its own default
+  int32_t threads = 0;  // of a step on the CPU; 0: see ChooseTorchThreads
   absl::Duration drain_timeout = absl::Seconds(30);
   // Work waits and no step ended for this long: health is NOT_SERVING.
   absl::Duration stall_limit = absl::Seconds(2);

@@ -1,9 +1,11 @@
 #include "server/server.h"
 
+#include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
+#include "model/checkpoint/canonical_tensors.h"
 #include "server/base/log.h"
 #include "server/engine/torch_step_runner.h"
 #include "server/torch_threads.h"
@@ -68,8 +70,10 @@ Server::Server(ServerFlags flags, ModelDirectory model,
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
-  SetTorchThreads(flags.threads);
   TXL_ASSIGN_OR_RETURN(ModelDirectory model, OpenModelDirectory(flags.model));
+  SetTorchThreads(ChooseTorchThreads(
+      flags.threads, static_cast<int>(std::thread::hardware_concurrency()),
+      RequiredParameters(model.config)));
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
                        LoadTorchStepRunner(model, flags.runner));
   return StartWith(std::move(flags), std::move(model), std::move(runner));

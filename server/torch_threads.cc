@@ -2,10 +2,21 @@
 
 #include <ATen/Parallel.h>
 
-namespace txl {
+#include <algorithm>
 
-void SetTorchThreads(int threads) {
-  if (threads > 0) at::set_num_threads(threads);
+namespace txl {
+namespace {
+
+constexpr int64_t kSmallModelParameters = 20'000'000;
+
+}  // namespace
+
+int ChooseTorchThreads(int wanted, int cores, int64_t parameters) {
+  if (wanted > 0) return wanted;
+  if (parameters < kSmallModelParameters) return 1;
+  return std::max(cores, 1);
 }
+
+void SetTorchThreads(int threads) { at::set_num_threads(threads); }
 
 }  // namespace txl

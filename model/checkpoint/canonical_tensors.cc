@@ -193,6 +193,19 @@ std::map<std::string, CanonicalTensor> CanonicalTensors(
   return out;
 }
 
+int64_t RequiredParameters(const ModelConfig& config) {
+  int64_t parameters = 0;
+  for (const auto& [name, tensor] : CanonicalTensors(config)) {
+    if (tensor.presence != Presence::kRequired) continue;
+    int64_t numel = 1;
+    for (const int64_t size : tensor.shape) {
+      numel *= size == -1 ? config.serving_window() : size;
+    }
+    parameters += numel;
+  }
+  return parameters;
+}
+
 absl::Status CheckCanonicalTensors(
     const ModelConfig& config, const std::map<std::string, TensorInfo>& tensors,
     const std::string& path) {

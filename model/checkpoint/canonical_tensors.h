@@ -34,6 +34,10 @@ struct CanonicalTensor {
 std::map<std::string, CanonicalTensor> CanonicalTensors(
     const ModelConfig& config);
 
+// Numbers in the tensors that a file of `config` must hold, tied ones once; a
+// position table counts with one row per visible distance.
+int64_t RequiredParameters(const ModelConfig& config);
+
 // Compares a file's table of contents with the canonical list: every tensor
 // used exactly once; missing, unknown, mis-shaped or non-float tensors are
 // errors naming tensor and file.

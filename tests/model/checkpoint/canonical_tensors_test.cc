@@ -313,5 +313,18 @@ TEST(CheckCanonicalTensors, MoreLayersThanTensorsAreRefusedAtOnce) {
               HasSubstr("n_layer 4096"));
 }
 
+TEST(RequiredParameters, OfTheReleasedWikiTextModelAre285Million) {
+  const auto config = ParseModelConfig(R"({
+    "vocab_size": 267735, "n_layer": 18, "n_head": 16, "d_head": 64,
+    "d_model": 1024, "d_inner": 4096, "mem_len": 1600,
+    "cutoffs": [20000, 40000, 200000], "div_val": 4,
+    "emb_proj_bin0": "present", "tie_weight": true,
+    "tie_projs": [false, true, true, true]})",
+                                       "config.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  // The unique tensors of the public checkpoint, u and v per layer.
+  EXPECT_EQ(RequiredParameters(*config), 285'205'322);
+}
+
 }  // namespace
 }  // namespace txl
