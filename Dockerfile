@@ -22,7 +22,8 @@ RUN cmake --preset release -DTXL_TESTS=OFF \
 FROM debian:12-slim
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
-      libgrpc++1.51 libprotobuf32 libabsl20220623 libtomlplusplus3 libutf8proc2 libedit2 libssl3 \
+      libgrpc++1.51 libprotobuf32 libabsl20220623 libtomlplusplus3 \
+      libutf8proc2 libedit2 libssl3 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --no-create-home txl
 COPY --from=build /opt/txl /opt/txl
