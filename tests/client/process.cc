@@ -6,10 +6,12 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <thread>
 
 namespace txl::testing {
 namespace {
@@ -125,6 +127,13 @@ std::string Process::ReadUntil(const std::string& end) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return std::move(buffer_);  // a closed terminal is EIO
     buffer_.append(bytes, got);
+  }
+}
+
+void Process::AwaitLineEditor() {
+  termios settings = {};
+  while (tcgetattr(out_, &settings) == 0 && (settings.c_lflag & ICANON) != 0) {
+    std::this_thread::yield();
   }
 }
 

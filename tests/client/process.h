@@ -40,6 +40,9 @@ class Process {
   std::string ReadRest() { return ReadUntil(""); }
 
   void Type(const std::string& keys);  // REQUIRES: kPseudo
+  // Waits until the program reads key by key: what is typed before a line
+  // editor has taken the terminal over may be read as a cooked line.
+  void AwaitLineEditor();  // REQUIRES: kPseudo
   void Signal(int signal);
   // Exit code as in Completed. Reads nothing.
   int Wait();

@@ -134,12 +134,15 @@ TEST_F(ChatProgram, AtATerminalCtrlCEndsTheTurnAndTheLineButNotTheChat) {
 TEST_F(ChatProgram, AtATerminalLinesAreEditedAndRecalled) {
   Process program(Argv(), Process::Terminal::kPseudo);
   program.ReadUntil("> ");
+  program.AwaitLineEditor();
   program.Type("caf\xc3\xa9z\x7f\n");  // the last key is backspace
   program.ReadUntil("Hello");
   program.ReadUntil("> ");
+  program.AwaitLineEditor();
   program.Type("\x10\n");  // Ctrl-P: the line before
   program.ReadUntil("Hello");
   program.ReadUntil("> ");
+  program.AwaitLineEditor();
   program.Type("\x04");  // Ctrl-D
   program.ReadRest();
   EXPECT_EQ(program.Wait(), 0);
