@@ -7,7 +7,7 @@ namespace txl {
 // Threads of a step on the CPU: `wanted`, or, when that is 0, one for small
 // models and one per core for others. A small model's products are over before
 // other threads have woken up: on two cores a model of 4 million parameters
-// makes three times as many tokens/s with one thread as with two
+// makes four times as many tokens/s with one thread as with two
 // (docs/performance.md).
 int ChooseTorchThreads(int wanted, int cores, int64_t parameters);
 
