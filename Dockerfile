@@ -2,16 +2,23 @@
 # developer's machine.
 #
 #   docker build -t txl .
-#   docker run -p 127.0.0.1:50051:50051 txl
+#   docker run --read-only -p 127.0.0.1:50051:50051 txl
+#
+# podman builds it too. Build arguments: TXL_JOBS, compilers at once (default:
+# as many as cores); PIP_INDEX_URL, PIP_FIND_LINKS and PIP_CERT as pip knows
+# them, where its packages come from a mirror.
 FROM debian:12 AS build
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates
 WORKDIR /src
 COPY deploy/setup.sh deploy/setup.sh
+ARG PIP_INDEX_URL PIP_FIND_LINKS PIP_CERT
 RUN deploy/setup.sh
 COPY . .
-RUN cmake --preset release -DTXL_TESTS=OFF \
- && ninja -C build txl-server txl txl-model \
+ARG TXL_JOBS=
+RUN --mount=type=cache,target=/root/.cache/ccache \
+    cmake --preset release -DTXL_TESTS=OFF \
+ && ninja -C build ${TXL_JOBS:+-j$TXL_JOBS} txl-server txl txl-model \
  && strip build/bin/* \
  && mkdir -p /opt/txl/bin /opt/txl/lib \
  && cp build/bin/txl-server build/bin/txl build/bin/txl-model /opt/txl/bin/ \
@@ -20,14 +27,17 @@ RUN cmake --preset release -DTXL_TESTS=OFF \
  && cp -r /src/models/shakespeare /opt/txl/model
 
 FROM debian:12-slim
+ENV PATH=/opt/txl/bin:$PATH LD_LIBRARY_PATH=/opt/txl/lib
+COPY --from=build /opt/txl /opt/txl
+# The last command fails where a library is missing from this list.
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
       libgrpc++1.51 libprotobuf32 libabsl20220623 libtomlplusplus3 \
-      libutf8proc2 libedit2 libssl3 \
+      libutf8proc2 libedit2 libssl3 libhwy1 libisal2 libpcre2-8-0 \
+      libsentencepiece0 zlib1g \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --no-create-home txl
-COPY --from=build /opt/txl /opt/txl
-ENV PATH=/opt/txl/bin:$PATH LD_LIBRARY_PATH=/opt/txl/lib
+ && useradd --system --no-create-home txl \
+ && ! ldd /opt/txl/bin/* | grep 'not found'
 USER txl
 EXPOSE 50051
 ENTRYPOINT ["txl-server"]

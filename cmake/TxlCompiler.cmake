@@ -24,3 +24,12 @@ if(TXL_SANITIZE)
   add_compile_options(-fsanitize=${TXL_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TXL_SANITIZE})
 endif()
+
+# Libraries under fuzzing report which ways were taken; tests/fuzz links the
+# fuzzer itself.
+if(TXL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize-recover=undefined -fno-sanitize=vptr
+    -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

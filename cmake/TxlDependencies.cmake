@@ -1,8 +1,8 @@
 # Third-party libraries; docs/DEPENDENCIES.md says what each is for.
 # Protobuf comes before Torch: Torch's package would otherwise define a dummy
 # protobuf target and the link would lose libprotobuf.
+find_package(Protobuf REQUIRED)
 if(TXL_SERVER)
-  find_package(Protobuf REQUIRED)
   find_package(gRPC CONFIG REQUIRED)
 endif()
 find_package(absl CONFIG REQUIRED)
@@ -11,6 +11,10 @@ find_package(nlohmann_json 3 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(HIGHWAY REQUIRED IMPORTED_TARGET libhwy)
 
 # The Python environment that deploy/setup.sh makes; it holds LibTorch's wheel
 # and the google.rpc protos. A LibTorch elsewhere: -DCMAKE_PREFIX_PATH=...

@@ -22,6 +22,8 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
+  zlib1g-dev libisal-dev libpcre2-dev
+  libhwy-dev libbenchmark-dev
 )
 torch_wheel="torch==${torch_version}+cpu"
 all=0
@@ -34,7 +36,8 @@ for argument in "$@"; do
   esac
 done
 if [ "$all" = 1 ]; then
-  packages+=(clang clang-format clang-tidy npm)
+  packages+=(clang clang-format clang-tidy libclang-rt-dev npm
+    podman crun debootstrap)
 fi
 
 say() { echo "setup: $*" >&2; }

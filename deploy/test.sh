@@ -3,8 +3,8 @@
 #
 #   deploy/test.sh         build (release) and all tests; no container
 #   deploy/test.sh --all   also: AddressSanitizer and ThreadSanitizer runs, proto
-#                          lint, format, a third-party client by reflection;
-#                          fails where a prerequisite is missing
+#                          lint, format, a third-party client by reflection, the
+#                          image (as root); fails where a prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -50,10 +50,14 @@ if [ "$all" = 1 ]; then
   step "every golden case through txl-model logprobs"
   OMP_NUM_THREADS=1 .deps/venv/bin/python tests/model/tool/golden_report.py \
     build/bin/txl-model | tail -4
-  build_and_test asan build/asan "" -LE e2e
-  # What runs without LibTorch and gRPC, which are not built for
+  # Without "long": millions of draws through code that the other tests cover,
+  # ten times slower here.
+  build_and_test asan build/asan "" -LE "e2e|long"
+  # What runs without the threads of LibTorch and gRPC, which are not built for
   # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_session_test
-    txl_server_scheduler_test" -L tsan
+    txl_server_scheduler_test txl_server_rpc_threads_test" -L tsan
+  step "image: built, run read-only, stopped"
+  tests/deploy/image_test.sh
 fi
 step "all passed"

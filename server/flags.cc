@@ -59,6 +59,9 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("device", &flags->runner.device,
               "Where the model runs: auto, cpu, cuda, cuda:N");
+  table->Text("step", &flags->runner.step,
+              "Implementation of a step: native (own kernels, CPU), torch "
+              "(LibTorch, any device), auto: native on the CPU");
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "as many as cores");

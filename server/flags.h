@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/engine/torch_step_runner.h"
+#include "server/engine/device_step_runner.h"
 #include "server/rpc/limits.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
@@ -21,12 +21,12 @@ struct ServerFlags {
   std::string model;  // model directory
   std::string listen = "127.0.0.1:50051";
   std::string log_level = "info";
-  int32_t threads = 0;  // of a step on the CPU; 0: see ChooseTorchThreads
+  int32_t threads = 0;  // of a step on the CPU; 0: see ChooseThreads
   absl::Duration drain_timeout = absl::Seconds(30);
   // Work waits and no step ended for this long: health is NOT_SERVING.
   absl::Duration stall_limit = absl::Seconds(2);
 
-  TorchStepRunnerOptions runner;
+  StepRunnerOptions runner;
   SchedulerOptions scheduler;
   SessionStoreOptions sessions;
   RequestLimits limits;

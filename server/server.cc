@@ -7,7 +7,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "server/base/log.h"
-#include "server/engine/torch_step_runner.h"
+#include "server/engine/device_step_runner.h"
 #include "server/torch_threads.h"
 #include "server/version.h"
 #include "server/warm_up.h"
@@ -71,11 +71,12 @@ Server::Server(ServerFlags flags, ModelDirectory model,
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
   TXL_ASSIGN_OR_RETURN(ModelDirectory model, OpenModelDirectory(flags.model));
-  SetTorchThreads(ChooseTorchThreads(
+  flags.runner.threads = ChooseThreads(
       flags.threads, static_cast<int>(std::thread::hardware_concurrency()),
-      RequiredParameters(model.config)));
+      RequiredParameters(model.config));
+  SetTorchThreads(flags.runner.threads);
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
-                       LoadTorchStepRunner(model, flags.runner));
+                       LoadStepRunner(model, flags.runner));
   return StartWith(std::move(flags), std::move(model), std::move(runner));
 }
 

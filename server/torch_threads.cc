@@ -11,7 +11,7 @@ constexpr int64_t kSmallModelParameters = 20'000'000;
 
 }  // namespace
 
-int ChooseTorchThreads(int wanted, int cores, int64_t parameters) {
+int ChooseThreads(int wanted, int cores, int64_t parameters) {
   if (wanted > 0) return wanted;
   if (parameters < kSmallModelParameters) return 1;
   return std::max(cores, 1);

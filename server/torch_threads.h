@@ -9,7 +9,7 @@ namespace txl {
 // other threads have woken up: on two cores a model of 4 million parameters
 // makes four times as many tokens/s with one thread as with two
 // (docs/performance.md).
-int ChooseTorchThreads(int wanted, int cores, int64_t parameters);
+int ChooseThreads(int wanted, int cores, int64_t parameters);
 
 // Sets LibTorch's threads within an operation. Call before the first one.
 void SetTorchThreads(int threads);

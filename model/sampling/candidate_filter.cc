@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace txl {
@@ -139,6 +140,13 @@ void KeepTypical(double typical_p, double temperature, Candidates& candidates) {
 }
 
 }  // namespace
+
+double KthBestLogprob(const std::vector<Candidate>& candidates, int64_t k) {
+  if (k > static_cast<int64_t>(candidates.size())) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  return KthBest(candidates, k).logprob;
+}
 
 void FilterCandidates(const SamplingParams& params,
                       std::vector<Candidate>& candidates) {

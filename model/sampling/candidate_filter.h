@@ -17,6 +17,9 @@ struct Candidate {
   double weight = 0;   // set by FilterCandidates; in [0, 1]
 };
 
+// The logprob of the k-th best candidate, k >= 1; -inf when there are fewer.
+double KthBestLogprob(const std::vector<Candidate>& candidates, int64_t k);
+
 // Leaves the kept candidates, in ascending order of id, each with its weight
 //   w = exp((logprob - max logprob) / temperature).
 // "Best first" is by descending logprob, equal ones by ascending id. W is the

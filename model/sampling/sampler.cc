@@ -21,18 +21,78 @@ absl::Status NothingToSample() {
   return absl::InternalError("no token has a probability above 0");
 }
 
-// The model's distribution in double precision.
-absl::StatusOr<std::vector<double>> Widened(absl::Span<const float> logprobs) {
-  std::vector<double> widened(logprobs.size());
-  for (size_t i = 0; i < logprobs.size(); ++i) {
-    // NaN is not less than anything.
-    if (!(logprobs[i] < std::numeric_limits<float>::infinity())) {
-      return absl::InternalError(
-          absl::StrCat("log-probability of token ", i, " is ", logprobs[i]));
-    }
-    widened[i] = logprobs[i];
+absl::Status CheckLogprob(double logprob, absl::string_view what, int64_t id) {
+  // NaN is not less than anything.
+  if (logprob < std::numeric_limits<double>::infinity()) {
+    return absl::OkStatus();
   }
-  return widened;
+  return absl::InternalError(
+      absl::StrCat("log-probability of ", what, " ", id, " is ", logprob));
+}
+
+// Appends log-probabilities in double precision; the first is id `first_id`'s.
+absl::Status AppendWidened(absl::Span<const float> logprobs, int64_t first_id,
+                           std::vector<double>& out) {
+  out.reserve(out.size() + logprobs.size());
+  for (size_t i = 0; i < logprobs.size(); ++i) {
+    TXL_RETURN_IF_ERROR(CheckLogprob(logprobs[i], "token",
+                                     first_id + static_cast<int64_t>(i)));
+    out.push_back(logprobs[i]);
+  }
+  return absl::OkStatus();
+}
+
+// The whole distribution.
+absl::StatusOr<std::vector<double>> Widened(
+    NextTokenDistribution& distribution) {
+  std::vector<double> out;
+  TXL_RETURN_IF_ERROR(AppendWidened(distribution.Words(), 0, out));
+  const VocabularyBins& bins = distribution.bins();
+  for (size_t c = 0; c < bins.clusters(); ++c) {
+    TXL_RETURN_IF_ERROR(
+        AppendWidened(distribution.ClusterWords(c), bins.ends[c], out));
+  }
+  return out;
+}
+
+// What the head alone tells: words with banned ones at -inf, and masses.
+absl::StatusOr<HeadDistribution> HeadOf(NextTokenDistribution& distribution,
+                                        const SampleContext& context,
+                                        std::vector<double>& words) {
+  TXL_RETURN_IF_ERROR(AppendWidened(distribution.Words(), 0, words));
+  ApplyBans(context.banned_ids, absl::MakeSpan(words));
+  HeadDistribution head;
+  head.words = words;
+  const VocabularyBins& bins = distribution.bins();
+  for (size_t c = 0; c < bins.clusters(); ++c) {
+    ClusterHead cluster;
+    cluster.log_mass = distribution.ClusterMass(c);
+    TXL_RETURN_IF_ERROR(CheckLogprob(cluster.log_mass, "cluster",
+                                     static_cast<int64_t>(c)));
+    cluster.size = bins.cluster_size(c);
+    for (const int32_t id : context.banned_ids) {
+      cluster.has_bans = cluster.has_bans ||
+                         (id >= bins.ends[c] && id < bins.ends[c + 1]);
+    }
+    head.clusters.push_back(cluster);
+  }
+  return head;
+}
+
+// The words of cluster c, banned ones at -inf.
+absl::StatusOr<std::vector<double>> AllowedWords(
+    NextTokenDistribution& distribution, size_t c,
+    const SampleContext& context) {
+  const int64_t first = distribution.bins().ends[c];
+  std::vector<double> words;
+  TXL_RETURN_IF_ERROR(
+      AppendWidened(distribution.ClusterWords(c), first, words));
+  for (const int32_t id : context.banned_ids) {
+    if (id >= first && id - first < static_cast<int64_t>(words.size())) {
+      words[id - first] = -std::numeric_limits<double>::infinity();
+    }
+  }
+  return words;
 }
 
 // Lowest id on ties.
@@ -42,14 +102,141 @@ absl::StatusOr<int32_t> Best(absl::Span<const double> logprobs) {
   return static_cast<int32_t>(best - logprobs.begin());
 }
 
-absl::StatusOr<int32_t> DrawJointly(absl::Span<const double> logprobs,
-                                    const SamplingParams& params,
-                                    UniformSequence uniforms) {
-  std::vector<Candidate> candidates;
-  candidates.reserve(logprobs.size());
+absl::StatusOr<int32_t> DrawByCluster(NextTokenDistribution& distribution,
+                                      const SamplingParams& params,
+                                      const SampleContext& context) {
+  std::vector<double> words;
+  TXL_ASSIGN_OR_RETURN(const HeadDistribution head,
+                       HeadOf(distribution, context, words));
+  absl::Status status;
+  std::vector<double> tail;
+  const auto tail_words = [&](size_t c) -> absl::Span<const double> {
+    absl::StatusOr<std::vector<double>> allowed =
+        AllowedWords(distribution, c, context);
+    if (allowed.ok()) {
+      tail = *std::move(allowed);
+    } else {
+      status = allowed.status();
+      tail.assign(head.clusters[c].size,
+                  -std::numeric_limits<double>::infinity());
+    }
+    return tail;
+  };
+  UniformSequence uniforms(params.seed, context.position);
+  const std::optional<ClusterPick> pick =
+      DrawClusterFirst(head, tail_words, params.temperature, uniforms);
+  TXL_RETURN_IF_ERROR(status);
+  if (!pick.has_value()) return NothingToSample();
+  const int64_t begin =
+      pick->cluster ? distribution.bins().ends[*pick->cluster] : 0;
+  return static_cast<int32_t>(begin + pick->index);
+}
+
+// Greedy without penalties and bias: a cluster counts only if its mass reaches
+// the best word.
+absl::StatusOr<int32_t> BestWord(NextTokenDistribution& distribution,
+                                 const SampleContext& context) {
+  std::vector<double> words;
+  TXL_ASSIGN_OR_RETURN(const HeadDistribution head,
+                       HeadOf(distribution, context, words));
+  double best = -std::numeric_limits<double>::infinity();
+  int32_t best_id = -1;
+  const auto take = [&](absl::Span<const double> logprobs, int64_t first_id) {
+    const auto largest = std::max_element(logprobs.begin(), logprobs.end());
+    if (largest == logprobs.end() || *largest <= best) return;
+    best = *largest;
+    best_id = static_cast<int32_t>(first_id + (largest - logprobs.begin()));
+  };
+  take(words, 0);
+  for (size_t c = 0; c < head.clusters.size(); ++c) {
+    if (head.clusters[c].log_mass + kMassGuard < best) continue;
+    TXL_ASSIGN_OR_RETURN(const std::vector<double> allowed,
+                         AllowedWords(distribution, c, context));
+    take(allowed, distribution.bins().ends[c]);
+  }
+  if (best_id < 0) return NothingToSample();
+  return best_id;
+}
+
+// The smallest log-probability that a candidate must have for top_k (or, alone,
+// min_p) to keep it, as far as `known` ones tell.
+double KeptFrom(const SamplingParams& params,
+                const std::vector<Candidate>& known) {
+  if (params.top_k > 0) return KthBestLogprob(known, params.top_k);
+  double best = -std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : known) {
+    best = std::max(best, candidate.logprob);
+  }
+  return best + params.temperature * std::log(params.min_p);
+}
+
+// Whether top_k or min_p alone decides which words can be kept; then words
+// below a bound need not be known.
+bool HasLowerBound(const SamplingParams& params) {
+  const SamplingParams off;
+  const bool unadjusted =
+      params.repetition_penalty == off.repetition_penalty &&
+      params.presence_penalty == off.presence_penalty &&
+      params.frequency_penalty == off.frequency_penalty &&
+      params.logit_bias.empty();
+  if (!unadjusted) return false;
+  return params.top_k > 0 ||
+         (params.min_p > 0 && params.top_p == off.top_p &&
+          params.typical_p == off.typical_p);
+}
+
+void AppendCandidates(absl::Span<const double> logprobs, int64_t first_id,
+                      std::vector<Candidate>& out) {
   for (size_t i = 0; i < logprobs.size(); ++i) {
     if (std::isinf(logprobs[i])) continue;
-    candidates.push_back({static_cast<int32_t>(i), logprobs[i], 0});
+    out.push_back(
+        {static_cast<int32_t>(first_id + static_cast<int64_t>(i)), logprobs[i],
+         0});
+  }
+}
+
+// Candidates of every bin that can hold a kept word.
+absl::StatusOr<std::vector<Candidate>> BoundedCandidates(
+    NextTokenDistribution& distribution, const SamplingParams& params,
+    const SampleContext& context) {
+  std::vector<double> words;
+  TXL_ASSIGN_OR_RETURN(const HeadDistribution head,
+                       HeadOf(distribution, context, words));
+  std::vector<Candidate> candidates;
+  AppendCandidates(words, 0, candidates);
+  for (size_t c = 0; c < head.clusters.size(); ++c) {
+    if (head.clusters[c].log_mass + kMassGuard <
+        KeptFrom(params, candidates)) {
+      continue;
+    }
+    TXL_ASSIGN_OR_RETURN(const std::vector<double> allowed,
+                         AllowedWords(distribution, c, context));
+    AppendCandidates(allowed, distribution.bins().ends[c], candidates);
+  }
+  return candidates;
+}
+
+// Every word, after bias, penalties and bans.
+absl::StatusOr<std::vector<double>> Adjusted(
+    NextTokenDistribution& distribution, const SamplingParams& params,
+    const SampleContext& context) {
+  TXL_ASSIGN_OR_RETURN(std::vector<double> adjusted, Widened(distribution));
+  ApplyBiasAndPenalties(params, context.recent_ids, absl::MakeSpan(adjusted));
+  ApplyBans(context.banned_ids, absl::MakeSpan(adjusted));
+  return adjusted;
+}
+
+absl::StatusOr<int32_t> DrawJointly(NextTokenDistribution& distribution,
+                                    const SamplingParams& params,
+                                    const SampleContext& context) {
+  std::vector<Candidate> candidates;
+  if (HasLowerBound(params)) {
+    TXL_ASSIGN_OR_RETURN(candidates,
+                         BoundedCandidates(distribution, params, context));
+  } else {
+    TXL_ASSIGN_OR_RETURN(const std::vector<double> adjusted,
+                         Adjusted(distribution, params, context));
+    AppendCandidates(adjusted, 0, candidates);
   }
   if (candidates.empty()) return NothingToSample();
   FilterCandidates(params, candidates);
@@ -58,39 +245,8 @@ absl::StatusOr<int32_t> DrawJointly(absl::Span<const double> logprobs,
   for (const Candidate& candidate : candidates) {
     weights.push_back(candidate.weight);
   }
-  return candidates[PickByWeight(weights, uniforms.Next())].id;
-}
-
-// `allowed` is `logprobs` with the banned ids at -inf.
-absl::StatusOr<int32_t> DrawByCluster(absl::Span<const double> logprobs,
-                                      absl::Span<const double> allowed,
-                                      const VocabularyBins& bins,
-                                      const SamplingParams& params,
-                                      const SampleContext& context) {
-  const auto bin_of = [&](absl::Span<const double> values, size_t bin) {
-    const int64_t begin = bins.ends[bin - 1];
-    return values.subspan(begin, bins.ends[bin] - begin);
-  };
-  HeadDistribution head;
-  head.words = allowed.first(bins.ends[0]);
-  for (size_t bin = 1; bin < bins.ends.size(); ++bin) {
-    const absl::Span<const double> members = bin_of(logprobs, bin);
-    ClusterHead cluster;
-    cluster.log_mass = ScaledLogSumExp(members, 1);
-    cluster.size = static_cast<int64_t>(members.size());
-    for (const int32_t id : context.banned_ids) {
-      cluster.has_bans =
-          cluster.has_bans || (id >= bins.ends[bin - 1] && id < bins.ends[bin]);
-    }
-    head.clusters.push_back(cluster);
-  }
   UniformSequence uniforms(params.seed, context.position);
-  const std::optional<ClusterPick> pick = DrawClusterFirst(
-      head, [&](size_t cluster) { return bin_of(allowed, cluster + 1); },
-      params.temperature, uniforms);
-  if (!pick.has_value()) return NothingToSample();
-  const int64_t begin = pick->cluster ? bins.ends[*pick->cluster] : 0;
-  return static_cast<int32_t>(begin + pick->index);
+  return candidates[PickByWeight(weights, uniforms.Next())].id;
 }
 
 }  // namespace
@@ -107,6 +263,25 @@ bool UsesJointDistribution(const SamplingParams& params) {
 
 Sampler::Sampler(VocabularyBins bins) : bins_(std::move(bins)) {}
 
+absl::StatusOr<int32_t> Sampler::Sample(NextTokenDistribution& distribution,
+                                        const SamplingParams& params,
+                                        const SampleContext& context) const {
+  if (distribution.bins().ends != bins_.ends) {
+    return absl::InternalError(absl::StrCat(
+        "distribution over ", distribution.bins().ends.back(),
+        " tokens, the vocabulary has ", bins_.ends.back()));
+  }
+  const bool joint = UsesJointDistribution(params);
+  if (params.temperature > 0) {
+    return joint ? DrawJointly(distribution, params, context)
+                 : DrawByCluster(distribution, params, context);
+  }
+  if (!joint) return BestWord(distribution, context);
+  TXL_ASSIGN_OR_RETURN(const std::vector<double> adjusted,
+                       Adjusted(distribution, params, context));
+  return Best(adjusted);
+}
+
 absl::StatusOr<int32_t> Sampler::Sample(absl::Span<const float> logprobs,
                                         const SamplingParams& params,
                                         const SampleContext& context) const {
@@ -115,39 +290,8 @@ absl::StatusOr<int32_t> Sampler::Sample(absl::Span<const float> logprobs,
         absl::StrCat("distribution over ", logprobs.size(),
                      " tokens, the vocabulary has ", bins_.ends.back()));
   }
-  TXL_ASSIGN_OR_RETURN(std::vector<double> adjusted, Widened(logprobs));
-  const bool draws_by_cluster =
-      params.temperature > 0 && !UsesJointDistribution(params);
-  if (draws_by_cluster) {
-    std::vector<double> allowed = adjusted;
-    ApplyBans(context.banned_ids, absl::MakeSpan(allowed));
-    return DrawByCluster(adjusted, allowed, bins_, params, context);
-  }
-  ApplyBiasAndPenalties(params, context.recent_ids, absl::MakeSpan(adjusted));
-  ApplyBans(context.banned_ids, absl::MakeSpan(adjusted));
-  if (params.temperature <= 0) return Best(adjusted);
-  return DrawJointly(adjusted, params,
-                     UniformSequence(params.seed, context.position));
-}
-
-std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logprobs,
-                                      int count) {
-  std::vector<TokenLogprob> top;
-  if (count <= 0) return top;
-  for (size_t i = 0; i < logprobs.size(); ++i) {
-    const float logprob = logprobs[i];
-    const bool full = top.size() == static_cast<size_t>(count);
-    if (std::isnan(logprob) || (full && logprob <= top.back().logprob)) {
-      continue;
-    }
-    if (full) top.pop_back();
-    // Behind equal ones: they have lower ids.
-    const auto place = std::upper_bound(
-        top.begin(), top.end(), logprob,
-        [](float value, const TokenLogprob& t) { return value > t.logprob; });
-    top.insert(place, {static_cast<int32_t>(i), logprob});
-  }
-  return top;
+  FullDistribution distribution(logprobs, bins_);
+  return Sample(distribution, params, context);
 }
 
 }  // namespace txl

@@ -12,12 +12,12 @@
 //     and bans, the lowest of equal ones; no random number is used.
 //   UsesJointDistribution(params): the filters leave candidates with weights;
 //     draw 0 picks one by PickByWeight in ascending order of id.
-//   Else: DrawClusterFirst over the vocabulary's bins, with P_c = the sum of
-//     the cluster's probabilities, banned ones included. With one bin that is
+//   Else: DrawClusterFirst over the vocabulary's bins, with P_c = what
+//     the head gives the cluster, banned words included. With one bin that is
 //     PickByWeight with draw 0 over all ids.
-// So the path is chosen from the request's own parameters only, and an
-// implementation that evaluates tails lazily gives the same tokens up to the
-// rounding of P_c.
+// So the path is chosen from the request's own parameters only. Clusters are
+// evaluated as far as the result needs them: a cluster whose mass is below what
+// its words would have to reach is left alone.
 //
 // Random numbers come by counter (Philox4x32-10, Salmon et al. 2011): draw j
 // for the token at absolute position p under seed s is a function of (s, p, j).
@@ -27,14 +27,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "model/sampling/distribution.h"
 #include "model/sampling/sampling_params.h"
 
 namespace txl {
-
-struct TokenLogprob {
-  int32_t token_id = 0;
-  float logprob = 0;  // natural log, the model's own distribution
-};
 
 struct SampleContext {
   // Ids of the session before the token to sample, oldest first; at least the
@@ -43,12 +39,6 @@ struct SampleContext {
   // Ids that may not be sampled now (stop and end tokens before min_tokens).
   absl::Span<const int32_t> banned_ids;
   int64_t position = 0;  // absolute position of the token to sample
-};
-
-// The shape of the vocabulary: ends of the adaptive softmax's bins, strictly
-// increasing, > 0, last = V. One bin: a plain softmax.
-struct VocabularyBins {
-  std::vector<int64_t> ends;
 };
 
 // Whether the request needs probabilities of single words across clusters
@@ -61,21 +51,22 @@ class Sampler {
   // REQUIRES: bins as described above.
   explicit Sampler(VocabularyBins bins);
 
-  // The next token. `logprobs` [V]: natural log-probabilities of the model,
-  // finite or -inf. Internal when one is NaN or +inf, when V is not the
-  // vocabulary's size, or when no token is left that could be sampled.
-  // REQUIRES: params are valid. Thread-safe.
+  // The next token. Internal when a log-probability that was looked at is NaN
+  // or +inf, when the distribution's vocabulary is not this one's, or when no
+  // token is left that could be sampled.
+  // REQUIRES: params are valid. Thread-safe for different distributions.
+  absl::StatusOr<int32_t> Sample(NextTokenDistribution& distribution,
+                                 const SamplingParams& params,
+                                 const SampleContext& context) const;
+  // The same on a distribution that is known whole, `logprobs` [V].
   absl::StatusOr<int32_t> Sample(absl::Span<const float> logprobs,
                                  const SamplingParams& params,
                                  const SampleContext& context) const;
 
+  const VocabularyBins& bins() const { return bins_; }
+
  private:
   VocabularyBins bins_;
 };
-
-// The `count` most probable ids (all, when there are fewer), most probable
-// first, equal ones by id. NaN is left out.
-std::vector<TokenLogprob> TopLogprobs(absl::Span<const float> logprobs,
-                                      int count);
 
 }  // namespace txl

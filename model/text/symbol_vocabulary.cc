@@ -5,6 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -19,10 +21,9 @@ class SymbolDetokenizer final : public Detokenizer {
       : symbols_(&symbols), rules_(&rules) {}
 
   std::string Add(int32_t id) override {
-    if (rules_->line_id == id) {
-      after_word_ = false;
-      return "\n";
-    }
+    if (rules_->line_id == id) return LineToken();
+    line_is_open_ = true;
+    if (rules_->space_id == id) return " ";
     const std::string& symbol = (*symbols_)[id];
     if (rules_->split == SymbolSplit::kCharacters) return symbol;
     const bool needs_space = std::exchange(after_word_, true);
@@ -36,9 +37,17 @@ class SymbolDetokenizer final : public Detokenizer {
   }
 
  private:
+  std::string LineToken() {
+    after_word_ = false;
+    if (!rules_->double_line_tokens) return "\n";
+    line_is_open_ = !line_is_open_;
+    return line_is_open_ ? "" : "\n";
+  }
+
   const std::vector<std::string>* symbols_;
   const SymbolRules* rules_;
   bool after_word_ = false;
+  bool line_is_open_ = false;  // matters with double line tokens
 };
 
 bool Splits(SymbolSplit split, int32_t code_point) {
@@ -82,13 +91,46 @@ absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::Encode(
   while (!rest.empty()) {
     const size_t end =
         rules_.line_id ? rest.find('\n') : absl::string_view::npos;
-    absl::Status status = AppendPieces(rest.substr(0, end), ids);
-    if (!status.ok()) return status;
+    TXL_RETURN_IF_ERROR(AppendPieces(rest.substr(0, end), ids));
     if (end == absl::string_view::npos) break;
     ids.push_back(*rules_.line_id);
+    if (rules_.double_line_tokens) ids.push_back(*rules_.line_id);
     rest.remove_prefix(end + 1);
   }
   return ids;
+}
+
+absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::EncodeDocument(
+    absl::string_view text) const {
+  if (!rules_.strips_lines) return Encode(text);
+  if (!IsValidUtf8(text)) {
+    return absl::InvalidArgumentError("the text is not valid UTF-8");
+  }
+  std::vector<int32_t> ids;
+  while (!text.empty()) {
+    const absl::string_view line = TakeLine(text);
+    const std::string lowered = rules_.lower_case ? LowerCase(line) : "";
+    if (rules_.double_line_tokens) ids.push_back(*rules_.line_id);
+    TXL_RETURN_IF_ERROR(
+        AppendLine(StripWhitespace(rules_.lower_case ? lowered : line), ids));
+    if (rules_.line_id) ids.push_back(*rules_.line_id);
+  }
+  return ids;
+}
+
+absl::Status SymbolVocabulary::AppendLine(absl::string_view line,
+                                          std::vector<int32_t>& ids) const {
+  if (rules_.split != SymbolSplit::kSpace) return AppendPieces(line, ids);
+  for (const absl::string_view piece : absl::StrSplit(line, ' ')) {
+    if (!piece.empty()) {
+      TXL_RETURN_IF_ERROR(AppendPiece(piece, ids));
+    } else if (rules_.unknown_id) {
+      ids.push_back(*rules_.unknown_id);
+    } else {
+      return NoSymbol(piece);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
@@ -101,8 +143,7 @@ absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
     const bool splits = !by_character && Splits(rules_.split, next.code_point);
     if (by_character || splits) {
       const size_t end = by_character ? after : at;
-      absl::Status status = AppendPiece(line.substr(begin, end - begin), ids);
-      if (!status.ok()) return status;
+      TXL_RETURN_IF_ERROR(AppendPiece(line.substr(begin, end - begin), ids));
       begin = after;
     }
     at = after;
@@ -113,10 +154,15 @@ absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
 absl::Status SymbolVocabulary::AppendPiece(absl::string_view piece,
                                            std::vector<int32_t>& ids) const {
   if (piece.empty()) return absl::OkStatus();
+  if (rules_.space_id && piece == " ") {
+    ids.push_back(*rules_.space_id);
+    return absl::OkStatus();
+  }
   if (const auto found = ids_.find(piece); found != ids_.end()) {
     ids.push_back(found->second);
     return absl::OkStatus();
   }
+  if (rules_.space_id && piece == "\n") return absl::OkStatus();
   if (!rules_.unknown_id) return NoSymbol(piece);
   ids.push_back(*rules_.unknown_id);
   return absl::OkStatus();

@@ -21,16 +21,30 @@ enum class SymbolSplit {
   kCharacters,  // every character is a symbol
 };
 
-// How text becomes symbols; fields as in tokenizer.json. The rules of the
-// original code's Vocab (kimiyoung/transformer-xl, utils/vocabulary.py), but
-// for streams: a line that has no "\n" yet gets no line token, empty pieces
-// are dropped, and characters at the ends of a line are not stripped.
+// How text becomes symbols; fields as in tokenizer.json. The rules are those of
+// the original code's Vocab (kimiyoung/transformer-xl, utils/vocabulary.py).
+//
+// Encode takes a piece of a stream: a line that has no "\n" yet gets no line
+// token, empty pieces are dropped, and characters at the ends of a line are not
+// stripped. EncodeDocument takes a whole file and does what the original does:
+// "\r" and "\r\n" end lines too, every line is stripped and gets its line
+// tokens (an empty one and a last one without "\n" as well), and with kSpace
+// the nothing between two spaces is an unknown symbol. One difference is left:
+// lower case is Unicode's simple mapping, not Python's full one.
 struct SymbolRules {
   SymbolSplit split = SymbolSplit::kWhitespace;
   bool lower_case = false;
   std::optional<int32_t> unknown_id;  // for pieces that are no symbol
   // Stands for "\n". Absent: "\n" is a character like others.
   std::optional<int32_t> line_id;
+  // The line token stands before and after each line, as in the models of the
+  // One Billion Word corpus; in a stream "\n" is then two of them. Needs
+  // line_id.
+  bool double_line_tokens = false;
+  // With kCharacters: stands for " ". "\n" without a symbol is then dropped.
+  std::optional<int32_t> space_id;
+  // Whether EncodeDocument cuts into lines at all.
+  bool strips_lines = false;
 };
 
 class SymbolVocabulary final : public Vocabulary {
@@ -46,16 +60,22 @@ class SymbolVocabulary final : public Vocabulary {
   absl::string_view kind() const override { return kind_; }
   absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text) const override;
+  absl::StatusOr<std::vector<int32_t>> EncodeDocument(
+      absl::string_view text) const override;
   std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
 
   // Words are joined by one space, which comes with the word after it. No
-  // space at the start of the text and next to a line break. The detokenizer
-  // refers to this vocabulary.
+  // space at the start of the text and next to a line break. Of two line tokens
+  // around a line break the first gives it. The detokenizer refers to this
+  // vocabulary.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
   absl::Status AppendPieces(absl::string_view line,
                             std::vector<int32_t>& ids) const;
+  // A stripped line of a document.
+  absl::Status AppendLine(absl::string_view line,
+                          std::vector<int32_t>& ids) const;
   absl::Status AppendPiece(absl::string_view piece,
                            std::vector<int32_t>& ids) const;
 

@@ -2,6 +2,8 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+
 namespace txl {
 namespace {
 
@@ -62,6 +64,33 @@ bool IsWhitespace(int32_t code_point) {
          property->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
          property->bidi_class == UTF8PROC_BIDI_CLASS_B ||
          property->bidi_class == UTF8PROC_BIDI_CLASS_S;
+}
+
+absl::string_view StripWhitespace(absl::string_view text) {
+  size_t begin = text.size();
+  size_t end = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Character next = FirstCharacter(text.substr(at));
+    if (!IsWhitespace(next.code_point)) {
+      begin = std::min(begin, at);
+      end = at + next.length;
+    }
+    at += next.length;
+  }
+  // Not a null view: that splits into no pieces at all.
+  return begin < end ? text.substr(begin, end - begin) : text.substr(0, 0);
+}
+
+absl::string_view TakeLine(absl::string_view& text) {
+  const size_t end = text.find_first_of("\r\n");
+  const absl::string_view line = text.substr(0, end);
+  if (end == absl::string_view::npos) {
+    text.remove_prefix(text.size());
+    return line;
+  }
+  const bool two = text.substr(end, 2) == "\r\n";
+  text.remove_prefix(end + (two ? 2 : 1));
+  return line;
 }
 
 std::string LowerCase(absl::string_view text) {

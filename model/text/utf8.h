@@ -35,6 +35,13 @@ Utf8Character FirstCharacter(absl::string_view text);
 // published models were cut into words by it.
 bool IsWhitespace(int32_t code_point);
 
+// Without the whitespace at both ends. REQUIRES: text is valid UTF-8.
+absl::string_view StripWhitespace(absl::string_view text);
+
+// Cuts the first line off `text`; it ends at "\n", "\r" or "\r\n", which is
+// left out, or at the end of the text. REQUIRES: text is not empty.
+absl::string_view TakeLine(absl::string_view& text);
+
 // Lower case character by character (Unicode's simple mapping).
 // REQUIRES: text is valid UTF-8.
 std::string LowerCase(absl::string_view text);

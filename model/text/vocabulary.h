@@ -38,7 +38,7 @@ class Vocabulary {
   virtual ~Vocabulary() = default;
 
   virtual int64_t size() const = 0;
-  // "bytes", "characters", "symbols": as in tokenizer.json.
+  // As in tokenizer.json, see vocabulary_loader.h.
   virtual absl::string_view kind() const = 0;
 
   // Ids of `text` (valid UTF-8), each call on its own.
@@ -46,6 +46,14 @@ class Vocabulary {
   // when there is no unknown symbol.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text) const = 0;
+
+  // Ids of a whole text file, as the original training code reads one: where
+  // that cuts text into lines, the last line counts as ended. Else as Encode.
+  // For evaluation; the number of ids is then the original one.
+  virtual absl::StatusOr<std::vector<int32_t>> EncodeDocument(
+      absl::string_view text) const {
+    return Encode(text);
+  }
 
   // Exact bytes that the token stands for (a symbol's own spelling).
   // REQUIRES: 0 <= id < size().

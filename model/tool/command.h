@@ -24,5 +24,6 @@ Command AddLogprobsCommand(CLI::App& app);
 Command AddGenerateCommand(CLI::App& app);
 Command AddRandomCommand(CLI::App& app);
 Command AddInspectCommand(CLI::App& app);
+Command AddConvertCommand(CLI::App& app);
 
 }  // namespace txl

@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<int64_t>> EvaluatedIds(
   }
   TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(flags.text));
   TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                       directory.vocabulary->Encode(text));
+                       directory.vocabulary->EncodeDocument(text));
   const int64_t begin =
       flags.held_out > 0
           ? HeldOutBegin(static_cast<int64_t>(ids.size()), flags.held_out)

@@ -1,31 +1,28 @@
-// txl-model inspect: what a model directory is.
+// txl-model inspect: what a model directory or a checkpoint is.
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "absl/status/statusor.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/safetensors.h"
+#include "model/convert/plan_conversion.h"
+#include "model/tool/checkpoint_facts.h"
 #include "model/tool/command.h"
 
 namespace txl {
 namespace {
 
 struct InspectFlags {
-  std::string path;
+  PlanOptions plan;
   bool json = false;
 };
-
-nlohmann::ordered_json MemoryBytes(const ModelConfig& config) {
-  const int64_t elements = config.n_layer * config.mem_len * config.d_model;
-  return {{"f32", elements * 4}, {"f16", elements * 2}, {"bf16", elements * 2}};
-}
 
 nlohmann::ordered_json Tensors(const SafetensorsReader& reader) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -60,42 +57,54 @@ nlohmann::ordered_json Describe(const ModelDirectory& directory,
       {"tensors", Tensors(reader)}};
 }
 
-void PrintText(const nlohmann::ordered_json& facts) {
-  const auto text = [](const nlohmann::ordered_json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-  };
-  for (const auto& [key, value] : facts.items()) {
-    if (key == "config" || key == "memory_bytes_per_session") {
-      std::cout << key << ":\n";
-      for (const auto& [name, field] : value.items()) {
-        std::cout << absl::StrFormat("  %-16s %s\n", name, text(field));
-      }
-    } else if (key == "tensors") {
-      std::cout << key << ":\n";
-      for (const auto& tensor : value) {
-        std::cout << absl::StrFormat("  %-24s %-4s %s\n", text(tensor["name"]),
-                                     text(tensor["dtype"]),
-                                     text(tensor["shape"]));
-      }
-    } else {
-      std::cout << absl::StrFormat("%-18s %s\n", key, text(value));
-    }
-  }
+// Whether a config.json is of Hugging Face's configuration class, which ours
+// never looks like.
+bool IsForeignConfig(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const auto config = nlohmann::json::parse(file, nullptr, false);
+  return config.is_object() &&
+         (config.contains("model_type") || config.contains("pre_lnorm"));
 }
 
-absl::Status RunInspect(const InspectFlags& flags) {
+// An empty folder counts: its error says what a model directory needs.
+bool IsModelDirectory(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return false;
+  const std::string config = path + "/config.json";
+  if (!std::filesystem::exists(config, ignored)) {
+    return std::filesystem::is_empty(path, ignored);
+  }
+  return !IsForeignConfig(config);
+}
+
+absl::StatusOr<nlohmann::ordered_json> DirectoryFacts(const std::string& path) {
   TXL_ASSIGN_OR_RETURN(const ModelDirectory directory,
-                       OpenModelDirectory(flags.path));
-  const std::string file = flags.path + "/model.safetensors";
+                       OpenModelDirectory(path));
+  const std::string file = path + "/model.safetensors";
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsReader> reader,
                        SafetensorsReader::Open(file));
   TXL_RETURN_IF_ERROR(
       CheckCanonicalTensors(directory.config, reader->tensors(), file));
-  const nlohmann::ordered_json facts = Describe(directory, *reader);
+  return Describe(directory, *reader);
+}
+
+absl::StatusOr<nlohmann::ordered_json> Facts(const InspectFlags& flags) {
+  if (IsModelDirectory(flags.plan.source)) {
+    return DirectoryFacts(flags.plan.source);
+  }
+  TXL_ASSIGN_OR_RETURN(const PlannedConversion conversion,
+                       PlanConversion(flags.plan));
+  return CheckpointFacts(conversion);
+}
+
+absl::Status RunInspect(const InspectFlags& flags) {
+  TXL_ASSIGN_OR_RETURN(const nlohmann::ordered_json facts, Facts(flags));
   if (flags.json) {
-    std::cout << facts.dump(1) << "\n";
+    std::cout << facts.dump(1, ' ', false,
+                            nlohmann::ordered_json::error_handler_t::replace)
+              << "\n";
   } else {
-    PrintText(facts);
+    PrintFacts(facts, std::cout);
   }
   return absl::OkStatus();
 }
@@ -106,10 +115,13 @@ Command AddInspectCommand(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* sub = app.add_subcommand(
       "inspect",
-      "shapes, parameters and memory per session of a model directory");
-  sub->add_option("PATH", flags->path)
+      "shapes, parameters, memory per session and, of a checkpoint, who said "
+      "what");
+  sub->add_option("PATH", flags->plan.source,
+                  "model directory, or a checkpoint: a file or a folder")
       ->required()
-      ->check(CLI::ExistingDirectory);
+      ->check(CLI::ExistingPath);
+  AddPlanFlags(*sub, flags->plan);
   sub->add_flag("--json", flags->json);
   return {sub, [flags] { return RunInspect(*flags); }};
 }

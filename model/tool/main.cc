@@ -34,7 +34,8 @@ int Main(int argc, char** argv) {
   app.option_defaults()->always_capture_default();
   const std::vector<Command> commands = {
       AddTrainCommand(app),    AddEvalCommand(app),   AddLogprobsCommand(app),
-      AddGenerateCommand(app), AddRandomCommand(app), AddInspectCommand(app)};
+      AddGenerateCommand(app), AddRandomCommand(app), AddInspectCommand(app),
+      AddConvertCommand(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -18,6 +18,7 @@
 #include "model/config/model_config.h"
 #include "model/memory/ring.h"
 #include "model/memory/state_image.h"
+#include "model/step/model_step.h"
 
 namespace txl {
 
@@ -28,15 +29,6 @@ struct TorchStepOptions {
   // row's arithmetic does not depend on how many others are in the batch.
   int64_t row_tile = 16;
   std::string fingerprint;  // for state images
-};
-
-// Consecutive tokens of one slot. Segments of one Run name different slots.
-struct StepSegment {
-  int32_t slot = 0;
-  int64_t position = 0;              // absolute position of tokens[0]
-  absl::Span<const int32_t> tokens;  // 1..spare_rows ids in [0, V)
-  // Rows (indices into tokens, ascending) whose log-probabilities are wanted.
-  absl::Span<const int32_t> outputs;
 };
 
 // Thread-compatible: one thread at a time. May throw c10::Error; the engine

@@ -1,20 +1,45 @@
 #include "server/engine/plan_executor.h"
 
-#include <ATen/ATen.h>
-
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/torch/torch_step.h"
+#include "model/step/model_step.h"
 #include "server/engine/device_errors.h"
 
 namespace txl {
 
+namespace {
+
+// Scored tokens say beforehand which clusters will be looked at.
+std::vector<ClusterOfRow> ScoredClusters(
+    const StepPlan& plan, const std::vector<PlanSegment>& segments,
+    const VocabularyBins& bins) {
+  std::vector<ClusterOfRow> clusters;
+  int64_t next = 0;
+  for (const PlanSegment& segment : segments) {
+    for (const int32_t output : segment.outputs) {
+      const StepRow& row =
+          plan.rows[segment.first_row + static_cast<size_t>(output)];
+      const auto bin = std::upper_bound(bins.ends.begin(), bins.ends.end(),
+                                        row.score_target);
+      if (row.kind == RowKind::kScore && bin != bins.ends.begin()) {
+        clusters.push_back(
+            {next, static_cast<size_t>(bin - bins.ends.begin()) - 1});
+      }
+      ++next;
+    }
+  }
+  return clusters;
+}
+
+}  // namespace
+
 PlanExecutor::PlanExecutor(RunnerInfo info, VocabularyBins bins,
-                           std::unique_ptr<TorchStep> step)
+                           std::unique_ptr<ModelStep> step)
     : info_(std::move(info)),
       sampler_(std::move(bins)),
       step_(std::move(step)),
@@ -93,16 +118,16 @@ void PlanExecutor::RunSegments(const StepPlan& plan,
     segments.push_back(
         {segment.slot, segment.position, segment.tokens, segment.outputs});
   }
-  const at::Tensor logprobs = step_->Run(segments).to(at::kFloat);
-  const float* values = logprobs.const_data_ptr<float>();
-  const size_t vocab = static_cast<size_t>(info_.vocab_size);
+  const absl::Span<NextTokenDistribution* const> distributions =
+      step_->Run(segments);
+  step_->EvaluateClusters(
+      ScoredClusters(plan, segmented.segments, sampler_.bins()));
+  size_t next = 0;
   for (const PlanSegment& segment : segmented.segments) {
     for (const int32_t output : segment.outputs) {
       const size_t row = segment.first_row + static_cast<size_t>(output);
-      result.rows[row] =
-          ReportRow(plan.rows[row], absl::MakeSpan(values, vocab), sampler_,
-                    slots_[segment.slot].state);
-      values += vocab;
+      result.rows[row] = ReportRow(plan.rows[row], *distributions[next++],
+                                   sampler_, slots_[segment.slot].state);
     }
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 // What the device thread does: executes plans and changes of slots, one after
-// the other, on a TorchStep. LibTorch's exceptions end here.
+// the other, on a ModelStep. LibTorch's exceptions end here.
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace txl {
 
-class TorchStep;
+class ModelStep;
 
 // Thread-compatible: one thread at a time. The calls mean what those of
 // StepRunner mean.
@@ -26,7 +26,7 @@ class PlanExecutor {
  public:
   // `info`: limits that plans are checked against.
   PlanExecutor(RunnerInfo info, VocabularyBins bins,
-               std::unique_ptr<TorchStep> step);
+               std::unique_ptr<ModelStep> step);
   ~PlanExecutor();
 
   // One step. A row that cannot run, or whose numbers are not finite, has its
@@ -58,7 +58,7 @@ class PlanExecutor {
 
   const RunnerInfo info_;
   const Sampler sampler_;
-  const std::unique_ptr<TorchStep> step_;
+  const std::unique_ptr<ModelStep> step_;
   std::vector<Slot> slots_;
 };
 

@@ -9,10 +9,18 @@
 namespace txl {
 namespace {
 
-bool IsDistribution(absl::Span<const float> logprobs) {
-  return std::all_of(logprobs.begin(), logprobs.end(), [](float x) {
-    return x < std::numeric_limits<float>::infinity();  // false for NaN
-  });
+// A model whose numbers ran away shows it in every part of the head.
+bool IsFinite(NextTokenDistribution& distribution) {
+  const auto below_infinity = [](double x) {
+    return x < std::numeric_limits<double>::infinity();  // false for NaN
+  };
+  const absl::Span<const float> words = distribution.Words();
+  return std::all_of(words.begin(), words.end(), below_infinity);
+}
+
+absl::Status NotFinite(const StepRow& row) {
+  return absl::InternalError(absl::StrCat(
+      "the model's numbers at position ", row.position, " are not finite"));
 }
 
 void Remember(int32_t token, SlotState& state) {
@@ -28,13 +36,12 @@ void Remember(int32_t token, SlotState& state) {
 
 }  // namespace
 
-RowResult ReportRow(const StepRow& row, absl::Span<const float> logprobs,
+RowResult ReportRow(const StepRow& row, NextTokenDistribution& distribution,
                     const Sampler& sampler, SlotState& state) {
   RowResult result;
   if (row.kind == RowKind::kDecode) state.last_sampled.reset();
-  if (!IsDistribution(logprobs)) {
-    result.status = absl::InternalError(absl::StrCat(
-        "the model's numbers at position ", row.position, " are not finite"));
+  if (!IsFinite(distribution)) {
+    result.status = NotFinite(row);
     return result;
   }
   if (row.kind == RowKind::kScore) {
@@ -48,7 +55,7 @@ RowResult ReportRow(const StepRow& row, absl::Span<const float> logprobs,
       context.banned_ids = sampling.banned_ids;
     }
     const absl::StatusOr<int32_t> token =
-        sampler.Sample(logprobs, sampling.params, context);
+        sampler.Sample(distribution, sampling.params, context);
     if (!token.ok()) {
       result.status = token.status();
       return result;
@@ -56,9 +63,13 @@ RowResult ReportRow(const StepRow& row, absl::Span<const float> logprobs,
     result.token_id = *token;
     Remember(*token, state);
   }
-  result.logprob = logprobs[result.token_id];
+  result.logprob = LogprobOf(distribution, result.token_id);
+  if (!(result.logprob < std::numeric_limits<float>::infinity())) {
+    result.status = NotFinite(row);
+    return result;
+  }
   if (row.top_logprobs > 0) {
-    result.top_logprobs = TopLogprobs(logprobs, row.top_logprobs);
+    result.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
   }
   return result;
 }

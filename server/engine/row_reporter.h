@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "model/sampling/sampler.h"
 #include "server/engine/step_runner.h"
 
@@ -19,10 +18,11 @@ struct SlotState {
   std::optional<int32_t> last_sampled;
 };
 
-// The result of a kDecode or kScore row whose distribution is `logprobs` [V].
+// The result of a kDecode or kScore row with the distribution that follows it.
 // A sampled token enters the slot's state; a row that fails leaves
-// `last_sampled` empty. Internal when a log-probability is NaN or +inf.
-RowResult ReportRow(const StepRow& row, absl::Span<const float> logprobs,
+// `last_sampled` empty. Internal when one of the log-probabilities that were
+// looked at is NaN or +inf.
+RowResult ReportRow(const StepRow& row, NextTokenDistribution& distribution,
                     const Sampler& sampler, SlotState& state);
 
 }  // namespace txl

@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
-#include "server/engine/torch_step_runner.h"
+#include "server/engine/device_step_runner.h"
 
 namespace txl {
 namespace {
@@ -27,6 +27,8 @@ struct Options {
   std::vector<int> sessions = {1, 8, 32};
   int steps = 20;
   std::string device = "auto";
+  std::string step = "auto";
+  int threads = 1;
 };
 
 // Decodes `sessions` slots for some steps; every row sees a full memory. The
@@ -95,13 +97,15 @@ absl::StatusOr<double> TokensPerSecond(StepRunner* runner, int sessions,
 absl::Status Bench(const Options& options) {
   TXL_ASSIGN_OR_RETURN(const ModelDirectory directory,
                        OpenModelDirectory(options.model));
-  TorchStepRunnerOptions runner_options;
+  StepRunnerOptions runner_options;
   runner_options.device = options.device;
+  runner_options.step = options.step;
+  runner_options.threads = options.threads;
   runner_options.slots =
       *std::max_element(options.sessions.begin(), options.sessions.end());
   runner_options.max_rows = std::max(runner_options.slots, 64);
   TXL_ASSIGN_OR_RETURN(const auto runner,
-                       LoadTorchStepRunner(directory, runner_options));
+                       LoadStepRunner(directory, runner_options));
   double single = 0;
   for (const int sessions : options.sessions) {
     TXL_ASSIGN_OR_RETURN(
@@ -135,6 +139,11 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--device", options.device)->capture_default_str();
+  app.add_option("--step", options.step, "auto, native, torch")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "of the native step")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = txl::Bench(options);
   if (!status.ok()) std::cerr << status << "\n";

@@ -20,7 +20,7 @@ PLAIN_MODEL = ("model/base", "model/config", "model/sampling", "model/text",
 # of a file's folder is its rule.
 RULES = {
     "proto": (),
-    "model": ("model",),
+    "model": ("model", "txl/convert"),
     "server/base": (),
     "server/metrics": ("server/base",),
     "server/session": PLAIN_MODEL + ("server/metrics", "server/base"),
@@ -33,11 +33,12 @@ RULES = {
                                  "server/base"),
     "server": ("server", "model"),
     "client": ("txl/v1",),
-    "tests": ("tests", "server", "model", "client", "txl/v1"),
+    "tests": ("tests", "server", "model", "client", "txl/v1",
+              "txl/convert"),
 }
 
 SUFFIXES = (".h", ".cc", ".cu", ".cuh")
-GENERATED = ("txl/v1/", "google/rpc/", "grpcpp/", "src/proto/")
+GENERATED = ("txl/v1/", "txl/convert/", "google/rpc/", "grpcpp/", "src/proto/")
 MAX_LINES = 400
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

@@ -1,6 +1,9 @@
-// A million draws under every parameter follow the plain definition.
+// A million draws under every parameter, and under every two of them, follow
+// the plain definition.
 
 #include <cstdint>
+#include <initializer_list>
+#include <ostream>
 #include <random>
 #include <utility>
 #include <vector>
@@ -14,9 +17,10 @@ namespace txl {
 namespace {
 
 constexpr size_t kVocabSize = 16;
-constexpr int64_t kManyDraws = 1000000;
-constexpr int64_t kPairDraws = 50000;
+constexpr int64_t kDraws = 1000000;
 constexpr double kSignificance = 0.001;
+// Draws that follow another distribution than the one they are compared with.
+constexpr double kSurelyWrong = 1e-9;
 
 class SamplerDistributionTest : public testing::Test {
  protected:
@@ -26,22 +30,33 @@ class SamplerDistributionTest : public testing::Test {
     context_.recent_ids = {1, 2, 3, 3, 7, 2, 9, 3};
   }
 
-  // p-value of draws at positions 0, 1, ... under one seed.
-  double DrawAndCompare(const SamplingParams& params, int64_t n_draws,
-                        std::vector<int64_t> bin_ends = {kVocabSize}) {
+  // How often each id is drawn at positions 0, 1, ... under one seed. None on
+  // an error.
+  std::vector<int64_t> Draw(const SamplingParams& params,
+                            std::vector<int64_t> bin_ends = {kVocabSize}) {
     const Sampler sampler({std::move(bin_ends)});
     std::vector<int64_t> counts(kVocabSize);
     SampleContext context;
     context.recent_ids = context_.recent_ids;
     context.banned_ids = context_.banned_ids;
-    for (int64_t position = 0; position < n_draws; ++position) {
+    for (int64_t position = 0; position < kDraws; ++position) {
       context.position = position;
       const auto id = sampler.Sample(logprobs_, params, context);
-      if (!id.ok()) return -1;
+      if (!id.ok()) return {};
       ++counts[*id];
     }
-    return GoodnessOfFit(counts,
-                         OracleDistribution(logprobs_, params, context_));
+    return counts;
+  }
+
+  std::vector<double> Expected(const SamplingParams& params) const {
+    return OracleDistribution(logprobs_, params, context_);
+  }
+
+  // p-value of the draws.
+  double DrawAndCompare(const SamplingParams& params,
+                        std::vector<int64_t> bin_ends = {kVocabSize}) {
+    const std::vector<int64_t> counts = Draw(params, std::move(bin_ends));
+    return counts.empty() ? -1 : GoodnessOfFit(counts, Expected(params));
   }
 
   std::vector<float> logprobs_;
@@ -53,24 +68,71 @@ TEST_F(SamplerDistributionTest, EveryParameterAlone) {
     SamplingParams params;
     params.seed = 17;
     c.set(params);
-    EXPECT_GT(DrawAndCompare(params, kManyDraws), kSignificance) << c.name;
+    EXPECT_GT(DrawAndCompare(params), kSignificance) << c.name;
   }
 }
 
-TEST_F(SamplerDistributionTest, EveryPairOfParameters) {
-  const std::vector<ParameterCase> cases = AllParameterCases();
-  for (size_t a = 0; a < cases.size(); ++a) {
-    for (size_t b = a + 1; b < cases.size(); ++b) {
-      SamplingParams params;
-      params.seed = 100 * a + b;
-      cases[a].set(params);
-      cases[b].set(params);
-      EXPECT_GT(DrawAndCompare(params, kPairDraws, {5, 9, kVocabSize}),
-                kSignificance)
-          << cases[a].name << " and " << cases[b].name;
-    }
+TEST_F(SamplerDistributionTest, EveryParameterWithBannedIds) {
+  context_.banned_ids = {0, 6, 15};
+  for (const ParameterCase& c : AllParameterCases()) {
+    SamplingParams params;
+    params.seed = 31;
+    c.set(params);
+    EXPECT_GT(DrawAndCompare(params, {5, 9, kVocabSize}), kSignificance)
+        << c.name;
   }
 }
+
+struct ParameterPair {
+  ParameterCase first;
+  ParameterCase second;
+};
+
+void PrintTo(const ParameterPair& pair, std::ostream* out) {
+  *out << pair.first.name << "_and_" << pair.second.name;
+}
+
+std::vector<ParameterPair> AllPairs() {
+  const std::vector<ParameterCase> cases = AllParameterCases();
+  std::vector<ParameterPair> pairs;
+  for (size_t a = 0; a < cases.size(); ++a) {
+    for (size_t b = a + 1; b < cases.size(); ++b) {
+      pairs.push_back({cases[a], cases[b]});
+    }
+  }
+  return pairs;
+}
+
+class SamplerPairDistributionTest
+    : public SamplerDistributionTest,
+      public testing::WithParamInterface<ParameterPair> {
+ protected:
+  static SamplingParams With(std::initializer_list<ParameterCase> cases) {
+    SamplingParams params;
+    params.seed = 37;
+    for (const ParameterCase& c : cases) c.set(params);
+    return params;
+  }
+};
+
+// And no other distribution: where a parameter of the pair matters, the draws
+// are told from those that leave it out.
+TEST_P(SamplerPairDistributionTest, DrawsFollowBothParameters) {
+  const auto& [a, b] = GetParam();
+  const std::vector<int64_t> counts = Draw(With({a, b}), {5, 9, kVocabSize});
+  ASSERT_FALSE(counts.empty());
+  const std::vector<double> expected = Expected(With({a, b}));
+  EXPECT_GT(GoodnessOfFit(counts, expected), kSignificance);
+  for (const ParameterCase& alone : {a, b}) {
+    const std::vector<double> other = Expected(With({alone}));
+    if (other == expected) continue;
+    EXPECT_LT(GoodnessOfFit(counts, other), kSurelyWrong)
+        << "can't be told from " << alone.name << " alone";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, SamplerPairDistributionTest,
+                         testing::ValuesIn(AllPairs()));
 
 TEST_F(SamplerDistributionTest, ClusterFirstForAnyBinsAndTemperature) {
   const std::vector<std::vector<int64_t>> all_bins = {
@@ -80,7 +142,7 @@ TEST_F(SamplerDistributionTest, ClusterFirstForAnyBinsAndTemperature) {
       SamplingParams params;
       params.seed = 23;
       params.temperature = temperature;
-      EXPECT_GT(DrawAndCompare(params, kManyDraws, bins), kSignificance)
+      EXPECT_GT(DrawAndCompare(params, bins), kSignificance)
           << bins.size() << " bins at " << temperature;
     }
   }
@@ -92,18 +154,9 @@ TEST_F(SamplerDistributionTest, ClusterFirstWithBannedIds) {
     SamplingParams params;
     params.seed = 29;
     params.temperature = temperature;
-    EXPECT_GT(DrawAndCompare(params, kPairDraws, {5, 9, kVocabSize}),
-              kSignificance)
+    EXPECT_GT(DrawAndCompare(params, {5, 9, kVocabSize}), kSignificance)
         << temperature;
   }
-}
-
-TEST_F(SamplerDistributionTest, FiltersWithBannedIds) {
-  context_.banned_ids = {0, 6, 15};
-  SamplingParams params;
-  params.seed = 31;
-  params.top_k = 5;
-  EXPECT_GT(DrawAndCompare(params, kPairDraws), kSignificance);
 }
 
 TEST_F(SamplerDistributionTest, SeedsAtOnePositionAreAsGoodAsPositions) {

@@ -133,7 +133,8 @@ TEST(Sampler, AskingForTopLogprobsChangesNoToken) {
   const Sampler sampler({{50}});
   const auto without = SampleMany(sampler, logprobs, SamplingParams(), 100);
   for (int64_t position = 0; position < 100; ++position) {
-    EXPECT_EQ(TopLogprobs(logprobs, 20).size(), 20u);
+    FullDistribution distribution(logprobs, sampler.bins());
+    EXPECT_EQ(TopLogprobs(distribution, 20).size(), 20u);
     EXPECT_EQ(*sampler.Sample(logprobs, SamplingParams(), AtPosition(position)),
               without[position]);
   }
@@ -228,47 +229,6 @@ TEST(Sampler, ADistributionOfAnotherSizeIsAnInternalError) {
             absl::StatusCode::kInternal);
   EXPECT_EQ(sampler.Sample({}, Greedy(), {}).status().code(),
             absl::StatusCode::kInternal);
-}
-
-std::vector<int32_t> TopIds(const std::vector<float>& logprobs, int count) {
-  std::vector<int32_t> ids;
-  for (const TokenLogprob& top : TopLogprobs(logprobs, count)) {
-    EXPECT_EQ(top.logprob, logprobs[top.token_id]);
-    ids.push_back(top.token_id);
-  }
-  return ids;
-}
-
-TEST(TopLogprobs, AreSortedEqualOnesById) {
-  EXPECT_THAT(TopIds({-3, -1, -2, -1, -3}, 4), ElementsAre(1, 3, 2, 0));
-  EXPECT_THAT(TopIds({-3, -1, -2, -1, -3}, 1), ElementsAre(1));
-}
-
-TEST(TopLogprobs, AreAsManyAsThereAre) {
-  EXPECT_THAT(TopIds({-2, -1}, 20), ElementsAre(1, 0));
-  EXPECT_THAT(TopIds({-2, -1}, 0), IsEmpty());
-  EXPECT_THAT(TopIds({}, 3), IsEmpty());
-  EXPECT_THAT(TopIds({kNever, -1}, 2), ElementsAre(1, 0));
-}
-
-TEST(TopLogprobs, LeaveNanOut) {
-  EXPECT_THAT(TopIds({NAN, -2, NAN, -1}, 3), ElementsAre(3, 1));
-}
-
-TEST(TopLogprobs, EqualAFullSortOnRandomInputWithTies) {
-  std::mt19937 random(4);
-  for (int i = 0; i < 200; ++i) {
-    std::vector<float> logprobs(random() % 60);
-    for (float& l : logprobs) l = -static_cast<float>(random() % 10);
-    std::vector<int32_t> expected(logprobs.size());
-    for (size_t id = 0; id < expected.size(); ++id) expected[id] = id;
-    std::stable_sort(
-        expected.begin(), expected.end(),
-        [&](int32_t a, int32_t b) { return logprobs[a] > logprobs[b]; });
-    const int count = random() % 20;
-    expected.resize(std::min<size_t>(expected.size(), count));
-    ASSERT_EQ(TopIds(logprobs, count), expected);
-  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 #include "tests/model/torch/golden_case.h"
 
@@ -36,7 +37,8 @@ std::unique_ptr<PlanExecutor> MakeExecutor(GoldenCase golden) {
   info.vocab_size = golden.config.vocab_size;
   VocabularyBins bins{golden.config.cutoffs};
   bins.ends.push_back(golden.config.vocab_size);
-  auto executor = std::make_unique<PlanExecutor>(info, bins, *std::move(step));
+  auto executor =
+      std::make_unique<PlanExecutor>(info, bins, AsModelStep(*std::move(step), bins));
   SlotSampling greedy;
   greedy.params.temperature = 0;
   for (int32_t slot = 0; slot < kSlots; ++slot) {

@@ -19,6 +19,13 @@ std::vector<float> FourIds() {
 
 Sampler FourIdSampler() { return Sampler(VocabularyBins{{4}}); }
 
+// ReportRow on a distribution that is known whole.
+RowResult Report(const StepRow& row, const std::vector<float>& logprobs,
+                 const Sampler& sampler, SlotState& state) {
+  FullDistribution distribution(logprobs, sampler.bins());
+  return ReportRow(row, distribution, sampler, state);
+}
+
 SlotState Greedy() {
   SlotState state;
   state.sampling.params.temperature = 0;
@@ -35,7 +42,7 @@ StepRow Decode(int64_t position) {
 TEST(RowReporterTest, ADecodedTokenBecomesTheLastSampledOne) {
   SlotState state = Greedy();
   const RowResult result =
-      ReportRow(Decode(5), FourIds(), FourIdSampler(), state);
+      Report(Decode(5), FourIds(), FourIdSampler(), state);
   ASSERT_TRUE(result.status.ok());
   EXPECT_EQ(result.token_id, 1);
   EXPECT_FLOAT_EQ(result.logprob, std::log(0.4f));
@@ -50,7 +57,7 @@ TEST(RowReporterTest, AScoreIsThatOfTheTargetAndLeavesTheStateAlone) {
   row.kind = RowKind::kScore;
   row.score_target = 2;
   row.top_logprobs = 2;
-  const RowResult result = ReportRow(row, FourIds(), FourIdSampler(), state);
+  const RowResult result = Report(row, FourIds(), FourIdSampler(), state);
   ASSERT_TRUE(result.status.ok());
   EXPECT_EQ(result.token_id, 2);
   EXPECT_FLOAT_EQ(result.logprob, std::log(0.3f));
@@ -66,9 +73,9 @@ TEST(RowReporterTest, BannedIdsCountUntilTheSampledTokensPosition) {
   state.sampling.banned_ids = {1};
   state.sampling.min_position = 7;
   // The row at 5 samples the token of position 6, the row at 6 that of 7.
-  EXPECT_EQ(ReportRow(Decode(5), FourIds(), FourIdSampler(), state).token_id,
+  EXPECT_EQ(Report(Decode(5), FourIds(), FourIdSampler(), state).token_id,
             2);
-  EXPECT_EQ(ReportRow(Decode(6), FourIds(), FourIdSampler(), state).token_id,
+  EXPECT_EQ(Report(Decode(6), FourIds(), FourIdSampler(), state).token_id,
             1);
 }
 
@@ -79,7 +86,7 @@ TEST(RowReporterTest, PenaltiesSeeTheTokensSampledBefore) {
   std::vector<int32_t> tokens;
   for (int64_t position = 0; position < 4; ++position) {
     tokens.push_back(
-        ReportRow(Decode(position), FourIds(), sampler, state).token_id);
+        Report(Decode(position), FourIds(), sampler, state).token_id);
   }
   EXPECT_THAT(tokens, ElementsAre(1, 2, 3, 0));
 }
@@ -88,7 +95,7 @@ TEST(RowReporterTest, OnlyThePenaltyWindowIsKept) {
   SlotState state = Greedy();
   state.sampling.params.penalty_window = 2;
   state.sampling.recent_ids = {9, 8, 7};
-  ReportRow(Decode(0), FourIds(), FourIdSampler(), state);
+  Report(Decode(0), FourIds(), FourIdSampler(), state);
   EXPECT_THAT(state.sampling.recent_ids, ElementsAre(7, 1));
 }
 
@@ -100,7 +107,7 @@ TEST(RowReporterTest, NumbersThatAreNotFiniteFailTheRow) {
     std::vector<float> logprobs = FourIds();
     logprobs[3] = bad;
     const RowResult result =
-        ReportRow(Decode(5), logprobs, FourIdSampler(), state);
+        Report(Decode(5), logprobs, FourIdSampler(), state);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kInternal);
     EXPECT_EQ(state.last_sampled, std::nullopt);
     EXPECT_TRUE(state.sampling.recent_ids.empty());
@@ -112,7 +119,7 @@ TEST(RowReporterTest, AnImpossibleIdIsNoError) {
   std::vector<float> logprobs = FourIds();
   logprobs[0] = -std::numeric_limits<float>::infinity();
   EXPECT_TRUE(
-      ReportRow(Decode(5), logprobs, FourIdSampler(), state).status.ok());
+      Report(Decode(5), logprobs, FourIdSampler(), state).status.ok());
 }
 
 }  // namespace

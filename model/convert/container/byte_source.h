@@ -1,0 +1,45 @@
+#pragma once
+
+// Bytes that can be read anywhere without being held in memory: a file, or a
+// part of one. Readers of checkpoints go through it, so that a conversion needs
+// memory for one tensor and not for the file.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace txl {
+
+// Thread-safe; const after construction.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual uint64_t size() const = 0;
+  // What errors call this source: the file, or file and record.
+  virtual const std::string& name() const = 0;
+  // Fills `out` from `offset` on. Errors: InvalidArgument naming the source
+  // when offset + out.size() exceeds size(); DataLoss when the system's read
+  // fails or the file has shrunk.
+  virtual absl::Status Read(uint64_t offset, absl::Span<uint8_t> out) const = 0;
+};
+
+// A regular file, opened for reading. Errors: NotFound, InvalidArgument (a
+// folder, no regular file), naming the path.
+absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(
+    const std::string& path);
+
+// `bytes` bytes of `whole` from `offset` on. Errors: InvalidArgument when they
+// exceed it.
+absl::StatusOr<std::shared_ptr<const ByteSource>> Slice(
+    std::shared_ptr<const ByteSource> whole, uint64_t offset, uint64_t bytes,
+    std::string name);
+
+// Bytes in memory: for tests, fuzzing and small inflated records.
+std::shared_ptr<const ByteSource> BytesInMemory(std::string bytes,
+                                                std::string name);
+
+}  // namespace txl

@@ -1,0 +1,212 @@
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "model/base/status_macros.h"
+#include "model/convert/container/file_kind.h"
+#include "model/convert/container/folder_files.h"
+#include "model/convert/container/labml_folder.h"
+#include "model/convert/container/native_checkpoint.h"
+#include "model/convert/container/rank_shards.h"
+#include "model/convert/container/safetensors_checkpoint.h"
+#include "model/convert/container/tensor_bundle.h"
+#include "model/convert/container/torch_checkpoint.h"
+
+namespace txl {
+namespace {
+
+using Result = absl::StatusOr<NativeCheckpoint>;
+
+constexpr uint64_t kMaxNoteBytes = 1 << 20;
+constexpr char kIndexSuffix[] = ".index";
+constexpr char kShardIndex[] = "model.safetensors.index.json";
+constexpr char kMainSafetensors[] = "model.safetensors";
+constexpr char kMainTorch[] = "pytorch_model.bin";
+constexpr char kBundleNote[] = "checkpoint";  // names the newest checkpoint
+constexpr char kDeepSpeedNote[] = "latest";   // names the newest sub folder
+constexpr char kLabmlInfo[] = "info.json";
+
+// Torch files that lie beside weights and are none.
+constexpr absl::string_view kNoWeights[] = {
+    "vocab.bin",     "vocab.pt",      "cache.pt",          "corpus.pt",
+    "optimizer.pt",  "optimizer.bin", "training_args.bin", "scheduler.pt",
+    "scheduler.bin", "scaler.pt",
+};
+
+absl::Status Bad(const std::string& path, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+}
+
+// "model.ckpt-5" of "model.ckpt-5.data-00000-of-00001", else nothing.
+std::optional<std::string> PrefixOfData(const std::string& path) {
+  const size_t at = path.rfind(".data-");
+  if (at == std::string::npos || !absl::StrContains(path.substr(at), "-of-")) {
+    return std::nullopt;
+  }
+  const std::string prefix = path.substr(0, at);
+  if (!IsFile(prefix + kIndexSuffix)) return std::nullopt;
+  return prefix;
+}
+
+Result OpenFileCheckpoint(const std::string& path) {
+  TXL_ASSIGN_OR_RETURN(const auto file, OpenFile(path));
+  if (const auto prefix = PrefixOfData(path)) return ReadTensorBundle(*prefix);
+  TXL_ASSIGN_OR_RETURN(const FileKind kind, KindOf(*file));
+  // A name that promises a format gets that format's errors.
+  if (kind == FileKind::kSafetensors ||
+      (file->size() > 0 && absl::EndsWith(path, ".safetensors") &&
+       kind == FileKind::kForeign)) {
+    return ReadSafetensorsFile(path);
+  }
+  switch (kind) {
+    case FileKind::kTorch:
+      return ReadTorchFile(path);
+    case FileKind::kBundleIndex:
+      if (!absl::EndsWith(path, kIndexSuffix)) {
+        return Bad(path, "is an index whose name does not end in .index");
+      }
+      return ReadTensorBundle(
+          std::string(absl::StripSuffix(path, kIndexSuffix)));
+    case FileKind::kSafetensors:
+    case FileKind::kForeign:
+      break;
+  }
+  return Bad(path, Foreign(*file));
+}
+
+// The prefix that the text file of TensorFlow's Saver names, without its
+// folder: checkpoints are moved. Empty when it names none.
+std::string NotedPrefix(const std::string& text) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "model_checkpoint_path:")) continue;
+    line = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "\"") ||
+        !absl::ConsumeSuffix(&line, "\"")) {
+      continue;
+    }
+    const size_t slash = line.find_last_of("/\\");
+    return std::string(
+        slash == absl::string_view::npos ? line : line.substr(slash + 1));
+  }
+  return "";
+}
+
+Result OpenBundleFolder(const std::string& folder,
+                        const std::vector<std::string>& names,
+                        const std::vector<std::string>& indexes) {
+  if (std::count(names.begin(), names.end(), kBundleNote) > 0) {
+    const std::string note = absl::StrCat(folder, "/", kBundleNote);
+    TXL_ASSIGN_OR_RETURN(const std::string text,
+                         ReadSmallFile(note, kMaxNoteBytes));
+    const std::string prefix = NotedPrefix(text);
+    if (!prefix.empty()) {
+      TXL_ASSIGN_OR_RETURN(const std::string path,
+                           FileInside(folder, prefix, note));
+      if (indexes.size() != 1 || IsFile(path + kIndexSuffix)) {
+        return ReadTensorBundle(path);
+      }
+    }
+  }
+  if (indexes.size() == 1) {
+    return ReadTensorBundle(
+        absl::StrCat(folder, "/", absl::StripSuffix(indexes[0], kIndexSuffix)));
+  }
+  return Bad(folder, absl::StrCat("holds several TensorFlow checkpoints; give "
+                                  "one of them: ",
+                                  absl::StrJoin(indexes, ", ")));
+}
+
+Result OpenRanks(const std::string& folder,
+                 const std::map<std::string, std::string>& files) {
+  std::map<std::string, NativeCheckpoint> ranks;
+  for (const auto& [rank, name] : files) {
+    TXL_ASSIGN_OR_RETURN(ranks[rank],
+                         ReadTorchFile(absl::StrCat(folder, "/", name)));
+  }
+  return JoinRanks(folder, std::move(ranks));
+}
+
+// The sub folder that DeepSpeed's note names.
+absl::StatusOr<std::string> NotedFolder(const std::string& folder) {
+  const std::string note = absl::StrCat(folder, "/", kDeepSpeedNote);
+  TXL_ASSIGN_OR_RETURN(const std::string text,
+                       ReadSmallFile(note, kMaxNoteBytes));
+  return FileInside(folder, absl::StripAsciiWhitespace(text), note);
+}
+
+bool MayHoldWeights(const std::string& name) {
+  return std::find(std::begin(kNoWeights), std::end(kNoWeights), name) ==
+             std::end(kNoWeights) &&
+         !absl::StartsWith(name, "rng_state");
+}
+
+// The one torch or safetensors file in a folder.
+Result OpenOnlyFile(const std::string& folder,
+                    const std::vector<std::string>& names) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (!MayHoldWeights(name)) continue;
+    const auto file = OpenFile(absl::StrCat(folder, "/", name));
+    if (!file.ok()) continue;
+    const auto kind = KindOf(**file);
+    if (!kind.ok() ||
+        (*kind != FileKind::kTorch && !absl::EndsWith(name, ".safetensors"))) {
+      continue;
+    }
+    found.push_back(name);
+  }
+  if (found.size() == 1) {
+    return OpenFileCheckpoint(absl::StrCat(folder, "/", found[0]));
+  }
+  if (found.empty()) return Bad(folder, "is a folder without a checkpoint");
+  return Bad(folder, absl::StrCat("holds several checkpoints; give one of "
+                                  "them: ",
+                                  absl::StrJoin(found, ", ")));
+}
+
+Result OpenFolder(const std::string& folder, bool follow_note) {
+  TXL_ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesIn(folder));
+  const auto has = [&](absl::string_view name) {
+    return std::count(names.begin(), names.end(), name) > 0;
+  };
+  const auto inside = [&](absl::string_view name) {
+    return absl::StrCat(folder, "/", name);
+  };
+  if (has(kLabmlInfo)) return ReadLabmlFolder(folder);
+  if (has(kShardIndex)) return ReadSafetensorsShards(folder, kShardIndex);
+  if (has(kMainSafetensors))
+    return ReadSafetensorsFile(inside(kMainSafetensors));
+  if (has(kMainTorch)) return OpenFileCheckpoint(inside(kMainTorch));
+  std::vector<std::string> indexes;
+  for (const std::string& name : names) {
+    if (absl::EndsWith(name, kIndexSuffix)) indexes.push_back(name);
+  }
+  if (!indexes.empty()) return OpenBundleFolder(folder, names, indexes);
+  const auto ranks = RankFiles(names);
+  if (ranks.size() > 1) return OpenRanks(folder, ranks);
+  if (ranks.empty() && has(kDeepSpeedNote) && follow_note) {
+    TXL_ASSIGN_OR_RETURN(const std::string noted, NotedFolder(folder));
+    if (IsFolder(noted)) return OpenFolder(noted, /*follow_note=*/false);
+  }
+  return OpenOnlyFile(folder, names);
+}
+
+}  // namespace
+
+absl::StatusOr<NativeCheckpoint> OpenCheckpoint(const std::string& path) {
+  Result result = IsFolder(path) ? OpenFolder(path, /*follow_note=*/true)
+                  : !IsFile(path) && IsFile(path + kIndexSuffix)
+                      ? ReadTensorBundle(path)
+                      : OpenFileCheckpoint(path);
+  if (result.ok()) result->path = path;
+  return result;
+}
+
+}  // namespace txl

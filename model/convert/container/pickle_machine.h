@@ -1,0 +1,79 @@
+#pragma once
+
+// Reads one pickle (protocols 0 to 5, also of Python 2) into inert values.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "model/convert/container/pickle_input.h"
+#include "model/convert/container/pickle_value.h"
+
+namespace txl {
+
+// Reads up to and with the opcode STOP. The value lives as long as `arena`.
+// Time and memory are bounded by the bytes read and by pickle_limits.h. Errors:
+// InvalidArgument naming input, byte and what is wrong (truncated, malformed, a
+// limit exceeded, a global that only an attack mentions).
+absl::StatusOr<const PickleValue*> ReadPickle(PickleInput& input,
+                                              PickleArena& arena);
+
+// The stack machine behind it. One object reads one pickle.
+class PickleMachine {
+ public:
+  PickleMachine(PickleInput& input, PickleArena& arena)
+      : in_(input), arena_(arena), start_(input.position()) {}
+  // Errors lack input and byte.
+  absl::StatusOr<const PickleValue*> Run();
+
+ private:
+  using Group = absl::Status (PickleMachine::*)(uint8_t op);
+  using OpcodeTable = std::array<Group, 256>;
+  static OpcodeTable MakeOpcodeTable();
+
+  absl::Status Execute(uint8_t op);
+  // Groups of opcodes; each knows only its own.
+  absl::Status Constant(uint8_t op);
+  absl::Status BinaryNumber(uint8_t op);
+  absl::Status TextNumber(uint8_t op);
+  absl::Status CountedText(uint8_t op);
+  absl::Status LineText(uint8_t op);
+  absl::Status NewContainer(uint8_t op);
+  absl::Status Fill(uint8_t op);
+  absl::Status Memo(uint8_t op);
+  absl::Status Stack(uint8_t op);
+  absl::Status Global(uint8_t op);
+  absl::Status Construct(uint8_t op);
+  absl::Status Persistent(uint8_t op);
+
+  void Push(PickleValue* value);
+  void PushInt(PickleKind kind, int64_t number);
+  absl::Status PushLong(std::string little_endian);
+  absl::Status PushGlobal(absl::string_view module, absl::string_view name);
+  // An object made by calling `callee`; null pointers are no error.
+  PickleValue* NewObject(const PickleValue* callee, const PickleValue* args);
+  // Moves what lies above the last mark into a new value's items.
+  absl::StatusOr<PickleValue*> PopItems(PickleKind kind);
+  absl::StatusOr<PickleValue*> Pop();
+  absl::StatusOr<PickleValue*> Top();
+  absl::StatusOr<size_t> PopMark();
+  // Moves stack entries from `begin` on into the container below them.
+  absl::Status MoveToItems(size_t begin);
+  absl::Status MoveToPairs(size_t begin);
+  absl::Status Remember(uint64_t index);
+  absl::Status Recall(uint64_t index);
+
+  PickleInput& in_;
+  PickleArena& arena_;
+  const uint64_t start_;
+  std::vector<PickleValue*> stack_;
+  std::vector<size_t> marks_;  // sizes of the stack
+  std::vector<PickleValue*> memo_;
+  size_t memo_count_ = 0;
+};
+
+}  // namespace txl

@@ -1,0 +1,30 @@
+#pragma once
+
+// Texts of pickles in Python's notations.
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+// The bytes of a quoted Python-2 string with escapes ('it\'s\n'). Errors:
+// InvalidArgument when quotes or escapes are broken.
+absl::StatusOr<std::string> UnquoteString(absl::string_view quoted);
+
+// UTF-8 of Python's raw-unicode-escape: only \uXXXX and \UXXXXXXXX are escapes,
+// other bytes are Latin-1. Errors: InvalidArgument when an escape is broken.
+absl::StatusOr<std::string> DecodeRawUnicode(absl::string_view text);
+
+// The bytes whose Latin-1 characters are the UTF-8 `text`: how protocols 0 to 2
+// write bytes. Errors: InvalidArgument when a character is none.
+absl::StatusOr<std::string> LatinBytes(absl::string_view text);
+
+// `code` as UTF-8; surrogates, too, get three bytes. REQUIRES: <= 0x10FFFF.
+void AppendCodePoint(uint32_t code, std::string& out);
+
+// A name out of a file for an error message: printable ASCII, shortened.
+std::string Printable(absl::string_view name);
+
+}  // namespace txl

@@ -1,0 +1,229 @@
+#include "model/convert/container/zip_directory.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "model/base/status_macros.h"
+#include "model/convert/container/pickle_text.h"
+#include "model/convert/container/zip_end.h"
+#include "model/convert/container/zip_fields.h"
+
+namespace txl {
+namespace {
+
+constexpr uint32_t kCentralSignature = 0x02014b50;
+constexpr uint64_t kCentralBytes = 46;
+constexpr uint32_t kLocalSignature = 0x04034b50;
+constexpr uint64_t kLocalBytes = 30;
+constexpr uint16_t kEncrypted = 1;
+constexpr uint16_t kSizesFollow = 1 << 3;
+constexpr uint16_t kZip64Extra = 1;
+constexpr uint32_t kIn64 = std::numeric_limits<uint32_t>::max();
+// torch writes a record a storage; a directory of this size has half a million.
+constexpr uint64_t kMaxDirectoryBytes = 64 << 20;
+
+// One entry of the central directory.
+struct Entry {
+  std::string name;
+  uint16_t flags = 0;
+  uint16_t method = 0;
+  uint32_t crc32 = 0;
+  uint64_t packed = 0;  // bytes in the file
+  uint64_t bytes = 0;
+  uint64_t local = 0;  // offset of the local header
+};
+
+absl::Status Bad(const ByteSource& file, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(file.name(), ": ", what));
+}
+
+absl::Status BadRecord(const ByteSource& file, absl::string_view name,
+                       absl::string_view what) {
+  return Bad(file, absl::StrCat("record ", Printable(name), " ", what));
+}
+
+bool IsSafeName(absl::string_view name) {
+  if (name.empty() || name.front() == '/' || absl::StrContains(name, '\\') ||
+      absl::StrContains(name, ':') ||
+      std::any_of(name.begin(), name.end(), absl::ascii_iscntrl)) {
+    return false;
+  }
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  return std::none_of(parts.begin(), parts.end(), [](absl::string_view part) {
+    return part == ".." || part == ".";
+  });
+}
+
+// Replaces numbers that do not fit 32 bits by those of the zip64 extra field.
+absl::Status ApplyZip64(absl::string_view extra, Entry& entry) {
+  ZipFields fields(extra);
+  while (fields.remaining() >= 4) {
+    const uint16_t id = fields.U16();
+    const uint16_t bytes = fields.U16();
+    if (bytes > fields.remaining()) break;
+    ZipFields field(fields.Text(bytes));
+    if (id != kZip64Extra) continue;
+    for (uint64_t* number : {&entry.bytes, &entry.packed, &entry.local}) {
+      if (*number != kIn64) continue;
+      if (field.remaining() < 8) {
+        return absl::InvalidArgumentError("has a short zip64 field");
+      }
+      *number = field.U64();
+    }
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Entry> ReadEntry(const ByteSource& file, ZipFields& fields) {
+  if (fields.remaining() < kCentralBytes || fields.U32() != kCentralSignature) {
+    return Bad(file, "its zip directory is broken");
+  }
+  Entry entry;
+  fields.Skip(4);  // versions
+  entry.flags = fields.U16();
+  entry.method = fields.U16();
+  fields.Skip(4);  // time and date
+  entry.crc32 = fields.U32();
+  entry.packed = fields.U32();
+  entry.bytes = fields.U32();
+  const uint16_t name_bytes = fields.U16();
+  const uint16_t extra_bytes = fields.U16();
+  const uint16_t comment_bytes = fields.U16();
+  fields.Skip(8);  // disk, attributes
+  entry.local = fields.U32();
+  if (fields.remaining() < uint64_t{name_bytes} + extra_bytes + comment_bytes) {
+    return Bad(file, "its zip directory is broken");
+  }
+  entry.name = std::string(fields.Text(name_bytes));
+  const absl::Status zip64 = ApplyZip64(fields.Text(extra_bytes), entry);
+  if (!zip64.ok()) return BadRecord(file, entry.name, zip64.message());
+  fields.Skip(comment_bytes);
+  return entry;
+}
+
+absl::Status CheckEntry(const ByteSource& file, const Entry& entry) {
+  const auto bad = [&](absl::string_view what) {
+    return BadRecord(file, entry.name, what);
+  };
+  if (!IsSafeName(entry.name)) {
+    return bad(
+        "has an unsafe name: absolute, with .., backslash or control "
+        "characters");
+  }
+  if ((entry.flags & kEncrypted) != 0) return bad("is encrypted");
+  if (entry.method != 0) {
+    return bad("is compressed; torch stores its records as they are");
+  }
+  if (entry.packed != entry.bytes) return bad("has two different sizes");
+  if (entry.bytes > file.size() || entry.local > file.size()) {
+    return bad(absl::StrCat("declares ", entry.bytes, " bytes at ", entry.local,
+                            ", beyond the file's ", file.size()));
+  }
+  return absl::OkStatus();
+}
+
+// Where the data of a record starts. `end`: of all records.
+absl::StatusOr<uint64_t> ReadLocalHeader(const ByteSource& file,
+                                         const Entry& entry, uint64_t end) {
+  const auto bad = [&](absl::string_view what) {
+    return BadRecord(file, entry.name, what);
+  };
+  if (entry.local > end || end - entry.local < kLocalBytes) {
+    return bad("lies beyond the records of the archive");
+  }
+  TXL_ASSIGN_OR_RETURN(const std::string text,
+                       ReadText(file, entry.local, kLocalBytes));
+  ZipFields fields(text);
+  if (fields.U32() != kLocalSignature) return bad("has no header");
+  fields.Skip(2);
+  const uint16_t flags = fields.U16();
+  const uint16_t method = fields.U16();
+  fields.Skip(4);
+  const uint32_t crc32 = fields.U32();
+  const uint32_t packed = fields.U32();
+  const uint32_t bytes = fields.U32();
+  const uint16_t name_bytes = fields.U16();
+  const uint16_t extra_bytes = fields.U16();
+  const uint64_t data = entry.local + kLocalBytes + name_bytes + extra_bytes;
+  if (data > end || entry.bytes > end - data) {
+    return bad(absl::StrCat("declares ", entry.bytes,
+                            " bytes, more than the archive has"));
+  }
+  TXL_ASSIGN_OR_RETURN(const std::string name,
+                       ReadText(file, entry.local + kLocalBytes, name_bytes));
+  // 0 or all ones where the numbers stand elsewhere.
+  const auto differs = [&](uint32_t local, uint64_t central) {
+    return local != central && local != kIn64 &&
+           !(local == 0 && (flags & kSizesFollow) != 0);
+  };
+  if (name != entry.name || method != entry.method ||
+      differs(crc32, entry.crc32) || differs(packed, entry.packed) ||
+      differs(bytes, entry.bytes)) {
+    return bad("has a header that contradicts the zip directory");
+  }
+  return data;
+}
+
+}  // namespace
+
+bool LooksLikeZip(const ByteSource& file) {
+  const absl::StatusOr<std::string> start = ReadText(file, 0, 4);
+  return start.ok() && ZipFields(*start).U32() == kLocalSignature;
+}
+
+absl::StatusOr<ZipDirectory> ReadZipDirectory(
+    std::shared_ptr<const ByteSource> file) {
+  TXL_ASSIGN_OR_RETURN(const ZipEnd end, ReadZipEnd(*file));
+  if (end.directory_bytes > kMaxDirectoryBytes) {
+    return Bad(*file, "its zip directory is too large");
+  }
+  TXL_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadText(*file, end.directory_offset, end.directory_bytes));
+  ZipFields fields(text);
+  ZipDirectory directory;
+  std::vector<std::pair<uint64_t, uint64_t>> extents;  // header, data end
+  for (uint64_t i = 0; i < end.entries; ++i) {
+    TXL_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(*file, fields));
+    TXL_RETURN_IF_ERROR(CheckEntry(*file, entry));
+    TXL_ASSIGN_OR_RETURN(const uint64_t data,
+                         ReadLocalHeader(*file, entry, end.directory_offset));
+    extents.emplace_back(entry.local, data + entry.bytes);
+    const ZipRecord record = {data, entry.bytes, entry.crc32};
+    if (!directory.records.emplace(entry.name, record).second) {
+      return BadRecord(*file, entry.name, "occurs twice");
+    }
+  }
+  if (fields.remaining() != 0) {
+    return Bad(*file, "its zip directory has more than its entries");
+  }
+  std::sort(extents.begin(), extents.end());
+  for (size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i].first < extents[i - 1].second) {
+      return Bad(*file, absl::StrCat("two records overlap at byte ",
+                                     extents[i].first));
+    }
+  }
+  directory.file = std::move(file);
+  return directory;
+}
+
+std::shared_ptr<const ByteSource> ZipDirectory::Open(
+    const std::string& name) const {
+  const ZipRecord& record = records.find(name)->second;
+  return std::make_shared<ZipRecordSource>(
+      file, record,
+      absl::StrCat("record ", Printable(name), " of ", file->name()));
+}
+
+}  // namespace txl

@@ -1,0 +1,144 @@
+#include "model/convert/family/kpt_trunk.h"
+
+#include "absl/strings/str_cat.h"
+#include "model/convert/family/tied.h"
+
+namespace txl {
+namespace {
+
+struct Sizes {
+  int64_t layers = 0, heads = 0, d_head = 0, d_model = 0, d_inner = 0;
+  int64_t width() const { return heads * d_head; }
+};
+
+std::string Attention(const std::string& prefix, int64_t layer) {
+  return absl::StrCat(prefix, "layers.", layer, ".dec_attn.");
+}
+
+Sizes ReadSizes(const std::string& prefix, PlanBuilder& builder) {
+  TensorTable& table = builder.table;
+  const std::string layer = Attention(prefix, 0);
+  std::string bias = prefix + "r_w_bias";
+  if (!table.Has(bias)) bias = layer + "r_w_bias";
+  const int64_t dims = table.Dims(bias);
+  Sizes sizes;
+  sizes.layers = table.Count(prefix + "layers.");
+  sizes.heads = table.Dim(bias, dims - 2);
+  sizes.d_head = table.Dim(bias, dims - 1);
+  sizes.d_model = table.Dim(layer + "qkv_net.weight", 1);
+  sizes.d_inner = table.Dim(prefix + "layers.0.pos_ff.CoreNet.0.weight", 0);
+  if (!table.status().ok()) return {};
+  builder.draft.FromWeights("n_layer", sizes.layers);
+  builder.draft.FromWeights("n_head", sizes.heads);
+  builder.draft.FromWeights("d_head", sizes.d_head);
+  builder.draft.FromWeights("d_model", sizes.d_model);
+  builder.draft.FromWeights("d_inner", sizes.d_inner);
+  return sizes;
+}
+
+void PlanLayer(const std::string& prefix, int64_t l, const Sizes& sizes,
+               PlanBuilder& builder) {
+  TensorTable& table = builder.table;
+  const int64_t d = sizes.d_model, width = sizes.width(), f = sizes.d_inner;
+  const std::string attention = Attention(prefix, l);
+  const std::string ff = absl::StrCat(prefix, "layers.", l, ".pos_ff.");
+  const StoredTensor qkv =
+      table.Take(attention + "qkv_net.weight", {3 * width, d});
+  builder.AddToLayer(l, "wq", Rows(qkv, 0, width));
+  builder.AddToLayer(l, "wk", Rows(qkv, width, 2 * width));
+  builder.AddToLayer(l, "wv", Rows(qkv, 2 * width, 3 * width));
+  const auto add = [&](const char* name, const std::string& native,
+                       std::vector<int64_t> shape) {
+    builder.AddToLayer(l, name, table.Take(native, std::move(shape)));
+  };
+  add("wo", attention + "o_net.weight", {d, width});
+  add("ln1.g", attention + "layer_norm.weight", {d});
+  add("ln1.b", attention + "layer_norm.bias", {d});
+  add("ff.w1", ff + "CoreNet.0.weight", {f, d});
+  add("ff.b1", ff + "CoreNet.0.bias", {f});
+  add("ff.w2", ff + "CoreNet.3.weight", {d, f});
+  add("ff.b2", ff + "CoreNet.3.bias", {d});
+  add("ln2.g", ff + "layer_norm.weight", {d});
+  add("ln2.b", ff + "layer_norm.bias", {d});
+}
+
+// u or v of a layer: its own tensor, or the one of all layers.
+StoredTensor LayerBias(const std::string& prefix, int64_t l, const char* name,
+                       const Sizes& sizes, PlanBuilder& builder) {
+  TensorTable& table = builder.table;
+  const std::vector<int64_t> shape = {sizes.heads, sizes.d_head};
+  const std::string own = Attention(prefix, l) + name, all = prefix + name;
+  if (!table.Has(all)) return table.Take(own, shape);
+  if (table.Has(own)) IsTied(builder, own, all, true);
+  return table.Take(all, shape);
+}
+
+void PlanSinusoids(const std::string& prefix, const Sizes& sizes,
+                   PlanBuilder& builder) {
+  TensorTable& table = builder.table;
+  builder.draft.FromWeights("pos", "sin_concat");
+  for (int64_t l = 0; l < sizes.layers; ++l) {
+    builder.AddToLayer(l, "wr",
+                       table.Take(Attention(prefix, l) + "r_net.weight",
+                                  {sizes.width(), sizes.d_model}));
+    builder.AddToLayer(l, "u",
+                       LayerBias(prefix, l, "r_w_bias", sizes, builder));
+    builder.AddToLayer(l, "v",
+                       LayerBias(prefix, l, "r_r_bias", sizes, builder));
+  }
+  PlanInverseFrequencies(prefix + "pos_emb.inv_freq", sizes.d_model, builder);
+}
+
+// Row k of the native tables is distance rows - 1 - k.
+void PlanTables(const std::string& prefix, const Sizes& sizes,
+                PlanBuilder& builder) {
+  TensorTable& table = builder.table;
+  const int64_t layers = sizes.layers;
+  const int64_t rows = table.Dim(prefix + "r_emb", 1);
+  const StoredTensor vectors =
+      table.Take(prefix + "r_emb", {layers, rows, sizes.heads, sizes.d_head});
+  const StoredTensor scalars =
+      table.Take(prefix + "r_bias", {layers, rows, sizes.heads});
+  const StoredTensor u =
+      table.Take(prefix + "r_w_bias", {layers, sizes.heads, sizes.d_head});
+  if (!table.status().ok()) return;
+  builder.draft.FromWeights("pos", "table");
+  for (int64_t l = 0; l < layers; ++l) {
+    builder.AddToLayer(l, "rel_t", FlippedRows(At(vectors, l)));
+    builder.AddToLayer(l, "rel_s", FlippedRows(At(scalars, l)));
+    builder.AddToLayer(l, "u", At(u, l));
+  }
+}
+
+}  // namespace
+
+void PlanInverseFrequencies(const std::string& name, int64_t d_model,
+                            PlanBuilder& builder) {
+  if (!builder.table.Has(name)) return;
+  StoredTensor frequencies = builder.table.Take(name, {d_model / 2});
+  if (frequencies.dtype == DType::kF16 || frequencies.dtype == DType::kBF16) {
+    builder.Note(absl::StrCat(name,
+                              " is rounded to 16 bits: the frequencies are "
+                              "computed anew in 32 bits"));
+    return;
+  }
+  builder.Add("pos.inv_freq", std::move(frequencies));
+}
+
+void PlanKptTrunk(const std::string& prefix, PlanBuilder& builder) {
+  if (builder.table.Has(Attention(prefix, 0) + "q_net.weight")) {
+    builder.table.Fail(
+        "attn_type 2 and 3 (absolute positions) are not supported");
+  }
+  const Sizes sizes = ReadSizes(prefix, builder);
+  for (int64_t l = 0; l < sizes.layers; ++l) {
+    PlanLayer(prefix, l, sizes, builder);
+  }
+  if (builder.table.Has(prefix + "r_emb")) {
+    PlanTables(prefix, sizes, builder);
+  } else {
+    PlanSinusoids(prefix, sizes, builder);
+  }
+}
+
+}  // namespace txl

@@ -1,0 +1,145 @@
+#include "model/convert/family/own_settings.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/convert/family/places.h"
+
+namespace txl {
+namespace {
+
+using nlohmann::json;
+
+// Copies members that are there.
+void Overlay(const json* from, json& to) {
+  if (from == nullptr) return;
+  for (const char* key : {"n_token", "n_layer", "n_head", "d_head", "d_model",
+                          "d_embed", "d_inner", "pre_lnorm", "attn_type",
+                          "same_length", "mem_len", "ext_len", "clamp_len",
+                          "cutoffs", "div_val", "tie_weight", "tie_projs"}) {
+    json value = Member(from, key);
+    if (!value.is_discarded()) to[key] = std::move(value);
+  }
+}
+
+// A whole module keeps its choices in parts.
+void OverlayModule(const NativeCheckpoint& checkpoint, const std::string& place,
+                   json& to) {
+  const json* root = ObjectAt(checkpoint.data, place);
+  if (root == nullptr || !root->contains(kClassKey)) return;
+  Overlay(root, to);
+  const json* attention =
+      ObjectAt(checkpoint.data, place + "layers.0.dec_attn");
+  const json* norm =
+      ObjectAt(checkpoint.data, place + "layers.0.dec_attn.layer_norm");
+  const json* words = ObjectAt(checkpoint.data, place + "word_emb");
+  const auto copy = [&to](const json* from, const char* key, const char* as) {
+    json value = Member(from, key);
+    if (!value.is_discarded()) to[as] = std::move(value);
+  };
+  copy(attention, "pre_lnorm", "pre_lnorm");
+  copy(norm, "eps", "ln_eps");
+  copy(words, "div_val", "div_val");
+  copy(words, "cutoffs", "cutoffs");
+  // The module's list ends with the size of the vocabulary.
+  if (json& cutoffs = to["cutoffs"]; cutoffs.is_array() && !cutoffs.empty()) {
+    cutoffs.erase(cutoffs.size() - 1);
+  }
+}
+
+void ApplySizes(const json& settings, ConfigDraft& draft) {
+  const auto set = [&](const char* field, const char* name) {
+    draft.FromCheckpoint(field, Member(&settings, name));
+  };
+  set("vocab_size", "n_token");
+  for (const char* name : {"n_layer", "n_head", "d_head", "d_model", "d_embed",
+                           "d_inner", "cutoffs", "div_val", "tie_weight",
+                           "tie_projs", "clamp_len", "mem_len", "ln_eps"}) {
+    set(name, name);
+  }
+}
+
+void RefuseUnsupported(const json& settings, const json& spec,
+                       PlanBuilder& builder) {
+  const json attention = Member(&settings, "attn_type");
+  if (attention.is_number() && attention != 0 && attention != 1) {
+    builder.table.Fail(absl::StrCat("attn_type ", attention.dump(),
+                                    " (absolute positions) is not supported"));
+  }
+  json ext_len = Member(&spec, "ext_len");
+  if (ext_len.is_discarded()) ext_len = Member(&settings, "ext_len");
+  if (ext_len.is_number() && ext_len != 0) {
+    builder.table.Fail(absl::StrCat("ext_len ", ext_len.dump(),
+                                    " is not supported; a --spec with ext_len "
+                                    "0 replaces it"));
+  }
+}
+
+void ApplyWindow(const json& settings, const WindowRule& rule,
+                 PlanBuilder& builder) {
+  ConfigDraft& draft = builder.draft;
+  const json said = Member(&settings, "same_length");
+  const bool same_length =
+      said.is_boolean() ? said.get<bool>() : rule.same_length;
+  json window;
+  if (same_length) window = draft.Int("mem_len", 0) + rule.beyond_mem_len;
+  if (said.is_boolean()) {
+    draft.FromCheckpoint("window", window);
+  } else {
+    draft.FamilyDefault("window", window);
+  }
+  if (draft.Get("window") == 0) {
+    builder.table.Fail(
+        "same_length with mem_len 0 shows no key at all; give mem_len with "
+        "--spec");
+  }
+}
+
+}  // namespace
+
+json OwnSettings(const NativeCheckpoint& checkpoint, const std::string& place) {
+  json settings = json::object();
+  const json* args = ObjectAt(checkpoint.data, "args");
+  Overlay(args, settings);
+  const json not_tied = Member(args, "not_tied");
+  if (not_tied.is_boolean()) settings["tie_weight"] = !not_tied.get<bool>();
+  Overlay(ObjectAt(checkpoint.data, "model_config"), settings);
+  Overlay(ObjectAt(checkpoint.data, "model_setting"), settings);
+  OverlayModule(checkpoint, place, settings);
+  return settings;
+}
+
+void NoteSettings(const json& settings, PlanBuilder& builder) {
+  if (settings.empty()) {
+    builder.Note(
+        "the file has no configuration: norm, clamp_len, window and mem_len "
+        "are defaults, or the spec's");
+  } else {
+    builder.Note(
+        "clamp_len, window and mem_len of the file are those of training; "
+        "evaluation often takes others (--spec)");
+  }
+}
+
+void ApplySettings(const json& settings, const json& spec,
+                   const WindowRule& rule, int64_t mem_len,
+                   PlanBuilder& builder) {
+  RefuseUnsupported(settings, spec, builder);
+  ConfigDraft& draft = builder.draft;
+  ApplySizes(settings, draft);
+  json norm = Member(&settings, "pre_lnorm");
+  if (norm.is_boolean()) norm = norm.get<bool>() ? "pre" : "post";
+  draft.FromCheckpoint("norm", std::move(norm));
+  draft.FamilyDefault("norm", "post");
+  draft.FamilyDefault("final_norm", false);
+  draft.FamilyDefault("ln_eps", 1e-5);
+  draft.FamilyDefault("act", "relu");
+  draft.FamilyDefault("ff_out_act", "none");
+  draft.FamilyDefault("clamp_len", -1);
+  draft.FamilyDefault("mem_len", mem_len);
+  draft.FamilyDefault("mem_init", "empty");
+  draft.FamilyDefault("emb_scale", "sqrt_d");
+  ApplyWindow(settings, rule, builder);
+}
+
+}  // namespace txl

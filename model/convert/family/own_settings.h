@@ -1,0 +1,38 @@
+#pragma once
+
+// The configuration that lies in a checkpoint: attributes of a pickled module,
+// a dictionary of constructor arguments, the arguments of the command line.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/convert/family/plan_builder.h"
+
+namespace txl {
+
+// One object with kimiyoung's names of the settings (n_token, pre_lnorm,
+// same_length, ...), from what the checkpoint has of: "args" (also not_tied),
+// "model_config", "model_setting", and the attributes of a module pickled whole
+// at `place`, the later the stronger.
+nlohmann::json OwnSettings(const NativeCheckpoint& checkpoint,
+                           const std::string& place);
+
+// A note for readers: nothing was found, or values of training were.
+void NoteSettings(const nlohmann::json& settings, PlanBuilder& builder);
+
+struct WindowRule {
+  bool same_length = false;    // where nobody says
+  int64_t beyond_mem_len = 0;  // keys that same_length shows besides mem_len
+};
+
+// Gives `settings` and then the family's defaults (post LayerNorm, 1e-5, ReLU,
+// sqrt_d, ...) to the draft; the window follows from same_length and the
+// mem_len that holds, unless a spec has one. Fails on what is not supported:
+// attn_type above 1, ext_len other than 0 unless the spec says 0. `mem_len` is
+// the family's where nobody says.
+void ApplySettings(const nlohmann::json& settings, const nlohmann::json& spec,
+                   const WindowRule& rule, int64_t mem_len,
+                   PlanBuilder& builder);
+
+}  // namespace txl

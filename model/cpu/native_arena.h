@@ -1,0 +1,71 @@
+#pragma once
+
+// What a slot of the native CPU step holds, per layer: the stored rows (the
+// segment memory itself) and, derived from them, a key and a value row per
+// head (the projected form of docs/ARCHITECTURE.md, "One step").
+//
+// All lie in rings of C positions, C a multiple of kPanel: keys in tiles of
+// kPanel positions that begin at multiples of kPanel of the absolute position,
+// so that a query meets the same keys in the same lanes wherever its session
+// runs.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/vector_kernels.h"
+#include "model/memory/ring.h"
+
+namespace txl {
+
+struct NativeShape {
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t head_width = 0;   // D
+  int64_t model_width = 0;  // d
+  // Numbers between two value rows.
+  int64_t value_stride() const { return RoundUp(head_width, kColumnGroup); }
+};
+
+// `ring` with its spare rows rounded up so that C is a multiple of kPanel.
+RingGeometry NativeRing(RingGeometry ring);
+
+// Thread-compatible. Slots, layers and positions are checked by the caller.
+class NativeArena {
+ public:
+  // REQUIRES: ring as NativeRing makes it.
+  NativeArena(const RingGeometry& ring, const NativeShape& shape,
+              int64_t slots);
+
+  // Stored row of a position: [d].
+  float* Row(int32_t slot, int64_t layer, int64_t position);
+  const float* Row(int32_t slot, int64_t layer, int64_t position) const;
+  // Keys of the tile that holds `position`: [D, kPanel], position p in lane
+  // p mod kPanel.
+  float* KeyTile(int32_t slot, int64_t layer, int64_t head, int64_t position);
+  // Value row of a position: [value_stride]; rows of following ring indices
+  // follow.
+  float* Value(int32_t slot, int64_t layer, int64_t head, int64_t position);
+
+  // Writes the derived rows of one position: keys and values are [H D].
+  void WriteDerived(int32_t slot, int64_t layer, int64_t position,
+                    const float* keys, const float* values);
+  void Copy(int32_t from, int32_t to);
+
+  const RingGeometry& ring() const { return ring_; }
+  const NativeShape& shape() const { return shape_; }
+  int64_t slots() const { return static_cast<int64_t>(slots_.size()); }
+  int64_t bytes_per_slot() const;
+
+ private:
+  int64_t LayerNumbers() const;
+
+  RingGeometry ring_;
+  NativeShape shape_;
+  std::vector<AlignedBuffer<float>> slots_;
+};
+
+// Bytes of one slot before anything is allocated.
+int64_t NativeSlotBytes(const RingGeometry& ring, const NativeShape& shape);
+
+}  // namespace txl

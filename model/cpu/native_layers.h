@@ -1,0 +1,67 @@
+#pragma once
+
+// All layers of a native step on the rows of one batch.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/config/model_config.h"
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/native_arena.h"
+#include "model/cpu/native_attention.h"
+#include "model/cpu/native_weights.h"
+#include "model/cpu/thread_pool.h"
+
+namespace txl {
+
+// Thread-compatible. Allocates at construction only. The references outlive
+// it.
+class NativeLayers {
+ public:
+  NativeLayers(const ModelConfig& config, const NativeWeights& weights,
+               NativeArena& arena, int64_t max_rows, int workers);
+
+  // The rows of the batch: [max_rows, stride()]; embeddings before Run, the
+  // last layer's outputs after it. Numbers from d on stay zero.
+  float* hidden() { return hidden_.data(); }
+  int64_t stride() const { return stride_; }
+
+  // Feeds the rows and writes them into the rings.
+  void Run(const std::vector<NativeRun>& runs, ThreadPool& pool);
+
+  // Makes rows [count, d] the stored rows of positions position.. of one
+  // layer, with the keys and values that derive from them.
+  void WriteRows(int32_t slot, int64_t layer, int64_t position,
+                 const float* rows, int64_t count, ThreadPool& pool);
+  // The zero start: every position before 0 has the row of a zero input.
+  void WriteStartRows(int32_t slot, ThreadPool& pool);
+
+ private:
+  void RunLayer(int64_t index, const std::vector<NativeRun>& runs,
+                ThreadPool& pool);
+  void Attend(int64_t index, const std::vector<NativeRun>& runs, const float* x,
+              ThreadPool& pool);
+  void FeedForward(const NativeLayer& layer, const float* x,
+                   const float* residual, float* out, ThreadPool& pool);
+  void Normalize(const NativeNorm& norm, const float* x, float* out,
+                 ThreadPool& pool);
+  void DeriveRows(const NativeLayer& layer, RowBlock x, int64_t rows,
+                  ThreadPool& pool);
+
+  const ModelConfig& config_;
+  const NativeWeights& weights_;
+  NativeArena& arena_;
+  NativeAttention attention_;
+  const int64_t max_rows_;
+  const int64_t width_;   // H D
+  const int64_t stride_;  // RoundUp(d, kPanel)
+  const int64_t qkv_stride_;
+  const int64_t inner_stride_;
+  int64_t rows_ = 0;                            // of this Run
+  AlignedBuffer<float> hidden_, normed_, sum_;  // [max_rows, stride]
+  AlignedBuffer<float> qkv_;                    // [max_rows, qkv_stride]
+  AlignedBuffer<float> attended_;  // [max_rows, RoundUp(H D, kPanel)]
+  AlignedBuffer<float> inner_;     // [max_rows, inner_stride]
+};
+
+}  // namespace txl

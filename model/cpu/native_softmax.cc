@@ -1,0 +1,192 @@
+#include "model/cpu/native_softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace txl {
+namespace {
+
+// The embedding of word `index` of a bin, e_b numbers.
+void CopyEmbedding(const NativeBin& bin, int64_t index, float* out) {
+  if (bin.embedding.size() == 0) {
+    bin.words.CopyRow(index, out);
+    return;
+  }
+  const int64_t width = bin.words.inputs();
+  std::copy_n(bin.embedding.data() + index * width, width, out);
+}
+
+VocabularyBins Bins(const ModelConfig& config) {
+  VocabularyBins bins{config.cutoffs};
+  bins.ends.push_back(config.vocab_size);
+  return bins;
+}
+
+}  // namespace
+
+class NativeSoftmax::Row final : public NextTokenDistribution {
+ public:
+  Row(NativeSoftmax& softmax, int64_t index)
+      : softmax_(softmax),
+        index_(index),
+        cluster_words_(softmax.bins_.clusters()),
+        is_evaluated_(softmax.bins_.clusters()) {}
+
+  const VocabularyBins& bins() const override { return softmax_.bins_; }
+  absl::Span<const float> Words() override { return words_; }
+  double ClusterMass(size_t c) override { return masses_[c]; }
+  absl::Span<const float> ClusterWords(size_t c) override {
+    if (!is_evaluated_[c]) softmax_.EvaluateCluster(c, {&index_, 1});
+    return cluster_words_[c];
+  }
+
+  bool is_evaluated(size_t c) const { return is_evaluated_[c]; }
+
+  // `head` [n_0 + C]: words, then clusters.
+  void SetHead(const float* head) {
+    const int64_t words = softmax_.bins_.ends[0];
+    words_.assign(head, head + words);
+    masses_.assign(head + words, head + words + is_evaluated_.size());
+    std::fill(is_evaluated_.begin(), is_evaluated_.end(), false);
+  }
+  // `tail`: log P(word | c).
+  void SetCluster(size_t c, const float* tail) {
+    std::vector<float>& words = cluster_words_[c];
+    words.assign(tail, tail + softmax_.bins_.cluster_size(c));
+    ShiftRow(words.data(), static_cast<int64_t>(words.size()), masses_[c]);
+    is_evaluated_[c] = true;
+  }
+
+ private:
+  NativeSoftmax& softmax_;
+  const int64_t index_;
+  std::vector<float> words_, masses_;
+  std::vector<std::vector<float>> cluster_words_;
+  std::vector<bool> is_evaluated_;
+};
+
+NativeSoftmax::NativeSoftmax(const ModelConfig& config,
+                             const NativeWeights& weights, ThreadPool& pool)
+    : config_(config), weights_(weights), pool_(pool), bins_(Bins(config)) {}
+
+NativeSoftmax::~NativeSoftmax() = default;
+
+void NativeSoftmax::Embed(absl::Span<const int32_t> tokens, float* out,
+                          int64_t stride) {
+  std::vector<std::vector<int64_t>> rows_of_bin(weights_.bins.size());
+  for (size_t row = 0; row < tokens.size(); ++row) {
+    const auto bin = std::upper_bound(config_.cutoffs.begin(),
+                                      config_.cutoffs.end(), tokens[row]);
+    rows_of_bin[bin - config_.cutoffs.begin()].push_back(
+        static_cast<int64_t>(row));
+  }
+  for (size_t bin = 0; bin < rows_of_bin.size(); ++bin) {
+    if (rows_of_bin[bin].empty()) continue;
+    EmbedBin(static_cast<int64_t>(bin), tokens, rows_of_bin[bin], out, stride);
+  }
+}
+
+void NativeSoftmax::EmbedBin(int64_t bin_index,
+                             absl::Span<const int32_t> tokens,
+                             const std::vector<int64_t>& rows, float* out,
+                             int64_t stride) {
+  const NativeBin& bin = weights_.bins[bin_index];
+  const int64_t width = bin.words.inputs();
+  const int64_t count = static_cast<int64_t>(rows.size());
+  gathered_.resize(count * width);
+  for (int64_t i = 0; i < count; ++i) {
+    CopyEmbedding(bin, tokens[rows[i]] - config_.bin_begin(bin_index),
+                  gathered_.data() + i * width);
+  }
+  RowBlock found = {gathered_.data(), width};
+  if (bin.in_proj.outputs() != 0) {
+    const int64_t padded = RoundUp(config_.d_model, kPanel);
+    projected_.resize(count * padded);
+    ApplyLinear({&bin.in_proj}, {count, found, {}, projected_.data(), padded},
+                pool_);
+    found = {projected_.data(), padded};
+  }
+  const float scale =
+      config_.scale_embedding
+          ? static_cast<float>(std::sqrt(static_cast<double>(config_.d_model)))
+          : 1.0f;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = found.data + i * found.stride;
+    float* to = out + rows[i] * stride;
+    for (int64_t k = 0; k < config_.d_model; ++k) to[k] = row[k] * scale;
+  }
+}
+
+void NativeSoftmax::BinLogProbs(int64_t bin_index,
+                                absl::Span<const int64_t> rows) {
+  const NativeBin& bin = weights_.bins[bin_index];
+  const int64_t count = static_cast<int64_t>(rows.size());
+  gathered_.resize(count * config_.d_model);
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(hidden_ + rows[i] * stride_, config_.d_model,
+                gathered_.data() + i * config_.d_model);
+  }
+  RowBlock x = {gathered_.data(), config_.d_model};
+  if (bin.out_proj.outputs() != 0) {
+    const int64_t padded = RoundUp(bin.out_proj.outputs(), kPanel);
+    projected_.resize(count * padded);
+    ApplyLinear({&bin.out_proj}, {count, x, {}, projected_.data(), padded},
+                pool_);
+    x = {projected_.data(), padded};
+  }
+  const int64_t outputs = bin.words.outputs();
+  const int64_t padded = RoundUp(outputs, kPanel);
+  logits_.resize(count * padded);
+  const float* bias = bin.bias.size() == 0 ? nullptr : bin.bias.data();
+  ApplyLinear({&bin.words, bias}, {count, x, {}, logits_.data(), padded},
+              pool_);
+  pool_.Run(count, [&](int64_t i, int) {
+    float* row = logits_.data() + i * padded;
+    ShiftRow(row, outputs, -LogSumExp(row, outputs));
+  });
+}
+
+absl::Span<NextTokenDistribution* const> NativeSoftmax::Distributions(
+    const float* hidden, int64_t rows, int64_t stride) {
+  hidden_ = hidden;
+  stride_ = stride;
+  result_.clear();
+  if (rows == 0) return result_;
+  std::vector<int64_t> all(rows);
+  std::iota(all.begin(), all.end(), 0);
+  BinLogProbs(0, all);
+  const int64_t padded = RoundUp(weights_.bins[0].words.outputs(), kPanel);
+  for (int64_t i = 0; i < rows; ++i) {
+    if (i == static_cast<int64_t>(rows_.size())) {
+      rows_.push_back(std::make_unique<Row>(*this, i));
+    }
+    rows_[i]->SetHead(logits_.data() + i * padded);
+    result_.push_back(rows_[i].get());
+  }
+  return result_;
+}
+
+void NativeSoftmax::EvaluateCluster(size_t cluster,
+                                    absl::Span<const int64_t> rows) {
+  const int64_t bin = static_cast<int64_t>(cluster) + 1;
+  BinLogProbs(bin, rows);
+  const int64_t padded = RoundUp(weights_.bins[bin].words.outputs(), kPanel);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows_[rows[i]]->SetCluster(cluster, logits_.data() + i * padded);
+  }
+}
+
+void NativeSoftmax::EvaluateClusters(absl::Span<const ClusterOfRow> clusters) {
+  std::map<size_t, std::vector<int64_t>> rows_of_cluster;
+  for (const ClusterOfRow& wanted : clusters) {
+    if (rows_[wanted.row]->is_evaluated(wanted.cluster)) continue;
+    rows_of_cluster[wanted.cluster].push_back(wanted.row);
+  }
+  for (const auto& [cluster, rows] : rows_of_cluster) {
+    EvaluateCluster(cluster, rows);
+  }
+}
+
+}  // namespace txl

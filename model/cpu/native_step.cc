@@ -1,0 +1,200 @@
+#include "model/cpu/native_step.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/weights.h"
+#include "model/cpu/native_arena.h"
+#include "model/cpu/native_layers.h"
+#include "model/cpu/native_softmax.h"
+#include "model/cpu/native_weights.h"
+#include "model/cpu/thread_pool.h"
+
+namespace txl {
+namespace {
+
+RingGeometry MakeRing(const ModelConfig& config, int64_t spare) {
+  RingGeometry ring;
+  ring.mem_len = config.mem_len;
+  ring.spare = spare;
+  ring.window = config.serving_window();
+  ring.zero_start = config.mem_init == MemoryInit::kZeros;
+  return NativeRing(ring);
+}
+
+NativeShape MakeShape(const ModelConfig& config) {
+  return {config.n_layer, config.n_head, config.d_head, config.d_model};
+}
+
+absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
+                          const NativeStepOptions& options) {
+  if (options.slots < 1) {
+    return absl::InvalidArgumentError("slots: must be at least 1");
+  }
+  if (options.spare_rows < 8) {
+    return absl::InvalidArgumentError("spare_rows: must be at least 8");
+  }
+  if (options.max_rows < 1) {
+    return absl::InvalidArgumentError("max_rows: must be at least 1");
+  }
+  if (options.threads < 1) {
+    return absl::InvalidArgumentError("threads: must be at least 1");
+  }
+  if (static_cast<int64_t>(weights.layers.size()) != config.n_layer ||
+      static_cast<int64_t>(weights.head.size()) != config.n_bins()) {
+    return absl::InvalidArgumentError("weights do not fit the config");
+  }
+  const at::Tensor& like = weights.layers[0].wq;
+  if (like.scalar_type() != at::kFloat || !like.device().is_cpu()) {
+    return absl::InvalidArgumentError(
+        "weights: the native step takes float32 on the CPU");
+  }
+  return absl::OkStatus();
+}
+
+StateIdentity MakeIdentity(const ModelConfig& config, const RingGeometry& ring,
+                           const std::string& fingerprint) {
+  StateIdentity identity;
+  identity.fingerprint = fingerprint;
+  identity.window = ring.window;
+  identity.mem_len = ring.mem_len;
+  identity.d_model = config.d_model;
+  identity.n_layer = config.n_layer;
+  identity.zero_start = ring.zero_start;
+  identity.row_dtype = "f32";
+  identity.kernel = absl::StrCat("native-cpu-projected-", VectorTarget());
+  return identity;
+}
+
+class NativeStep final : public ModelStep {
+ public:
+  NativeStep(const ModelConfig& config, const Weights& weights,
+             const NativeStepOptions& options)
+      : config_(config),
+        weights_(PackWeights(config, weights)),
+        arena_(MakeRing(config, options.spare_rows), MakeShape(config),
+               options.slots),
+        identity_(MakeIdentity(config, arena_.ring(), options.fingerprint)),
+        pool_(options.threads),
+        layers_(config_, weights_, arena_, options.max_rows, options.threads),
+        softmax_(config_, weights_, pool_),
+        wanted_(options.max_rows * layers_.stride()) {}
+
+  absl::Span<NextTokenDistribution* const> Run(
+      absl::Span<const StepSegment> segments) override;
+  void EvaluateClusters(absl::Span<const ClusterOfRow> clusters) override {
+    softmax_.EvaluateClusters(clusters);
+  }
+  void Clear(int32_t slot) override;
+  void Copy(int32_t from, int32_t to) override { arena_.Copy(from, to); }
+  StateImage Export(int32_t slot, int64_t position) const override;
+  absl::Status Import(int32_t slot, const StateImage& image) override;
+
+  const RingGeometry& ring() const override { return arena_.ring(); }
+  const StateIdentity& identity() const override { return identity_; }
+  int64_t BytesPerSlot() const override { return arena_.bytes_per_slot(); }
+
+ private:
+  const ModelConfig config_;
+  const NativeWeights weights_;
+  NativeArena arena_;
+  const StateIdentity identity_;
+  ThreadPool pool_;
+  NativeLayers layers_;
+  NativeSoftmax softmax_;
+  AlignedBuffer<float> wanted_;  // rows whose distribution is wanted
+};
+
+absl::Span<NextTokenDistribution* const> NativeStep::Run(
+    absl::Span<const StepSegment> segments) {
+  std::vector<int32_t> tokens;
+  std::vector<NativeRun> runs;
+  std::vector<int64_t> wanted;
+  for (const StepSegment& segment : segments) {
+    const int64_t first = static_cast<int64_t>(tokens.size());
+    runs.push_back({segment.slot, segment.position, first,
+                    static_cast<int64_t>(segment.tokens.size())});
+    for (const int32_t row : segment.outputs) wanted.push_back(first + row);
+    tokens.insert(tokens.end(), segment.tokens.begin(), segment.tokens.end());
+  }
+  softmax_.Embed(tokens, layers_.hidden(), layers_.stride());
+  layers_.Run(runs, pool_);
+  const int64_t stride = layers_.stride();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const float* row = layers_.hidden() + wanted[i] * stride;
+    float* out = wanted_.data() + static_cast<int64_t>(i) * stride;
+    if (weights_.final_norm.has_value()) {
+      NormalizeRow(row, config_.d_model, weights_.final_norm->g.data(),
+                   weights_.final_norm->b.data(),
+                   static_cast<float>(config_.ln_eps), out);
+    } else {
+      std::copy_n(row, config_.d_model, out);
+    }
+  }
+  return softmax_.Distributions(
+      wanted_.data(), static_cast<int64_t>(wanted.size()), stride);
+}
+
+void NativeStep::Clear(int32_t slot) {
+  if (!ring().zero_start) return;  // rows before position 0 are never read
+  layers_.WriteStartRows(slot, pool_);
+}
+
+StateImage NativeStep::Export(int32_t slot, int64_t position) const {
+  StateImage image;
+  image.identity = identity_;
+  image.position = position;
+  image.rows = std::min(ring().mem_len, position - ring().first_position());
+  const int64_t row_bytes = config_.d_model * int64_t{sizeof(float)};
+  image.data.resize(config_.n_layer * image.rows * row_bytes);
+  uint8_t* to = image.data.data();
+  for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
+    for (int64_t t = position - image.rows; t < position; ++t) {
+      std::memcpy(to, arena_.Row(slot, layer, t), row_bytes);
+      to += row_bytes;
+    }
+  }
+  image.Seal();
+  return image;
+}
+
+absl::Status NativeStep::Import(int32_t slot, const StateImage& image) {
+  TXL_RETURN_IF_ERROR(CheckStateImage(image, identity_));
+  if (image.position < 0 ||
+      image.rows !=
+          std::min(ring().mem_len, image.position - ring().first_position())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "state image: ", image.rows, " rows at position ", image.position));
+  }
+  const int64_t numbers = image.rows * config_.d_model;
+  for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
+    AlignedBuffer<float> rows(numbers);
+    std::memcpy(rows.data(),
+                image.data.data() + layer * numbers * int64_t{sizeof(float)},
+                numbers * sizeof(float));
+    layers_.WriteRows(slot, layer, image.position - image.rows, rows.data(),
+                      image.rows, pool_);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelStep>> CreateNativeStep(
+    const ModelConfig& config, const Weights& weights,
+    const NativeStepOptions& options) {
+  TXL_RETURN_IF_ERROR(CheckOptions(config, weights, options));
+  return std::make_unique<NativeStep>(config, weights, options);
+}
+
+int64_t NativeStepSlotBytes(const ModelConfig& config, int64_t spare_rows) {
+  return NativeSlotBytes(MakeRing(config, spare_rows), MakeShape(config));
+}
+
+}  // namespace txl

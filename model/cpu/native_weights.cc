@@ -1,0 +1,168 @@
+#include "model/cpu/native_weights.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+
+#include "model/checkpoint/weights.h"
+#include "model/reference/relative_position.h"
+
+namespace txl {
+namespace {
+
+// `columns` numbers, zeros behind the tensor's own.
+AlignedBuffer<float> Padded(const at::Tensor& t, int64_t columns) {
+  AlignedBuffer<float> out(columns);
+  const at::Tensor flat = t.contiguous().view({-1});
+  std::copy_n(flat.const_data_ptr<float>(), flat.numel(), out.data());
+  return out;
+}
+
+AlignedBuffer<float> PaddedBias(const at::Tensor& t, int64_t outputs) {
+  if (!t.defined()) return {};
+  return Padded(t, RoundUp(outputs, kPanel));
+}
+
+// A matrix [outputs, inputs].
+PackedMatrix Pack(const at::Tensor& t) {
+  if (!t.defined()) return {};
+  const at::Tensor rows = t.contiguous();
+  return PackedMatrix(rows.const_data_ptr<float>(), rows.size(0), rows.size(1));
+}
+
+NativeNorm PackNorm(const at::Tensor& g, const at::Tensor& b) {
+  const int64_t columns = RoundUp(g.numel(), kPanel);
+  return {Padded(g, columns), Padded(b, columns)};
+}
+
+// Q, K and V biases as one; empty when there are none. The bias on keys drops
+// out of the softmax.
+AlignedBuffer<float> PackQkvBias(const LayerWeights& layer, int64_t width) {
+  if (!layer.bq.defined() && !layer.bv.defined()) return {};
+  AlignedBuffer<float> out(RoundUp(3 * width, kPanel));
+  if (layer.bq.defined()) {
+    std::copy_n(layer.bq.contiguous().const_data_ptr<float>(), width,
+                out.data());
+  }
+  if (layer.bv.defined()) {
+    std::copy_n(layer.bv.contiguous().const_data_ptr<float>(), width,
+                out.data() + 2 * width);
+  }
+  return out;
+}
+
+// keys [columns, H, D] by ascending distance.
+void PackPositions(const at::Tensor& keys, const at::Tensor& bias,
+                   NativeLayer& out) {
+  const int64_t columns = keys.size(0);
+  const int64_t padded = RoundUp(columns, kPanel);
+  for (int64_t head = 0; head < keys.size(1); ++head) {
+    at::Tensor turned = at::zeros({padded, keys.size(2)});
+    turned.narrow(0, padded - columns, columns)
+        .copy_(keys.select(1, head).flip(0));
+    out.position_keys.push_back(Pack(turned));
+  }
+  if (!bias.defined()) return;
+  at::Tensor turned = at::zeros({keys.size(1), padded});
+  turned.narrow(1, padded - columns, columns).copy_(bias.t().flip(1));
+  out.position_bias = Padded(turned, turned.numel());
+}
+
+int64_t Distances(const ModelConfig& config) {
+  const int64_t window = config.serving_window();
+  if (config.pos == PositionKind::kTable || !config.clamp_len.has_value()) {
+    return window;
+  }
+  return std::min(window, *config.clamp_len + 1);
+}
+
+NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
+                      const at::Tensor& encoding) {
+  const int64_t width = config.n_head * config.d_head;
+  NativeLayer out;
+  out.qkv = Pack(at::cat({layer.wq, layer.wk, layer.wv}));
+  out.qkv_bias = PackQkvBias(layer, width);
+  out.wo = Pack(layer.wo);
+  out.bo = PaddedBias(layer.bo, config.d_model);
+  out.u = Padded(layer.u, width);
+  if (config.pos == PositionKind::kTable) {
+    const int64_t count = Distances(config);
+    PackPositions(TableRows(config, layer.rel_t, count),
+                  TableRows(config, layer.rel_s, count), out);
+  } else {
+    out.v = Padded(layer.v, width);
+    const at::Tensor keys =
+        at::mm(encoding, layer.wr.to(at::kDouble).t()).to(at::kFloat);
+    PackPositions(keys.view({-1, config.n_head, config.d_head}), {}, out);
+  }
+  out.ln1 = PackNorm(layer.ln1_g, layer.ln1_b);
+  out.ln2 = PackNorm(layer.ln2_g, layer.ln2_b);
+  out.ff_w1 = Pack(layer.ff_w1);
+  out.ff_b1 = PaddedBias(layer.ff_b1, config.d_inner);
+  out.ff_w2 = Pack(layer.ff_w2);
+  out.ff_b2 = PaddedBias(layer.ff_b2, config.d_model);
+  return out;
+}
+
+NativeBin PackBin(const ModelConfig& config, const Weights& weights,
+                  int64_t bin) {
+  const HeadBin& head = weights.head[bin];
+  const EmbeddingBin& embedding = weights.embedding[bin];
+  NativeBin out;
+  at::Tensor words = head.w;
+  at::Tensor bias = head.b;
+  if (bin == 0 && config.n_bins() > 1) {
+    words = at::cat({words, weights.cluster_w});
+    const at::Tensor own =
+        bias.defined() ? bias : at::zeros({config.bin_size(0)});
+    bias = at::cat({own, weights.cluster_b.defined()
+                             ? weights.cluster_b
+                             : at::zeros({config.n_bins() - 1})});
+  }
+  out.words = Pack(words);
+  out.bias = PaddedBias(bias, words.size(0));
+  if (head.proj.defined()) out.out_proj = Pack(head.proj.t());
+  out.in_proj = Pack(embedding.proj);
+  if (!embedding.w.is_alias_of(head.w)) {
+    out.embedding = Padded(embedding.w, embedding.w.numel());
+  }
+  return out;
+}
+
+}  // namespace
+
+NativeWeights PackWeights(const ModelConfig& config, const Weights& weights) {
+  c10::InferenceMode guard;
+  NativeWeights out;
+  out.distances = Distances(config);
+  at::Tensor encoding;
+  if (config.pos != PositionKind::kTable) {
+    encoding = PositionEncoding(config, weights, out.distances).to(at::kDouble);
+  }
+  for (const LayerWeights& layer : weights.layers) {
+    out.layers.push_back(PackLayer(config, layer, encoding));
+  }
+  for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
+    out.bins.push_back(PackBin(config, weights, bin));
+  }
+  if (weights.final_g.defined()) {
+    out.final_norm = PackNorm(weights.final_g, weights.final_b);
+  }
+  return out;
+}
+
+int64_t NativeWeights::Bytes() const {
+  int64_t bytes = 0;
+  for (const NativeLayer& layer : layers) {
+    bytes += layer.qkv.bytes() + layer.wo.bytes() + layer.ff_w1.bytes() +
+             layer.ff_w2.bytes();
+    for (const PackedMatrix& keys : layer.position_keys) bytes += keys.bytes();
+  }
+  for (const NativeBin& bin : bins) {
+    bytes += bin.words.bytes() + bin.out_proj.bytes() + bin.in_proj.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace txl

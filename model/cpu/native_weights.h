@@ -1,0 +1,61 @@
+#pragma once
+
+// The trained weights as the native CPU step reads them: packed once at load,
+// tied ones once in memory.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/config/model_config.h"
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/packed_matrix.h"
+
+namespace txl {
+
+struct Weights;
+
+struct NativeNorm {
+  AlignedBuffer<float> g, b;  // [RoundUp(d, kPanel)]
+};
+
+struct NativeLayer {
+  PackedMatrix qkv;               // [3 HD, d]: Q rows, K rows, V rows
+  AlignedBuffer<float> qkv_bias;  // [RoundUp(3 HD, kPanel)] or empty
+  PackedMatrix wo;                // [d, HD]
+  AlignedBuffer<float> bo;
+  AlignedBuffer<float> u, v;  // [HD]; v empty for position tables
+  // Positional keys Wr_n R (or T_n), distances descending: per head a packed
+  // matrix [RoundUp(columns, kPanel), D] whose output i is distance
+  // outputs - 1 - i; farther distances than stored ones are zeros.
+  std::vector<PackedMatrix> position_keys;
+  AlignedBuffer<float> position_bias;  // [H, outputs], same order; or empty
+  NativeNorm ln1, ln2;
+  PackedMatrix ff_w1, ff_w2;
+  AlignedBuffer<float> ff_b1, ff_b2;
+};
+
+struct NativeBin {
+  // Words of the bin and, in bin 0, the clusters after them.
+  PackedMatrix words;         // [n_b (+ C), e_b]
+  AlignedBuffer<float> bias;  // [RoundUp(outputs, kPanel)] or empty
+  PackedMatrix out_proj;      // [e_b, d]; no outputs: none
+  PackedMatrix in_proj;       // [d, e_b]; no outputs: none
+  // Embedding rows [n_b, e_b] of an untied model; empty: rows of `words`.
+  AlignedBuffer<float> embedding;
+};
+
+struct NativeWeights {
+  std::vector<NativeLayer> layers;
+  std::vector<NativeBin> bins;
+  std::optional<NativeNorm> final_norm;
+  int64_t distances = 0;  // with their own positional key: 0..distances-1
+
+  // Bytes that one decode step with every tail evaluated reads at least.
+  int64_t Bytes() const;
+};
+
+// REQUIRES: weights are float32 on the CPU and fit config.
+NativeWeights PackWeights(const ModelConfig& config, const Weights& weights);
+
+}  // namespace txl

@@ -1,0 +1,66 @@
+#pragma once
+
+// A weight matrix as the CPU step reads it: output rows in the vector lanes,
+// in panels of kPanel outputs, each a run of memory that is read once for all
+// rows of a step.
+
+#include <cstdint>
+#include <functional>
+
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/thread_pool.h"
+#include "model/cpu/vector_kernels.h"
+
+namespace txl {
+
+// [outputs, inputs], stored [panel][input][kPanel]; outputs beyond the last are
+// zeros. Const after construction.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+  // `weights`: [outputs, inputs], row-major.
+  PackedMatrix(const float* weights, int64_t outputs, int64_t inputs);
+
+  int64_t outputs() const { return outputs_; }
+  int64_t inputs() const { return inputs_; }
+  int64_t panels() const { return RoundUp(outputs_, kPanel) / kPanel; }
+  int64_t bytes() const { return data_.size() * int64_t{sizeof(float)}; }
+  const float* panel(int64_t i) const {
+    return data_.data() + i * inputs_ * kPanel;
+  }
+  // weights[output][0..inputs), inputs numbers.
+  void CopyRow(int64_t output, float* row) const;
+
+ private:
+  int64_t outputs_ = 0;
+  int64_t inputs_ = 0;
+  AlignedBuffer<float> data_;
+};
+
+// out[r][n] = act(sum_k x[r][k] w[n][k] + bias[n]) + residual[r][n].
+// Rows of `out` and `residual` are written and read up to RoundUp(outputs,
+// kPanel); their strides are at least that.
+struct LinearLayer {
+  const PackedMatrix* weights = nullptr;
+  const float* bias = nullptr;  // RoundUp(outputs, kPanel) numbers, or null
+  RowActivation activation = RowActivation::kNone;
+};
+
+struct RowBlock {
+  const float* data = nullptr;
+  int64_t stride = 0;
+};
+
+struct LinearRows {
+  int64_t rows = 0;
+  RowBlock x;
+  RowBlock residual;  // null data: none
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+
+// The product, panel by panel over the pool's threads.
+void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
+                 ThreadPool& pool);
+
+}  // namespace txl

@@ -1,0 +1,87 @@
+#pragma once
+
+// The inner loops of the CPU step, written once with Google Highway and chosen
+// at run time for the machine (AVX-512, AVX2, NEON, ...).
+//
+// Order of sums. Every output element is one chain of fused multiply-adds over
+// k = 0, 1, 2, ... from its start value. The chain does not depend on how many
+// rows or columns are worked on together, so a row's bits do not depend on its
+// company. Sums along a row (norms, softmax) run lane by lane over the columns
+// and then across the lanes in one order. Both depend on the instruction set
+// alone.
+
+#include <cstdint>
+#include <string>
+
+namespace txl {
+
+// Columns come in groups of this many; a panel is kPanel columns wide.
+inline constexpr int64_t kColumnGroup = 16;
+inline constexpr int64_t kPanel = 64;
+
+// x rounded up to a multiple of `unit`.
+inline constexpr int64_t RoundUp(int64_t x, int64_t unit) {
+  return (x + unit - 1) / unit * unit;
+}
+
+// How the numbers of a packed operand are stored.
+enum class NumberFormat { kF32, kBF16, kF16, kInt8 };
+
+// out[r][c] (+)= sum over k of a[r][k] * b[k][c].
+struct PanelProduct {
+  const float* a = nullptr;  // [rows, k], rows a_stride apart
+  int64_t a_stride = 0;
+  int64_t rows = 0;
+  const void* b = nullptr;  // [k, columns], rows b_stride elements apart
+  int64_t b_stride = 0;
+  NumberFormat b_format = NumberFormat::kF32;
+  int64_t k = 0;
+  int64_t columns = 0;   // a multiple of kColumnGroup
+  float* out = nullptr;  // [rows, columns], rows out_stride apart
+  int64_t out_stride = 0;
+  bool accumulate = false;  // start from what `out` holds instead of 0
+};
+void MultiplyPanel(const PanelProduct& product);
+
+enum class RowActivation { kNone, kRelu, kGeluTanh };
+
+// out[i] = act(out[i] * scale[i] + bias[i]) + residual[i] for `columns` (a
+// multiple of kColumnGroup) numbers; null operands are left out.
+struct RowEpilogue {
+  float* out = nullptr;
+  int64_t columns = 0;
+  const float* scale = nullptr;
+  const float* bias = nullptr;
+  const float* residual = nullptr;
+  RowActivation activation = RowActivation::kNone;
+};
+void FinishRow(const RowEpilogue& epilogue);
+
+// LayerNorm (arXiv:1607.06450) of x [columns] into out (may be x); g and b
+// [columns]. The numbers between `columns` and the next multiple of
+// kColumnGroup are written as 0; x must be readable there.
+void NormalizeRow(const float* x, int64_t columns, const float* g,
+                  const float* b, float eps, float* out);
+
+// scores[i] = (content[i] + position[i]) * scale for count numbers, and
+// exp(score - max) in their place; returns their sum. Elements before `begin`
+// and from `end` on are written as 0. count is a multiple of kColumnGroup;
+// begin < end.
+float SoftmaxWeights(float* content, const float* position, float scale,
+                     int64_t begin, int64_t end, int64_t count);
+
+// x *= factor, `columns` a multiple of kColumnGroup.
+void ScaleRow(float* x, int64_t columns, float factor);
+// out = a + b.
+void AddRows(const float* a, const float* b, int64_t columns, float* out);
+
+// log sum exp of x [count], x readable up to the next multiple of
+// kColumnGroup.
+float LogSumExp(const float* x, int64_t count);
+// x += shift, count any.
+void ShiftRow(float* x, int64_t count, float shift);
+
+// "AVX3", "AVX2", "NEON", "EMU128", ...: the target that runs here.
+std::string VectorTarget();
+
+}  // namespace txl

@@ -1,0 +1,66 @@
+#pragma once
+
+// One step of the serving engine: rows of many sessions at different positions
+// through all layers in one batch. Implementations differ in device and form;
+// the engine knows only this.
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "model/memory/ring.h"
+#include "model/memory/state_image.h"
+#include "model/sampling/distribution.h"
+
+namespace txl {
+
+// Consecutive tokens of one slot. Segments of one Run name different slots.
+struct StepSegment {
+  int32_t slot = 0;
+  int64_t position = 0;              // absolute position of tokens[0]
+  absl::Span<const int32_t> tokens;  // 1..spare ids in [0, V)
+  // Rows (indices into tokens, ascending) whose log-probabilities are wanted.
+  absl::Span<const int32_t> outputs;
+};
+
+// Cluster of the distribution with index `row` in Run's result.
+struct ClusterOfRow {
+  int64_t row = 0;
+  size_t cluster = 0;
+};
+
+// Thread-compatible: one thread at a time. Slots, positions and token ids are
+// checked by the caller. May throw c10::Error or std::bad_alloc; the engine
+// catches.
+class ModelStep {
+ public:
+  virtual ~ModelStep() = default;
+
+  // Feeds every segment and writes its rows at their positions. Returns the
+  // distributions that follow the wanted rows, in order; valid until the next
+  // call.
+  virtual absl::Span<NextTokenDistribution* const> Run(
+      absl::Span<const StepSegment> segments) = 0;
+
+  // The caller is about to look at the words of these clusters of the last
+  // Run's distributions: reads each cluster's weights once for all of them.
+  // Changes no number. Does nothing by default.
+  virtual void EvaluateClusters(absl::Span<const ClusterOfRow> /*clusters*/) {}
+
+  // Fills the slot with start rows: zeros, or what the zero start stores.
+  virtual void Clear(int32_t slot) = 0;
+  virtual void Copy(int32_t from, int32_t to) = 0;
+  // Rows of the last min(M, position - first_position) positions before
+  // `position`.
+  virtual StateImage Export(int32_t slot, int64_t position) const = 0;
+  // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
+  // was.
+  virtual absl::Status Import(int32_t slot, const StateImage& image) = 0;
+
+  virtual const RingGeometry& ring() const = 0;
+  virtual const StateIdentity& identity() const = 0;
+  virtual int64_t BytesPerSlot() const = 0;
+};
+
+}  // namespace txl

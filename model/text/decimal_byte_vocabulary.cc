@@ -1,0 +1,75 @@
+#include "model/text/decimal_byte_vocabulary.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "model/text/utf8.h"
+
+namespace txl {
+namespace {
+
+// Refers to the vocabulary's bytes.
+class DecimalByteDetokenizer final : public Detokenizer {
+ public:
+  explicit DecimalByteDetokenizer(const std::vector<unsigned char>& bytes)
+      : bytes_(&bytes) {}
+
+  std::string Add(int32_t id) override {
+    std::string out;
+    assembler_.Add(static_cast<char>((*bytes_)[id]), out);
+    return out;
+  }
+
+  std::string Flush() override {
+    std::string out;
+    assembler_.Flush(out);
+    return out;
+  }
+
+  std::unique_ptr<Detokenizer> Clone() const override {
+    return std::make_unique<DecimalByteDetokenizer>(*this);
+  }
+
+ private:
+  const std::vector<unsigned char>* bytes_;
+  Utf8Assembler assembler_;
+};
+
+}  // namespace
+
+DecimalByteVocabulary::DecimalByteVocabulary(std::vector<unsigned char> bytes)
+    : bytes_(std::move(bytes)) {
+  ids_.fill(-1);
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    ids_[bytes_[i]] = static_cast<int32_t>(i);
+  }
+}
+
+absl::StatusOr<std::vector<int32_t>> DecimalByteVocabulary::Encode(
+    absl::string_view text) const {
+  std::vector<int32_t> ids;
+  ids.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int32_t id = ids_[static_cast<unsigned char>(text[i])];
+    if (id >= 0) {
+      ids.push_back(id);
+    } else if (text[i] != '\n') {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the vocabulary has no symbol for byte ",
+                       static_cast<int>(static_cast<unsigned char>(text[i])),
+                       " at offset ", i, " of the text"));
+    }
+  }
+  return ids;
+}
+
+std::string DecimalByteVocabulary::TokenBytes(int32_t id) const {
+  return std::string(1, static_cast<char>(bytes_[id]));
+}
+
+std::unique_ptr<Detokenizer> DecimalByteVocabulary::NewDetokenizer() const {
+  return std::make_unique<DecimalByteDetokenizer>(bytes_);
+}
+
+}  // namespace txl

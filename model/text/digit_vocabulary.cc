@@ -1,0 +1,58 @@
+#include "model/text/digit_vocabulary.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "model/text/utf8.h"
+
+namespace txl {
+namespace {
+
+class DigitDetokenizer final : public Detokenizer {
+ public:
+  std::string Add(int32_t id) override {
+    return absl::StrCat(std::exchange(after_digit_, true) ? " " : "", id);
+  }
+  std::string Flush() override { return ""; }
+  std::unique_ptr<Detokenizer> Clone() const override {
+    return std::make_unique<DigitDetokenizer>(*this);
+  }
+
+ private:
+  bool after_digit_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
+    absl::string_view text) const {
+  if (!IsValidUtf8(text)) {
+    return absl::InvalidArgumentError("the text is not valid UTF-8");
+  }
+  std::vector<int32_t> ids;
+  while (!text.empty()) {
+    const Utf8Character next = FirstCharacter(text);
+    const int32_t digit = next.code_point - '0';
+    if (digit >= 0 && digit < size_) {
+      ids.push_back(digit);
+    } else if (!IsWhitespace(next.code_point)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, next.length)),
+                       "\" is no digit from 0 to ", size_ - 1));
+    }
+    text.remove_prefix(next.length);
+  }
+  return ids;
+}
+
+std::string DigitVocabulary::TokenBytes(int32_t id) const {
+  return absl::StrCat(id);
+}
+
+std::unique_ptr<Detokenizer> DigitVocabulary::NewDetokenizer() const {
+  return std::make_unique<DigitDetokenizer>();
+}
+
+}  // namespace txl

@@ -1,0 +1,214 @@
+#include "model/text/sentencepiece_cutter.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <queue>
+#include <string>
+#include <utility>
+
+#include "model/text/utf8.h"
+
+namespace txl {
+namespace {
+
+using Entries = std::vector<std::pair<std::string, int32_t>>;
+
+// How much worse an unknown character is than the worst piece.
+constexpr float kUnknownPenalty = 10.0f;
+
+bool StandsForText(PieceType type) {
+  return type == PieceType::kNormal || type == PieceType::kUserDefined ||
+         type == PieceType::kUnused;
+}
+
+Entries EntriesOf(const SentencePieceModel& model, bool only_user_defined) {
+  Entries entries;
+  for (size_t i = 0; i < model.pieces.size(); ++i) {
+    const SentencePiece& piece = model.pieces[i];
+    if (only_user_defined ? piece.type == PieceType::kUserDefined
+                          : StandsForText(piece.type)) {
+      entries.emplace_back(piece.text, static_cast<int32_t>(i));
+    }
+  }
+  return entries;
+}
+
+// Joining pairs: a chain of parts, and a queue of pairs that are pieces.
+class PairJoiner {
+ public:
+  PairJoiner(const SentencePieceModel& model, const PieceCutter& cutter,
+             absl::string_view text)
+      : model_(model), cutter_(cutter) {
+    while (!text.empty()) {
+      const size_t defined = cutter.user_defined().LongestPrefix(text);
+      const size_t size = defined > 0 ? defined : FirstCharacter(text).length;
+      const int index = static_cast<int>(parts_.size());
+      parts_.push_back(
+          {text.substr(0, size), index - 1, index + 1, defined > 0});
+      text.remove_prefix(size);
+    }
+    if (!parts_.empty()) parts_.back().next = -1;
+    for (size_t i = 1; i < parts_.size(); ++i) {
+      Offer(static_cast<int>(i) - 1, static_cast<int>(i));
+    }
+  }
+
+  std::vector<PieceCutter::Cut> Join() {
+    while (!queue_.empty()) {
+      const Pair pair = queue_.top();
+      queue_.pop();
+      Part& left = parts_[pair.left];
+      Part& right = parts_[pair.right];
+      // One of the two has been joined to something else since.
+      if (left.text.empty() || right.text.empty() ||
+          left.text.size() + right.text.size() != pair.size) {
+        continue;
+      }
+      left.text = absl::string_view(left.text.data(), pair.size);
+      left.next = right.next;
+      if (right.next >= 0) parts_[right.next].previous = pair.left;
+      right.text = absl::string_view();
+      Offer(left.previous, pair.left);
+      Offer(pair.left, left.next);
+    }
+    std::vector<PieceCutter::Cut> cuts;
+    for (const Part& part : parts_) {
+      if (!part.text.empty()) Append(part.text, cuts);
+    }
+    return cuts;
+  }
+
+ private:
+  struct Part {
+    absl::string_view text;  // empty: joined to the part before
+    int previous, next;      // -1: none
+    bool is_fixed;           // user-defined, never joined
+  };
+  struct Pair {
+    float score;
+    int left, right;
+    size_t size;
+    bool operator<(const Pair& other) const {  // the largest comes first
+      return score < other.score || (score == other.score && left > other.left);
+    }
+  };
+
+  void Offer(int left, int right) {
+    if (left < 0 || right < 0 || parts_[left].is_fixed ||
+        parts_[right].is_fixed) {
+      return;
+    }
+    const absl::string_view first = parts_[left].text;
+    const size_t size = first.size() + parts_[right].text.size();
+    const absl::string_view joined(first.data(), size);
+    const int32_t id = cutter_.Find(joined);
+    if (id < 0) return;
+    queue_.push({model_.pieces[id].score, left, right, size});
+    if (model_.pieces[id].type == PieceType::kUnused) {
+      halves_[joined] = first.size();
+    }
+  }
+
+  // A piece that is out of use is cut where it was joined.
+  void Append(absl::string_view text, std::vector<PieceCutter::Cut>& cuts) {
+    std::vector<absl::string_view> pending = {text};
+    while (!pending.empty()) {
+      const absl::string_view piece = pending.back();
+      pending.pop_back();
+      const int32_t id = cutter_.Find(piece);
+      const auto half = halves_.find(piece);
+      if (id >= 0 && model_.pieces[id].type == PieceType::kUnused &&
+          half != halves_.end()) {
+        pending.push_back(piece.substr(half->second));
+        pending.push_back(piece.substr(0, half->second));
+        continue;
+      }
+      cuts.push_back({piece, id >= 0 ? id : model_.unknown_id});
+    }
+  }
+
+  const SentencePieceModel& model_;
+  const PieceCutter& cutter_;
+  std::vector<Part> parts_;
+  std::priority_queue<Pair> queue_;
+  absl::flat_hash_map<absl::string_view, size_t> halves_;
+};
+
+}  // namespace
+
+PieceCutter::PieceCutter(const SentencePieceModel& model)
+    : model_(&model),
+      index_(EntriesOf(model, false)),
+      user_defined_(EntriesOf(model, true)) {
+  min_score_ = std::numeric_limits<float>::max();
+  max_score_ = std::numeric_limits<float>::lowest();
+  for (size_t i = 0; i < model.pieces.size(); ++i) {
+    const SentencePiece& piece = model.pieces[i];
+    if (StandsForText(piece.type)) {
+      ids_.emplace(piece.text, static_cast<int32_t>(i));
+    }
+    if (piece.type != PieceType::kNormal) continue;
+    min_score_ = std::min(min_score_, piece.score);
+    max_score_ = std::max(max_score_, piece.score);
+  }
+}
+
+int32_t PieceCutter::Find(absl::string_view text) const {
+  const auto found = ids_.find(text);
+  return found == ids_.end() ? -1 : found->second;
+}
+
+std::vector<PieceCutter::Cut> PieceCutter::CutUp(absl::string_view text) const {
+  return model_->algorithm == SentencePieceModel::Algorithm::kBpe
+             ? Bpe(text)
+             : Unigram(text);
+}
+
+std::vector<PieceCutter::Cut> PieceCutter::Bpe(absl::string_view text) const {
+  return PairJoiner(*model_, *this, text).Join();
+}
+
+std::vector<PieceCutter::Cut> PieceCutter::Unigram(
+    absl::string_view text) const {
+  struct Best {  // of the paths that end at a place
+    int32_t id = -1;
+    float score = 0;
+    ptrdiff_t begin = -1;  // of the last piece; -1: no path yet
+  };
+  std::vector<Best> best(text.size() + 1);
+  const auto offer = [&](size_t begin, size_t end, double score, int32_t id) {
+    const double sum = score + best[begin].score;
+    if (best[end].begin >= 0 && !(sum > best[end].score)) return;
+    best[end] = {id, static_cast<float>(sum), static_cast<ptrdiff_t>(begin)};
+  };
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t character = FirstCharacter(text.substr(begin)).length;
+    bool has_character = false;
+    index_.VisitPrefixes(text.substr(begin), [&](size_t size, int32_t id) {
+      const SentencePiece& piece = model_->pieces[id];
+      if (piece.type == PieceType::kUnused) return;
+      // A user-defined piece beats every way to cut it.
+      const double score = piece.type == PieceType::kUserDefined
+                               ? static_cast<float>(size) * max_score_ - 0.1
+                               : piece.score;
+      offer(begin, begin + size, score, id);
+      has_character = has_character || size == character;
+    });
+    if (!has_character) {
+      offer(begin, begin + character, min_score_ - kUnknownPenalty,
+            model_->unknown_id);
+    }
+    begin += character;
+  }
+  std::vector<Cut> cuts;
+  for (size_t end = text.size(); end > 0;) {
+    const auto begin = static_cast<size_t>(best[end].begin);
+    cuts.push_back({text.substr(begin, end - begin), best[end].id});
+    end = begin;
+  }
+  std::reverse(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+}  // namespace txl

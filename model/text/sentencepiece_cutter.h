@@ -1,0 +1,48 @@
+#pragma once
+
+// Normalized text cut into pieces of a SentencePiece model.
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "model/text/piece_index.h"
+#include "model/text/sentencepiece_model.h"
+
+namespace txl {
+
+class PieceCutter {
+ public:
+  struct Cut {
+    absl::string_view text;
+    int32_t id = 0;  // the unknown piece's where no piece fits
+  };
+
+  // Refers to the model.
+  explicit PieceCutter(const SentencePieceModel& model);
+
+  // Pieces that make up `text`, each a view of it.
+  // REQUIRES: text is valid UTF-8.
+  std::vector<Cut> CutUp(absl::string_view text) const;
+
+  // Id of a piece that stands for text of its own, -1 when there is none.
+  int32_t Find(absl::string_view text) const;
+
+  const PieceIndex& user_defined() const { return user_defined_; }
+
+ private:
+  // The cuts with the largest sum of scores (Kudo, 2018).
+  std::vector<Cut> Unigram(absl::string_view text) const;
+  // Pairs joined in the order of their scores (Sennrich et al., 2016).
+  std::vector<Cut> Bpe(absl::string_view text) const;
+
+  const SentencePieceModel* model_;
+  absl::flat_hash_map<absl::string_view, int32_t> ids_;
+  PieceIndex index_;         // of pieces that text can be cut into
+  PieceIndex user_defined_;  // of those always cut out whole
+  float min_score_ = 0;      // of normal pieces
+  float max_score_ = 0;
+};
+
+}  // namespace txl

@@ -1,0 +1,139 @@
+#include "model/text/sentencepiece_model.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "model/base/status_macros.h"
+#include "model/text/utf8.h"
+#include "model/text/wire_reader.h"
+
+namespace txl {
+namespace {
+
+using Algorithm = SentencePieceModel::Algorithm;
+
+absl::Status Bad(absl::string_view problem) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("is no SentencePiece model: ", problem));
+}
+
+absl::Status ReadPiece(absl::string_view message, SentencePieceModel& model) {
+  SentencePiece piece;
+  uint64_t type = static_cast<uint64_t>(PieceType::kNormal);
+  WireReader in(message);
+  while (in.Next()) {
+    if (in.field() == 1 && in.is_bytes()) piece.text = std::string(in.bytes());
+    if (in.field() == 2 && in.is_float()) piece.score = in.AsFloat();
+    if (in.field() == 3 && in.is_varint()) type = in.number();
+  }
+  const std::string where = absl::StrCat("piece ", model.pieces.size(), ": ");
+  if (!in.ok()) return Bad(where + "is damaged");
+  if (type < 1 || type > 6) return Bad(where + "has an unknown type");
+  if (piece.text.empty()) return Bad(where + "is empty");
+  if (!IsValidUtf8(piece.text)) return Bad(where + "is not valid UTF-8");
+  if (!std::isfinite(piece.score)) return Bad(where + "has no finite score");
+  piece.type = static_cast<PieceType>(type);
+  model.pieces.push_back(std::move(piece));
+  return absl::OkStatus();
+}
+
+absl::Status ReadTrainer(absl::string_view message, SentencePieceModel& model) {
+  uint64_t algorithm = static_cast<uint64_t>(Algorithm::kUnigram);
+  WireReader in(message);
+  while (in.Next()) {
+    if (in.is_varint()) {
+      if (in.field() == 3) algorithm = in.number();
+      if (in.field() == 24) model.whitespace_is_suffix = in.number() != 0;
+      if (in.field() == 35) model.byte_fallback = in.number() != 0;
+    } else if (in.field() == 44 && in.is_bytes()) {
+      model.unknown_text = std::string(in.bytes());
+    }
+  }
+  if (!in.ok()) return Bad("its training settings are damaged");
+  if (algorithm != 1 && algorithm != 2) {
+    return absl::InvalidArgumentError(
+        "cuts text by words or characters; only unigram and BPE are supported");
+  }
+  if (!IsValidUtf8(model.unknown_text)) {
+    return Bad("its text for unknown pieces is not valid UTF-8");
+  }
+  model.algorithm = static_cast<Algorithm>(algorithm);
+  return absl::OkStatus();
+}
+
+absl::Status ReadNormalizer(absl::string_view message,
+                            SentencePieceModel& model) {
+  WireReader in(message);
+  while (in.Next()) {
+    if (in.field() == 2 && in.is_bytes()) {
+      model.character_map = std::string(in.bytes());
+    }
+    if (!in.is_varint()) continue;
+    if (in.field() == 3) model.add_dummy_prefix = in.number() != 0;
+    if (in.field() == 4) model.remove_extra_whitespace = in.number() != 0;
+    if (in.field() == 5) model.escape_whitespace = in.number() != 0;
+  }
+  return in.ok() ? absl::OkStatus() : Bad("its normalizer is damaged");
+}
+
+absl::Status CheckDenormalizer(absl::string_view message) {
+  WireReader in(message);
+  while (in.Next()) {
+    if (in.field() == 2 && in.is_bytes() && !in.bytes().empty()) {
+      return absl::InvalidArgumentError(
+          "has rules for decoding, which are not supported");
+    }
+  }
+  return in.ok() ? absl::OkStatus() : Bad("its denormalizer is damaged");
+}
+
+absl::Status CheckPieces(SentencePieceModel& model) {
+  absl::flat_hash_set<absl::string_view> seen;
+  std::set<std::string> bytes;
+  int n_unknown = 0;
+  for (size_t i = 0; i < model.pieces.size(); ++i) {
+    const SentencePiece& piece = model.pieces[i];
+    if (!seen.insert(piece.text).second) {
+      return Bad(absl::StrCat("piece ", i, ": was there before"));
+    }
+    if (piece.type == PieceType::kByte) bytes.insert(piece.text);
+    if (piece.type == PieceType::kUnknown) {
+      model.unknown_id = static_cast<int32_t>(i);
+      ++n_unknown;
+    }
+  }
+  if (n_unknown != 1) return Bad("it has not exactly one unknown piece");
+  size_t n_bytes = 0;
+  for (int byte = 0; byte < 256; ++byte) {
+    n_bytes += bytes.count(absl::StrFormat("<0x%02X>", byte));
+  }
+  if (n_bytes != bytes.size() || (model.byte_fallback && n_bytes != 256)) {
+    return Bad("its pieces for bytes are not those of all bytes");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SentencePieceModel> ParseSentencePieceModel(
+    absl::string_view content) {
+  SentencePieceModel model;
+  WireReader in(content);
+  while (in.Next()) {
+    if (!in.is_bytes()) continue;
+    if (in.field() == 1) TXL_RETURN_IF_ERROR(ReadPiece(in.bytes(), model));
+    if (in.field() == 2) TXL_RETURN_IF_ERROR(ReadTrainer(in.bytes(), model));
+    if (in.field() == 3) TXL_RETURN_IF_ERROR(ReadNormalizer(in.bytes(), model));
+    if (in.field() == 5) TXL_RETURN_IF_ERROR(CheckDenormalizer(in.bytes()));
+  }
+  if (!in.ok()) return Bad("it is damaged or cut off");
+  TXL_RETURN_IF_ERROR(CheckPieces(model));
+  return model;
+}
+
+}  // namespace txl

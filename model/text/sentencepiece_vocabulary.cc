@@ -1,0 +1,134 @@
+#include "model/text/sentencepiece_vocabulary.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "model/base/status_macros.h"
+#include "model/text/utf8.h"
+
+namespace txl {
+namespace {
+
+// The byte that "<0x41>" names.
+char ByteOf(const SentencePiece& piece) {
+  int32_t value = 0;
+  if (!absl::SimpleHexAtoi(piece.text.substr(3, 2), &value)) return 0;
+  return static_cast<char>(value);
+}
+
+class PieceDetokenizer final : public Detokenizer {
+ public:
+  explicit PieceDetokenizer(const SentencePieceModel& model) : model_(&model) {}
+
+  std::string Add(int32_t id) override {
+    if (id >= static_cast<int32_t>(model_->pieces.size())) return Flush();
+    const SentencePiece& piece = model_->pieces[id];
+    std::string out;
+    if (piece.type == PieceType::kByte) {
+      assembler_.Add(ByteOf(piece), out);
+    } else {
+      assembler_.Flush(out);
+      at_start_ = at_start_ && out.empty();
+      out += Text(piece);
+    }
+    at_start_ = at_start_ && out.empty();
+    return out;
+  }
+
+  std::string Flush() override {
+    std::string out;
+    assembler_.Flush(out);
+    at_start_ = at_start_ && out.empty();
+    return out;
+  }
+
+  std::unique_ptr<Detokenizer> Clone() const override {
+    return std::make_unique<PieceDetokenizer>(*this);
+  }
+
+ private:
+  std::string Text(const SentencePiece& piece) {
+    if (piece.type == PieceType::kControl) return "";
+    if (piece.type == PieceType::kUnknown) return model_->unknown_text;
+    absl::string_view text = piece.text;
+    const bool drops =
+        model_->add_dummy_prefix || model_->remove_extra_whitespace;
+    if (at_start_ && drops && absl::ConsumePrefix(&text, kPieceSpace)) {
+      // Only one such space was put there; where extra ones are removed, none
+      // can be meant.
+      at_start_ = model_->remove_extra_whitespace;
+    }
+    return absl::StrReplaceAll(text, {{kPieceSpace, " "}});
+  }
+
+  const SentencePieceModel* model_;
+  Utf8Assembler assembler_;
+  bool at_start_ = true;  // no text yet
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Vocabulary>> SentencePieceVocabulary::Create(
+    SentencePieceModel model, int64_t size) {
+  TXL_ASSIGN_OR_RETURN(CharacterMap map,
+                       CharacterMap::Parse(model.character_map));
+  return std::unique_ptr<Vocabulary>(
+      new SentencePieceVocabulary(std::move(model), size, std::move(map)));
+}
+
+SentencePieceVocabulary::SentencePieceVocabulary(SentencePieceModel model,
+                                                 int64_t size, CharacterMap map)
+    : model_(std::move(model)),
+      size_(size),
+      cutter_(model_),
+      normalizer_(model_, std::move(map), cutter_.user_defined()) {
+  if (!model_.byte_fallback) return;
+  byte_ids_.resize(256);
+  for (size_t i = 0; i < model_.pieces.size(); ++i) {
+    const SentencePiece& piece = model_.pieces[i];
+    if (piece.type != PieceType::kByte) continue;
+    byte_ids_[static_cast<unsigned char>(ByteOf(piece))] =
+        static_cast<int32_t>(i);
+  }
+}
+
+absl::StatusOr<std::vector<int32_t>> SentencePieceVocabulary::Encode(
+    absl::string_view text) const {
+  if (!IsValidUtf8(text)) {
+    return absl::InvalidArgumentError("the text is not valid UTF-8");
+  }
+  const std::string normalized =
+      ReplaceInvalidUtf8(normalizer_.Normalize(text));
+  std::vector<int32_t> ids;
+  bool after_unknown = false;
+  for (const PieceCutter::Cut& cut : cutter_.CutUp(normalized)) {
+    const bool unknown = cut.id == model_.unknown_id;
+    if (unknown && !byte_ids_.empty()) {
+      for (const char byte : cut.text) {
+        ids.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
+      }
+    } else if (!unknown || !after_unknown) {
+      ids.push_back(cut.id);
+    }
+    after_unknown = unknown;
+  }
+  return ids;
+}
+
+std::string SentencePieceVocabulary::TokenBytes(int32_t id) const {
+  if (id >= static_cast<int32_t>(model_.pieces.size())) return "";
+  const SentencePiece& piece = model_.pieces[id];
+  if (piece.type == PieceType::kByte) return std::string(1, ByteOf(piece));
+  if (piece.type == PieceType::kControl) return "";
+  return absl::StrReplaceAll(piece.text, {{kPieceSpace, " "}});
+}
+
+std::unique_ptr<Detokenizer> SentencePieceVocabulary::NewDetokenizer() const {
+  return std::make_unique<PieceDetokenizer>(model_);
+}
+
+}  // namespace txl

@@ -1,0 +1,67 @@
+#pragma once
+
+// Words cut out of plain text by the Moses rules, and text put together again:
+// what Hugging Face's TransfoXL tokenizer did from late 2020 on, with line
+// breaks on top.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "model/text/vocabulary.h"
+
+namespace txl {
+
+struct WikitextRules {
+  bool lower_case = false;
+  std::optional<int32_t> unknown_id;  // for words that are no symbol
+  // Stands for "\n". Absent: "\n" is whitespace.
+  std::optional<int32_t> line_id;
+  // Never cut open, and the text on each side of one is cut on its own. The
+  // unknown symbol and the line token are special without being named.
+  std::vector<std::string> special;
+};
+
+// Encode: text becomes lines, a line the text between special symbols; each is
+// stripped, lowered where asked, its punctuation normalized, cut into words
+// (moses_tokenizer.h) and its numbers cut open. Original differences that are
+// kept: the text forgets its spacing and kinds of quotes. EncodeDocument gives
+// the last line its token even without "\n".
+//
+// Decoding: moses_detokenizer.h line by line. A special symbol is a word.
+class WikitextVocabulary final : public Vocabulary {
+ public:
+  // REQUIRES: as SymbolVocabulary; special symbols are not empty and have no
+  // whitespace.
+  WikitextVocabulary(std::vector<std::string> symbols, WikitextRules rules);
+  WikitextVocabulary(const WikitextVocabulary&) = delete;
+  WikitextVocabulary& operator=(const WikitextVocabulary&) = delete;
+
+  int64_t size() const override;
+  absl::string_view kind() const override { return "wikitext"; }
+  absl::StatusOr<std::vector<int32_t>> Encode(
+      absl::string_view text) const override;
+  absl::StatusOr<std::vector<int32_t>> EncodeDocument(
+      absl::string_view text) const override;
+  std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
+  std::unique_ptr<Detokenizer> NewDetokenizer() const override;
+
+  // The words of a line before they become ids.
+  std::vector<std::string> Words(absl::string_view line) const;
+
+ private:
+  absl::Status AppendLine(absl::string_view line,
+                          std::vector<int32_t>& ids) const;
+  void AppendPlain(absl::string_view text,
+                   std::vector<std::string>& words) const;
+
+  const std::vector<std::string> symbols_;
+  WikitextRules rules_;
+  absl::flat_hash_map<absl::string_view, int32_t> ids_;  // into symbols_
+};
+
+}  // namespace txl

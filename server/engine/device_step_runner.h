@@ -1,0 +1,46 @@
+#pragma once
+
+// The StepRunner on a ModelStep: one device thread that executes everything in
+// the order of the calls. LibTorch's exceptions end here. This header knows no
+// tensor type.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/engine/step_runner.h"
+
+namespace txl {
+
+struct ModelConfig;
+struct ModelDirectory;
+struct Weights;
+
+struct StepRunnerOptions {
+  std::string device = "auto";  // see ResolveDevice
+  // "native": model/cpu, float32 on the CPU; "torch": model/torch, any device,
+  // plain and the oracle of the native one; "auto": native where it can run.
+  std::string step = "auto";
+  int32_t threads = 1;  // of the native step, >= 1
+  // Slots: as many as fit slot_bytes, at most max_rows, unless `slots` says
+  // how many. Their memory is taken at start.
+  int32_t slots = 0;
+  int64_t slot_bytes = int64_t{1} << 30;
+  int64_t spare_rows = 64;  // >= 8
+  int32_t max_rows = 256;   // >= 1, of one plan
+};
+
+// Loads the directory's weights as float32 onto the device. Errors:
+// InvalidArgument or FailedPrecondition naming the option or file;
+// ResourceExhausted when memory runs out or not even one slot fits slot_bytes.
+absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
+    const ModelDirectory& directory, const StepRunnerOptions& options);
+
+// The same on weights in memory, on the device and in the dtype that they
+// have; options.device is not looked at.
+absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
+    const ModelConfig& config, const Weights& weights,
+    const std::string& fingerprint, const StepRunnerOptions& options);
+
+}  // namespace txl

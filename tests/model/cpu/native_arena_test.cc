@@ -1,0 +1,102 @@
+#include "model/cpu/native_arena.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace txl {
+namespace {
+
+constexpr NativeShape kShape = {2, 3, 5, 11};
+
+RingGeometry Ring() {
+  RingGeometry ring;
+  ring.mem_len = 70;
+  ring.spare = 8;
+  ring.window = 71;
+  return NativeRing(ring);
+}
+
+std::vector<float> Numbers(int64_t size, float first) {
+  std::vector<float> values(size);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST(NativeRing, HasWholePanels) {
+  EXPECT_EQ(Ring().capacity(), 128);
+  EXPECT_EQ(Ring().mem_len, 70);
+  EXPECT_EQ(Ring().spare, 58);
+}
+
+TEST(NativeArena, KeysLieByLaneOfTheirPositionValuesInRows) {
+  NativeArena arena(Ring(), kShape, 1);
+  const std::vector<float> keys = Numbers(15, 100);
+  const std::vector<float> values = Numbers(15, 200);
+  for (const int64_t position : {0, 63, 64, 127, 128, 1000}) {
+    arena.WriteDerived(0, 1, position, keys.data(), values.data());
+    for (int64_t head = 0; head < 3; ++head) {
+      for (int64_t k = 0; k < 5; ++k) {
+        EXPECT_EQ(
+            arena.KeyTile(0, 1, head, position)[k * kPanel + position % kPanel],
+            100 + head * 5 + k);
+        EXPECT_EQ(arena.Value(0, 1, head, position)[k], 200 + head * 5 + k);
+      }
+    }
+  }
+}
+
+TEST(NativeArena, RingIndicesReturnAfterTheCapacity) {
+  NativeArena arena(Ring(), kShape, 1);
+  EXPECT_EQ(arena.Row(0, 0, 5), arena.Row(0, 0, 5 + 128));
+  EXPECT_EQ(arena.Row(0, 0, -1), arena.Row(0, 0, 127));
+  EXPECT_EQ(arena.KeyTile(0, 0, 1, 3), arena.KeyTile(0, 0, 1, 63));
+  EXPECT_NE(arena.KeyTile(0, 0, 1, 3), arena.KeyTile(0, 0, 1, 64));
+}
+
+// No two places of a slot overlap: written apart, all are read back.
+TEST(NativeArena, RowsKeysAndValuesOfAllLayersLieApart) {
+  NativeArena arena(Ring(), kShape, 2);
+  const auto mark = [](int64_t slot, int64_t layer, int64_t t) {
+    return static_cast<float>(1 + slot * 10000 + layer * 1000 + t);
+  };
+  for (int32_t slot = 0; slot < 2; ++slot) {
+    for (int64_t layer = 0; layer < 2; ++layer) {
+      for (int64_t t = 0; t < 128; ++t) {
+        const std::vector<float> same(15, mark(slot, layer, t));
+        arena.WriteDerived(slot, layer, t, same.data(), same.data());
+        std::fill_n(arena.Row(slot, layer, t), 11, -mark(slot, layer, t));
+      }
+    }
+  }
+  for (int32_t slot = 0; slot < 2; ++slot) {
+    for (int64_t layer = 0; layer < 2; ++layer) {
+      for (int64_t t = 0; t < 128; ++t) {
+        const float expected = mark(slot, layer, t);
+        for (int64_t k = 0; k < 11; ++k) {
+          ASSERT_EQ(arena.Row(slot, layer, t)[k], -expected);
+        }
+        for (int64_t head = 0; head < 3; ++head) {
+          ASSERT_EQ(arena.Value(slot, layer, head, t)[4], expected);
+          ASSERT_EQ(arena.KeyTile(slot, layer, head, t)[4 * kPanel + t % 64],
+                    expected);
+        }
+      }
+    }
+  }
+}
+
+TEST(NativeArena, ACopyIsTheWholeSlot) {
+  NativeArena arena(Ring(), kShape, 2);
+  const std::vector<float> keys = Numbers(15, 1);
+  arena.WriteDerived(0, 1, 77, keys.data(), keys.data());
+  arena.Row(0, 1, 77)[10] = 5;
+  arena.Copy(0, 1);
+  EXPECT_EQ(arena.Row(1, 1, 77)[10], 5);
+  EXPECT_EQ(arena.Value(1, 1, 2, 77)[4], 15);
+  EXPECT_EQ(arena.bytes_per_slot(), NativeSlotBytes(Ring(), kShape));
+}
+
+}  // namespace
+}  // namespace txl

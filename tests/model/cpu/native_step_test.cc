@@ -1,0 +1,252 @@
+// What sessions of the native step may rely on: the same bits in any company,
+// on any number of threads, however their tokens were cut, moved or rebuilt.
+
+#include "model/cpu/native_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/model/cpu/native_driver.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+
+NativeStepOptions Options(int64_t slots, int threads = 1) {
+  NativeStepOptions options;
+  options.slots = slots;
+  options.spare_rows = 16;
+  options.threads = threads;
+  return options;
+}
+
+class NativeStepTest : public testing::TestWithParam<std::string> {
+ protected:
+  NativeStepTest() : golden_(LoadGoldenCase(GetParam(), at::kFloat)) {}
+
+  int64_t length() const { return static_cast<int64_t>(golden_.tokens.size()); }
+  std::vector<float> Alone() const {
+    auto step = MakeNativeStep(golden_, Options(1));
+    return Feed(*step, 0, golden_.tokens, 0, length(), 1);
+  }
+
+  GoldenCase golden_;
+};
+
+// Five sessions that begin late and feed random numbers of tokens at a time.
+TEST_P(NativeStepTest, CompanyCutsAndThreadsChangeNoBit) {
+  constexpr int32_t kSessions = 5;
+  const std::vector<float> expected = Alone();
+  for (const int threads : {1, 2, 3}) {
+    std::mt19937 random(threads);
+    auto step = MakeNativeStep(golden_, Options(kSessions, threads));
+    std::vector<int64_t> position(kSessions);
+    std::vector<std::vector<float>> seen(kSessions);
+    while (*std::min_element(position.begin(), position.end()) < length()) {
+      std::vector<StepSegment> segments;
+      std::vector<std::vector<int32_t>> outputs(kSessions);
+      for (int32_t s = 0; s < kSessions; ++s) {
+        const int64_t count = std::min<int64_t>(
+            random() % 3 == 0 ? random() % 17 : 1, length() - position[s]);
+        if (count == 0) continue;
+        outputs[s].resize(count);
+        std::iota(outputs[s].begin(), outputs[s].end(), 0);
+        segments.push_back(
+            {s, position[s],
+             absl::MakeSpan(golden_.tokens).subspan(position[s], count),
+             outputs[s]});
+        position[s] += count;
+      }
+      if (segments.empty()) continue;
+      std::shuffle(segments.begin(), segments.end(), random);
+      const auto rows = step->Run(segments);
+      size_t row = 0;
+      for (const StepSegment& segment : segments) {
+        for (size_t i = 0; i < segment.outputs.size(); ++i) {
+          AppendLogprobs(*rows[row++], seen[segment.slot]);
+        }
+      }
+    }
+    for (const auto& logprobs : seen) EXPECT_EQ(logprobs, expected);
+  }
+}
+
+TEST_P(NativeStepTest, ADiscardedStepLeavesNoTrace) {
+  const std::vector<float> expected = Alone();
+  auto step = MakeNativeStep(golden_, Options(1));
+  const int64_t vocabulary = golden_.config.vocab_size;
+  std::mt19937 random(1);
+  for (int64_t t = 0; t < length(); ++t) {
+    // Other tokens at the positions from t on, up to the spare rows.
+    std::vector<int32_t> other(1 + random() % 16);
+    for (int32_t& id : other) id = static_cast<int32_t>(random() % vocabulary);
+    const StepSegment discarded = {0, t, other, {}};
+    step->Run({&discarded, 1});
+    const std::vector<float> row = Feed(*step, 0, golden_.tokens, t, t + 1, 1);
+    ASSERT_TRUE(
+        std::equal(row.begin(), row.end(), expected.begin() + t * vocabulary))
+        << "position " << t;
+  }
+}
+
+TEST_P(NativeStepTest, MovedStatesGoOnWithTheSameBits) {
+  const std::vector<float> expected = Alone();
+  const int64_t vocabulary = golden_.config.vocab_size;
+  for (const int64_t cut : {int64_t{1}, length() / 3, length() - 2}) {
+    auto step = MakeNativeStep(golden_, Options(3));
+    Feed(*step, 0, golden_.tokens, 0, cut, 7);
+    const StateImage image = step->Export(0, cut);
+    ASSERT_TRUE(step->Import(2, image).ok());
+    step->Copy(2, 1);
+    for (const int32_t slot : {1, 2}) {
+      const std::vector<float> rest =
+          Feed(*step, slot, golden_.tokens, cut, length(), 5);
+      EXPECT_TRUE(std::equal(rest.begin(), rest.end(),
+                             expected.begin() + cut * vocabulary))
+          << "moved at " << cut;
+    }
+  }
+}
+
+// Architecture section 3: memory depends on the last M + (N-1)(W-1) + 1 ids.
+TEST_P(NativeStepTest, ARebuildFromTheLastIdsHasTheSameBits) {
+  const ModelConfig& config = golden_.config;
+  if (config.mem_init == MemoryInit::kZeros) return;  // sees its start
+  std::vector<int32_t> ids;
+  std::mt19937 random(2);
+  const int64_t needed =
+      config.mem_len + (config.n_layer - 1) * (config.serving_window() - 1) + 1;
+  const int64_t total = needed + 100;
+  for (int64_t t = 0; t < total; ++t) {
+    ids.push_back(static_cast<int32_t>(random() % config.vocab_size));
+  }
+  auto step = MakeNativeStep(golden_, Options(2));
+  Feed(*step, 0, ids, 0, total - 1, 16);
+  Feed(*step, 1, ids, total - needed, total - 1, 16);
+  EXPECT_EQ(Feed(*step, 1, ids, total - 1, total, 1),
+            Feed(*step, 0, ids, total - 1, total, 1));
+}
+
+TEST_P(NativeStepTest, OnlyWantedRowsComeBackInOrder) {
+  const std::vector<float> expected = Alone();
+  const int64_t vocabulary = golden_.config.vocab_size;
+  auto step = MakeNativeStep(golden_, Options(1));
+  const std::vector<int32_t> wanted = {2, 9};
+  const StepSegment segment = {0, 0, absl::MakeSpan(golden_.tokens).first(10),
+                               wanted};
+  const auto rows = step->Run({&segment, 1});
+  ASSERT_EQ(rows.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    std::vector<float> row;
+    AppendLogprobs(*rows[i], row);
+    EXPECT_TRUE(std::equal(row.begin(), row.end(),
+                           expected.begin() + wanted[i] * vocabulary));
+  }
+}
+
+TEST_P(NativeStepTest, ClustersEvaluatedTogetherHaveTheSameBits) {
+  auto step = MakeNativeStep(golden_, Options(2));
+  const std::vector<int32_t> outputs = {0, 3, 7};
+  const StepSegment segment = {0, 0, absl::MakeSpan(golden_.tokens).first(8),
+                               outputs};
+  const auto all = [&](bool together) {
+    const auto rows = step->Run({&segment, 1});
+    if (together) {
+      std::vector<ClusterOfRow> clusters;
+      for (int64_t row = 0; row < 3; ++row) {
+        for (size_t c = 0; c < rows[0]->bins().clusters(); ++c) {
+          clusters.push_back({row, c});
+        }
+      }
+      step->EvaluateClusters(clusters);
+    }
+    std::vector<float> logprobs;
+    for (NextTokenDistribution* row : rows) AppendLogprobs(*row, logprobs);
+    return logprobs;
+  };
+  EXPECT_EQ(all(false), all(true));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, NativeStepTest,
+                         testing::Values("kimi-char", "kimi-adaptive-div2",
+                                         "kimi-prelnorm", "kimi-shaw-clamp",
+                                         "hf-adaptive", "hf-prelnorm-tied-r",
+                                         "nvidia-adaptive", "labml-char",
+                                         "sorter", "thu"),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(NativeStepErrorTest, NamesTheOptionThatIsWrong) {
+  const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  const auto message = [&](const NativeStepOptions& options) {
+    return std::string(CreateNativeStep(golden.config, golden.weights, options)
+                           .status()
+                           .message());
+  };
+  NativeStepOptions options = Options(0);
+  EXPECT_THAT(message(options), HasSubstr("slots"));
+  options = Options(1);
+  options.spare_rows = 7;
+  EXPECT_THAT(message(options), HasSubstr("spare_rows"));
+  options = Options(1);
+  options.max_rows = 0;
+  EXPECT_THAT(message(options), HasSubstr("max_rows"));
+  EXPECT_THAT(message(Options(1, 0)), HasSubstr("threads"));
+  const GoldenCase doubles = LoadGoldenCase("kimi-char", at::kDouble);
+  EXPECT_THAT(CreateNativeStep(doubles.config, doubles.weights, Options(1))
+                  .status()
+                  .message(),
+              HasSubstr("float32"));
+}
+
+TEST(NativeStepErrorTest, AnImageOfAnotherKernelIsRefused) {
+  const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  auto step = MakeNativeStep(golden, Options(1));
+  Feed(*step, 0, golden.tokens, 0, 10, 10);
+  StateImage image = step->Export(0, 10);
+  image.identity.kernel = "torch-2.13-absorbed-cpu-AVX512";
+  image.Seal();
+  EXPECT_THAT(step->Import(0, image).message(), HasSubstr("kernel"));
+}
+
+// A session whose numbers ran away leaves its neighbours alone, and is well
+// again after Clear.
+TEST(NativeStepErrorTest, NumbersThatRanAwayStayInTheirSlot) {
+  GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  auto healthy = MakeNativeStep(golden, Options(1));
+  const std::vector<float> expected =
+      Feed(*healthy, 0, golden.tokens, 0, 30, 1);
+  constexpr int32_t kBad = 60;  // a token that no text of the case has
+  golden.weights.embedding[0].w = golden.weights.embedding[0].w.clone();
+  golden.weights.embedding[0].w[kBad].fill_(
+      std::numeric_limits<float>::quiet_NaN());
+  auto step = MakeNativeStep(golden, Options(2));
+  const std::vector<int32_t> bad(30, kBad);
+  std::vector<float> seen;
+  for (int64_t t = 0; t < 30; ++t) {
+    const std::vector<int32_t> first = {0};
+    const std::vector<StepSegment> both = {
+        {0, t, absl::MakeSpan(bad).subspan(t, 1), first},
+        {1, t, absl::MakeSpan(golden.tokens).subspan(t, 1), first}};
+    const auto rows = step->Run(both);
+    EXPECT_TRUE(std::isnan(rows[0]->Words()[0]));
+    AppendLogprobs(*rows[1], seen);
+  }
+  EXPECT_EQ(seen, expected);
+  step->Clear(0);
+  EXPECT_EQ(Feed(*step, 0, golden.tokens, 0, 30, 4), expected);
+}
+
+}  // namespace
+}  // namespace txl
