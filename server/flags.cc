@@ -62,6 +62,13 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("step", &flags->runner.step,
               "Implementation of a step: native (own kernels, CPU), torch "
               "(LibTorch, any device), auto: native on the CPU");
+  table->Text("weights", &flags->runner.weights,
+              "How the native step keeps weights: f32, bf16, f16, int8");
+  table->Text("memory", &flags->runner.memory,
+              "How it keeps sessions' memory: f32, bf16, f16");
+  table->Text("derived", &flags->runner.derived,
+              "How it keeps keys and values derived from the memory: f32, "
+              "bf16, f16");
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "as many as cores");

@@ -1,19 +1,26 @@
 #include "model/cpu/native_arena.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "model/cpu/packed_matrix.h"
 
 namespace txl {
 namespace {
 
-// Numbers of one layer of a slot: rows, keys, values.
-int64_t RowNumbers(const RingGeometry& ring, const NativeShape& shape) {
-  return ring.capacity() * shape.model_width;
+// Bytes of one layer of a slot: keys, values, then stored rows.
+int64_t KeyBytes(const RingGeometry& ring, const NativeShape& shape) {
+  return shape.heads * shape.head_width * ring.capacity() *
+         NumberBytes(shape.derived);
 }
-int64_t KeyNumbers(const RingGeometry& ring, const NativeShape& shape) {
-  return shape.heads * shape.head_width * ring.capacity();
+int64_t ValueBytes(const RingGeometry& ring, const NativeShape& shape) {
+  return shape.heads * shape.value_stride() * ring.capacity() *
+         NumberBytes(shape.derived);
 }
-int64_t ValueNumbers(const RingGeometry& ring, const NativeShape& shape) {
-  return shape.heads * shape.value_stride() * ring.capacity();
+int64_t RowsBytes(const RingGeometry& ring, const NativeShape& shape) {
+  constexpr int64_t kLine = AlignedBuffer<uint8_t>::kAlignment;
+  return RoundUp(
+      ring.capacity() * shape.model_width * NumberBytes(shape.memory), kLine);
 }
 
 }  // namespace
@@ -24,66 +31,68 @@ RingGeometry NativeRing(RingGeometry ring) {
 }
 
 int64_t NativeSlotBytes(const RingGeometry& ring, const NativeShape& shape) {
-  return shape.layers * int64_t{sizeof(float)} *
-         (RoundUp(RowNumbers(ring, shape), kPanel) + KeyNumbers(ring, shape) +
-          ValueNumbers(ring, shape));
+  return shape.layers * (KeyBytes(ring, shape) + ValueBytes(ring, shape) +
+                         RowsBytes(ring, shape));
 }
 
 NativeArena::NativeArena(const RingGeometry& ring, const NativeShape& shape,
                          int64_t slots)
     : ring_(ring), shape_(shape) {
   for (int64_t slot = 0; slot < slots; ++slot) {
-    slots_.emplace_back(shape_.layers * LayerNumbers());
+    slots_.emplace_back(shape_.layers * LayerBytes());
   }
 }
 
-int64_t NativeArena::LayerNumbers() const {
-  return RoundUp(RowNumbers(ring_, shape_), kPanel) +
-         KeyNumbers(ring_, shape_) + ValueNumbers(ring_, shape_);
+int64_t NativeArena::LayerBytes() const {
+  return NativeSlotBytes(ring_, shape_) / shape_.layers;
 }
 
 int64_t NativeArena::bytes_per_slot() const {
   return NativeSlotBytes(ring_, shape_);
 }
 
-float* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
-  return slots_[slot].data() + layer * LayerNumbers() +
-         KeyNumbers(ring_, shape_) + ValueNumbers(ring_, shape_) +
-         ring_.IndexOf(position) * shape_.model_width;
+int64_t NativeArena::row_bytes() const {
+  return shape_.model_width * NumberBytes(shape_.memory);
 }
 
-const float* NativeArena::Row(int32_t slot, int64_t layer,
-                              int64_t position) const {
+uint8_t* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
+  return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
+         ValueBytes(ring_, shape_) + ring_.IndexOf(position) * row_bytes();
+}
+
+const uint8_t* NativeArena::Row(int32_t slot, int64_t layer,
+                                int64_t position) const {
   return const_cast<NativeArena*>(this)->Row(slot, layer, position);
 }
 
-float* NativeArena::KeyTile(int32_t slot, int64_t layer, int64_t head,
-                            int64_t position) {
-  const int64_t tile_numbers = shape_.head_width * kPanel;
+uint8_t* NativeArena::KeyTile(int32_t slot, int64_t layer, int64_t head,
+                              int64_t position) {
+  const int64_t tile_bytes =
+      shape_.head_width * kPanel * NumberBytes(shape_.derived);
   const int64_t tiles = ring_.capacity() / kPanel;
-  return slots_[slot].data() + layer * LayerNumbers() +
-         (head * tiles + ring_.IndexOf(position) / kPanel) * tile_numbers;
+  return slots_[slot].data() + layer * LayerBytes() +
+         (head * tiles + ring_.IndexOf(position) / kPanel) * tile_bytes;
 }
 
-float* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
-                          int64_t position) {
-  return slots_[slot].data() + layer * LayerNumbers() +
-         KeyNumbers(ring_, shape_) +
+uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
+                            int64_t position) {
+  return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
          (head * ring_.capacity() + ring_.IndexOf(position)) *
-             shape_.value_stride();
+             shape_.value_stride() * NumberBytes(shape_.derived);
 }
 
 void NativeArena::WriteDerived(int32_t slot, int64_t layer, int64_t position,
                                const float* keys, const float* values) {
   const int64_t width = shape_.head_width;
+  const int64_t bytes = NumberBytes(shape_.derived);
   const int64_t lane = ring_.IndexOf(position) % kPanel;
+  std::vector<uint8_t> narrow(shape_.heads * width * bytes);
+  NarrowRow(keys, shape_.heads * width, shape_.derived, narrow.data());
   for (int64_t head = 0; head < shape_.heads; ++head) {
-    float* tile = KeyTile(slot, layer, head, position) + lane;
-    for (int64_t k = 0; k < width; ++k) {
-      tile[k * kPanel] = keys[head * width + k];
-    }
-    std::copy_n(values + head * width, width,
-                Value(slot, layer, head, position));
+    SpreadNumbers(narrow.data() + head * width * bytes, shape_.derived, width,
+                  kPanel, KeyTile(slot, layer, head, position) + lane * bytes);
+    NarrowRow(values + head * width, width, shape_.derived,
+              Value(slot, layer, head, position));
   }
 }
 

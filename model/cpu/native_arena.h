@@ -21,8 +21,10 @@ namespace txl {
 struct NativeShape {
   int64_t layers = 0;
   int64_t heads = 0;
-  int64_t head_width = 0;   // D
-  int64_t model_width = 0;  // d
+  int64_t head_width = 0;                     // D
+  int64_t model_width = 0;                    // d
+  NumberFormat memory = NumberFormat::kF32;   // of stored rows
+  NumberFormat derived = NumberFormat::kF32;  // of keys and values
   // Numbers between two value rows.
   int64_t value_stride() const { return RoundUp(head_width, kColumnGroup); }
 };
@@ -37,15 +39,16 @@ class NativeArena {
   NativeArena(const RingGeometry& ring, const NativeShape& shape,
               int64_t slots);
 
-  // Stored row of a position: [d].
-  float* Row(int32_t slot, int64_t layer, int64_t position);
-  const float* Row(int32_t slot, int64_t layer, int64_t position) const;
-  // Keys of the tile that holds `position`: [D, kPanel], position p in lane
-  // p mod kPanel.
-  float* KeyTile(int32_t slot, int64_t layer, int64_t head, int64_t position);
-  // Value row of a position: [value_stride]; rows of following ring indices
-  // follow.
-  float* Value(int32_t slot, int64_t layer, int64_t head, int64_t position);
+  // Stored row of a position: [d] in the format of the memory.
+  uint8_t* Row(int32_t slot, int64_t layer, int64_t position);
+  const uint8_t* Row(int32_t slot, int64_t layer, int64_t position) const;
+  int64_t row_bytes() const;
+  // Keys of the tile that holds `position`: [D, kPanel] in the derived format,
+  // position p in lane p mod kPanel.
+  uint8_t* KeyTile(int32_t slot, int64_t layer, int64_t head, int64_t position);
+  // Value row of a position: [value_stride] in the derived format; rows of
+  // following ring indices follow.
+  uint8_t* Value(int32_t slot, int64_t layer, int64_t head, int64_t position);
 
   // Writes the derived rows of one position: keys and values are [H D].
   void WriteDerived(int32_t slot, int64_t layer, int64_t position,
@@ -58,11 +61,11 @@ class NativeArena {
   int64_t bytes_per_slot() const;
 
  private:
-  int64_t LayerNumbers() const;
+  int64_t LayerBytes() const;
 
   RingGeometry ring_;
   NativeShape shape_;
-  std::vector<AlignedBuffer<float>> slots_;
+  std::vector<AlignedBuffer<uint8_t>> slots_;
 };
 
 // Bytes of one slot before anything is allocated.

@@ -101,8 +101,8 @@ void NativeAttention::PositionScores(const Task& task, Scratch& scratch) {
   int64_t rows = 0;
   for (const NativeRun* run = task.begin; run != task.end; ++run) {
     for (int64_t r = 0; r < run->rows; ++r, ++rows) {
-      const float* q = task.rows.qkv +
-                       (run->first_row + r) * task.rows.qkv_stride +
+      const float* q = task.rows.queries +
+                       (run->first_row + r) * task.rows.stride +
                        task.head * width;
       float* query = scratch.queries.data() + rows * width;
       for (int64_t k = 0; k < width; ++k) {
@@ -116,6 +116,7 @@ void NativeAttention::PositionScores(const Task& task, Scratch& scratch) {
   product.a_stride = width;
   product.rows = rows;
   product.b_stride = kPanel;
+  product.b_format = keys.format();
   product.k = width;
   product.columns = kPanel;
   product.out_stride = position_stride_;
@@ -142,9 +143,8 @@ void NativeAttention::RunOne(const Task& task, const NativeRun& run,
   const int64_t width = arena_.shape().head_width;
   const float* u = task.layer->u.data() + task.head * width;
   for (int64_t r = 0; r < run.rows; ++r) {
-    const float* q = task.rows.qkv +
-                     (run.first_row + r) * task.rows.qkv_stride +
-                     task.head * width;
+    const float* q = task.rows.queries +
+                     (run.first_row + r) * task.rows.stride + task.head * width;
     float* query = scratch.queries.data() + r * width;
     for (int64_t k = 0; k < width; ++k) query[k] = q[k] + u[k];
   }
@@ -155,6 +155,7 @@ void NativeAttention::RunOne(const Task& task, const NativeRun& run,
   product.a_stride = width;
   product.rows = run.rows;
   product.b_stride = kPanel;
+  product.b_format = arena_.shape().derived;
   product.k = width;
   product.columns = kPanel;
   product.out_stride = score_stride_;
@@ -216,6 +217,7 @@ void NativeAttention::AddValues(const Task& task, const NativeRun& run,
   product.a_stride = score_stride_;
   product.rows = rows;
   product.b_stride = stride;
+  product.b_format = arena_.shape().derived;
   product.columns = stride;
   product.out = scratch.out.data() + row * stride;
   product.out_stride = stride;

@@ -33,11 +33,11 @@ class NativeAttention {
   // `arena` outlives it. `distances`: as in NativeWeights.
   NativeAttention(NativeArena& arena, int64_t distances, int workers);
 
-  // qkv [rows, >= 3 HD]: queries, keys and values of every row, the latter two
-  // already in the rings. Writes out [rows, HD], rows out_stride apart.
+  // queries [rows, HD]; keys and values of the rows are already in the rings.
+  // Writes out [rows, HD].
   struct Rows {
-    const float* qkv = nullptr;
-    int64_t qkv_stride = 0;
+    const float* queries = nullptr;
+    int64_t stride = 0;  // between two rows of queries
     float* out = nullptr;
     int64_t out_stride = 0;
   };

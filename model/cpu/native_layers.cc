@@ -33,13 +33,16 @@ NativeLayers::NativeLayers(const ModelConfig& config,
       max_rows_(max_rows),
       width_(config.n_head * config.d_head),
       stride_(RoundUp(config.d_model, kPanel)),
-      qkv_stride_(RoundUp(3 * width_, kPanel)),
+      query_stride_(RoundUp(width_, kPanel)),
+      key_value_stride_(RoundUp(2 * width_, kPanel)),
       inner_stride_(RoundUp(config.d_inner, kPanel)),
       hidden_(max_rows * stride_),
       normed_(max_rows * stride_),
       sum_(max_rows * stride_),
-      qkv_(max_rows * qkv_stride_),
-      attended_(max_rows * RoundUp(width_, kPanel)),
+      stored_(max_rows * stride_),
+      queries_(max_rows * query_stride_),
+      attended_(max_rows * query_stride_),
+      key_values_(max_rows * key_value_stride_),
       inner_(max_rows * inner_stride_) {}
 
 void NativeLayers::Run(const std::vector<NativeRun>& runs, ThreadPool& pool) {
@@ -70,25 +73,15 @@ void NativeLayers::RunLayer(int64_t index, const std::vector<NativeRun>& runs,
 void NativeLayers::Attend(int64_t index, const std::vector<NativeRun>& runs,
                           const float* x, ThreadPool& pool) {
   const NativeLayer& layer = weights_.layers[index];
-  DeriveRows(layer, {x, stride_}, rows_, pool);
-  pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
-    const NativeRun& run = runs[i];
-    for (int64_t r = 0; r < run.rows; ++r) {
-      const int64_t row = run.first_row + r;
-      const float* qkv = qkv_.data() + row * qkv_stride_;
-      std::copy_n(x + row * stride_, config_.d_model,
-                  arena_.Row(run.slot, index, run.position + r));
-      arena_.WriteDerived(run.slot, index, run.position + r, qkv + width_,
-                          qkv + 2 * width_);
-    }
-  });
-  const int64_t attended_stride = RoundUp(width_, kPanel);
-  attention_.Run(layer, index, runs,
-                 {qkv_.data(), qkv_stride_, attended_.data(), attended_stride},
-                 pool);
+  StoreRows(index, runs, x, rows_, pool);
+  ApplyLinear({&layer.wq, DataOrNull(layer.bq)},
+              {rows_, {x, stride_}, {}, queries_.data(), query_stride_}, pool);
+  attention_.Run(
+      layer, index, runs,
+      {queries_.data(), query_stride_, attended_.data(), query_stride_}, pool);
   ApplyLinear({&layer.wo, DataOrNull(layer.bo)},
               {rows_,
-               {attended_.data(), attended_stride},
+               {attended_.data(), query_stride_},
                {hidden_.data(), stride_},
                sum_.data(),
                stride_},
@@ -126,47 +119,70 @@ void NativeLayers::Normalize(const NativeNorm& norm, const float* x, float* out,
   });
 }
 
-// Queries, keys and values of rows x into qkv_.
-void NativeLayers::DeriveRows(const NativeLayer& layer, RowBlock x,
-                              int64_t rows, ThreadPool& pool) {
-  ApplyLinear({&layer.qkv, DataOrNull(layer.qkv_bias)},
-              {rows, x, {}, qkv_.data(), qkv_stride_}, pool);
+// Keys and values come from the rows as they are stored, also for the newest
+// token: a state that is moved and derived again has the same bits.
+void NativeLayers::StoreRows(int64_t index, const std::vector<NativeRun>& runs,
+                             const float* x, int64_t rows, ThreadPool& pool) {
+  const NativeLayer& layer = weights_.layers[index];
+  const NumberFormat format = arena_.shape().memory;
+  const auto for_each_row = [&](auto&& visit) {
+    pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
+      for (int64_t r = 0; r < runs[i].rows; ++r) {
+        visit(runs[i].slot, runs[i].position + r, runs[i].first_row + r);
+      }
+    });
+  };
+  for_each_row([&](int32_t slot, int64_t t, int64_t row) {
+    uint8_t* to = arena_.Row(slot, index, t);
+    NarrowRow(x + row * stride_, config_.d_model, format, to);
+    WidenRow(to, format, config_.d_model, stored_.data() + row * stride_);
+  });
+  ApplyLinear({&layer.wkv, DataOrNull(layer.bkv)},
+              {rows,
+               {stored_.data(), stride_},
+               {},
+               key_values_.data(),
+               key_value_stride_},
+              pool);
+  for_each_row([&](int32_t slot, int64_t t, int64_t row) {
+    const float* keys = key_values_.data() + row * key_value_stride_;
+    arena_.WriteDerived(slot, index, t, keys, keys + width_);
+  });
 }
 
 void NativeLayers::WriteRows(int32_t slot, int64_t layer, int64_t position,
-                             const float* rows, int64_t count,
+                             const uint8_t* rows, int64_t count,
                              ThreadPool& pool) {
   for (int64_t done = 0; done < count; done += max_rows_) {
     const int64_t now = std::min(max_rows_, count - done);
-    const float* x = rows + done * config_.d_model;
-    DeriveRows(weights_.layers[layer], {x, config_.d_model}, now, pool);
-    pool.Run(now, [&](int64_t r, int) {
-      const int64_t t = position + done + r;
-      const float* qkv = qkv_.data() + r * qkv_stride_;
-      std::copy_n(x + r * config_.d_model, config_.d_model,
-                  arena_.Row(slot, layer, t));
-      arena_.WriteDerived(slot, layer, t, qkv + width_, qkv + 2 * width_);
-    });
+    std::vector<NativeRun> runs;
+    for (int64_t r = 0; r < now; ++r) {
+      WidenRow(rows + (done + r) * arena_.row_bytes(), arena_.shape().memory,
+               config_.d_model, sum_.data() + r * stride_);
+      runs.push_back({slot, position + done + r, r, 1});
+    }
+    StoreRows(layer, runs, sum_.data(), now, pool);
   }
 }
 
 void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
   const RingGeometry& ring = arena_.ring();
+  std::vector<float> row(stride_);
+  std::vector<uint8_t> rows(ring.mem_len * arena_.row_bytes());
   for (int64_t index = 0; index < config_.n_layer; ++index) {
     const NativeLayer& layer = weights_.layers[index];
-    float* row = sum_.data();
-    std::fill_n(row, stride_, 0.0f);
+    std::fill(row.begin(), row.end(), 0.0f);
     if (config_.norm == NormPlacement::kPre) {
-      NormalizeRow(row, config_.d_model, layer.ln1.g.data(), layer.ln1.b.data(),
-                   static_cast<float>(config_.ln_eps), row);
+      NormalizeRow(row.data(), config_.d_model, layer.ln1.g.data(),
+                   layer.ln1.b.data(), static_cast<float>(config_.ln_eps),
+                   row.data());
     }
-    DeriveRows(layer, {row, stride_}, 1, pool);
-    pool.Run(ring.mem_len, [&](int64_t i, int) {
-      const int64_t t = ring.first_position() + i;
-      std::copy_n(row, config_.d_model, arena_.Row(slot, index, t));
-      arena_.WriteDerived(slot, index, t, qkv_.data() + width_,
-                          qkv_.data() + 2 * width_);
-    });
+    for (int64_t i = 0; i < ring.mem_len; ++i) {
+      NarrowRow(row.data(), config_.d_model, arena_.shape().memory,
+                rows.data() + i * arena_.row_bytes());
+    }
+    WriteRows(slot, index, ring.first_position(), rows.data(), ring.mem_len,
+              pool);
   }
 }
 

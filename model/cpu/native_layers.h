@@ -29,10 +29,11 @@ class NativeLayers {
   // Feeds the rows and writes them into the rings.
   void Run(const std::vector<NativeRun>& runs, ThreadPool& pool);
 
-  // Makes rows [count, d] the stored rows of positions position.. of one
-  // layer, with the keys and values that derive from them.
+  // Makes rows [count, d], in the format of the memory, the stored rows of
+  // positions position.. of one layer, with the keys and values that derive
+  // from them.
   void WriteRows(int32_t slot, int64_t layer, int64_t position,
-                 const float* rows, int64_t count, ThreadPool& pool);
+                 const uint8_t* rows, int64_t count, ThreadPool& pool);
   // The zero start: every position before 0 has the row of a zero input.
   void WriteStartRows(int32_t slot, ThreadPool& pool);
 
@@ -45,23 +46,26 @@ class NativeLayers {
                    const float* residual, float* out, ThreadPool& pool);
   void Normalize(const NativeNorm& norm, const float* x, float* out,
                  ThreadPool& pool);
-  void DeriveRows(const NativeLayer& layer, RowBlock x, int64_t rows,
-                  ThreadPool& pool);
+  // Stores rows of x at the runs' positions and derives their keys and values.
+  void StoreRows(int64_t index, const std::vector<NativeRun>& runs,
+                 const float* x, int64_t rows, ThreadPool& pool);
 
   const ModelConfig& config_;
   const NativeWeights& weights_;
   NativeArena& arena_;
   NativeAttention attention_;
   const int64_t max_rows_;
-  const int64_t width_;   // H D
-  const int64_t stride_;  // RoundUp(d, kPanel)
-  const int64_t qkv_stride_;
+  const int64_t width_;             // H D
+  const int64_t stride_;            // RoundUp(d, kPanel)
+  const int64_t query_stride_;      // RoundUp(H D, kPanel)
+  const int64_t key_value_stride_;  // RoundUp(2 H D, kPanel)
   const int64_t inner_stride_;
   int64_t rows_ = 0;                            // of this Run
   AlignedBuffer<float> hidden_, normed_, sum_;  // [max_rows, stride]
-  AlignedBuffer<float> qkv_;                    // [max_rows, qkv_stride]
-  AlignedBuffer<float> attended_;  // [max_rows, RoundUp(H D, kPanel)]
-  AlignedBuffer<float> inner_;     // [max_rows, inner_stride]
+  AlignedBuffer<float> stored_;  // [max_rows, stride]: rows as memory has them
+  AlignedBuffer<float> queries_, attended_;  // [max_rows, query_stride]
+  AlignedBuffer<float> key_values_;          // [max_rows, key_value_stride]
+  AlignedBuffer<float> inner_;               // [max_rows, inner_stride]
 };
 
 }  // namespace txl

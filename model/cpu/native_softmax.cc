@@ -10,12 +10,9 @@ namespace {
 
 // The embedding of word `index` of a bin, e_b numbers.
 void CopyEmbedding(const NativeBin& bin, int64_t index, float* out) {
-  if (bin.embedding.size() == 0) {
-    bin.words.CopyRow(index, out);
-    return;
-  }
-  const int64_t width = bin.words.inputs();
-  std::copy_n(bin.embedding.data() + index * width, width, out);
+  const PackedMatrix& table =
+      bin.embedding.outputs() == 0 ? bin.words : bin.embedding;
+  table.CopyRow(index, out);
 }
 
 VocabularyBins Bins(const ModelConfig& config) {

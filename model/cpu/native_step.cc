@@ -28,8 +28,23 @@ RingGeometry MakeRing(const ModelConfig& config, int64_t spare) {
   return NativeRing(ring);
 }
 
-NativeShape MakeShape(const ModelConfig& config) {
-  return {config.n_layer, config.n_head, config.d_head, config.d_model};
+NativeShape MakeShape(const ModelConfig& config, const NativeFormats& formats) {
+  return {config.n_layer, config.n_head,  config.d_head,
+          config.d_model, formats.memory, formats.derived};
+}
+
+const char* FormatName(NumberFormat format) {
+  switch (format) {
+    case NumberFormat::kF32:
+      return "f32";
+    case NumberFormat::kBF16:
+      return "bf16";
+    case NumberFormat::kF16:
+      return "f16";
+    case NumberFormat::kInt8:
+      return "int8";
+  }
+  return "";
 }
 
 absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
@@ -46,6 +61,11 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
   if (options.threads < 1) {
     return absl::InvalidArgumentError("threads: must be at least 1");
   }
+  if (options.formats.memory == NumberFormat::kInt8 ||
+      options.formats.derived == NumberFormat::kInt8) {
+    return absl::InvalidArgumentError(
+        "formats: int8 is a format of weights only");
+  }
   if (static_cast<int64_t>(weights.layers.size()) != config.n_layer ||
       static_cast<int64_t>(weights.head.size()) != config.n_bins()) {
     return absl::InvalidArgumentError("weights do not fit the config");
@@ -59,16 +79,19 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
 }
 
 StateIdentity MakeIdentity(const ModelConfig& config, const RingGeometry& ring,
-                           const std::string& fingerprint) {
+                           const NativeStepOptions& options) {
   StateIdentity identity;
-  identity.fingerprint = fingerprint;
+  identity.fingerprint = options.fingerprint;
   identity.window = ring.window;
   identity.mem_len = ring.mem_len;
   identity.d_model = config.d_model;
   identity.n_layer = config.n_layer;
   identity.zero_start = ring.zero_start;
-  identity.row_dtype = "f32";
-  identity.kernel = absl::StrCat("native-cpu-projected-", VectorTarget());
+  const NativeFormats& formats = options.formats;
+  identity.row_dtype = FormatName(formats.memory);
+  identity.kernel = absl::StrCat("native-cpu-projected-", VectorTarget(),
+                                 "-weights-", FormatName(formats.weights),
+                                 "-derived-", FormatName(formats.derived));
   return identity;
 }
 
@@ -77,10 +100,10 @@ class NativeStep final : public ModelStep {
   NativeStep(const ModelConfig& config, const Weights& weights,
              const NativeStepOptions& options)
       : config_(config),
-        weights_(PackWeights(config, weights)),
-        arena_(MakeRing(config, options.spare_rows), MakeShape(config),
-               options.slots),
-        identity_(MakeIdentity(config, arena_.ring(), options.fingerprint)),
+        weights_(PackWeights(config, weights, options.formats)),
+        arena_(MakeRing(config, options.spare_rows),
+               MakeShape(config, options.formats), options.slots),
+        identity_(MakeIdentity(config, arena_.ring(), options)),
         pool_(options.threads),
         layers_(config_, weights_, arena_, options.max_rows, options.threads),
         softmax_(config_, weights_, pool_),
@@ -137,8 +160,8 @@ absl::Span<NextTokenDistribution* const> NativeStep::Run(
       std::copy_n(row, config_.d_model, out);
     }
   }
-  return softmax_.Distributions(
-      wanted_.data(), static_cast<int64_t>(wanted.size()), stride);
+  return softmax_.Distributions(wanted_.data(),
+                                static_cast<int64_t>(wanted.size()), stride);
 }
 
 void NativeStep::Clear(int32_t slot) {
@@ -151,7 +174,7 @@ StateImage NativeStep::Export(int32_t slot, int64_t position) const {
   image.identity = identity_;
   image.position = position;
   image.rows = std::min(ring().mem_len, position - ring().first_position());
-  const int64_t row_bytes = config_.d_model * int64_t{sizeof(float)};
+  const int64_t row_bytes = arena_.row_bytes();
   image.data.resize(config_.n_layer * image.rows * row_bytes);
   uint8_t* to = image.data.data();
   for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
@@ -172,14 +195,11 @@ absl::Status NativeStep::Import(int32_t slot, const StateImage& image) {
     return absl::InvalidArgumentError(absl::StrCat(
         "state image: ", image.rows, " rows at position ", image.position));
   }
-  const int64_t numbers = image.rows * config_.d_model;
+  const int64_t layer_bytes = image.rows * arena_.row_bytes();
   for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
-    AlignedBuffer<float> rows(numbers);
-    std::memcpy(rows.data(),
-                image.data.data() + layer * numbers * int64_t{sizeof(float)},
-                numbers * sizeof(float));
-    layers_.WriteRows(slot, layer, image.position - image.rows, rows.data(),
-                      image.rows, pool_);
+    layers_.WriteRows(slot, layer, image.position - image.rows,
+                      image.data.data() + layer * layer_bytes, image.rows,
+                      pool_);
   }
   return absl::OkStatus();
 }
@@ -193,8 +213,10 @@ absl::StatusOr<std::unique_ptr<ModelStep>> CreateNativeStep(
   return std::make_unique<NativeStep>(config, weights, options);
 }
 
-int64_t NativeStepSlotBytes(const ModelConfig& config, int64_t spare_rows) {
-  return NativeSlotBytes(MakeRing(config, spare_rows), MakeShape(config));
+int64_t NativeStepSlotBytes(const ModelConfig& config, int64_t spare_rows,
+                            const NativeFormats& formats) {
+  return NativeSlotBytes(MakeRing(config, spare_rows),
+                         MakeShape(config, formats));
 }
 
 }  // namespace txl

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/config/model_config.h"
+#include "model/cpu/native_weights.h"
 #include "model/step/model_step.h"
 
 namespace txl {
@@ -25,6 +26,7 @@ struct NativeStepOptions {
   int64_t spare_rows = 64;  // at least; S >= 8
   int64_t max_rows = 256;   // of one Run, >= 1
   int threads = 1;          // >= 1
+  NativeFormats formats;
   std::string fingerprint;  // for state images
 };
 
@@ -35,6 +37,7 @@ absl::StatusOr<std::unique_ptr<ModelStep>> CreateNativeStep(
     const NativeStepOptions& options);
 
 // Bytes of one slot before anything is allocated.
-int64_t NativeStepSlotBytes(const ModelConfig& config, int64_t spare_rows);
+int64_t NativeStepSlotBytes(const ModelConfig& config, int64_t spare_rows,
+                            const NativeFormats& formats);
 
 }  // namespace txl

@@ -25,10 +25,11 @@ AlignedBuffer<float> PaddedBias(const at::Tensor& t, int64_t outputs) {
 }
 
 // A matrix [outputs, inputs].
-PackedMatrix Pack(const at::Tensor& t) {
+PackedMatrix Pack(const at::Tensor& t, NumberFormat format) {
   if (!t.defined()) return {};
   const at::Tensor rows = t.contiguous();
-  return PackedMatrix(rows.const_data_ptr<float>(), rows.size(0), rows.size(1));
+  return PackedMatrix(rows.const_data_ptr<float>(), rows.size(0), rows.size(1),
+                      format);
 }
 
 NativeNorm PackNorm(const at::Tensor& g, const at::Tensor& b) {
@@ -36,32 +37,22 @@ NativeNorm PackNorm(const at::Tensor& g, const at::Tensor& b) {
   return {Padded(g, columns), Padded(b, columns)};
 }
 
-// Q, K and V biases as one; empty when there are none. The bias on keys drops
-// out of the softmax.
-AlignedBuffer<float> PackQkvBias(const LayerWeights& layer, int64_t width) {
-  if (!layer.bq.defined() && !layer.bv.defined()) return {};
-  AlignedBuffer<float> out(RoundUp(3 * width, kPanel));
-  if (layer.bq.defined()) {
-    std::copy_n(layer.bq.contiguous().const_data_ptr<float>(), width,
-                out.data());
-  }
-  if (layer.bv.defined()) {
-    std::copy_n(layer.bv.contiguous().const_data_ptr<float>(), width,
-                out.data() + 2 * width);
-  }
-  return out;
+// Biases of keys and values as one; the one on keys drops out of the softmax.
+AlignedBuffer<float> PackKeyValueBias(const at::Tensor& bv, int64_t width) {
+  if (!bv.defined()) return {};
+  return PaddedBias(at::cat({at::zeros({width}), bv}), 2 * width);
 }
 
 // keys [columns, H, D] by ascending distance.
 void PackPositions(const at::Tensor& keys, const at::Tensor& bias,
-                   NativeLayer& out) {
+                   NumberFormat format, NativeLayer& out) {
   const int64_t columns = keys.size(0);
   const int64_t padded = RoundUp(columns, kPanel);
   for (int64_t head = 0; head < keys.size(1); ++head) {
     at::Tensor turned = at::zeros({padded, keys.size(2)});
     turned.narrow(0, padded - columns, columns)
         .copy_(keys.select(1, head).flip(0));
-    out.position_keys.push_back(Pack(turned));
+    out.position_keys.push_back(Pack(turned, format));
   }
   if (!bias.defined()) return;
   at::Tensor turned = at::zeros({keys.size(1), padded});
@@ -78,35 +69,40 @@ int64_t Distances(const ModelConfig& config) {
 }
 
 NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
-                      const at::Tensor& encoding) {
+                      const at::Tensor& encoding,
+                      const NativeFormats& formats) {
+  const NumberFormat format = formats.weights;
   const int64_t width = config.n_head * config.d_head;
   NativeLayer out;
-  out.qkv = Pack(at::cat({layer.wq, layer.wk, layer.wv}));
-  out.qkv_bias = PackQkvBias(layer, width);
-  out.wo = Pack(layer.wo);
+  out.wq = Pack(layer.wq, format);
+  out.wkv = Pack(at::cat({layer.wk, layer.wv}), format);
+  out.bq = PaddedBias(layer.bq, width);
+  out.bkv = PackKeyValueBias(layer.bv, width);
+  out.wo = Pack(layer.wo, format);
   out.bo = PaddedBias(layer.bo, config.d_model);
   out.u = Padded(layer.u, width);
   if (config.pos == PositionKind::kTable) {
     const int64_t count = Distances(config);
     PackPositions(TableRows(config, layer.rel_t, count),
-                  TableRows(config, layer.rel_s, count), out);
+                  TableRows(config, layer.rel_s, count), formats.derived, out);
   } else {
     out.v = Padded(layer.v, width);
     const at::Tensor keys =
         at::mm(encoding, layer.wr.to(at::kDouble).t()).to(at::kFloat);
-    PackPositions(keys.view({-1, config.n_head, config.d_head}), {}, out);
+    PackPositions(keys.view({-1, config.n_head, config.d_head}), {},
+                  formats.derived, out);
   }
   out.ln1 = PackNorm(layer.ln1_g, layer.ln1_b);
   out.ln2 = PackNorm(layer.ln2_g, layer.ln2_b);
-  out.ff_w1 = Pack(layer.ff_w1);
+  out.ff_w1 = Pack(layer.ff_w1, format);
   out.ff_b1 = PaddedBias(layer.ff_b1, config.d_inner);
-  out.ff_w2 = Pack(layer.ff_w2);
+  out.ff_w2 = Pack(layer.ff_w2, format);
   out.ff_b2 = PaddedBias(layer.ff_b2, config.d_model);
   return out;
 }
 
 NativeBin PackBin(const ModelConfig& config, const Weights& weights,
-                  int64_t bin) {
+                  int64_t bin, NumberFormat format) {
   const HeadBin& head = weights.head[bin];
   const EmbeddingBin& embedding = weights.embedding[bin];
   NativeBin out;
@@ -120,19 +116,20 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
                              ? weights.cluster_b
                              : at::zeros({config.n_bins() - 1})});
   }
-  out.words = Pack(words);
+  out.words = Pack(words, format);
   out.bias = PaddedBias(bias, words.size(0));
-  if (head.proj.defined()) out.out_proj = Pack(head.proj.t());
-  out.in_proj = Pack(embedding.proj);
+  if (head.proj.defined()) out.out_proj = Pack(head.proj.t(), format);
+  out.in_proj = Pack(embedding.proj, format);
   if (!embedding.w.is_alias_of(head.w)) {
-    out.embedding = Padded(embedding.w, embedding.w.numel());
+    out.embedding = Pack(embedding.w, format);
   }
   return out;
 }
 
 }  // namespace
 
-NativeWeights PackWeights(const ModelConfig& config, const Weights& weights) {
+NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
+                          const NativeFormats& formats) {
   c10::InferenceMode guard;
   NativeWeights out;
   out.distances = Distances(config);
@@ -141,10 +138,10 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights) {
     encoding = PositionEncoding(config, weights, out.distances).to(at::kDouble);
   }
   for (const LayerWeights& layer : weights.layers) {
-    out.layers.push_back(PackLayer(config, layer, encoding));
+    out.layers.push_back(PackLayer(config, layer, encoding, formats));
   }
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
-    out.bins.push_back(PackBin(config, weights, bin));
+    out.bins.push_back(PackBin(config, weights, bin, formats.weights));
   }
   if (weights.final_g.defined()) {
     out.final_norm = PackNorm(weights.final_g, weights.final_b);
@@ -155,8 +152,8 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights) {
 int64_t NativeWeights::Bytes() const {
   int64_t bytes = 0;
   for (const NativeLayer& layer : layers) {
-    bytes += layer.qkv.bytes() + layer.wo.bytes() + layer.ff_w1.bytes() +
-             layer.ff_w2.bytes();
+    bytes += layer.wq.bytes() + layer.wkv.bytes() + layer.wo.bytes() +
+             layer.ff_w1.bytes() + layer.ff_w2.bytes();
     for (const PackedMatrix& keys : layer.position_keys) bytes += keys.bytes();
   }
   for (const NativeBin& bin : bins) {

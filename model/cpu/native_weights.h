@@ -15,14 +15,24 @@ namespace txl {
 
 struct Weights;
 
+// How the native step keeps its numbers; sums are always float32.
+struct NativeFormats {
+  NumberFormat weights = NumberFormat::kF32;  // matrices and embeddings
+  // Stored rows: the segment memory. Not kInt8.
+  NumberFormat memory = NumberFormat::kF32;
+  // Keys, values and positional keys. Not kInt8.
+  NumberFormat derived = NumberFormat::kF32;
+};
+
 struct NativeNorm {
   AlignedBuffer<float> g, b;  // [RoundUp(d, kPanel)]
 };
 
 struct NativeLayer {
-  PackedMatrix qkv;               // [3 HD, d]: Q rows, K rows, V rows
-  AlignedBuffer<float> qkv_bias;  // [RoundUp(3 HD, kPanel)] or empty
-  PackedMatrix wo;                // [d, HD]
+  PackedMatrix wq;               // [HD, d]
+  PackedMatrix wkv;              // [2 HD, d]: K rows, V rows
+  AlignedBuffer<float> bq, bkv;  // [RoundUp(outputs, kPanel)] or empty
+  PackedMatrix wo;               // [d, HD]
   AlignedBuffer<float> bo;
   AlignedBuffer<float> u, v;  // [HD]; v empty for position tables
   // Positional keys Wr_n R (or T_n), distances descending: per head a packed
@@ -41,8 +51,8 @@ struct NativeBin {
   AlignedBuffer<float> bias;  // [RoundUp(outputs, kPanel)] or empty
   PackedMatrix out_proj;      // [e_b, d]; no outputs: none
   PackedMatrix in_proj;       // [d, e_b]; no outputs: none
-  // Embedding rows [n_b, e_b] of an untied model; empty: rows of `words`.
-  AlignedBuffer<float> embedding;
+  // Embedding rows [n_b, e_b] of an untied model; no outputs: rows of `words`.
+  PackedMatrix embedding;
 };
 
 struct NativeWeights {
@@ -56,6 +66,7 @@ struct NativeWeights {
 };
 
 // REQUIRES: weights are float32 on the CPU and fit config.
-NativeWeights PackWeights(const ModelConfig& config, const Weights& weights);
+NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
+                          const NativeFormats& formats);
 
 }  // namespace txl

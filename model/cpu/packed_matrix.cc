@@ -1,24 +1,85 @@
 #include "model/cpu/packed_matrix.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
 
 namespace txl {
 
+namespace {
+
+// Rounds a row to int8; returns its scale.
+float Quantise(const float* row, int64_t count, int8_t* out) {
+  float largest = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    largest = std::max(largest, std::abs(row[k]));
+  }
+  const float scale = largest / 127;
+  for (int64_t k = 0; k < count; ++k) {
+    out[k] = scale == 0 ? 0 : static_cast<int8_t>(std::lround(row[k] / scale));
+  }
+  return scale;
+}
+
+// Copies numbers to every `stride`-th place.
+template <typename T>
+void Spread(const void* row, int64_t count, int64_t stride, void* out) {
+  const T* from = static_cast<const T*>(row);
+  T* to = static_cast<T*>(out);
+  for (int64_t k = 0; k < count; ++k) to[k * stride] = from[k];
+}
+
+}  // namespace
+
+void SpreadNumbers(const void* row, NumberFormat format, int64_t count,
+                   int64_t stride, void* out) {
+  switch (NumberBytes(format)) {
+    case 1:
+      return Spread<uint8_t>(row, count, stride, out);
+    case 2:
+      return Spread<uint16_t>(row, count, stride, out);
+    default:
+      return Spread<uint32_t>(row, count, stride, out);
+  }
+}
+
 PackedMatrix::PackedMatrix(const float* weights, int64_t outputs,
-                           int64_t inputs)
+                           int64_t inputs, NumberFormat format)
     : outputs_(outputs),
       inputs_(inputs),
-      data_(RoundUp(outputs, kPanel) * inputs) {
+      format_(format),
+      data_(RoundUp(outputs, kPanel) * inputs * NumberBytes(format)),
+      scales_(format == NumberFormat::kInt8 ? RoundUp(outputs, kPanel) : 0) {
+  const int64_t bytes = NumberBytes(format);
+  std::vector<uint8_t> narrow(inputs * bytes);
   for (int64_t n = 0; n < outputs; ++n) {
     const float* row = weights + n * inputs;
-    float* lane = data_.data() + n / kPanel * inputs * kPanel + n % kPanel;
-    for (int64_t k = 0; k < inputs; ++k) lane[k * kPanel] = row[k];
+    if (format == NumberFormat::kInt8) {
+      scales_[n] =
+          Quantise(row, inputs, reinterpret_cast<int8_t*>(narrow.data()));
+    } else {
+      NarrowRow(row, inputs, format, narrow.data());
+    }
+    SpreadNumbers(
+        narrow.data(), format, inputs, kPanel,
+        data_.data() + (n / kPanel * inputs * kPanel + n % kPanel) * bytes);
   }
 }
 
 void PackedMatrix::CopyRow(int64_t output, float* row) const {
-  const float* lane = panel(output / kPanel) + output % kPanel;
-  for (int64_t k = 0; k < inputs_; ++k) row[k] = lane[k * kPanel];
+  const int64_t bytes = NumberBytes(format_);
+  const uint8_t* lane = panel(output / kPanel) + output % kPanel * bytes;
+  const float scale = scales_.size() == 0 ? 1.0f : scales_[output];
+  // Gathered first: the panel's numbers of one output lie apart.
+  std::vector<uint8_t> narrow(inputs_ * bytes);
+  for (int64_t k = 0; k < inputs_; ++k) {
+    std::memcpy(narrow.data() + k * bytes, lane + k * kPanel * bytes, bytes);
+  }
+  WidenRow(narrow.data(), format_, inputs_, row);
+  if (scale != 1) {
+    for (int64_t k = 0; k < inputs_; ++k) row[k] *= scale;
+  }
 }
 
 void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
@@ -32,6 +93,7 @@ void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
     product.rows = rows.rows;
     product.b = w.panel(i);
     product.b_stride = kPanel;
+    product.b_format = w.format();
     product.k = w.inputs();
     product.columns = kPanel;
     product.out = rows.out + column;
@@ -39,6 +101,7 @@ void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
     MultiplyPanel(product);
     RowEpilogue finish;
     finish.columns = kPanel;
+    finish.scale = w.scales() == nullptr ? nullptr : w.scales() + column;
     finish.bias = layer.bias == nullptr ? nullptr : layer.bias + column;
     finish.activation = layer.activation;
     for (int64_t r = 0; r < rows.rows; ++r) {

@@ -18,24 +18,39 @@ namespace txl {
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  // `weights`: [outputs, inputs], row-major.
-  PackedMatrix(const float* weights, int64_t outputs, int64_t inputs);
+  // `weights`: [outputs, inputs], row-major. kInt8: every output has a scale,
+  // its largest magnitude / 127.
+  PackedMatrix(const float* weights, int64_t outputs, int64_t inputs,
+               NumberFormat format = NumberFormat::kF32);
 
   int64_t outputs() const { return outputs_; }
   int64_t inputs() const { return inputs_; }
   int64_t panels() const { return RoundUp(outputs_, kPanel) / kPanel; }
-  int64_t bytes() const { return data_.size() * int64_t{sizeof(float)}; }
-  const float* panel(int64_t i) const {
-    return data_.data() + i * inputs_ * kPanel;
+  NumberFormat format() const { return format_; }
+  int64_t bytes() const {
+    return data_.size() + scales_.size() * int64_t{sizeof(float)};
   }
-  // weights[output][0..inputs), inputs numbers.
+  const uint8_t* panel(int64_t i) const {
+    return data_.data() + i * inputs_ * kPanel * NumberBytes(format_);
+  }
+  // Of each output, RoundUp(outputs, kPanel); null but for kInt8.
+  const float* scales() const {
+    return scales_.size() == 0 ? nullptr : scales_.data();
+  }
+  // weights[output][0..inputs) as stored, inputs numbers.
   void CopyRow(int64_t output, float* row) const;
 
  private:
   int64_t outputs_ = 0;
   int64_t inputs_ = 0;
-  AlignedBuffer<float> data_;
+  NumberFormat format_ = NumberFormat::kF32;
+  AlignedBuffer<uint8_t> data_;
+  AlignedBuffer<float> scales_;
 };
+
+// Copies `count` numbers to every `stride`-th place of `out`.
+void SpreadNumbers(const void* row, NumberFormat format, int64_t count,
+                   int64_t stride, void* out);
 
 // out[r][n] = act(sum_k x[r][k] w[n][k] + bias[n]) + residual[r][n].
 // Rows of `out` and `residual` are written and read up to RoundUp(outputs,

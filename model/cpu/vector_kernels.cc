@@ -1,6 +1,7 @@
 #include "model/cpu/vector_kernels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -288,6 +289,68 @@ void ShiftRowTarget(float* x, int64_t count, float shift) {
   for (; i < count; ++i) x[i] += shift;
 }
 
+inline uint16_t RoundToBF16(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1);
+  return static_cast<uint16_t>(is_nan ? (bits >> 16) | 0x40u : rounded >> 16);
+}
+
+template <class D>
+int64_t NarrowToHalf(D d, const float* x, int64_t count, hwy::float16_t* out) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::DemoteTo(half, hn::LoadU(d, x + i)), half, out + i);
+  }
+  return i;
+}
+
+void NarrowRowTarget(const float* x, int64_t count, NumberFormat format,
+                     void* out) {
+  if (format == NumberFormat::kF32) {
+    std::memcpy(out, x, static_cast<size_t>(count) * sizeof(float));
+  } else if (format == NumberFormat::kF16) {
+    hwy::float16_t* to = static_cast<hwy::float16_t*>(out);
+    const int64_t done = NarrowToHalf(FloatTag(), x, count, to);
+    NarrowToHalf(hn::CappedTag<float, 1>(), x + done, count - done, to + done);
+  } else {
+    uint16_t* to = static_cast<uint16_t*>(out);
+    for (int64_t i = 0; i < count; ++i) to[i] = RoundToBF16(x[i]);
+  }
+}
+
+template <typename T>
+void WidenTyped(const T* x, int64_t count, float* out) {
+  const FloatTag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(LoadWide(x + i), d, out + i);
+  if (i == count) return;
+  T rest[kColumnGroup] = {};
+  float wide[kColumnGroup];
+  std::copy_n(x + i, count - i, rest);
+  hn::StoreU(LoadWide(rest), d, wide);
+  std::copy_n(wide, count - i, out + i);
+}
+
+void WidenRowTarget(const void* x, NumberFormat format, int64_t count,
+                    float* out) {
+  switch (format) {
+    case NumberFormat::kF32:
+      return WidenTyped(static_cast<const float*>(x), count, out);
+    case NumberFormat::kBF16:
+      return WidenTyped(static_cast<const hwy::bfloat16_t*>(x), count, out);
+    case NumberFormat::kF16:
+      return WidenTyped(static_cast<const hwy::float16_t*>(x), count, out);
+    case NumberFormat::kInt8:
+      return WidenTyped(static_cast<const int8_t*>(x), count, out);
+  }
+}
+
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
 }  // namespace HWY_NAMESPACE
@@ -305,6 +368,8 @@ HWY_EXPORT(ScaleRowTarget);
 HWY_EXPORT(AddRowsTarget);
 HWY_EXPORT(LogSumExpTarget);
 HWY_EXPORT(ShiftRowTarget);
+HWY_EXPORT(NarrowRowTarget);
+HWY_EXPORT(WidenRowTarget);
 HWY_EXPORT(TargetName);
 
 void MultiplyPanel(const PanelProduct& product) {
@@ -333,6 +398,12 @@ float LogSumExp(const float* x, int64_t count) {
 }
 void ShiftRow(float* x, int64_t count, float shift) {
   HWY_DYNAMIC_DISPATCH(ShiftRowTarget)(x, count, shift);
+}
+void NarrowRow(const float* x, int64_t count, NumberFormat format, void* out) {
+  HWY_DYNAMIC_DISPATCH(NarrowRowTarget)(x, count, format, out);
+}
+void WidenRow(const void* x, NumberFormat format, int64_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(WidenRowTarget)(x, format, count, out);
 }
 std::string VectorTarget() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
 

@@ -24,8 +24,20 @@ inline constexpr int64_t RoundUp(int64_t x, int64_t unit) {
   return (x + unit - 1) / unit * unit;
 }
 
-// How the numbers of a packed operand are stored.
+// How numbers are stored; all arithmetic is float32.
 enum class NumberFormat { kF32, kBF16, kF16, kInt8 };
+
+constexpr int64_t NumberBytes(NumberFormat format) {
+  return format == NumberFormat::kF32    ? 4
+         : format == NumberFormat::kInt8 ? 1
+                                         : 2;
+}
+
+// x [count] to `out` in another format, rounded to nearest, ties to even. Not
+// kInt8, which needs a scale.
+void NarrowRow(const float* x, int64_t count, NumberFormat format, void* out);
+// And back, exactly. Of kInt8 the numbers without their scale.
+void WidenRow(const void* x, NumberFormat format, int64_t count, float* out);
 
 // out[r][c] (+)= sum over k of a[r][k] * b[k][c].
 struct PanelProduct {

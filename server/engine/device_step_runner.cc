@@ -159,7 +159,29 @@ struct BuiltStep {
   std::unique_ptr<ModelStep> step;
   int32_t slots = 0;
   std::string form;
+  std::string weight_format;
 };
+
+absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
+                                         const std::string& name) {
+  if (name == "f32") return NumberFormat::kF32;
+  if (name == "bf16") return NumberFormat::kBF16;
+  if (name == "f16") return NumberFormat::kF16;
+  if (name == "int8" && option == "weights") return NumberFormat::kInt8;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": \"", name, "\" is none of f32, bf16, f16",
+                   option == "weights" ? ", int8" : ""));
+}
+
+absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
+  NativeFormats formats;
+  TXL_ASSIGN_OR_RETURN(formats.weights,
+                       ParseFormat("weights", options.weights));
+  TXL_ASSIGN_OR_RETURN(formats.memory, ParseFormat("memory", options.memory));
+  TXL_ASSIGN_OR_RETURN(formats.derived,
+                       ParseFormat("derived", options.derived));
+  return formats;
+}
 
 absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
                                       const Weights& weights,
@@ -167,10 +189,13 @@ absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
                                       const StepRunnerOptions& options) {
   BuiltStep built;
   built.form = "projected";
+  built.weight_format = options.weights;
+  NativeStepOptions native;
+  TXL_ASSIGN_OR_RETURN(native.formats, ParseFormats(options));
   TXL_ASSIGN_OR_RETURN(
       built.slots,
-      SlotCount(NativeStepSlotBytes(config, options.spare_rows), options));
-  NativeStepOptions native;
+      SlotCount(NativeStepSlotBytes(config, options.spare_rows, native.formats),
+                options));
   native.slots = built.slots;
   native.spare_rows = options.spare_rows;
   native.max_rows = options.max_rows;
@@ -186,6 +211,13 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
                                      const StepRunnerOptions& options) {
   BuiltStep built;
   built.form = "absorbed";
+  if (options.weights != "f32" || options.memory != "f32" ||
+      options.derived != "f32") {
+    return absl::InvalidArgumentError(
+        "weights, memory, derived: the torch step keeps f32");
+  }
+  const bool is_double = weights.layers.at(0).wq.scalar_type() == at::kDouble;
+  built.weight_format = is_double ? "f64" : "f32";
   const int64_t element_bytes = weights.layers.at(0).wq.element_size();
   TXL_ASSIGN_OR_RETURN(
       built.slots,
@@ -215,7 +247,7 @@ RunnerInfo MakeInfo(const ModelConfig& config, const at::Tensor& weight,
   info.identity = built.step->identity();
   info.device = DeviceName(weight.device());
   info.form = built.form;
-  info.weight_dtype = weight.scalar_type() == at::kDouble ? "f64" : "f32";
+  info.weight_dtype = built.weight_format;
   return info;
 }
 

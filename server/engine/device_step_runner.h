@@ -22,7 +22,13 @@ struct StepRunnerOptions {
   // "native": model/cpu, float32 on the CPU; "torch": model/torch, any device,
   // plain and the oracle of the native one; "auto": native where it can run.
   std::string step = "auto";
-  int32_t threads = 1;  // of the native step, >= 1
+  // Of the native step: threads >= 1, and how numbers are kept: "f32", "bf16",
+  // "f16" (weights also "int8"): weights; stored rows; keys, values and
+  // positional keys derived from them.
+  int32_t threads = 1;
+  std::string weights = "f32";
+  std::string memory = "f32";
+  std::string derived = "f32";
   // Slots: as many as fit slot_bytes, at most max_rows, unless `slots` says
   // how many. Their memory is taken at start.
   int32_t slots = 0;

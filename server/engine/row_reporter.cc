@@ -19,8 +19,8 @@ bool IsFinite(NextTokenDistribution& distribution) {
 }
 
 absl::Status NotFinite(const StepRow& row) {
-  return absl::InternalError(absl::StrCat(
-      "the model's numbers at position ", row.position, " are not finite"));
+  return absl::InternalError(absl::StrCat("the model's numbers at position ",
+                                          row.position, " are not finite"));
 }
 
 void Remember(int32_t token, SlotState& state) {

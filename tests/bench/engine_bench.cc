@@ -29,6 +29,7 @@ struct Options {
   std::string device = "auto";
   std::string step = "auto";
   int threads = 1;
+  std::string weights = "f32", memory = "f32", derived = "f32";
 };
 
 // Decodes `sessions` slots for some steps; every row sees a full memory. The
@@ -101,6 +102,9 @@ absl::Status Bench(const Options& options) {
   runner_options.device = options.device;
   runner_options.step = options.step;
   runner_options.threads = options.threads;
+  runner_options.weights = options.weights;
+  runner_options.memory = options.memory;
+  runner_options.derived = options.derived;
   runner_options.slots =
       *std::max_element(options.sessions.begin(), options.sessions.end());
   runner_options.max_rows = std::max(runner_options.slots, 64);
@@ -141,6 +145,9 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device)->capture_default_str();
   app.add_option("--step", options.step, "auto, native, torch")
       ->capture_default_str();
+  app.add_option("--weights", options.weights)->capture_default_str();
+  app.add_option("--memory", options.memory)->capture_default_str();
+  app.add_option("--derived", options.derived)->capture_default_str();
   app.add_option("--threads", options.threads, "of the native step")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

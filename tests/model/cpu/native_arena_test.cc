@@ -8,7 +8,8 @@
 namespace txl {
 namespace {
 
-constexpr NativeShape kShape = {2, 3, 5, 11};
+constexpr NativeShape kShape = {
+    2, 3, 5, 11, NumberFormat::kF32, NumberFormat::kF32};
 
 RingGeometry Ring() {
   RingGeometry ring;
@@ -17,6 +18,9 @@ RingGeometry Ring() {
   ring.window = 71;
   return NativeRing(ring);
 }
+
+// The float32 numbers at a place of the arena.
+float* Floats(uint8_t* place) { return reinterpret_cast<float*>(place); }
 
 std::vector<float> Numbers(int64_t size, float first) {
   std::vector<float> values(size);
@@ -38,10 +42,11 @@ TEST(NativeArena, KeysLieByLaneOfTheirPositionValuesInRows) {
     arena.WriteDerived(0, 1, position, keys.data(), values.data());
     for (int64_t head = 0; head < 3; ++head) {
       for (int64_t k = 0; k < 5; ++k) {
-        EXPECT_EQ(
-            arena.KeyTile(0, 1, head, position)[k * kPanel + position % kPanel],
-            100 + head * 5 + k);
-        EXPECT_EQ(arena.Value(0, 1, head, position)[k], 200 + head * 5 + k);
+        EXPECT_EQ(Floats(arena.KeyTile(
+                      0, 1, head, position))[k * kPanel + position % kPanel],
+                  100 + head * 5 + k);
+        EXPECT_EQ(Floats(arena.Value(0, 1, head, position))[k],
+                  200 + head * 5 + k);
       }
     }
   }
@@ -66,7 +71,8 @@ TEST(NativeArena, RowsKeysAndValuesOfAllLayersLieApart) {
       for (int64_t t = 0; t < 128; ++t) {
         const std::vector<float> same(15, mark(slot, layer, t));
         arena.WriteDerived(slot, layer, t, same.data(), same.data());
-        std::fill_n(arena.Row(slot, layer, t), 11, -mark(slot, layer, t));
+        std::fill_n(Floats(arena.Row(slot, layer, t)), 11,
+                    -mark(slot, layer, t));
       }
     }
   }
@@ -75,12 +81,13 @@ TEST(NativeArena, RowsKeysAndValuesOfAllLayersLieApart) {
       for (int64_t t = 0; t < 128; ++t) {
         const float expected = mark(slot, layer, t);
         for (int64_t k = 0; k < 11; ++k) {
-          ASSERT_EQ(arena.Row(slot, layer, t)[k], -expected);
+          ASSERT_EQ(Floats(arena.Row(slot, layer, t))[k], -expected);
         }
         for (int64_t head = 0; head < 3; ++head) {
-          ASSERT_EQ(arena.Value(slot, layer, head, t)[4], expected);
-          ASSERT_EQ(arena.KeyTile(slot, layer, head, t)[4 * kPanel + t % 64],
-                    expected);
+          ASSERT_EQ(Floats(arena.Value(slot, layer, head, t))[4], expected);
+          ASSERT_EQ(
+              Floats(arena.KeyTile(slot, layer, head, t))[4 * kPanel + t % 64],
+              expected);
         }
       }
     }
@@ -91,11 +98,30 @@ TEST(NativeArena, ACopyIsTheWholeSlot) {
   NativeArena arena(Ring(), kShape, 2);
   const std::vector<float> keys = Numbers(15, 1);
   arena.WriteDerived(0, 1, 77, keys.data(), keys.data());
-  arena.Row(0, 1, 77)[10] = 5;
+  Floats(arena.Row(0, 1, 77))[10] = 5;
   arena.Copy(0, 1);
-  EXPECT_EQ(arena.Row(1, 1, 77)[10], 5);
-  EXPECT_EQ(arena.Value(1, 1, 2, 77)[4], 15);
+  EXPECT_EQ(Floats(arena.Row(1, 1, 77))[10], 5);
+  EXPECT_EQ(Floats(arena.Value(1, 1, 2, 77))[4], 15);
   EXPECT_EQ(arena.bytes_per_slot(), NativeSlotBytes(Ring(), kShape));
+}
+
+// Half-width numbers: exact ones come back, the bytes are half as many.
+TEST(NativeArena, KeepsRowsAndDerivedNumbersInTheirFormats) {
+  NativeShape shape = kShape;
+  shape.memory = NumberFormat::kBF16;
+  shape.derived = NumberFormat::kF16;
+  NativeArena arena(Ring(), shape, 1);
+  EXPECT_EQ(arena.row_bytes(), 22);
+  EXPECT_LT(arena.bytes_per_slot(), NativeSlotBytes(Ring(), kShape) * 51 / 100);
+  const std::vector<float> numbers = Numbers(15, 1);
+  arena.WriteDerived(0, 1, 70, numbers.data(), numbers.data());
+  float value[5];
+  WidenRow(arena.Value(0, 1, 2, 70), NumberFormat::kF16, 5, value);
+  EXPECT_EQ(value[4], 15);
+  float key;
+  WidenRow(arena.KeyTile(0, 1, 2, 70) + (4 * kPanel + 6) * 2,
+           NumberFormat::kF16, 1, &key);
+  EXPECT_EQ(key, 15);
 }
 
 }  // namespace

@@ -116,6 +116,36 @@ TEST_P(NativeStepTest, MovedStatesGoOnWithTheSameBits) {
   }
 }
 
+// Rounded memory: what is derived comes from the rounded rows, so that a moved
+// state goes on with the same bits.
+TEST_P(NativeStepTest, NarrowFormatsKeepThePromisesAndComeClose) {
+  const std::vector<float> exact = Alone();
+  for (const NumberFormat weights :
+       {NumberFormat::kF16, NumberFormat::kBF16, NumberFormat::kInt8}) {
+    NativeStepOptions options = Options(2);
+    options.formats.weights = weights;
+    options.formats.memory = NumberFormat::kBF16;
+    options.formats.derived = NumberFormat::kF16;
+    auto step = MakeNativeStep(golden_, options);
+    const std::vector<float> alone =
+        Feed(*step, 0, golden_.tokens, 0, length(), 1);
+    double difference = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      difference += std::abs(alone[i] - exact[i]) / double(exact.size());
+    }
+    EXPECT_LT(difference, 0.2);
+    EXPECT_GT(difference, 0);
+    step->Clear(0);
+    const int64_t cut = length() / 2;
+    std::vector<float> moved = Feed(*step, 0, golden_.tokens, 0, cut, 7);
+    ASSERT_TRUE(step->Import(1, step->Export(0, cut)).ok());
+    const std::vector<float> rest =
+        Feed(*step, 1, golden_.tokens, cut, length(), 5);
+    moved.insert(moved.end(), rest.begin(), rest.end());
+    EXPECT_EQ(moved, alone);
+  }
+}
+
 // Architecture section 3: memory depends on the last M + (N-1)(W-1) + 1 ids.
 TEST_P(NativeStepTest, ARebuildFromTheLastIdsHasTheSameBits) {
   const ModelConfig& config = golden_.config;

@@ -36,7 +36,64 @@ TEST(PackedMatrix, OutputsBehindTheLastAreZeros) {
   const PackedMatrix packed(weights.data(), 3, 5);
   for (int64_t k = 0; k < 5; ++k) {
     for (int64_t lane = 0; lane < kPanel; ++lane) {
-      EXPECT_EQ(packed.panel(0)[k * kPanel + lane], lane < 3 ? 1 : 0);
+      float weight;
+      WidenRow(packed.panel(0) + (k * kPanel + lane) * 4, NumberFormat::kF32, 1,
+               &weight);
+      EXPECT_EQ(weight, lane < 3 ? 1 : 0);
+    }
+  }
+}
+
+// Largest error of a stored weight, relative to its row's largest.
+TEST(PackedMatrix, NarrowFormatsRoundToNearest) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  constexpr int64_t kOut = 70, kIn = 33;
+  std::vector<float> weights(kOut * kIn);
+  for (float& weight : weights) weight = normal(random);
+  for (const auto& [format, error] :
+       std::vector<std::pair<NumberFormat, float>>{
+           {NumberFormat::kF32, 0.0f},
+           {NumberFormat::kF16, 1.0f / 2048},
+           {NumberFormat::kBF16, 1.0f / 256},
+           {NumberFormat::kInt8, 0.51f / 127}}) {
+    const PackedMatrix packed(weights.data(), kOut, kIn, format);
+    std::vector<float> row(kIn);
+    for (int64_t n = 0; n < kOut; ++n) {
+      packed.CopyRow(n, row.data());
+      float largest = 0;
+      for (int64_t k = 0; k < kIn; ++k) {
+        largest = std::max(largest, std::abs(weights[n * kIn + k]));
+      }
+      for (int64_t k = 0; k < kIn; ++k) {
+        ASSERT_NEAR(row[k], weights[n * kIn + k], error * largest);
+      }
+    }
+  }
+}
+
+TEST(ApplyLinear, ComputesWithTheWeightsAsTheyAreStored) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  constexpr int64_t kOut = 100, kIn = 50;
+  std::vector<float> weights(kOut * kIn), x(3 * kIn), row(kIn);
+  for (float& weight : weights) weight = normal(random);
+  for (float& value : x) value = normal(random);
+  ThreadPool pool(1);
+  for (const NumberFormat format :
+       {NumberFormat::kF16, NumberFormat::kBF16, NumberFormat::kInt8}) {
+    const PackedMatrix packed(weights.data(), kOut, kIn, format);
+    std::vector<float> out(3 * 128);
+    ApplyLinear({&packed}, {3, {x.data(), kIn}, {}, out.data(), 128}, pool);
+    for (int64_t n = 0; n < kOut; ++n) {
+      packed.CopyRow(n, row.data());
+      for (int64_t r = 0; r < 3; ++r) {
+        double sum = 0;
+        for (int64_t k = 0; k < kIn; ++k) {
+          sum += double{x[r * kIn + k]} * row[k];
+        }
+        ASSERT_NEAR(out[r * 128 + n], sum, 2e-4);
+      }
     }
   }
 }

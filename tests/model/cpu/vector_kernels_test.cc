@@ -219,6 +219,37 @@ TEST(LogSumExp, IsThatOfTheFirstNumbers) {
   }
 }
 
+TEST(NarrowRow, RoundsToNearestTiesToEven) {
+  // One, one and a half unit more, exactly between two numbers, and no number.
+  const std::vector<float> x = {1.0f,
+                                1.0f + 3.0f / 256,
+                                1.0f + 1.0f / 256,
+                                1.0f + 1.0f / 2048,
+                                1.0f + 3.0f / 2048,
+                                -2.5f,
+                                0.0f,
+                                std::numeric_limits<float>::quiet_NaN()};
+  std::vector<uint16_t> narrow(x.size());
+  std::vector<float> wide(x.size());
+  const auto there_and_back = [&](NumberFormat format) {
+    NarrowRow(x.data(), static_cast<int64_t>(x.size()), format, narrow.data());
+    WidenRow(narrow.data(), format, static_cast<int64_t>(x.size()),
+             wide.data());
+  };
+  there_and_back(NumberFormat::kBF16);  // 7 bits behind the point
+  EXPECT_EQ(wide[0], 1.0f);
+  EXPECT_EQ(wide[1], 1.0f + 4.0f / 256);
+  EXPECT_EQ(wide[2], 1.0f);
+  EXPECT_EQ(wide[5], -2.5f);
+  EXPECT_EQ(wide[6], 0.0f);
+  EXPECT_TRUE(std::isnan(wide[7]));
+  there_and_back(NumberFormat::kF16);  // 10 bits
+  EXPECT_EQ(wide[1], x[1]);
+  EXPECT_EQ(wide[3], 1.0f);
+  EXPECT_EQ(wide[4], 1.0f + 4.0f / 2048);
+  EXPECT_TRUE(std::isnan(wide[7]));
+}
+
 TEST(SmallKernels, ScaleShiftAndAdd) {
   std::vector<float> x(32), y(32, 1);
   for (int i = 0; i < 32; ++i) x[i] = static_cast<float>(i);

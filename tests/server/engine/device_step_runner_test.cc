@@ -300,6 +300,16 @@ TEST(DeviceStepRunnerCreateTest, NamesTheOptionThatIsWrong) {
   options = SmallOptions();
   options.step = "fast";
   EXPECT_THAT(message(options), HasSubstr("step: \"fast\""));
+  options = SmallOptions();
+  options.weights = "int4";
+  EXPECT_THAT(message(options), HasSubstr("weights: \"int4\""));
+  options = SmallOptions();
+  options.memory = "int8";
+  EXPECT_THAT(message(options), HasSubstr("memory: \"int8\""));
+  options = SmallOptions();
+  options.step = "torch";
+  options.derived = "f16";
+  EXPECT_THAT(message(options), HasSubstr("derived"));
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ std::unique_ptr<PlanExecutor> MakeExecutor(GoldenCase golden) {
   info.vocab_size = golden.config.vocab_size;
   VocabularyBins bins{golden.config.cutoffs};
   bins.ends.push_back(golden.config.vocab_size);
-  auto executor =
-      std::make_unique<PlanExecutor>(info, bins, AsModelStep(*std::move(step), bins));
+  auto executor = std::make_unique<PlanExecutor>(
+      info, bins, AsModelStep(*std::move(step), bins));
   SlotSampling greedy;
   greedy.params.temperature = 0;
   for (int32_t slot = 0; slot < kSlots; ++slot) {

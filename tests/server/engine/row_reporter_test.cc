@@ -41,8 +41,7 @@ StepRow Decode(int64_t position) {
 
 TEST(RowReporterTest, ADecodedTokenBecomesTheLastSampledOne) {
   SlotState state = Greedy();
-  const RowResult result =
-      Report(Decode(5), FourIds(), FourIdSampler(), state);
+  const RowResult result = Report(Decode(5), FourIds(), FourIdSampler(), state);
   ASSERT_TRUE(result.status.ok());
   EXPECT_EQ(result.token_id, 1);
   EXPECT_FLOAT_EQ(result.logprob, std::log(0.4f));
@@ -73,10 +72,8 @@ TEST(RowReporterTest, BannedIdsCountUntilTheSampledTokensPosition) {
   state.sampling.banned_ids = {1};
   state.sampling.min_position = 7;
   // The row at 5 samples the token of position 6, the row at 6 that of 7.
-  EXPECT_EQ(Report(Decode(5), FourIds(), FourIdSampler(), state).token_id,
-            2);
-  EXPECT_EQ(Report(Decode(6), FourIds(), FourIdSampler(), state).token_id,
-            1);
+  EXPECT_EQ(Report(Decode(5), FourIds(), FourIdSampler(), state).token_id, 2);
+  EXPECT_EQ(Report(Decode(6), FourIds(), FourIdSampler(), state).token_id, 1);
 }
 
 TEST(RowReporterTest, PenaltiesSeeTheTokensSampledBefore) {
@@ -118,8 +115,7 @@ TEST(RowReporterTest, AnImpossibleIdIsNoError) {
   SlotState state = Greedy();
   std::vector<float> logprobs = FourIds();
   logprobs[0] = -std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(
-      Report(Decode(5), logprobs, FourIdSampler(), state).status.ok());
+  EXPECT_TRUE(Report(Decode(5), logprobs, FourIdSampler(), state).status.ok());
 }
 
 }  // namespace
