@@ -1,6 +1,11 @@
 #pragma once
 
-// Memory for vector loads: 64-byte aligned, zeroed, never resized.
+// Memory for vector loads: 64-byte aligned, zeroed, never resized. Large buffers
+// ask for huge pages: a step streams through gigabytes of them.
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include <cstdint>
 #include <cstdlib>
@@ -11,19 +16,24 @@
 namespace txl {
 
 // Elements of a trivial type. Movable; not copyable. The allocation is as large
-// as asked for, rounded up to whole cache lines. Throws std::bad_alloc.
+// as asked for, rounded up to whole cache lines or huge pages. Throws std::bad_alloc.
 template <typename T>
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
+  static constexpr size_t kHugePage = size_t{2} << 20;
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(int64_t size) : size_(size) {
     const size_t bytes = static_cast<size_t>(size) * sizeof(T);
-    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t unit = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
+    const size_t rounded = (bytes + unit - 1) / unit * unit;
     if (rounded == 0) return;
-    void* memory = std::aligned_alloc(kAlignment, rounded);
+    void* memory = std::aligned_alloc(unit, rounded);
     if (memory == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+    if (unit == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint
+#endif
     std::memset(memory, 0, rounded);
     data_.reset(static_cast<T*>(memory));
   }

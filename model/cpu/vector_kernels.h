@@ -1,59 +1,14 @@
 #pragma once
 
-// The inner loops of the CPU step, written once with Google Highway and chosen
-// at run time for the machine (AVX-512, AVX2, NEON, ...).
-//
-// Order of sums. Every output element is one chain of fused multiply-adds over
-// k = 0, 1, 2, ... from its start value. The chain does not depend on how many
-// rows or columns are worked on together, so a row's bits do not depend on its
-// company. Sums along a row (norms, softmax) run lane by lane over the columns
-// and then across the lanes in one order. Both depend on the instruction set
-// alone.
+// What the CPU step does with single rows: epilogues, norms, softmax. As
+// panel_product.h: Google Highway, chosen at run time, sums in one order.
 
 #include <cstdint>
 #include <string>
 
+#include "model/cpu/panel_product.h"
+
 namespace txl {
-
-// Columns come in groups of this many; a panel is kPanel columns wide.
-inline constexpr int64_t kColumnGroup = 16;
-inline constexpr int64_t kPanel = 64;
-
-// x rounded up to a multiple of `unit`.
-inline constexpr int64_t RoundUp(int64_t x, int64_t unit) {
-  return (x + unit - 1) / unit * unit;
-}
-
-// How numbers are stored; all arithmetic is float32.
-enum class NumberFormat { kF32, kBF16, kF16, kInt8 };
-
-constexpr int64_t NumberBytes(NumberFormat format) {
-  return format == NumberFormat::kF32    ? 4
-         : format == NumberFormat::kInt8 ? 1
-                                         : 2;
-}
-
-// x [count] to `out` in another format, rounded to nearest, ties to even. Not
-// kInt8, which needs a scale.
-void NarrowRow(const float* x, int64_t count, NumberFormat format, void* out);
-// And back, exactly. Of kInt8 the numbers without their scale.
-void WidenRow(const void* x, NumberFormat format, int64_t count, float* out);
-
-// out[r][c] (+)= sum over k of a[r][k] * b[k][c].
-struct PanelProduct {
-  const float* a = nullptr;  // [rows, k], rows a_stride apart
-  int64_t a_stride = 0;
-  int64_t rows = 0;
-  const void* b = nullptr;  // [k, columns], rows b_stride elements apart
-  int64_t b_stride = 0;
-  NumberFormat b_format = NumberFormat::kF32;
-  int64_t k = 0;
-  int64_t columns = 0;   // a multiple of kColumnGroup
-  float* out = nullptr;  // [rows, columns], rows out_stride apart
-  int64_t out_stride = 0;
-  bool accumulate = false;  // start from what `out` holds instead of 0
-};
-void MultiplyPanel(const PanelProduct& product);
 
 enum class RowActivation { kNone, kRelu, kGeluTanh };
 

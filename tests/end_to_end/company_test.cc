@@ -14,12 +14,18 @@ namespace {
 
 constexpr int kStreams = 64;
 constexpr int64_t kVocabulary = 61;  // of kimi-char
-constexpr float kLogprobTolerance = 1e-4f;
+
+// A step's implementation, what it promises, and streams long enough to meet.
+struct Promise {
+  const char* step;
+  float logprob_tolerance;
+  int tokens;
+};
 
 // Even streams are greedy, odd ones seeded, each with its own parameters.
-v1::GenerateRequest Stream(int i) {
-  v1::GenerateRequest request =
-      Greedy("", RandomIds(i, 1 + i * 7 % 50, kVocabulary), 100 + i * 13 % 64);
+v1::GenerateRequest Stream(int i, int tokens) {
+  v1::GenerateRequest request = Greedy(
+      "", RandomIds(i, 1 + i * 7 % 50, kVocabulary), tokens + i * 13 % 64);
   if (i % 2 == 0) return request;
   v1::SamplingParams& sampling = *request.mutable_sampling();
   sampling.set_temperature(0.5 + 0.05 * i);
@@ -69,12 +75,15 @@ int64_t CountTokens(const std::vector<TurnOutput>& outputs) {
   return tokens;
 }
 
-TEST(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
-  ServerProcess server(GoldenModel("kimi-char"), {"--slots", "64"});
+class Company : public ::testing::TestWithParam<Promise> {};
+
+TEST_P(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
+  ServerProcess server(GoldenModel("kimi-char"),
+                       {"--slots", "64", "--step", GetParam().step});
   std::vector<v1::GenerateRequest> requests;
   std::vector<TurnOutput> alone;
   for (int i = 0; i < kStreams; ++i) {
-    requests.push_back(Stream(i));
+    requests.push_back(Stream(i, GetParam().tokens));
     alone.push_back(RunTurn(server.client(), requests[i]));
     ASSERT_TRUE(alone[i].status.ok()) << alone[i].status;
   }
@@ -87,7 +96,7 @@ TEST(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
     ASSERT_EQ(together[i].logprobs.size(), alone[i].logprobs.size());
     for (size_t k = 0; k < alone[i].logprobs.size(); ++k) {
       EXPECT_NEAR(together[i].logprobs[k], alone[i].logprobs[k],
-                  kLogprobTolerance);
+                  GetParam().logprob_tolerance);
     }
   }
   EXPECT_GE(MeanDecodeRows(before, after), 16);
@@ -98,16 +107,24 @@ TEST(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
             CountTokens(together));
 }
 
-TEST(Company, ThirtyTwoEqualStreamsShareTheirSteps) {
+INSTANTIATE_TEST_SUITE_P(Steps, Company,
+                         ::testing::Values(Promise{"native", 0.0f, 600},
+                                           Promise{"torch", 1e-4f, 100}),
+                         [](const ::testing::TestParamInfo<Promise>& info) {
+                           return info.param.step;
+                         });
+
+TEST(EqualCompany, ThirtyTwoEqualStreamsShareTheirSteps) {
   constexpr int kEqual = 32;
+  constexpr int kTokens = 4000;  // long beside the time to start the streams
   ServerProcess server(GoldenModel("kimi-char"), {"--slots", "32"});
   const std::vector<v1::GenerateRequest> requests(
-      kEqual, Greedy("", std::vector<uint32_t>{1, 2, 3}, 1000));
+      kEqual, Greedy("", std::vector<uint32_t>{1, 2, 3}, kTokens));
   const v1::GetServerStatusResponse before = server.Status();
   const std::vector<TurnOutput> outputs = RunTogether(server, requests, kEqual);
   const v1::GetServerStatusResponse after = server.Status();
   EXPECT_GE(MeanDecodeRows(before, after), 30);
-  EXPECT_EQ(CountTokens(outputs), kEqual * 1000);
+  EXPECT_EQ(CountTokens(outputs), kEqual * kTokens);
   for (const TurnOutput& output : outputs) {
     EXPECT_EQ(output.ids, outputs[0].ids);
   }

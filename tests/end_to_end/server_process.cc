@@ -27,6 +27,10 @@ std::string TestData() {
   return folder == nullptr ? "tests" : folder;
 }
 
+std::string ShippedModel() {
+  return absl::StrCat(TestData(), "/../models/shakespeare");
+}
+
 std::string GoldenModel(const std::string& name) {
   return absl::StrCat(TestData(), "/golden/", name);
 }

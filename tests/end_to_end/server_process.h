@@ -16,6 +16,8 @@ namespace txl::testing {
 std::string TestData();
 // Of a golden case, as a model directory.
 std::string GoldenModel(const std::string& name);
+// The model of the repository.
+std::string ShippedModel();
 
 class ServerProcess {
  public:

@@ -175,7 +175,7 @@ TEST_F(TensorFileTest, RefusesTheHostileFileWithANaN) {
   const char* data = std::getenv("TXL_TEST_DATA");
   const auto checkpoint =
       ReadSafetensorsFile(std::string(data != nullptr ? data : "tests") +
-                          "/golden/hostile/hf_nan_weight/model.safetensors");
+                          "/hostile/hf_nan_weight/model.safetensors");
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   Tensors tensors;
   for (const auto& [name, tensor] : checkpoint->tensors) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every hostile file of tests/golden/hostile through `txl-model convert`.
+"""Every hostile file of tests/hostile through `txl-model convert`.
 
 Usage: hostile_report.py TXL_MODEL
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-HOSTILE = ROOT / "tests/golden/hostile"
+HOSTILE = ROOT / "tests/hostile"
 LIMIT_BYTES = 200 << 20
 LIMIT_SECONDS = 5
 

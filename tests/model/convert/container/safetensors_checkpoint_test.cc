@@ -66,7 +66,7 @@ TEST(SafetensorsFile, RefusesHostileFiles) {
         "hf_overlapping_offsets", "hf_shape_overflow", "hf_negative_shape",
         "hf_duplicate_key", "hf_non_utf8_name"}) {
     const std::string path =
-        TestFile("golden/hostile/" + name + "/model.safetensors");
+        TestFile("hostile/" + name + "/model.safetensors");
     ASSERT_TRUE(std::filesystem::exists(path)) << path;
     const auto checkpoint = ReadSafetensorsFile(path);
     EXPECT_EQ(checkpoint.status().code(), absl::StatusCode::kInvalidArgument)
@@ -75,7 +75,7 @@ TEST(SafetensorsFile, RefusesHostileFiles) {
     EXPECT_THAT(checkpoint.status().message(), Not(HasSubstr("\n")));
   }
   EXPECT_TRUE(ReadSafetensorsFile(
-                  TestFile("golden/hostile/benign_hf/model.safetensors"))
+                  TestFile("hostile/benign_hf/model.safetensors"))
                   .ok());
 }
 

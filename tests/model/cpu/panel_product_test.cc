@@ -1,0 +1,137 @@
+// The product against plain loops in double precision, and its promise about
+// bits: an element's sum does not depend on what is computed beside it.
+
+#include "model/cpu/panel_product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace txl {
+namespace {
+
+std::vector<float> Random(int64_t size, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values(size);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+struct Operands {
+  int64_t rows, k, columns;
+  std::vector<float> a, b;
+
+  Operands(int64_t rows, int64_t k, int64_t columns, std::mt19937& random)
+      : rows(rows),
+        k(k),
+        columns(columns),
+        a(Random(rows * k, random)),
+        b(Random(k * columns, random)) {}
+
+  PanelProduct Product(std::vector<float>& out) const {
+    PanelProduct product;
+    product.a = a.data();
+    product.a_stride = k;
+    product.rows = rows;
+    product.b = b.data();
+    product.b_stride = columns;
+    product.k = k;
+    product.columns = columns;
+    product.out = out.data();
+    product.out_stride = columns;
+    return product;
+  }
+};
+
+TEST(MultiplyPanel, EqualsThePlainSum) {
+  std::mt19937 random(1);
+  for (const int64_t rows : {1, 2, 5, 6, 7, 13}) {
+    for (const int64_t columns : {16, 32, 48, 64, 80, 128}) {
+      const Operands operands(rows, 37, columns, random);
+      std::vector<float> out(rows * columns, 99);
+      MultiplyPanel(operands.Product(out));
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < columns; ++c) {
+          double sum = 0;
+          for (int64_t k = 0; k < operands.k; ++k) {
+            sum += double{operands.a[r * operands.k + k]} *
+                   operands.b[k * columns + c];
+          }
+          ASSERT_NEAR(out[r * columns + c], sum, 1e-4)
+              << rows << " rows, " << columns << " columns";
+        }
+      }
+    }
+  }
+}
+
+TEST(MultiplyPanel, ARowsBitsDoNotDependOnItsCompany) {
+  std::mt19937 random(2);
+  const Operands all(23, 129, 64, random);
+  std::vector<float> together(23 * 64);
+  MultiplyPanel(all.Product(together));
+  for (int64_t r = 0; r < all.rows; ++r) {
+    std::vector<float> alone(64);
+    PanelProduct product = all.Product(alone);
+    product.a += r * all.k;
+    product.rows = 1;
+    MultiplyPanel(product);
+    ASSERT_EQ(std::memcmp(alone.data(), together.data() + r * 64, 64 * 4), 0);
+  }
+}
+
+TEST(MultiplyPanel, ASumContinuedLaterHasTheSameBits) {
+  std::mt19937 random(3);
+  const Operands operands(5, 100, 64, random);
+  std::vector<float> whole(5 * 64), parts(5 * 64);
+  MultiplyPanel(operands.Product(whole));
+  for (const auto& [begin, end] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 1}, {1, 60}, {60, 100}}) {
+    PanelProduct product = operands.Product(parts);
+    product.a += begin;
+    product.b = operands.b.data() + begin * 64;
+    product.k = end - begin;
+    product.accumulate = true;
+    MultiplyPanel(product);
+  }
+  EXPECT_EQ(whole, parts);
+}
+
+TEST(NarrowRow, RoundsToNearestTiesToEven) {
+  // One, one and a half unit more, exactly between two numbers, and no number.
+  const std::vector<float> x = {1.0f,
+                                1.0f + 3.0f / 256,
+                                1.0f + 1.0f / 256,
+                                1.0f + 1.0f / 2048,
+                                1.0f + 3.0f / 2048,
+                                -2.5f,
+                                0.0f,
+                                std::numeric_limits<float>::quiet_NaN()};
+  std::vector<uint16_t> narrow(x.size());
+  std::vector<float> wide(x.size());
+  const auto there_and_back = [&](NumberFormat format) {
+    NarrowRow(x.data(), static_cast<int64_t>(x.size()), format, narrow.data());
+    WidenRow(narrow.data(), format, static_cast<int64_t>(x.size()),
+             wide.data());
+  };
+  there_and_back(NumberFormat::kBF16);  // 7 bits behind the point
+  EXPECT_EQ(wide[0], 1.0f);
+  EXPECT_EQ(wide[1], 1.0f + 4.0f / 256);
+  EXPECT_EQ(wide[2], 1.0f);
+  EXPECT_EQ(wide[5], -2.5f);
+  EXPECT_EQ(wide[6], 0.0f);
+  EXPECT_TRUE(std::isnan(wide[7]));
+  there_and_back(NumberFormat::kF16);  // 10 bits
+  EXPECT_EQ(wide[1], x[1]);
+  EXPECT_EQ(wide[3], 1.0f);
+  EXPECT_EQ(wide[4], 1.0f + 4.0f / 2048);
+  EXPECT_TRUE(std::isnan(wide[7]));
+}
+
+}  // namespace
+}  // namespace txl
