@@ -1,11 +1,11 @@
 #pragma once
 
-// Memory for vector loads: 64-byte aligned, zeroed, never resized. Large buffers
-// ask for huge pages: a step streams through gigabytes of them.
+// Memory for vector loads: 64-byte aligned, zeroed, never resized. Large
+// buffers are mapped: their pages are taken from the system when they are first
+// written, and huge ones asked for, since a step streams through gigabytes of
+// them.
 
-#if defined(__linux__)
 #include <sys/mman.h>
-#endif
 
 #include <cstdint>
 #include <cstdlib>
@@ -15,8 +15,7 @@
 
 namespace txl {
 
-// Elements of a trivial type. Movable; not copyable. The allocation is as large
-// as asked for, rounded up to whole cache lines or huge pages. Throws std::bad_alloc.
+// Elements of a trivial type. Movable; not copyable. Throws std::bad_alloc.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -26,16 +25,12 @@ class AlignedBuffer {
   AlignedBuffer() = default;
   explicit AlignedBuffer(int64_t size) : size_(size) {
     const size_t bytes = static_cast<size_t>(size) * sizeof(T);
-    const size_t unit = bytes >= 2 * kHugePage ? kHugePage : kAlignment;
+    if (bytes == 0) return;
+    const bool mapped = bytes >= 2 * kHugePage;
+    const size_t unit = mapped ? kHugePage : kAlignment;
     const size_t rounded = (bytes + unit - 1) / unit * unit;
-    if (rounded == 0) return;
-    void* memory = std::aligned_alloc(unit, rounded);
-    if (memory == nullptr) throw std::bad_alloc();
-#if defined(__linux__)
-    if (unit == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint
-#endif
-    std::memset(memory, 0, rounded);
-    data_.reset(static_cast<T*>(memory));
+    void* memory = mapped ? Map(rounded) : Allocate(rounded);
+    data_ = Data(static_cast<T*>(memory), Free{mapped ? rounded : 0});
   }
 
   T* data() { return data_.get(); }
@@ -46,9 +41,34 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* memory) const { std::free(memory); }
+    size_t mapped = 0;  // bytes; 0: not mapped
+    void operator()(T* memory) const {
+      if (mapped != 0) {
+        munmap(memory, mapped);
+      } else {
+        std::free(memory);
+      }
+    }
   };
-  std::unique_ptr<T[], Free> data_;
+  using Data = std::unique_ptr<T[], Free>;
+
+  static void* Allocate(size_t bytes) {
+    void* memory = std::aligned_alloc(kAlignment, bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    std::memset(memory, 0, bytes);
+    return memory;
+  }
+  static void* Map(size_t bytes) {
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: it may be refused
+#endif
+    return memory;
+  }
+
+  Data data_;
   int64_t size_ = 0;
 };
 

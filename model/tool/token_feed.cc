@@ -5,8 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/cpu/native_step.h"
 #include "model/torch/torch_step.h"
 
 namespace txl {
@@ -52,6 +54,30 @@ absl::StatusOr<std::vector<int64_t>> Segments(const TensorFile& file,
                      ", the text has ", total, " tokens"));
   }
   return cuts;
+}
+
+// Calls feed_rows(position, rows) for every cut, at most `most` rows at a time.
+void ForEachSegment(const TokenFeed& feed, int64_t most,
+                    absl::FunctionRef<void(int64_t, int64_t)> feed_rows) {
+  int64_t position = 0;
+  for (const int64_t cut : feed.cuts) {
+    for (const int64_t end = position + cut; position < end;) {
+      const int64_t rows = std::min(end - position, most);
+      feed_rows(position, rows);
+      position += rows;
+    }
+  }
+}
+
+// log P of every id to `out`; returns the end.
+float* CopyLogprobs(NextTokenDistribution& row, float* out) {
+  const absl::Span<const float> words = row.Words();
+  out = std::copy(words.begin(), words.end(), out);
+  for (size_t c = 0; c < row.bins().clusters(); ++c) {
+    const absl::Span<const float> tail = row.ClusterWords(c);
+    out = std::copy(tail.begin(), tail.end(), out);
+  }
+  return out;
 }
 
 }  // namespace
@@ -101,8 +127,34 @@ FeedResult FeedReference(const ReferenceNetwork& network,
   return {at::cat(logprobs), at::stack(layers)};
 }
 
-absl::StatusOr<FeedResult> FeedServing(const ModelConfig& config,
-                                       Weights weights, const TokenFeed& feed) {
+namespace {
+
+// As the server runs float32 on the CPU.
+absl::StatusOr<FeedResult> FeedNative(const ModelConfig& config,
+                                      const Weights& weights,
+                                      const TokenFeed& feed) {
+  const NativeStepOptions options;
+  TXL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelStep> step,
+                       CreateNativeStep(config, weights, options));
+  step->Clear(0);
+  std::vector<int32_t> all(options.spare_rows);
+  std::iota(all.begin(), all.end(), 0);
+  const int64_t total = static_cast<int64_t>(feed.tokens.size());
+  const at::Tensor logprobs = at::empty({total, config.vocab_size}, at::kFloat);
+  float* out = logprobs.data_ptr<float>();
+  ForEachSegment(feed, options.spare_rows, [&](int64_t position, int64_t rows) {
+    const StepSegment segment{
+        0, position, absl::MakeConstSpan(feed.tokens).subspan(position, rows),
+        absl::MakeConstSpan(all).first(rows)};
+    for (NextTokenDistribution* row : step->Run({&segment, 1})) {
+      out = CopyLogprobs(*row, out);
+    }
+  });
+  return FeedResult{logprobs, at::Tensor()};
+}
+
+absl::StatusOr<FeedResult> FeedTorch(const ModelConfig& config, Weights weights,
+                                     const TokenFeed& feed) {
   const TorchStepOptions options;
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<TorchStep> step,
                        TorchStep::Create(config, std::move(weights), options));
@@ -110,18 +162,24 @@ absl::StatusOr<FeedResult> FeedServing(const ModelConfig& config,
   std::vector<int32_t> all(options.spare_rows);
   std::iota(all.begin(), all.end(), 0);
   std::vector<at::Tensor> logprobs;
-  int64_t position = 0;
-  for (int64_t cut : feed.cuts) {
-    for (int64_t end = position + cut; position < end;) {
-      const int64_t rows = std::min(end - position, options.spare_rows);
-      const StepSegment segment{
-          0, position, absl::MakeConstSpan(feed.tokens).subspan(position, rows),
-          absl::MakeConstSpan(all).first(rows)};
-      logprobs.push_back(step->Run({&segment, 1}));
-      position += rows;
-    }
-  }
+  ForEachSegment(feed, options.spare_rows, [&](int64_t position, int64_t rows) {
+    const StepSegment segment{
+        0, position, absl::MakeConstSpan(feed.tokens).subspan(position, rows),
+        absl::MakeConstSpan(all).first(rows)};
+    logprobs.push_back(step->Run({&segment, 1}));
+  });
   return FeedResult{at::cat(logprobs), at::Tensor()};
+}
+
+}  // namespace
+
+absl::StatusOr<FeedResult> FeedServing(const ModelConfig& config,
+                                       Weights weights, const TokenFeed& feed) {
+  const at::Tensor& like = weights.layers.at(0).wq;
+  if (like.is_cpu() && like.scalar_type() == at::kFloat) {
+    return FeedNative(config, weights, feed);
+  }
+  return FeedTorch(config, std::move(weights), feed);
 }
 
 }  // namespace txl

@@ -33,7 +33,8 @@ absl::StatusOr<TokenFeed> MakeTokenFeed(const TensorFile& file,
 FeedResult FeedReference(const ReferenceNetwork& network,
                          const TokenFeed& feed);
 
-// The serving step on one slot; values equal those of one token per call.
+// The serving step on one slot, as a server takes it: native for float32 on the
+// CPU, else LibTorch. Values equal those of one token per call.
 absl::StatusOr<FeedResult> FeedServing(const ModelConfig& config,
                                        Weights weights, const TokenFeed& feed);
 
