@@ -49,7 +49,19 @@ if [ "$all" = 1 ]; then
   .deps/venv/bin/python tests/end_to_end/reflection_client.py build/bin/txl-server
   step "every golden case through txl-model logprobs"
   OMP_NUM_THREADS=1 .deps/venv/bin/python tests/model/tool/golden_report.py \
-    build/bin/txl-model | tail -4
+    build/bin/txl-model | tail -5
+  step "every native checkpoint, converted, through txl-model logprobs"
+  OMP_NUM_THREADS=1 .deps/venv/bin/python tests/model/tool/golden_report.py \
+    build/bin/txl-model --native | tail -5
+  step "hostile checkpoints"
+  .deps/venv/bin/python tests/model/tool/hostile_report.py \
+    build/bin/txl-model | tail -1
+  step "memory of converting 4.4 GB"
+  .deps/venv/bin/python tests/model/tool/large_conversion.py \
+    build/bin/txl-model .deps/large 2> /dev/null
+  rm -rf .deps/large
+  step "fuzzing"
+  tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
   # Without "long": millions of draws through code that the other tests cover,
   # ten times slower here.
   build_and_test asan build/asan "" -LE "e2e|long"

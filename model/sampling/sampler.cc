@@ -35,8 +35,8 @@ absl::Status AppendWidened(absl::Span<const float> logprobs, int64_t first_id,
                            std::vector<double>& out) {
   out.reserve(out.size() + logprobs.size());
   for (size_t i = 0; i < logprobs.size(); ++i) {
-    TXL_RETURN_IF_ERROR(CheckLogprob(logprobs[i], "token",
-                                     first_id + static_cast<int64_t>(i)));
+    TXL_RETURN_IF_ERROR(
+        CheckLogprob(logprobs[i], "token", first_id + static_cast<int64_t>(i)));
     out.push_back(logprobs[i]);
   }
   return absl::OkStatus();
@@ -67,12 +67,12 @@ absl::StatusOr<HeadDistribution> HeadOf(NextTokenDistribution& distribution,
   for (size_t c = 0; c < bins.clusters(); ++c) {
     ClusterHead cluster;
     cluster.log_mass = distribution.ClusterMass(c);
-    TXL_RETURN_IF_ERROR(CheckLogprob(cluster.log_mass, "cluster",
-                                     static_cast<int64_t>(c)));
+    TXL_RETURN_IF_ERROR(
+        CheckLogprob(cluster.log_mass, "cluster", static_cast<int64_t>(c)));
     cluster.size = bins.cluster_size(c);
     for (const int32_t id : context.banned_ids) {
-      cluster.has_bans = cluster.has_bans ||
-                         (id >= bins.ends[c] && id < bins.ends[c + 1]);
+      cluster.has_bans =
+          cluster.has_bans || (id >= bins.ends[c] && id < bins.ends[c + 1]);
     }
     head.clusters.push_back(cluster);
   }
@@ -174,24 +174,21 @@ double KeptFrom(const SamplingParams& params,
 // below a bound need not be known.
 bool HasLowerBound(const SamplingParams& params) {
   const SamplingParams off;
-  const bool unadjusted =
-      params.repetition_penalty == off.repetition_penalty &&
-      params.presence_penalty == off.presence_penalty &&
-      params.frequency_penalty == off.frequency_penalty &&
-      params.logit_bias.empty();
+  const bool unadjusted = params.repetition_penalty == off.repetition_penalty &&
+                          params.presence_penalty == off.presence_penalty &&
+                          params.frequency_penalty == off.frequency_penalty &&
+                          params.logit_bias.empty();
   if (!unadjusted) return false;
-  return params.top_k > 0 ||
-         (params.min_p > 0 && params.top_p == off.top_p &&
-          params.typical_p == off.typical_p);
+  return params.top_k > 0 || (params.min_p > 0 && params.top_p == off.top_p &&
+                              params.typical_p == off.typical_p);
 }
 
 void AppendCandidates(absl::Span<const double> logprobs, int64_t first_id,
                       std::vector<Candidate>& out) {
   for (size_t i = 0; i < logprobs.size(); ++i) {
     if (std::isinf(logprobs[i])) continue;
-    out.push_back(
-        {static_cast<int32_t>(first_id + static_cast<int64_t>(i)), logprobs[i],
-         0});
+    out.push_back({static_cast<int32_t>(first_id + static_cast<int64_t>(i)),
+                   logprobs[i], 0});
   }
 }
 
@@ -205,8 +202,7 @@ absl::StatusOr<std::vector<Candidate>> BoundedCandidates(
   std::vector<Candidate> candidates;
   AppendCandidates(words, 0, candidates);
   for (size_t c = 0; c < head.clusters.size(); ++c) {
-    if (head.clusters[c].log_mass + kMassGuard <
-        KeptFrom(params, candidates)) {
+    if (head.clusters[c].log_mass + kMassGuard < KeptFrom(params, candidates)) {
       continue;
     }
     TXL_ASSIGN_OR_RETURN(const std::vector<double> allowed,
@@ -267,9 +263,9 @@ absl::StatusOr<int32_t> Sampler::Sample(NextTokenDistribution& distribution,
                                         const SamplingParams& params,
                                         const SampleContext& context) const {
   if (distribution.bins().ends != bins_.ends) {
-    return absl::InternalError(absl::StrCat(
-        "distribution over ", distribution.bins().ends.back(),
-        " tokens, the vocabulary has ", bins_.ends.back()));
+    return absl::InternalError(
+        absl::StrCat("distribution over ", distribution.bins().ends.back(),
+                     " tokens, the vocabulary has ", bins_.ends.back()));
   }
   const bool joint = UsesJointDistribution(params);
   if (params.temperature > 0) {

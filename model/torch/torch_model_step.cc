@@ -23,8 +23,8 @@ class TorchModelStep final : public ModelStep {
     rows_.clear();
     result_.clear();
     for (int64_t row = 0; row < logprobs_.size(0); ++row) {
-      rows_.emplace_back(
-          absl::MakeSpan(values + row * vocabulary, vocabulary), bins_);
+      rows_.emplace_back(absl::MakeSpan(values + row * vocabulary, vocabulary),
+                         bins_);
     }
     for (FullDistribution& row : rows_) result_.push_back(&row);
     return result_;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What each family's file offers to the table in choose_family.cc; the contracts are
-// those of Family::matches and Family::plan.
+// What each family's file offers to the table in choose_family.cc; the
+// contracts are those of Family::matches and Family::plan.
 
 #include "model/convert/family/family.h"
 

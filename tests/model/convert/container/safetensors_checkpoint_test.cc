@@ -65,8 +65,7 @@ TEST(SafetensorsFile, RefusesHostileFiles) {
        {"hf_header_longer_than_file", "hf_header_length_2p63",
         "hf_overlapping_offsets", "hf_shape_overflow", "hf_negative_shape",
         "hf_duplicate_key", "hf_non_utf8_name"}) {
-    const std::string path =
-        TestFile("hostile/" + name + "/model.safetensors");
+    const std::string path = TestFile("hostile/" + name + "/model.safetensors");
     ASSERT_TRUE(std::filesystem::exists(path)) << path;
     const auto checkpoint = ReadSafetensorsFile(path);
     EXPECT_EQ(checkpoint.status().code(), absl::StatusCode::kInvalidArgument)
@@ -74,9 +73,9 @@ TEST(SafetensorsFile, RefusesHostileFiles) {
     EXPECT_THAT(checkpoint.status().message(), HasSubstr(path));
     EXPECT_THAT(checkpoint.status().message(), Not(HasSubstr("\n")));
   }
-  EXPECT_TRUE(ReadSafetensorsFile(
-                  TestFile("hostile/benign_hf/model.safetensors"))
-                  .ok());
+  EXPECT_TRUE(
+      ReadSafetensorsFile(TestFile("hostile/benign_hf/model.safetensors"))
+          .ok());
 }
 
 // Two files with tensors a, b and c, and their index.
