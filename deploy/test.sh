@@ -63,8 +63,8 @@ if [ "$all" = 1 ]; then
   step "fuzzing"
   tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
   # Without "long": millions of draws through code that the other tests cover,
-  # ten times slower here.
-  build_and_test asan build/asan "" -LE "e2e|long"
+  # ten times slower here. Without "memory": the sanitizer's own would count.
+  build_and_test asan build/asan "" -LE "e2e|long|memory"
   # What runs without the threads of LibTorch and gRPC, which are not built for
   # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_session_test
