@@ -67,7 +67,11 @@ void NormalizeRowTarget(const float* x, int64_t columns, const float* g,
   FloatVec sum = hn::Zero(d);
   int64_t i = 0;
   for (; i < whole; i += lanes) sum = hn::Add(sum, hn::LoadU(d, x + i));
-  sum = hn::Add(sum, hn::IfThenElseZero(tail, hn::LoadU(d, x + i)));
+  // Behind a whole last vector nothing may be read.
+  const bool has_tail = whole < columns;
+  if (has_tail) {
+    sum = hn::Add(sum, hn::IfThenElseZero(tail, hn::LoadU(d, x + i)));
+  }
   const float count = static_cast<float>(columns);
   const FloatVec mean = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, sum)) / count);
   FloatVec square = hn::Zero(d);
@@ -75,9 +79,11 @@ void NormalizeRowTarget(const float* x, int64_t columns, const float* g,
     const FloatVec c = hn::Sub(hn::LoadU(d, x + i), mean);
     square = hn::MulAdd(c, c, square);
   }
-  const FloatVec c =
-      hn::IfThenElseZero(tail, hn::Sub(hn::LoadU(d, x + i), mean));
-  square = hn::MulAdd(c, c, square);
+  if (has_tail) {
+    const FloatVec c =
+        hn::IfThenElseZero(tail, hn::Sub(hn::LoadU(d, x + i), mean));
+    square = hn::MulAdd(c, c, square);
+  }
   const FloatVec variance =
       hn::Set(d, hn::GetLane(hn::SumOfLanes(d, square)) / count + eps);
   const FloatVec scale = hn::Div(hn::Set(d, 1.0f), hn::Sqrt(variance));
