@@ -167,8 +167,10 @@ void NativeLayers::WriteRows(int32_t slot, int64_t layer, int64_t position,
 
 void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
   const RingGeometry& ring = arena_.ring();
+  if (ring.mem_len == 0) return;
   std::vector<float> row(stride_);
-  std::vector<uint8_t> rows(ring.mem_len * arena_.row_bytes());
+  std::vector<uint8_t> stored(arena_.row_bytes());
+  const int64_t first = ring.first_position();
   for (int64_t index = 0; index < config_.n_layer; ++index) {
     const NativeLayer& layer = weights_.layers[index];
     std::fill(row.begin(), row.end(), 0.0f);
@@ -177,12 +179,16 @@ void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
                    layer.ln1.b.data(), static_cast<float>(config_.ln_eps),
                    row.data());
     }
-    for (int64_t i = 0; i < ring.mem_len; ++i) {
-      NarrowRow(row.data(), config_.d_model, arena_.shape().memory,
-                rows.data() + i * arena_.row_bytes());
-    }
-    WriteRows(slot, index, ring.first_position(), rows.data(), ring.mem_len,
-              pool);
+    NarrowRow(row.data(), config_.d_model, arena_.shape().memory,
+              stored.data());
+    WriteRows(slot, index, first, stored.data(), 1, pool);
+    // The others are equal: derived once, written often.
+    pool.Run(ring.mem_len - 1, [&](int64_t i, int) {
+      const int64_t t = first + 1 + i;
+      std::copy(stored.begin(), stored.end(), arena_.Row(slot, index, t));
+      arena_.WriteDerived(slot, index, t, key_values_.data(),
+                          key_values_.data() + width_);
+    });
   }
 }
 
