@@ -1,6 +1,7 @@
 // txl-model eval: perplexity and bits per token of a text.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "model/tool/command.h"
 #include "model/tool/interrupt.h"
 #include "model/tool/model_flags.h"
+#include "model/tool/progress_bar.h"
 #include "model/train/corpus.h"
 #include "model/train/evaluation.h"
 
@@ -65,21 +67,21 @@ absl::StatusOr<std::vector<int64_t>> EvaluatedIds(
   return std::vector<int64_t>(ids.begin() + begin, ids.end());
 }
 
-// Ends after max_segments or at an interrupt, prints every tenth of the work.
-EvaluationOptions MakeOptions(const EvalFlags& flags) {
+// Ends after max_segments or at an interrupt.
+EvaluationOptions MakeOptions(const EvalFlags& flags, ProgressBar& bar) {
   EvaluationOptions options;
   options.shape = flags.shape;
   options.cut =
       flags.original_streams ? StreamCut::kOriginal : StreamCut::kWhole;
-  options.observer = [&flags, segments = int64_t{0}, printed = 0](
+  options.observer = [&flags, &bar, segments = int64_t{0}](
                          const Evaluation& so_far, double share) mutable {
     ++segments;
-    const int tenth = static_cast<int>(share * 10);
-    if (tenth > printed && share < 1) {
-      printed = tenth;
-      std::cerr << absl::StrFormat("%d%%: %.4f nats per token\n", tenth * 10,
-                                   so_far.nats);
+    if (flags.max_segments > 0) {
+      share = std::max(share, static_cast<double>(segments) /
+                                  static_cast<double>(flags.max_segments));
     }
+    bar.Update(share, static_cast<double>(so_far.tokens),
+               absl::StrFormat("%.4f nats per token", so_far.nats));
     const bool enough =
         flags.max_segments > 0 && segments >= flags.max_segments;
     return !enough && !InterruptFlag();
@@ -109,7 +111,9 @@ absl::Status RunEval(const EvalFlags& flags) {
   TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
                        EvaluatedIds(model.directory, flags));
   const ReferenceNetwork network(config, std::move(model.weights));
-  const Evaluation result = Evaluate(network, ids, MakeOptions(flags));
+  std::optional<ProgressBar> bar("tokens");
+  const Evaluation result = Evaluate(network, ids, MakeOptions(flags, *bar));
+  bar.reset();
   if (InterruptFlag()) return absl::CancelledError("interrupted");
   Print(result, flags.json);
   return absl::OkStatus();
