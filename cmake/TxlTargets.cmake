@@ -20,8 +20,8 @@ endfunction()
 
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...])
 # A GoogleTest program in build/tests, every TEST registered with ctest.
-# TXL_TEST_DATA in the environment of a test is the folder tests/. LibTorch gets
-# one thread: ctest runs several programs at once.
+# TXL_TEST_DATA in the environment of a test is the folder tests/. (One variable
+# only: gtest_discover_tests takes a list of them apart.)
 function(txl_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -43,5 +43,5 @@ function(txl_test)
   gtest_discover_tests(${ARG_NAME}
     DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${labels} ENVIRONMENT
-      "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests;OMP_NUM_THREADS=1")
+      "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests")
 endfunction()

@@ -10,6 +10,8 @@ cd "$(dirname "$0")/.."
 
 # Where ccache is used, clones in different folders share its results.
 export CCACHE_BASEDIR=$PWD
+# ctest runs two programs at once; more threads than cores wait for each other.
+export OMP_NUM_THREADS=1
 
 all=0
 case "${1:-}" in
@@ -48,10 +50,10 @@ if [ "$all" = 1 ]; then
   step "third-party client by reflection"
   .deps/venv/bin/python tests/end_to_end/reflection_client.py build/bin/txl-server
   step "every golden case through txl-model logprobs"
-  OMP_NUM_THREADS=1 .deps/venv/bin/python tests/model/tool/golden_report.py \
+  .deps/venv/bin/python tests/model/tool/golden_report.py \
     build/bin/txl-model | tail -5
   step "every native checkpoint, converted, through txl-model logprobs"
-  OMP_NUM_THREADS=1 .deps/venv/bin/python tests/model/tool/golden_report.py \
+  .deps/venv/bin/python tests/model/tool/golden_report.py \
     build/bin/txl-model --native | tail -5
   step "hostile checkpoints"
   .deps/venv/bin/python tests/model/tool/hostile_report.py \

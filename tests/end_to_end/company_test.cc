@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -20,6 +21,11 @@ struct Promise {
   const char* step;
   float logprob_tolerance;
   int tokens;
+  int group;  // stream i begins when stream i - group has its first token
+
+  friend void PrintTo(const Promise& promise, std::ostream* out) {
+    *out << promise.step;
+  }
 };
 
 // Even streams are greedy, odd ones seeded, each with its own parameters.
@@ -88,7 +94,8 @@ TEST_P(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
     ASSERT_TRUE(alone[i].status.ok()) << alone[i].status;
   }
   const v1::GetServerStatusResponse before = server.Status();
-  const std::vector<TurnOutput> together = RunTogether(server, requests, 8);
+  const std::vector<TurnOutput> together =
+      RunTogether(server, requests, GetParam().group);
   const v1::GetServerStatusResponse after = server.Status();
 
   for (int i = 0; i < kStreams; ++i) {
@@ -108,8 +115,8 @@ TEST_P(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, Company,
-                         ::testing::Values(Promise{"native", 0.0f, 600},
-                                           Promise{"torch", 1e-4f, 100}),
+                         ::testing::Values(Promise{"native", 0.0f, 800, 24},
+                                           Promise{"torch", 1e-4f, 100, 8}),
                          [](const ::testing::TestParamInfo<Promise>& info) {
                            return info.param.step;
                          });
