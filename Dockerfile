@@ -16,7 +16,8 @@ ARG PIP_INDEX_URL PIP_FIND_LINKS PIP_CERT
 RUN deploy/setup.sh
 COPY . .
 ARG TXL_JOBS=
-RUN --mount=type=cache,target=/root/.cache/ccache \
+ENV CCACHE_DIR=/ccache
+RUN --mount=type=cache,target=/ccache \
     cmake --preset release -DTXL_TESTS=OFF \
  && ninja -C build ${TXL_JOBS:+-j$TXL_JOBS} txl-server txl txl-model \
  && strip build/bin/* \

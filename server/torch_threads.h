@@ -6,9 +6,8 @@ namespace txl {
 
 // Threads of a step on the CPU: `wanted`, or, when that is 0, one for small
 // models and one per core for others. A small model's products are over before
-// other threads have woken up: on two cores a model of 4 million parameters
-// makes four times as many tokens/s with one thread as with two
-// (docs/performance.md).
+// LibTorch's other threads have woken up, and the native step's take the cores
+// that gRPC and clients need (docs/performance.md).
 int ChooseThreads(int wanted, int cores, int64_t parameters);
 
 // Sets LibTorch's threads within an operation. Call before the first one.

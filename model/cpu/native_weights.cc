@@ -149,17 +149,4 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
   return out;
 }
 
-int64_t NativeWeights::Bytes() const {
-  int64_t bytes = 0;
-  for (const NativeLayer& layer : layers) {
-    bytes += layer.wq.bytes() + layer.wkv.bytes() + layer.wo.bytes() +
-             layer.ff_w1.bytes() + layer.ff_w2.bytes();
-    for (const PackedMatrix& keys : layer.position_keys) bytes += keys.bytes();
-  }
-  for (const NativeBin& bin : bins) {
-    bytes += bin.words.bytes() + bin.out_proj.bytes() + bin.in_proj.bytes();
-  }
-  return bytes;
-}
-
 }  // namespace txl

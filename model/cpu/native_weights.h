@@ -60,9 +60,6 @@ struct NativeWeights {
   std::vector<NativeBin> bins;
   std::optional<NativeNorm> final_norm;
   int64_t distances = 0;  // with their own positional key: 0..distances-1
-
-  // Bytes that one decode step with every tail evaluated reads at least.
-  int64_t Bytes() const;
 };
 
 // REQUIRES: weights are float32 on the CPU and fit config.

@@ -137,15 +137,6 @@ float SoftmaxWeightsTarget(float* content, const float* position, float scale,
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-void ScaleRowTarget(float* x, int64_t columns, float factor) {
-  const FloatTag d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const FloatVec f = hn::Set(d, factor);
-  for (int64_t i = 0; i < columns; i += lanes) {
-    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), f), d, x + i);
-  }
-}
-
 void AddRowsTarget(const float* a, const float* b, int64_t columns,
                    float* out) {
   const FloatTag d;
@@ -200,7 +191,6 @@ namespace txl {
 HWY_EXPORT(FinishRowTarget);
 HWY_EXPORT(NormalizeRowTarget);
 HWY_EXPORT(SoftmaxWeightsTarget);
-HWY_EXPORT(ScaleRowTarget);
 HWY_EXPORT(AddRowsTarget);
 HWY_EXPORT(LogSumExpTarget);
 HWY_EXPORT(ShiftRowTarget);
@@ -217,9 +207,6 @@ float SoftmaxWeights(float* content, const float* position, float scale,
                      int64_t begin, int64_t end, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxWeightsTarget)(content, position, scale,
                                                     begin, end, count);
-}
-void ScaleRow(float* x, int64_t columns, float factor) {
-  HWY_DYNAMIC_DISPATCH(ScaleRowTarget)(x, columns, factor);
 }
 void AddRows(const float* a, const float* b, int64_t columns, float* out) {
   HWY_DYNAMIC_DISPATCH(AddRowsTarget)(a, b, columns, out);

@@ -37,9 +37,7 @@ void NormalizeRow(const float* x, int64_t columns, const float* g,
 float SoftmaxWeights(float* content, const float* position, float scale,
                      int64_t begin, int64_t end, int64_t count);
 
-// x *= factor, `columns` a multiple of kColumnGroup.
-void ScaleRow(float* x, int64_t columns, float factor);
-// out = a + b.
+// out = a + b, `columns` a multiple of kColumnGroup.
 void AddRows(const float* a, const float* b, int64_t columns, float* out);
 
 // log sum exp of x [count], x readable up to the next multiple of

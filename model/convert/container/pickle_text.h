@@ -13,8 +13,9 @@ namespace txl {
 // InvalidArgument when quotes or escapes are broken.
 absl::StatusOr<std::string> UnquoteString(absl::string_view quoted);
 
-// UTF-8 of Python's raw-unicode-escape: only \uXXXX and \UXXXXXXXX are escapes,
-// other bytes are Latin-1. Errors: InvalidArgument when an escape is broken.
+// UTF-8 of Python's raw-unicode-escape: a backslash with u and four or U and
+// eight hexadecimal digits is an escape, other bytes are Latin-1. Errors:
+// InvalidArgument when an escape is broken.
 absl::StatusOr<std::string> DecodeRawUnicode(absl::string_view text);
 
 // The bytes whose Latin-1 characters are the UTF-8 `text`: how protocols 0 to 2
