@@ -21,7 +21,9 @@ endif()
 target_include_directories(txl_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 if(TXL_SANITIZE)
-  add_compile_options(-fsanitize=${TXL_SANITIZE} -fno-omit-frame-pointer)
+  # -fno-sanitize=vptr: it needs the type information of libraries' classes.
+  add_compile_options(-fsanitize=${TXL_SANITIZE} -fno-sanitize-recover=all
+    -fno-sanitize=vptr -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TXL_SANITIZE})
 endif()
 

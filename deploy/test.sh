@@ -2,9 +2,11 @@
 # From a fresh clone to the test suite's result.
 #
 #   deploy/test.sh         build (release) and all tests; no container
-#   deploy/test.sh --all   also: AddressSanitizer and ThreadSanitizer runs, proto
-#                          lint, format, a third-party client by reflection, the
-#                          image (as root); fails where a prerequisite is missing
+#   deploy/test.sh --all   also: address, undefined-behaviour and thread
+#                          sanitizers, kernels without vector instructions,
+#                          fuzzing, proto lint, format, a third-party client by
+#                          reflection, the image (as root); fails where a
+#                          prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -64,6 +66,8 @@ if [ "$all" = 1 ]; then
   rm -rf .deps/large
   step "fuzzing"
   tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
+  build_and_test scalar build/scalar "txl_model_cpu_kernels_test
+    txl_model_cpu_test txl_model_cpu_allocation_test" -L cpu
   # Without "long": millions of draws through code that the other tests cover,
   # ten times slower here. Without "memory": the sanitizer's own would count.
   build_and_test asan build/asan "" -LE "e2e|long|memory"

@@ -1,7 +1,6 @@
 #include "model/cpu/native_arena.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "model/cpu/packed_matrix.h"
 
@@ -10,17 +9,19 @@ namespace {
 
 // Bytes of one layer of a slot: keys, values, then stored rows.
 int64_t KeyBytes(const RingGeometry& ring, const NativeShape& shape) {
+  if (shape.form == AttentionForm::kAbsorbed) return 0;
   return shape.heads * shape.head_width * ring.capacity() *
          NumberBytes(shape.derived);
 }
 int64_t ValueBytes(const RingGeometry& ring, const NativeShape& shape) {
+  if (shape.form == AttentionForm::kAbsorbed) return 0;
   return shape.heads * shape.value_stride() * ring.capacity() *
          NumberBytes(shape.derived);
 }
 int64_t RowsBytes(const RingGeometry& ring, const NativeShape& shape) {
   constexpr int64_t kLine = AlignedBuffer<uint8_t>::kAlignment;
-  return RoundUp(
-      ring.capacity() * shape.model_width * NumberBytes(shape.memory), kLine);
+  const int64_t stride = RoundUp(shape.model_width, kColumnGroup);
+  return RoundUp(ring.capacity() * stride * NumberBytes(shape.memory), kLine);
 }
 
 }  // namespace
@@ -57,7 +58,8 @@ int64_t NativeArena::row_bytes() const {
 
 uint8_t* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
   return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
-         ValueBytes(ring_, shape_) + ring_.IndexOf(position) * row_bytes();
+         ValueBytes(ring_, shape_) +
+         ring_.IndexOf(position) * row_stride() * NumberBytes(shape_.memory);
 }
 
 const uint8_t* NativeArena::Row(int32_t slot, int64_t layer,
@@ -86,11 +88,15 @@ void NativeArena::WriteDerived(int32_t slot, int64_t layer, int64_t position,
   const int64_t width = shape_.head_width;
   const int64_t bytes = NumberBytes(shape_.derived);
   const int64_t lane = ring_.IndexOf(position) % kPanel;
-  std::vector<uint8_t> narrow(shape_.heads * width * bytes);
-  NarrowRow(keys, shape_.heads * width, shape_.derived, narrow.data());
   for (int64_t head = 0; head < shape_.heads; ++head) {
-    SpreadNumbers(narrow.data() + head * width * bytes, shape_.derived, width,
-                  kPanel, KeyTile(slot, layer, head, position) + lane * bytes);
+    uint8_t* tile = KeyTile(slot, layer, head, position) + lane * bytes;
+    for (int64_t k = 0; k < width; k += kColumnGroup) {
+      float narrow[kColumnGroup];  // room for any format
+      const int64_t count = std::min(kColumnGroup, width - k);
+      NarrowRow(keys + head * width + k, count, shape_.derived, narrow);
+      SpreadNumbers(narrow, shape_.derived, count, kPanel,
+                    tile + k * kPanel * bytes);
+    }
     NarrowRow(values + head * width, width, shape_.derived,
               Value(slot, layer, head, position));
   }

@@ -1,8 +1,8 @@
 #pragma once
 
 // What a slot of the native CPU step holds, per layer: the stored rows (the
-// segment memory itself) and, derived from them, a key and a value row per
-// head (the projected form of docs/ARCHITECTURE.md, "One step").
+// segment memory itself) and, in projected form, a key and a value row per head
+// that derive from them (docs/ARCHITECTURE.md, "One step").
 //
 // All lie in rings of C positions, C a multiple of kPanel: keys in tiles of
 // kPanel positions that begin at multiples of kPanel of the absolute position,
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/cpu/aligned_buffer.h"
+#include "model/cpu/attention_form.h"
 #include "model/cpu/vector_kernels.h"
 #include "model/memory/ring.h"
 
@@ -25,6 +26,7 @@ struct NativeShape {
   int64_t model_width = 0;                    // d
   NumberFormat memory = NumberFormat::kF32;   // of stored rows
   NumberFormat derived = NumberFormat::kF32;  // of keys and values
+  AttentionForm form = AttentionForm::kProjected;
   // Numbers between two value rows.
   int64_t value_stride() const { return RoundUp(head_width, kColumnGroup); }
 };
@@ -39,10 +41,16 @@ class NativeArena {
   NativeArena(const RingGeometry& ring, const NativeShape& shape,
               int64_t slots);
 
-  // Stored row of a position: [d] in the format of the memory.
+  // Stored row of a position: [row_stride()] in the format of the memory, zeros
+  // from d on; rows of following ring indices follow.
   uint8_t* Row(int32_t slot, int64_t layer, int64_t position);
   const uint8_t* Row(int32_t slot, int64_t layer, int64_t position) const;
-  int64_t row_bytes() const;
+  int64_t row_stride() const {
+    return RoundUp(shape_.model_width, kColumnGroup);
+  }
+  int64_t row_bytes() const;  // of the d numbers
+  // The rest is there in projected form only.
+  //
   // Keys of the tile that holds `position`: [D, kPanel] in the derived format,
   // position p in lane p mod kPanel.
   uint8_t* KeyTile(int32_t slot, int64_t layer, int64_t head, int64_t position);

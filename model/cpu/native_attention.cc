@@ -1,237 +1,266 @@
 #include "model/cpu/native_attention.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace txl {
 namespace {
 
-// Rows of one slot that read its keys and values together.
-constexpr int64_t kRunRows = 6;
-// Rows that read one head's position keys together.
-constexpr int64_t kTaskRows = 24;
-// Room beside the position scores: masked lanes are read, not used.
-constexpr int64_t kMargin = 2 * kPanel;
-
-int64_t FloorToPanel(int64_t position) {
-  const int64_t lane = ((position % kPanel) + kPanel) % kPanel;
-  return position - lane;
-}
-
-// The positional numbers of distances that share the farthest stored one.
-void RepeatFarthest(float* row, int64_t end, int64_t count) {
-  std::fill(row + end - count, row + end, row[end]);
-}
+// Rows that read one head's positional keys together.
+constexpr int64_t kGroupRows = 24;
+// Rows whose positional scores are kept at a time.
+constexpr int64_t kBatchRows = 2 * kGroupRows;
+// With fewer units of work a thread would often wait for the last one.
+constexpr int64_t kUnitsPerThread = 2;
 
 }  // namespace
-
-std::vector<NativeRun> CutRuns(const std::vector<NativeRun>& runs) {
-  std::vector<NativeRun> pieces;
-  for (const NativeRun& run : runs) {
-    for (int64_t row = 0; row < run.rows; row += kRunRows) {
-      pieces.push_back({run.slot, run.position + row, run.first_row + row,
-                        std::min(kRunRows, run.rows - row)});
-    }
-  }
-  return pieces;
-}
 
 NativeAttention::NativeAttention(NativeArena& arena, int64_t distances,
                                  int workers)
     : arena_(arena),
-      distances_(distances),
-      columns_(RoundUp(distances, kPanel)),
-      position_offset_(std::max<int64_t>(0, arena.ring().window - columns_) +
-                       kMargin),
-      position_stride_(position_offset_ + columns_ + kMargin),
-      score_stride_(RoundUp(arena.ring().window + kRunRows, kPanel) + kMargin) {
-  const NativeShape& shape = arena.shape();
+      shape_(arena.shape()),
+      absorbed_(shape_.form == AttentionForm::kAbsorbed),
+      positions_(arena.ring().window, distances),
+      chunks_(arena, positions_),
+      width_(shape_.heads * shape_.head_width),
+      model_stride_(RoundUp(shape_.model_width, kPanel)),
+      value_stride_(RoundUp(shape_.head_width, kPanel)),
+      split_units_(workers == 1 ? 0 : kUnitsPerThread * workers),
+      content_queries_(kBatchRows * width_),
+      position_queries_(kBatchRows * width_),
+      position_scores_(kBatchRows * shape_.heads * positions_.stride()),
+      chunk_out_(split_units_ * chunks_.max_chunks() * chunks_.max_queries() *
+                 chunks_.width()),
+      chunk_parts_(split_units_ * chunks_.max_chunks() *
+                   chunks_.max_queries()) {
+  if (absorbed_) {
+    const int64_t queries = kBatchRows * shape_.heads;
+    absorbed_queries_ = AlignedBuffer<float>(queries * model_stride_);
+    contexts_ = AlignedBuffer<float>(queries * model_stride_);
+    values_ = AlignedBuffer<float>(queries * value_stride_);
+  }
+  const int64_t queries = chunks_.max_queries();
   for (int worker = 0; worker < workers; ++worker) {
     Scratch scratch;
-    scratch.content = AlignedBuffer<float>(kRunRows * score_stride_);
-    scratch.position = AlignedBuffer<float>(kTaskRows * position_stride_);
-    scratch.queries = AlignedBuffer<float>(kTaskRows * shape.head_width);
-    scratch.out = AlignedBuffer<float>(kRunRows * shape.value_stride());
+    scratch.scores = chunks_.MakeScratch();
+    scratch.out = AlignedBuffer<float>(queries * chunks_.width());
+    scratch.total = AlignedBuffer<float>(queries * chunks_.width());
+    scratch.parts = AlignedBuffer<SoftmaxPart>(queries);
+    scratch.totals = AlignedBuffer<SoftmaxPart>(queries);
     scratch_.push_back(std::move(scratch));
   }
 }
 
 void NativeAttention::Run(const NativeLayer& layer, int64_t layer_index,
-                          const std::vector<NativeRun>& runs, const Rows& rows,
+                          absl::Span<const NativeRun> runs, const Rows& rows,
                           ThreadPool& pool) {
-  // Groups of runs with at most kTaskRows rows: one group and head a task.
-  std::vector<const NativeRun*> groups = {runs.data()};
-  int64_t grouped = 0;
-  for (const NativeRun& run : runs) {
-    if (grouped + run.rows > kTaskRows) {
-      groups.push_back(&run);
-      grouped = 0;
+  size_t begin = 0;
+  while (begin < runs.size()) {
+    size_t end = begin;
+    int64_t count = 0;
+    while (end < runs.size() && count + runs[end].rows <= kBatchRows) {
+      count += runs[end++].rows;
     }
-    grouped += run.rows;
+    RunBatch({&layer, layer_index, runs.subspan(begin, end - begin),
+              runs[begin].first_row, count, rows},
+             pool);
+    begin = end;
   }
-  const int64_t heads = arena_.shape().heads;
-  const int64_t count = static_cast<int64_t>(groups.size());
-  groups.push_back(runs.data() + runs.size());
-  pool.Run(heads * count, [&](int64_t i, int worker) {
-    Task task;
-    task.layer = &layer;
-    task.layer_index = layer_index;
-    task.head = i / count;
-    task.begin = groups[i % count];
-    task.end = groups[i % count + 1];
-    task.rows = rows;
-    RunTask(task, scratch_[worker]);
+}
+
+void NativeAttention::RunBatch(const Batch& batch, ThreadPool& pool) {
+  AddBiases(batch);
+  if (absorbed_) AbsorbKeys(batch, pool);
+  ScorePositions(batch, pool);
+  const int64_t units = static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
+  if (units < split_units_) {
+    RunUnitsInChunks(batch, pool);
+  } else {
+    RunUnits(batch, pool);
+  }
+  if (absorbed_) ProjectValues(batch, pool);
+}
+
+// q + u and q + v.
+void NativeAttention::AddBiases(const Batch& batch) {
+  const float* u = batch.layer->u.data();
+  const float* v = batch.layer->v.size() == 0 ? nullptr : batch.layer->v.data();
+  for (int64_t r = 0; r < batch.rows; ++r) {
+    const float* q =
+        batch.places.queries + (batch.first_row + r) * batch.places.stride;
+    float* content = content_queries_.data() + r * width_;
+    float* position = position_queries_.data() + r * width_;
+    for (int64_t k = 0; k < width_; ++k) content[k] = q[k] + u[k];
+    if (v == nullptr) {
+      std::copy_n(q, width_, position);
+    } else {
+      for (int64_t k = 0; k < width_; ++k) position[k] = q[k] + v[k];
+    }
+  }
+}
+
+// (q_n + u_n) Wk_n, for every head n.
+void NativeAttention::AbsorbKeys(const Batch& batch, ThreadPool& pool) {
+  const int64_t panels = batch.layer->absorbed_keys[0].panels();
+  pool.Run(shape_.heads * panels, [&](int64_t i, int) {
+    const int64_t head = i / panels;
+    LinearRows rows;
+    rows.rows = batch.rows;
+    rows.x = {content_queries_.data() + head * shape_.head_width, width_};
+    rows.out = absorbed_queries_.data() + head * model_stride_;
+    rows.out_stride = shape_.heads * model_stride_;
+    ApplyPanel({&batch.layer->absorbed_keys[head]}, rows, i % panels);
   });
 }
 
-void NativeAttention::RunTask(const Task& task, Scratch& scratch) {
-  PositionScores(task, scratch);
-  const float* scores = scratch.position.data();
-  for (const NativeRun* run = task.begin; run != task.end; ++run) {
-    RunOne(task, *run, scores, scratch);
-    scores += run->rows * position_stride_;
+void NativeAttention::ScorePositions(const Batch& batch, ThreadPool& pool) {
+  const int64_t groups = (batch.rows + kGroupRows - 1) / kGroupRows;
+  const int64_t row_stride = shape_.heads * positions_.stride();
+  pool.Run(shape_.heads * groups, [&](int64_t i, int) {
+    const int64_t head = i / groups;
+    const int64_t first = i % groups * kGroupRows;
+    positions_.Compute(
+        *batch.layer, head,
+        {position_queries_.data() + first * width_ + head * shape_.head_width,
+         width_, std::min(kGroupRows, batch.rows - first),
+         position_scores_.data() + first * row_stride +
+             head * positions_.stride(),
+         row_stride});
+  });
+}
+
+AttentionQueries NativeAttention::Queries(const Batch& batch,
+                                          int64_t unit) const {
+  const int64_t runs = static_cast<int64_t>(batch.runs.size());
+  AttentionQueries queries;
+  // Units of one head follow each other: a prompt's runs read the same keys.
+  queries.run = batch.runs[unit % runs];
+  queries.layer = batch.layer_index;
+  queries.head = absorbed_ ? 0 : unit / runs;
+  queries.heads = absorbed_ ? shape_.heads : 1;
+  const int64_t row = queries.run.first_row - batch.first_row;
+  if (absorbed_) {
+    queries.content =
+        absorbed_queries_.data() + row * shape_.heads * model_stride_;
+    queries.content_stride = model_stride_;
+    queries.position_stride = positions_.stride();
+  } else {
+    queries.content = content_queries_.data() + row * width_ +
+                      queries.head * shape_.head_width;
+    queries.content_stride = width_;
+    queries.position_stride = shape_.heads * positions_.stride();
+  }
+  queries.position = position_scores_.data() +
+                     (row * shape_.heads + queries.head) * positions_.stride();
+  return queries;
+}
+
+AttentionParts NativeAttention::Totals(Scratch& scratch) const {
+  std::fill_n(scratch.totals.data(), scratch.totals.size(), SoftmaxPart());
+  return {scratch.totals.data(), scratch.total.data()};
+}
+
+void NativeAttention::RunUnits(const Batch& batch, ThreadPool& pool) {
+  const int64_t units = static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
+  pool.Run(units, [&](int64_t unit, int worker) {
+    Scratch& scratch = scratch_[worker];
+    const AttentionQueries queries = Queries(batch, unit);
+    const AttentionParts total = Totals(scratch);
+    const AttentionParts part = {scratch.parts.data(), scratch.out.data()};
+    const int64_t last = chunks_.LastChunk(queries.run);
+    for (int64_t chunk = chunks_.FirstChunk(queries.run); chunk <= last;
+         chunk += chunks_.length()) {
+      chunks_.RunChunk(queries, chunk, part, scratch.scores.data());
+      chunks_.Merge(part, queries.count(), total);
+    }
+    WriteUnit(batch, unit, total);
+  });
+}
+
+AttentionParts NativeAttention::Part(int64_t unit, int64_t chunk) {
+  const int64_t first =
+      (unit * chunks_.max_chunks() + chunk) * chunks_.max_queries();
+  return {chunk_parts_.data() + first,
+          chunk_out_.data() + first * chunks_.width()};
+}
+
+// Few units: every chunk is a tile of its own, so that a long memory keeps all
+// threads busy.
+void NativeAttention::RunUnitsInChunks(const Batch& batch, ThreadPool& pool) {
+  const int64_t units = static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
+  const int64_t most = chunks_.max_chunks();
+  pool.Run(units * most, [&](int64_t i, int worker) {
+    const int64_t unit = i / most;
+    const AttentionQueries queries = Queries(batch, unit);
+    const int64_t chunk =
+        chunks_.FirstChunk(queries.run) + i % most * chunks_.length();
+    if (chunk > chunks_.LastChunk(queries.run)) return;
+    chunks_.RunChunk(queries, chunk, Part(unit, i % most),
+                     scratch_[worker].scores.data());
+  });
+  pool.Run(units, [&](int64_t unit, int worker) {
+    const AttentionQueries queries = Queries(batch, unit);
+    const AttentionParts total = Totals(scratch_[worker]);
+    const int64_t count =
+        (chunks_.LastChunk(queries.run) - chunks_.FirstChunk(queries.run)) /
+            chunks_.length() +
+        1;
+    for (int64_t chunk = 0; chunk < count; ++chunk) {
+      chunks_.Merge(Part(unit, chunk), queries.count(), total);
+    }
+    WriteUnit(batch, unit, total);
+  });
+}
+
+void NativeAttention::WriteUnit(const Batch& batch, int64_t unit,
+                                const AttentionParts& total) {
+  const AttentionQueries queries = Queries(batch, unit);
+  chunks_.Finish(total, queries.count());
+  for (int64_t i = 0; i < queries.count(); ++i) {
+    const float* from = total.out + i * chunks_.width();
+    const int64_t row = queries.run.first_row + i / queries.heads;
+    if (absorbed_) {
+      const int64_t place =
+          (row - batch.first_row) * shape_.heads + i % queries.heads;
+      std::copy_n(from, chunks_.width(),
+                  contexts_.data() + place * model_stride_);
+    } else {
+      std::copy_n(from, shape_.head_width,
+                  batch.places.out + row * batch.places.out_stride +
+                      queries.head * shape_.head_width);
+    }
   }
 }
 
-void NativeAttention::PositionScores(const Task& task, Scratch& scratch) {
-  const int64_t width = arena_.shape().head_width;
-  const NativeLayer& layer = *task.layer;
-  const float* v =
-      layer.v.size() == 0 ? nullptr : layer.v.data() + task.head * width;
-  int64_t rows = 0;
-  for (const NativeRun* run = task.begin; run != task.end; ++run) {
-    for (int64_t r = 0; r < run->rows; ++r, ++rows) {
-      const float* q = task.rows.queries +
-                       (run->first_row + r) * task.rows.stride +
-                       task.head * width;
-      float* query = scratch.queries.data() + rows * width;
-      for (int64_t k = 0; k < width; ++k) {
-        query[k] = v == nullptr ? q[k] : q[k] + v[k];
+// Wv_n of the contexts, and the bias on values: the softmax sums to 1.
+void NativeAttention::ProjectValues(const Batch& batch, ThreadPool& pool) {
+  const NativeLayer& layer = *batch.layer;
+  const int64_t panels = layer.absorbed_values[0].panels();
+  pool.Run(shape_.heads * panels, [&](int64_t i, int) {
+    const int64_t head = i / panels;
+    LinearRows rows;
+    rows.rows = batch.rows;
+    rows.x = {contexts_.data() + head * model_stride_,
+              shape_.heads * model_stride_};
+    rows.out = values_.data() + head * value_stride_;
+    rows.out_stride = shape_.heads * value_stride_;
+    const int64_t panel = i % panels;
+    ApplyPanel({&layer.absorbed_values[head]}, rows, panel);
+    const int64_t begin = panel * kPanel;
+    const int64_t end = std::min(begin + kPanel, shape_.head_width);
+    for (int64_t r = 0; r < batch.rows; ++r) {
+      const float* from = rows.out + r * rows.out_stride;
+      float* to = batch.places.out +
+                  (batch.first_row + r) * batch.places.out_stride +
+                  head * shape_.head_width;
+      const float* bias =
+          layer.value_bias.size() == 0
+              ? nullptr
+              : layer.value_bias.data() + head * shape_.head_width;
+      for (int64_t k = begin; k < end; ++k) {
+        to[k] = bias == nullptr ? from[k] : from[k] + bias[k];
       }
     }
-  }
-  const PackedMatrix& keys = layer.position_keys[task.head];
-  PanelProduct product;
-  product.a = scratch.queries.data();
-  product.a_stride = width;
-  product.rows = rows;
-  product.b_stride = kPanel;
-  product.b_format = keys.format();
-  product.k = width;
-  product.columns = kPanel;
-  product.out_stride = position_stride_;
-  for (int64_t panel = 0; panel < keys.panels(); ++panel) {
-    product.b = keys.panel(panel);
-    product.out = scratch.position.data() + position_offset_ + panel * kPanel;
-    MultiplyPanel(product);
-  }
-  const int64_t farthest = position_offset_ + columns_ - distances_;
-  for (int64_t r = 0; r < rows; ++r) {
-    float* row = scratch.position.data() + r * position_stride_;
-    if (layer.position_bias.size() != 0) {
-      AddRows(row + position_offset_,
-              layer.position_bias.data() + task.head * columns_, columns_,
-              row + position_offset_);
-    }
-    RepeatFarthest(row, farthest, arena_.ring().window - distances_);
-  }
-}
-
-void NativeAttention::RunOne(const Task& task, const NativeRun& run,
-                             const float* position_scores, Scratch& scratch) {
-  const RingGeometry& ring = arena_.ring();
-  const int64_t width = arena_.shape().head_width;
-  const float* u = task.layer->u.data() + task.head * width;
-  for (int64_t r = 0; r < run.rows; ++r) {
-    const float* q = task.rows.queries +
-                     (run.first_row + r) * task.rows.stride + task.head * width;
-    float* query = scratch.queries.data() + r * width;
-    for (int64_t k = 0; k < width; ++k) query[k] = q[k] + u[k];
-  }
-  const int64_t tile_begin = FloorToPanel(ring.OldestVisible(run.position));
-  const int64_t tile_end = FloorToPanel(run.position + run.rows - 1) + kPanel;
-  PanelProduct product;
-  product.a = scratch.queries.data();
-  product.a_stride = width;
-  product.rows = run.rows;
-  product.b_stride = kPanel;
-  product.b_format = arena_.shape().derived;
-  product.k = width;
-  product.columns = kPanel;
-  product.out_stride = score_stride_;
-  for (int64_t tile = tile_begin; tile < tile_end; tile += kPanel) {
-    product.b = arena_.KeyTile(run.slot, task.layer_index, task.head, tile);
-    product.out = scratch.content.data() + (tile - tile_begin);
-    MultiplyPanel(product);
-  }
-  const float scale = 1 / std::sqrt(static_cast<float>(width));
-  float sums[kRunRows];
-  for (int64_t r = 0; r < run.rows; ++r) {
-    const int64_t t = run.position + r;
-    // Column of position tile_begin in this query's position scores.
-    const float* position = position_scores + r * position_stride_ +
-                            position_offset_ + columns_ - 1 - t + tile_begin;
-    sums[r] =
-        SoftmaxWeights(scratch.content.data() + r * score_stride_, position,
-                       scale, ring.OldestVisible(t) - tile_begin,
-                       t - tile_begin + 1, tile_end - tile_begin);
-  }
-  SumValues(task, run, tile_begin, scratch);
-  for (int64_t r = 0; r < run.rows; ++r) {
-    const float* sum = scratch.out.data() + r * arena_.shape().value_stride();
-    float* out = task.rows.out + (run.first_row + r) * task.rows.out_stride +
-                 task.head * width;
-    const float inverse = 1 / sums[r];
-    for (int64_t k = 0; k < width; ++k) out[k] = sum[k] * inverse;
-  }
-}
-
-// Positions that all rows see are read once for all; the rows' own ends, before
-// and after, row by row. For each row the order of positions is the same.
-void NativeAttention::SumValues(const Task& task, const NativeRun& run,
-                                int64_t tile_begin, Scratch& scratch) {
-  const RingGeometry& ring = arena_.ring();
-  std::fill_n(scratch.out.data(), scratch.out.size(), 0.0f);
-  const int64_t common_begin = ring.OldestVisible(run.position + run.rows - 1);
-  const int64_t common_end = run.position;  // inclusive
-  for (int64_t r = 0; r < run.rows; ++r) {
-    const int64_t t = run.position + r;
-    AddValues(task, run, r, 1, ring.OldestVisible(t),
-              std::min(common_begin - 1, t), tile_begin, scratch);
-  }
-  AddValues(task, run, 0, run.rows, common_begin, common_end, tile_begin,
-            scratch);
-  for (int64_t r = 0; r < run.rows; ++r) {
-    AddValues(task, run, r, 1, std::max(common_begin, common_end + 1),
-              run.position + r, tile_begin, scratch);
-  }
-}
-
-void NativeAttention::AddValues(const Task& task, const NativeRun& run,
-                                int64_t row, int64_t rows, int64_t first,
-                                int64_t last, int64_t tile_begin,
-                                Scratch& scratch) {
-  const RingGeometry& ring = arena_.ring();
-  const int64_t stride = arena_.shape().value_stride();
-  PanelProduct product;
-  product.a_stride = score_stride_;
-  product.rows = rows;
-  product.b_stride = stride;
-  product.b_format = arena_.shape().derived;
-  product.columns = stride;
-  product.out = scratch.out.data() + row * stride;
-  product.out_stride = stride;
-  product.accumulate = true;
-  while (first <= last) {
-    // Up to the end of the ring's memory.
-    product.k =
-        std::min(last - first + 1, ring.capacity() - ring.IndexOf(first));
-    product.a =
-        scratch.content.data() + row * score_stride_ + (first - tile_begin);
-    product.b = arena_.Value(run.slot, task.layer_index, task.head, first);
-    MultiplyPanel(product);
-    first += product.k;
-  }
+  });
 }
 
 }  // namespace txl

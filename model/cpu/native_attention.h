@@ -1,39 +1,37 @@
 #pragma once
 
-// Attention of one layer in projected form (docs/ARCHITECTURE.md, "One step"):
+// Attention of one layer (docs/ARCHITECTURE.md, "One step"):
 //
-//   score_j = D^-1/2 [ (q_n + u_n) . K_j + (q_n + v_n) . (Wr_n R_delta) ]
-//   out_n   = sum_j softmax(score)_j V_j
+//   score_j = D^-1/2 [ (q_n + u_n) . Wk_n c_j + (q_n + v_n) . (Wr_n R_delta) ]
+//   out_n   = Wv_n sum_j softmax(score)_j c_j
 //
-// with keys K and values V in the rings of NativeArena. Every sum runs over
-// the absolute positions from the oldest visible one on, so that a query's
-// bits depend on its session's tokens alone: not on the batch, not on how a
-// prompt was cut, not on threads.
+// projected: Wk_n c_j and Wv_n c_j lie in the rings, as keys and values.
+// absorbed:  the rings hold c_j alone; (q_n + u_n) Wk_n comes before and Wv_n
+// behind. The sums over j are attention_chunks.h's.
 
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "model/cpu/aligned_buffer.h"
+#include "model/cpu/attention_chunks.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_weights.h"
+#include "model/cpu/position_scores.h"
 #include "model/cpu/thread_pool.h"
 
 namespace txl {
 
-// Consecutive rows of a batch that belong to one slot.
-struct NativeRun {
-  int32_t slot = 0;
-  int64_t position = 0;   // absolute position of the first row
-  int64_t first_row = 0;  // in the batch
-  int64_t rows = 0;
-};
-
+// Thread-compatible. Allocates at construction only.
 class NativeAttention {
  public:
   // `arena` outlives it. `distances`: as in NativeWeights.
   NativeAttention(NativeArena& arena, int64_t distances, int workers);
 
-  // queries [rows, HD]; keys and values of the rows are already in the rings.
+  // Most rows of a run.
+  int64_t run_rows() const { return chunks_.run_rows(); }
+
+  // queries [rows, HD]; what is stored of the rows is already in the rings.
   // Writes out [rows, HD].
   struct Rows {
     const float* queries = nullptr;
@@ -42,46 +40,57 @@ class NativeAttention {
     int64_t out_stride = 0;
   };
   void Run(const NativeLayer& layer, int64_t layer_index,
-           const std::vector<NativeRun>& runs, const Rows& rows,
+           absl::Span<const NativeRun> runs, const Rows& rows,
            ThreadPool& pool);
 
  private:
-  struct Scratch {
-    AlignedBuffer<float> content;   // [kRunRows, score_stride]
-    AlignedBuffer<float> position;  // [kTaskRows, position_stride]
-    AlignedBuffer<float> queries;   // [kTaskRows, D]
-    AlignedBuffer<float> out;       // [kRunRows, value_stride]
-  };
-  struct Task {
+  struct Batch {
     const NativeLayer* layer = nullptr;
     int64_t layer_index = 0;
-    int64_t head = 0;
-    const NativeRun* begin = nullptr;  // runs of the task
-    const NativeRun* end = nullptr;
-    Rows rows;
+    absl::Span<const NativeRun> runs;
+    int64_t first_row = 0;
+    int64_t rows = 0;
+    Rows places;
   };
+  // One worker's.
+  struct Scratch {
+    AlignedBuffer<float> scores;
+    AlignedBuffer<float> out, total;  // [max_queries, width]
+    AlignedBuffer<SoftmaxPart> parts, totals;
+  };
+  // A unit of work: one run's queries of one head, or of all.
+  int64_t UnitsPerRun() const { return absorbed_ ? 1 : shape_.heads; }
 
-  void RunTask(const Task& task, Scratch& scratch);
-  void PositionScores(const Task& task, Scratch& scratch);
-  void RunOne(const Task& task, const NativeRun& run,
-              const float* position_scores, Scratch& scratch);
-  void SumValues(const Task& task, const NativeRun& run, int64_t tile_begin,
-                 Scratch& scratch);
-  // weights [.., count] of positions first.. times their values, added.
-  void AddValues(const Task& task, const NativeRun& run, int64_t row,
-                 int64_t rows, int64_t first, int64_t last, int64_t tile_begin,
-                 Scratch& scratch);
+  void RunBatch(const Batch& batch, ThreadPool& pool);
+  void AddBiases(const Batch& batch);
+  void AbsorbKeys(const Batch& batch, ThreadPool& pool);
+  void ScorePositions(const Batch& batch, ThreadPool& pool);
+  void RunUnits(const Batch& batch, ThreadPool& pool);
+  void RunUnitsInChunks(const Batch& batch, ThreadPool& pool);
+  void ProjectValues(const Batch& batch, ThreadPool& pool);
+
+  AttentionQueries Queries(const Batch& batch, int64_t unit) const;
+  AttentionParts Totals(Scratch& scratch) const;
+  AttentionParts Part(int64_t unit, int64_t chunk);
+  void WriteUnit(const Batch& batch, int64_t unit, const AttentionParts& total);
 
   NativeArena& arena_;
-  const int64_t distances_;
-  const int64_t columns_;          // of a layer's position keys
-  const int64_t position_offset_;  // of column 0 in a row of position scores
-  const int64_t position_stride_;
-  const int64_t score_stride_;
-  std::vector<Scratch> scratch_;  // per worker
+  const NativeShape& shape_;
+  const bool absorbed_;
+  const PositionScores positions_;
+  const ChunkAttention chunks_;
+  const int64_t width_;         // H D
+  const int64_t model_stride_;  // RoundUp(d, kPanel)
+  const int64_t value_stride_;  // RoundUp(D, kPanel)
+  const int64_t split_units_;   // fewer are split into chunks
+  AlignedBuffer<float> content_queries_, position_queries_;  // [rows, H D]
+  AlignedBuffer<float> position_scores_;   // [rows, H, positions_.stride()]
+  AlignedBuffer<float> absorbed_queries_;  // [rows, H, model_stride_]
+  AlignedBuffer<float> contexts_;          // [rows, H, model_stride_]
+  AlignedBuffer<float> values_;            // [rows, H, value_stride_]
+  std::vector<Scratch> scratch_;           // per worker
+  AlignedBuffer<float> chunk_out_;         // [split_units_, max_chunks, ..]
+  AlignedBuffer<SoftmaxPart> chunk_parts_;
 };
-
-// `runs` cut into pieces of at most kRunRows rows.
-std::vector<NativeRun> CutRuns(const std::vector<NativeRun>& runs);
 
 }  // namespace txl

@@ -42,18 +42,29 @@ NativeLayers::NativeLayers(const ModelConfig& config,
       stored_(max_rows * stride_),
       queries_(max_rows * query_stride_),
       attended_(max_rows * query_stride_),
-      key_values_(max_rows * key_value_stride_),
-      inner_(max_rows * inner_stride_) {}
+      inner_(max_rows * inner_stride_) {
+  if (arena.shape().form == AttentionForm::kProjected) {
+    key_values_ = AlignedBuffer<float>(max_rows * key_value_stride_);
+  }
+  pieces_.reserve(max_rows);
+}
 
-void NativeLayers::Run(const std::vector<NativeRun>& runs, ThreadPool& pool) {
+void NativeLayers::Run(absl::Span<const NativeRun> runs, ThreadPool& pool) {
   rows_ = runs.back().first_row + runs.back().rows;
-  const std::vector<NativeRun> pieces = CutRuns(runs);
+  const int64_t most = attention_.run_rows();
+  pieces_.clear();
+  for (const NativeRun& run : runs) {
+    for (int64_t row = 0; row < run.rows; row += most) {
+      pieces_.push_back({run.slot, run.position + row, run.first_row + row,
+                         std::min(most, run.rows - row)});
+    }
+  }
   for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
-    RunLayer(layer, pieces, pool);
+    RunLayer(layer, pieces_, pool);
   }
 }
 
-void NativeLayers::RunLayer(int64_t index, const std::vector<NativeRun>& runs,
+void NativeLayers::RunLayer(int64_t index, absl::Span<const NativeRun> runs,
                             ThreadPool& pool) {
   const NativeLayer& layer = weights_.layers[index];
   if (config_.norm == NormPlacement::kPre) {
@@ -70,7 +81,7 @@ void NativeLayers::RunLayer(int64_t index, const std::vector<NativeRun>& runs,
 }
 
 // sum_ = hidden_ + attention of x.
-void NativeLayers::Attend(int64_t index, const std::vector<NativeRun>& runs,
+void NativeLayers::Attend(int64_t index, absl::Span<const NativeRun> runs,
                           const float* x, ThreadPool& pool) {
   const NativeLayer& layer = weights_.layers[index];
   StoreRows(index, runs, x, rows_, pool);
@@ -119,24 +130,29 @@ void NativeLayers::Normalize(const NativeNorm& norm, const float* x, float* out,
   });
 }
 
-// Keys and values come from the rows as they are stored, also for the newest
-// token: a state that is moved and derived again has the same bits.
-void NativeLayers::StoreRows(int64_t index, const std::vector<NativeRun>& runs,
+// What derives from a row, also of the newest token, derives from the row as it
+// is stored: a state that is moved and derived again has the same bits.
+void NativeLayers::StoreRows(int64_t index, absl::Span<const NativeRun> runs,
                              const float* x, int64_t rows, ThreadPool& pool) {
-  const NativeLayer& layer = weights_.layers[index];
   const NumberFormat format = arena_.shape().memory;
-  const auto for_each_row = [&](auto&& visit) {
-    pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
-      for (int64_t r = 0; r < runs[i].rows; ++r) {
-        visit(runs[i].slot, runs[i].position + r, runs[i].first_row + r);
-      }
-    });
-  };
-  for_each_row([&](int32_t slot, int64_t t, int64_t row) {
-    uint8_t* to = arena_.Row(slot, index, t);
-    NarrowRow(x + row * stride_, config_.d_model, format, to);
-    WidenRow(to, format, config_.d_model, stored_.data() + row * stride_);
+  const bool projected = arena_.shape().form == AttentionForm::kProjected;
+  pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
+    const NativeRun& run = runs[i];
+    for (int64_t r = 0; r < run.rows; ++r) {
+      const int64_t row = run.first_row + r;
+      uint8_t* to = arena_.Row(run.slot, index, run.position + r);
+      NarrowRow(x + row * stride_, config_.d_model, format, to);
+      if (!projected) continue;
+      WidenRow(to, format, config_.d_model, stored_.data() + row * stride_);
+    }
   });
+  if (projected) DeriveRows(index, runs, rows, pool);
+}
+
+// Keys and values of stored_.
+void NativeLayers::DeriveRows(int64_t index, absl::Span<const NativeRun> runs,
+                              int64_t rows, ThreadPool& pool) {
+  const NativeLayer& layer = weights_.layers[index];
   ApplyLinear({&layer.wkv, DataOrNull(layer.bkv)},
               {rows,
                {stored_.data(), stride_},
@@ -144,24 +160,37 @@ void NativeLayers::StoreRows(int64_t index, const std::vector<NativeRun>& runs,
                key_values_.data(),
                key_value_stride_},
               pool);
-  for_each_row([&](int32_t slot, int64_t t, int64_t row) {
-    const float* keys = key_values_.data() + row * key_value_stride_;
-    arena_.WriteDerived(slot, index, t, keys, keys + width_);
+  pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
+    const NativeRun& run = runs[i];
+    for (int64_t r = 0; r < run.rows; ++r) {
+      const float* keys =
+          key_values_.data() + (run.first_row + r) * key_value_stride_;
+      arena_.WriteDerived(run.slot, index, run.position + r, keys,
+                          keys + width_);
+    }
   });
 }
 
-void NativeLayers::WriteRows(int32_t slot, int64_t layer, int64_t position,
-                             const uint8_t* rows, int64_t count,
-                             ThreadPool& pool) {
-  for (int64_t done = 0; done < count; done += max_rows_) {
-    const int64_t now = std::min(max_rows_, count - done);
-    std::vector<NativeRun> runs;
-    for (int64_t r = 0; r < now; ++r) {
-      WidenRow(rows + (done + r) * arena_.row_bytes(), arena_.shape().memory,
-               config_.d_model, sum_.data() + r * stride_);
-      runs.push_back({slot, position + done + r, r, 1});
-    }
-    StoreRows(layer, runs, sum_.data(), now, pool);
+void NativeLayers::WidenStored(int32_t slot, int64_t layer, int64_t position,
+                               int64_t count) {
+  for (int64_t r = 0; r < count; ++r) {
+    WidenRow(arena_.Row(slot, layer, position + r), arena_.shape().memory,
+             config_.d_model, stored_.data() + r * stride_);
+  }
+}
+
+void NativeLayers::DeriveStored(int32_t slot, int64_t position, int64_t count,
+                                ThreadPool& pool) {
+  if (arena_.shape().form != AttentionForm::kProjected) return;
+  constexpr int64_t kRowsPerTile = 8;
+  pieces_.clear();
+  for (int64_t r = 0; r < count; r += kRowsPerTile) {
+    pieces_.push_back(
+        {slot, position + r, r, std::min(kRowsPerTile, count - r)});
+  }
+  for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
+    WidenStored(slot, layer, position, count);
+    DeriveRows(layer, pieces_, count, pool);
   }
 }
 
@@ -169,7 +198,6 @@ void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
   const RingGeometry& ring = arena_.ring();
   if (ring.mem_len == 0) return;
   std::vector<float> row(stride_);
-  std::vector<uint8_t> stored(arena_.row_bytes());
   const int64_t first = ring.first_position();
   for (int64_t index = 0; index < config_.n_layer; ++index) {
     const NativeLayer& layer = weights_.layers[index];
@@ -179,14 +207,17 @@ void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
                    layer.ln1.b.data(), static_cast<float>(config_.ln_eps),
                    row.data());
     }
-    NarrowRow(row.data(), config_.d_model, arena_.shape().memory,
-              stored.data());
-    WriteRows(slot, index, first, stored.data(), 1, pool);
-    // The others are equal: derived once, written often.
+    for (int64_t t = first; t < 0; ++t) {
+      NarrowRow(row.data(), config_.d_model, arena_.shape().memory,
+                arena_.Row(slot, index, t));
+    }
+    if (arena_.shape().form != AttentionForm::kProjected) continue;
+    // All are equal: derived once, written often.
+    const NativeRun oldest = {slot, first, 0, 1};
+    WidenStored(slot, index, first, 1);
+    DeriveRows(index, {&oldest, 1}, 1, pool);
     pool.Run(ring.mem_len - 1, [&](int64_t i, int) {
-      const int64_t t = first + 1 + i;
-      std::copy(stored.begin(), stored.end(), arena_.Row(slot, index, t));
-      arena_.WriteDerived(slot, index, t, key_values_.data(),
+      arena_.WriteDerived(slot, index, first + 1 + i, key_values_.data(),
                           key_values_.data() + width_);
     });
   }

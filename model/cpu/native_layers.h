@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "model/config/model_config.h"
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/native_arena.h"
@@ -14,7 +15,7 @@
 
 namespace txl {
 
-// Thread-compatible. Allocates at construction only. The references outlive
+// Thread-compatible. Run allocates nothing. The references outlive
 // it.
 class NativeLayers {
  public:
@@ -27,27 +28,30 @@ class NativeLayers {
   int64_t stride() const { return stride_; }
 
   // Feeds the rows and writes them into the rings.
-  void Run(const std::vector<NativeRun>& runs, ThreadPool& pool);
+  void Run(absl::Span<const NativeRun> runs, ThreadPool& pool);
 
-  // Makes rows [count, d], in the format of the memory, the stored rows of
-  // positions position.. of one layer, with the keys and values that derive
-  // from them.
-  void WriteRows(int32_t slot, int64_t layer, int64_t position,
-                 const uint8_t* rows, int64_t count, ThreadPool& pool);
+  // Computes, in all layers, what derives from the stored rows of positions
+  // position.. , at most max_rows of them. Nothing in absorbed form.
+  void DeriveStored(int32_t slot, int64_t position, int64_t count,
+                    ThreadPool& pool);
   // The zero start: every position before 0 has the row of a zero input.
   void WriteStartRows(int32_t slot, ThreadPool& pool);
 
  private:
-  void RunLayer(int64_t index, const std::vector<NativeRun>& runs,
+  void RunLayer(int64_t index, absl::Span<const NativeRun> runs,
                 ThreadPool& pool);
-  void Attend(int64_t index, const std::vector<NativeRun>& runs, const float* x,
+  void Attend(int64_t index, absl::Span<const NativeRun> runs, const float* x,
               ThreadPool& pool);
+  void DeriveRows(int64_t index, absl::Span<const NativeRun> runs, int64_t rows,
+                  ThreadPool& pool);
   void FeedForward(const NativeLayer& layer, const float* x,
                    const float* residual, float* out, ThreadPool& pool);
   void Normalize(const NativeNorm& norm, const float* x, float* out,
                  ThreadPool& pool);
-  // Stores rows of x at the runs' positions and derives their keys and values.
-  void StoreRows(int64_t index, const std::vector<NativeRun>& runs,
+  void WidenStored(int32_t slot, int64_t layer, int64_t position,
+                   int64_t count);
+  // Stores rows of x at the runs' positions and derives what the form needs.
+  void StoreRows(int64_t index, absl::Span<const NativeRun> runs,
                  const float* x, int64_t rows, ThreadPool& pool);
 
   const ModelConfig& config_;
@@ -61,6 +65,7 @@ class NativeLayers {
   const int64_t key_value_stride_;  // RoundUp(2 H D, kPanel)
   const int64_t inner_stride_;
   int64_t rows_ = 0;                            // of this Run
+  std::vector<NativeRun> pieces_;               // of at most run_rows() rows
   AlignedBuffer<float> hidden_, normed_, sum_;  // [max_rows, stride]
   AlignedBuffer<float> stored_;  // [max_rows, stride]: rows as memory has them
   AlignedBuffer<float> queries_, attended_;  // [max_rows, query_stride]

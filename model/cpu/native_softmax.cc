@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 namespace txl {
@@ -72,23 +71,24 @@ NativeSoftmax::~NativeSoftmax() = default;
 
 void NativeSoftmax::Embed(absl::Span<const int32_t> tokens, float* out,
                           int64_t stride) {
-  std::vector<std::vector<int64_t>> rows_of_bin(weights_.bins.size());
-  for (size_t row = 0; row < tokens.size(); ++row) {
-    const auto bin = std::upper_bound(config_.cutoffs.begin(),
-                                      config_.cutoffs.end(), tokens[row]);
-    rows_of_bin[bin - config_.cutoffs.begin()].push_back(
-        static_cast<int64_t>(row));
-  }
-  for (size_t bin = 0; bin < rows_of_bin.size(); ++bin) {
-    if (rows_of_bin[bin].empty()) continue;
-    EmbedBin(static_cast<int64_t>(bin), tokens, rows_of_bin[bin], out, stride);
+  for (int64_t bin = 0; bin < static_cast<int64_t>(weights_.bins.size());
+       ++bin) {
+    const int64_t begin = config_.bin_begin(bin);
+    const int64_t end = bins_.ends[bin];
+    rows_in_bin_.clear();
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      if (tokens[row] >= begin && tokens[row] < end) {
+        rows_in_bin_.push_back(static_cast<int64_t>(row));
+      }
+    }
+    if (!rows_in_bin_.empty()) EmbedBin(bin, tokens, out, stride);
   }
 }
 
 void NativeSoftmax::EmbedBin(int64_t bin_index,
-                             absl::Span<const int32_t> tokens,
-                             const std::vector<int64_t>& rows, float* out,
+                             absl::Span<const int32_t> tokens, float* out,
                              int64_t stride) {
+  const std::vector<int64_t>& rows = rows_in_bin_;
   const NativeBin& bin = weights_.bins[bin_index];
   const int64_t width = bin.words.inputs();
   const int64_t count = static_cast<int64_t>(rows.size());
@@ -151,9 +151,9 @@ absl::Span<NextTokenDistribution* const> NativeSoftmax::Distributions(
   stride_ = stride;
   result_.clear();
   if (rows == 0) return result_;
-  std::vector<int64_t> all(rows);
-  std::iota(all.begin(), all.end(), 0);
-  BinLogProbs(0, all);
+  rows_in_bin_.resize(rows);
+  std::iota(rows_in_bin_.begin(), rows_in_bin_.end(), 0);
+  BinLogProbs(0, rows_in_bin_);
   const int64_t padded = RoundUp(weights_.bins[0].words.outputs(), kPanel);
   for (int64_t i = 0; i < rows; ++i) {
     if (i == static_cast<int64_t>(rows_.size())) {
@@ -176,13 +176,14 @@ void NativeSoftmax::EvaluateCluster(size_t cluster,
 }
 
 void NativeSoftmax::EvaluateClusters(absl::Span<const ClusterOfRow> clusters) {
-  std::map<size_t, std::vector<int64_t>> rows_of_cluster;
-  for (const ClusterOfRow& wanted : clusters) {
-    if (rows_[wanted.row]->is_evaluated(wanted.cluster)) continue;
-    rows_of_cluster[wanted.cluster].push_back(wanted.row);
-  }
-  for (const auto& [cluster, rows] : rows_of_cluster) {
-    EvaluateCluster(cluster, rows);
+  for (size_t cluster = 0; cluster < bins_.clusters(); ++cluster) {
+    rows_in_bin_.clear();
+    for (const ClusterOfRow& wanted : clusters) {
+      if (wanted.cluster != cluster) continue;
+      if (rows_[wanted.row]->is_evaluated(cluster)) continue;
+      rows_in_bin_.push_back(wanted.row);
+    }
+    if (!rows_in_bin_.empty()) EvaluateCluster(cluster, rows_in_bin_);
   }
 }
 

@@ -18,7 +18,8 @@
 
 namespace txl {
 
-// Thread-compatible. `config`, `weights` and `pool` outlive it.
+// Thread-compatible. `config`, `weights` and `pool` outlive it. Allocates only
+// while batches are larger than ever before.
 class NativeSoftmax {
  public:
   NativeSoftmax(const ModelConfig& config, const NativeWeights& weights,
@@ -40,8 +41,9 @@ class NativeSoftmax {
  private:
   class Row;
 
-  void EmbedBin(int64_t bin, absl::Span<const int32_t> tokens,
-                const std::vector<int64_t>& rows, float* out, int64_t stride);
+  // Of the tokens that rows_in_bin_ names.
+  void EmbedBin(int64_t bin, absl::Span<const int32_t> tokens, float* out,
+                int64_t stride);
   // Normalised log-probabilities of a bin's outputs for `rows` of hidden_, in
   // logits_, rows RoundUp(outputs, kPanel) apart.
   void BinLogProbs(int64_t bin, absl::Span<const int64_t> rows);
@@ -52,6 +54,7 @@ class NativeSoftmax {
   ThreadPool& pool_;
   VocabularyBins bins_;
   std::vector<float> gathered_, projected_, logits_;
+  std::vector<int64_t> rows_in_bin_;
   const float* hidden_ = nullptr;
   int64_t stride_ = 0;
   std::vector<std::unique_ptr<Row>> rows_;  // grows; the first are in use

@@ -15,6 +15,7 @@
 #include "model/cpu/native_softmax.h"
 #include "model/cpu/native_weights.h"
 #include "model/cpu/thread_pool.h"
+#include "model/cpu/vector_target.h"
 
 namespace txl {
 namespace {
@@ -29,8 +30,13 @@ RingGeometry MakeRing(const ModelConfig& config, int64_t spare) {
 }
 
 NativeShape MakeShape(const ModelConfig& config, const NativeFormats& formats) {
-  return {config.n_layer, config.n_head,  config.d_head,
-          config.d_model, formats.memory, formats.derived};
+  return {config.n_layer,
+          config.n_head,
+          config.d_head,
+          config.d_model,
+          formats.memory,
+          formats.derived,
+          ResolveForm(config, formats)};
 }
 
 const char* FormatName(NumberFormat format) {
@@ -89,9 +95,10 @@ StateIdentity MakeIdentity(const ModelConfig& config, const RingGeometry& ring,
   identity.zero_start = ring.zero_start;
   const NativeFormats& formats = options.formats;
   identity.row_dtype = FormatName(formats.memory);
-  identity.kernel = absl::StrCat("native-cpu-projected-", VectorTarget(),
-                                 "-weights-", FormatName(formats.weights),
-                                 "-derived-", FormatName(formats.derived));
+  identity.kernel =
+      absl::StrCat("native-cpu-", FormName(ResolveForm(config, formats)), "-",
+                   VectorTarget(), "-weights-", FormatName(formats.weights),
+                   "-derived-", FormatName(formats.derived));
   return identity;
 }
 
@@ -107,7 +114,13 @@ class NativeStep final : public ModelStep {
         pool_(options.threads),
         layers_(config_, weights_, arena_, options.max_rows, options.threads),
         softmax_(config_, weights_, pool_),
-        wanted_(options.max_rows * layers_.stride()) {}
+        max_rows_(options.max_rows),
+        underived_(options.slots),
+        wanted_(options.max_rows * layers_.stride()) {
+    tokens_.reserve(options.max_rows);
+    runs_.reserve(options.max_rows);
+    wanted_rows_.reserve(options.max_rows);
+  }
 
   absl::Span<NextTokenDistribution* const> Run(
       absl::Span<const StepSegment> segments) override;
@@ -115,15 +128,28 @@ class NativeStep final : public ModelStep {
     softmax_.EvaluateClusters(clusters);
   }
   void Clear(int32_t slot) override;
-  void Copy(int32_t from, int32_t to) override { arena_.Copy(from, to); }
+  void Copy(int32_t from, int32_t to) override {
+    arena_.Copy(from, to);
+    underived_[to] = underived_[from];
+  }
   StateImage Export(int32_t slot, int64_t position) const override;
   absl::Status Import(int32_t slot, const StateImage& image) override;
+  void Derive(int32_t slot, int64_t rows) override;
+  bool derives() const override {
+    return arena_.shape().form == AttentionForm::kProjected;
+  }
 
   const RingGeometry& ring() const override { return arena_.ring(); }
   const StateIdentity& identity() const override { return identity_; }
   int64_t BytesPerSlot() const override { return arena_.bytes_per_slot(); }
 
  private:
+  // Stored rows [next, end) of a slot whose keys and values are to be derived.
+  struct Underived {
+    int64_t next = 0;
+    int64_t end = 0;
+  };
+
   const ModelConfig config_;
   const NativeWeights weights_;
   NativeArena arena_;
@@ -131,26 +157,36 @@ class NativeStep final : public ModelStep {
   ThreadPool pool_;
   NativeLayers layers_;
   NativeSoftmax softmax_;
-  AlignedBuffer<float> wanted_;  // rows whose distribution is wanted
+  const int64_t max_rows_;
+  std::vector<Underived> underived_;  // of each slot
+  AlignedBuffer<float> wanted_;       // rows whose distribution is wanted
+  // Of the batch that runs.
+  std::vector<int32_t> tokens_;
+  std::vector<NativeRun> runs_;
+  std::vector<int64_t> wanted_rows_;
 };
 
 absl::Span<NextTokenDistribution* const> NativeStep::Run(
     absl::Span<const StepSegment> segments) {
-  std::vector<int32_t> tokens;
-  std::vector<NativeRun> runs;
-  std::vector<int64_t> wanted;
+  tokens_.clear();
+  runs_.clear();
+  wanted_rows_.clear();
   for (const StepSegment& segment : segments) {
-    const int64_t first = static_cast<int64_t>(tokens.size());
-    runs.push_back({segment.slot, segment.position, first,
-                    static_cast<int64_t>(segment.tokens.size())});
-    for (const int32_t row : segment.outputs) wanted.push_back(first + row);
-    tokens.insert(tokens.end(), segment.tokens.begin(), segment.tokens.end());
+    const Underived& left = underived_[segment.slot];
+    if (left.next < left.end) Derive(segment.slot, left.end - left.next);
+    const int64_t first = static_cast<int64_t>(tokens_.size());
+    runs_.push_back({segment.slot, segment.position, first,
+                     static_cast<int64_t>(segment.tokens.size())});
+    for (const int32_t row : segment.outputs) {
+      wanted_rows_.push_back(first + row);
+    }
+    tokens_.insert(tokens_.end(), segment.tokens.begin(), segment.tokens.end());
   }
-  softmax_.Embed(tokens, layers_.hidden(), layers_.stride());
-  layers_.Run(runs, pool_);
+  softmax_.Embed(tokens_, layers_.hidden(), layers_.stride());
+  layers_.Run(runs_, pool_);
   const int64_t stride = layers_.stride();
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const float* row = layers_.hidden() + wanted[i] * stride;
+  for (size_t i = 0; i < wanted_rows_.size(); ++i) {
+    const float* row = layers_.hidden() + wanted_rows_[i] * stride;
     float* out = wanted_.data() + static_cast<int64_t>(i) * stride;
     if (weights_.final_norm.has_value()) {
       NormalizeRow(row, config_.d_model, weights_.final_norm->g.data(),
@@ -160,11 +196,12 @@ absl::Span<NextTokenDistribution* const> NativeStep::Run(
       std::copy_n(row, config_.d_model, out);
     }
   }
-  return softmax_.Distributions(wanted_.data(),
-                                static_cast<int64_t>(wanted.size()), stride);
+  return softmax_.Distributions(
+      wanted_.data(), static_cast<int64_t>(wanted_rows_.size()), stride);
 }
 
 void NativeStep::Clear(int32_t slot) {
+  underived_[slot] = {};
   if (!ring().zero_start) return;  // rows before position 0 are never read
   layers_.WriteStartRows(slot, pool_);
 }
@@ -195,13 +232,27 @@ absl::Status NativeStep::Import(int32_t slot, const StateImage& image) {
     return absl::InvalidArgumentError(absl::StrCat(
         "state image: ", image.rows, " rows at position ", image.position));
   }
-  const int64_t layer_bytes = image.rows * arena_.row_bytes();
+  const int64_t row_bytes = arena_.row_bytes();
+  const int64_t first = image.position - image.rows;
+  const uint8_t* from = image.data.data();
   for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
-    layers_.WriteRows(slot, layer, image.position - image.rows,
-                      image.data.data() + layer * layer_bytes, image.rows,
-                      pool_);
+    for (int64_t t = first; t < image.position; ++t) {
+      std::memcpy(arena_.Row(slot, layer, t), from, row_bytes);
+      from += row_bytes;
+    }
   }
+  underived_[slot] = {first, derives() ? image.position : first};
   return absl::OkStatus();
+}
+
+void NativeStep::Derive(int32_t slot, int64_t rows) {
+  Underived& left = underived_[slot];
+  const int64_t end = std::min(left.end, left.next + rows);
+  while (left.next < end) {
+    const int64_t now = std::min(max_rows_, end - left.next);
+    layers_.DeriveStored(slot, left.next, now, pool_);
+    left.next += now;
+  }
 }
 
 }  // namespace

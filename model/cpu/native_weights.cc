@@ -68,6 +68,26 @@ int64_t Distances(const ModelConfig& config) {
   return std::min(window, *config.clamp_len + 1);
 }
 
+void PackProjected(const LayerWeights& layer, int64_t width,
+                   NumberFormat format, NativeLayer& out) {
+  out.wkv = Pack(at::cat({layer.wk, layer.wv}), format);
+  out.bkv = PackKeyValueBias(layer.bv, width);
+}
+
+void PackAbsorbed(const ModelConfig& config, const LayerWeights& layer,
+                  NumberFormat format, NativeLayer& out) {
+  for (int64_t head = 0; head < config.n_head; ++head) {
+    const int64_t first = head * config.d_head;
+    out.absorbed_keys.push_back(
+        Pack(layer.wk.narrow(0, first, config.d_head).t(), format));
+    out.absorbed_values.push_back(
+        Pack(layer.wv.narrow(0, first, config.d_head), format));
+  }
+  if (layer.bv.defined()) {
+    out.value_bias = Padded(layer.bv, config.n_head * config.d_head);
+  }
+}
+
 NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
                       const at::Tensor& encoding,
                       const NativeFormats& formats) {
@@ -75,9 +95,12 @@ NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
   const int64_t width = config.n_head * config.d_head;
   NativeLayer out;
   out.wq = Pack(layer.wq, format);
-  out.wkv = Pack(at::cat({layer.wk, layer.wv}), format);
   out.bq = PaddedBias(layer.bq, width);
-  out.bkv = PackKeyValueBias(layer.bv, width);
+  if (ResolveForm(config, formats) == AttentionForm::kAbsorbed) {
+    PackAbsorbed(config, layer, format, out);
+  } else {
+    PackProjected(layer, width, format, out);
+  }
   out.wo = Pack(layer.wo, format);
   out.bo = PaddedBias(layer.bo, config.d_model);
   out.u = Padded(layer.u, width);
@@ -127,6 +150,13 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
 }
 
 }  // namespace
+
+AttentionForm ResolveForm(const ModelConfig& config,
+                          const NativeFormats& formats) {
+  if (formats.form.has_value()) return *formats.form;
+  return ChooseForm({config.mem_len, config.n_head, config.d_head,
+                     config.d_model, formats.memory, formats.derived});
+}
 
 NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
                           const NativeFormats& formats) {

@@ -9,6 +9,7 @@
 
 #include "model/config/model_config.h"
 #include "model/cpu/aligned_buffer.h"
+#include "model/cpu/attention_form.h"
 #include "model/cpu/packed_matrix.h"
 
 namespace txl {
@@ -22,17 +23,29 @@ struct NativeFormats {
   NumberFormat memory = NumberFormat::kF32;
   // Keys, values and positional keys. Not kInt8.
   NumberFormat derived = NumberFormat::kF32;
+  // Nothing: the cheaper one, ChooseForm.
+  std::optional<AttentionForm> form;
 };
+
+// formats.form, or the model's cheaper one.
+AttentionForm ResolveForm(const ModelConfig& config,
+                          const NativeFormats& formats);
 
 struct NativeNorm {
   AlignedBuffer<float> g, b;  // [RoundUp(d, kPanel)]
 };
 
 struct NativeLayer {
-  PackedMatrix wq;               // [HD, d]
-  PackedMatrix wkv;              // [2 HD, d]: K rows, V rows
-  AlignedBuffer<float> bq, bkv;  // [RoundUp(outputs, kPanel)] or empty
-  PackedMatrix wo;               // [d, HD]
+  PackedMatrix wq;          // [HD, d]
+  AlignedBuffer<float> bq;  // [RoundUp(HD, kPanel)] or empty
+  // Projected form.
+  PackedMatrix wkv;          // [2 HD, d]: K rows, V rows
+  AlignedBuffer<float> bkv;  // [RoundUp(2 HD, kPanel)] or empty
+  // Absorbed form, per head.
+  std::vector<PackedMatrix> absorbed_keys;    // Wk_n turned: [d, D]
+  std::vector<PackedMatrix> absorbed_values;  // Wv_n: [D, d]
+  AlignedBuffer<float> value_bias;            // [HD] or empty
+  PackedMatrix wo;                            // [d, HD]
   AlignedBuffer<float> bo;
   AlignedBuffer<float> u, v;  // [HD]; v empty for position tables
   // Positional keys Wr_n R (or T_n), distances descending: per head a packed

@@ -71,48 +71,54 @@ void PackedMatrix::CopyRow(int64_t output, float* row) const {
   const int64_t bytes = NumberBytes(format_);
   const uint8_t* lane = panel(output / kPanel) + output % kPanel * bytes;
   const float scale = scales_.size() == 0 ? 1.0f : scales_[output];
-  // Gathered first: the panel's numbers of one output lie apart.
-  std::vector<uint8_t> narrow(inputs_ * bytes);
-  for (int64_t k = 0; k < inputs_; ++k) {
-    std::memcpy(narrow.data() + k * bytes, lane + k * kPanel * bytes, bytes);
+  for (int64_t k = 0; k < inputs_; k += kColumnGroup) {
+    const int64_t count = std::min(kColumnGroup, inputs_ - k);
+    // Gathered first: the panel's numbers of one output lie apart.
+    uint8_t narrow[kColumnGroup * sizeof(float)];
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(narrow + i * bytes, lane + (k + i) * kPanel * bytes, bytes);
+    }
+    WidenRow(narrow, format_, count, row + k);
+    if (scale == 1) continue;
+    for (int64_t i = k; i < k + count; ++i) row[i] *= scale;
   }
-  WidenRow(narrow.data(), format_, inputs_, row);
-  if (scale != 1) {
-    for (int64_t k = 0; k < inputs_; ++k) row[k] *= scale;
+}
+
+void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
+                int64_t panel) {
+  const PackedMatrix& w = *layer.weights;
+  const int64_t column = panel * kPanel;
+  PanelProduct product;
+  product.a = rows.x.data;
+  product.a_stride = rows.x.stride;
+  product.rows = rows.rows;
+  product.b = w.panel(panel);
+  product.b_stride = kPanel;
+  product.b_format = w.format();
+  product.k = w.inputs();
+  product.columns = kPanel;
+  product.out = rows.out + column;
+  product.out_stride = rows.out_stride;
+  MultiplyPanel(product);
+  RowEpilogue finish;
+  finish.columns = kPanel;
+  finish.scale = w.scales() == nullptr ? nullptr : w.scales() + column;
+  finish.bias = layer.bias == nullptr ? nullptr : layer.bias + column;
+  finish.activation = layer.activation;
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    finish.out = rows.out + r * rows.out_stride + column;
+    finish.residual =
+        rows.residual.data == nullptr
+            ? nullptr
+            : rows.residual.data + r * rows.residual.stride + column;
+    FinishRow(finish);
   }
 }
 
 void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
                  ThreadPool& pool) {
-  const PackedMatrix& w = *layer.weights;
-  pool.Run(w.panels(), [&](int64_t i, int) {
-    const int64_t column = i * kPanel;
-    PanelProduct product;
-    product.a = rows.x.data;
-    product.a_stride = rows.x.stride;
-    product.rows = rows.rows;
-    product.b = w.panel(i);
-    product.b_stride = kPanel;
-    product.b_format = w.format();
-    product.k = w.inputs();
-    product.columns = kPanel;
-    product.out = rows.out + column;
-    product.out_stride = rows.out_stride;
-    MultiplyPanel(product);
-    RowEpilogue finish;
-    finish.columns = kPanel;
-    finish.scale = w.scales() == nullptr ? nullptr : w.scales() + column;
-    finish.bias = layer.bias == nullptr ? nullptr : layer.bias + column;
-    finish.activation = layer.activation;
-    for (int64_t r = 0; r < rows.rows; ++r) {
-      finish.out = rows.out + r * rows.out_stride + column;
-      finish.residual =
-          rows.residual.data == nullptr
-              ? nullptr
-              : rows.residual.data + r * rows.residual.stride + column;
-      FinishRow(finish);
-    }
-  });
+  pool.Run(layer.weights->panels(),
+           [&](int64_t panel, int) { ApplyPanel(layer, rows, panel); });
 }
 
 }  // namespace txl

@@ -74,6 +74,9 @@ struct LinearRows {
   int64_t out_stride = 0;
 };
 
+// Columns [panel * kPanel, (panel + 1) * kPanel) of the product.
+void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
+                int64_t panel);
 // The product, panel by panel over the pool's threads.
 void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
                  ThreadPool& pool);

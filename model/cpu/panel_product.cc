@@ -124,6 +124,66 @@ void MultiplyPanelTarget(const PanelProduct& p) {
   }
 }
 
+// R rows of a with four rows of b, all sums in registers.
+template <int R, typename T>
+HWY_INLINE void DotBlock(const PanelProduct& p, const float* a, const T* b,
+                         float* out) {
+  constexpr int kColumns = 4;
+  const FloatTag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  FloatVec sum[R][kColumns];
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < kColumns; ++c) sum[r][c] = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < p.k; k += lanes) {
+    FloatVec w[kColumns];
+    for (int c = 0; c < kColumns; ++c) w[c] = LoadWide(b + c * p.b_stride + k);
+    for (int r = 0; r < R; ++r) {
+      const FloatVec x = hn::LoadU(d, a + r * p.a_stride + k);
+      for (int c = 0; c < kColumns; ++c) {
+        sum[r][c] = hn::MulAdd(x, w[c], sum[r][c]);
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      out[r * p.out_stride + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+    }
+  }
+}
+
+template <typename T>
+void MultiplyRowsTyped(const PanelProduct& p) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
+  constexpr int kRows = 2;  // as many sums as there are registers
+#else
+  constexpr int kRows = 4;
+#endif
+  for (int64_t c = 0; c < p.columns; c += 4) {
+    const T* b = static_cast<const T*>(p.b) + c * p.b_stride;
+    int64_t r = 0;
+    for (; r + kRows <= p.rows; r += kRows) {
+      DotBlock<kRows>(p, p.a + r * p.a_stride, b, p.out + r * p.out_stride + c);
+    }
+    for (; r < p.rows; ++r) {
+      DotBlock<1>(p, p.a + r * p.a_stride, b, p.out + r * p.out_stride + c);
+    }
+  }
+}
+
+void MultiplyRowsTarget(const PanelProduct& p) {
+  switch (p.b_format) {
+    case NumberFormat::kF32:
+      return MultiplyRowsTyped<float>(p);
+    case NumberFormat::kBF16:
+      return MultiplyRowsTyped<hwy::bfloat16_t>(p);
+    case NumberFormat::kF16:
+      return MultiplyRowsTyped<hwy::float16_t>(p);
+    case NumberFormat::kInt8:
+      return;  // needs scales: no caller has them
+  }
+}
+
 inline uint16_t RoundToBF16(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof(bits));
@@ -194,11 +254,15 @@ HWY_AFTER_NAMESPACE();
 namespace txl {
 
 HWY_EXPORT(MultiplyPanelTarget);
+HWY_EXPORT(MultiplyRowsTarget);
 HWY_EXPORT(NarrowRowTarget);
 HWY_EXPORT(WidenRowTarget);
 
 void MultiplyPanel(const PanelProduct& product) {
   HWY_DYNAMIC_DISPATCH(MultiplyPanelTarget)(product);
+}
+void MultiplyRows(const PanelProduct& product) {
+  HWY_DYNAMIC_DISPATCH(MultiplyRowsTarget)(product);
 }
 void NarrowRow(const float* x, int64_t count, NumberFormat format, void* out) {
   HWY_DYNAMIC_DISPATCH(NarrowRowTarget)(x, count, format, out);

@@ -103,16 +103,17 @@ void NormalizeRowTarget(const float* x, int64_t columns, const float* g,
   }
 }
 
-float SoftmaxWeightsTarget(float* content, const float* position, float scale,
-                           int64_t begin, int64_t end, int64_t count) {
+SoftmaxPart SoftmaxWeightsTarget(float* content, const float* position,
+                                 float scale, const VisibleRange& range) {
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto [begin, end, count] = range;
   const FloatVec lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const auto visible = [&](int64_t i) {
+  const auto visible = [&, first = begin, behind = end](int64_t i) {
     const auto before = hn::FirstN(
-        d, static_cast<size_t>(std::clamp<int64_t>(begin - i, 0, lanes)));
+        d, static_cast<size_t>(std::clamp<int64_t>(first - i, 0, lanes)));
     const auto upto = hn::FirstN(
-        d, static_cast<size_t>(std::clamp<int64_t>(end - i, 0, lanes)));
+        d, static_cast<size_t>(std::clamp<int64_t>(behind - i, 0, lanes)));
     return hn::AndNot(before, upto);
   };
   const FloatVec factor = hn::Set(d, scale);
@@ -134,7 +135,19 @@ float SoftmaxWeightsTarget(float* content, const float* position, float scale,
     hn::StoreU(weight, d, content + i);
     sum = hn::Add(sum, weight);
   }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return {hn::GetLane(top), hn::GetLane(hn::SumOfLanes(d, sum))};
+}
+
+void BlendRowsTarget(const WeightedRow& a, const WeightedRow& b,
+                     int64_t columns, float* out) {
+  const FloatTag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const FloatVec of_a = hn::Set(d, a.weight);
+  const FloatVec of_b = hn::Set(d, b.weight);
+  for (int64_t i = 0; i < columns; i += lanes) {
+    const FloatVec first = hn::Mul(of_a, hn::LoadU(d, a.data + i));
+    hn::StoreU(hn::MulAdd(of_b, hn::LoadU(d, b.data + i), first), d, out + i);
+  }
 }
 
 void AddRowsTarget(const float* a, const float* b, int64_t columns,
@@ -179,8 +192,6 @@ void ShiftRowTarget(float* x, int64_t count, float shift) {
   for (; i < count; ++i) x[i] += shift;
 }
 
-const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace txl
 HWY_AFTER_NAMESPACE();
@@ -191,10 +202,10 @@ namespace txl {
 HWY_EXPORT(FinishRowTarget);
 HWY_EXPORT(NormalizeRowTarget);
 HWY_EXPORT(SoftmaxWeightsTarget);
+HWY_EXPORT(BlendRowsTarget);
 HWY_EXPORT(AddRowsTarget);
 HWY_EXPORT(LogSumExpTarget);
 HWY_EXPORT(ShiftRowTarget);
-HWY_EXPORT(TargetName);
 
 void FinishRow(const RowEpilogue& epilogue) {
   HWY_DYNAMIC_DISPATCH(FinishRowTarget)(epilogue);
@@ -203,10 +214,14 @@ void NormalizeRow(const float* x, int64_t columns, const float* g,
                   const float* b, float eps, float* out) {
   HWY_DYNAMIC_DISPATCH(NormalizeRowTarget)(x, columns, g, b, eps, out);
 }
-float SoftmaxWeights(float* content, const float* position, float scale,
-                     int64_t begin, int64_t end, int64_t count) {
+SoftmaxPart SoftmaxWeights(float* content, const float* position, float scale,
+                           const VisibleRange& visible) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxWeightsTarget)(content, position, scale,
-                                                    begin, end, count);
+                                                    visible);
+}
+void BlendRows(const WeightedRow& a, const WeightedRow& b, int64_t columns,
+               float* out) {
+  HWY_DYNAMIC_DISPATCH(BlendRowsTarget)(a, b, columns, out);
 }
 void AddRows(const float* a, const float* b, int64_t columns, float* out) {
   HWY_DYNAMIC_DISPATCH(AddRowsTarget)(a, b, columns, out);
@@ -217,7 +232,6 @@ float LogSumExp(const float* x, int64_t count) {
 void ShiftRow(float* x, int64_t count, float shift) {
   HWY_DYNAMIC_DISPATCH(ShiftRowTarget)(x, count, shift);
 }
-std::string VectorTarget() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
 
 }  // namespace txl
 #endif  // HWY_ONCE

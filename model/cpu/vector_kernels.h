@@ -4,7 +4,6 @@
 // panel_product.h: Google Highway, chosen at run time, sums in one order.
 
 #include <cstdint>
-#include <string>
 
 #include "model/cpu/panel_product.h"
 
@@ -30,12 +29,32 @@ void FinishRow(const RowEpilogue& epilogue);
 void NormalizeRow(const float* x, int64_t columns, const float* g,
                   const float* b, float eps, float* out);
 
-// scores[i] = (content[i] + position[i]) * scale for count numbers, and
-// exp(score - max) in their place; returns their sum. Elements before `begin`
-// and from `end` on are written as 0. count is a multiple of kColumnGroup;
-// begin < end.
-float SoftmaxWeights(float* content, const float* position, float scale,
-                     int64_t begin, int64_t end, int64_t count);
+// Softmax of one query over some positions: exp(score - largest) summed.
+struct SoftmaxPart {
+  float largest = 0;
+  float sum = 0;  // 0: no position
+};
+
+// Positions [begin, end) of `count` are visible; begin < end, count a multiple
+// of kColumnGroup.
+struct VisibleRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t count = 0;
+};
+
+// Writes exp(score - largest score) over `content`, with
+// score[i] = (content[i] + position[i]) * scale; 0 where not visible.
+SoftmaxPart SoftmaxWeights(float* content, const float* position, float scale,
+                           const VisibleRange& visible);
+
+struct WeightedRow {
+  const float* data = nullptr;
+  float weight = 0;
+};
+// out = a.weight a + b.weight b, `columns` a multiple of kColumnGroup.
+void BlendRows(const WeightedRow& a, const WeightedRow& b, int64_t columns,
+               float* out);
 
 // out = a + b, `columns` a multiple of kColumnGroup.
 void AddRows(const float* a, const float* b, int64_t columns, float* out);
@@ -45,8 +64,5 @@ void AddRows(const float* a, const float* b, int64_t columns, float* out);
 float LogSumExp(const float* x, int64_t count);
 // x += shift, count any.
 void ShiftRow(float* x, int64_t count, float shift);
-
-// "AVX3", "AVX2", "NEON", "EMU128", ...: the target that runs here.
-std::string VectorTarget();
 
 }  // namespace txl

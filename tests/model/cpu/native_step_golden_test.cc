@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,15 +16,19 @@
 namespace txl {
 namespace {
 
-class NativeStepGoldenTest : public testing::TestWithParam<std::string> {
+using ModelAndForm = std::tuple<std::string, AttentionForm>;
+
+class NativeStepGoldenTest : public testing::TestWithParam<ModelAndForm> {
  protected:
-  NativeStepGoldenTest() : golden_(LoadGoldenCase(GetParam(), at::kFloat)) {}
+  NativeStepGoldenTest()
+      : golden_(LoadGoldenCase(std::get<0>(GetParam()), at::kFloat)) {}
 
   int64_t length() const { return static_cast<int64_t>(golden_.tokens.size()); }
 
   std::vector<float> FedInCuts(int64_t cut) {
     NativeStepOptions options;
     options.spare_rows = std::max<int64_t>(8, cut);
+    options.formats.form = std::get<1>(GetParam());
     auto step = MakeNativeStep(golden_, options);
     return Feed(*step, 0, golden_.tokens, 0, length(), cut);
   }
@@ -52,14 +57,18 @@ TEST_P(NativeStepGoldenTest, EveryCutGivesTheSameBits) {
   }
 }
 
-std::string CaseName(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
+std::string CaseName(const testing::TestParamInfo<ModelAndForm>& info) {
+  std::string name = std::get<0>(info.param);
   std::replace(name.begin(), name.end(), '-', '_');
-  return name;
+  return name + "_" + FormName(std::get<1>(info.param));
 }
 
-INSTANTIATE_TEST_SUITE_P(AllFamilies, NativeStepGoldenTest,
-                         testing::ValuesIn(GoldenCaseNames()), CaseName);
+INSTANTIATE_TEST_SUITE_P(
+    AllFamilies, NativeStepGoldenTest,
+    testing::Combine(testing::ValuesIn(GoldenCaseNames()),
+                     testing::Values(AttentionForm::kProjected,
+                                     AttentionForm::kAbsorbed)),
+    CaseName);
 
 }  // namespace
 }  // namespace txl

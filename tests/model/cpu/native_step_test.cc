@@ -11,6 +11,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/model/cpu/native_driver.h"
@@ -20,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-NativeStepOptions Options(int64_t slots, int threads = 1) {
+NativeStepOptions PlainOptions(int64_t slots, int threads = 1) {
   NativeStepOptions options;
   options.slots = slots;
   options.spare_rows = 16;
@@ -28,9 +29,18 @@ NativeStepOptions Options(int64_t slots, int threads = 1) {
   return options;
 }
 
-class NativeStepTest : public testing::TestWithParam<std::string> {
+using ModelAndForm = std::tuple<std::string, AttentionForm>;
+
+class NativeStepTest : public testing::TestWithParam<ModelAndForm> {
  protected:
-  NativeStepTest() : golden_(LoadGoldenCase(GetParam(), at::kFloat)) {}
+  NativeStepTest()
+      : golden_(LoadGoldenCase(std::get<0>(GetParam()), at::kFloat)) {}
+
+  static NativeStepOptions Options(int64_t slots, int threads = 1) {
+    NativeStepOptions options = PlainOptions(slots, threads);
+    options.formats.form = std::get<1>(GetParam());
+    return options;
+  }
 
   int64_t length() const { return static_cast<int64_t>(golden_.tokens.size()); }
   std::vector<float> Alone() const {
@@ -116,6 +126,26 @@ TEST_P(NativeStepTest, MovedStatesGoOnWithTheSameBits) {
   }
 }
 
+// Before a step needs them, in pieces, or by the step itself; also in a copy.
+TEST_P(NativeStepTest, WhatDerivesFromAnImportedStateMayComeLate) {
+  const std::vector<float> expected = Alone();
+  const int64_t vocabulary = golden_.config.vocab_size;
+  const int64_t cut = length() / 2;
+  auto step = MakeNativeStep(golden_, Options(3));
+  Feed(*step, 0, golden_.tokens, 0, cut, 7);
+  ASSERT_TRUE(step->Import(1, step->Export(0, cut)).ok());
+  step->Derive(1, 2);
+  step->Derive(1, 3);
+  step->Copy(1, 2);
+  step->Derive(1, 1000);  // more than there are
+  for (const int32_t slot : {1, 2}) {
+    const std::vector<float> rest =
+        Feed(*step, slot, golden_.tokens, cut, length(), 5);
+    EXPECT_TRUE(std::equal(rest.begin(), rest.end(),
+                           expected.begin() + cut * vocabulary));
+  }
+}
+
 // Rounded memory: what is derived comes from the rounded rows, so that a moved
 // state goes on with the same bits.
 TEST_P(NativeStepTest, NarrowFormatsKeepThePromisesAndComeClose) {
@@ -149,7 +179,6 @@ TEST_P(NativeStepTest, NarrowFormatsKeepThePromisesAndComeClose) {
 // Architecture section 3: memory depends on the last M + (N-1)(W-1) + 1 ids.
 TEST_P(NativeStepTest, ARebuildFromTheLastIdsHasTheSameBits) {
   const ModelConfig& config = golden_.config;
-  if (config.mem_init == MemoryInit::kZeros) return;  // sees its start
   std::vector<int32_t> ids;
   std::mt19937 random(2);
   const int64_t needed =
@@ -205,17 +234,20 @@ TEST_P(NativeStepTest, ClustersEvaluatedTogetherHaveTheSameBits) {
   EXPECT_EQ(all(false), all(true));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, NativeStepTest,
-                         testing::Values("kimi-char", "kimi-adaptive-div2",
-                                         "kimi-prelnorm", "kimi-shaw-clamp",
-                                         "hf-adaptive", "hf-prelnorm-tied-r",
-                                         "nvidia-adaptive", "labml-char",
-                                         "sorter", "thu"),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+std::string TestName(const testing::TestParamInfo<ModelAndForm>& info) {
+  std::string name = std::get<0>(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name + "_" + FormName(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, NativeStepTest,
+    testing::Combine(
+        testing::Values("kimi-char", "kimi-adaptive-div2", "kimi-prelnorm",
+                        "kimi-shaw-clamp", "hf-adaptive", "hf-prelnorm-tied-r",
+                        "nvidia-adaptive", "labml-char", "sorter", "thu"),
+        testing::Values(AttentionForm::kProjected, AttentionForm::kAbsorbed)),
+    TestName);
 
 TEST(NativeStepErrorTest, NamesTheOptionThatIsWrong) {
   const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
@@ -224,17 +256,17 @@ TEST(NativeStepErrorTest, NamesTheOptionThatIsWrong) {
                            .status()
                            .message());
   };
-  NativeStepOptions options = Options(0);
+  NativeStepOptions options = PlainOptions(0);
   EXPECT_THAT(message(options), HasSubstr("slots"));
-  options = Options(1);
+  options = PlainOptions(1);
   options.spare_rows = 7;
   EXPECT_THAT(message(options), HasSubstr("spare_rows"));
-  options = Options(1);
+  options = PlainOptions(1);
   options.max_rows = 0;
   EXPECT_THAT(message(options), HasSubstr("max_rows"));
-  EXPECT_THAT(message(Options(1, 0)), HasSubstr("threads"));
+  EXPECT_THAT(message(PlainOptions(1, 0)), HasSubstr("threads"));
   const GoldenCase doubles = LoadGoldenCase("kimi-char", at::kDouble);
-  EXPECT_THAT(CreateNativeStep(doubles.config, doubles.weights, Options(1))
+  EXPECT_THAT(CreateNativeStep(doubles.config, doubles.weights, PlainOptions(1))
                   .status()
                   .message(),
               HasSubstr("float32"));
@@ -242,7 +274,7 @@ TEST(NativeStepErrorTest, NamesTheOptionThatIsWrong) {
 
 TEST(NativeStepErrorTest, AnImageOfAnotherKernelIsRefused) {
   const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
-  auto step = MakeNativeStep(golden, Options(1));
+  auto step = MakeNativeStep(golden, PlainOptions(1));
   Feed(*step, 0, golden.tokens, 0, 10, 10);
   StateImage image = step->Export(0, 10);
   image.identity.kernel = "torch-2.13-absorbed-cpu-AVX512";
@@ -254,14 +286,14 @@ TEST(NativeStepErrorTest, AnImageOfAnotherKernelIsRefused) {
 // again after Clear.
 TEST(NativeStepErrorTest, NumbersThatRanAwayStayInTheirSlot) {
   GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
-  auto healthy = MakeNativeStep(golden, Options(1));
+  auto healthy = MakeNativeStep(golden, PlainOptions(1));
   const std::vector<float> expected =
       Feed(*healthy, 0, golden.tokens, 0, 30, 1);
   constexpr int32_t kBad = 60;  // a token that no text of the case has
   golden.weights.embedding[0].w = golden.weights.embedding[0].w.clone();
   golden.weights.embedding[0].w[kBad].fill_(
       std::numeric_limits<float>::quiet_NaN());
-  auto step = MakeNativeStep(golden, Options(2));
+  auto step = MakeNativeStep(golden, PlainOptions(2));
   const std::vector<int32_t> bad(30, kBad);
   std::vector<float> seen;
   for (int64_t t = 0; t < 30; ++t) {

@@ -94,8 +94,8 @@ TEST(SoftmaxWeights, WeighVisiblePositionsOnly) {
   content[0] = std::numeric_limits<float>::infinity();
   content[kEnd] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> before = content;
-  const float sum = SoftmaxWeights(content.data(), position.data(), 0.5f,
-                                   kBegin, kEnd, kCount);
+  const SoftmaxPart part = SoftmaxWeights(content.data(), position.data(), 0.5f,
+                                          {kBegin, kEnd, kCount});
   double largest = -1e30, expected_sum = 0;
   const auto score = [&](int64_t i) {
     return 0.5 * (double{before[i]} + position[i]);
@@ -109,7 +109,8 @@ TEST(SoftmaxWeights, WeighVisiblePositionsOnly) {
     expected_sum += weight;
     ASSERT_NEAR(content[i], weight, 1e-6) << i;
   }
-  EXPECT_NEAR(sum, expected_sum, 1e-4);
+  EXPECT_NEAR(part.sum, expected_sum, 1e-4);
+  EXPECT_NEAR(part.largest, largest, 1e-6);
 }
 
 // A row of a longer run of tiles has the same bits as of its own tiles alone.
@@ -118,13 +119,25 @@ TEST(SoftmaxWeights, TilesThatAreNotVisibleChangeNoBit) {
   const std::vector<float> numbers = Random(128, random);
   const std::vector<float> zeros(256);
   std::vector<float> narrow = numbers;
-  const float own = SoftmaxWeights(narrow.data(), zeros.data(), 1, 5, 120, 128);
+  const SoftmaxPart own =
+      SoftmaxWeights(narrow.data(), zeros.data(), 1, {5, 120, 128});
   std::vector<float> wide(256, 3.0f);
   std::copy(numbers.begin(), numbers.end(), wide.begin() + 64);
-  const float in_company =
-      SoftmaxWeights(wide.data(), zeros.data(), 1, 69, 184, 256);
-  EXPECT_EQ(own, in_company);
+  const SoftmaxPart in_company =
+      SoftmaxWeights(wide.data(), zeros.data(), 1, {69, 184, 256});
+  EXPECT_EQ(own.sum, in_company.sum);
+  EXPECT_EQ(own.largest, in_company.largest);
   EXPECT_TRUE(std::equal(narrow.begin(), narrow.end(), wide.begin() + 64));
+}
+
+TEST(BlendRows, WeighsBothRows) {
+  std::mt19937 random(8);
+  const std::vector<float> a = Random(48, random), b = Random(48, random);
+  std::vector<float> out = a;
+  BlendRows({out.data(), 0.25f}, {b.data(), 3}, 48, out.data());
+  for (int64_t i = 0; i < 48; ++i) {
+    EXPECT_NEAR(out[i], 0.25 * a[i] + 3.0 * b[i], 1e-6);
+  }
 }
 
 TEST(LogSumExp, IsThatOfTheFirstNumbers) {
@@ -147,7 +160,6 @@ TEST(SmallKernels, ShiftAndAdd) {
   EXPECT_EQ(x[19], 38);
   AddRows(x.data(), y.data(), 32, y.data());
   EXPECT_EQ(y[19], 39);
-  EXPECT_FALSE(VectorTarget().empty());
 }
 
 }  // namespace

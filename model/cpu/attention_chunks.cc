@@ -1,0 +1,204 @@
+#include "model/cpu/attention_chunks.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace txl {
+namespace {
+
+// Rows of one slot whose queries of a head read its keys and values together.
+constexpr int64_t kProjectedRows = 6;
+// Queries that read stored rows together: more would not fit the caches.
+constexpr int64_t kAbsorbedQueries = 24;
+// Long enough that merging costs little, short enough that a chunk's rows are
+// still in the second-level cache when they are read again as values.
+constexpr int64_t kProjectedLength = 256;
+constexpr int64_t kAbsorbedLength = 128;
+
+int64_t FloorTo(int64_t position, int64_t unit) {
+  return position - ((position % unit) + unit) % unit;
+}
+
+bool IsAbsorbed(const NativeArena& arena) {
+  return arena.shape().form == AttentionForm::kAbsorbed;
+}
+
+int64_t RunRows(const NativeArena& arena) {
+  if (!IsAbsorbed(arena)) return kProjectedRows;
+  return std::max<int64_t>(1, kAbsorbedQueries / arena.shape().heads);
+}
+
+}  // namespace
+
+ChunkAttention::ChunkAttention(NativeArena& arena,
+                               const PositionScores& positions)
+    : arena_(arena),
+      positions_(positions),
+      run_rows_(RunRows(arena)),
+      width_(IsAbsorbed(arena) ? arena.row_stride()
+                               : arena.shape().value_stride()),
+      length_(IsAbsorbed(arena) ? kAbsorbedLength : kProjectedLength) {}
+
+int64_t ChunkAttention::max_queries() const {
+  return run_rows_ * (IsAbsorbed(arena_) ? arena_.shape().heads : 1);
+}
+
+int64_t ChunkAttention::max_chunks() const {
+  return (arena_.ring().window + run_rows_) / length_ + 2;
+}
+
+int64_t ChunkAttention::FirstChunk(const NativeRun& run) const {
+  return FloorTo(arena_.ring().OldestVisible(run.position), length_);
+}
+
+int64_t ChunkAttention::LastChunk(const NativeRun& run) const {
+  return FloorTo(run.position + run.rows - 1, length_);
+}
+
+AlignedBuffer<float> ChunkAttention::MakeScratch() const {
+  return AlignedBuffer<float>(max_queries() * length_);
+}
+
+void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
+                              const AttentionParts& result,
+                              float* scratch) const {
+  const RingGeometry& ring = arena_.ring();
+  const NativeRun& run = queries.run;
+  const int64_t newest = run.position + run.rows - 1;
+  Piece piece;
+  piece.begin =
+      std::max(chunk, FloorTo(ring.OldestVisible(run.position), kPanel));
+  piece.end = std::min(chunk + length_, FloorTo(newest, kPanel) + kPanel);
+  ScoreContent(queries, piece, scratch);
+  const float scale =
+      1 / std::sqrt(static_cast<float>(arena_.shape().head_width));
+  for (int64_t i = 0; i < queries.count(); ++i) {
+    const int64_t t = run.position + i / queries.heads;
+    const int64_t begin = std::max(ring.OldestVisible(t), piece.begin);
+    const int64_t end = std::min(t + 1, piece.end);
+    float* scores = scratch + i * length_;
+    result.parts[i] = {};
+    if (begin >= end) continue;
+    const float* position = queries.position + i * queries.position_stride +
+                            positions_.Index(t, piece.begin);
+    result.parts[i] = SoftmaxWeights(
+        scores, position, scale,
+        {begin - piece.begin, end - piece.begin, piece.end - piece.begin});
+  }
+  SumValues(queries, piece, scratch, result.out);
+}
+
+void ChunkAttention::ScoreContent(const AttentionQueries& queries,
+                                  const Piece& piece, float* scores) const {
+  const NativeShape& shape = arena_.shape();
+  PanelProduct product;
+  product.a = queries.content;
+  product.a_stride = queries.content_stride;
+  product.rows = queries.count();
+  product.out_stride = length_;
+  product.columns = kPanel;
+  for (int64_t tile = piece.begin; tile < piece.end; tile += kPanel) {
+    product.out = scores + (tile - piece.begin);
+    if (shape.form == AttentionForm::kAbsorbed) {
+      product.b = arena_.Row(queries.run.slot, queries.layer, tile);
+      product.b_stride = arena_.row_stride();
+      product.b_format = shape.memory;
+      product.k = arena_.row_stride();
+      MultiplyRows(product);
+    } else {
+      product.b =
+          arena_.KeyTile(queries.run.slot, queries.layer, queries.head, tile);
+      product.b_stride = kPanel;
+      product.b_format = shape.derived;
+      product.k = shape.head_width;
+      MultiplyPanel(product);
+    }
+  }
+}
+
+// Positions that all rows see are read once for all; the rows' own ends, before
+// and after, row by row. For each row the order of positions is the same.
+void ChunkAttention::SumValues(const AttentionQueries& queries,
+                               const Piece& piece, const float* weights,
+                               float* out) const {
+  const RingGeometry& ring = arena_.ring();
+  const NativeRun& run = queries.run;
+  std::fill_n(out, queries.count() * width_, 0.0f);
+  const int64_t common_begin = ring.OldestVisible(run.position + run.rows - 1);
+  const int64_t common_end = run.position;  // inclusive
+  for (int64_t r = 0; r < run.rows; ++r) {
+    const int64_t t = run.position + r;
+    AddValues(queries, piece,
+              {r, 1, ring.OldestVisible(t), std::min(common_begin - 1, t)},
+              weights, out);
+  }
+  AddValues(queries, piece, {0, run.rows, common_begin, common_end}, weights,
+            out);
+  for (int64_t r = 0; r < run.rows; ++r) {
+    AddValues(queries, piece,
+              {r, 1, std::max(common_begin, common_end + 1), run.position + r},
+              weights, out);
+  }
+}
+
+void ChunkAttention::AddValues(const AttentionQueries& queries,
+                               const Piece& piece, const Block& block,
+                               const float* weights, float* out) const {
+  const RingGeometry& ring = arena_.ring();
+  const NativeShape& shape = arena_.shape();
+  const bool absorbed = shape.form == AttentionForm::kAbsorbed;
+  const int64_t first_query = block.row * queries.heads;
+  PanelProduct product;
+  product.a_stride = length_;
+  product.rows = block.rows * queries.heads;
+  product.b_stride = width_;
+  product.b_format = absorbed ? shape.memory : shape.derived;
+  product.columns = width_;
+  product.out = out + first_query * width_;
+  product.out_stride = width_;
+  product.accumulate = true;
+  int64_t first = std::max(block.first, piece.begin);
+  const int64_t last = std::min(block.last, piece.end - 1);
+  while (first <= last) {
+    // Up to the end of the ring's memory.
+    product.k =
+        std::min(last - first + 1, ring.capacity() - ring.IndexOf(first));
+    product.a = weights + first_query * length_ + (first - piece.begin);
+    product.b = absorbed ? arena_.Row(queries.run.slot, queries.layer, first)
+                         : arena_.Value(queries.run.slot, queries.layer,
+                                        queries.head, first);
+    MultiplyPanel(product);
+    first += product.k;
+  }
+}
+
+void ChunkAttention::Merge(const AttentionParts& part, int64_t count,
+                           const AttentionParts& total) const {
+  for (int64_t i = 0; i < count; ++i) {
+    const SoftmaxPart& p = part.parts[i];
+    SoftmaxPart& t = total.parts[i];
+    if (p.sum == 0) continue;
+    const float* from = part.out + i * width_;
+    float* to = total.out + i * width_;
+    if (t.sum == 0) {
+      t = p;
+      std::copy_n(from, width_, to);
+      continue;
+    }
+    const float largest = std::max(t.largest, p.largest);
+    const float t_scale = std::exp(t.largest - largest);
+    const float p_scale = std::exp(p.largest - largest);
+    t = {largest, t.sum * t_scale + p.sum * p_scale};
+    BlendRows({to, t_scale}, {from, p_scale}, width_, to);
+  }
+}
+
+void ChunkAttention::Finish(const AttentionParts& total, int64_t count) const {
+  for (int64_t i = 0; i < count; ++i) {
+    float* out = total.out + i * width_;
+    const float inverse = 1 / total.parts[i].sum;
+    for (int64_t k = 0; k < width_; ++k) out[k] *= inverse;
+  }
+}
+
+}  // namespace txl
