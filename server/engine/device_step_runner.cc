@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -173,6 +174,18 @@ absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
                    option == "weights" ? ", int8" : ""));
 }
 
+// Nothing: the model's cheaper form.
+absl::StatusOr<std::optional<AttentionForm>> ParseForm(
+    const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  for (const AttentionForm form :
+       {AttentionForm::kProjected, AttentionForm::kAbsorbed}) {
+    if (name == FormName(form)) return form;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "form: \"", name, "\" is none of auto, projected, absorbed"));
+}
+
 absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
   NativeFormats formats;
   TXL_ASSIGN_OR_RETURN(formats.weights,
@@ -180,6 +193,7 @@ absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
   TXL_ASSIGN_OR_RETURN(formats.memory, ParseFormat("memory", options.memory));
   TXL_ASSIGN_OR_RETURN(formats.derived,
                        ParseFormat("derived", options.derived));
+  TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
   return formats;
 }
 
@@ -188,10 +202,10 @@ absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
                                       const std::string& fingerprint,
                                       const StepRunnerOptions& options) {
   BuiltStep built;
-  built.form = "projected";
   built.weight_format = options.weights;
   NativeStepOptions native;
   TXL_ASSIGN_OR_RETURN(native.formats, ParseFormats(options));
+  built.form = FormName(ResolveForm(config, native.formats));
   TXL_ASSIGN_OR_RETURN(
       built.slots,
       SlotCount(NativeStepSlotBytes(config, options.spare_rows, native.formats),
@@ -215,6 +229,10 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
       options.derived != "f32") {
     return absl::InvalidArgumentError(
         "weights, memory, derived: the torch step keeps f32");
+  }
+  TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
+  if (form == AttentionForm::kProjected) {
+    return absl::InvalidArgumentError("form: the torch step is absorbed");
   }
   const bool is_double = weights.layers.at(0).wq.scalar_type() == at::kDouble;
   built.weight_format = is_double ? "f64" : "f32";
@@ -244,6 +262,9 @@ RunnerInfo MakeInfo(const ModelConfig& config, const at::Tensor& weight,
   info.vocab_size = config.vocab_size;
   info.mem_len = config.mem_len;
   info.window = built.step->ring().window;
+  info.derives = built.step->derives();
+  info.rebuild_ids =
+      config.mem_len + (config.n_layer - 1) * (info.window - 1) + 1;
   info.identity = built.step->identity();
   info.device = DeviceName(weight.device());
   info.form = built.form;

@@ -22,6 +22,9 @@ struct StepRunnerOptions {
   // "native": model/cpu, float32 on the CPU; "torch": model/torch, any device,
   // plain and the oracle of the native one; "auto": native where it can run.
   std::string step = "auto";
+  // Attention of the native step: "projected", "absorbed", or "auto", the one
+  // that its cost model (model/cpu/attention_form.h) finds cheaper.
+  std::string form = "auto";
   // Of the native step: threads >= 1, and how numbers are kept: "f32", "bf16",
   // "f16" (weights also "int8"): weights; stored rows; keys, values and
   // positional keys derived from them.

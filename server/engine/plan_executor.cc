@@ -91,6 +91,7 @@ StepResult PlanExecutor::RunOrThrow(const StepPlan& plan) {
         "the token to feed is unknown: the row that sampled it failed");
   }
   DropUnhealthy(segmented, result);
+  Derive(segmented, result);
   if (!segmented.segments.empty()) RunSegments(plan, segmented, result);
   result.device_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
@@ -108,6 +109,20 @@ void PlanExecutor::DropUnhealthy(SegmentedPlan& segmented,
     }
     return true;
   });
+}
+
+void PlanExecutor::Derive(const SegmentedPlan& segmented, StepResult& result) {
+  for (const PlanDerivation& derivation : segmented.derivations) {
+    const absl::Status& health = slots_[derivation.slot].health;
+    if (health.ok()) {
+      step_->Derive(derivation.slot, derivation.rows);
+      continue;
+    }
+    for (int64_t i = 0; i < derivation.rows; ++i) {
+      result.rows[derivation.first_row + static_cast<size_t>(i)].status =
+          health;
+    }
+  }
 }
 
 void PlanExecutor::RunSegments(const StepPlan& plan,

@@ -53,6 +53,7 @@ class PlanExecutor {
   StepResult RunOrThrow(const StepPlan& plan);
   void ForgetSampled(const StepPlan& plan);
   void DropUnhealthy(SegmentedPlan& segmented, StepResult& result) const;
+  void Derive(const SegmentedPlan& segmented, StepResult& result);
   void RunSegments(const StepPlan& plan, const SegmentedPlan& segmented,
                    StepResult& result);
 

@@ -18,6 +18,7 @@ absl::Status CheckRow(const StepRow& row, size_t index,
   if (row.slot < 0 || row.slot >= info.slots) {
     return RowError(index, absl::StrCat("slot ", row.slot, " does not exist"));
   }
+  if (row.kind == RowKind::kDerive) return absl::OkStatus();
   if (row.position < 0) {
     return RowError(index, absl::StrCat("position ", row.position));
   }
@@ -33,6 +34,14 @@ absl::Status CheckRow(const StepRow& row, size_t index,
     return RowError(index, absl::StrCat("top_logprobs ", row.top_logprobs));
   }
   return absl::OkStatus();
+}
+
+// Whether a row may follow another one of its slot.
+bool Follows(const StepRow& row, const StepRow& before) {
+  if (before.slot != row.slot) return false;
+  const bool derives = row.kind == RowKind::kDerive;
+  if (derives != (before.kind == RowKind::kDerive)) return false;
+  return derives || before.position + 1 == row.position;
 }
 
 bool HasOutput(const StepRow& row) {
@@ -53,13 +62,13 @@ absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info) {
     const StepRow& row = plan.rows[i];
     absl::Status status = CheckRow(row, i, info);
     if (!status.ok()) return status;
-    if (++rows_of_slot[row.slot] > info.spare_rows) {
+    if (++rows_of_slot[row.slot] > info.spare_rows &&
+        row.kind != RowKind::kDerive) {
       return RowError(i, absl::StrCat("more than ", info.spare_rows,
                                       " rows of slot ", row.slot));
     }
     if (rows_of_slot[row.slot] == 1) continue;
-    const StepRow& before = plan.rows[i - 1];
-    if (before.slot != row.slot || before.position + 1 != row.position) {
+    if (!Follows(row, plan.rows[i - 1])) {
       return RowError(
           i, absl::StrCat("rows of slot ", row.slot, " are not consecutive"));
     }
@@ -75,6 +84,11 @@ SegmentedPlan SegmentPlan(
   for (size_t i = 0; i < plan.rows.size(); ++i) {
     const StepRow& row = plan.rows[i];
     const bool same_slot = i > 0 && plan.rows[i - 1].slot == row.slot;
+    if (row.kind == RowKind::kDerive) {
+      if (!same_slot) result.derivations.push_back({row.slot, i, 0});
+      ++result.derivations.back().rows;
+      continue;
+    }
     skipping = skipping && same_slot;
     // A second kLastSampled in one plan would mean a token that this very
     // step samples.

@@ -22,8 +22,16 @@ struct PlanSegment {
   std::vector<int32_t> outputs;  // rows (indices into tokens) with output
 };
 
+// kDerive rows of one slot.
+struct PlanDerivation {
+  int32_t slot = 0;
+  size_t first_row = 0;  // in the plan
+  int64_t rows = 0;
+};
+
 struct SegmentedPlan {
   std::vector<PlanSegment> segments;
+  std::vector<PlanDerivation> derivations;
   // Rows that cannot run: their kLastSampled input is not known, or a row
   // before them in the slot cannot run. In order.
   std::vector<size_t> unknown_inputs;

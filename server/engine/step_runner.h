@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <future>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ enum class RowKind {
   kDecode,   // feeds a token and samples the next one
   kScore,    // feeds a token and reports log P(score_target | ...)
   kRebuild,  // as kPrefill; work that restores a state
+  // Computes what derives from one more stored row of an imported state, oldest
+  // first; has neither position nor token. Rows of other kinds wait for it.
+  kDerive,
 };
 
 // Input: the token that this slot's previous kDecode row sampled, which the
@@ -28,7 +32,7 @@ enum class RowKind {
 inline constexpr int32_t kLastSampled = -1;
 
 // One token through all layers. Rows of one slot stand together in a plan, at
-// consecutive ascending positions.
+// consecutive ascending positions; or they are all kDerive.
 struct StepRow {
   int32_t slot = 0;
   int64_t position = 0;  // absolute position of the input token
@@ -78,9 +82,13 @@ struct RunnerInfo {
   int64_t vocab_size = 0;
   int64_t mem_len = 0;
   int64_t window = 0;
+  // An imported state wants a kDerive row for each of its stored rows.
+  bool derives = false;
+  // A state depends on the last so many ids only, M + (N - 1)(W - 1) + 1.
+  int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
   StateIdentity identity;
   std::string device;  // "cpu", "cuda:0"
-  std::string form;    // "absorbed"
+  std::string form;    // "projected", "absorbed"
   std::string weight_dtype;
 };
 

@@ -144,6 +144,7 @@ Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
     return placement;
   }
   placement.import = runner_->Import(slot, *image);
+  if (runner_->info().derives) placement.rows_to_derive = image->rows;
   table_.at(slot).image_current = true;
   metrics_->Update([](Snapshot& s) { ++s.sessions_moved_in; });
   return placement;

@@ -23,12 +23,13 @@ namespace txl {
 // A turn's place.
 struct Placement {
   int32_t slot = -1;
-  // The session's state is lost: its tokens have to be fed again from 0.
+  // The session's state is lost: its last tokens have to be fed again.
   bool rebuild = false;
   // Valid when the state came from an image: its outcome is known as soon as a
   // later step is collected.
   std::future<absl::Status> import;
   bool import_failed = false;
+  int64_t rows_to_derive = 0;  // left to plan, before the turn's own rows
 };
 
 class Residency {

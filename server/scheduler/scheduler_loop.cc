@@ -189,8 +189,8 @@ void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
     }
     place = *std::move(entered);
   }
-  const bool rebuild = place.rebuild;
-  Running running{Sequence(std::move(queued), rebuild, clock_->Monotonic()),
+  const int64_t rebuild_ids = place.rebuild ? runner_->info().rebuild_ids : 0;
+  Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
                   std::move(place), std::nullopt};
   const auto it = running_.emplace(next_id_++, std::move(running)).first;
   const Sequence& sequence = it->second.sequence;
@@ -220,7 +220,9 @@ SchedulerLoop::Plan SchedulerLoop::MakePlan() {
     able.push_back(&running);
     ids.push_back(id);
     BatchCandidate candidate;
-    candidate.prompt_rows = running.sequence.prompt_rows_left();
+    candidate.prompt_rows = running.place.rows_to_derive > 0
+                                ? running.place.rows_to_derive
+                                : running.sequence.prompt_rows_left();
     candidate.decode = candidate.prompt_rows == 0;
     candidates.push_back(candidate);
   }
@@ -238,7 +240,7 @@ SchedulerLoop::Plan SchedulerLoop::MakePlan() {
   for (size_t i = 0; i < able.size(); ++i) {
     if (rows[i] == 0) continue;
     (candidates[i].decode ? streams : prompts) = true;
-    able[i]->sequence.PlanRows(rows[i], able[i]->place.slot, plan.step.rows);
+    PlanRows(*able[i], rows[i], plan.step.rows);
     plan.record.owners.resize(plan.step.rows.size(), ids[i]);
   }
   for (const StepRow& row : plan.step.rows) {
@@ -247,6 +249,20 @@ SchedulerLoop::Plan SchedulerLoop::MakePlan() {
   }
   plan.record.shape.stream_and_prompt = streams && prompts;
   return plan;
+}
+
+void SchedulerLoop::PlanRows(Running& running, int64_t count,
+                             std::vector<StepRow>& rows) {
+  Placement& place = running.place;
+  if (place.rows_to_derive == 0) {
+    running.sequence.PlanRows(count, place.slot, rows);
+    return;
+  }
+  StepRow row;
+  row.slot = place.slot;
+  row.kind = RowKind::kDerive;
+  rows.insert(rows.end(), static_cast<size_t>(count), row);
+  place.rows_to_derive -= count;
 }
 
 bool SchedulerLoop::MayPlan(const Running& running) const {

@@ -93,6 +93,9 @@ class SchedulerLoop {
 
   Plan MakePlan();
   bool MayPlan(const Running& running) const;
+  // `count` rows of a turn: of what its state still needs, then its own.
+  static void PlanRows(Running& running, int64_t count,
+                       std::vector<StepRow>& rows);
   void Submit(Plan plan);
 
   void Collect();

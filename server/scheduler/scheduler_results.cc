@@ -73,6 +73,8 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
     case RowKind::kRebuild:
       sequence.CollectRow(kind);
       break;
+    case RowKind::kDerive:
+      return;
   }
   if (sequence.all_collected()) FinishInput(it);
 }

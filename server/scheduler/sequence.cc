@@ -26,18 +26,18 @@ int64_t RowsBeforeCommit(const Turn& turn, int32_t depth) {
   return rows + std::min(depth, turn.stop.max_tokens) - 1;
 }
 
-Sequence::Sequence(QueuedTurn queued, bool rebuild, absl::Duration now)
+Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
     : turn_(std::move(queued.turn)),
       start_position_(turn_.lease.position()),
       submitted_(queued.submitted),
       admitted_(now),
       text_(turn_.stop, turn_.lease.CloneDetokenizer()) {
   const std::vector<int32_t>& ids = turn_.lease.token_ids();
-  context_ = rebuild ? start_position_ : std::min<int64_t>(start_position_, 1);
+  context_ = std::min(start_position_, std::max<int64_t>(rebuild_ids, 1));
   first_position_ = start_position_ - context_;
   feed_.assign(ids.end() - context_, ids.end());
   feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
-  input_rows_ = InputRows(turn_) + (rebuild ? context_ - 1 : 0);
+  input_rows_ = InputRows(turn_) + std::max<int64_t>(context_ - 1, 0);
   input_pieces_ = text_.AddInput(turn_.input);
   if (Scores(turn_)) scores_.reserve(turn_.input.size());
 }

@@ -35,9 +35,10 @@ int64_t RowsBeforeCommit(const Turn& turn, int32_t depth);
 
 class Sequence {
  public:
-  // With `rebuild` the session's own tokens are fed first, from position 0: for
-  // a session whose state is lost. REQUIRES: a valid turn (turn.h).
-  Sequence(QueuedTurn queued, bool rebuild, absl::Duration now);
+  // With `rebuild_ids` > 0 the session's own last tokens, so many or all, are
+  // fed first: for a session whose state is lost. REQUIRES: a valid turn
+  // (turn.h).
+  Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now);
 
   const Turn& turn() const { return turn_; }
   SessionLease& lease() { return turn_.lease; }
@@ -94,7 +95,7 @@ class Sequence {
   const absl::Duration admitted_;
   std::optional<absl::Duration> input_done_;  // first token, or end of input
 
-  // Session tokens to feed (the last one, or all of a rebuild) and the input.
+  // Session tokens to feed (the last one, or those of a rebuild) and the input.
   std::vector<int32_t> feed_;
   int64_t context_ = 0;         // of feed_, how many are the session's
   int64_t first_position_ = 0;  // of feed_[0]

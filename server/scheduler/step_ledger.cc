@@ -27,6 +27,8 @@ void RowCounts::Add(RowKind kind) {
     case RowKind::kRebuild:
       ++rebuild;
       break;
+    case RowKind::kDerive:  // no token: not through the layers
+      break;
   }
 }
 

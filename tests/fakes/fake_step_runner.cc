@@ -34,6 +34,8 @@ RunnerInfo Info(const FakeStepRunnerOptions& options) {
   info.vocab_size = options.vocab_size;
   info.mem_len = options.mem_len;
   info.window = options.window;
+  info.derives = options.derives;
+  info.rebuild_ids = options.mem_len + 1;  // one layer
   info.identity.fingerprint = "fake";
   info.identity.window = options.window;
   info.identity.mem_len = options.mem_len;
@@ -119,12 +121,14 @@ void FakeStepRunner::Clear(int32_t slot) {
   Slot& state = SlotAt(slot);
   std::fill(state.ring.begin(), state.ring.end(), Row{});
   state.last_sampled.reset();
+  state.underived = 0;
 }
 
 void FakeStepRunner::Copy(int32_t from, int32_t to) {
   absl::MutexLock lock(&mutex_);
   calls_.push_back(absl::StrCat("copy ", from, " ", to));
   SlotAt(to).ring = SlotAt(from).ring;
+  SlotAt(to).underived = SlotAt(from).underived;
   SlotAt(to).last_sampled.reset();
 }
 
@@ -168,6 +172,7 @@ std::future<absl::Status> FakeStepRunner::Import(int32_t slot,
   Slot& state = SlotAt(slot);
   std::fill(state.ring.begin(), state.ring.end(), Row{});
   state.last_sampled.reset();
+  state.underived = options_.derives ? image.rows : 0;
   for (int64_t i = 0; i < image.rows; ++i) {
     const int64_t t = image.position - image.rows + i;
     Row& row = state.ring[ring_.IndexOf(t)];
@@ -277,22 +282,33 @@ void FakeStepRunner::CheckPlan(const StepPlan& plan) {
   std::map<int32_t, int64_t> rows_of_slot;
   for (size_t i = 0; i < plan.rows.size(); ++i) {
     const StepRow& row = plan.rows[i];
-    if (++rows_of_slot[row.slot] > options_.spare_rows) {
+    if (++rows_of_slot[row.slot] > options_.spare_rows &&
+        row.kind != RowKind::kDerive) {
       Violation(absl::StrCat("slot ", row.slot, ": more rows than spare"));
     }
     if (row.top_logprobs < 0 || row.top_logprobs > options_.vocab_size) {
       Violation(absl::StrCat("top_logprobs ", row.top_logprobs));
     }
     if (rows_of_slot[row.slot] == 1) continue;
-    const StepRow& before = plan.rows[i - 1];
-    if (before.slot != row.slot || before.position + 1 != row.position) {
+    if (!Follows(row, plan.rows[i - 1])) {
       Violation(absl::StrCat("slot ", row.slot, ": rows are not consecutive"));
     }
   }
 }
 
+bool FakeStepRunner::Follows(const StepRow& row, const StepRow& before) {
+  if (before.slot != row.slot) return false;
+  if (row.kind == RowKind::kDerive) return before.kind == RowKind::kDerive;
+  return before.position + 1 == row.position;
+}
+
 RowResult FakeStepRunner::RunRow(const StepRow& row, bool step_fails) {
   Slot& slot = SlotAt(row.slot);
+  if (row.kind == RowKind::kDerive) {
+    if (--slot.underived < 0) Violation("more kDerive rows than stored ones");
+    return {};
+  }
+  if (slot.underived > 0) Violation("a row that others wait for stands first");
   RowResult result;
   const std::optional<int32_t> input =
       row.token_id == kLastSampled ? slot.last_sampled : row.token_id;

@@ -38,6 +38,7 @@ struct FakeStepRunnerOptions {
   int64_t vocab_size = 50;
   int64_t mem_len = 32;
   int64_t window = 33;
+  bool derives = false;           // an imported state wants kDerive rows
   double device_seconds = 0.001;  // reported for every step
 };
 
@@ -94,6 +95,7 @@ class FakeStepRunner : public StepRunner {
     std::vector<Row> ring;
     SlotSampling sampling;
     std::optional<int32_t> last_sampled;
+    int64_t underived = 0;  // rows of an imported state
   };
   struct InFlight {
     StepId id = 0;
@@ -104,6 +106,8 @@ class FakeStepRunner : public StepRunner {
   std::vector<float> Distribution(
       absl::Span<const std::pair<int64_t, int32_t>> seen) const;
   void CheckPlan(const StepPlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False when the row may not stand behind the one before it.
+  static bool Follows(const StepRow& row, const StepRow& before);
   RowResult RunRow(const StepRow& row, bool step_fails)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportRow(const StepRow& row, Slot& slot, RowResult& result)

@@ -236,16 +236,31 @@ TEST(DeviceStepRunnerCreateTest, InfoSaysWhatWasBuilt) {
   EXPECT_EQ(info.weight_dtype, "f32");
 }
 
-// Rings of the native step are whole panels of 64 positions: 19 + 16 -> 64.
-// A slot holds rows of 24 and, for 3 heads of 8, keys of 8 and values of 16.
+// Rings of the native step are whole panels of 64 positions: 19 + 16 -> 64. In
+// projected form a slot holds rows of 24, padded to 32, and, for 3 heads of 8,
+// keys of 8 and values of 16; in absorbed form the rows alone.
 TEST(DeviceStepRunnerCreateTest, Float32OnTheCpuRunsNatively) {
   const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
-  auto runner = MakeRunner(golden);
-  const RunnerInfo& info = runner->info();
+  StepRunnerOptions options = SmallOptions();
+  options.form = "projected";
+  auto runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const RunnerInfo& info = (*runner)->info();
   EXPECT_EQ(info.form, "projected");
   EXPECT_EQ(info.spare_rows, 64 - 19);
-  EXPECT_EQ(info.bytes_per_slot, 3 * 64 * (24 + 3 * 8 + 3 * 16) * 4);
+  EXPECT_EQ(info.bytes_per_slot, 3 * 64 * (32 + 3 * 8 + 3 * 16) * 4);
   EXPECT_THAT(info.identity.kernel, HasSubstr("native-cpu-projected"));
+  EXPECT_TRUE(info.derives);
+  EXPECT_EQ(info.rebuild_ids, 19 + (3 - 1) * (12 - 1) + 1);
+}
+
+TEST(DeviceStepRunnerCreateTest, FewHeadsRunAbsorbedUnlessToldOtherwise) {
+  auto runner = MakeRunner(LoadGoldenCase("thu", at::kFloat));
+  const RunnerInfo& info = runner->info();
+  EXPECT_EQ(info.form, "absorbed");
+  EXPECT_EQ(info.bytes_per_slot, 3 * 64 * 32 * 4);
+  EXPECT_THAT(info.identity.kernel, HasSubstr("native-cpu-absorbed"));
+  EXPECT_FALSE(info.derives);
 }
 
 TEST(DeviceStepRunnerCreateTest, Float64RunsOnLibTorch) {
@@ -300,6 +315,12 @@ TEST(DeviceStepRunnerCreateTest, NamesTheOptionThatIsWrong) {
   options = SmallOptions();
   options.step = "fast";
   EXPECT_THAT(message(options), HasSubstr("step: \"fast\""));
+  options = SmallOptions();
+  options.form = "folded";
+  EXPECT_THAT(message(options), HasSubstr("form: \"folded\""));
+  options.step = "torch";
+  options.form = "projected";
+  EXPECT_THAT(message(options), HasSubstr("form"));
   options = SmallOptions();
   options.weights = "int4";
   EXPECT_THAT(message(options), HasSubstr("weights: \"int4\""));

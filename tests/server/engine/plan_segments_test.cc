@@ -94,6 +94,31 @@ TEST(SegmentPlanTest, JoinsTheRowsOfASlot) {
   EXPECT_THAT(result.segments[2].outputs, IsEmpty());
 }
 
+TEST(CheckPlanTest, DerivingRowsNeedNeitherPositionNorTokenAndStandAlone) {
+  const StepRow derive = Row(1, -1, RowKind::kDerive, -7);
+  // More than a slot's spare rows.
+  EXPECT_TRUE(CheckPlan({std::vector<StepRow>(5, derive)}, SmallInfo()).ok());
+  EXPECT_THAT(CheckMessage({derive, Row(1, 0, RowKind::kDecode, 1)}),
+              HasSubstr("plan row 1: rows of slot 1 are not consecutive"));
+  EXPECT_THAT(CheckMessage({Row(3, 0, RowKind::kDerive, 0)}),
+              HasSubstr("slot 3"));
+}
+
+TEST(SegmentPlanTest, CountsDerivingRowsOfEachSlot) {
+  StepPlan plan;
+  plan.rows = {Row(1, 0, RowKind::kDerive, 0), Row(1, 0, RowKind::kDerive, 0),
+               Row(0, 3, RowKind::kDecode, 5), Row(2, 0, RowKind::kDerive, 0)};
+  const std::vector<std::optional<int32_t>> last(3);
+  const SegmentedPlan result = SegmentPlan(plan, last);
+  ASSERT_EQ(result.derivations.size(), 2);
+  EXPECT_EQ(result.derivations[0].slot, 1);
+  EXPECT_EQ(result.derivations[0].rows, 2);
+  EXPECT_EQ(result.derivations[1].first_row, 3);
+  EXPECT_EQ(result.derivations[1].rows, 1);
+  ASSERT_EQ(result.segments.size(), 1);
+  EXPECT_EQ(result.segments[0].first_row, 2);
+}
+
 TEST(SegmentPlanTest, FeedsTheTokenThatTheSlotSampledLast) {
   StepPlan plan;
   plan.rows = {Row(0, 1, RowKind::kDecode, kLastSampled),

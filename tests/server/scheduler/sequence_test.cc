@@ -36,6 +36,9 @@ std::string Text(const std::vector<StepRow>& rows) {
       case RowKind::kRebuild:
         text = absl::StrCat("R", text);
         break;
+      case RowKind::kDerive:
+        ADD_FAILURE() << "a sequence plans tokens only";
+        break;
     }
     texts.push_back(std::move(text));
   }
@@ -60,8 +63,8 @@ class SequenceTest : public ::testing::Test {
     return {std::move(turn), absl::ZeroDuration()};
   }
   Sequence Make(TurnKind kind, const Ids& context, Ids input,
-                bool rebuild = false) {
-    return Sequence(Queued(kind, context, std::move(input)), rebuild,
+                int64_t rebuild_ids = 0) {
+    return Sequence(Queued(kind, context, std::move(input)), rebuild_ids,
                     absl::ZeroDuration());
   }
   static std::string Plan(Sequence& sequence, int64_t count) {
@@ -104,10 +107,16 @@ TEST_F(SequenceTest, AppendAndScoreLeaveTheVeryLastIdToBeFed) {
 }
 
 TEST_F(SequenceTest, ARebuildFeedsTheSessionsOwnTokensFirst) {
-  Sequence generate = Make(TurnKind::kGenerate, {1, 2, 3}, {5}, true);
+  Sequence generate = Make(TurnKind::kGenerate, {1, 2, 3}, {5}, 100);
   EXPECT_EQ(PlanInput(generate), "R1@0 R2@1 P3@2 D5@3");
-  Sequence score = Make(TurnKind::kScore, {1, 2, 3}, {5}, true);
+  Sequence score = Make(TurnKind::kScore, {1, 2, 3}, {5}, 3);
   EXPECT_EQ(PlanInput(score), "R1@0 R2@1 S3@2>5");
+}
+
+TEST_F(SequenceTest, ARebuildFeedsNoMoreThanTheStateDependsOn) {
+  Sequence generate = Make(TurnKind::kGenerate, {1, 2, 3, 4, 6}, {5}, 3);
+  EXPECT_EQ(generate.prompt_rows_left(), 4);
+  EXPECT_EQ(PlanInput(generate), "R3@2 R4@3 P6@4 D5@5");
 }
 
 TEST_F(SequenceTest, AStreamFeedsWhatTheDeviceSampledUntilTheLastToken) {
