@@ -15,7 +15,9 @@ constexpr int64_t kPromptTokens = 8000;
 constexpr int64_t kVocabulary = 61;
 
 TEST(LongPrompt, EveryStepThatFeedsItAlsoDecodesTheRunningStream) {
-  ServerProcess server(GoldenModel("kimi-char"), {"--slots", "4"});
+  // A reader that a busy machine holds up must not park its stream.
+  ServerProcess server(GoldenModel("kimi-char"),
+                       {"--slots", "4", "--park-events", "100000"});
   CreateSession(server.client(), "long");
   absl::Notification streaming;
   Canceller canceller;
