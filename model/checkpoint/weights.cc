@@ -1,5 +1,6 @@
 #include "model/checkpoint/weights.h"
 
+#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <map>

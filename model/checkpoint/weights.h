@@ -3,7 +3,7 @@
 // The trained weights as LibTorch tensors on one device in one dtype. Tied
 // tensors share storage.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <optional>

@@ -4,10 +4,6 @@
 
 namespace txl {
 
-const char* FormName(AttentionForm form) {
-  return form == AttentionForm::kProjected ? "projected" : "absorbed";
-}
-
 double AttentionCost(const AttentionShape& shape, AttentionForm form) {
   const double rows = static_cast<double>(shape.mem_len);
   const double width = static_cast<double>(shape.heads * shape.head_width);

@@ -14,9 +14,6 @@ namespace txl {
 // on the stored rows themselves: fewer bytes, n_head times the arithmetic.
 enum class AttentionForm { kProjected, kAbsorbed };
 
-// "projected", "absorbed".
-const char* FormName(AttentionForm form);
-
 // One layer's attention for one new token with a full memory.
 struct AttentionShape {
   int64_t mem_len = 0;

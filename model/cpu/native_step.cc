@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
+#include "model/cpu/format_names.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_layers.h"
 #include "model/cpu/native_softmax.h"
@@ -37,20 +38,6 @@ NativeShape MakeShape(const ModelConfig& config, const NativeFormats& formats) {
           formats.memory,
           formats.derived,
           ResolveForm(config, formats)};
-}
-
-const char* FormatName(NumberFormat format) {
-  switch (format) {
-    case NumberFormat::kF32:
-      return "f32";
-    case NumberFormat::kBF16:
-      return "bf16";
-    case NumberFormat::kF16:
-      return "f16";
-    case NumberFormat::kInt8:
-      return "int8";
-  }
-  return "";
 }
 
 absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,

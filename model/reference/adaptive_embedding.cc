@@ -1,5 +1,7 @@
 #include "model/reference/adaptive_embedding.h"
 
+#include <ATen/ATen.h>
+
 #include <cmath>
 
 namespace txl {

@@ -3,7 +3,7 @@
 // Adaptive input embedding: frequent tokens in wide rows, rare ones in narrow
 // rows that a projection brings to d_model.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"

@@ -1,5 +1,7 @@
 #include "model/reference/adaptive_softmax.h"
 
+#include <ATen/ATen.h>
+
 #include <vector>
 
 namespace txl {

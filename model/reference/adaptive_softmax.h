@@ -4,7 +4,7 @@
 // frequent tokens and one column per cluster of rarer ones, a softmax of its
 // own in every cluster. Clusters in forward order: column n_0 + b - 1 is bin b.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"

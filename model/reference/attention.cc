@@ -1,5 +1,7 @@
 #include "model/reference/attention.h"
 
+#include <ATen/ATen.h>
+
 #include <cmath>
 #include <limits>
 

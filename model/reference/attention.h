@@ -2,7 +2,7 @@
 
 // Multi-head attention with relative positions over [memory ; segment].
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"

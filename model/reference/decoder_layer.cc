@@ -1,5 +1,7 @@
 #include "model/reference/decoder_layer.h"
 
+#include <ATen/ATen.h>
+
 namespace txl {
 namespace {
 

@@ -3,7 +3,7 @@
 // One layer: attention and feed-forward, each with its residual connection and
 // LayerNorm after (post) or before (pre) it.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"

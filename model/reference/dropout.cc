@@ -1,5 +1,6 @@
 #include "model/reference/dropout.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <cmath>

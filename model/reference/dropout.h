@@ -5,7 +5,7 @@
 // resume, with no generator state to save. LibTorch's own CPU dropout is
 // sequential and would take most of a training step.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 #include "model/reference/network.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <utility>
 

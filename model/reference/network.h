@@ -10,7 +10,7 @@
 //   score = D^-1/2 [ (Q+u) K^T + Q T[distance] + S[distance] ]     (tables)
 // softmax over keys with 0 <= distance < window.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <vector>

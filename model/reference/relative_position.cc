@@ -1,5 +1,7 @@
 #include "model/reference/relative_position.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cmath>
 

@@ -3,7 +3,7 @@
 // The three position kinds and the relative shift (appendix B of
 // arXiv:1901.02860).
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 

@@ -1,10 +1,16 @@
 #include "model/tool/checkpoint_facts.h"
 
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "model/convert/family/choose_family.h"
+#include "model/cpu/format_names.h"
+#include "model/cpu/native_step.h"
+#include "model/tool/native_bytes.h"
+#include "model/tool/number_formats.h"
 
 namespace txl {
 namespace {
@@ -41,6 +47,20 @@ void PrintTensors(const ordered_json& tensors, std::ostream& out) {
   }
 }
 
+// "name value, name value" of an object; else the value.
+std::string InlineText(const ordered_json& value) {
+  if (!value.is_object()) return Text(value);
+  std::string line;
+  for (const auto& [name, field] : value.items()) {
+    absl::StrAppend(&line, line.empty() ? "" : ", ", name, " ", Text(field));
+  }
+  return line;
+}
+
+int64_t SlotBytes(const ModelConfig& config, const NativeFormats& formats) {
+  return NativeStepSlotBytes(config, NativeStepOptions().spare_rows, formats);
+}
+
 // config with the origin of each field.
 void PrintConfig(const ordered_json& facts, std::ostream& out) {
   for (const auto& [name, value] : facts["config"].items()) {
@@ -74,18 +94,53 @@ ordered_json MemoryBytes(const ModelConfig& config) {
   return {{"f32", elements * 4}, {"f16", elements * 2}, {"bf16", elements * 2}};
 }
 
+ordered_json NativeFacts(const ModelConfig& config,
+                         const std::map<std::string, TensorInfo>& tensors) {
+  ordered_json weights, keys, forms, slots;
+  for (const NamedForm& form : kForms) {
+    for (const NamedFormat& named : kWeightFormats) {
+      weights[form.name][named.name] =
+          NativeWeightBytes(config, tensors, form.form, named.format);
+    }
+  }
+  for (const NamedFormat& memory : kRowFormats) {
+    const std::string row = absl::StrCat("memory_", memory.name);
+    slots[row]["absorbed"] = SlotBytes(
+        config, {.memory = memory.format, .form = AttentionForm::kAbsorbed});
+    for (const NamedFormat& derived : kRowFormats) {
+      NativeFormats formats;
+      formats.memory = memory.format;
+      formats.derived = derived.format;
+      forms[row][absl::StrCat("derived_", derived.name)] =
+          FormName(ResolveForm(config, formats));
+      formats.form = AttentionForm::kProjected;
+      slots[row][absl::StrCat("projected_", derived.name)] =
+          SlotBytes(config, formats);
+    }
+  }
+  for (const NamedFormat& derived : kRowFormats) {
+    keys[derived.name] = NativePositionKeyBytes(config, derived.format);
+  }
+  return {{"native_form", std::move(forms)},
+          {"native_weight_bytes", std::move(weights)},
+          {"native_position_key_bytes", std::move(keys)},
+          {"native_slot_bytes", std::move(slots)}};
+}
+
 ordered_json CheckpointFacts(const PlannedConversion& conversion) {
   const ConversionPlan& plan = conversion.plan;
-  return {{"kind", "checkpoint"},
-          {"family", plan.family},
-          {"container", conversion.checkpoint.container},
-          {"parameters", UniqueParameters(plan)},
-          {"serving_window", plan.config.serving_window()},
-          {"memory_bytes_per_session", MemoryBytes(plan.config)},
-          {"config", ordered_json::parse(ModelConfigToJson(plan.config))},
-          {"origins", Origins(plan)},
-          {"oddities", plan.oddities},
-          {"tensors", Tensors(plan)}};
+  ordered_json facts = {{"kind", "checkpoint"},
+                        {"family", plan.family},
+                        {"container", conversion.checkpoint.container},
+                        {"parameters", UniqueParameters(plan)},
+                        {"serving_window", plan.config.serving_window()},
+                        {"memory_bytes_per_session", MemoryBytes(plan.config)}};
+  facts.update(NativeFacts(plan.config, PlannedInfos(plan)));
+  facts["config"] = ordered_json::parse(ModelConfigToJson(plan.config));
+  facts["origins"] = Origins(plan);
+  facts["oddities"] = plan.oddities;
+  facts["tensors"] = Tensors(plan);
+  return facts;
 }
 
 void PrintFacts(const ordered_json& facts, std::ostream& out) {
@@ -105,7 +160,7 @@ void PrintFacts(const ordered_json& facts, std::ostream& out) {
       for (const auto& line : value) out << "  " << Text(line) << "\n";
     } else {
       for (const auto& [name, field] : value.items()) {
-        out << absl::StrFormat("  %-16s %s\n", name, Text(field));
+        out << absl::StrFormat("  %-16s %s\n", name, InlineText(field));
       }
     }
   }
@@ -113,8 +168,11 @@ void PrintFacts(const ordered_json& facts, std::ostream& out) {
 
 void PrintSummary(const PlannedConversion& conversion, std::ostream& out) {
   ordered_json facts = CheckpointFacts(conversion);
-  facts.erase("kind");
-  facts.erase("tensors");
+  for (const char* key :
+       {"kind", "native_form", "native_weight_bytes",
+        "native_position_key_bytes", "native_slot_bytes", "tensors"}) {
+    facts.erase(key);
+  }
   PrintFacts(facts, out);
 }
 

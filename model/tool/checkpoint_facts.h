@@ -3,9 +3,12 @@
 // What convert and inspect say about a checkpoint.
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
 
+#include "model/checkpoint/safetensors.h"
 #include "model/config/model_config.h"
 #include "model/convert/plan_conversion.h"
 
@@ -17,15 +20,29 @@ void AddPlanFlags(CLI::App& app, PlanOptions& options);
 // Bytes of a session's segment memory by dtype of the server.
 nlohmann::ordered_json MemoryBytes(const ModelConfig& config);
 
+// What the native step takes in each of its number formats and forms, from
+// shapes alone. M: memory_f32, memory_bf16, memory_f16; D: f32, bf16, f16, the
+// format of the derived rows.
+//   native_form                {M: {derived_D: form that a server takes}}
+//   native_weight_bytes        {form: {f32, bf16, f16, int8}}
+//   native_position_key_bytes  {D}
+//   native_slot_bytes          {M: {absorbed, projected_D}}, a session's rows
+//                              with the default number of spare ones
+// REQUIRES: CheckCanonicalTensors is OK.
+nlohmann::ordered_json NativeFacts(
+    const ModelConfig& config,
+    const std::map<std::string, TensorInfo>& tensors);
+
 // kind, family, container, parameters, serving_window,
-// memory_bytes_per_session, config, origins, oddities, tensors.
+// memory_bytes_per_session, NativeFacts, config, origins, oddities, tensors.
 nlohmann::ordered_json CheckpointFacts(const PlannedConversion& conversion);
 
 // Facts as text: scalars a line each, objects and tensors indented below their
-// name.
+// name, objects in objects on one line.
 void PrintFacts(const nlohmann::ordered_json& facts, std::ostream& out);
 
-// The facts without the list of tensors; every field with who said it.
+// The facts without the list of tensors and what a step takes; every field with
+// who said it.
 void PrintSummary(const PlannedConversion& conversion, std::ostream& out);
 
 }  // namespace txl

@@ -13,7 +13,9 @@
 #include "model/tool/command.h"
 #include "model/tool/interrupt.h"
 #include "model/tool/model_flags.h"
+#include "model/tool/number_formats.h"
 #include "model/tool/progress_bar.h"
+#include "model/tool/serving_evaluation.h"
 #include "model/train/corpus.h"
 #include "model/train/evaluation.h"
 
@@ -22,6 +24,8 @@ namespace {
 
 struct EvalFlags {
   ModelFlags model;
+  std::string engine = "reference";
+  FormatFlags formats;
   std::string text;
   double held_out = 0;
   StreamShape shape = {8, 128};
@@ -104,15 +108,53 @@ void Print(const Evaluation& result, bool json) {
       result.nats, result.bits(), result.perplexity(), result.tokens);
 }
 
+// Only the native step has forms and formats other than the arithmetic's own.
+absl::Status CheckFormats(const EvalFlags& flags) {
+  TXL_ASSIGN_OR_RETURN(const c10::Device device,
+                       ParseDevice(flags.model.device));
+  if (flags.engine == "serving" && flags.model.dtype == c10::kFloat &&
+      device.is_cpu()) {
+    return absl::OkStatus();
+  }
+  return RequireDefaults(flags.formats,
+                         "--engine serving, --dtype f32 and --device cpu");
+}
+
+absl::StatusOr<Evaluation> EvaluateServing(const EvalFlags& flags,
+                                           const ModelConfig& config,
+                                           Weights weights,
+                                           absl::Span<const int64_t> ids,
+                                           const EvaluationOptions& options) {
+  ServingStepOptions serving;
+  serving.shape = flags.shape;
+  // A short text has no more streams than targets.
+  serving.shape.streams =
+      std::min(serving.shape.streams, static_cast<int64_t>(ids.size()) - 1);
+  serving.formats = FormatsOf(flags.formats);
+  serving.threads = flags.model.threads;
+  TXL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelStep> step,
+                       CreateServingStep(config, std::move(weights), serving));
+  return EvaluateStep(*step, ids, options, RowsPerStream(serving.shape));
+}
+
 absl::Status RunEval(const EvalFlags& flags) {
+  TXL_RETURN_IF_ERROR(CheckFormats(flags));
   TXL_ASSIGN_OR_RETURN(OpenModel model, OpenModelOf(flags.model));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config,
                        EvaluatedConfig(model.directory.config, flags));
   TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
                        EvaluatedIds(model.directory, flags));
-  const ReferenceNetwork network(config, std::move(model.weights));
+  Evaluation result;
   std::optional<ProgressBar> bar("tokens");
-  const Evaluation result = Evaluate(network, ids, MakeOptions(flags, *bar));
+  const EvaluationOptions options = MakeOptions(flags, *bar);
+  if (flags.engine == "serving") {
+    TXL_ASSIGN_OR_RETURN(
+        result,
+        EvaluateServing(flags, config, std::move(model.weights), ids, options));
+  } else {
+    result = Evaluate(ReferenceNetwork(config, std::move(model.weights)), ids,
+                      options);
+  }
   bar.reset();
   if (InterruptFlag()) return absl::CancelledError("interrupted");
   Print(result, flags.json);
@@ -128,6 +170,14 @@ Command AddEvalCommand(CLI::App& app) {
       "nats and bits per token (a character's, for a model of "
       "characters) and perplexity of a text");
   AddModelFlags(*sub, flags->model);
+  sub->add_option("--engine", flags->engine,
+                  "reference: the paper's segment forward, each segment's "
+                  "tokens see what its call gives them; serving: the server's "
+                  "step, every token sees the window it would see token by "
+                  "token, so that figures of a model whose windows depend on "
+                  "the segments differ slightly from the original procedure's")
+      ->check(CLI::IsMember({"reference", "serving"}));
+  AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
   sub->add_option("--held-out", flags->held_out,
                   "evaluate this share of the text, its end; 0: all");

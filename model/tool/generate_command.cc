@@ -1,5 +1,6 @@
 // txl-model generate: text from a model directory, without a server.
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <CLI/CLI.hpp>

@@ -43,7 +43,7 @@ int64_t Parameters(const SafetensorsReader& reader) {
 nlohmann::ordered_json Describe(const ModelDirectory& directory,
                                 const SafetensorsReader& reader) {
   const auto& vocabulary = directory.vocabulary;
-  return {
+  nlohmann::ordered_json facts = {
       {"kind", "model directory"},
       {"name", directory.name},
       {"fingerprint", directory.fingerprint},
@@ -51,10 +51,12 @@ nlohmann::ordered_json Describe(const ModelDirectory& directory,
                                            : std::string(vocabulary->kind())},
       {"parameters", Parameters(reader)},
       {"serving_window", directory.config.serving_window()},
-      {"memory_bytes_per_session", MemoryBytes(directory.config)},
-      {"config",
-       nlohmann::ordered_json::parse(ModelConfigToJson(directory.config))},
-      {"tensors", Tensors(reader)}};
+      {"memory_bytes_per_session", MemoryBytes(directory.config)}};
+  facts.update(NativeFacts(directory.config, reader.tensors()));
+  facts["config"] =
+      nlohmann::ordered_json::parse(ModelConfigToJson(directory.config));
+  facts["tensors"] = Tensors(reader);
+  return facts;
 }
 
 // Whether a config.json is of Hugging Face's configuration class, which ours
@@ -115,8 +117,8 @@ Command AddInspectCommand(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* sub = app.add_subcommand(
       "inspect",
-      "shapes, parameters, memory per session and, of a checkpoint, who said "
-      "what");
+      "shapes, parameters, bytes of weights and sessions in every form and "
+      "number format of the CPU's step and, of a checkpoint, who said what");
   sub->add_option("PATH", flags->plan.source,
                   "model directory, or a checkpoint: a file or a folder")
       ->required()

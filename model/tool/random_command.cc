@@ -1,7 +1,6 @@
 // txl-model random: random weights of a shape, for benchmarks.
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/checkpoint/tail_share.h"
 #include "model/checkpoint/weights.h"
 #include "model/tool/command.h"
 #include "model/tool/flag_values.h"
@@ -26,24 +26,6 @@ struct RandomFlags {
   c10::ScalarType dtype = c10::kFloat;
 };
 
-// Head logits of small random weights are nearly equal, so the share of the
-// tails is C e^b / (n_0 + C e^b) for a common cluster bias b.
-absl::Status SetTailShare(const ModelConfig& config, double share,
-                          Weights& weights) {
-  if (!(share > 0 && share < 1)) {
-    return absl::InvalidArgumentError("--tail-share: must be in (0, 1)");
-  }
-  if (!weights.cluster_b.defined()) {
-    return absl::InvalidArgumentError(
-        "--tail-share: the model has no clusters (cutoffs)");
-  }
-  const double clusters = static_cast<double>(config.cutoffs.size());
-  const double head_tokens = static_cast<double>(config.bin_size(0));
-  weights.cluster_b.fill_(
-      std::log(share / (1 - share) * head_tokens / clusters));
-  return absl::OkStatus();
-}
-
 absl::Status RunRandom(const RandomFlags& flags) {
   TXL_ASSIGN_OR_RETURN(const std::string spec, ReadTextFile(flags.spec));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config,
@@ -56,7 +38,11 @@ absl::Status RunRandom(const RandomFlags& flags) {
   }
   Weights weights = RandomWeights(config, flags.stddev, flags.seed, {});
   if (flags.tail_share) {
-    TXL_RETURN_IF_ERROR(SetTailShare(config, *flags.tail_share, weights));
+    const absl::Status set = SetTailShare(*flags.tail_share, weights);
+    if (!set.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--tail-share: ", set.message()));
+    }
   }
   TXL_RETURN_IF_ERROR(WriteTextFile(flags.directory + "/config.json",
                                     ModelConfigToJson(config)));

@@ -1,5 +1,7 @@
 #include "model/tool/token_feed.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <memory>
 #include <numeric>

@@ -2,7 +2,7 @@
 
 // Feeds a token sequence in given cuts to either network.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <vector>

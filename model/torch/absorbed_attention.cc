@@ -1,5 +1,7 @@
 #include "model/torch/absorbed_attention.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

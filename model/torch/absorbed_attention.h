@@ -10,7 +10,7 @@
 // the same to every key's score and drop out of the softmax. With learned
 // tables the second term is D^-1/2 [ q_n . T_n + S_n ] of that distance.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <vector>

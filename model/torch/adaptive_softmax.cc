@@ -1,5 +1,7 @@
 #include "model/torch/adaptive_softmax.h"
 
+#include <ATen/ATen.h>
+
 #include <cmath>
 #include <vector>
 

@@ -3,7 +3,7 @@
 // Adaptive embedding and log-softmax (Grave et al. 2017, arXiv:1609.04309) for
 // rows of a serving batch.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 

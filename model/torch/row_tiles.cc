@@ -1,5 +1,7 @@
 #include "model/torch/row_tiles.h"
 
+#include <ATen/ATen.h>
+
 namespace txl {
 
 int64_t PaddedRows(int64_t rows, int64_t tile) {

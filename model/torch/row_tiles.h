@@ -7,7 +7,7 @@
 // row's result does not depend on how many other rows are in the batch.
 // What was measured of it stands in torch_step.h.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 

@@ -1,5 +1,7 @@
 #include "model/torch/slot_arena.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <utility>
 

@@ -3,7 +3,7 @@
 // The rows of all slots: per layer one tensor [slots, C, d], the row of
 // absolute position t at index t mod C (model/memory/ring.h). Allocated once.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "model/torch/torch_step.h"
 
+#include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/version.h>
 

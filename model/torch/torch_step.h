@@ -5,7 +5,7 @@
 // form on the stored rows themselves (docs/ARCHITECTURE.md, "One step").
 // CPU and CUDA alike; the plain step and the oracle of faster ones.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>

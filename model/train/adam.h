@@ -3,7 +3,7 @@
 // Adam with decoupled weight decay (Kingma and Ba 2015; Loshchilov and Hutter
 // 2019) and clipping of the gradient's norm.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>

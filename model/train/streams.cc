@@ -1,5 +1,7 @@
 #include "model/train/streams.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

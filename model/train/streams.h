@@ -4,7 +4,7 @@
 // that the memory of one segment is the past of the next. Which segment a step
 // reads is a function of (seed, step): nothing to save for a resume but memory.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <vector>

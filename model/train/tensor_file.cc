@@ -1,5 +1,7 @@
 #include "model/train/tensor_file.h"
 
+#include <ATen/ATen.h>
+
 #include <cstring>
 #include <optional>
 #include <vector>

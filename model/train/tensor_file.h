@@ -3,7 +3,7 @@
 // LibTorch tensors in safetensors files: training checkpoints, and the token
 // and log-probability files of `txl-model logprobs`.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <map>
 #include <string>

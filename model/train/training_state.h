@@ -3,7 +3,7 @@
 // What a training run is made of at a border between steps, in memory and as a
 // file to resume from.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>

@@ -14,6 +14,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/weights.h"
+#include "model/cpu/format_names.h"
 #include "model/cpu/native_step.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
@@ -164,24 +165,19 @@ struct BuiltStep {
 };
 
 absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
+                                         absl::Span<const NamedFormat> formats,
                                          const std::string& name) {
-  if (name == "f32") return NumberFormat::kF32;
-  if (name == "bf16") return NumberFormat::kBF16;
-  if (name == "f16") return NumberFormat::kF16;
-  if (name == "int8" && option == "weights") return NumberFormat::kInt8;
+  const std::optional<NumberFormat> format = FindFormat(formats, name);
+  if (format.has_value()) return *format;
   return absl::InvalidArgumentError(
-      absl::StrCat(option, ": \"", name, "\" is none of f32, bf16, f16",
-                   option == "weights" ? ", int8" : ""));
+      absl::StrCat(option, ": \"", name, "\" is none of ", JoinNames(formats)));
 }
 
 // Nothing: the model's cheaper form.
 absl::StatusOr<std::optional<AttentionForm>> ParseForm(
     const std::string& name) {
-  if (name == "auto") return std::nullopt;
-  for (const AttentionForm form :
-       {AttentionForm::kProjected, AttentionForm::kAbsorbed}) {
-    if (name == FormName(form)) return form;
-  }
+  const std::optional<AttentionForm> form = FindForm(name);
+  if (form.has_value() || name == "auto") return form;
   return absl::InvalidArgumentError(absl::StrCat(
       "form: \"", name, "\" is none of auto, projected, absorbed"));
 }
@@ -189,10 +185,11 @@ absl::StatusOr<std::optional<AttentionForm>> ParseForm(
 absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
   NativeFormats formats;
   TXL_ASSIGN_OR_RETURN(formats.weights,
-                       ParseFormat("weights", options.weights));
-  TXL_ASSIGN_OR_RETURN(formats.memory, ParseFormat("memory", options.memory));
+                       ParseFormat("weights", kWeightFormats, options.weights));
+  TXL_ASSIGN_OR_RETURN(formats.memory,
+                       ParseFormat("memory", kRowFormats, options.memory));
   TXL_ASSIGN_OR_RETURN(formats.derived,
-                       ParseFormat("derived", options.derived));
+                       ParseFormat("derived", kRowFormats, options.derived));
   TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
   return formats;
 }

@@ -1,6 +1,8 @@
 // Every golden model directory is loaded and compared with its files as
 // nlohmann::json and plain bytes show them.
 
+#include <ATen/ATen.h>
+
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,7 @@
 #include "model/checkpoint/tail_share.h"
 
+#include <ATen/ATen.h>
+
 #include <string>
 
 #include "gmock/gmock.h"

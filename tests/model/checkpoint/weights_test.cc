@@ -1,5 +1,7 @@
 #include "model/checkpoint/weights.h"
 
+#include <ATen/ATen.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -55,10 +55,5 @@ TEST(ChooseForm, WithoutMemoryIsProjected) {
   EXPECT_EQ(ChooseForm(shape), AttentionForm::kProjected);
 }
 
-TEST(FormName, IsWhatFlagsSay) {
-  EXPECT_STREQ(FormName(AttentionForm::kProjected), "projected");
-  EXPECT_STREQ(FormName(AttentionForm::kAbsorbed), "absorbed");
-}
-
 }  // namespace
 }  // namespace txl

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cpu/format_names.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace {

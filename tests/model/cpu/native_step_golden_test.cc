@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/cpu/format_names.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace txl {

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "model/cpu/format_names.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace txl {

@@ -1,5 +1,6 @@
 #include "model/reference/adaptive_softmax.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

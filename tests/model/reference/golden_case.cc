@@ -1,5 +1,6 @@
 #include "tests/model/reference/golden_case.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 // A case of tests/golden: the original code's weights, text and exact values.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <map>
 #include <string>

@@ -1,6 +1,7 @@
 // The reference network against what the original public code computes from
 // the same weights: every family, both ways of feeding, both precisions.
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include "model/reference/network.h"
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "model/reference/relative_position.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

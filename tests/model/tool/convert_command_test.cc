@@ -1,6 +1,7 @@
 // txl-model convert and inspect on checkpoints of other code bases, as a user
 // sees them.
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,6 +99,16 @@ TEST(ConvertCommandTest, WhatItWroteIsAModelDirectory) {
   const json facts = json::parse(inspect.output);
   EXPECT_EQ(facts["kind"], "model directory");
   EXPECT_EQ(facts["config"]["vocab_size"], 61);
+  // The checkpoint told already what a server will take.
+  const json source = json::parse(
+      RunTxlModel("inspect " + Native("kimi-char", "model.pt") + " --json")
+          .output);
+  for (const char* key :
+       {"native_form", "native_weight_bytes", "native_position_key_bytes",
+        "native_slot_bytes", "memory_bytes_per_session"}) {
+    ASSERT_TRUE(facts[key].is_object()) << key;
+    EXPECT_EQ(source[key], facts[key]) << key;
+  }
 }
 
 TEST(ConvertCommandTest, NeverTouchesADirectoryThatIsThere) {

@@ -1,5 +1,6 @@
 #include "model/tool/token_feed.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,10 +1,12 @@
 // The program as a user sees it: train, evaluate, generate, inspect, random.
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -80,6 +82,47 @@ TEST_F(TrainedModelTest, EvalTakesOtherMemoryWindowAndClamp) {
   EXPECT_NE(nats(RunTxlModel(eval + " --mem-len 0 --segment 2")), own);
 }
 
+TEST_F(TrainedModelTest, EvalOnTheServersStepGivesTheReferencesFigures) {
+  const std::string eval = "eval " + Model() + " --text " + Text() +
+                           " --held-out 0.2 --threads 1 --json";
+  const auto facts = [&](const std::string& flags) {
+    const ProgramResult result = RunTxlModel(eval + flags);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("nats per token"));  // the bar
+    return nlohmann::json::parse(result.output);
+  };
+  // The trainer gives the model the window that it is served with.
+  const auto reference = facts(""), serving = facts(" --engine serving");
+  EXPECT_EQ(serving["tokens"], reference["tokens"]);
+  const double nats = reference["nats_per_token"];
+  EXPECT_NEAR(serving["nats_per_token"], nats, 2e-5);
+  EXPECT_NEAR(facts(" --engine serving --dtype f64")["nats_per_token"], nats,
+              2e-5);
+  for (const char* flag :
+       {"--weights int8", "--weights bf16", "--memory f16", "--derived f16"}) {
+    const double rounded =
+        facts(std::string(" --engine serving ") + flag)["nats_per_token"];
+    EXPECT_NE(rounded, serving["nats_per_token"]) << flag;
+    EXPECT_NEAR(rounded, nats, 0.01) << flag;
+  }
+  // The file is f16 already.
+  EXPECT_EQ(facts(" --engine serving --weights f16"), serving);
+}
+
+TEST_F(TrainedModelTest, EvalRefusesFormatsThatTheEngineDoesNotKnow) {
+  const std::string eval =
+      "eval " + Model() + " --text " + Text() + " --threads 1 ";
+  for (const std::string flag : {"--weights", "--memory", "--derived"}) {
+    for (const char* engine : {"", " --engine serving --dtype f64"}) {
+      const ProgramResult result = RunTxlModel(eval + flag + " bf16" + engine);
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_THAT(result.errors, HasSubstr(flag + ": bf16"));
+    }
+  }
+  EXPECT_EQ(RunTxlModel(eval + "--engine fast").exit_code, 2);
+  EXPECT_EQ(RunTxlModel(eval + "--engine serving --memory int8").exit_code, 2);
+}
+
 TEST_F(TrainedModelTest, GenerateGivesTheSameTextForTheSameSeed) {
   const std::string generate =
       "generate " + Model() +
@@ -124,10 +167,22 @@ TEST_F(TrainedModelTest, InspectCountsParametersAndMemory) {
   EXPECT_EQ(json["memory_bytes_per_session"]["f32"], 15 * 16 * 4);
   EXPECT_EQ(json["memory_bytes_per_session"]["f16"], 15 * 16 * 2);
   EXPECT_EQ(json["serving_window"], 16);
+  // Every width is below a panel of 64 rows: wq, wk and wv, wo, ff, words;
+  // biases of ff and words, u, v and three norms stay float32.
+  const int64_t matrices = 64 * (4 * 16 + 32 + 16);
+  const int64_t floats = 3 * 64 + 2 * 16 + 3 * 2 * 64;
+  const auto& weights = json["native_weight_bytes"]["projected"];
+  EXPECT_EQ(weights["f32"], 4 * (matrices + floats));
+  EXPECT_EQ(weights["int8"], matrices + 4 * 6 * 64 + 4 * floats);
+  EXPECT_EQ(json["native_position_key_bytes"]["f16"], 2 * 64 * 8 * 2);
+  // 15 rows and 64 spare ones in two tiles of 64: keys of 8, values of 16.
+  EXPECT_EQ(json["native_slot_bytes"]["memory_f32"]["projected_f16"],
+            128 * 16 * 4 + 128 * 2 * (8 + 16) * 2);
   EXPECT_EQ(json["vocabulary"], "characters");
   EXPECT_EQ(json["tensors"][0]["dtype"], "F16");
   const ProgramResult text = RunTxlModel("inspect " + Model());
   EXPECT_THAT(text.output, HasSubstr("layer.0.wq"));
+  EXPECT_THAT(text.output, HasSubstr("projected_f16"));
 }
 
 TEST_F(TrainedModelTest, TrainResumesAndRefusesOtherSettings) {
@@ -197,7 +252,38 @@ TEST(RandomCommandTest, TailShareIsHowOftenTheSoftmaxMeetsATail) {
   EXPECT_NEAR(MeanTailShare(folder + "/m", folder), 0.3, 0.02);
   ASSERT_EQ(RunTxlModel(random + "0.05").exit_code, 0);
   EXPECT_NEAR(MeanTailShare(folder + "/m", folder), 0.05, 0.01);
-  EXPECT_EQ(RunTxlModel(random + "1.5").exit_code, 1);
+  const ProgramResult wrong = RunTxlModel(random + "1.5");
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.errors, HasSubstr("--tail-share"));
+}
+
+TEST(RandomCommandTest, WritesTheTypeThatIsAskedFor) {
+  const std::string folder = FreshTestFolder("random_types");
+  WriteTestFile(folder + "/spec.json", kAdaptiveSpec);
+  for (const auto& [flag, name] : std::map<std::string, std::string>{
+           {"f32", "F32"}, {"f16", "F16"}, {"bf16", "BF16"}, {"f64", "F64"}}) {
+    const std::string model = folder + "/" + flag;
+    ASSERT_EQ(RunTxlModel("random --spec " + folder + "/spec.json " + model +
+                          " --dtype " + flag)
+                  .exit_code,
+              0);
+    const ProgramResult inspect = RunTxlModel("inspect " + model + " --json");
+    ASSERT_EQ(inspect.exit_code, 0) << inspect.errors;
+    for (const auto& tensor :
+         nlohmann::json::parse(inspect.output)["tensors"]) {
+      EXPECT_EQ(tensor["dtype"], name) << tensor["name"];
+    }
+  }
+}
+
+TEST(RandomCommandTest, ASpecThatContradictsItselfIsOneLine) {
+  const std::string folder = FreshTestFolder("random_wrong");
+  WriteTestFile(folder + "/spec.json", R"({"vocab_size": 0})");
+  const ProgramResult result =
+      RunTxlModel("random --spec " + folder + "/spec.json " + folder + "/m");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("spec.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/m/model.safetensors"));
 }
 
 TEST(UsageTest, HelpIsZeroAndStatesDefaults) {
@@ -206,6 +292,14 @@ TEST(UsageTest, HelpIsZeroAndStatesDefaults) {
   EXPECT_THAT(help.output, HasSubstr("--held-out"));
   EXPECT_THAT(help.output, HasSubstr("0.1"));
   EXPECT_THAT(help.output, HasSubstr("characters"));
+}
+
+TEST(UsageTest, EvalSaysHowItsEnginesDiffer) {
+  const ProgramResult help = RunTxlModel("eval --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, HasSubstr("token by token"));
+  EXPECT_THAT(help.output, HasSubstr("differ slightly"));
+  EXPECT_THAT(help.output, HasSubstr("{f32,bf16,f16,int8}=f32"));
 }
 
 TEST(UsageTest, WrongUseIsTwo) {

@@ -1,5 +1,6 @@
 #include "model/torch/absorbed_attention.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

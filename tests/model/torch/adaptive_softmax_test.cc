@@ -1,5 +1,6 @@
 #include "model/torch/adaptive_softmax.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

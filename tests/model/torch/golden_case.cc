@@ -1,5 +1,7 @@
 #include "tests/model/torch/golden_case.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>

@@ -3,7 +3,7 @@
 // One case of tests/golden: a tiny model and what the original code computes
 // from it.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
 #include "model/torch/row_tiles.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 namespace txl {

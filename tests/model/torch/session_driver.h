@@ -2,7 +2,7 @@
 
 // Feeds a TorchStep as a server would: one session per slot.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,6 @@
 #include "model/torch/slot_arena.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <vector>

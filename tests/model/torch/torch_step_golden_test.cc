@@ -1,6 +1,7 @@
 // Every public checkpoint family: log-probabilities served equal those of the
 // original code fed token by token, however the text is cut.
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

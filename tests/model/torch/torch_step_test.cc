@@ -2,6 +2,7 @@
 
 #include "model/torch/torch_step.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

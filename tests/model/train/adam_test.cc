@@ -1,5 +1,6 @@
 #include "model/train/adam.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
 #include "model/train/evaluation.h"
 
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 

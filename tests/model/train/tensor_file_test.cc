@@ -1,5 +1,6 @@
 #include "model/train/tensor_file.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "server/engine/device_step_runner.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

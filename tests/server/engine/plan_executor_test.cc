@@ -1,5 +1,6 @@
 #include "server/engine/plan_executor.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,0 +1,71 @@
+#include "model/tool/number_formats.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "model/cpu/format_names.h"
+
+namespace txl {
+namespace {
+
+std::vector<std::string> Names(absl::Span<const NamedFormat> formats) {
+  std::vector<std::string> names;
+  for (const NamedFormat& named : formats) names.emplace_back(named.name);
+  return names;
+}
+
+std::vector<std::string> FormNames() {
+  std::vector<std::string> names = {"auto"};
+  for (const NamedForm& named : kForms) names.emplace_back(named.name);
+  return names;
+}
+
+}  // namespace
+
+void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
+  app.add_option("--form", flags.form,
+                 "form of the serving engine's attention; auto: the cheaper "
+                 "one")
+      ->check(CLI::IsMember(FormNames()));
+  app.add_option("--weights", flags.weights,
+                 "format of the serving engine's weights; int8: a scale per "
+                 "output")
+      ->check(CLI::IsMember(Names(kWeightFormats)));
+  app.add_option("--memory", flags.memory,
+                 "format of its segment memory's rows")
+      ->check(CLI::IsMember(Names(kRowFormats)));
+  app.add_option("--derived", flags.derived,
+                 "format of its keys, values and positional keys")
+      ->check(CLI::IsMember(Names(kRowFormats)));
+}
+
+NativeFormats FormatsOf(const FormatFlags& flags) {
+  NativeFormats formats;
+  formats.weights = FindFormat(kWeightFormats, flags.weights).value();
+  formats.memory = FindFormat(kRowFormats, flags.memory).value();
+  formats.derived = FindFormat(kRowFormats, flags.derived).value();
+  formats.form = FindForm(flags.form);
+  return formats;
+}
+
+absl::Status RequireDefaults(const FormatFlags& flags,
+                             absl::string_view needed) {
+  const FormatFlags defaults;
+  struct Value {
+    const char* flag;
+    const std::string& own;
+    const std::string& usual;
+  };
+  for (const Value& value :
+       {Value{"--form", flags.form, defaults.form},
+        Value{"--weights", flags.weights, defaults.weights},
+        Value{"--memory", flags.memory, defaults.memory},
+        Value{"--derived", flags.derived, defaults.derived}}) {
+    if (value.own == value.usual) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(value.flag, ": ", value.own, " needs ", needed));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace txl
