@@ -23,7 +23,7 @@ packages=(
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
-  libhwy-dev
+  libhwy-dev libbenchmark-dev
 )
 torch_wheel="torch==${torch_version}+cpu"
 all=0
@@ -92,6 +92,10 @@ if [ ! -f "$(site_packages)/google/rpc/error_details.proto" ]; then
   pip_install "googleapis-common-protos==$googleapis_version"
 fi
 if [ "$all" = 1 ]; then
+  if ! "$venv/bin/python" -c 'import matplotlib' 2> /dev/null; then
+    say "installing Python's matplotlib for the pictures of benchmarks"
+    "$venv/bin/pip" install --quiet matplotlib
+  fi
   if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
     say "installing Python's grpcio for the third-party client test"
     "$venv/bin/pip" install --quiet grpcio grpcio-reflection protobuf

@@ -1,0 +1,21 @@
+#pragma once
+
+// Flags that the whole-step benchmarks share.
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "server/engine/device_step_runner.h"
+
+namespace txl {
+
+// --step, --threads (by default one per core), --form, --weights, --memory,
+// --derived. `options` outlives the parsing.
+void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options);
+nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options);
+
+// Writes a document and a line break; Unavailable naming the file.
+absl::Status WriteJson(const nlohmann::ordered_json& document,
+                       const std::string& path);
+
+}  // namespace txl

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Draws the pictures of docs/performance.md from what txl-bench-engine --json
+and txl-bench-window --json wrote. Needs matplotlib (deploy/setup.sh --all puts
+it into .deps/venv).
+
+  plot.py sessions OUT.svg RUN.json...   tokens/s over sessions, with roofline
+  plot.py roofline OUT.svg RUN.json...   FLOP/s over FLOP per byte
+  plot.py memory   OUT.svg RUN.json...   step time over memory length, of runs
+                                         of models with different memories
+  plot.py window   OUT.svg RUN.json...   recomputing against memory (Table 9)
+
+A run is labelled by its formats, or by NAME in NAME=RUN.json.
+"""
+
+import json
+import pathlib
+import sys
+
+COLOURS = ("#1f6f8b", "#d1603d", "#5b8c3e", "#7d5ba6", "#b08900")
+
+
+def label_of(document):
+    """Model and what differs from all-f32."""
+    runner = document.get("options", {}).get("runner", {})
+    formats = [f"{name} {runner[name]}"
+               for name in ("weights", "memory", "derived")
+               if runner.get(name, "f32") != "f32"]
+    return " ".join([document.get("model", "run"), *(formats or ["f32"])])
+
+
+def load(argument):
+    """(label, document) of RUN.json or NAME=RUN.json."""
+    name, separator, path = argument.rpartition("=")
+    document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    return (name if separator else label_of(document)), document
+
+
+def lines_of(document, kind):
+    return [line for line in document["lines"] if line["kind"] == kind]
+
+
+def session_series(document):
+    """[(sessions, tokens/s, what the machine allows or None)], ascending."""
+    return sorted((line["sessions"], line["tokens_per_second"],
+                   line.get("roofline_tokens_per_second"))
+                  for line in lines_of(document, "decode"))
+
+
+def roofline_points(document):
+    """[(FLOP per byte, GFLOP/s, sessions)] of the formula's bytes."""
+    return [(line["flops_per_step"] / line["bytes_per_step"],
+             line["flops_per_step"] / line["step_milliseconds"] / 1e6,
+             line["sessions"])
+            for line in lines_of(document, "decode")]
+
+
+def roof(machine, intensity):
+    """GFLOP/s that the machine allows at FLOP per byte."""
+    return min(machine["fma_gigaflops"],
+               intensity * machine["read_gigabytes_per_second"])
+
+
+def memory_series(documents):
+    """{sessions: [(memory length, step milliseconds p50)]}, ascending."""
+    series = {}
+    for document in documents:
+        for line in lines_of(document, "decode"):
+            series.setdefault(line["sessions"], []).append(
+                (line["mem_len"], line["step_milliseconds_p50"]))
+    return {sessions: sorted(points)
+            for sessions, points in sorted(series.items())}
+
+
+def window_series(document):
+    """[(attention length, ratio, the paper's or None)], ascending."""
+    return sorted((line["attention_length"], line["ratio"],
+                   line.get("paper_ratio"))
+                  for line in lines_of(document, "window"))
+
+
+def draw_sessions(axes, runs):
+    for colour, (label, document) in zip(COLOURS, runs):
+        series = session_series(document)
+        counts = [point[0] for point in series]
+        axes.plot(counts, [point[1] for point in series], "o-", ms=3,
+                  color=colour, label=label)
+        if all(point[2] is not None for point in series):
+            axes.plot(counts, [point[2] for point in series], "--", lw=1,
+                      color=colour, label="what the machine allows")
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.set_xlabel("sessions")
+    axes.set_ylabel("tokens/s over all sessions")
+    axes.set_ylim(bottom=0)
+
+
+def draw_roofline(axes, runs):
+    machine = runs[0][1]["machine"]
+    all_points = [point for _, document in runs
+                  for point in roofline_points(document)]
+    ridge = machine["fma_gigaflops"] / machine["read_gigabytes_per_second"]
+    low = min(point[0] for point in all_points) / 2
+    high = 2 * max([ridge, *(point[0] for point in all_points)])
+    corners = [low, ridge, high]
+    axes.plot(corners, [roof(machine, x) for x in corners], color="#444444",
+              label=f"{machine['read_gigabytes_per_second']:.0f} GB/s, "
+                    f"{machine['fma_gigaflops']:.0f} GFLOP/s")
+    for colour, (label, document) in zip(COLOURS, runs):
+        points = roofline_points(document)
+        axes.plot([point[0] for point in points],
+                  [point[1] for point in points], "o", color=colour,
+                  label=label)
+        for intensity, rate, sessions in points:
+            axes.annotate(str(sessions), (intensity, rate), fontsize=7,
+                          xytext=(3, -9), textcoords="offset points")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("FLOP per byte of a step (numbers: sessions)")
+    axes.set_ylabel("GFLOP/s")
+
+
+def draw_memory(axes, runs):
+    series = memory_series([document for _, document in runs])
+    for colour, (sessions, points) in zip(COLOURS, series.items()):
+        axes.plot([point[0] for point in points],
+                  [point[1] for point in points], "o-", color=colour,
+                  label=f"{sessions} session{'s' * (sessions > 1)}")
+    axes.set_xlabel("memory length")
+    axes.set_ylabel("median step, ms")
+    axes.set_ylim(bottom=0)
+
+
+def draw_window(axes, runs):
+    for colour, (label, document) in zip(COLOURS, runs):
+        series = window_series(document)
+        axes.plot([point[0] for point in series],
+                  [point[1] for point in series], "o-", color=colour,
+                  label=label)
+    paper = [(point[0], point[2]) for point in window_series(runs[0][1])
+             if point[2] is not None]
+    if paper:
+        axes.plot(*zip(*paper), "s--", color="#444444",
+                  label="Table 9 of the paper")
+    axes.set_xlabel("attention length")
+    axes.set_ylabel("time of recomputing ÷ time with memory")
+    axes.set_ylim(bottom=0)
+
+
+DRAW = {"sessions": draw_sessions, "roofline": draw_roofline,
+        "memory": draw_memory, "window": draw_window}
+
+
+def draw(kind, out, runs):
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams.update(
+        {"svg.hashsalt": "txl", "svg.fonttype": "none", "font.size": 9,
+         "axes.spines.top": False, "axes.spines.right": False})
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(6, 3.6), layout="constrained")
+    DRAW[kind](axes, runs)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=8)
+    # No date: the same numbers give the same file.
+    figure.savefig(out, format="svg", metadata={"Date": None})
+
+
+def main():
+    if len(sys.argv) < 4 or sys.argv[1] not in DRAW:
+        print(__doc__, file=sys.stderr)
+        return 2
+    draw(sys.argv[1], sys.argv[2], [load(path) for path in sys.argv[3:]])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

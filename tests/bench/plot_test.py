@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""plot picks the right numbers out of the benchmarks' documents."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+import plot
+
+
+def decode(sessions, **fields):
+    return {"kind": "decode", "sessions": sessions,
+            "tokens_per_second": 10.0 * sessions, **fields}
+
+
+class Plot(unittest.TestCase):
+    def test_sessions_ascend_with_their_roofline(self):
+        document = {"lines": [decode(8, roofline_tokens_per_second=100.0),
+                              {"kind": "prompt"}, decode(1)]}
+        self.assertEqual(plot.session_series(document),
+                         [(1, 10.0, None), (8, 80.0, 100.0)])
+
+    def test_roofline_points_are_flops_over_bytes_and_time(self):
+        line = decode(4, flops_per_step=8e9, bytes_per_step=2e9,
+                      step_milliseconds=100.0)
+        self.assertEqual(plot.roofline_points({"lines": [line]}),
+                         [(4.0, 80.0, 4)])
+
+    def test_the_roof_has_two_sides(self):
+        machine = {"fma_gigaflops": 400, "read_gigabytes_per_second": 40}
+        self.assertEqual(plot.roof(machine, 2), 80)
+        self.assertEqual(plot.roof(machine, 20), 400)
+
+    def test_memory_lengths_come_from_several_runs(self):
+        runs = [{"lines": [decode(1, mem_len=length,
+                                  step_milliseconds_p50=length / 100)]}
+                for length in (1600, 800)]
+        self.assertEqual(plot.memory_series(runs),
+                         {1: [(800, 8.0), (1600, 16.0)]})
+
+    def test_windows_have_the_papers_ratio_where_there_is_one(self):
+        document = {"lines": [
+            {"kind": "window", "attention_length": 1000, "ratio": 500},
+            {"kind": "window", "attention_length": 800, "ratio": 400,
+             "paper_ratio": 363}]}
+        self.assertEqual(plot.window_series(document),
+                         [(800, 400, 363), (1000, 500, None)])
+
+    def test_runs_are_labelled_by_what_is_not_f32(self):
+        document = {"model": "m", "options": {"runner": {
+            "weights": "int8", "memory": "f32", "derived": "f16"}}}
+        self.assertEqual(plot.label_of(document), "m weights int8 derived f16")
+        self.assertEqual(plot.label_of({"model": "m"}), "m f32")
+
+    def test_a_run_may_be_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "run.json"
+            path.write_text(json.dumps({"model": "m"}), encoding="utf-8")
+            self.assertEqual(plot.load(f"half rows={path}")[0], "half rows")
+            self.assertEqual(plot.load(str(path))[0], "m f32")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,36 @@
+#include "tests/bench/process_facts.h"
+
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+
+namespace txl {
+namespace {
+
+// What stands after the colon of the first line that begins with `name`.
+std::string Field(const char* path, const char* name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos || !absl::StartsWith(line, name)) continue;
+    return std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
+  }
+  return "";
+}
+
+}  // namespace
+
+int64_t ResidentBytes() {
+  const std::string value = Field("/proc/self/status", "VmRSS");
+  int64_t kilobytes = 0;
+  const bool found =
+      absl::SimpleAtoi(absl::StripSuffix(value, " kB"), &kilobytes);
+  return found ? kilobytes * 1024 : 0;
+}
+
+std::string CpuName() { return Field("/proc/cpuinfo", "model name"); }
+
+}  // namespace txl

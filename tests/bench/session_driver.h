@@ -1,0 +1,62 @@
+#pragma once
+
+// Sessions of a StepRunner as benchmarks need them: memories full of real rows
+// from the first measured step on, then token after token or segment after
+// segment.
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/engine/step_runner.h"
+
+namespace txl {
+
+struct DriverOptions {
+  int32_t sessions = 1;  // slots 0..sessions-1, <= the runner's
+  // Absolute position of the first token after the full memory; at least
+  // mem_len. 0: mem_len.
+  int64_t start_position = 0;
+  double temperature = 0;
+  // Random tokens come from the first `head_ids` ids (0: all), but for the
+  // share that comes from the rest.
+  int64_t head_ids = 0;
+  double tail_share = 0;
+};
+
+// Thread-compatible. The runner outlives it and is used by nobody else.
+class SessionDriver {
+ public:
+  // Fills slot 0 with mem_len random tokens before the start position and the
+  // others with copies.
+  static absl::StatusOr<SessionDriver> Create(StepRunner* runner,
+                                              const DriverOptions& options);
+
+  // `steps` decode steps of the first `sessions` sessions, as many in flight as
+  // the runner takes. Seconds between one step's end and the next one's.
+  absl::StatusOr<std::vector<double>> Decode(int32_t sessions, int steps);
+
+  // Feeds `rows` more tokens of slot 0 in segments of at most `segment_rows`;
+  // seconds of each segment, one after the other.
+  absl::StatusOr<std::vector<double>> Feed(int64_t rows, int64_t segment_rows,
+                                           RowKind kind);
+
+  // Of a session's next token.
+  int64_t position(int32_t slot) const { return positions_[slot]; }
+
+ private:
+  SessionDriver(StepRunner* runner, const DriverOptions& options);
+
+  absl::Status Fill();
+  StepPlan DecodePlan(int32_t sessions, bool first);
+  int32_t RandomToken();
+
+  StepRunner* runner_;
+  DriverOptions options_;
+  std::vector<int64_t> positions_;
+  std::mt19937_64 random_{1};
+};
+
+}  // namespace txl
