@@ -4,25 +4,30 @@
 
 namespace txl {
 
-double AttentionCost(const AttentionShape& shape, AttentionForm form) {
-  const double rows = static_cast<double>(shape.mem_len);
-  const double width = static_cast<double>(shape.heads * shape.head_width);
-  const double model_width = static_cast<double>(shape.model_width);
+double AttentionCost(const AttentionWork& work, AttentionForm form) {
+  const double rows = static_cast<double>(work.mem_len);
+  const double width = static_cast<double>(work.heads * work.head_width);
+  const double model_width = static_cast<double>(work.model_width);
+  const double derived_bytes =
+      2 * rows * width * static_cast<double>(NumberBytes(work.derived));
+  const bool cached =
+      static_cast<double>(work.layers) * derived_bytes <= kCachedBytes;
   double bytes = 0;
   double operations = 0;
   if (form == AttentionForm::kProjected) {
-    bytes = 2 * rows * width * static_cast<double>(NumberBytes(shape.derived));
+    bytes = derived_bytes;
     operations = 4 * rows * width;
   } else {
-    bytes = rows * model_width * static_cast<double>(NumberBytes(shape.memory));
-    operations = 4 * rows * static_cast<double>(shape.heads) * model_width;
+    bytes = rows * model_width * static_cast<double>(NumberBytes(work.memory));
+    operations = 4 * rows * static_cast<double>(work.heads) * model_width;
   }
-  return std::max(bytes, operations / kFlopPerByte);
+  return std::max(bytes,
+                  operations / (cached ? kFlopPerCachedByte : kFlopPerByte));
 }
 
-AttentionForm ChooseForm(const AttentionShape& shape) {
-  return AttentionCost(shape, AttentionForm::kAbsorbed) <
-                 AttentionCost(shape, AttentionForm::kProjected)
+AttentionForm ChooseForm(const AttentionWork& work) {
+  return AttentionCost(work, AttentionForm::kAbsorbed) <
+                 AttentionCost(work, AttentionForm::kProjected)
              ? AttentionForm::kAbsorbed
              : AttentionForm::kProjected;
 }

@@ -14,8 +14,9 @@ namespace txl {
 // on the stored rows themselves: fewer bytes, n_head times the arithmetic.
 enum class AttentionForm { kProjected, kAbsorbed };
 
-// One layer's attention for one new token with a full memory.
-struct AttentionShape {
+// Attention for one new token with a full memory.
+struct AttentionWork {
+  int64_t layers = 0;
   int64_t mem_len = 0;
   int64_t heads = 0;
   int64_t head_width = 0;
@@ -24,20 +25,25 @@ struct AttentionShape {
   NumberFormat derived = NumberFormat::kF32;  // of keys and values
 };
 
-// What reading one byte of memory costs, in floating-point operations that the
-// attention kernels do in the same time: 440 GFLOP/s of multiply-adds, of which
-// they reach 70 %, beside 45 GB/s.
-inline constexpr double kFlopPerByte = 7.0;
+// What reading one byte of the memory costs, in floating-point operations that
+// the absorbed kernels do in the same time, as txl-bench-kernels shows it on
+// two AVX-512 cores: 215 GFLOP/s beside 43 GB/s where a slot lies in main
+// memory, 130 beside 100 where caches hold it.
+inline constexpr double kFlopPerByte = 5.0;
+inline constexpr double kFlopPerCachedByte = 1.3;
+// Keys and values of a slot, over all layers, that count as cached.
+inline constexpr double kCachedBytes = 8 << 20;
 
-// Cost of a form, in bytes read: the larger of its bytes and of its operations
-// turned into bytes.
+// Cost of a layer in a form, in bytes read: the larger of its bytes and of its
+// operations turned into bytes.
 //   projected: 2 M H D s_derived bytes, 4 M H D operations
 //   absorbed:  M d s_memory bytes,      4 M H d operations
-// In words: absorbed where H < s kFlopPerByte / 2, that is 14 heads in float32
-// and 7 in half precision, as long as both keep their numbers equally wide.
-double AttentionCost(const AttentionShape& shape, AttentionForm form);
+// In words: of long memories, absorbed where H < s kFlopPerByte / 2, that is 10
+// heads in float32 and 5 in half precision, if both keep their numbers equally
+// wide.
+double AttentionCost(const AttentionWork& work, AttentionForm form);
 
 // The cheaper form; kProjected of equals.
-AttentionForm ChooseForm(const AttentionShape& shape);
+AttentionForm ChooseForm(const AttentionWork& work);
 
 }  // namespace txl

@@ -154,8 +154,9 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
 AttentionForm ResolveForm(const ModelConfig& config,
                           const NativeFormats& formats) {
   if (formats.form.has_value()) return *formats.form;
-  return ChooseForm({config.mem_len, config.n_head, config.d_head,
-                     config.d_model, formats.memory, formats.derived});
+  return ChooseForm({config.n_layer, config.mem_len, config.n_head,
+                     config.d_head, config.d_model, formats.memory,
+                     formats.derived});
 }
 
 NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,

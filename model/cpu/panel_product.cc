@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "model/cpu/panel_product.cc"
 #include <hwy/foreach_target.h>
 // foreach_target.h includes this file once per instruction set.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -33,10 +34,24 @@ inline FloatVec LoadWide(const int8_t* p) {
   return hn::ConvertTo(FloatTag(), hn::PromoteTo(words, hn::LoadU(bytes, p)));
 }
 
+// The first rows of a product wait for memory, and the processor's own
+// prefetcher stops at every page: so they ask for the lines some way ahead.
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLinesAhead = 64;
+
+// The lines of V vectors at b.
+template <int V, typename T>
+HWY_INLINE void PrefetchLines(const T* b) {
+  constexpr int64_t kBytes = V * kColumnGroup * static_cast<int64_t>(sizeof(T));
+  const char* line = reinterpret_cast<const char*>(b);
+  for (int64_t i = 0; i < kBytes; i += kLineBytes) hwy::Prefetch(line + i);
+}
+
 // R rows x V vectors, all accumulators in registers.
 template <int R, int V, typename T>
 HWY_INLINE void Block(const PanelProduct& p, const float* a, const T* b,
                       float* out) {
+  const bool first = a == p.a;
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   FloatVec sum[R][V];
@@ -48,6 +63,7 @@ HWY_INLINE void Block(const PanelProduct& p, const float* a, const T* b,
     }
   }
   for (int64_t k = 0; k < p.k; ++k, b += p.b_stride) {
+    if (first) PrefetchLines<V>(b + kLinesAhead * kLineBytes / sizeof(T));
     FloatVec w[V];
     for (int v = 0; v < V; ++v) w[v] = LoadWide(b + v * lanes);
     for (int r = 0; r < R; ++r) {

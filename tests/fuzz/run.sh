@@ -26,6 +26,8 @@ fuzz_one() {
 }
 export -f fuzz_one
 export seconds
-echo "fuzzing each target for $seconds s, $(nproc) at a time"
+# Not what OMP_NUM_THREADS says, which nproc would.
+cores=$(env -u OMP_NUM_THREADS nproc)
+echo "fuzzing each target for $seconds s, $cores at a time"
 printf '%s\n' build/fuzz/fuzz/*_fuzz |
-  xargs -P "$(nproc)" -I{} bash -euo pipefail -c 'fuzz_one {}'
+  xargs -P "$cores" -I{} bash -euo pipefail -c 'fuzz_one {}'

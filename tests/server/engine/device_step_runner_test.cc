@@ -255,9 +255,14 @@ TEST(DeviceStepRunnerCreateTest, Float32OnTheCpuRunsNatively) {
   EXPECT_EQ(info.rebuild_ids, 19 + (3 - 1) * (12 - 1) + 1);
 }
 
-TEST(DeviceStepRunnerCreateTest, FewHeadsRunAbsorbedUnlessToldOtherwise) {
-  auto runner = MakeRunner(LoadGoldenCase("thu", at::kFloat));
-  const RunnerInfo& info = runner->info();
+TEST(DeviceStepRunnerCreateTest, TheAbsorbedFormKeepsTheRowsAlone) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  EXPECT_EQ(MakeRunner(golden)->info().form, "projected") << "a small model";
+  StepRunnerOptions options = SmallOptions();
+  options.form = "absorbed";
+  auto runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const RunnerInfo& info = (*runner)->info();
   EXPECT_EQ(info.form, "absorbed");
   EXPECT_EQ(info.bytes_per_slot, 3 * 64 * 32 * 4);
   EXPECT_THAT(info.identity.kernel, HasSubstr("native-cpu-absorbed"));
