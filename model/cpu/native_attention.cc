@@ -38,14 +38,16 @@ NativeAttention::NativeAttention(NativeArena& arena, int64_t distances,
     contexts_ = AlignedBuffer<float>(queries * model_stride_);
     values_ = AlignedBuffer<float>(queries * value_stride_);
   }
+  groups_.reserve(kBatchRows);
   const int64_t queries = chunks_.max_queries();
   for (int worker = 0; worker < workers; ++worker) {
     Scratch scratch;
     scratch.scores = chunks_.MakeScratch();
     scratch.out = AlignedBuffer<float>(queries * chunks_.width());
-    scratch.total = AlignedBuffer<float>(queries * chunks_.width());
     scratch.parts = AlignedBuffer<SoftmaxPart>(queries);
-    scratch.totals = AlignedBuffer<SoftmaxPart>(queries);
+    const int64_t grouped = absorbed_ ? queries : kBatchRows;
+    scratch.total = AlignedBuffer<float>(grouped * chunks_.width());
+    scratch.totals = AlignedBuffer<SoftmaxPart>(grouped);
     scratch_.push_back(std::move(scratch));
   }
 }
@@ -71,8 +73,7 @@ void NativeAttention::RunBatch(const Batch& batch, ThreadPool& pool) {
   AddBiases(batch);
   if (absorbed_) AbsorbKeys(batch, pool);
   ScorePositions(batch, pool);
-  const int64_t units = static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
-  if (units < split_units_) {
+  if (Units(batch) < split_units_) {
     RunUnitsInChunks(batch, pool);
   } else {
     RunUnits(batch, pool);
@@ -154,26 +155,60 @@ AttentionQueries NativeAttention::Queries(const Batch& batch,
   return queries;
 }
 
-AttentionParts NativeAttention::Totals(Scratch& scratch) const {
-  std::fill_n(scratch.totals.data(), scratch.totals.size(), SoftmaxPart());
-  return {scratch.totals.data(), scratch.total.data()};
+AttentionParts NativeAttention::Totals(Scratch& scratch, int64_t first) const {
+  return {scratch.totals.data() + first,
+          scratch.total.data() + first * chunks_.width()};
 }
 
-void NativeAttention::RunUnits(const Batch& batch, ThreadPool& pool) {
-  const int64_t units = static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
-  pool.Run(units, [&](int64_t unit, int worker) {
-    Scratch& scratch = scratch_[worker];
-    const AttentionQueries queries = Queries(batch, unit);
-    const AttentionParts total = Totals(scratch);
-    const AttentionParts part = {scratch.parts.data(), scratch.out.data()};
-    const int64_t last = chunks_.LastChunk(queries.run);
-    for (int64_t chunk = chunks_.FirstChunk(queries.run); chunk <= last;
-         chunk += chunks_.length()) {
-      chunks_.RunChunk(queries, chunk, part, scratch.scores.data());
-      chunks_.Merge(part, queries.count(), total);
+// Runs that read the same keys and values: of one slot. In absorbed form a
+// run's queries are many enough as they are.
+void NativeAttention::FormGroups(const Batch& batch) {
+  groups_.clear();
+  for (size_t i = 0; i < batch.runs.size(); ++i) {
+    if (i == 0 || absorbed_ || batch.runs[i].slot != batch.runs[i - 1].slot) {
+      groups_.push_back(static_cast<int64_t>(i));
     }
-    WriteUnit(batch, unit, total);
+  }
+}
+
+// A chunk's keys and values are read once, by all runs of a group, while the
+// caches have them.
+void NativeAttention::RunUnits(const Batch& batch, ThreadPool& pool) {
+  FormGroups(batch);
+  const int64_t groups = static_cast<int64_t>(groups_.size());
+  const int64_t runs = static_cast<int64_t>(batch.runs.size());
+  pool.Run(groups * UnitsPerRun(), [&](int64_t i, int worker) {
+    const int64_t group = i % groups;
+    const int64_t begin = groups_[group];
+    const int64_t end = group + 1 == groups ? runs : groups_[group + 1];
+    RunGroup(batch, {i / groups, begin, end}, scratch_[worker]);
   });
+}
+
+void NativeAttention::RunGroup(const Batch& batch, const Group& group,
+                               Scratch& scratch) {
+  const int64_t runs = static_cast<int64_t>(batch.runs.size());
+  const AttentionParts part = {scratch.parts.data(), scratch.out.data()};
+  const int64_t heads = absorbed_ ? shape_.heads : 1;
+  const int64_t first_row = batch.runs[group.begin].first_row;
+  const auto total = [&](int64_t run) {
+    return Totals(scratch, (batch.runs[run].first_row - first_row) * heads);
+  };
+  std::fill_n(scratch.totals.data(), scratch.totals.size(), SoftmaxPart());
+  const int64_t last = chunks_.LastChunk(batch.runs[group.end - 1]);
+  for (int64_t chunk = chunks_.FirstChunk(batch.runs[group.begin]);
+       chunk <= last; chunk += chunks_.length()) {
+    for (int64_t run = group.begin; run < group.end; ++run) {
+      if (chunk < chunks_.FirstChunk(batch.runs[run])) continue;
+      if (chunk > chunks_.LastChunk(batch.runs[run])) continue;
+      const AttentionQueries queries = Queries(batch, group.head * runs + run);
+      chunks_.RunChunk(queries, chunk, part, scratch.scores.data());
+      chunks_.Merge(part, queries.count(), total(run));
+    }
+  }
+  for (int64_t run = group.begin; run < group.end; ++run) {
+    WriteUnit(batch, group.head * runs + run, total(run));
+  }
 }
 
 AttentionParts NativeAttention::Part(int64_t unit, int64_t chunk) {
@@ -186,7 +221,7 @@ AttentionParts NativeAttention::Part(int64_t unit, int64_t chunk) {
 // Few units: every chunk is a tile of its own, so that a long memory keeps all
 // threads busy.
 void NativeAttention::RunUnitsInChunks(const Batch& batch, ThreadPool& pool) {
-  const int64_t units = static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
+  const int64_t units = Units(batch);
   const int64_t most = chunks_.max_chunks();
   pool.Run(units * most, [&](int64_t i, int worker) {
     const int64_t unit = i / most;
@@ -199,7 +234,9 @@ void NativeAttention::RunUnitsInChunks(const Batch& batch, ThreadPool& pool) {
   });
   pool.Run(units, [&](int64_t unit, int worker) {
     const AttentionQueries queries = Queries(batch, unit);
-    const AttentionParts total = Totals(scratch_[worker]);
+    Scratch& scratch = scratch_[worker];
+    std::fill_n(scratch.totals.data(), queries.count(), SoftmaxPart());
+    const AttentionParts total = Totals(scratch, 0);
     const int64_t count =
         (chunks_.LastChunk(queries.run) - chunks_.FirstChunk(queries.run)) /
             chunks_.length() +

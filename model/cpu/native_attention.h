@@ -55,22 +55,36 @@ class NativeAttention {
   // One worker's.
   struct Scratch {
     AlignedBuffer<float> scores;
-    AlignedBuffer<float> out, total;  // [max_queries, width]
-    AlignedBuffer<SoftmaxPart> parts, totals;
+    AlignedBuffer<float> out;  // [max_queries, width]
+    AlignedBuffer<SoftmaxPart> parts;
+    AlignedBuffer<float> total;  // of all queries of a group
+    AlignedBuffer<SoftmaxPart> totals;
+  };
+  // Runs [begin, end) of a batch that one worker does together, for a head.
+  struct Group {
+    int64_t head = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
   };
   // A unit of work: one run's queries of one head, or of all.
   int64_t UnitsPerRun() const { return absorbed_ ? 1 : shape_.heads; }
+  int64_t Units(const Batch& batch) const {
+    return static_cast<int64_t>(batch.runs.size()) * UnitsPerRun();
+  }
 
   void RunBatch(const Batch& batch, ThreadPool& pool);
   void AddBiases(const Batch& batch);
   void AbsorbKeys(const Batch& batch, ThreadPool& pool);
   void ScorePositions(const Batch& batch, ThreadPool& pool);
+  void FormGroups(const Batch& batch);
   void RunUnits(const Batch& batch, ThreadPool& pool);
+  void RunGroup(const Batch& batch, const Group& group, Scratch& scratch);
   void RunUnitsInChunks(const Batch& batch, ThreadPool& pool);
   void ProjectValues(const Batch& batch, ThreadPool& pool);
 
   AttentionQueries Queries(const Batch& batch, int64_t unit) const;
-  AttentionParts Totals(Scratch& scratch) const;
+  // Of the queries from `first` on.
+  AttentionParts Totals(Scratch& scratch, int64_t first) const;
   AttentionParts Part(int64_t unit, int64_t chunk);
   void WriteUnit(const Batch& batch, int64_t unit, const AttentionParts& total);
 
@@ -89,6 +103,7 @@ class NativeAttention {
   AlignedBuffer<float> contexts_;          // [rows, H, model_stride_]
   AlignedBuffer<float> values_;            // [rows, H, value_stride_]
   std::vector<Scratch> scratch_;           // per worker
+  std::vector<int64_t> groups_;            // of the batch: their first runs
   AlignedBuffer<float> chunk_out_;         // [split_units_, max_chunks, ..]
   AlignedBuffer<SoftmaxPart> chunk_parts_;
 };
