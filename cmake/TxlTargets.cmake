@@ -18,12 +18,15 @@ function(txl_binary)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options)
 endfunction()
 
-# txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...])
-# A GoogleTest program in build/tests, every TEST registered with ctest.
+# txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
+#          [WHOLE])
+# A GoogleTest program in build/tests, every TEST registered with ctest. WHOLE:
+# the program as one, for programs with LibTorch, which takes longer to load
+# than most of their tests take to run.
 # TXL_TEST_DATA in the environment of a test is the folder tests/. (One variable
 # only: gtest_discover_tests takes a list of them apart.)
 function(txl_test)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -39,6 +42,13 @@ function(txl_test)
   endif()
   if(ARG_LABELS)
     set(labels LABELS "${ARG_LABELS}")
+  endif()
+  if(ARG_WHOLE)
+    add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} --gtest_brief=1)
+    set_tests_properties(${ARG_NAME} PROPERTIES
+      TIMEOUT 900 ${labels} ENVIRONMENT
+        "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests")
+    return()
   endif()
   gtest_discover_tests(${ARG_NAME}
     DISCOVERY_TIMEOUT 60
