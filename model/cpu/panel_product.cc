@@ -151,9 +151,14 @@ HWY_INLINE void DotBlock(const PanelProduct& p, const float* a, const T* b,
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < kColumns; ++c) sum[r][c] = hn::Zero(d);
   }
+  const bool first = a == p.a;
   for (int64_t k = 0; k < p.k; k += lanes) {
     FloatVec w[kColumns];
     for (int c = 0; c < kColumns; ++c) w[c] = LoadWide(b + c * p.b_stride + k);
+    // The next four rows, which lie behind these.
+    for (int c = 0; first && c < kColumns; ++c) {
+      hwy::Prefetch(b + (kColumns + c) * p.b_stride + k);
+    }
     for (int r = 0; r < R; ++r) {
       const FloatVec x = hn::LoadU(d, a + r * p.a_stride + k);
       for (int c = 0; c < kColumns; ++c) {
