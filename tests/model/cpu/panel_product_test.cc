@@ -102,6 +102,87 @@ TEST(MultiplyPanel, ASumContinuedLaterHasTheSameBits) {
   EXPECT_EQ(whole, parts);
 }
 
+// b as MultiplyRows reads it: `columns` rows of k numbers, stride apart, in a
+// narrow format, and the numbers that these really are.
+struct TurnedRows {
+  TurnedRows(int64_t columns, int64_t k, NumberFormat format,
+             std::mt19937& random)
+      : stride(k + kColumnGroup),
+        bytes(columns * stride * NumberBytes(format)),
+        numbers(Random(columns * k, random)) {
+    for (int64_t c = 0; c < columns; ++c) {
+      uint8_t* row = bytes.data() + c * stride * NumberBytes(format);
+      NarrowRow(numbers.data() + c * k, k, format, row);
+      WidenRow(row, format, k, numbers.data() + c * k);
+    }
+  }
+
+  int64_t stride;
+  std::vector<uint8_t> bytes;
+  std::vector<float> numbers;  // [columns, k]
+};
+
+PanelProduct RowsProduct(const std::vector<float>& a, int64_t rows, int64_t k,
+                         const TurnedRows& b, NumberFormat format,
+                         std::vector<float>& out) {
+  const int64_t columns = static_cast<int64_t>(b.numbers.size()) / k;
+  PanelProduct product;
+  product.a = a.data();
+  product.a_stride = k;
+  product.rows = rows;
+  product.b = b.bytes.data();
+  product.b_stride = b.stride;
+  product.b_format = format;
+  product.k = k;
+  product.columns = columns;
+  product.out = out.data();
+  product.out_stride = columns;
+  return product;
+}
+
+TEST(MultiplyRows, EqualsThePlainSumInEveryFormat) {
+  std::mt19937 random(11);
+  for (const NumberFormat format :
+       {NumberFormat::kF32, NumberFormat::kBF16, NumberFormat::kF16}) {
+    for (const int64_t rows : {1, 2, 4, 5, 11}) {
+      for (const int64_t k : {16, 48, 160}) {
+        constexpr int64_t kColumns = 12;
+        const std::vector<float> a = Random(rows * k, random);
+        const TurnedRows b(kColumns, k, format, random);
+        std::vector<float> out(rows * kColumns, 99);
+        MultiplyRows(RowsProduct(a, rows, k, b, format, out));
+        for (int64_t i = 0; i < rows * kColumns; ++i) {
+          double sum = 0;
+          for (int64_t j = 0; j < k; ++j) {
+            sum += double{a[i / kColumns * k + j]} *
+                   b.numbers[i % kColumns * k + j];
+          }
+          ASSERT_NEAR(out[i], sum, 1e-4) << rows << " rows, k " << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(MultiplyRows, ARowsBitsDoNotDependOnItsCompany) {
+  std::mt19937 random(12);
+  constexpr int64_t kRows = 9, kInner = 80, kColumns = 64;
+  const std::vector<float> a = Random(kRows * kInner, random);
+  const TurnedRows b(kColumns, kInner, NumberFormat::kF32, random);
+  std::vector<float> together(kRows * kColumns), alone(kColumns);
+  MultiplyRows(RowsProduct(a, kRows, kInner, b, NumberFormat::kF32, together));
+  for (int64_t r = 0; r < kRows; ++r) {
+    PanelProduct product =
+        RowsProduct(a, 1, kInner, b, NumberFormat::kF32, alone);
+    product.a += r * kInner;
+    MultiplyRows(product);
+    EXPECT_EQ(std::memcmp(alone.data(), together.data() + r * kColumns,
+                          kColumns * sizeof(float)),
+              0)
+        << "row " << r;
+  }
+}
+
 TEST(NarrowRow, RoundsToNearestTiesToEven) {
   // One, one and a half unit more, exactly between two numbers, and no number.
   const std::vector<float> x = {1.0f,
