@@ -24,9 +24,39 @@ inline FloatVec LoadWide(const hwy::bfloat16_t* p) {
   const hn::Rebind<hwy::bfloat16_t, FloatTag> half;
   return hn::PromoteTo(FloatTag(), hn::LoadU(half, p));
 }
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || \
+    HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
+// These have no instructions for half precision, and Highway's stand-ins for
+// them round towards zero and know neither infinities nor NaN.
+constexpr bool kHasHalf = false;
+#else
+constexpr bool kHasHalf = true;
+#endif
+
+// The exponent moves from a bias of 15 to one of 127 by a product, which is
+// exact and takes subnormal numbers along.
+inline FloatVec WidenHalfBits(const uint16_t* p) {
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> words;
+  const hn::Rebind<uint16_t, FloatTag> halves;
+  const auto bits = hn::PromoteTo(words, hn::LoadU(halves, p));
+  const auto magnitude = hn::And(bits, hn::Set(words, 0x7fffu));
+  const auto number = hn::Mul(hn::BitCast(d, hn::ShiftLeft<13>(magnitude)),
+                              hn::BitCast(d, hn::Set(words, 0x77800000u)));
+  const auto special = hn::IfThenElseZero(
+      hn::Gt(magnitude, hn::Set(words, 0x7bffu)), hn::Set(words, 0x7f800000u));
+  const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(words, 0x8000u)));
+  return hn::BitCast(d,
+                     hn::Or(hn::Or(hn::BitCast(words, number), special), sign));
+}
+
 inline FloatVec LoadWide(const hwy::float16_t* p) {
-  const hn::Rebind<hwy::float16_t, FloatTag> half;
-  return hn::PromoteTo(FloatTag(), hn::LoadU(half, p));
+  if constexpr (!kHasHalf) {
+    return WidenHalfBits(reinterpret_cast<const uint16_t*>(p));
+  } else {
+    const hn::Rebind<hwy::float16_t, FloatTag> half;
+    return hn::PromoteTo(FloatTag(), hn::LoadU(half, p));
+  }
 }
 inline FloatVec LoadWide(const int8_t* p) {
   const hn::Rebind<int8_t, FloatTag> bytes;
@@ -213,6 +243,26 @@ inline uint16_t RoundToBF16(float x) {
   return static_cast<uint16_t>(is_nan ? (bits >> 16) | 0x40u : rounded >> 16);
 }
 
+// To nearest, ties to even.
+inline uint16_t RoundToF16(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
+  if (magnitude >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) {
+    // Subnormal: beside 0.5 the last place is 2^-24, as theirs is.
+    float shifted;
+    std::memcpy(&shifted, &magnitude, sizeof(shifted));
+    shifted += 0.5f;
+    std::memcpy(&magnitude, &shifted, sizeof(magnitude));
+    return static_cast<uint16_t>(sign | (magnitude - 0x3f000000u));
+  }
+  magnitude += 0xfffu + ((magnitude >> 13) & 1);
+  return static_cast<uint16_t>(sign | ((magnitude - (112u << 23)) >> 13));
+}
+
 template <class D>
 int64_t NarrowToHalf(D d, const float* x, int64_t count, hwy::float16_t* out) {
   const hn::Rebind<hwy::float16_t, D> half;
@@ -228,6 +278,9 @@ void NarrowRowTarget(const float* x, int64_t count, NumberFormat format,
                      void* out) {
   if (format == NumberFormat::kF32) {
     std::memcpy(out, x, static_cast<size_t>(count) * sizeof(float));
+  } else if (format == NumberFormat::kF16 && !kHasHalf) {
+    uint16_t* to = static_cast<uint16_t*>(out);
+    for (int64_t i = 0; i < count; ++i) to[i] = RoundToF16(x[i]);
   } else if (format == NumberFormat::kF16) {
     hwy::float16_t* to = static_cast<hwy::float16_t*>(out);
     const int64_t done = NarrowToHalf(FloatTag(), x, count, to);

@@ -8,9 +8,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "model/cpu/vector_target.h"
 
 namespace txl {
 namespace {
@@ -183,7 +187,73 @@ TEST(MultiplyRows, ARowsBitsDoNotDependOnItsCompany) {
   }
 }
 
-TEST(NarrowRow, RoundsToNearestTiesToEven) {
+class EveryTarget : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(UseVectorTarget(GetParam())); }
+  void TearDown() override { UseVectorTarget(VectorTargets().front()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Machine, EveryTarget,
+                         testing::ValuesIn(VectorTargets()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           return info.param;
+                         });
+
+// IEEE 754 binary16: 5 bits of exponent, biased by 15, 10 behind the point.
+double ValueOfHalf(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const double fraction = (bits & 1023) / 1024.0;
+  const double sign = bits >> 15 != 0 ? -1 : 1;
+  if (exponent == 0) return sign * std::ldexp(fraction, -14);
+  if (exponent < 31) return sign * std::ldexp(1 + fraction, exponent - 15);
+  return fraction == 0 ? sign * std::numeric_limits<double>::infinity()
+                       : std::numeric_limits<double>::quiet_NaN();
+}
+
+TEST_P(EveryTarget, WidensEveryHalfAndNarrowsItBack) {
+  std::vector<uint16_t> halves(65536), back(65536);
+  std::iota(halves.begin(), halves.end(), uint16_t{0});
+  std::vector<float> wide(65536);
+  WidenRow(halves.data(), NumberFormat::kF16, 65536, wide.data());
+  NarrowRow(wide.data(), 65536, NumberFormat::kF16, back.data());
+  for (size_t i = 0; i < halves.size(); ++i) {
+    const double expected = ValueOfHalf(halves[i]);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(wide[i])) << i;
+      ASSERT_TRUE(std::isnan(ValueOfHalf(back[i]))) << i;
+    } else {
+      ASSERT_EQ(wide[i], expected) << i;
+      ASSERT_EQ(back[i], halves[i]) << i;
+    }
+  }
+}
+
+// Between two neighbours the nearer one, exactly between the even one; beyond
+// the last one infinity from where the next would be nearer.
+TEST_P(EveryTarget, RoundsToTheNearestHalf) {
+  std::vector<float> x;
+  std::vector<uint16_t> expected;
+  for (uint16_t bits = 0; bits < 0x7bff; bits += 37) {
+    const double low = ValueOfHalf(bits), high = ValueOfHalf(bits + 1);
+    const float middle = static_cast<float>((low + high) / 2);
+    const auto even = static_cast<uint16_t>(bits + (bits & 1));
+    x.insert(x.end(), {std::nextafter(middle, 0.0f), middle,
+                       std::nextafter(middle, 1e9f), -middle});
+    expected.insert(expected.end(),
+                    {bits, even, static_cast<uint16_t>(bits + 1),
+                     static_cast<uint16_t>(even | 0x8000)});
+  }
+  x.insert(x.end(), {65519.0f, 65520.0f, 1e30f});
+  expected.insert(expected.end(), {0x7bff, 0x7c00, 0x7c00});
+  std::vector<uint16_t> narrow(x.size());
+  NarrowRow(x.data(), static_cast<int64_t>(x.size()), NumberFormat::kF16,
+            narrow.data());
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(narrow[i], expected[i]) << x[i];
+  }
+}
+
+TEST_P(EveryTarget, RoundsToNearestTiesToEven) {
   // One, one and a half unit more, exactly between two numbers, and no number.
   const std::vector<float> x = {1.0f,
                                 1.0f + 3.0f / 256,
