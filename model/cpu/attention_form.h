@@ -26,10 +26,12 @@ struct AttentionWork {
 };
 
 // What reading one byte of the memory costs, in floating-point operations that
-// the absorbed kernels do in the same time, as txl-bench-kernels shows it on
-// two AVX-512 cores: 215 GFLOP/s beside 43 GB/s where a slot lies in main
-// memory, 130 beside 100 where caches hold it.
-inline constexpr double kFlopPerByte = 5.0;
+// the absorbed form does in the same time, so that both forms' steps take
+// equally long where txl-bench-engine finds them to, on two AVX-512 cores: with
+// 8 heads in float32 where slots lie in main memory (some 170 GFLOP/s beside 43
+// GB/s), with 3 where caches hold them. Of equals the projected form is taken,
+// whose prompts are two times as fast.
+inline constexpr double kFlopPerByte = 4.0;
 inline constexpr double kFlopPerCachedByte = 1.3;
 // Keys and values of a slot, over all layers, that count as cached.
 inline constexpr double kCachedBytes = 8 << 20;
@@ -38,8 +40,8 @@ inline constexpr double kCachedBytes = 8 << 20;
 // operations turned into bytes.
 //   projected: 2 M H D s_derived bytes, 4 M H D operations
 //   absorbed:  M d s_memory bytes,      4 M H d operations
-// In words: of long memories, absorbed where H < s kFlopPerByte / 2, that is 10
-// heads in float32 and 5 in half precision, if both keep their numbers equally
+// In words: of long memories, absorbed where H < s kFlopPerByte / 2, that is 8
+// heads in float32 and 4 in half precision, if both keep their numbers equally
 // wide.
 double AttentionCost(const AttentionWork& work, AttentionForm form);
 

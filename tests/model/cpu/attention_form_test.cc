@@ -11,29 +11,29 @@ AttentionWork Work(int64_t heads, int64_t head_width, NumberFormat rows) {
 
 // M = 1600, H = 16, D = 64, float32: 2 * 1600 * 1024 * 4 bytes projected, with
 // 4 * 1600 * 1024 operations far below; absorbed half the bytes, but 16 times
-// the operations, 4 * 1600 * 16 * 1024 / 5.
+// the operations, 4 * 1600 * 16 * 1024 / 4.
 TEST(AttentionCost, IsTheLargerOfBytesAndOperations) {
   const AttentionWork work = Work(16, 64, NumberFormat::kF32);
   EXPECT_DOUBLE_EQ(AttentionCost(work, AttentionForm::kProjected), 13107200);
   EXPECT_DOUBLE_EQ(AttentionCost(work, AttentionForm::kAbsorbed),
-                   104857600 / 5.0);
+                   104857600 / 4.0);
 }
 
-// Few heads read half of the bytes for little more work: up to H = 10 in
-// float32 and 5 in half precision.
+// Few heads read half of the bytes for little more work: up to H = 8 in
+// float32 and 4 in half precision.
 TEST(ChooseForm, IsAbsorbedWhereFewHeadsShareARow) {
-  EXPECT_EQ(ChooseForm(Work(9, 64, NumberFormat::kF32)),
+  EXPECT_EQ(ChooseForm(Work(7, 64, NumberFormat::kF32)),
             AttentionForm::kAbsorbed);
-  EXPECT_EQ(ChooseForm(Work(10, 64, NumberFormat::kF32)),
+  EXPECT_EQ(ChooseForm(Work(8, 64, NumberFormat::kF32)),
             AttentionForm::kProjected);
-  EXPECT_EQ(ChooseForm(Work(4, 128, NumberFormat::kF16)),
+  EXPECT_EQ(ChooseForm(Work(3, 128, NumberFormat::kF16)),
             AttentionForm::kAbsorbed);
-  EXPECT_EQ(ChooseForm(Work(5, 128, NumberFormat::kBF16)),
+  EXPECT_EQ(ChooseForm(Work(4, 128, NumberFormat::kBF16)),
             AttentionForm::kProjected);
 }
 
 TEST(ChooseForm, CountsTheBytesOfEachKindOfRow) {
-  AttentionWork work = Work(8, 64, NumberFormat::kF32);
+  AttentionWork work = Work(6, 64, NumberFormat::kF32);
   EXPECT_EQ(ChooseForm(work), AttentionForm::kAbsorbed);
   work.derived = NumberFormat::kF16;  // projected rows as wide as stored ones
   EXPECT_EQ(ChooseForm(work), AttentionForm::kProjected);
