@@ -141,6 +141,12 @@ def table(sessions, peers, own):
                      for row in rows)
 
 
+def progress(name, rates):
+    """Runs take minutes: each is told when it ends."""
+    if rates is not None:
+        print(f"{name}: {rates}", file=sys.stderr, flush=True)
+
+
 def parse_options(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--shape", type=pathlib.Path,
@@ -170,12 +176,14 @@ def main():
     peers, own = [], []
     for name, peer, arguments in PEER_RUNS:
         wanted = options.only in name
-        peers.append((name,
-                      run_peer(options, peer, arguments) if wanted else None))
+        rates = run_peer(options, peer, arguments) if wanted else None
+        progress(name, rates)
+        peers.append((name, rates))
     for name, flags, indices in OWN_RUNS:
         wanted = options.only in name
-        own.append((name, run_own(options, flags) if wanted else None,
-                    indices))
+        rates = run_own(options, flags) if wanted else None
+        progress(name, rates)
+        own.append((name, rates, indices))
     print(table(sessions, peers, own))
     if options.json:
         runs = [{"name": run[0], "tokens_per_second": run[1]}
