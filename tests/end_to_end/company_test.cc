@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <mutex>
 #include <ostream>
 #include <thread>
 
@@ -126,16 +128,33 @@ INSTANTIATE_TEST_SUITE_P(Steps, Company,
                            return info.param.step;
                          });
 
+// Counted while all of them run: from when the last one has begun until the
+// first one nears its end.
 TEST(EqualCompany, ThirtyTwoEqualStreamsShareTheirSteps) {
   constexpr int kEqual = 32;
   constexpr int kTokens = 4000;  // long beside the time to start the streams
+  constexpr int kNearEnd = kTokens - 100;
   ServerProcess server(GoldenModel("kimi-char"),
                        {"--slots", "32", "--park-events", kNeverParked});
-  const std::vector<v1::GenerateRequest> requests(
-      kEqual, Greedy("", std::vector<uint32_t>{1, 2, 3}, kTokens));
-  const v1::GetServerStatusResponse before = server.Status();
-  const std::vector<TurnOutput> outputs = RunTogether(server, requests, kEqual);
-  const v1::GetServerStatusResponse after = server.Status();
+  const v1::GenerateRequest request =
+      Greedy("", std::vector<uint32_t>{1, 2, 3}, kTokens);
+  std::atomic<int> begun{0};
+  std::once_flag near_end;
+  v1::GetServerStatusResponse before, after;
+  const auto watch = [&](int64_t tokens) {
+    if (tokens == 1 && ++begun == kEqual) before = server.Status();
+    if (tokens == kNearEnd) {
+      std::call_once(near_end, [&] { after = server.Status(); });
+    }
+  };
+  std::vector<TurnOutput> outputs(kEqual);
+  std::vector<std::thread> threads;
+  for (TurnOutput& output : outputs) {
+    threads.emplace_back(
+        [&] { output = RunTurn(server.client(), request, {}, watch); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(after.steps_with_decode(), before.steps_with_decode());
   EXPECT_GE(MeanDecodeRows(before, after), 30);
   EXPECT_EQ(CountTokens(outputs), kEqual * kTokens);
   for (const TurnOutput& output : outputs) {
