@@ -64,8 +64,9 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
               "(LibTorch, any device), auto: native on the CPU");
   table->Text("form", &flags->runner.form,
               "Attention of the native step: projected (keys and values are "
-              "kept), absorbed (the memory itself is read: a third of the "
-              "bytes, more arithmetic), auto: the faster one for the model");
+              "kept), absorbed (the memory itself is read: sessions take a "
+              "third of the bytes, more arithmetic), auto: the faster one for "
+              "the model");
   table->Text("weights", &flags->runner.weights,
               "How the native step keeps weights: f32, bf16, f16, int8");
   table->Text("memory", &flags->runner.memory,

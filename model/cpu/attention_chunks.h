@@ -3,8 +3,8 @@
 // Attention of one session's queries over a piece of its memory, and how the
 // pieces become one softmax:
 //
-//   score_j = D^-1/2 [ content_j + position_j ],  out = sum_j softmax(score)_j
-//   c_j
+//   score_j = D^-1/2 [ content_j + position_j ]
+//   out     = sum_j softmax(score)_j c_j
 //
 // The memory is worked on in chunks of absolute positions, each with its own
 // maximum and sum, merged oldest first (as in arXiv:1805.02867). Chunks begin

@@ -16,8 +16,7 @@ constexpr int64_t kUnitsPerThread = 2;
 
 NativeAttention::NativeAttention(NativeArena& arena, int64_t distances,
                                  int workers)
-    : arena_(arena),
-      shape_(arena.shape()),
+    : shape_(arena.shape()),
       absorbed_(shape_.form == AttentionForm::kAbsorbed),
       positions_(arena.ring().window, distances),
       chunks_(arena, positions_),

@@ -88,7 +88,6 @@ class NativeAttention {
   AttentionParts Part(int64_t unit, int64_t chunk);
   void WriteUnit(const Batch& batch, int64_t unit, const AttentionParts& total);
 
-  NativeArena& arena_;
   const NativeShape& shape_;
   const bool absorbed_;
   const PositionScores positions_;

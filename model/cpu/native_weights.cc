@@ -60,14 +60,6 @@ void PackPositions(const at::Tensor& keys, const at::Tensor& bias,
   out.position_bias = Padded(turned, turned.numel());
 }
 
-int64_t Distances(const ModelConfig& config) {
-  const int64_t window = config.serving_window();
-  if (config.pos == PositionKind::kTable || !config.clamp_len.has_value()) {
-    return window;
-  }
-  return std::min(window, *config.clamp_len + 1);
-}
-
 void PackProjected(const LayerWeights& layer, int64_t width,
                    NumberFormat format, NativeLayer& out) {
   out.wkv = Pack(at::cat({layer.wk, layer.wv}), format);
@@ -105,7 +97,7 @@ NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
   out.bo = PaddedBias(layer.bo, config.d_model);
   out.u = Padded(layer.u, width);
   if (config.pos == PositionKind::kTable) {
-    const int64_t count = Distances(config);
+    const int64_t count = PositionDistances(config);
     PackPositions(TableRows(config, layer.rel_t, count),
                   TableRows(config, layer.rel_s, count), formats.derived, out);
   } else {
@@ -151,6 +143,14 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
 
 }  // namespace
 
+int64_t PositionDistances(const ModelConfig& config) {
+  const int64_t window = config.serving_window();
+  if (config.pos == PositionKind::kTable || !config.clamp_len.has_value()) {
+    return window;
+  }
+  return std::min(window, *config.clamp_len + 1);
+}
+
 AttentionForm ResolveForm(const ModelConfig& config,
                           const NativeFormats& formats) {
   if (formats.form.has_value()) return *formats.form;
@@ -163,7 +163,7 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
                           const NativeFormats& formats) {
   c10::InferenceMode guard;
   NativeWeights out;
-  out.distances = Distances(config);
+  out.distances = PositionDistances(config);
   at::Tensor encoding;
   if (config.pos != PositionKind::kTable) {
     encoding = PositionEncoding(config, weights, out.distances).to(at::kDouble);

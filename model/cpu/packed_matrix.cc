@@ -44,6 +44,14 @@ void SpreadNumbers(const void* row, NumberFormat format, int64_t count,
   }
 }
 
+int64_t PackedMatrix::BytesOf(int64_t outputs, int64_t inputs,
+                              NumberFormat format) {
+  const int64_t padded = RoundUp(outputs, kPanel);
+  const int64_t scales =
+      format == NumberFormat::kInt8 ? padded * int64_t{sizeof(float)} : 0;
+  return padded * inputs * NumberBytes(format) + scales;
+}
+
 PackedMatrix::PackedMatrix(const float* weights, int64_t outputs,
                            int64_t inputs, NumberFormat format)
     : outputs_(outputs),

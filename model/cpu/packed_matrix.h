@@ -23,6 +23,9 @@ class PackedMatrix {
   PackedMatrix(const float* weights, int64_t outputs, int64_t inputs,
                NumberFormat format = NumberFormat::kF32);
 
+  // What such a matrix takes.
+  static int64_t BytesOf(int64_t outputs, int64_t inputs, NumberFormat format);
+
   int64_t outputs() const { return outputs_; }
   int64_t inputs() const { return inputs_; }
   int64_t panels() const { return RoundUp(outputs_, kPanel) / kPanel; }

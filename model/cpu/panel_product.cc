@@ -143,10 +143,24 @@ HWY_INLINE void Strip(const PanelProduct& p, const T* b, float* out) {
   }
 }
 
+// call(numbers), typed as they are stored.
+template <class Call>
+void WithTyped(NumberFormat format, const void* numbers, const Call& call) {
+  switch (format) {
+    case NumberFormat::kF32:
+      return call(static_cast<const float*>(numbers));
+    case NumberFormat::kBF16:
+      return call(static_cast<const hwy::bfloat16_t*>(numbers));
+    case NumberFormat::kF16:
+      return call(static_cast<const hwy::float16_t*>(numbers));
+    case NumberFormat::kInt8:
+      return call(static_cast<const int8_t*>(numbers));
+  }
+}
+
 template <typename T>
-void MultiplyTyped(const PanelProduct& p) {
+void MultiplyTyped(const PanelProduct& p, const T* b) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
-  const T* b = static_cast<const T*>(p.b);
   int64_t c = 0;
   for (; c + 4 * lanes <= p.columns; c += 4 * lanes) {
     Strip<4>(p, b + c, p.out + c);
@@ -158,16 +172,7 @@ void MultiplyTyped(const PanelProduct& p) {
 }
 
 void MultiplyPanelTarget(const PanelProduct& p) {
-  switch (p.b_format) {
-    case NumberFormat::kF32:
-      return MultiplyTyped<float>(p);
-    case NumberFormat::kBF16:
-      return MultiplyTyped<hwy::bfloat16_t>(p);
-    case NumberFormat::kF16:
-      return MultiplyTyped<hwy::float16_t>(p);
-    case NumberFormat::kInt8:
-      return MultiplyTyped<int8_t>(p);
-  }
+  WithTyped(p.b_format, p.b, [&](const auto* b) { MultiplyTyped(p, b); });
 }
 
 // R rows of a with four rows of b, all sums in registers.
@@ -204,14 +209,14 @@ HWY_INLINE void DotBlock(const PanelProduct& p, const float* a, const T* b,
 }
 
 template <typename T>
-void MultiplyRowsTyped(const PanelProduct& p) {
+void MultiplyRowsTyped(const PanelProduct& p, const T* rows) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
   constexpr int kRows = 2;  // as many sums as there are registers
 #else
   constexpr int kRows = 4;
 #endif
   for (int64_t c = 0; c < p.columns; c += 4) {
-    const T* b = static_cast<const T*>(p.b) + c * p.b_stride;
+    const T* b = rows + c * p.b_stride;
     int64_t r = 0;
     for (; r + kRows <= p.rows; r += kRows) {
       DotBlock<kRows>(p, p.a + r * p.a_stride, b, p.out + r * p.out_stride + c);
@@ -223,16 +228,7 @@ void MultiplyRowsTyped(const PanelProduct& p) {
 }
 
 void MultiplyRowsTarget(const PanelProduct& p) {
-  switch (p.b_format) {
-    case NumberFormat::kF32:
-      return MultiplyRowsTyped<float>(p);
-    case NumberFormat::kBF16:
-      return MultiplyRowsTyped<hwy::bfloat16_t>(p);
-    case NumberFormat::kF16:
-      return MultiplyRowsTyped<hwy::float16_t>(p);
-    case NumberFormat::kInt8:
-      return;  // needs scales: no caller has them
-  }
+  WithTyped(p.b_format, p.b, [&](const auto* b) { MultiplyRowsTyped(p, b); });
 }
 
 inline uint16_t RoundToBF16(float x) {
@@ -308,16 +304,7 @@ void WidenTyped(const T* x, int64_t count, float* out) {
 
 void WidenRowTarget(const void* x, NumberFormat format, int64_t count,
                     float* out) {
-  switch (format) {
-    case NumberFormat::kF32:
-      return WidenTyped(static_cast<const float*>(x), count, out);
-    case NumberFormat::kBF16:
-      return WidenTyped(static_cast<const hwy::bfloat16_t*>(x), count, out);
-    case NumberFormat::kF16:
-      return WidenTyped(static_cast<const hwy::float16_t*>(x), count, out);
-    case NumberFormat::kInt8:
-      return WidenTyped(static_cast<const int8_t*>(x), count, out);
-  }
+  WithTyped(format, x, [&](const auto* row) { WidenTyped(row, count, out); });
 }
 
 }  // namespace HWY_NAMESPACE

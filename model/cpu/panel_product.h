@@ -58,7 +58,7 @@ void MultiplyPanel(const PanelProduct& product);
 // The same with b turned: out[r][c] = sum over k of a[r][k] * b[c][k], b
 // [columns, k] with rows b_stride elements apart; k a multiple of kColumnGroup,
 // columns of 4. Sums run lane by lane over k, then across the lanes. Never
-// accumulates, and takes no kInt8.
+// accumulates.
 void MultiplyRows(const PanelProduct& product);
 
 }  // namespace txl

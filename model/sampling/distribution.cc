@@ -37,8 +37,7 @@ double FullDistribution::ClusterMass(size_t c) {
 float LogprobOf(NextTokenDistribution& distribution, int32_t id) {
   const std::vector<int64_t>& ends = distribution.bins().ends;
   if (id < ends[0]) return distribution.Words()[id];
-  const size_t bin =
-      std::upper_bound(ends.begin(), ends.end(), id) - ends.begin();
+  const size_t bin = distribution.bins().BinOf(id);
   return distribution.ClusterWords(bin - 1)[id - ends[bin - 1]];
 }
 

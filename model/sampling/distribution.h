@@ -5,6 +5,7 @@
 // of the first bin's words and of whole clusters; a cluster's words cost a
 // product over its part of the vocabulary.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,6 +22,11 @@ struct VocabularyBins {
   size_t clusters() const { return ends.size() - 1; }
   // Ids of cluster c: [ends[c], ends[c + 1]).
   int64_t cluster_size(size_t c) const { return ends[c + 1] - ends[c]; }
+  // Bin of an id in [0, V): 0, or c + 1 for cluster c.
+  size_t BinOf(int64_t id) const {
+    return static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), id) -
+                               ends.begin());
+  }
 };
 
 // Thread-compatible. All numbers are natural log-probabilities; NaN and +inf

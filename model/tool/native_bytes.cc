@@ -1,20 +1,12 @@
 #include "model/tool/native_bytes.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
+#include "model/cpu/native_weights.h"
 
 namespace txl {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
-
-int64_t MatrixBytes(int64_t outputs, int64_t inputs, NumberFormat format) {
-  const int64_t padded = RoundUp(outputs, kPanel);
-  const int64_t scales =
-      format == NumberFormat::kInt8 ? padded * kFloatBytes : 0;
-  return padded * inputs * NumberBytes(format) + scales;
-}
 
 int64_t BiasBytes(int64_t outputs) {
   return RoundUp(outputs, kPanel) * kFloatBytes;
@@ -29,11 +21,11 @@ int64_t KeyValueBytes(const ModelConfig& c, AttentionForm form, bool has_bias,
                       NumberFormat format) {
   const int64_t width = c.n_head * c.d_head;
   if (form == AttentionForm::kProjected) {
-    return MatrixBytes(2 * width, c.d_model, format) +
+    return PackedMatrix::BytesOf(2 * width, c.d_model, format) +
            (has_bias ? BiasBytes(2 * width) : 0);
   }
-  return c.n_head * (MatrixBytes(c.d_model, c.d_head, format) +
-                     MatrixBytes(c.d_head, c.d_model, format)) +
+  return c.n_head * (PackedMatrix::BytesOf(c.d_model, c.d_head, format) +
+                     PackedMatrix::BytesOf(c.d_head, c.d_model, format)) +
          (has_bias ? width * kFloatBytes : 0);
 }
 
@@ -44,12 +36,12 @@ int64_t LayerBytes(const ModelConfig& c,
   const int64_t width = c.n_head * c.d_head;
   const bool has_table = c.pos == PositionKind::kTable;
   int64_t bytes =
-      MatrixBytes(width, c.d_model, format) +  // wq
+      PackedMatrix::BytesOf(width, c.d_model, format) +  // wq
       KeyValueBytes(c, form, tensors.contains("layer.0.bv"), format) +
-      MatrixBytes(c.d_model, width, format) +  // wo
-      MatrixBytes(c.d_inner, c.d_model, format) +
-      MatrixBytes(c.d_model, c.d_inner, format) + BiasBytes(c.d_inner) +
-      BiasBytes(c.d_model) +
+      PackedMatrix::BytesOf(c.d_model, width, format) +  // wo
+      PackedMatrix::BytesOf(c.d_inner, c.d_model, format) +
+      PackedMatrix::BytesOf(c.d_model, c.d_inner, format) +
+      BiasBytes(c.d_inner) + BiasBytes(c.d_model) +
       (has_table ? 1 : 2) * width * kFloatBytes +  // u, v
       2 * NormBytes(c);
   if (tensors.contains("layer.0.bq")) bytes += BiasBytes(width);
@@ -62,21 +54,14 @@ int64_t BinBytes(const ModelConfig& c, int64_t bin,
                  NumberFormat format) {
   const int64_t words = c.bin_size(bin), width = c.bin_width(bin);
   const int64_t clusters = bin == 0 ? c.n_bins() - 1 : 0;
-  int64_t bytes = MatrixBytes(words + clusters, width, format);
+  int64_t bytes = PackedMatrix::BytesOf(words + clusters, width, format);
   if (c.head_bias || clusters > 0) bytes += BiasBytes(words + clusters);
-  if (!c.tie_weight) bytes += MatrixBytes(words, width, format);
+  if (!c.tie_weight) bytes += PackedMatrix::BytesOf(words, width, format);
   if (tensors.contains(absl::StrCat("emb.", bin, ".proj"))) {
-    bytes += MatrixBytes(c.d_model, width, format) +
-             MatrixBytes(width, c.d_model, format);
+    bytes += PackedMatrix::BytesOf(c.d_model, width, format) +
+             PackedMatrix::BytesOf(width, c.d_model, format);
   }
   return bytes;
-}
-
-// With a positional key of their own: 0..result-1.
-int64_t Distances(const ModelConfig& c) {
-  const int64_t window = c.serving_window();
-  const bool clamped = c.pos != PositionKind::kTable && c.clamp_len.has_value();
-  return clamped ? std::min(window, *c.clamp_len + 1) : window;
 }
 
 }  // namespace
@@ -94,8 +79,8 @@ int64_t NativeWeightBytes(const ModelConfig& config,
 
 int64_t NativePositionKeyBytes(const ModelConfig& config,
                                NumberFormat derived) {
-  const int64_t distances = Distances(config);
-  int64_t head_bytes = MatrixBytes(distances, config.d_head, derived);
+  const int64_t distances = PositionDistances(config);
+  int64_t head_bytes = PackedMatrix::BytesOf(distances, config.d_head, derived);
   if (config.pos == PositionKind::kTable) head_bytes += BiasBytes(distances);
   return config.n_layer * config.n_head * head_bytes;
 }

@@ -47,12 +47,8 @@ std::vector<ClusterOfRow> TargetClusters(absl::Span<const int32_t> targets,
                                          const VocabularyBins& bins) {
   std::vector<ClusterOfRow> clusters;
   for (size_t row = 0; row < targets.size(); ++row) {
-    const auto bin =
-        std::upper_bound(bins.ends.begin(), bins.ends.end(), targets[row]) -
-        bins.ends.begin();
-    if (bin == 0) continue;
-    clusters.push_back(
-        {static_cast<int64_t>(row), static_cast<size_t>(bin) - 1});
+    const size_t bin = bins.BinOf(targets[row]);
+    if (bin > 0) clusters.push_back({static_cast<int64_t>(row), bin - 1});
   }
   return clusters;
 }

@@ -1,6 +1,5 @@
 #include "server/engine/plan_executor.h"
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -24,11 +23,9 @@ std::vector<ClusterOfRow> ScoredClusters(
     for (const int32_t output : segment.outputs) {
       const StepRow& row =
           plan.rows[segment.first_row + static_cast<size_t>(output)];
-      const auto bin = std::upper_bound(bins.ends.begin(), bins.ends.end(),
-                                        row.score_target);
-      if (row.kind == RowKind::kScore && bin != bins.ends.begin()) {
-        clusters.push_back(
-            {next, static_cast<size_t>(bin - bins.ends.begin()) - 1});
+      const size_t bin = bins.BinOf(row.score_target);
+      if (row.kind == RowKind::kScore && bin > 0) {
+        clusters.push_back({next, bin - 1});
       }
       ++next;
     }

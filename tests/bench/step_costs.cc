@@ -33,12 +33,6 @@ double BinNumbers(const ModelConfig& config, int64_t bin) {
          (projected ? width * static_cast<double>(config.d_model) : 0);
 }
 
-// Distances with a positional key of their own among `keys` keys.
-int64_t Distances(const ModelConfig& config, int64_t keys) {
-  if (!config.clamp_len.has_value()) return keys;
-  return std::min(keys, *config.clamp_len + 1);
-}
-
 PhaseCost SoftmaxCost(const ModelConfig& config, const StepWork& work) {
   const double bytes = Bytes(work.formats.weights);
   const double sessions = static_cast<double>(work.sessions);
@@ -71,8 +65,7 @@ PhaseCost MemoryCost(const ModelConfig& config, const StepWork& work) {
 
 PhaseCost DistanceCost(const ModelConfig& config, const StepWork& work) {
   const double numbers =
-      static_cast<double>(config.n_layer *
-                          Distances(config, config.serving_window())) *
+      static_cast<double>(config.n_layer * PositionDistances(config)) *
       AttentionWidth(config);
   return {numbers * Bytes(work.formats.derived),
           2 * numbers * static_cast<double>(work.sessions)};
@@ -112,7 +105,7 @@ double PromptFlops(const ModelConfig& config, int64_t begin, int64_t rows) {
   for (int64_t t = begin; t < begin + rows; ++t) {
     const int64_t seen = std::min(window, t + 1 + (zeros ? config.mem_len : 0));
     keys += seen;
-    distances += Distances(config, seen);
+    distances += std::min(seen, PositionDistances(config));
   }
   const double layers = static_cast<double>(config.n_layer);
   return 2 * LayerNumbers(config) * static_cast<double>(rows) +

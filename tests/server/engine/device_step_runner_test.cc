@@ -255,6 +255,38 @@ TEST(DeviceStepRunnerCreateTest, Float32OnTheCpuRunsNatively) {
   EXPECT_EQ(info.rebuild_ids, 19 + (3 - 1) * (12 - 1) + 1);
 }
 
+// With kDerive rows before the first step, with some of them, and without any.
+TEST(DeviceStepRunnerCreateTest, AnImportedStateGoesOnHoweverItIsDerived) {
+  const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  auto runner = MakeRunner(golden);
+  ASSERT_TRUE(runner->info().derives);
+  for (int32_t slot : {0, 1}) runner->Configure(slot, Greedy());
+  runner->Clear(0);
+  const std::vector<int32_t> prompt(golden.tokens.begin(),
+                                    golden.tokens.begin() + 15);
+  OnlyToken(*runner, runner->Submit(PromptPlan(0, prompt)));
+  const StateImage image = runner->Export(0, 15).get().value();
+  const StepRow next = Row(0, 15, RowKind::kDecode, 3);
+  const auto kept = runner->Collect(runner->Submit({{next}}));
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  for (const size_t derived : {size_t{15}, size_t{4}, size_t{0}}) {
+    ASSERT_TRUE(runner->Import(1, image).get().ok());
+    if (derived > 0) {
+      const StepRow derive = Row(1, 0, RowKind::kDerive, 0);
+      const auto result = runner->Collect(
+          runner->Submit({std::vector<StepRow>(derived, derive)}));
+      ASSERT_TRUE(result.ok()) << result.status();
+      for (const RowResult& row : result->rows) EXPECT_TRUE(row.status.ok());
+    }
+    StepRow moved = next;
+    moved.slot = 1;
+    const auto result = runner->Collect(runner->Submit({{moved}}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->rows[0].token_id, kept->rows[0].token_id);
+    EXPECT_EQ(result->rows[0].logprob, kept->rows[0].logprob) << derived;
+  }
+}
+
 TEST(DeviceStepRunnerCreateTest, TheAbsorbedFormKeepsTheRowsAlone) {
   const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
   EXPECT_EQ(MakeRunner(golden)->info().form, "projected") << "a small model";
