@@ -146,7 +146,14 @@ std::string Trace(v1::GetServerStatusResponse status) {
 
 class BadInput : public ::testing::Test {
  protected:
-  void SetUp() override { before_ = Trace(server_.Status()); }
+  void SetUp() override {
+    // The turn that warmed the server up gives its slot back after its end.
+    EXPECT_TRUE(WaitUntil([this] {
+      const v1::GetServerStatusResponse status = server_.Status();
+      before_ = Trace(status);
+      return status.slots_used() == 0 && status.last_step_age().nanos() == 0;
+    }));
+  }
   void TearDown() override { EXPECT_EQ(Trace(server_.Status()), before_); }
 
   void ExpectRefused(const std::vector<BadGenerate>& table) {
