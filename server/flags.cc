@@ -122,6 +122,9 @@ void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
                 "Sessions that may exist; over it NO_SESSION_MEMORY");
   table->Bytes("session-memory", &sessions.image_bytes, 0, kInt64Max,
                "Bytes of host memory for sessions that are not on the device");
+  table->Bytes("replay-memory", &sessions.turn_record_bytes, 0, kInt64Max,
+               "Bytes of host memory for the answers of turns with a "
+               "request_id; over it the oldest are forgotten");
 }
 
 void AddLimitFlags(ServerFlags* flags, FlagTable* table) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
+#include "server/rpc/request_digest.h"
 #include "server/session/session_store.h"
 
 namespace txl {
@@ -19,11 +20,14 @@ absl::Status CheckSessionId(const std::string& session_id) {
   return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
 }
 
-absl::Status CheckRequestId(const std::string& request_id) {
-  if (request_id.empty() || ValidateSessionId(request_id).ok()) {
-    return absl::OkStatus();
+template <typename Request>
+absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
+  const std::string& id = request.request_id();
+  if (id.empty()) return TurnIdentity();
+  if (!ValidateSessionId(id).ok()) {
+    return FieldError("request_id", "must be 1 to 64 of [A-Za-z0-9_-]");
   }
-  return FieldError("request_id", "must be 1 to 64 of [A-Za-z0-9_-]");
+  return TurnIdentity{id, RequestDigest(request)};
 }
 
 absl::Status CheckTokenCount(int64_t count, absl::string_view field,
@@ -99,8 +103,7 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
   if (!params.session_id.empty()) {
     TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
   }
-  TXL_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
-  params.request_id = request.request_id();
+  TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
   TXL_ASSIGN_OR_RETURN(params.sampling,
                        ReadSampling(request.sampling(), facts, limits));
@@ -121,8 +124,7 @@ absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
   FeedParams params;
   TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
   params.session_id = request.session_id();
-  TXL_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
-  params.request_id = request.request_id();
+  TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
   params.return_scored = request.return_logprobs();
   TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));

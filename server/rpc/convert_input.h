@@ -16,6 +16,7 @@
 #include "server/rpc/convert_sampling.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/model_facts.h"
+#include "server/session/turn_record.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/model_service.pb.h"
 #include "txl/v1/session_service.pb.h"
@@ -30,7 +31,7 @@ struct GenerateParams {
   SamplingParams sampling;
   StopRules stop;
   OutputParams output;
-  std::string request_id;
+  TurnIdentity identity;
   std::optional<int64_t> expected_position;
 };
 
@@ -40,7 +41,7 @@ struct FeedParams {
   std::vector<int32_t> input;  // never empty
   int32_t top_logprobs = 0;
   bool return_scored = false;
-  std::string request_id;
+  TurnIdentity identity;
   std::optional<int64_t> expected_position;
 };
 

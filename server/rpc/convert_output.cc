@@ -80,6 +80,14 @@ v1::FinishReason ToProto(FinishReason reason) {
   return v1::FINISH_REASON_UNSPECIFIED;
 }
 
+void WriteStarted(const TurnStarted& started, v1::Started* message) {
+  message->set_position(started.position);
+  message->set_prompt_token_count(started.prompt_tokens);
+  message->set_seed(started.seed);
+  message->mutable_sampling()->set_seed(started.seed);
+  message->set_replayed_token_count(started.replayed_tokens);
+}
+
 void WriteToken(const TokenEvent& event, const Vocabulary* bytes_of,
                 v1::Token* message) {
   message->set_index(event.index);

@@ -16,6 +16,8 @@
 
 namespace txl {
 
+// Fills in what only the turn itself knows.
+void WriteStarted(const TurnStarted& started, v1::Started* message);
 // `bytes_of`: where token_bytes come from; null: they stay empty.
 void WriteToken(const TokenEvent& event, const Vocabulary* bytes_of,
                 v1::Token* message);

@@ -69,25 +69,41 @@ absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
   return params;
 }
 
-// Lease and input; the rest of the turn is the stream's.
-absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
-                              GenerateParams& params) {
+// The session is free before the client hears of it.
+void Refuse(SessionLease lease, TokenStream& stream,
+            const absl::Status& status) {
+  lease.Release();
+  stream.Failed(status);
+}
+
+void RunGenerate(const ServiceContext& service, const GenerateParams& params,
+                 const std::shared_ptr<TokenStream>& stream, SessionLease lease,
+                 std::shared_ptr<const TurnRecord> record) {
+  if (record != nullptr && record->finished.has_value()) {
+    lease.Release();
+    return Replay(*record, stream.get());
+  }
   Turn turn;
   turn.kind = TurnKind::kGenerate;
-  const auto check = [&](int64_t position) -> absl::Status {
-    TXL_RETURN_IF_ERROR(CheckPosition(params.expected_position, position));
-    TXL_ASSIGN_OR_RETURN(turn.input,
-                         TurnInput(std::move(params.input), position,
-                                   service.facts->generation));
-    return absl::OkStatus();
-  };
-  TXL_ASSIGN_OR_RETURN(turn.lease,
-                       CheckedLease(service, params.session_id, check));
   turn.sampling = params.sampling;
+  if (record == nullptr) {
+    absl::StatusOr<std::vector<int32_t>> input =
+        TurnInput(params.input, lease.position(), service.facts->generation);
+    if (!input.ok()) return Refuse(std::move(lease), *stream, input.status());
+    turn.input = *std::move(input);
+  } else {
+    turn.sampling.seed = record->seed;
+    turn.resumed = std::move(record);
+  }
+  turn.lease = std::move(lease);
   turn.stop = params.stop;
   turn.top_logprobs = params.output.top_logprobs;
-  turn.request_id = params.request_id;
-  return turn;
+  turn.identity = params.identity;
+  turn.deadline = stream->deadline();
+  turn.sink = stream;
+  turn.cancel = stream->cancel();
+  const absl::Status status = service.scheduler->Submit(std::move(turn));
+  if (!status.ok()) stream->Failed(status);
 }
 
 grpc::ByteBuffer ScoreAnswer(const TurnFinished&,
@@ -106,20 +122,22 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
   absl::StatusOr<GenerateParams> params = ReadCall(context_, call, *request);
   if (!params.ok()) return TokenStream::Refuse(record, params.status());
   record.named_session = !params->session_id.empty();
-  absl::StatusOr<Turn> turn = MakeTurn(context_, *params);
-  if (!turn.ok()) return TokenStream::Refuse(record, turn.status());
-  record.prompt_tokens = static_cast<int64_t>(turn->input.size());
 
   TokenStreamOptions options = StreamOptions(context_, *params, record);
   options.deadline = CallDeadline(*call, context_.clock);
-  turn->deadline = options.deadline;
-  std::shared_ptr<TokenStream> stream =
+  const std::shared_ptr<TokenStream> stream =
       TokenStream::Create(call, std::move(options));
-  turn->sink = stream;
-  turn->cancel = stream->cancel();
-  const absl::Status status = context_.scheduler->Submit(*std::move(turn));
+  TurnStart start;
+  start.session_id = params->session_id;
+  start.identity = params->identity;
+  start.expected_position = params->expected_position;
+  start.fail = [stream](const absl::Status& status) { stream->Failed(status); };
+  start.run = [this, stream, params = *std::move(params)](
+                  SessionLease lease, std::shared_ptr<const TurnRecord> kept) {
+    RunGenerate(context_, params, stream, std::move(lease), std::move(kept));
+  };
+  StartTurn(context_, std::move(start));
   // From here the stream is gRPC's: it ends the call itself.
-  if (!status.ok()) stream->Failed(status);
   return stream.get();
 }
 
@@ -143,8 +161,8 @@ grpc::ServerUnaryReactor* GenerationService::Score(
     options.wake = [scheduler = context_.scheduler] { scheduler->Wake(); };
     options.callbacks = context_.callbacks;
     options.record = record;
-    return SubmitFeed(context_, TurnKind::kScore, std::move(params), response,
-                      std::move(options));
+    return SubmitFeed(context_, TurnKind::kScore, std::move(params),
+                      UnaryTurn::Create(response, std::move(options)));
   };
   absl::StatusOr<grpc::ServerUnaryReactor*> reactor = submit();
   return reactor.ok() ? *reactor : FinishNow(call, record, reactor.status());

@@ -134,8 +134,8 @@ absl::StatusOr<grpc::ServerUnaryReactor*> SessionService::Append(
   options.wake = [scheduler = context_.scheduler] { scheduler->Wake(); };
   options.callbacks = context_.callbacks;
   options.record = *record;
-  return SubmitFeed(context_, TurnKind::kAppend, std::move(params), response,
-                    std::move(options));
+  return SubmitFeed(context_, TurnKind::kAppend, std::move(params),
+                    UnaryTurn::Create(response, std::move(options)));
 }
 
 grpc::ServerUnaryReactor* SessionService::AppendTokens(

@@ -41,6 +41,10 @@ TokenStream::TokenStream(grpc::CallbackServerContext* context,
     : context_(context), options_(std::move(options)) {}
 
 void TokenStream::Started(const TurnStarted& started) {
+  {
+    absl::MutexLock lock(&mutex_);
+    prompt_tokens_ = started.prompt_tokens;
+  }
   Push(started, std::nullopt);
 }
 
@@ -129,10 +133,8 @@ v1::GenerateResponse TokenStream::NextMessage() {
   queue_.pop_front();
   in_flight_ = 1;
   if (const auto* started = std::get_if<TurnStarted>(&event)) {
-    v1::Started* out = message.mutable_started();
-    *out = options_.started;
-    out->set_position(started->position);
-    out->set_prompt_token_count(started->prompt_tokens);
+    *message.mutable_started() = options_.started;
+    WriteStarted(*started, message.mutable_started());
   } else if (const auto* finished = std::get_if<TurnFinished>(&event)) {
     WriteFinished(*finished, message.mutable_finished());
   } else {
@@ -191,6 +193,7 @@ void TokenStream::OnDone() {
     done_ = true;
     self = std::move(self_);
     status = end_.value_or(absl::CancelledError());
+    record.prompt_tokens = prompt_tokens_;
     record.generated_tokens = tokens_;
     queue_.clear();
     alarm_.reset();

@@ -35,7 +35,7 @@
 namespace txl {
 
 struct TokenStreamOptions {
-  // Sent when the turn starts; position and prompt_token_count are filled in.
+  // Sent when the turn starts; what TurnStarted says is filled in.
   v1::Started started;
   const Vocabulary* bytes_of = nullptr;  // source of token_bytes; null: none
   int32_t tokens_per_message = 1;
@@ -60,6 +60,7 @@ class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       const CallRecord& record, const absl::Status& status);
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+  std::optional<absl::Duration> deadline() const { return options_.deadline; }
 
   // TokenSink.
   void Started(const TurnStarted& started) override;
@@ -106,6 +107,7 @@ class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   bool done_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC's call is gone
   int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;   // finished ones
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;   // taken
+  int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer message_;  // of the running write; owned by the writer

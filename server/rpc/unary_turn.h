@@ -40,6 +40,7 @@ class UnaryTurn final : public grpc::ServerUnaryReactor, public TokenSink {
                                            UnaryTurnOptions options);
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+  std::optional<absl::Duration> deadline() const { return options_.deadline; }
 
   // TokenSink.
   void Started(const TurnStarted& started) override;

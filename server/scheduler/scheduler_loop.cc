@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/scheduler/batch_policy.h"
 #include "server/scheduler/turn_errors.h"
+#include "server/session/session_errors.h"
 
 namespace txl {
 namespace {
@@ -90,7 +91,8 @@ void SchedulerLoop::Poll() {
 }
 
 std::optional<absl::Status> SchedulerLoop::EndOf(const Turn& turn) const {
-  if (turn.lease.delete_requested()) return SessionDeleted();
+  if (turn.lease.delete_requested()) return SessionDeletedError();
+  if (turn.lease.superseded()) return SupersededError();
   if (turn.cancel != nullptr) {
     switch (turn.cancel->why()) {
       case CancelToken::Why::kNone:
@@ -198,8 +200,12 @@ void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
   if (turn.kind == TurnKind::kGenerate) {
     runner_->Configure(it->second.place.slot, sequence.Sampling());
   }
-  turn.sink->Started(
-      {sequence.start_position(), static_cast<int64_t>(turn.input.size())});
+  turn.sink->Started(sequence.Started());
+  if (turn.resumed != nullptr) {
+    for (const TokenEvent& token : turn.resumed->tokens) {
+      turn.sink->Token(token);
+    }
+  }
   if (sequence.all_collected()) FinishInput(it);
 }
 

@@ -107,7 +107,9 @@ class SchedulerLoop {
 
   void Finish(RunningMap::iterator it, FinishReason reason);
   void Fail(RunningMap::iterator it, const absl::Status& status);
-  void Retire(Running& running, const std::string& outcome);
+  // `finished`: null for a turn that broke off.
+  void Retire(Running& running, const std::string& outcome,
+              const TurnFinished* finished);
 
   const SchedulerOptions options_;
   StepRunner* const runner_;

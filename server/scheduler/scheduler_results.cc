@@ -126,7 +126,7 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   const bool generates = running.sequence.turn().kind == TurnKind::kGenerate;
   const TurnFinished finished =
       running.sequence.Finish(reason, clock_->Monotonic());
-  Retire(running, generates ? ReasonName(reason) : "OK");
+  Retire(running, generates ? ReasonName(reason) : "OK", &finished);
   running_.erase(it);
   ledger_.TurnFinished("OK");
   sink->Finished(finished);
@@ -136,19 +136,20 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
 void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
-  Retire(running, GetErrorDetails(status).reason);
+  Retire(running, GetErrorDetails(status).reason, nullptr);
   running_.erase(it);
   ledger_.TurnFinished(absl::StatusCodeToString(status.code()));
   sink->Failed(status);
   --shared_->live_turns;
 }
 
-void SchedulerLoop::Retire(Running& running, const std::string& outcome) {
+void SchedulerLoop::Retire(Running& running, const std::string& outcome,
+                           const TurnFinished* finished) {
   Sequence& sequence = running.sequence;
   SetParked(running, std::nullopt);
   // What the turn ran and did not commit.
   ledger_.Discarded(sequence.TakePending(), 0);
-  sequence.RecordEnd(outcome);
+  sequence.RecordEnd(outcome, finished);
   // Without a commit the rows of the session may be overwritten, may still be
   // on their way in, or may never have been there.
   const Placement& place = running.place;

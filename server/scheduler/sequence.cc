@@ -12,6 +12,32 @@ bool Scores(const Turn& turn) {
          (turn.kind == TurnKind::kAppend && turn.return_scored);
 }
 
+int64_t StartPosition(const Turn& turn) {
+  return turn.resumed != nullptr ? turn.resumed->start_position
+                                 : turn.lease.position();
+}
+
+int64_t PromptTokens(const Turn& turn) {
+  return turn.resumed != nullptr ? turn.resumed->prompt_tokens
+                                 : static_cast<int64_t>(turn.input.size());
+}
+
+int64_t ResumedTokens(const Turn& turn) {
+  return turn.resumed != nullptr
+             ? static_cast<int64_t>(turn.resumed->tokens.size())
+             : 0;
+}
+
+// The session's state of text before the turn.
+std::shared_ptr<const Detokenizer> StartDetokenizer(const Turn& turn) {
+  if (turn.resumed != nullptr) return turn.resumed->detokenizer;
+  return turn.lease.CloneDetokenizer();
+}
+
+std::unique_ptr<Detokenizer> Clone(const Detokenizer* detokenizer) {
+  return detokenizer == nullptr ? nullptr : detokenizer->Clone();
+}
+
 }  // namespace
 
 int64_t InputRows(const Turn& turn) {
@@ -28,25 +54,51 @@ int64_t RowsBeforeCommit(const Turn& turn, int32_t depth) {
 
 Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
     : turn_(std::move(queued.turn)),
-      start_position_(turn_.lease.position()),
+      start_position_(StartPosition(turn_)),
+      prompt_tokens_(PromptTokens(turn_)),
+      resumed_(ResumedTokens(turn_)),
+      start_detokenizer_(StartDetokenizer(turn_)),
       submitted_(queued.submitted),
       admitted_(now),
-      text_(turn_.stop, turn_.lease.CloneDetokenizer()) {
+      text_(turn_.stop, Clone(start_detokenizer_.get())) {
   const std::vector<int32_t>& ids = turn_.lease.token_ids();
-  context_ = std::min(start_position_, std::max<int64_t>(rebuild_ids, 1));
-  first_position_ = start_position_ - context_;
+  context_ =
+      std::min(turn_.lease.position(), std::max<int64_t>(rebuild_ids, 1));
+  first_position_ = turn_.lease.position() - context_;
   feed_.assign(ids.end() - context_, ids.end());
   feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
   input_rows_ = InputRows(turn_) + std::max<int64_t>(context_ - 1, 0);
-  input_pieces_ = text_.AddInput(turn_.input);
   if (Scores(turn_)) scores_.reserve(turn_.input.size());
+  if (turn_.resumed == nullptr) {
+    input_pieces_ = text_.AddInput(turn_.input);
+    return;
+  }
+  // What stop texts and the detokenizer hold back is not kept: it is found
+  // again from the ids.
+  const absl::Span<const int32_t> turn_ids =
+      absl::MakeConstSpan(ids).subspan(start_position_);
+  text_.AddInput(turn_ids.first(prompt_tokens_));
+  for (const int32_t id : turn_ids.subspan(prompt_tokens_)) {
+    text_.AddGenerated(id);
+  }
+  said_ = turn_.resumed->tokens;
+}
+
+TurnStarted Sequence::Started() const {
+  TurnStarted started;
+  started.position = start_position_;
+  started.prompt_tokens = prompt_tokens_;
+  started.seed = turn_.sampling.seed;
+  started.replayed_tokens = resumed_;
+  return started;
 }
 
 SequencePhase Sequence::phase() const {
   if (planned_ < input_rows_) return SequencePhase::kPrompting;
   // The row of generated token j samples token j + 1; the last one is not fed.
-  const bool streams = turn_.kind == TurnKind::kGenerate &&
-                       planned_ < input_rows_ + turn_.stop.max_tokens - 1;
+  const bool streams =
+      turn_.kind == TurnKind::kGenerate &&
+      planned_ < input_rows_ + turn_.stop.max_tokens - resumed_ - 1;
   return streams ? SequencePhase::kDecoding : SequencePhase::kCollecting;
 }
 
@@ -104,8 +156,8 @@ SlotSampling Sequence::Sampling() const {
                                turn_.stop.end_token_ids.begin(),
                                turn_.stop.end_token_ids.end());
   }
-  sampling.min_position = start_position_ + static_cast<int64_t>(input.size()) +
-                          turn_.sampling.min_tokens;
+  sampling.min_position =
+      start_position_ + prompt_tokens_ + turn_.sampling.min_tokens;
   return sampling;
 }
 
@@ -148,12 +200,13 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
   TurnText::Piece piece = text_.AddGenerated(result.token_id);
   matched_stop_text_ = std::move(piece.matched_stop_text);
   Generated generated;
-  generated.event.index = static_cast<int32_t>(generated_++);
+  generated.event.index = static_cast<int32_t>(resumed_ + generated_++);
   generated.event.token_id = result.token_id;
   generated.event.text = std::move(piece.text);
   generated.event.logprob = result.logprob;
   generated.event.top_logprobs = std::move(result.top_logprobs);
   generated.reason = piece.reason;
+  if (turn_.identity.named()) said_.push_back(generated.event);
   return generated;
 }
 
@@ -169,6 +222,7 @@ std::vector<ScoredToken> Sequence::TakeScores() {
   for (size_t i = 0; i < scores_.size(); ++i) {
     scores_[i].text = std::move(input_pieces_[i]);
   }
+  if (turn_.identity.named()) said_scores_ = scores_;
   return std::move(scores_);
 }
 
@@ -178,8 +232,8 @@ TurnFinished Sequence::Finish(FinishReason reason, absl::Duration now) {
   finished.position = turn_.lease.position();
   if (turn_.kind == TurnKind::kGenerate) finished.text = text_.TakeRest();
   finished.matched_stop_text = matched_stop_text_;
-  finished.prompt_tokens = static_cast<int64_t>(turn_.input.size());
-  finished.generated_tokens = generated_;
+  finished.prompt_tokens = prompt_tokens_;
+  finished.generated_tokens = resumed_ + generated_;
   const absl::Duration input_done = input_done_.value_or(now);
   finished.timing.queued_seconds =
       absl::ToDoubleSeconds(admitted_ - submitted_);
@@ -189,16 +243,32 @@ TurnFinished Sequence::Finish(FinishReason reason, absl::Duration now) {
   return finished;
 }
 
-void Sequence::RecordEnd(const std::string& outcome) {
+void Sequence::RecordEnd(const std::string& outcome,
+                         const TurnFinished* finished) {
   if (!committed_) return;
   LastTurn last;
-  last.request_id = turn_.request_id;
+  last.request_id = turn_.identity.request_id;
   last.outcome = outcome;
   last.start_position = start_position_;
-  last.prompt_tokens = static_cast<int64_t>(turn_.input.size());
-  last.generated_tokens = generated_;
+  last.prompt_tokens = prompt_tokens_;
+  last.generated_tokens = resumed_ + generated_;
   turn_.lease.SetDetokenizer(text_.TakeDetokenizer());
-  turn_.lease.SetLastTurn(std::move(last));
+  turn_.lease.SetLastTurn(std::move(last), MakeRecord(finished));
+}
+
+std::shared_ptr<const TurnRecord> Sequence::MakeRecord(
+    const TurnFinished* finished) {
+  if (!turn_.identity.named()) return nullptr;
+  auto record = std::make_shared<TurnRecord>();
+  record->identity = turn_.identity;
+  record->start_position = start_position_;
+  record->prompt_tokens = prompt_tokens_;
+  record->seed = turn_.sampling.seed;
+  record->tokens = std::move(said_);
+  record->scored = std::move(said_scores_);
+  if (finished != nullptr) record->finished = *finished;
+  record->detokenizer = std::move(start_detokenizer_);
+  return record;
 }
 
 int32_t Sequence::IdAt(int64_t row) const {

@@ -43,8 +43,10 @@ class Sequence {
   const Turn& turn() const { return turn_; }
   SessionLease& lease() { return turn_.lease; }
   bool committed() const { return committed_; }
-  int64_t start_position() const { return start_position_; }
+  // Tokens of this run, without those of a resumed turn.
   int64_t generated() const { return generated_; }
+  // What the sink hears first.
+  TurnStarted Started() const;
 
   SequencePhase phase() const;
   // Input rows left to plan.
@@ -79,18 +81,24 @@ class Sequence {
   // Scores of the input, one per id. REQUIRES: all_collected; once.
   std::vector<ScoredToken> TakeScores();
 
-  // The end, as of `now`. Finish commits the detokenizer too.
+  // The end, as of `now`.
   TurnFinished Finish(FinishReason reason, absl::Duration now);
-  // What becomes of the session's last_turn; nothing for a turn that changed
-  // nothing.
-  void RecordEnd(const std::string& outcome);
+  // Commits the detokenizer and what becomes of the session's last_turn, with
+  // the record of a named turn; nothing for a turn that changed nothing.
+  // `finished`: Finish's; null for a turn that broke off.
+  void RecordEnd(const std::string& outcome, const TurnFinished* finished);
 
  private:
+  std::shared_ptr<const TurnRecord> MakeRecord(const TurnFinished* finished);
   int32_t IdAt(int64_t row) const;
   RowKind KindOf(int64_t row) const;
 
   Turn turn_;
+  // Of the whole turn, also where this run resumes it.
   const int64_t start_position_;
+  const int64_t prompt_tokens_;
+  const int64_t resumed_;  // tokens of the run before
+  std::shared_ptr<const Detokenizer> start_detokenizer_;
   const absl::Duration submitted_;
   const absl::Duration admitted_;
   std::optional<absl::Duration> input_done_;  // first token, or end of input
@@ -110,6 +118,9 @@ class Sequence {
   std::vector<std::string> input_pieces_;
   std::vector<ScoredToken> scores_;
   std::string matched_stop_text_;
+  // Of a named turn, for its record.
+  std::vector<TokenEvent> said_;
+  std::vector<ScoredToken> said_scores_;
 };
 
 }  // namespace txl

@@ -54,7 +54,10 @@ struct Turn {
   StopRules stop;
   int32_t top_logprobs = 0;    // alternatives per token
   bool return_scored = false;  // kAppend: report ScoredToken
-  std::string request_id;
+  TurnIdentity identity;
+  // A broken turn of the same identity that this one goes on with: its tokens
+  // are reported again, `input` is empty. kGenerate only.
+  std::shared_ptr<const TurnRecord> resumed;
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
   std::shared_ptr<TokenSink> sink;
   std::shared_ptr<CancelToken> cancel;

@@ -31,12 +31,6 @@ absl::Status TurnDeadlineExceeded() {
                    Reason("DEADLINE_EXCEEDED"));
 }
 
-absl::Status SessionDeleted() {
-  return MakeError(absl::StatusCode::kAborted,
-                   "the session was deleted during the turn",
-                   Reason("SESSION_DELETED"));
-}
-
 absl::Status ClientTooSlow() {
   return MakeError(absl::StatusCode::kResourceExhausted,
                    "the client did not read its stream for too long",

@@ -10,7 +10,6 @@ namespace txl {
 
 absl::Status TurnCancelled();
 absl::Status TurnDeadlineExceeded();
-absl::Status SessionDeleted();  // ABORTED, SESSION_DELETED
 absl::Status ClientTooSlow();   // RESOURCE_EXHAUSTED, CLIENT_TOO_SLOW
 absl::Status ServerDraining();  // UNAVAILABLE, DRAINING
 absl::Status QueueFull(absl::Duration retry);        // RESOURCE_EXHAUSTED

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 
 namespace txl {
@@ -37,6 +38,29 @@ absl::Status SessionExistsError() {
 absl::Status SessionBusyError(absl::Duration retry) {
   return Error(absl::StatusCode::kAborted, "SESSION_BUSY",
                "another turn of this session is running", retry);
+}
+
+absl::Status SessionDeletedError() {
+  return Error(absl::StatusCode::kAborted, "SESSION_DELETED",
+               "the session was deleted during the turn");
+}
+
+absl::Status SupersededError() {
+  return Error(absl::StatusCode::kAborted, "SUPERSEDED",
+               "the same request came again and took over");
+}
+
+absl::Status OtherRequestError() {
+  return FieldError("request_id", "was given to another request");
+}
+
+absl::Status ReplayEvictedError(int64_t position) {
+  ErrorDetails details;
+  details.reason = "REPLAY_EVICTED";
+  details.metadata["position"] = absl::StrCat(position);
+  return MakeError(absl::StatusCode::kAborted,
+                   "the turn is done, but its tokens are no longer kept",
+                   details);
 }
 
 absl::Status NoSessionMemoryError(absl::string_view what,

@@ -3,6 +3,8 @@
 // The store's refusals, with the codes and reasons of the public API. No
 // message repeats an id: messages end up in logs.
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -13,6 +15,13 @@ absl::Status SessionUnknownError();
 absl::Status SessionExpiredError();
 absl::Status SessionExistsError();
 absl::Status SessionBusyError(absl::Duration retry);
+absl::Status SessionDeletedError();
+// ABORTED, SUPERSEDED: the same request came again and goes on.
+absl::Status SupersededError();
+// FIELD_INVALID request_id.
+absl::Status OtherRequestError();
+// ABORTED, REPLAY_EVICTED with the session's position in the metadata.
+absl::Status ReplayEvictedError(int64_t position);
 // `what` is full: "the server holds its 10 sessions", ...
 absl::Status NoSessionMemoryError(absl::string_view what, absl::Duration retry);
 

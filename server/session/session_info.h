@@ -14,7 +14,7 @@ enum class SessionState {
   kBusy,  // one turn holds the lease; only that turn changes the session
 };
 
-// What the last turn did; shown by GetSession, later the base of replays.
+// What the last turn did; shown by GetSession.
 struct LastTurn {
   std::string request_id;
   std::string outcome;  // finish reason or error reason

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/session/session_errors.h"
 #include "server/session/session_record.h"
 #include "server/session/session_store.h"
 #include "server/session/session_store_impl.h"
@@ -43,6 +44,8 @@ bool SessionLease::delete_requested() const {
   return record_->delete_requested;
 }
 
+bool SessionLease::superseded() const { return record_->superseded; }
+
 void SessionLease::Append(absl::Span<const int32_t> ids) {
   absl::MutexLock lock(&store_->impl_->mutex);
   record_->token_ids.insert(record_->token_ids.end(), ids.begin(), ids.end());
@@ -58,9 +61,17 @@ void SessionLease::SetDetokenizer(std::unique_ptr<Detokenizer> detokenizer) {
   record_->detokenizer.swap(detokenizer);
 }
 
-void SessionLease::SetLastTurn(LastTurn turn) {
+void SessionLease::SetLastTurn(LastTurn turn,
+                               std::shared_ptr<const TurnRecord> record) {
   absl::MutexLock lock(&store_->impl_->mutex);
   record_->last_turn = std::move(turn);
+  store_->impl_->KeepTurnRecord(*record_, std::move(record));
+}
+
+absl::StatusOr<std::shared_ptr<const TurnRecord>> SessionLease::RecordFor(
+    const TurnIdentity& identity) const {
+  absl::MutexLock lock(&store_->impl_->mutex);
+  return txl::RecordFor(identity, record_->turn_record, record_->last_turn);
 }
 
 void SessionLease::Release() {
@@ -68,8 +79,17 @@ void SessionLease::Release() {
   // Emptied first: the wake-up may look at this lease.
   const RecordPtr record = std::move(record_);
   SessionStore* const store = std::exchange(store_, nullptr);
-  StoreLock lock(store->impl_.get());
-  store->impl_->EndTurn(record);
+  LeaseCallback next;
+  {
+    StoreLock lock(store->impl_.get());
+    next = store->impl_->EndTurn(record);
+  }
+  if (next == nullptr) return;
+  if (record->delete_requested) {
+    next(SessionDeletedError());
+  } else {
+    next(SessionLease(store, record));
+  }
 }
 
 }  // namespace txl

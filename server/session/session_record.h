@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "model/text/vocabulary.h"
+#include "server/session/lease_callback.h"
 #include "server/session/session_info.h"
+#include "server/session/turn_record.h"
 
 namespace txl {
 
@@ -30,10 +33,16 @@ struct SessionRecord {
   absl::Duration last_use;   // Clock::Monotonic; decides
   // Read without the mutex by the running turn.
   std::atomic<bool> delete_requested{false};
+  std::atomic<bool> superseded{false};
+  // The running turn's, and who gets the session after it; null: nobody.
+  TurnIdentity running;
+  LeaseCallback next;
 
   std::vector<int32_t> token_ids;
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
+  std::shared_ptr<const TurnRecord> turn_record;  // of last_turn, or null
+  std::list<uint64_t>::iterator record_age;  // while there is a turn_record
   std::shared_ptr<const StateImage> image;
 
   bool temporary() const { return session_id.empty(); }

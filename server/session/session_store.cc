@@ -132,19 +132,6 @@ absl::Status SessionStore::Delete(const std::string& session_id) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SessionLease> SessionStore::Acquire(
-    const std::string& session_id) {
-  const absl::Status valid = ValidateSessionId(session_id);
-  if (!valid.ok()) return valid;
-  StoreLock lock(impl_.get());
-  impl_->Expire();
-  absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
-  if (!record.ok()) return record.status();
-  if ((*record)->busy) return SessionBusyError(impl_->options.busy_retry);
-  impl_->BecomeBusy(**record);
-  return SessionLease(this, *std::move(record));
-}
-
 absl::StatusOr<SessionLease> SessionStore::AcquireTemporary() {
   StoreLock lock(impl_.get());
   impl_->Expire();
@@ -186,6 +173,7 @@ SessionStore::Counts SessionStore::counts() const {
   counts.created = impl_->created_count;
   counts.ended = impl_->ended_count;
   counts.image_bytes = impl_->image_bytes;
+  counts.turn_record_bytes = impl_->turn_record_bytes;
   return counts;
 }
 

@@ -21,8 +21,10 @@
 #include "model/memory/state_image.h"
 #include "model/text/vocabulary.h"
 #include "server/base/clock.h"
+#include "server/session/lease_callback.h"
 #include "server/session/session_id.h"
 #include "server/session/session_info.h"
+#include "server/session/turn_record.h"
 
 namespace txl {
 
@@ -48,6 +50,8 @@ class SessionLease {
   const std::vector<int32_t>& token_ids() const;
   // Set by DeleteSession while this turn runs: end it with SESSION_DELETED.
   bool delete_requested() const;
+  // Set when the same request came again (AcquireFor): end with SUPERSEDED.
+  bool superseded() const;
 
   // Commits: appends ids that the session now holds. Other threads see the new
   // position at once.
@@ -56,7 +60,12 @@ class SessionLease {
   // vocabulary. SetDetokenizer commits it.
   std::unique_ptr<Detokenizer> CloneDetokenizer() const;
   void SetDetokenizer(std::unique_ptr<Detokenizer> detokenizer);
-  void SetLastTurn(LastTurn turn);
+  // Replaces what RecordFor answers from; `record` null: no retry is known.
+  void SetLastTurn(LastTurn turn,
+                   std::shared_ptr<const TurnRecord> record = nullptr);
+  // See turn_record.h.
+  absl::StatusOr<std::shared_ptr<const TurnRecord>> RecordFor(
+      const TurnIdentity& identity) const;
 
   // Ends the lease now.
   void Release();
@@ -75,6 +84,9 @@ struct SessionStoreOptions {
   int64_t max_sessions = 100'000;  // idle and busy, temporary ones included
   // Host bytes for state images; over it new work gets NO_SESSION_MEMORY.
   int64_t image_bytes = int64_t{4} << 30;
+  // Host bytes for the records of turns with a request_id; over it the oldest
+  // are given up.
+  int64_t turn_record_bytes = int64_t{256} << 20;
   // Bytes a session's segment memory takes, for memory_bytes.
   int64_t bytes_per_slot = 0;
   int64_t remembered_ends = 10'000;        // ids of expired sessions remembered
@@ -114,6 +126,15 @@ class SessionStore {
   absl::Status Delete(const std::string& session_id);
 
   absl::StatusOr<SessionLease> Acquire(const std::string& session_id);
+  // The same for a turn of this identity. While a turn of the same identity
+  // runs, that turn is superseded, nothing is returned, and `later` gets the
+  // lease after it, or SESSION_DELETED; a caller that waited before gets
+  // SUPERSEDED. `later` is called once, on any thread, without the store's
+  // lock. Also FIELD_INVALID request_id, when the running turn has that id and
+  // is another request.
+  absl::StatusOr<std::optional<SessionLease>> AcquireFor(
+      const std::string& session_id, TurnIdentity identity,
+      LeaseCallback later);
   // A session without id that lives as long as its lease.
   absl::StatusOr<SessionLease> AcquireTemporary();
 
@@ -146,6 +167,7 @@ class SessionStore {
     int64_t created = 0;
     int64_t ended = 0;  // created == ended + idle + busy
     int64_t image_bytes = 0;
+    int64_t turn_record_bytes = 0;
   };
   Counts counts() const;
   // Called when a session ends, a lease is released or a busy session is

@@ -1,5 +1,7 @@
 #include "server/session/session_store_impl.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "server/session/session_errors.h"
 
@@ -60,8 +62,12 @@ void SessionStore::Impl::BecomeBusy(SessionRecord& record) {
   ++busy_count;
 }
 
-void SessionStore::Impl::EndTurn(const RecordPtr& record) {
+LeaseCallback SessionStore::Impl::EndTurn(const RecordPtr& record) {
+  LeaseCallback next = std::exchange(record->next, nullptr);
+  record->superseded = false;
+  if (next != nullptr && !record->delete_requested) return next;
   record->busy = false;
+  record->running = TurnIdentity();
   --busy_count;
   if (record->temporary() || record->delete_requested) {
     End(record);
@@ -69,11 +75,13 @@ void SessionStore::Impl::EndTurn(const RecordPtr& record) {
     BecomeIdle(*record);
     wake_pending = true;
   }
+  return next;
 }
 
 void SessionStore::Impl::End(const RecordPtr& record) {
   idle.erase({record->ExpiresAt(), record->key});
   DropImage(*record);
+  DropTurnRecord(*record);
   // A deleted session's id may belong to a newer one by now.
   const auto named = by_id.find(record->session_id);
   if (named != by_id.end() && named->second == record) by_id.erase(named);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -49,6 +50,9 @@ struct SessionStore::Impl {
   int64_t created_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t ended_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t image_bytes ABSL_GUARDED_BY(mutex) = 0;
+  int64_t turn_record_bytes ABSL_GUARDED_BY(mutex) = 0;
+  // Keys of sessions that keep a turn's record.
+  std::list<uint64_t> records_oldest_first ABSL_GUARDED_BY(mutex);
 
   bool wake_pending ABSL_GUARDED_BY(mutex) = false;
   int wakeups_running ABSL_GUARDED_BY(mutex) = 0;
@@ -66,11 +70,19 @@ struct SessionStore::Impl {
 
   void BecomeIdle(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void BecomeBusy(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // The end of a lease: idle again, or ended where nobody can name it.
-  void EndTurn(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The end of a lease: handed on, idle again, or ended where nobody can name
+  // it. Who waited for it, if anybody: to be called without the lock, with a
+  // new lease where the session is still busy, else with SESSION_DELETED.
+  LeaseCallback EndTurn(const RecordPtr& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // REQUIRES: not idle and not busy, or idle.
   void End(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void DropImage(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void KeepTurnRecord(SessionRecord& record,
+                      std::shared_ptr<const TurnRecord> turn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void DropTurnRecord(SessionRecord& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   SessionInfo Info(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

@@ -29,7 +29,8 @@ class AdmissionQueueTest : public ::testing::Test {
                 .input = std::vector<int32_t>(tokens),
                 .sampling = {},
                 .stop = {},
-                .request_id = "",
+                .identity = {},
+                .resumed = nullptr,
                 .deadline = std::nullopt,
                 .sink = nullptr,
                 .cancel = nullptr};

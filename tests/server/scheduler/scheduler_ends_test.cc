@@ -250,7 +250,7 @@ TEST(SchedulerEnd, ARunningTurnEndsAtItsDeadline) {
   const absl::Duration now = world.fake_clock.Monotonic();
   const TestTurn turn = world.Generate("a", {1, 2}, 100, [&](Turn& turn) {
     turn.deadline = now + absl::Seconds(5);
-    turn.request_id = "r1";
+    turn.identity = {"r1", "digest"};
   });
   for (int i = 0; i < 10; ++i) world.Step();
   EXPECT_FALSE(turn.sink->ended());
@@ -272,18 +272,22 @@ TEST(SchedulerEnd, ARunningTurnEndsAtItsDeadline) {
 TEST(SchedulerEnd, LastTurnTellsOfTurnsThatChangedTheSession) {
   World world;
   world.CreateSession("a");
-  world.Generate("a", {1, 2}, 3, [](Turn& turn) { turn.request_id = "one"; });
+  world.Generate("a", {1, 2}, 3, [](Turn& turn) {
+    turn.identity = {"one", "digest"};
+  });
   world.Run();
-  world.Submit("a", TurnKind::kScore, {4, 5},
-               [](Turn& turn) { turn.request_id = "score"; });
+  world.Submit("a", TurnKind::kScore, {4, 5}, [](Turn& turn) {
+    turn.identity = {"score", "digest"};
+  });
   world.Run();
   LastTurn last = world.store->Get("a")->last_turn;
   EXPECT_EQ(last.request_id, "one");
   EXPECT_EQ(last.outcome, "MAX_TOKENS");
   EXPECT_EQ(last.start_position, 0);
   EXPECT_EQ(last.generated_tokens, 3);
-  world.Submit("a", TurnKind::kAppend, {4, 5},
-               [](Turn& turn) { turn.request_id = "two"; });
+  world.Submit("a", TurnKind::kAppend, {4, 5}, [](Turn& turn) {
+    turn.identity = {"two", "digest"};
+  });
   world.Run();
   last = world.store->Get("a")->last_turn;
   EXPECT_EQ(last.request_id, "two");

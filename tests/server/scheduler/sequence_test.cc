@@ -55,7 +55,8 @@ class SequenceTest : public ::testing::Test {
               .input = std::move(input),
               .sampling = {},
               .stop = {},
-              .request_id = "",
+              .identity = {},
+              .resumed = nullptr,
               .deadline = std::nullopt,
               .sink = nullptr,
               .cancel = nullptr};

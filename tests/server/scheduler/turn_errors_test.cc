@@ -21,7 +21,6 @@ TEST(TurnErrors, CarryTheCodesAndReasonsOfThePublicApi) {
   ExpectError(TurnCancelled(), Code::kCancelled, "CANCELLED", false);
   ExpectError(TurnDeadlineExceeded(), Code::kDeadlineExceeded,
               "DEADLINE_EXCEEDED", false);
-  ExpectError(SessionDeleted(), Code::kAborted, "SESSION_DELETED", false);
   ExpectError(ClientTooSlow(), Code::kResourceExhausted, "CLIENT_TOO_SLOW",
               false);
   ExpectError(ServerDraining(), Code::kUnavailable, "DRAINING", false);
