@@ -15,6 +15,11 @@ bool Canceller::cancelled() const {
   return cancelled_;
 }
 
+bool Canceller::WaitFor(absl::Duration time) const {
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&cancelled_), time);
+}
+
 Canceller::Scope::Scope(Canceller* canceller, grpc::ClientContext* context)
     : canceller_(canceller), context_(context) {
   if (canceller_ == nullptr) return;

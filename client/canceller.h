@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace grpc {
 class ClientContext;
@@ -19,6 +20,8 @@ class Canceller {
  public:
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
   bool cancelled() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits so long, or until it is cancelled; cancelled().
+  bool WaitFor(absl::Duration time) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Puts a call under the canceller's control while it lives; a null canceller
   // is fine.

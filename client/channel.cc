@@ -16,6 +16,9 @@ namespace txl {
 namespace {
 
 constexpr int kKeepaliveMs = 60'000;
+// gRPC's own second and two minutes are long for a person who waits.
+constexpr int kFirstReconnectMs = 100;
+constexpr int kMaxReconnectMs = 5'000;
 // A scored chunk with alternatives for each token is larger than gRPC's 4 MiB.
 constexpr int kMaxReceiveBytes = 64 << 20;
 
@@ -67,6 +70,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
   }
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   if (options.own_connection) {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -29,7 +29,8 @@ struct CallOptions {
 // metadata x-txl-session, by which proxies route.
 //
 // Errors are the server's, with the details of client/call_error.h; UNAVAILABLE
-// without a reason when there is no server. Nothing is retried.
+// without a reason when there is no server. Nothing is retried: see
+// client/retrying_client.h.
 class Client {
  public:
   // Errors: those of OpenChannel. No connection is made yet.

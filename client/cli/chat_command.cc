@@ -14,6 +14,7 @@
 #include "client/cli/line_reader.h"
 #include "client/cli/output.h"
 #include "client/cli/turn_printer.h"
+#include "client/retrying_client.h"
 
 namespace txl::cli {
 namespace {
@@ -145,10 +146,12 @@ class Chat {
     CancelOnInterrupt watch(&canceller);
     TurnPrinter printer(PrintMode::kText, false);
     const absl::Status status =
-        client_->Generate(*request, flags_.server.call_options(&canceller),
-                          [&](const v1::GenerateResponse& response) {
-                            WriteOut(printer.Format(response));
-                          });
+        RetryingClient(client_, flags_.server.retry_policy())
+            .Generate(*std::move(request),
+                      flags_.server.call_options(&canceller),
+                      [&](const v1::GenerateResponse& response) {
+                        WriteOut(printer.Format(response));
+                      });
     WriteOut(printer.End());
     if (!status.ok() && !canceller.cancelled()) Report(status);
   }
@@ -166,6 +169,7 @@ void AddChatCommand(CLI::App& program, Run* run) {
       "chat", "Feed lines and generate, turn by turn in one session");
   auto flags = std::make_shared<Flags>();
   AddServerFlags(*command, &flags->server);
+  AddRetryFlags(*command, &flags->server);
   AddSamplingFlags(*command, &flags->turn);
   command->add_option("--session", flags->turn.session,
                       "session to continue or make [default: a new one that "

@@ -15,6 +15,12 @@ CallOptions ServerFlags::call_options(Canceller* canceller) const {
   return options;
 }
 
+RetryPolicy ServerFlags::retry_policy() const {
+  RetryPolicy policy;
+  policy.max_failures = attempts;
+  return policy;
+}
+
 void AddServerFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--server", flags->channel.address,
@@ -32,6 +38,15 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
       .add_option("--timeout", flags->timeout_seconds,
                   "seconds that a call may take, 0: no limit")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+void AddRetryFlags(CLI::App& command, ServerFlags* flags) {
+  command
+      .add_option("--attempts", flags->attempts,
+                  "send a turn that broke off up to so many times in a row, "
+                  "1: never again")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "client/client.h"
+#include "client/retry_policy.h"
 
 namespace CLI {
 class App;
@@ -34,12 +35,16 @@ void AddBenchCommand(CLI::App& program, Run* run);
 struct ServerFlags {
   ChannelOptions channel;
   double timeout_seconds = 0;  // of each call; 0: none
+  int attempts = 4;            // of a turn, in a row without anything new
 
   CallOptions call_options(Canceller* canceller = nullptr) const;
+  RetryPolicy retry_policy() const;
 };
 
 // --server, --tls, --ca, --timeout.
 void AddServerFlags(CLI::App& command, ServerFlags* flags);
+// --attempts, for commands that run turns.
+void AddRetryFlags(CLI::App& command, ServerFlags* flags);
 
 // Calls `body` with a client; errors of its making are usage errors.
 int WithClient(const ServerFlags& flags,

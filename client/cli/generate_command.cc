@@ -9,6 +9,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
 #include "client/cli/turn_printer.h"
+#include "client/retrying_client.h"
 
 namespace txl::cli {
 namespace {
@@ -29,11 +30,12 @@ int RunTurn(Client& client, const Flags& flags,
   CancelOnInterrupt watch(&canceller);
   TurnPrinter printer(mode, request.output().has_logprobs());
   const absl::Status status =
-      client.Generate(request, flags.server.call_options(&canceller),
-                      [&](const v1::GenerateResponse& response) {
-                        if (!WriteOut(printer.Format(response)))
-                          canceller.Cancel();
-                      });
+      RetryingClient(&client, flags.server.retry_policy())
+          .Generate(request, flags.server.call_options(&canceller),
+                    [&](const v1::GenerateResponse& response) {
+                      if (!WriteOut(printer.Format(response)))
+                        canceller.Cancel();
+                    });
   WriteOut(printer.End());
   if (!status.ok()) return Fail(status);
   if (printer.silent()) {
@@ -62,6 +64,7 @@ void AddGenerateCommand(CLI::App& program, Run* run) {
       "generate", "Generate text and stream it to standard output");
   auto flags = std::make_shared<Flags>();
   AddServerFlags(*command, &flags->server);
+  AddRetryFlags(*command, &flags->server);
   AddPromptFlags(*command, &flags->turn);
   AddSamplingFlags(*command, &flags->turn);
   AddOutputFlags(*command, &flags->turn);

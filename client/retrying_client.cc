@@ -1,0 +1,98 @@
+#include "client/retrying_client.h"
+
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/turn_joiner.h"
+
+namespace txl {
+namespace {
+
+std::string RandomRequestId() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 4; ++i) {
+    absl::StrAppend(&id, absl::Hex(device(), absl::kZeroPad8));
+  }
+  return id;
+}
+
+// The attempts of one call.
+class Attempts {
+ public:
+  Attempts(const RetryPolicy& policy, const CallOptions& options)
+      : policy_(policy),
+        options_(options),
+        deadline_(absl::Now() + options.timeout) {}
+
+  // For the next attempt.
+  CallOptions options() const {
+    CallOptions options = options_;
+    options.timeout = deadline_ - absl::Now();
+    return options;
+  }
+  void MadeProgress() { failures_ = 0; }
+  // Waits before the next attempt. False: there is to be none.
+  bool Wait(const absl::Status& status) {
+    const std::optional<absl::Duration> delay =
+        RetryDelay(policy_, ++failures_, status, jitter_(random_));
+    if (!delay.has_value() || absl::Now() + *delay >= deadline_) return false;
+    if (options_.canceller != nullptr) {
+      return !options_.canceller->WaitFor(*delay);
+    }
+    absl::SleepFor(*delay);
+    return true;
+  }
+
+ private:
+  const RetryPolicy policy_;
+  const CallOptions options_;
+  const absl::Time deadline_;
+  int failures_ = 0;
+  std::minstd_rand random_{std::random_device()()};
+  std::uniform_real_distribution<double> jitter_{0, 1};
+};
+
+}  // namespace
+
+absl::Status RetryingClient::Generate(
+    v1::GenerateRequest request, const CallOptions& options,
+    absl::FunctionRef<void(const v1::GenerateResponse&)> on_response) {
+  if (request.request_id().empty()) request.set_request_id(RandomRequestId());
+  Attempts attempts(policy_, options);
+  TurnJoiner joiner;
+  while (true) {
+    absl::Status broken;  // the attempt is not a part of the turn
+    const absl::Status status = client_->Generate(
+        request, attempts.options(), [&](const v1::GenerateResponse& response) {
+          if (!broken.ok()) return;
+          const auto fresh = joiner.Take(response);
+          broken = fresh.status();
+          if (!fresh.ok() || !fresh->has_value()) return;
+          attempts.MadeProgress();
+          on_response(**fresh);
+        });
+    if (!broken.ok()) return broken;
+    // After Finished nothing is missing.
+    if (status.ok() || joiner.finished()) return absl::OkStatus();
+    if (request.session_id().empty() && joiner.started()) return status;
+    if (!attempts.Wait(status)) return status;
+  }
+}
+
+absl::StatusOr<v1::AppendTokensResponse> RetryingClient::AppendTokens(
+    v1::AppendTokensRequest request, const CallOptions& options) {
+  if (request.request_id().empty()) request.set_request_id(RandomRequestId());
+  Attempts attempts(policy_, options);
+  while (true) {
+    absl::StatusOr<v1::AppendTokensResponse> response =
+        client_->AppendTokens(request, attempts.options());
+    if (response.ok() || !attempts.Wait(response.status())) return response;
+  }
+}
+
+}  // namespace txl

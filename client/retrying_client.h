@@ -1,0 +1,43 @@
+#pragma once
+
+// Calls that survive what happens between client and server: a broken turn is
+// sent again under its request_id, and goes on where it stopped.
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/client.h"
+#include "client/retry_policy.h"
+#include "txl/v1/generation_service.pb.h"
+#include "txl/v1/session_service.pb.h"
+
+namespace txl {
+
+// Thread-safe, like the client. `client` outlives it.
+class RetryingClient {
+ public:
+  RetryingClient(Client* client, const RetryPolicy& policy)
+      : client_(client), policy_(policy) {}
+
+  // As Client::Generate, but `on_response` gets the turn once, whatever number
+  // of attempts it takes: one Started, gap-free tokens, one Finished. A request
+  // without request_id gets a random one. A turn without a session cannot go
+  // on: it is sent again only as long as nothing has come of it.
+  // The timeout is that of all attempts together. Where others use the session
+  // too, set expected_position: else a retry after their turn is a new turn.
+  // Errors: the last attempt's; DataLoss where the server did not continue the
+  // same turn.
+  absl::Status Generate(
+      v1::GenerateRequest request, const CallOptions& options,
+      absl::FunctionRef<void(const v1::GenerateResponse&)> on_response);
+
+  // As Client::AppendTokens; nothing is fed twice.
+  absl::StatusOr<v1::AppendTokensResponse> AppendTokens(
+      v1::AppendTokensRequest request, const CallOptions& options = {});
+
+ private:
+  Client* const client_;
+  const RetryPolicy policy_;
+};
+
+}  // namespace txl

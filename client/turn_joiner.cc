@@ -1,0 +1,75 @@
+#include "client/turn_joiner.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+
+absl::StatusOr<std::optional<v1::GenerateResponse>> TurnJoiner::Take(
+    v1::GenerateResponse response) {
+  using Result = std::optional<v1::GenerateResponse>;
+  switch (response.event_case()) {
+    case v1::GenerateResponse::kStarted: {
+      const bool first = !started();
+      const absl::Status same = CheckStarted(response.started());
+      if (!same.ok()) return same;
+      return first ? Result(std::move(response)) : Result();
+    }
+    case v1::GenerateResponse::kToken: {
+      const absl::StatusOr<bool> is_new = TakeToken(response.token());
+      if (!is_new.ok()) return is_new.status();
+      return *is_new ? Result(std::move(response)) : Result();
+    }
+    case v1::GenerateResponse::kTokens: {
+      v1::GenerateResponse rest;
+      for (v1::Token& token : *response.mutable_tokens()->mutable_tokens()) {
+        const absl::StatusOr<bool> is_new = TakeToken(token);
+        if (!is_new.ok()) return is_new.status();
+        if (*is_new) *rest.mutable_tokens()->add_tokens() = std::move(token);
+      }
+      return rest.has_tokens() ? Result(std::move(rest)) : Result();
+    }
+    default:
+      finished_ = finished_ || response.has_finished();
+      return Result(std::move(response));
+  }
+}
+
+absl::Status TurnJoiner::CheckStarted(const v1::Started& started) {
+  if (!started_.has_value()) {
+    started_ = started;
+    return absl::OkStatus();
+  }
+  if (started.position() == started_->position() &&
+      started.prompt_token_count() == started_->prompt_token_count() &&
+      started.seed() == started_->seed() &&
+      started.model_fingerprint() == started_->model_fingerprint()) {
+    return absl::OkStatus();
+  }
+  // Without a token nothing is lost: the turn begins anew.
+  if (ids_.empty()) {
+    started_ = started;
+    return absl::OkStatus();
+  }
+  return absl::DataLossError("the server began another turn");
+}
+
+absl::StatusOr<bool> TurnJoiner::TakeToken(const v1::Token& token) {
+  const auto next = static_cast<int64_t>(ids_.size());
+  if (token.index() == next) {
+    ids_.push_back(token.token_id());
+    return true;
+  }
+  if (token.index() < 0 || token.index() > next) {
+    return absl::DataLossError(
+        absl::StrCat("token ", token.index(), " came, expected was ", next));
+  }
+  if (ids_[token.index()] != token.token_id()) {
+    return absl::DataLossError(
+        absl::StrCat("token ", token.index(), " came again as another one"));
+  }
+  return false;
+}
+
+}  // namespace txl

@@ -1,0 +1,38 @@
+#pragma once
+
+// Makes one turn of the responses of several attempts at it.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace txl {
+
+// Not thread-safe.
+class TurnJoiner {
+ public:
+  // A response of the running attempt. What of it is new: the first Started,
+  // tokens not seen before, Finished; nullopt: nothing. DataLoss when the
+  // attempt is not the same turn, or its tokens have a gap.
+  absl::StatusOr<std::optional<v1::GenerateResponse>> Take(
+      v1::GenerateResponse response);
+
+  // Anything has been handed out.
+  bool started() const { return started_.has_value(); }
+  bool finished() const { return finished_; }
+  int64_t tokens() const { return static_cast<int64_t>(ids_.size()); }
+
+ private:
+  absl::Status CheckStarted(const v1::Started& started);
+  // True: the token is new.
+  absl::StatusOr<bool> TakeToken(const v1::Token& token);
+
+  std::optional<v1::Started> started_;
+  std::vector<uint32_t> ids_;
+  bool finished_ = false;
+};
+
+}  // namespace txl

@@ -1,0 +1,199 @@
+#include "client/retrying_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/call_error.h"
+#include "tests/client/fake_service.h"
+
+namespace txl {
+namespace {
+
+using testing::FakeError;
+using testing::FakeServer;
+using testing::FakeService;
+using testing::FinishedEvent;
+using testing::StartedEvent;
+using testing::TokenEvent;
+
+constexpr char kText[] = "Hello";
+
+class RetryingClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ChannelOptions options;
+    options.address = server_.address();
+    auto client = Client::Create(options);
+    ASSERT_TRUE(client.ok()) << client.status();
+    plain_ = *std::move(client);
+    policy_.max_failures = 3;
+    policy_.first_delay = absl::Milliseconds(1);
+    policy_.max_delay = absl::Milliseconds(2);
+    request_.set_session_id("s");
+    request_.set_text("abc");
+  }
+
+  // Attempt i sends the turn from its start and breaks after cuts[i] tokens;
+  // the one after the last cut ends it.
+  void BreakAfter(const std::vector<int>& cuts,
+                  grpc::Status how = grpc::Status(grpc::UNAVAILABLE, "cut")) {
+    server_->on_generate = [this, cuts, how](grpc::ServerContext*,
+                                             const v1::GenerateRequest&,
+                                             FakeService::Writer* writer) {
+      const int count = 5;
+      const size_t attempt = attempts_++;
+      const int cut = attempt < cuts.size() ? cuts[attempt] : count;
+      writer->Write(StartedEvent(0, 3));
+      for (int i = 0; i < cut; ++i) writer->Write(TokenEvent(i, kText[i]));
+      if (attempt < cuts.size()) return how;
+      writer->Write(FinishedEvent(8, 3, count));
+      return grpc::Status::OK;
+    };
+  }
+
+  absl::Status Generate(const CallOptions& options = {}) {
+    return RetryingClient(plain_.get(), policy_)
+        .Generate(request_, options, [&](const v1::GenerateResponse& response) {
+          started_ += response.has_started() ? 1 : 0;
+          finished_ += response.has_finished() ? 1 : 0;
+          text_ += response.token().text();
+        });
+  }
+
+  FakeServer server_;
+  std::unique_ptr<Client> plain_;
+  RetryPolicy policy_;
+  v1::GenerateRequest request_;
+  size_t attempts_ = 0;
+  int started_ = 0, finished_ = 0;
+  std::string text_;
+};
+
+TEST_F(RetryingClientTest, JoinsTheAttemptsToOneTurn) {
+  BreakAfter({0, 1, 1, 4});
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(text_, kText);
+  EXPECT_EQ(started_, 1);
+  EXPECT_EQ(finished_, 1);
+  EXPECT_EQ(attempts_, 5u);
+}
+
+TEST_F(RetryingClientTest, EveryAttemptIsTheSameRequestWithAnIdOfItsOwn) {
+  BreakAfter({1, 2});
+  ASSERT_TRUE(Generate().ok());
+  attempts_ = 2;
+  ASSERT_TRUE(Generate().ok());
+  const std::vector<v1::GenerateRequest> seen = server_->generate_requests();
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_NE(seen[0].request_id(), "");
+  EXPECT_EQ(seen[1].ShortDebugString(), seen[0].ShortDebugString());
+  EXPECT_EQ(seen[2].ShortDebugString(), seen[0].ShortDebugString());
+  EXPECT_NE(seen[3].request_id(), seen[0].request_id());
+}
+
+TEST_F(RetryingClientTest, TheCallersIdIsKept) {
+  request_.set_request_id("mine");
+  BreakAfter({1});
+  ASSERT_TRUE(Generate().ok());
+  EXPECT_EQ(server_->generate_requests()[1].request_id(), "mine");
+}
+
+TEST_F(RetryingClientTest, GivesUpWhenNothingNewComes) {
+  BreakAfter({2, 2, 2, 2, 2, 2});
+  const absl::Status status = Generate();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  // The first brought something new: three failures in a row follow it.
+  EXPECT_EQ(attempts_, 3u);
+  EXPECT_EQ(text_, "He");
+  EXPECT_EQ(finished_, 0);
+}
+
+TEST_F(RetryingClientTest, WhatTheServerDecidedIsReturnedAtOnce) {
+  BreakAfter({2, 2}, FakeError(grpc::ABORTED, "gone", "SESSION_DELETED"));
+  const absl::Status status = Generate();
+  EXPECT_EQ(GetCallError(status).reason, "SESSION_DELETED");
+  EXPECT_EQ(attempts_, 1u);
+}
+
+TEST_F(RetryingClientTest, ABusySessionIsWaitedFor) {
+  BreakAfter({0, 0}, FakeError(grpc::ABORTED, "busy", "SESSION_BUSY", "", 1));
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(text_, kText);
+}
+
+TEST_F(RetryingClientTest, WithoutASessionABegunTurnCannotGoOn) {
+  request_.clear_session_id();
+  BreakAfter({2});
+  EXPECT_EQ(Generate().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(attempts_, 1u);
+}
+
+TEST_F(RetryingClientTest, ATurnThatIsNotTheSameIsDataLoss) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest&,
+                                FakeService::Writer* writer) {
+    const bool first = attempts_++ == 0;
+    writer->Write(StartedEvent(0, 3));
+    writer->Write(TokenEvent(0, first ? 'a' : 'b'));
+    return grpc::Status(grpc::UNAVAILABLE, "cut");
+  };
+  EXPECT_EQ(Generate().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(text_, "a");
+}
+
+TEST_F(RetryingClientTest, AFinishedTurnIsWholeWhateverItsStatus) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest&,
+                                FakeService::Writer* writer) {
+    ++attempts_;
+    writer->Write(StartedEvent(0, 3));
+    writer->Write(FinishedEvent(3, 3, 0));
+    return grpc::Status(grpc::UNAVAILABLE, "cut behind the end");
+  };
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(attempts_, 1u);
+}
+
+TEST_F(RetryingClientTest, TheTimeoutIsThatOfAllAttempts) {
+  policy_.max_failures = 1'000'000;
+  policy_.first_delay = policy_.max_delay = absl::Milliseconds(10);
+  BreakAfter(std::vector<int>(1'000'000, 0));
+  CallOptions options;
+  options.timeout = absl::Milliseconds(200);
+  EXPECT_FALSE(Generate(options).ok());
+  EXPECT_GT(attempts_, 1u);
+}
+
+TEST_F(RetryingClientTest, ACancelledCallIsNotRetried) {
+  policy_.first_delay = policy_.max_delay = absl::InfiniteDuration();
+  BreakAfter({1, 1});
+  Canceller canceller;
+  CallOptions options;
+  options.canceller = &canceller;
+  std::thread cancel([&] {
+    while (server_->generate_requests().empty()) std::this_thread::yield();
+    canceller.Cancel();
+  });
+  EXPECT_FALSE(Generate(options).ok());
+  cancel.join();
+  EXPECT_EQ(server_->generate_requests().size(), 1u);
+}
+
+TEST_F(RetryingClientTest, AnAppendIsSentAgainUnderItsId) {
+  server_->unary_status = grpc::Status(grpc::UNAVAILABLE, "cut");
+  v1::AppendTokensRequest request;
+  request.set_session_id("s");
+  request.set_text("abc");
+  const auto response =
+      RetryingClient(plain_.get(), policy_).AppendTokens(request);
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server_->calls().size(), 3u);
+}
+
+}  // namespace
+}  // namespace txl
