@@ -6,8 +6,10 @@ include(GoogleTest)
 function(txl_library)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SRCS})
-  target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS} PRIVATE txl_options)
-  target_include_directories(${ARG_NAME} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS}
+    PRIVATE $<BUILD_INTERFACE:txl_options>)
+  target_include_directories(${ARG_NAME}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 endfunction()
 
 # txl_binary(NAME name SRCS main.cc ... DEPS target ...)

@@ -8,11 +8,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace txl::testing {
 namespace {
+
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address{};
@@ -72,11 +78,16 @@ void CuttingProxy::Run() {
     poll(sockets.data(), sockets.size(), -1);
     std::vector<Connection> still_open;
     for (size_t i = 0; i < open_.size(); ++i) {
-      const Connection& c = open_[i];
-      const bool from_client = sockets[2 + 2 * i].revents != 0;
-      const bool from_server = sockets[3 + 2 * i].revents != 0;
-      const bool lives = (!from_client || Forward(c.client, c.server)) &&
-                         (!from_server || Forward(c.server, c.client));
+      Connection& c = open_[i];
+      bool lives = true;
+      if (sockets[2 + 2 * i].revents != 0) {
+        lives = Forward(c.client, c.server, kUnlimited) > 0;
+      }
+      if (lives && sockets[3 + 2 * i].revents != 0) {
+        const int64_t count = Forward(c.server, c.client, c.bytes_left);
+        c.bytes_left -= count;
+        lives = count > 0 && c.bytes_left > 0;
+      }
       if (lives && !cut_) {
         still_open.push_back(c);
       } else {
@@ -102,6 +113,10 @@ void CuttingProxy::Accept() {
   const sockaddr_in address = Loopback(static_cast<uint16_t>(port));
   if (connect(connection.server, reinterpret_cast<const sockaddr*>(&address),
               sizeof(address)) == 0) {
+    const int64_t longest = longest_;
+    connection.bytes_left = longest == 0
+                                ? kUnlimited
+                                : 1 + static_cast<int64_t>(random_()) % longest;
     open_.push_back(connection);
   } else {
     Reset(connection);
@@ -114,11 +129,14 @@ void CuttingProxy::Reset(const Connection& connection) {
   CloseAtOnce(connection.server);
 }
 
-bool CuttingProxy::Forward(int from, int to) {
+int64_t CuttingProxy::Forward(int from, int to, int64_t most) {
   char bytes[4096];
-  const ssize_t count = recv(from, bytes, sizeof(bytes), 0);
-  return count > 0 &&
-         send(to, bytes, static_cast<size_t>(count), MSG_NOSIGNAL) == count;
+  const auto room = std::min<int64_t>(most, sizeof(bytes));
+  const ssize_t count = recv(from, bytes, static_cast<size_t>(room), 0);
+  if (count <= 0) return 0;
+  const ssize_t sent =
+      send(to, bytes, static_cast<size_t>(count), MSG_NOSIGNAL);
+  return sent == count ? count : 0;
 }
 
 }  // namespace txl::testing

@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <random>
-#include <set>
-#include <thread>
+#include <functional>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/retrying_client.h"
 #include "tests/end_to_end/cutting_proxy.h"
 #include "tests/end_to_end/server_process.h"
@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kTokens = 50;
 constexpr int64_t kVocabulary = 61;  // of kimi-char
+constexpr int64_t kBytesOfTwoTurns = 4000;
 
 class LostConnection : public ::testing::Test {
  protected:
@@ -120,22 +121,13 @@ TEST_F(LostConnection, AtAnyTokenCostsNothing) {
 // TXL_CUT_TURNS: how many turns, for long runs.
 TEST_F(LostConnection, AtRandomCostsNothing) {
   const char* turns = std::getenv("TXL_CUT_TURNS");
-  const int count = turns == nullptr ? 20 : std::atoi(turns);
-  std::atomic<bool> stop{false};
-  std::thread cutter([&] {
-    std::minstd_rand random(11);
-    while (!stop) {
-      absl::SleepFor(absl::Milliseconds(20 + random() % 60));
-      proxy_.Cut();
-    }
-  });
+  const int count = turns == nullptr ? 15 : std::atoi(turns);
+  proxy_.CutAtRandom(kBytesOfTwoTurns);
   for (int i = 0; i < count && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
     const std::string session = absl::StrCat("random-", i);
     CreateSession(server_.client(), session);
-    const Joined joined = Run(Turn(session, i), [](int) {
-      absl::SleepFor(absl::Milliseconds(1));  // some turns last longer
-    });
+    const Joined joined = Run(Turn(session, i), [](int) {});
     ExpectWhole(session, joined, i);
     for (const std::string& id : {session, absl::StrCat("uncut-", session)}) {
       v1::DeleteSessionRequest request;
@@ -143,10 +135,9 @@ TEST_F(LostConnection, AtRandomCostsNothing) {
       EXPECT_TRUE(server_.client().DeleteSession(request).ok());
     }
   }
-  stop = true;
-  cutter.join();
-  EXPECT_GT(proxy_.cuts(), 0);
-  std::printf("turns %d, cuts %d\n", count, static_cast<int>(proxy_.cuts()));
+  EXPECT_GT(proxy_.cuts(), count / 4);
+  std::printf("%d turns, %d connections lost\n", count,
+              static_cast<int>(proxy_.cuts()));
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+# cmake --install build: the client library as the CMake package "txl"
+# (component client) and the programs (component programs).
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/txl)
+# "client/client.h", "txl/v1/model_service.pb.h", as in the sources.
+set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/txl)
+
+set_target_properties(txl_client PROPERTIES EXPORT_NAME client)
+set_target_properties(txl_proto PROPERTIES EXPORT_NAME proto)
+install(TARGETS txl_client txl_proto EXPORT txl
+  ARCHIVE COMPONENT client
+  INCLUDES DESTINATION ${header_dir})
+install(FILES ${TXL_CLIENT_HEADERS} DESTINATION ${header_dir}/client
+  COMPONENT client)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/txl DESTINATION ${header_dir}
+  COMPONENT client FILES_MATCHING PATTERN "*.pb.h")
+install(EXPORT txl NAMESPACE txl:: DESTINATION ${package_dir}
+  FILE txlTargets.cmake COMPONENT client)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/txlConfig.cmake
+  DESTINATION ${package_dir} COMPONENT client)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
+  DESTINATION ${package_dir} COMPONENT client)
+
+# LibTorch is found where it was found when the programs were built.
+set_target_properties(txl-server txl-model PROPERTIES
+  INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS txl-server txl txl-model RUNTIME COMPONENT programs)
