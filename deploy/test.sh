@@ -5,8 +5,8 @@
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, proto lint, format, a third-party client by
-#                          reflection, the image (as root); fails where a
-#                          prerequisite is missing
+#                          reflection, a soak, the image (as root); fails where
+#                          a prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -75,7 +75,12 @@ if [ "$all" = 1 ]; then
   # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_session_test
     txl_server_scheduler_test txl_server_rpc_threads_test" -L tsan
-  step "image: built, run read-only, stopped"
+  step "soak: connections cut at random, mixed load"
+  TXL_TEST_DATA=tests TXL_CUT_TURNS="${TXL_CUT_TURNS:-900}" \
+    TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \
+    build/tests/txl_end_to_end_test --gtest_brief=1 \
+    --gtest_filter='LostConnection.AtRandom*:Soak.*' 2> /dev/null
+  step "image: built, run read-only, stopped under load"
   tests/deploy/image_test.sh
 fi
 step "all passed"

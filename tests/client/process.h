@@ -46,6 +46,7 @@ class Process {
   void Signal(int signal);
   // Exit code as in Completed. Reads nothing.
   int Wait();
+  pid_t pid() const { return pid_; }
   // Standard error so far; empty for kPseudo, where it is part of the output.
   std::string Err() const;
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the Dockerfile's image from this checkout and uses it as its users do:
 # a read-only container, not as root, generates text, for a client outside of it
-# too, and ends well on SIGTERM. Needs build/bin/txl, the client outside.
+# too, serves a model that is mounted, is configured by variables, and ends well
+# on SIGTERM under load. Needs build/bin/txl, the client outside.
 #
 #   tests/deploy/image_test.sh           with podman, as root; no engine, registry
 #                                        or container settings are needed, see
@@ -19,9 +20,15 @@ image=txl-image-test
 say() { echo "image_test: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-wait_until_ready() {
+# start [flags of run]: the container, read-only and without rights.
+start() {
+  "$engine" rm -f "$image" > /dev/null 2>&1 || true
+  "$engine" run -d --name "$image" --read-only --cap-drop=all \
+    --security-opt=no-new-privileges "$@" "$image" > /dev/null
   for _ in $(seq 300); do
     if "$engine" logs "$image" 2> /dev/null | grep -q '^listening on '; then
+      address=$("$engine" port "$image" 50051 2> /dev/null | head -1 || true)
+      address=${address:-127.0.0.1:50051}
       return 0
     fi
     sleep 0.1
@@ -30,33 +37,80 @@ wait_until_ready() {
   fail "the server did not become ready"
 }
 
+stop() {
+  "$engine" stop -t 35 "$image" > /dev/null
+  local code
+  code=$("$engine" inspect "$image" --format '{{.State.ExitCode}}')
+  [ "$code" = 0 ] || fail "exit status $code after SIGTERM"
+}
+
 generate() { "$@" --prompt ROMEO: --max-tokens 40 --seed 7; }
 
 build() {
   "$engine" build "$@" --build-arg TXL_JOBS="${TXL_JOBS:-}" -t "$image" .
 }
 
-check() {
-  "$engine" rm -f "$image" > /dev/null 2>&1 || true
-  "$engine" run -d --name "$image" --read-only --cap-drop=all \
-    --security-opt=no-new-privileges "$@" "$image" > /dev/null
-  wait_until_ready
-
+check_rights() {
   [ "$("$engine" exec "$image" id -u)" != 0 ] || fail "it runs as root"
+  if "$engine" exec "$image" touch /tmp/x 2> /dev/null; then
+    fail "it wrote a file"
+  fi
+  # The health check, also as another user.
+  "$engine" exec --user 12345:12345 "$image" txl status --check --timeout 3 ||
+    fail "the health check fails"
+}
 
-  local inside outside address
+check_text() {
+  local inside outside
   inside=$(generate "$engine" exec "$image" txl generate)
   [ -n "$inside" ] || fail "nothing was generated"
-  address=$("$engine" port "$image" 50051 2> /dev/null | head -1 || true)
-  outside=$(generate build/bin/txl generate \
-    --server "${address:-127.0.0.1:50051}")
+  outside=$(generate build/bin/txl generate --server "$address")
   [ "$outside" = "$inside" ] ||
     fail "a client outside got another text: '$outside', not '$inside'"
+}
 
-  "$engine" stop -t 20 "$image" > /dev/null
-  local code
-  code=$("$engine" inspect "$image" --format '{{.State.ExitCode}}')
-  [ "$code" = 0 ] || fail "exit status $code after SIGTERM"
+# Streams that are longer than the drain: each ends with one Finished.
+check_stop_under_load() {
+  local streams=24 folder i
+  folder=$(mktemp -d)
+  for i in $(seq "$streams"); do
+    build/bin/txl generate --server "$address" --attempts 1 --json \
+      --prompt "$i" --max-tokens 4096 --ignore-end-token \
+      > "$folder/$i" 2> "$folder/$i.err" &
+  done
+  for i in $(seq "$streams"); do
+    until grep -q '"token"' "$folder/$i"; do sleep 0.05; done
+  done
+  stop
+  for i in $(seq "$streams"); do
+    wait -n || fail "a stream failed: $(cat "$folder"/*.err)"
+  done
+  for i in $(seq "$streams"); do
+    [ "$(grep -c '"finished"' "$folder/$i")" = 1 ] ||
+      fail "stream $i has not one end"
+    tail -1 "$folder/$i" | grep -q FINISH_REASON_SERVER_DRAIN ||
+      fail "stream $i ended otherwise: $(tail -1 "$folder/$i")"
+  done
+  rm -rf "$folder"
+}
+
+# Another model, mounted; a variable.
+check_mounted_model() {
+  start "$@" -v "$PWD/tests/golden/kimi-char:/model:ro" -e TXL_SLOTS=3
+  build/bin/txl status --server "$address" | grep -q 'of 3$' ||
+    fail "the variable was not taken: $(build/bin/txl status --server "$address")"
+  build/bin/txl generate --server "$address" --tokens 1,2,3 --max-tokens 5 \
+    --print tokens > /dev/null || fail "the mounted model does not generate"
+  stop
+}
+
+# check [flags of run]
+check() {
+  start "$@" -e TXL_DRAIN_TIMEOUT=1s
+  check_rights
+  check_text
+  check_stop_under_load
+  check_mounted_model "$@"
   "$engine" rm "$image" > /dev/null
   say "passed; bytes of the image: $("$engine" image inspect "$image" \
     --format '{{.Size}}')"

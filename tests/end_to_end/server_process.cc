@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -70,6 +74,19 @@ v1::GetServerStatusResponse ServerProcess::Status() {
   if (!status.ok()) return {};
   ExpectConserved(*status);
   return *status;
+}
+
+int64_t ServerProcess::ResidentBytes() const {
+  std::ifstream statm(absl::StrCat("/proc/", process_.pid(), "/statm"));
+  int64_t pages = 0, resident = 0;
+  EXPECT_TRUE(statm >> pages >> resident);
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t ServerProcess::OpenFiles() const {
+  const std::filesystem::directory_iterator files(
+      absl::StrCat("/proc/", process_.pid(), "/fd"));
+  return std::distance(begin(files), end(files));
 }
 
 void ServerProcess::Terminate() { process_.Signal(SIGTERM); }

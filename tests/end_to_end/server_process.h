@@ -35,6 +35,10 @@ class ServerProcess {
   // One snapshot of the counters, whose conservation laws are checked.
   v1::GetServerStatusResponse Status();
 
+  // Of the process, from /proc.
+  int64_t ResidentBytes() const;
+  int64_t OpenFiles() const;
+
   void Terminate();  // SIGTERM
   int Wait();        // exit code
 

@@ -9,14 +9,19 @@
 
 namespace txl::testing {
 
-StuckReader::StuckReader(ServerProcess& server, const std::string& session_id) {
+std::unique_ptr<v1::GenerationService::Stub> NarrowStub(
+    const ServerProcess& server) {
   grpc::ChannelArguments arguments;
   // HTTP/2's smallest window, and no growing of it.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 65535);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  stub_ = v1::GenerationService::NewStub(grpc::CreateCustomChannel(
+  return v1::GenerationService::NewStub(grpc::CreateCustomChannel(
       server.address(), grpc::InsecureChannelCredentials(), arguments));
+}
+
+StuckReader::StuckReader(ServerProcess& server, const std::string& session_id)
+    : stub_(NarrowStub(server)) {
   v1::GenerateRequest request =
       Greedy(session_id, std::vector<uint32_t>{1, 2, 3}, 4096);
   request.mutable_output()->set_logprobs(20);

@@ -12,6 +12,11 @@
 
 namespace txl::testing {
 
+// A connection of its own whose windows are as small as HTTP/2 has them, so
+// that who does not read soon stops the server.
+std::unique_ptr<v1::GenerationService::Stub> NarrowStub(
+    const ServerProcess& server);
+
 class StuckReader {
  public:
   // Starts a greedy turn of 4,096 tokens with long messages on the session

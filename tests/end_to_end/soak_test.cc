@@ -1,0 +1,257 @@
+// Mixed load for some time: turns, retries over a bad connection, cancelled
+// ones, slow readers, bad requests, reconnecting clients. Nothing fails that
+// was not provoked, and nothing is left behind.
+// TXL_SOAK_SECONDS: for how long.
+
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/call_error.h"
+#include "client/retrying_client.h"
+#include "tests/end_to_end/cutting_proxy.h"
+#include "tests/end_to_end/server_process.h"
+#include "tests/end_to_end/stuck_reader.h"
+#include "tests/end_to_end/turns.h"
+
+namespace txl::testing {
+namespace {
+
+constexpr int64_t kVocabulary = 61;  // of kimi-char
+constexpr int kTurnsPerSession = 6;
+
+absl::Duration SoakTime() {
+  const char* seconds = std::getenv("TXL_SOAK_SECONDS");
+  return absl::Seconds(seconds == nullptr ? 6 : std::atoi(seconds));
+}
+
+using Random = std::minstd_rand;
+
+// What all kinds of clients share.
+struct Load {
+  ServerProcess& server;
+  CuttingProxy& proxy;
+  const absl::Time end;
+  std::atomic<int64_t> turns{0};
+  std::atomic<int64_t> cancelled{0};
+  std::atomic<int64_t> too_slow{0};
+  std::atomic<int64_t> refused{0};
+
+  bool over() const {
+    return absl::Now() > end || ::testing::Test::HasFailure();
+  }
+};
+
+v1::GenerateRequest RandomTurn(Random& random, const std::string& session) {
+  v1::GenerateRequest request =
+      Greedy(session, RandomIds(random(), 1 + random() % 60, kVocabulary),
+             static_cast<int32_t>(1 + random() % 80));
+  if (random() % 2 == 0) {
+    request.mutable_sampling()->set_temperature(1.2);
+    request.mutable_sampling()->set_top_k(20);
+  }
+  if (random() % 8 == 0) request.mutable_output()->set_logprobs(5);
+  return request;
+}
+
+void Delete(Client& client, const std::string& session) {
+  v1::DeleteSessionRequest request;
+  request.set_session_id(session);
+  const auto response = client.DeleteSession(request);
+  EXPECT_TRUE(response.ok()) << response.status();
+}
+
+// One session's life: `turn` is called with the session some times.
+void InSessions(Load& load, const std::string& name,
+                const std::function<void(Client&, const std::string&)>& turn) {
+  for (int i = 0; !load.over(); ++i) {
+    const std::unique_ptr<Client> client = load.server.NewClient();
+    const std::string session = absl::StrCat(name, "-", i);
+    CreateSession(*client, session);
+    for (int t = 0; t < kTurnsPerSession && !load.over(); ++t) {
+      turn(*client, session);
+    }
+    Delete(*client, session);
+  }
+}
+
+void Talk(Load& load, const std::string& name, Random random) {
+  InSessions(load, name, [&](Client& client, const std::string& session) {
+    if (random() % 4 == 0) {
+      const auto fed =
+          Append(client, session, RandomIds(random(), 40, kVocabulary));
+      EXPECT_TRUE(fed.ok()) << fed.status();
+    } else if (random() % 4 == 0) {
+      v1::ScoreRequest request;
+      request.set_session_id(session);
+      request.mutable_tokens()->add_ids(3);
+      EXPECT_TRUE(client.Score(request).ok());
+    } else {
+      const TurnOutput turn = RunTurn(client, RandomTurn(random, session));
+      EXPECT_TRUE(turn.status.ok()) << turn.status;
+    }
+    ++load.turns;
+  });
+}
+
+void TalkOverABadConnection(Load& load, const std::string& name,
+                            Random random) {
+  ChannelOptions options;
+  options.address = load.proxy.address();
+  options.own_connection = true;
+  const auto bad = *Client::Create(options);
+  RetryPolicy policy;
+  policy.max_failures = 1000;
+  policy.first_delay = absl::Milliseconds(5);
+  policy.max_delay = absl::Milliseconds(200);
+  InSessions(load, name, [&](Client&, const std::string& session) {
+    int64_t tokens = 0;
+    const absl::Status status =
+        RetryingClient(bad.get(), policy)
+            .Generate(RandomTurn(random, session), {},
+                      [&](const v1::GenerateResponse& response) {
+                        if (!response.has_token()) return;
+                        EXPECT_EQ(response.token().index(), tokens++);
+                      });
+    EXPECT_TRUE(status.ok()) << status;
+    ++load.turns;
+  });
+}
+
+void Cancel(Load& load, const std::string& name, Random random) {
+  InSessions(load, name, [&](Client& client, const std::string& session) {
+    Canceller canceller;
+    const int64_t at = random() % 30;
+    const TurnOutput turn =
+        RunTurn(client, RandomTurn(random, session), {.canceller = &canceller},
+                [&](int64_t tokens) {
+                  if (tokens >= at) canceller.Cancel();
+                });
+    if (!turn.status.ok()) {
+      EXPECT_EQ(turn.status.code(), absl::StatusCode::kCancelled)
+          << turn.status;
+      ++load.cancelled;
+    }
+    IdleSession(client, session);
+  });
+}
+
+// Reads its first token, then for longer than the server allows nothing.
+void ReadSlowly(Load& load, const std::string& name, Random random) {
+  const auto stub = NarrowStub(load.server);
+  InSessions(load, name, [&](Client& client, const std::string& session) {
+    v1::GenerateRequest request = RandomTurn(random, session);
+    request.mutable_stop()->set_max_tokens(4000);
+    request.mutable_output()->set_logprobs(20);
+    grpc::ClientContext context;
+    const auto reader = stub->Generate(&context, request);
+    v1::GenerateResponse response;
+    while (reader->Read(&response)) {
+      if (response.token().index() == 1) absl::SleepFor(absl::Seconds(2));
+    }
+    const absl::Status status = FromGrpcStatus(reader->Finish());
+    if (!status.ok()) {
+      EXPECT_EQ(GetCallError(status).reason, "CLIENT_TOO_SLOW") << status;
+      ++load.too_slow;
+    }
+    IdleSession(client, session);
+  });
+}
+
+void SendBadRequests(Load& load, const std::string& name, Random random) {
+  InSessions(load, name, [&](Client& client, const std::string& session) {
+    v1::GenerateRequest request = RandomTurn(random, session);
+    absl::StatusCode expected = absl::StatusCode::kInvalidArgument;
+    switch (random() % 4) {
+      case 0:
+        request.mutable_sampling()->set_top_p(-1);
+        break;
+      case 1:
+        request.mutable_tokens()->add_ids(kVocabulary);
+        break;
+      case 2:
+        request.set_expected_position(1'000'000);
+        expected = absl::StatusCode::kAborted;
+        break;
+      default:
+        request.set_session_id("nobody");
+        expected = absl::StatusCode::kNotFound;
+    }
+    EXPECT_EQ(RunTurn(client, request).status.code(), expected);
+    ++load.refused;
+  });
+}
+
+TEST(Soak, MixedLoadLeavesNothingBehind) {
+  ServerProcess server(GoldenModel("kimi-char"),
+                       {"--slots", "4", "--slow-reader-limit", "1s"});
+  CuttingProxy proxy(server.address());
+  proxy.CutAtRandom(20'000);
+  server.Status();  // the test's own connection is there
+  const int64_t files_before = server.OpenFiles();
+  const absl::Duration time = SoakTime();
+  Load load{server, proxy, absl::Now() + time};
+
+  using Kind = void (*)(Load&, const std::string&, Random);
+  const std::map<std::string, std::pair<Kind, int>> kinds = {
+      {"talk", {Talk, 6}},           {"bad-line", {TalkOverABadConnection, 3}},
+      {"cancel", {Cancel, 3}},       {"slow", {ReadSlowly, 2}},
+      {"bad", {SendBadRequests, 1}},
+  };
+  std::vector<std::thread> threads;
+  for (const auto& [name, kind] : kinds) {
+    for (int i = 0; i < kind.second; ++i) {
+      threads.emplace_back(kind.first, std::ref(load),
+                           absl::StrCat(name, "-", i),
+                           Random(static_cast<uint32_t>(threads.size() + 1)));
+    }
+  }
+  absl::SleepFor(time / 3);
+  const int64_t bytes_before = server.ResidentBytes();
+  for (std::thread& thread : threads) thread.join();
+  const int64_t bytes_after = server.ResidentBytes();
+
+  EXPECT_TRUE(WaitUntil([&] {
+    const v1::GetServerStatusResponse status = server.Status();
+    return status.turns_active() == 0 && status.slots_used() == 0;
+  }));
+  const v1::GetServerStatusResponse status = server.Status();
+  EXPECT_EQ(status.sessions_busy() + status.sessions_idle(), 0);
+  EXPECT_EQ(status.image_bytes(), 0);
+  const std::set<std::string> provoked = {"OK", "CANCELLED", "ABORTED",
+                                          "RESOURCE_EXHAUSTED"};
+  for (const auto& [name, count] : status.turns_finished()) {
+    EXPECT_TRUE(provoked.count(name)) << name << " " << count;
+  }
+  EXPECT_TRUE(WaitUntil([&] { return server.OpenFiles() <= files_before; }))
+      << server.OpenFiles() << " open files, " << files_before << " before";
+  EXPECT_LE(bytes_after, bytes_before + bytes_before / 10);
+  EXPECT_GT(load.turns, 0);
+  EXPECT_GT(load.cancelled, 0);
+  EXPECT_GT(load.refused, 0);
+  EXPECT_GT(proxy.cuts(), 0);
+  std::printf(
+      "%s: %d turns, %d cancelled, %d too slow, %d refused, %d connections "
+      "lost; resident MB %.1f after a third, %.1f at the end\n",
+      absl::FormatDuration(time).c_str(), static_cast<int>(load.turns),
+      static_cast<int>(load.cancelled), static_cast<int>(load.too_slow),
+      static_cast<int>(load.refused), static_cast<int>(proxy.cuts()),
+      static_cast<double>(bytes_before) / 1e6,
+      static_cast<double>(bytes_after) / 1e6);
+}
+
+}  // namespace
+}  // namespace txl::testing
