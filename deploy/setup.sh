@@ -19,7 +19,8 @@ venv=.deps/venv
 
 packages=(
   g++ cmake ninja-build ccache git pkg-config python3 python3-venv
-  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libgrpc++-dev libprotobuf-dev libprotoc-dev protobuf-compiler
+  protobuf-compiler-grpc
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
