@@ -5,8 +5,8 @@
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, proto lint, format, a third-party client by
-#                          reflection, the image (as root); fails where a
-#                          prerequisite is missing
+#                          reflection, deployment and image (as root); fails
+#                          where a prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -75,6 +75,11 @@ if [ "$all" = 1 ]; then
   # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_session_test
     txl_server_scheduler_test txl_server_rpc_threads_test" -L tsan
+  step "deployment: Kubernetes manifests, systemd unit"
+  .deps/venv/bin/python -B tests/deploy/kubernetes_test.py
+  .deps/venv/bin/python -B tests/deploy/systemd_test.py
+  step "deployment: the compose file's parts together"
+  .deps/venv/bin/python -B tests/deploy/deployment_test.py
   step "image: built, run read-only, stopped"
   tests/deploy/image_test.sh
 fi

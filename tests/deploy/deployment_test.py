@@ -5,10 +5,11 @@ with the shipped configuration files, in namespaces instead of containers
 (compose_sandbox.py says how). Needs root, the Debian packages that
 deploy/setup.sh --all installs, and txl-server and txl.
 
-  deployment_test.py [--programs build/bin] [--work DIR] [--results OUT.json]
+  deployment_test.py [--programs build/bin] [--results OUT.json]
 
---results keeps what Prometheus gave for every expression of dashboard and
-alerts; draw_expressions.py makes a picture of it."""
+--results also puts load on the servers for a while and keeps what Prometheus
+gave for every expression of dashboard and alerts; draw_expressions.py makes a
+picture of it."""
 
 import argparse
 import json
@@ -27,7 +28,6 @@ from deployment import (PUBLIC, ROOT, Deployment, expect, say,
                         torch_libraries, wait_for)
 import proxy_limits
 
-MONITORING = ROOT / "deploy/monitoring"
 LOST = "UNAVAILABLE: the server of this session is down or drains"
 
 
@@ -293,7 +293,7 @@ def check_targets(d):
         return wanted == {s["metric"]["instance"] for s in data["result"]}
 
     wait_for("all targets up", up, seconds=90)
-    grafana = (MONITORING / "grafana/provisioning/datasources/prometheus.yaml")
+    grafana = (expressions.MONITORING / "grafana/provisioning/datasources/prometheus.yaml")
     url = [line.split()[1] for line in grafana.read_text().splitlines()
            if line.strip().startswith("url:")][0]
     d.haproxy.execute(["wget", "-q", "-O", "/dev/null", f"{url}/-/ready"])
@@ -302,10 +302,7 @@ def check_targets(d):
 def check_expressions(d):
     """Every expression of dashboard and alert rules has data."""
     base = d.inner_url(d.prometheus, 9090)
-    dashboard = MONITORING / "grafana/dashboards/txl-server.json"
-    all_of_them = (expressions.dashboard_expressions(dashboard) +
-                   expressions.alert_expressions(MONITORING / "alerts.yml"))
-    missing = all_of_them
+    missing = expressions.all_expressions()
 
     def complete():
         nonlocal missing
@@ -321,17 +318,30 @@ def check_expressions(d):
     rules = expressions.ask(base, "rules")["groups"]
     for rule in (rule for group in rules for rule in group["rules"]):
         expect(rule["health"] == "ok", f"{rule['name']} is not evaluated")
-    return [dict(origin=e.origin, kind=e.kind, text=e.text,
-                 curves=[dict(label=expressions.legend(e, c["labels"]), **c)
-                         for c in expressions.curves(
-                             base, e, d.start_time, time.time(), 5)])
-            for e in all_of_them]
+
+
+def watch(d, seconds):
+    """Curves of every expression while clients outside use the servers."""
+    begin = time.time()
+    streams = 1
+    while time.time() < begin + seconds:
+        status, _, error = d.client("bench", "--streams", streams,
+                                    "--requests", 2 * streams)
+        expect(status == 0, f"txl bench: {error}")
+        streams = 1 + (2 * streams) % 30
+        time.sleep(2)
+    results = expressions.all_curves(d.inner_url(d.prometheus, 9090), begin,
+                                     time.time())
+    for result in results:
+        expect(result["curves"], f"no curve of {result['text']}")
+    return results
 
 
 CHECKS = [check_configurations, check_rights, check_ports, check_tls,
           check_sticking, check_confusion, check_reload, check_drain,
           check_return, check_crash, check_process, proxy_limits.check_paths,
-          proxy_limits.check_limits, check_targets]
+          proxy_limits.check_limits, check_targets,
+          check_expressions]
 
 
 def run(arguments, work):
@@ -341,11 +351,9 @@ def run(arguments, work):
     for check in CHECKS:
         check(d)
         say(f"ok: {' '.join(check.__doc__.split())}")
-    results = check_expressions(d)
-    say(f"ok: all {len(results)} expressions have data")
     if arguments.results:
-        arguments.results.write_text(json.dumps(results) + "\n",
-                                     encoding="utf-8")
+        arguments.results.write_text(
+            json.dumps(watch(d, arguments.watch)) + "\n", encoding="utf-8")
     for container in (*d.servers, d.haproxy):
         status = d.sandbox.stop(container)
         expect(status == 0, f"{container.name}: exit status {status}")
@@ -356,8 +364,11 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--programs", type=pathlib.Path,
                         default=ROOT / "build/bin")
-    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path,
+                        help="empty folder for logs; default: a temporary one")
     parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--watch", type=float, default=180,
+                        help="seconds of load for --results")
     parser.add_argument("--inside", action="store_true",
                         help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -3,12 +3,16 @@ Prometheus makes of them."""
 
 import dataclasses
 import json
+import pathlib
 import re
 import urllib.parse
 import urllib.request
 
 import yaml
 
+MONITORING = pathlib.Path(__file__).resolve().parents[2] / "deploy/monitoring"
+DASHBOARD = MONITORING / "grafana/dashboards/txl-server.json"
+ALERTS = MONITORING / "alerts.yml"
 # What Grafana fills in: at a scrape interval of 15 s its rate interval is 1m.
 DASHBOARD_VARIABLES = {"$__rate_interval": "1m", "$instance": ".*"}
 COMPARISON = re.compile(r"==|!=|>=|<=|>|<")
@@ -61,6 +65,10 @@ def alert_expressions(path):
             for operand in operands(rule["expr"])[:1]]
 
 
+def all_expressions():
+    return dashboard_expressions(DASHBOARD) + alert_expressions(ALERTS)
+
+
 def ask(base, path, **parameters):
     url = f"{base}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
     with urllib.request.urlopen(url, timeout=10) as response:
@@ -75,14 +83,21 @@ def has_data(base, expression):
     return any(value != "NaN" for _, value in values)
 
 
-def curves(base, expression, start, end, step):
-    data = ask(base, "query_range", query=expression.text, start=start,
-               end=end, step=step)
-    return [{"labels": series["metric"], "values": series["values"]}
-            for series in data["result"]]
-
-
 def legend(expression, labels):
     """As Grafana fills in {{label}}."""
     return re.sub(r"\{\{(\w+)\}\}", lambda m: labels.get(m[1], ""),
                   expression.label)
+
+
+def all_curves(base, start, end):
+    """[{kind, origin, text, curves: [{label, values: [[time, value]]}]}]"""
+    results = []
+    for e in all_expressions():
+        data = ask(base, "query_range", query=e.text, start=start, end=end,
+                   step=5)
+        results.append({
+            "kind": e.kind, "origin": e.origin, "text": e.text,
+            "curves": [{"label": legend(e, series["metric"]),
+                        "values": series["values"]}
+                       for series in data["result"]]})
+    return results

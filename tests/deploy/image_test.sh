@@ -43,6 +43,12 @@ check() {
   wait_until_ready
 
   [ "$("$engine" exec "$image" id -u)" != 0 ] || fail "it runs as root"
+  if "$engine" exec "$image" touch /tmp/x 2> /dev/null; then
+    fail "it wrote a file"
+  fi
+  # As deploy/compose and deploy/kubernetes run it.
+  "$engine" exec --user 10001:10001 "$image" txl status --check ||
+    fail "its health check does not work as another user"
 
   local inside outside address
   inside=$(generate "$engine" exec "$image" txl generate)
