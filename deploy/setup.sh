@@ -92,11 +92,14 @@ fi
 
 site_packages() { echo "$venv"/lib/python3*/site-packages; }
 
+# Not bin/pip: in a copied checkout that is the other checkout's.
+venv_pip() { "$venv/bin/python" -m pip "$@"; }
+
 # pip_install REQUIREMENT [INDEX]: from pip's own configuration first.
 pip_install() {
-  "$venv/bin/python" -m pip install --quiet --no-deps "$1" 2> .deps/pip.log && return 0
+  venv_pip install --quiet --no-deps "$1" 2> .deps/pip.log && return 0
   if [ $# -gt 1 ]; then
-    "$venv/bin/python" -m pip install --quiet --no-deps --index-url "$2" "$1" && return 0
+    venv_pip install --quiet --no-deps --index-url "$2" "$1" && return 0
   fi
   cat .deps/pip.log >&2
   return 1
@@ -113,14 +116,14 @@ fi
 if [ "$all" = 1 ]; then
   if ! "$venv/bin/python" -c 'import matplotlib' 2> /dev/null; then
     say "installing Python's matplotlib for the pictures of benchmarks"
-    "$venv/bin/python" -m pip install --quiet matplotlib
+    venv_pip install --quiet matplotlib
   fi
   if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
     say "installing Python's grpcio for the third-party client test"
-    "$venv/bin/python" -m pip install --quiet grpcio grpcio-reflection protobuf
+    venv_pip install --quiet grpcio grpcio-reflection protobuf
   fi
   if ! "$venv/bin/python" -c 'import kubernetes_validate' 2> /dev/null; then
     say "installing Python's kubernetes-validate for the manifests' schemas"
-    "$venv/bin/python" -m pip install --quiet kubernetes-validate
+    venv_pip install --quiet kubernetes-validate
   fi
 fi

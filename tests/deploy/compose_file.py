@@ -38,14 +38,13 @@ class Service:
     environment: dict
     volumes: list
     ports: list
-    networks: list
+    networks: dict  # name: aliases in it
     read_only: bool
     drops_all_capabilities: bool
     no_new_privileges: bool
     stop_signal: str
     stop_seconds: float
     health: list  # command line
-    replicas: int
     limits: dict
 
 
@@ -73,6 +72,12 @@ def parse_port(text):
     return Port("".join(address), int(published), int(target))
 
 
+def parse_networks(value):
+    if isinstance(value, list):
+        return {name: [] for name in value}
+    return {name: entry["aliases"] for name, entry in value.items()}
+
+
 def parse_service(name, entry, folder):
     unknown = set(entry) - SERVICE_KEYS
     if unknown:
@@ -89,7 +94,7 @@ def parse_service(name, entry, folder):
         environment=entry.get("environment", {}),
         volumes=[parse_volume(v, folder) for v in entry.get("volumes", [])],
         ports=[parse_port(p) for p in entry.get("ports", [])],
-        networks=entry["networks"],
+        networks=parse_networks(entry["networks"]),
         read_only=entry.get("read_only", False),
         drops_all_capabilities=entry.get("cap_drop") == ["ALL"],
         no_new_privileges=(
@@ -98,7 +103,6 @@ def parse_service(name, entry, folder):
         stop_seconds=float(
             entry.get("stop_grace_period", "10s").removesuffix("s")),
         health=health[1:],
-        replicas=int(deploy.get("replicas", 1)),
         limits=deploy.get("resources", {}).get("limits", {}))
 
 

@@ -122,10 +122,10 @@ class Sandbox:
         container = f"{name}-{self.count}"
         network.add_namespace(container)
         addresses = {
-            n: self.networks[n].join(container, f"eth{i}", name)
-            for i, n in enumerate(service.networks)}
+            n: self.networks[n].join(container, f"eth{i}", [name, *aliases])
+            for i, (n, aliases) in enumerate(service.networks.items())}
         for port in service.ports:
-            network.publish(port, addresses[service.networks[0]])
+            network.publish(port, next(iter(addresses.values())))
         log = self.work / f"{container}.log"
         info_read, info_write = os.pipe()
         with log.open("w") as output:
@@ -176,7 +176,7 @@ class Sandbox:
         path = self.work / f"{container}.resolv.conf"
         path.write_text("".join(
             f"nameserver {self.networks[n].gateway}\n"
-            for n in reversed(service.networks)))
+            for n in reversed(list(service.networks))))
         return str(path)
 
     def volume_source(self, volume, uid, gid):
@@ -190,7 +190,7 @@ class Sandbox:
     def remove(self, container):
         """What an engine does when a container's program has ended."""
         for name, address in container.addresses.items():
-            self.networks[name].leave(address, container.service.name)
+            self.networks[name].leave(address)
 
     def stop(self, container):
         """As docker compose stop; the exit status."""

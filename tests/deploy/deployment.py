@@ -64,14 +64,22 @@ class Deployment:
                 "prom/prometheus": image(["prometheus"])}
 
     def up(self):
-        replicas = self.sandbox.services["txl-server"].replicas
-        self.servers = [self.sandbox.start("txl-server")
-                        for _ in range(replicas)]
+        self.servers = [self.sandbox.start(name)
+                        for name, service in self.sandbox.services.items()
+                        if service.image == "txl"]
         self.haproxy = self.sandbox.start("haproxy")
         self.prometheus = self.sandbox.start("prometheus")
         for container in self.containers():
             self.sandbox.wait_until_healthy(container)
-        self.wait_for_proxy(replicas)
+        self.wait_for_proxy(len(self.servers))
+
+    def start_again(self, container):
+        """A new container of a service whose old one has ended."""
+        replacement = self.sandbox.start(container.service.name)
+        self.servers.append(replacement)
+        self.sandbox.wait_until_healthy(replacement)
+        self.wait_for_proxy(len(self.servers))
+        return replacement
 
     def containers(self):
         return [*self.servers, self.haproxy, self.prometheus]
@@ -125,9 +133,11 @@ class Deployment:
         """Of a session, asked of a server itself; None: it does not know it."""
         result = container.execute(
             ["txl", "sessions", "show", "--json", session], check=False)
-        if result.returncode != 0:
-            return None
-        return int(json.loads(result.stdout)["session"]["position"])
+        if result.returncode == 0:
+            return int(json.loads(result.stdout)["session"]["position"])
+        expect("NOT_FOUND" in result.stderr, f"{container.name}, asked for "
+               f"{session}: {result.stdout}{result.stderr}")
+        return None
 
     def owners(self, session):
         return [c for c in self.servers

@@ -13,6 +13,7 @@ picture of it."""
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -114,18 +115,20 @@ def check_sticking(d):
         for session in by_server[container.name]:
             expect(d.owners(session) == [container], f"{session} has moved")
             # The prompt's 6 characters, once per turn, and 4 more.
-            expect(d.position(container, session) == 3 * (6 + 4),
-                   f"turns of {session} are missing on {container.name}")
+            position = d.position(container, session)
+            expect(position == 3 * (6 + 4),
+                   f"{session} is at {position} on {container.name}")
     d.sessions = by_server
 
 
 def check_confusion(d):
     """A session named without x-txl-session gets lost on no server: the call
     may miss it, later calls with the metadata still find it."""
-    session = d.sessions[d.servers[0].name][0]
-    statuses = proxy_limits.get_session_without_metadata(d, session, calls=4)
-    expect(statuses == {"OK", "NOT_FOUND"}, f"GetSession: {statuses}")
-    d.expect_turn(session)
+    for sessions in d.sessions.values():
+        wait_for("a call that misses its session", lambda: (
+            proxy_limits.get_session_without_metadata(d, sessions[0]) ==
+            "NOT_FOUND"))
+        d.expect_turn(sessions[0])
 
 
 def check_reload(d):
@@ -180,12 +183,6 @@ def finish_long_turn(process):
            f"the long turn ended after {len(tokens)} tokens: {finished}")
 
 
-def expect_owner(d, session, container):
-    names = [c.name for c in d.owners(session)]
-    expect(names == [container.name],
-           f"{session} is on {names}, not on {container.name}")
-
-
 def check_drain(d):
     """A server that is stopped ends its running turn; its sessions get a clear
     error, new ones go elsewhere, and the other server's sessions go on."""
@@ -194,11 +191,12 @@ def check_drain(d):
     long = start_long_turn(d, gone[0])
     stopped.signal(signal.SIGTERM)
     wait_for("HAProxy sees the drain", lambda: d.servers_up() == 1)
+    expect("not SERVING" in d.haproxy.output(), "not by its health")
     # Nobody loses a call to a server that drains from here on.
     for _ in range(5):
         d.expect_turn(None)
         d.expect_turn(kept[0])
-        expect_owner(d, d.create(), other)
+        expect(d.position(other, d.create()) == 0, "it is elsewhere")
     finish_long_turn(long)
     expect(stopped.process.wait(40) == 0, "it did not exit with 0")
     d.sandbox.remove(stopped)
@@ -207,24 +205,23 @@ def check_drain(d):
         status, _, error = d.turn(session)
         expect(status == 1 and LOST in error, f"{session}: {error!r}")
     d.create(gone[0])
-    expect_owner(d, gone[0], other)
+    expect(d.position(other, gone[0]) == 0, "made anew, it is elsewhere")
     d.expect_turn(gone[0])
-    d.lost = gone[1:]
+    d.stopped, d.lost = stopped, gone[1:]
 
 
 def check_return(d):
-    """A server that starts in its place takes new sessions; the lost ones stay
+    """A server that starts again takes new sessions; those that it had lost are
     a clear error."""
-    server = d.sandbox.start("txl-server")
-    d.servers.append(server)
-    d.sandbox.wait_until_healthy(server)
-    d.wait_for_proxy(2)
+    server = d.start_again(d.stopped)
     wait_for("a new session on the new server",
-             lambda: d.owners(d.create()) == [server])
+             lambda: d.position(server, d.create()) == 0)
     for session in d.lost:
         status, _, error = d.turn(session)
-        expect(status == 1 and (LOST in error or "SESSION_UNKNOWN" in error),
+        expect(status == 1 and "NOT_FOUND (SESSION_UNKNOWN)" in error,
                f"{session}: {error!r}")
+        d.create(session)
+        d.expect_turn(session)
 
 
 def check_crash(d):
@@ -241,42 +238,56 @@ def check_crash(d):
            f"a killed server's stream: {error!r}")
     d.wait_for_proxy(1)
     d.expect_turn(None)
-    replacement = d.sandbox.start("txl-server")
-    d.servers.append(replacement)
-    d.sandbox.wait_until_healthy(replacement)
-    d.wait_for_proxy(2)
+    d.start_again(victim)
 
 
-def check_process(d):
-    """The same haproxy.cfg as a process, its servers by address."""
-    folder = d.work / "process"
+def check_processes(d):
+    """The same haproxy.cfg as a process, its servers by address, and by one
+    name for all of them as in Kubernetes."""
+    by_address = {f"TXL_PROXY_SERVER_{number}":
+                  f"{container.addresses['inner']}:50051"
+                  for number, container in enumerate(d.servers, 1)}
+    check_process(d, "by-address", by_address)
+    check_process(d, "by-name", {"TXL_PROXY_SERVERS": "txl-server:50051"})
+
+
+def check_process(d, name, environment):
+    folder = d.work / name
     folder.mkdir()
     address = "127.0.0.1:7443"
     certificates = d.authority.issue(folder / "tls", "127.0.0.1", owner=0)
-    environment = {
-        "TXL_PROXY_LISTEN": address, "TXL_PROXY_METRICS": "127.0.0.1:7404",
-        "TXL_PROXY_PEER": "127.0.0.1:7000",
-        "TXL_PROXY_CERTIFICATE": str(certificates / "tls.crt")}
-    for number, container in enumerate(d.servers, 1):
-        environment[f"TXL_PROXY_SERVER_{number}"] = (
-            f"{container.addresses['inner']}:50051")
+    # haproxy reads the DNS server's address from here.
+    resolver = folder / "resolv.conf"
+    resolver.write_text(
+        f"nameserver {d.sandbox.networks['inner'].gateway}\n")
     process = subprocess.Popen(
-        [shutil.which("haproxy"), "-f", ROOT / "deploy/haproxy/haproxy.cfg"],
-        env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        ["bwrap", "--dev-bind", "/", "/", "--ro-bind", resolver,
+         "/etc/resolv.conf", "--die-with-parent",
+         "haproxy", "-f", ROOT / "deploy/haproxy/haproxy.cfg"],
+        env={"TXL_PROXY_LISTEN": address,
+             "TXL_PROXY_METRICS": "127.0.0.1:7404",
+             "TXL_PROXY_PEER": "127.0.0.1:7000",
+             "TXL_PROXY_CERTIFICATE": str(certificates / "tls.crt"),
+             "PATH": os.environ["PATH"], **environment},
+        stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    flags = ["--server", address, "--tls", "--ca", d.authority.certificate]
+
+    def txl(*command):
+        return subprocess.run([d.txl, *command, *flags], text=True,
+                              capture_output=True)
+
     try:
-        flags = ["--server", address, "--tls", "--ca",
-                 d.authority.certificate]
-        wait_for("HAProxy as a process", lambda: subprocess.run(
-            [d.txl, "status", "--check", *flags],
-            capture_output=True).returncode == 0)
-        session = subprocess.run(
-            [d.txl, "sessions", "create", *flags], check=True, text=True,
-            capture_output=True).stdout.strip()
-        for _ in range(4):
-            subprocess.run([d.txl, "generate", "--session", session,
-                            "--max-tokens", "2", "--prompt", "A", *flags],
-                           check=True, capture_output=True)
-        expect(len(d.owners(session)) == 1, "its session is not on one server")
+        wait_for("HAProxy as a process",
+                 lambda: txl("status", "--check").returncode == 0)
+        owners = set()
+        while len(owners) < len(d.servers):
+            session = txl("sessions", "create").stdout.strip()
+            owner, = d.owners(session)
+            owners.add(owner.name)
+            for _ in range(4):
+                turn = txl("generate", "--session", session, "--max-tokens",
+                           "2", "--prompt", "A")
+                expect(turn.returncode == 0, f"{name}: {turn.stderr}")
     finally:
         process.terminate()
         process.wait()
@@ -339,7 +350,7 @@ def watch(d, seconds):
 
 CHECKS = [check_configurations, check_rights, check_ports, check_tls,
           check_sticking, check_confusion, check_reload, check_drain,
-          check_return, check_crash, check_process, proxy_limits.check_paths,
+          check_return, check_crash, check_processes, proxy_limits.check_paths,
           proxy_limits.check_limits, check_targets,
           check_expressions]
 

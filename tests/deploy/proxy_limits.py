@@ -29,12 +29,12 @@ def call(connection, method, request=b"", metadata=()):
         return error.code().name, error.details()
 
 
-def get_session_without_metadata(d, session, calls):
-    """Names of the statuses of GetSession {session_id = 1}."""
+def get_session_without_metadata(d, session):
+    """Name of the status of GetSession {session_id = 1}."""
     request = bytes([0x0A, len(session)]) + session.encode()
     with channel(d) as connection:
-        return {call(connection, "/txl.v1.SessionService/GetSession",
-                     request)[0] for _ in range(calls)}
+        return call(connection, "/txl.v1.SessionService/GetSession",
+                    request)[0]
 
 
 def check_paths(d):

@@ -43,7 +43,7 @@ class Network:
                                       in sorted(self.entries)))
         self.dns.send_signal(signal.SIGHUP)
 
-    def join(self, namespace, interface, service):
+    def join(self, namespace, interface, names):
         address = f"10.77.{self.gateway.split('.')[2]}.{next(self.numbers)}"
         host_side = f"v{self.bridge}x{address.split('.')[3]}"
         run("ip", "link", "add", host_side, "type", "veth", "peer", "name",
@@ -52,12 +52,12 @@ class Network:
         run("ip", "-n", namespace, "address", "add", f"{address}/24", "dev",
             interface)
         run("ip", "-n", namespace, "link", "set", interface, "up")
-        self.entries.add((address, service))
+        self.entries |= {(address, name) for name in names}
         self.publish_names()
         return address
 
-    def leave(self, address, service):
-        self.entries.discard((address, service))
+    def leave(self, address):
+        self.entries = {e for e in self.entries if e[0] != address}
         self.publish_names()
 
 
