@@ -32,6 +32,7 @@ class Container:
         self.name = name
         self.environment = environment
         self.addresses = {}  # {network: address}
+        self.published = []  # processes that hand ports on to it
         self.process = process
         self.pid = pid
         self.log = log
@@ -124,8 +125,6 @@ class Sandbox:
         addresses = {
             n: self.networks[n].join(container, f"eth{i}", [name, *aliases])
             for i, (n, aliases) in enumerate(service.networks.items())}
-        for port in service.ports:
-            network.publish(port, next(iter(addresses.values())))
         log = self.work / f"{container}.log"
         info_read, info_write = os.pipe()
         with log.open("w") as output:
@@ -142,6 +141,9 @@ class Sandbox:
         result = Container(service, container, environment, process,
                            json.loads(text)["child-pid"], log)
         result.addresses = addresses
+        result.published = [
+            network.publish(port, next(iter(addresses.values())))
+            for port in service.ports]
         return result
 
     def image(self, service):
@@ -154,6 +156,7 @@ class Sandbox:
                 "--hostname", container, "--die-with-parent", "--as-pid-1",
                 "--info-fd", str(info_fd), "--clearenv", "--proc", "/proc",
                 "--dev", "/dev", "--ro-bind", "/usr", "/usr",
+                "--ro-bind", "/sys", "/sys",
                 *open_folders(["/etc/resolv.conf", *image.folders,
                                *(v.target for v in service.volumes)]),
                 "--ro-bind", self.resolver(service, container),
@@ -189,6 +192,9 @@ class Sandbox:
 
     def remove(self, container):
         """What an engine does when a container's program has ended."""
+        for process in container.published:
+            process.terminate()
+            process.wait()
         for name, address in container.addresses.items():
             self.networks[name].leave(address)
 

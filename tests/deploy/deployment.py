@@ -28,7 +28,7 @@ def expect(holds, text):
         raise Failure(text)
 
 
-def wait_for(what, condition, seconds=60):
+def wait_for(what, condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         expect(time.monotonic() < deadline, f"not within {seconds} s: {what}")

@@ -99,8 +99,8 @@ class Schemas(unittest.TestCase):
     def test_a_wrong_type_and_a_missing_field_fail(self):
         deployment = find("Deployment", "txl-server")
         wrong = copy.deepcopy(deployment)
-        wrong["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = "45"
-        self.assertIn("45", problem(wrong))
+        wrong["spec"]["revisionHistoryLimit"] = "three"
+        self.assertIn("three", problem(wrong))
         del deployment["spec"]["selector"]
         self.assertIn("selector", problem(deployment))
 
@@ -110,7 +110,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(named, {name for name, _ in manifests()} |
                          {"../haproxy"})
         self.assertLessEqual(set(kustomization), {
-            "apiVersion", "kind", "namespace", "resources"})
+            "apiVersion", "kind", "namespace", "resources", "images"})
         generator = yaml.safe_load(
             (ROOT / "deploy/haproxy/kustomization.yaml").read_text("utf-8"))
         for item in generator["configMapGenerator"]:

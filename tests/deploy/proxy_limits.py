@@ -45,8 +45,9 @@ def check_paths(d):
         status, _ = call(connection, "/txl.v1.ModelService/GetModel")
         expect(status == "OK", f"GetModel: {status}")
         for method in (
-                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                "/txl.v1.ModelService/GetModel/", "/TXL.v1.ModelService/GetModel",
+                "/grpc.reflection.v1alpha.ServerReflection"
+                "/ServerReflectionInfo", "/txl.v1.ModelService/GetModel/",
+                "/TXL.v1.ModelService/GetModel",
                 "/metrics", "/"):
             status, details = call(connection, method)
             expect((status, details) == ("UNIMPLEMENTED", "no such method"),

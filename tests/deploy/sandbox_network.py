@@ -89,7 +89,8 @@ def publish(port, address):
     host = port.address or HOST_ADDRESS
     process = subprocess.Popen(
         ["socat", f"TCP-LISTEN:{port.published},bind={host},fork,reuseaddr,"
-         "nodelay", f"TCP:{address}:{port.target},nodelay"], stderr=subprocess.DEVNULL)
+         "nodelay", f"TCP:{address}:{port.target},nodelay"],
+        stderr=subprocess.DEVNULL)
     while not is_open(host, port.published):
         if process.poll() is not None:
             raise RuntimeError(f"cannot publish port {port.published}")
