@@ -92,7 +92,8 @@ class Installed:
                 ["strace", "-f", "-o", out, self.server],
                 env=self.environment(), stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True) as process:
-            address = process.stdout.readline().split()[-1]
+            address = next(line.split()[-1] for line in process.stdout
+                           if line.startswith("listening on "))
             run(PROGRAMS / "txl", "generate", "--server", address, "--prompt",
                 "A", "--max-tokens", 20, "--timeout", 60)
             server_pid = int(out.read_text(errors="replace").split()[0])
