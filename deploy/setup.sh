@@ -25,6 +25,7 @@ packages=(
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
   libhwy-dev libbenchmark-dev
+  python3-yaml
 )
 torch_wheel="torch==${torch_version}+cpu"
 all=0
@@ -38,13 +39,25 @@ for argument in "$@"; do
 done
 if [ "$all" = 1 ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-dev npm
-    podman crun debootstrap)
+    podman crun debootstrap
+    haproxy prometheus dnsmasq-base bubblewrap iproute2 socat wget openssl
+    strace systemd)
 fi
 
 say() { echo "setup: $*" >&2; }
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Debian starts a service when it is installed, and at every boot; the tests
+# start their own.
+forbid_starts() {
+  local policy=/usr/sbin/policy-rc.d
+  [ ! -e "$policy" ] || return 0
+  trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+  printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" > /dev/null
+  as_root chmod 755 "$policy"
 }
 
 missing=()
@@ -62,9 +75,15 @@ for package in "${packages[@]}"; do
 done
 if [ "${#missing[@]}" -gt 0 ]; then
   say "installing Debian packages: ${missing[*]}"
+  services=()
+  for package in "${missing[@]}"; do
+    case "$package" in haproxy | prometheus) services+=("$package") ;; esac
+  done
+  [ "${#services[@]}" = 0 ] || forbid_starts
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
+  [ "${#services[@]}" = 0 ] || as_root systemctl disable -q "${services[@]}"
 fi
 
 if [ ! -x "$venv/bin/pip" ]; then
@@ -74,11 +93,14 @@ fi
 
 site_packages() { echo "$venv"/lib/python3*/site-packages; }
 
+# Not bin/pip: in a copied checkout that is the other checkout's.
+venv_pip() { "$venv/bin/python" -m pip "$@"; }
+
 # pip_install REQUIREMENT [INDEX]: from pip's own configuration first.
 pip_install() {
-  "$venv/bin/pip" install --quiet --no-deps "$1" 2> .deps/pip.log && return 0
+  venv_pip install --quiet --no-deps "$1" 2> .deps/pip.log && return 0
   if [ $# -gt 1 ]; then
-    "$venv/bin/pip" install --quiet --no-deps --index-url "$2" "$1" && return 0
+    venv_pip install --quiet --no-deps --index-url "$2" "$1" && return 0
   fi
   cat .deps/pip.log >&2
   return 1
@@ -95,10 +117,14 @@ fi
 if [ "$all" = 1 ]; then
   if ! "$venv/bin/python" -c 'import matplotlib' 2> /dev/null; then
     say "installing Python's matplotlib for the pictures of benchmarks"
-    "$venv/bin/pip" install --quiet matplotlib
+    venv_pip install --quiet matplotlib
   fi
   if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
     say "installing Python's grpcio for the third-party client test"
-    "$venv/bin/pip" install --quiet grpcio grpcio-reflection protobuf
+    venv_pip install --quiet grpcio grpcio-reflection protobuf
+  fi
+  if ! "$venv/bin/python" -c 'import kubernetes_validate' 2> /dev/null; then
+    say "installing Python's kubernetes-validate for the manifests' schemas"
+    venv_pip install --quiet kubernetes-validate
   fi
 fi

@@ -5,8 +5,8 @@
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, proto lint, format, a third-party client by
-#                          reflection, a soak, the image (as root); fails where
-#                          a prerequisite is missing
+#                          reflection, a soak, deployment and image (as root);
+#                          fails where a prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -80,6 +80,11 @@ if [ "$all" = 1 ]; then
     TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \
     build/tests/txl_end_to_end_test --gtest_brief=1 \
     --gtest_filter='LostConnection.AtRandom*:Soak.*' 2> /dev/null
+  step "deployment: Kubernetes manifests, systemd unit"
+  .deps/venv/bin/python -B tests/deploy/kubernetes_test.py
+  .deps/venv/bin/python -B tests/deploy/systemd_test.py
+  step "deployment: the compose file's parts together"
+  .deps/venv/bin/python -B tests/deploy/deployment_test.py
   step "image: built, run read-only, stopped under load"
   tests/deploy/image_test.sh
 fi

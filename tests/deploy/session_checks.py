@@ -1,0 +1,229 @@
+"""A session and its server: while all is well, through a reload and a new start
+of HAProxy, and when its server drains, dies and comes back."""
+
+import json
+import os
+import signal
+import subprocess
+
+from boundary_checks import outside
+from deployment import PUBLIC, ROOT, expect, wait_for
+import proxy_limits
+import sandbox_network
+
+LOST = "UNAVAILABLE: the server of this session is down or drains"
+
+
+def make_sessions(d):
+    """d.sessions: {name of the server: at least two sessions that it named}"""
+    d.sessions = {c.name: [] for c in d.servers}
+
+    def make():
+        session = d.create()
+        owners = d.owners(session)
+        expect(len(owners) == 1, f"{session} is on {len(owners)} servers")
+        d.sessions[owners[0].name].append(session)
+        return all(len(s) >= 2 for s in d.sessions.values())
+
+    wait_for("two sessions on each server", make)
+
+
+def check_sticking(d):
+    """Every turn of a session lands on the server that made it."""
+    make_sessions(d)
+    for _ in range(3):
+        for sessions in d.sessions.values():
+            for session in sessions:
+                d.expect_turn(session)
+    for container in d.servers:
+        for session in d.sessions[container.name]:
+            expect(d.owners(session) == [container], f"{session} has moved")
+            # The prompt's 6 characters, once per turn, and 4 more.
+            position = d.position(container, session)
+            expect(position == 3 * (6 + 4),
+                   f"{session} is at {position} on {container.name}")
+
+
+def check_confusion(d):
+    """A session named without x-txl-session gets lost on no server: the call
+    may miss it, later calls with the metadata still find it."""
+    for sessions in d.sessions.values():
+        wait_for("a call that misses its session", lambda: (
+            proxy_limits.get_session_without_metadata(d, sessions[0]) ==
+            "NOT_FOUND"))
+        d.expect_turn(sessions[0])
+
+
+def check_reload(d):
+    """A reload (for a new certificate) ends no running turn, and the new
+    process knows who has which session."""
+    long = start_long_turn(d, d.create())
+    d.authority.issue(d.certificates, sandbox_network.HOST_ADDRESS, owner=99)
+    before = served_certificate(d)
+    d.haproxy.signal(signal.SIGUSR2)
+    wait_for("the new certificate", lambda: served_certificate(d) != before)
+    for sessions in d.sessions.values():
+        for session in sessions:
+            d.expect_turn(session)
+    finish_long_turn(long)
+
+
+def served_certificate(d):
+    output = outside(["openssl", "s_client", "-connect", PUBLIC]).stdout
+    begin = output.find("-----BEGIN")
+    return output[begin:output.find("-----END")]
+
+
+def check_new_start(d):
+    """A HAProxy that starts anew finds sessions whose names clients chose."""
+    names = [d.create(f"chosen-{number}") for number in range(8)]
+    owners = {n: d.owners(n)[0].name for n in names}
+    expect(set(owners.values()) == {c.name for c in d.servers},
+           f"not on every server: {owners}")
+    status = d.sandbox.stop(d.haproxy)
+    expect(status == 0, f"haproxy: exit status {status}")
+    d.haproxy = d.sandbox.start("haproxy")
+    d.sandbox.wait_until_healthy(d.haproxy)
+    d.wait_for_proxy(len(d.servers))
+    for name in sorted(names, key=owners.get):  # one server after the other
+        d.expect_turn(name)
+    make_sessions(d)
+
+
+LONG_TOKENS = 4000
+
+
+def start_long_turn(d, session):
+    """A turn that has begun to stream."""
+    process = subprocess.Popen(
+        d.client_command("generate", "--prompt", "ROMEO:", "--session",
+                         session, "--max-tokens", LONG_TOKENS, "--json"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    expect("started" in process.stdout.readline(), "a turn does not begin")
+    return process
+
+
+def end_long_turn(process):
+    """Its last lines as JSON and its error."""
+    events = [json.loads(line) for line in process.stdout]
+    error = process.stderr.read()
+    process.wait(60)
+    return events, error
+
+
+def finish_long_turn(process):
+    (*tokens, finished), error = end_long_turn(process)
+    expect(process.returncode == 0, f"the long turn: {error}")
+    expect(len(tokens) == LONG_TOKENS and finished["finished"]["reason"] ==
+           "FINISH_REASON_MAX_TOKENS",
+           f"the long turn ended after {len(tokens)} tokens: {finished}")
+
+
+def check_drain(d):
+    """A server that is stopped ends its running turn; its sessions get a clear
+    error, new ones go elsewhere, and the other server's sessions go on."""
+    stopped, other = d.servers
+    gone, kept = (d.sessions[c.name] for c in (stopped, other))
+    long = start_long_turn(d, gone[0])
+    stopped.signal(signal.SIGTERM)
+    wait_for("HAProxy sees the drain", lambda: d.servers_up() == 1)
+    expect("not SERVING" in d.haproxy.output(), "not by its health")
+    # Nobody loses a call to a server that drains from here on.
+    for _ in range(5):
+        d.expect_turn(None)
+        d.expect_turn(kept[0])
+        expect(d.position(other, d.create()) == 0, "it is elsewhere")
+    finish_long_turn(long)
+    expect(stopped.process.wait(40) == 0, "it did not exit with 0")
+    d.sandbox.remove(stopped)
+    d.servers.remove(stopped)
+    for session in gone:
+        status, _, error = d.turn(session)
+        expect(status == 1 and LOST in error, f"{session}: {error!r}")
+    d.create(gone[0])
+    expect(d.position(other, gone[0]) == 0, "made anew, it is elsewhere")
+    d.expect_turn(gone[0])
+    d.stopped, d.lost = stopped, gone[1:]
+
+
+def check_return(d):
+    """A server that starts again takes new sessions; those that it had lost are
+    a clear error."""
+    server = d.start_again(d.stopped)
+    wait_for("a new session on the new server",
+             lambda: d.position(server, d.create()) == 0)
+    for session in d.lost:
+        status, _, error = d.turn(session)
+        expect(status == 1 and "NOT_FOUND (SESSION_UNKNOWN)" in error,
+               f"{session}: {error!r}")
+        d.create(session)
+        d.expect_turn(session)
+
+
+def check_crash(d):
+    """A server that is killed: its stream ends with an error, at once."""
+    session = d.create()
+    victim = d.owners(session)[0]
+    long = start_long_turn(d, session)
+    d.sandbox.kill(victim)
+    d.servers.remove(victim)
+    events, error = end_long_turn(long)
+    # HTTP/2 has no way to tell why; gRPC's name for that is UNKNOWN.
+    expect(long.returncode == 1 and error.startswith("txl: UN") and
+           not any("finished" in e for e in events),
+           f"a killed server's stream: {error!r}")
+    d.wait_for_proxy(1)
+    d.expect_turn(None)
+    d.start_again(victim)
+
+
+def check_processes(d):
+    """The same haproxy.cfg as a process, its servers by address, and by one
+    name for all of them as in Kubernetes."""
+    by_address = {f"TXL_PROXY_SERVER_{number}":
+                  f"{container.addresses['inner']}:50051"
+                  for number, container in enumerate(d.servers, 1)}
+    check_process(d, "by-address", by_address)
+    check_process(d, "by-name", {"TXL_PROXY_SERVERS": "txl-server:50051"})
+
+
+def check_process(d, name, environment):
+    folder = d.work / name
+    folder.mkdir()
+    address = "127.0.0.1:7443"
+    certificates = d.authority.issue(folder / "tls", "127.0.0.1", owner=0)
+    # haproxy reads the DNS server's address from here.
+    resolver = folder / "resolv.conf"
+    resolver.write_text(
+        f"nameserver {d.sandbox.networks['inner'].gateway}\n")
+    process = subprocess.Popen(
+        ["bwrap", "--dev-bind", "/", "/", "--ro-bind", resolver,
+         "/etc/resolv.conf", "--die-with-parent",
+         "haproxy", "-f", ROOT / "deploy/haproxy/haproxy.cfg"],
+        env={"TXL_PROXY_LISTEN": address,
+             "TXL_PROXY_METRICS": "127.0.0.1:7404",
+             "TXL_PROXY_PEER": "127.0.0.1:7000",
+             "TXL_PROXY_CERTIFICATE": str(certificates / "tls.crt"),
+             "PATH": os.environ["PATH"], **environment},
+        stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    flags = ["--server", address, "--tls", "--ca", d.authority.certificate]
+
+    def txl(*command):
+        return subprocess.run([d.txl, *command, *flags], text=True,
+                              capture_output=True)
+
+    try:
+        wait_for("HAProxy as a process",
+                 lambda: txl("status", "--check").returncode == 0)
+        owners = set()
+        while len(owners) < len(d.servers):
+            session = txl("sessions", "create").stdout.strip()
+            owner, = d.owners(session)
+            owners.add(owner.name)
+            for _ in range(4):
+                turn = txl("generate", "--session", session, "--max-tokens",
+                           "2", "--prompt", "A")
+                expect(turn.returncode == 0, f"{name}: {turn.stderr}")
+    finally:
+        process.terminate()
+        process.wait()
