@@ -65,9 +65,10 @@ std::string Header(const std::vector<std::string>& entries) {
 }
 
 std::string F32Bytes(const std::vector<float>& values) {
-  std::string bytes(values.size() * sizeof(float), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  // Null for an empty vector, which memcpy may not be given.
+  if (values.empty()) return "";
+  return std::string(reinterpret_cast<const char*>(values.data()),
+                     values.size() * sizeof(float));
 }
 
 std::string WriteTempFile(const std::string& name, const std::string& content) {

@@ -269,8 +269,8 @@ TEST(RandomCommandTest, WritesTheTypeThatIsAskedFor) {
               0);
     const ProgramResult inspect = RunTxlModel("inspect " + model + " --json");
     ASSERT_EQ(inspect.exit_code, 0) << inspect.errors;
-    for (const auto& tensor :
-         nlohmann::json::parse(inspect.output)["tensors"]) {
+    const auto facts = nlohmann::json::parse(inspect.output);
+    for (const auto& tensor : facts["tensors"]) {
       EXPECT_EQ(tensor["dtype"], name) << tensor["name"];
     }
   }
