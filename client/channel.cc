@@ -77,6 +77,16 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
   if (options.own_connection) {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   }
+  if (options.lean) {
+    arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+    arguments.SetInt(GRPC_ARG_ENABLE_CENSUS, 0);
+    arguments.SetInt(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  }
+  if (options.window_bytes > 0) {
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                     options.window_bytes);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  }
   return grpc::CreateCustomChannel(options.address, credentials, arguments);
 }
 

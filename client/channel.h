@@ -2,6 +2,7 @@
 
 // Where a server is and how to reach it.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,11 @@ struct ChannelOptions {
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
   bool own_connection = false;
+  // Nothing is retried, also not where gRPC would do so by itself, and nothing
+  // is counted: less work for each message.
+  bool lean = false;
+  // Bytes of a stream that may wait for their reader; 0: gRPC decides.
+  int32_t window_bytes = 0;
 };
 
 // Makes a channel; connects at the first call. Keepalive pings every 60 s.

@@ -1,9 +1,20 @@
 // txl bench: a load test.
 
-#include <CLI/CLI.hpp>
+#include <unistd.h>
 
-#include "client/bench/load.h"
-#include "client/bench/report.h"
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/bench/result/compare.h"
+#include "client/bench/result/page.h"
+#include "client/bench/result/report_json.h"
+#include "client/bench/result/report_text.h"
+#include "client/bench/result/result_file.h"
+#include "client/bench/result/sweep.h"
+#include "client/cli/bench_flags.h"
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
@@ -11,79 +22,170 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
-  ServerFlags server;
-  bench::LoadOptions load;
-  bool json = false;
-};
+absl::StatusOr<bench::Report> RunOnce(const BenchPlan& plan,
+                                      const BenchFlags& flags,
+                                      Canceller* canceller) {
+  bench::OnProgress on_progress;
+  if (flags.progress || isatty(STDERR_FILENO)) {
+    on_progress = [last = bench::ProgressSoFar()](
+                      double seconds, const bench::Progress& progress) mutable {
+      const bench::ProgressSoFar now = bench::SoFar(seconds, progress);
+      std::fputs(bench::ProgressLine(last, now).c_str(), stderr);
+      last = now;
+    };
+  }
+  const auto result = bench::RunLoad(plan.load, canceller, on_progress);
+  if (!result.ok()) return result.status();
+  return bench::MakeReport(*result, plan.limits);
+}
 
-int Bench(const Flags& flags) {
-  bench::LoadOptions options = flags.load;
-  options.channel = flags.server.channel;
-  const absl::Status address = ValidateAddress(options.channel.address);
+absl::StatusOr<bench::Sweep> RunSeveral(const BenchPlan& plan,
+                                        const BenchFlags& flags,
+                                        Canceller* canceller) {
+  const auto at_rate = [&](double rate) -> absl::StatusOr<bench::Report> {
+    if (canceller->cancelled()) return absl::CancelledError("interrupted");
+    BenchPlan one = plan;
+    one.load.run.rate.rate = rate;
+    std::fprintf(stderr, "txl: a run at %g requests/s\n", rate);
+    return RunOnce(one, flags, canceller);
+  };
+  if (plan.search.has_value()) {
+    return bench::SearchCapacity(*plan.search, flags.good_share, at_rate);
+  }
+  return bench::RunRates(plan.rates, at_rate);
+}
+
+// What makes a run's figures worthless.
+absl::Status Judge(const bench::Report& report) {
+  if (!report.problems.empty()) {
+    return absl::InternalError("a stream broke the rules of the API");
+  }
+  if (report.server.verdict == bench::ServerCheck::Verdict::kUnequal) {
+    return absl::InternalError(
+        "the server counts other tokens than were received");
+  }
+  return absl::OkStatus();
+}
+
+// A rate that is too much for any request to end well is a result, too; all of
+// them are not.
+absl::Status Judge(const std::vector<bench::Report>& reports) {
+  bool any_ok = false;
+  for (const bench::Report& report : reports) {
+    absl::Status status = Judge(report);
+    if (!status.ok()) return status;
+    any_ok = any_ok || report.statuses.contains("OK");
+  }
+  return any_ok ? absl::OkStatus()
+                : absl::UnavailableError("no request ended well");
+}
+
+int WriteResults(const BenchFlags& flags, const nlohmann::ordered_json& json,
+                 const std::string& text) {
+  WriteOut(flags.json ? bench::ToLine(bench::WithoutDetails(json)) : text);
+  absl::Status status;
+  if (!flags.out_file.empty()) {
+    status.Update(bench::WriteFile(flags.out_file, bench::ToLine(json)));
+  }
+  if (!flags.html_file.empty()) {
+    const auto page = bench::MakePage(json);
+    status.Update(page.ok() ? bench::WriteFile(flags.html_file, *page)
+                            : page.status());
+  }
+  return status.ok() ? kDone : Fail(status);
+}
+
+int Bench(const BenchFlags& flags) {
+  const auto plan = MakeBenchPlan(flags);
+  if (!plan.ok()) return FailUsage(std::string(plan.status().message()));
+  const absl::Status address = ValidateAddress(plan->load.channel.address);
   if (!address.ok()) return FailUsage(std::string(address.message()));
   Canceller canceller;
   CancelOnInterrupt watch(&canceller);
-  const absl::StatusOr<bench::LoadResult> result =
-      bench::RunLoad(options, &canceller);
-  if (!result.ok()) return Fail(result.status());
-  const bench::Report report = bench::MakeReport(*result);
-  WriteOut(flags.json ? bench::ToJsonLine(report) : bench::ToText(report));
-  if (!report.problems.empty()) {
-    return Fail(absl::InternalError("a stream broke the rules of the API"));
+  if (!plan->rates.empty() || plan->search.has_value()) {
+    const auto sweep = RunSeveral(*plan, flags, &canceller);
+    if (!sweep.ok()) return Fail(sweep.status());
+    const int written =
+        WriteResults(flags, bench::ToJson(*sweep), bench::ToText(*sweep));
+    const absl::Status judgement = Judge(sweep->runs);
+    return judgement.ok() ? written : Fail(judgement);
   }
-  if (report.end_to_end.count == 0) {
-    return Fail(absl::UnavailableError("no request ended well"));
-  }
+  const auto report = RunOnce(*plan, flags, &canceller);
+  if (!report.ok()) return Fail(report.status());
+  const int written =
+      WriteResults(flags, bench::ToJson(*report), bench::ToText(*report));
+  const absl::Status judgement =
+      Judge(std::vector<bench::Report>{*report});
+  return judgement.ok() ? written : Fail(judgement);
+}
+
+int ComparePair(const std::string& a, const std::string& b, bool json) {
+  const auto first = bench::ReadResult(a);
+  if (!first.ok()) return FailUsage(std::string(first.status().message()));
+  const auto second = bench::ReadResult(b);
+  if (!second.ok()) return FailUsage(std::string(second.status().message()));
+  const auto comparison = bench::Compare(*first, *second);
+  if (!comparison.ok()) return Fail(comparison.status());
+  WriteOut(json ? bench::ToLine(bench::ToJson(*comparison))
+                : bench::ToText(*comparison));
   return kDone;
+}
+
+int WritePage(const std::string& result, const std::string& html) {
+  const auto json = bench::ReadResult(result);
+  if (!json.ok()) return FailUsage(std::string(json.status().message()));
+  const auto page = bench::MakePage(*json);
+  if (!page.ok()) return Fail(page.status());
+  const absl::Status status = bench::WriteFile(html, *page);
+  return status.ok() ? kDone : Fail(status);
+}
+
+struct FileFlags {
+  std::string first;
+  std::string second;
+  bool json = false;
+};
+
+void AddCompare(CLI::App& bench_command, Run* run) {
+  CLI::App* command = bench_command.add_subcommand(
+      "compare", "Two results (--out) beside each other, with 95 % intervals");
+  auto flags = std::make_shared<FileFlags>();
+  command->add_option("a", flags->first, "JSON of the first")->required();
+  command->add_option("b", flags->second, "JSON of the second")->required();
+  command->add_flag("--json", flags->json,
+                    "print a line of JSON [default: off]");
+  command->callback([run, flags] {
+    *run = [flags] {
+      return ComparePair(flags->first, flags->second, flags->json);
+    };
+  });
+}
+
+void AddPage(CLI::App& bench_command, Run* run) {
+  CLI::App* command = bench_command.add_subcommand(
+      "page", "The page of a result that --out has written");
+  auto flags = std::make_shared<FileFlags>();
+  command->add_option("result", flags->first, "its JSON")->required();
+  command->add_option("html", flags->second, "file to write")->required();
+  command->callback([run, flags] {
+    *run = [flags] { return WritePage(flags->first, flags->second); };
+  });
 }
 
 }  // namespace
 
 void AddBenchCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
-      "bench", "Load test: concurrent streams in a closed loop");
-  auto flags = std::make_shared<Flags>();
-  bench::LoadOptions& load = flags->load;
-  AddServerFlags(*command, &flags->server);
-  command->add_option("--streams", load.streams, "concurrent streams")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  command
-      ->add_option("--connections", load.connections,
-                   "connections, 0: one for each 50 streams")
-      ->check(CLI::Range(0, 10'000))
-      ->capture_default_str();
-  command
-      ->add_option("--prompt-tokens", load.prompt_tokens,
-                   "random token ids before each turn")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--max-tokens", load.max_tokens, "tokens of each turn")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  CLI::Option* requests = command
-                              ->add_option("--requests", load.requests,
-                                           "turns in all, 0: as --seconds says")
-                              ->check(CLI::NonNegativeNumber)
-                              ->capture_default_str();
-  command
-      ->add_option("--seconds", load.seconds,
-                   "time in which turns start, 0: 10, or as --requests says")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
-      ->excludes(requests);
-  command
-      ->add_option("--temperature", load.temperature,
-                   "of the sampling, 0: greedy")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command
-      ->add_option("--seed", load.seed, "of prompts and draws: repeats a run")
-      ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "print the result as a line of JSON [default: off]");
-  command->callback([run, flags] { *run = [flags] { return Bench(*flags); }; });
+      "bench", "Load test: closed and open loop, with a report");
+  auto flags = std::make_shared<BenchFlags>();
+  AddBenchFlags(*command, flags.get());
+  AddCompare(*command, run);
+  AddPage(*command, run);
+  // Also called after a subcommand's.
+  command->callback([run, flags, command] {
+    if (!command->get_subcommands().empty()) return;
+    *run = [flags] { return Bench(*flags); };
+  });
 }
 
 }  // namespace txl::cli

@@ -247,7 +247,12 @@ grpc::Status FakeService::GetServerStatus(
   response->set_state(state);
   response->set_rows_decode(30);
   response->set_steps_with_decode(20);
-  (*response->mutable_turns_finished())["OK"] = 3;
+  {
+    absl::MutexLock lock(&mutex_);
+    (*response->mutable_turns_finished())["OK"] = 3 + statuses_ * turns_ok_step;
+    response->set_tokens_delivered(statuses_ * tokens_step);
+    ++statuses_;
+  }
   return See("GetServerStatus", context);
 }
 

@@ -55,6 +55,9 @@ class FakeService final : public v1::GenerationService::Service,
   v1::ServerState state = v1::SERVER_STATE_READY;
   int64_t max_prompt_tokens = 8192;
   int64_t max_prompt_bytes = 256 << 10;
+  // What each GetServerStatus reports more than the one before.
+  int64_t turns_ok_step = 0;
+  int64_t tokens_step = 0;
 
   // Log-probability of a byte in this service's model: -(byte % 8) / 8.
   static float Logprob(uint32_t id) {
@@ -111,6 +114,7 @@ class FakeService final : public v1::GenerationService::Service,
   std::map<std::string, std::vector<uint32_t>> sessions_
       ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> append_sizes_ ABSL_GUARDED_BY(mutex_);
+  int64_t statuses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A FakeService on a free port of loopback.

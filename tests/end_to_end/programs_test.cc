@@ -133,7 +133,43 @@ TEST_F(Programs, BenchFindsEveryStreamWellFormed) {
   EXPECT_EQ(json["tokens"], 1200);
   EXPECT_EQ(json["statuses"], nlohmann::json({{"OK", 120}}));
   EXPECT_EQ(json["malformed_streams"], nlohmann::json::object());
+  EXPECT_EQ(json["server_counters"]["verdict"], "equal");
   EXPECT_EQ(server_.Status().tokens_delivered() - before, 1200);
+}
+
+TEST_F(Programs, BenchHoldsConversationsAndCancelsWithoutLeavingAnything) {
+  const Completed run = Run({"bench",
+                             "--rate",
+                             "200",
+                             "--requests",
+                             "30",
+                             "--turns",
+                             "uniform:1:3",
+                             "--think",
+                             "exponential:0.01",
+                             "--cancel",
+                             "0.3",
+                             "--slow",
+                             "0.2",
+                             "--slow-read",
+                             "0.001",
+                             "--prompt-tokens",
+                             "uniform:1:9",
+                             "--max-tokens",
+                             "20",
+                             "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err << run.out;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_GT(json["requests"], 30);
+  EXPECT_EQ(json["malformed_streams"], nlohmann::json::object());
+  for (const auto& [outcome, count] : json["outcomes"].items()) {
+    EXPECT_TRUE(outcome == "ok" || outcome == "cancelled") << outcome;
+  }
+  EXPECT_GT(json["outcomes"]["cancelled"], 0);
+  EXPECT_NE(json["server_counters"]["verdict"], "unequal");
+  EXPECT_NE(json["server_counters"]["verdict"], "not comparable");
+  EXPECT_EQ(server_.Status().sessions_idle(), 0);
+  EXPECT_EQ(server_.Status().sessions_busy(), 0);
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#pragma once
+
+// What became of one turn.
+
+#include <cstdint>
+#include <string>
+
+#include "client/bench/measure/nanos.h"
+
+namespace txl::bench {
+
+enum class Outcome {
+  kOk,          // it came to its own end
+  kCancelled,   // by its client, as planned
+  kRejected,    // RESOURCE_EXHAUSTED or UNAVAILABLE before the first token
+  kFailed,      // any other error
+  kIncomplete,  // it still ran when the run was over
+  kNotSent,     // it was due while too many turns ran
+};
+
+// "ok", "cancelled", "rejected", "failed", "incomplete", "not_sent".
+const char* OutcomeName(Outcome outcome);
+
+// Times in nanoseconds since the run's start.
+struct TurnRecord {
+  int64_t conversation = 0;
+  int64_t turn = 0;
+  // When it was due: by the schedule in an open loop, after its think time in a
+  // conversation, else when its stream was free.
+  Nanos scheduled = 0;
+  Nanos sent = 0;             // when the call was started
+  Nanos first_token = 0;      // of a turn with tokens
+  Nanos last_token = 0;       // the same
+  Nanos end = 0;              // when its status came
+  Nanos longest_gap = 0;      // between tokens
+  int64_t tokens = 0;         // received
+  int64_t prompt_tokens = 0;  // as Started tells; 0 without it
+  Outcome outcome = Outcome::kOk;
+  bool slow_reader = false;
+  bool cancels = false;      // its client meant to cancel it
+  std::string status = "";   // "OK", "RESOURCE_EXHAUSTED (QUEUE_FULL)", ...
+  std::string problem = "";  // what was wrong with the stream; empty: nothing
+
+  // Whether its times tell of the server: not of a client that reads slowly.
+  bool ordinary() const { return !slow_reader && !cancels; }
+  Nanos ToFirstToken() const { return first_token - scheduled; }
+  Nanos ToEnd() const { return end - scheduled; }
+  // Mean time between its tokens; 0 with fewer than two.
+  Nanos PerToken() const {
+    return tokens < 2 ? 0 : (last_token - first_token) / (tokens - 1);
+  }
+};
+
+}  // namespace txl::bench

@@ -1,0 +1,77 @@
+#include "client/bench/plan/workload.h"
+
+#include <algorithm>
+
+namespace txl::bench {
+namespace {
+
+// Which draws of a turn a generator is for.
+enum class Draws : uint64_t { kContent, kTurns, kThinking };
+
+Random TurnRandom(const Workload& workload, Draws draws, int64_t conversation,
+                  int64_t turn) {
+  return Random({workload.seed, static_cast<uint64_t>(draws),
+                 static_cast<uint64_t>(conversation),
+                 static_cast<uint64_t>(turn)});
+}
+
+void FillPrompt(const Workload& workload, int64_t vocabulary, int64_t place,
+                Random& random, v1::GenerateRequest* request) {
+  if (workload.prompts.empty()) {
+    const int64_t length =
+        std::max<int64_t>(1, workload.prompt_tokens.DrawCount(random));
+    for (int64_t i = 0; i < length; ++i) {
+      request->mutable_tokens()->add_ids(static_cast<uint32_t>(
+          random.Bits() % static_cast<uint64_t>(vocabulary)));
+    }
+    return;
+  }
+  const auto count = static_cast<int64_t>(workload.prompts.size());
+  const Prompt& prompt = workload.prompts[place % count];
+  if (prompt.tokens.empty()) {
+    request->set_text(prompt.text);
+  } else {
+    request->mutable_tokens()->mutable_ids()->Assign(prompt.tokens.begin(),
+                                                     prompt.tokens.end());
+  }
+}
+
+}  // namespace
+
+int64_t PlanTurns(const Workload& workload, int64_t conversation) {
+  Random random = TurnRandom(workload, Draws::kTurns, conversation, 0);
+  return std::max<int64_t>(1, workload.turns.DrawCount(random));
+}
+
+double PlanThinkSeconds(const Workload& workload, int64_t conversation,
+                        int64_t turn) {
+  Random random = TurnRandom(workload, Draws::kThinking, conversation, turn);
+  return workload.think_seconds.Draw(random);
+}
+
+TurnPlan PlanTurn(const Workload& workload, int64_t vocabulary,
+                  int64_t conversation, int64_t turn) {
+  Random random = TurnRandom(workload, Draws::kContent, conversation, turn);
+  TurnPlan plan;
+  v1::GenerateRequest& request = plan.request;
+  FillPrompt(workload, vocabulary, conversation + turn, random, &request);
+  const int64_t max_tokens =
+      std::max<int64_t>(1, workload.max_tokens.DrawCount(random));
+  request.mutable_stop()->set_max_tokens(static_cast<int32_t>(max_tokens));
+  request.mutable_stop()->set_ignore_end_token(true);
+  request.mutable_sampling()->set_temperature(workload.temperature);
+  request.mutable_sampling()->set_seed(random.Bits());
+  if (workload.tokens_per_message > 1) {
+    request.mutable_output()->set_max_tokens_per_message(
+        workload.tokens_per_message);
+  }
+  const double midway = random.Uniform();
+  if (random.Uniform() < workload.cancel_share) {
+    plan.cancel_after_tokens =
+        static_cast<int64_t>(midway * static_cast<double>(max_tokens));
+  }
+  plan.slow_reader = random.Uniform() < workload.slow_share;
+  return plan;
+}
+
+}  // namespace txl::bench

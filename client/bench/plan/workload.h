@@ -1,0 +1,54 @@
+#pragma once
+
+// What is asked of the server: every turn is a function of the seed and of its
+// place in the run, so that two runs ask for the same.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/bench/plan/distribution.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace txl::bench {
+
+// A prompt of a file: either text or token ids.
+struct Prompt {
+  std::string text;
+  std::vector<uint32_t> tokens;
+};
+
+// A conversation is a session with one or more turns; one of a single turn
+// needs no session. Conversations are numbered from 0 in the order of their
+// starts.
+struct Workload {
+  // Random token ids before each turn, unless `prompts` has some: those then
+  // follow each other, from the first again after the last.
+  Distribution prompt_tokens = Distribution::Fixed(32);
+  std::vector<Prompt> prompts;
+  Distribution max_tokens = Distribution::Fixed(128);   // end tokens do not end
+  Distribution turns = Distribution::Fixed(1);          // of a conversation
+  Distribution think_seconds = Distribution::Fixed(0);  // between its turns
+  double cancel_share = 0;  // of the turns that their client cancels midway
+  double slow_share = 0;    // of the turns whose client reads slowly
+  double temperature = 1;
+  int32_t tokens_per_message = 1;  // at most, if the server has more at once
+  uint64_t seed = 0;
+};
+
+struct TurnPlan {
+  v1::GenerateRequest request;  // without session_id
+  // The client cancels when it has so many tokens; -1: it does not.
+  int64_t cancel_after_tokens = -1;
+  bool slow_reader = false;
+};
+
+// Turns of a conversation, >= 1.
+int64_t PlanTurns(const Workload& workload, int64_t conversation);
+// Seconds between the end of the turn before and the start of `turn`.
+double PlanThinkSeconds(const Workload& workload, int64_t conversation,
+                        int64_t turn);
+TurnPlan PlanTurn(const Workload& workload, int64_t vocabulary,
+                  int64_t conversation, int64_t turn);
+
+}  // namespace txl::bench
