@@ -73,7 +73,7 @@ def draw(results, out):
         draw_plot(axes, *plot, start)
     for axes in list(grid.flat)[len(all_plots):]:
         axes.set_axis_off()
-    figure.supxlabel("seconds since the start; black: panels of the dashboard, "
+    figure.supxlabel("seconds under load; black: panels of the dashboard, "
                      "red: what alert rules compare", fontsize=8)
     # No date: the same numbers give the same file.
     figure.savefig(out, format="svg", metadata={"Date": None})
