@@ -21,10 +21,11 @@ struct ChannelOptions {
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
   bool own_connection = false;
-  // Nothing is retried, also not where gRPC would do so by itself, and nothing
-  // is counted: less work for each message.
+  // Nothing is retried, also not where gRPC would do so by itself, nothing is
+  // counted, nothing is compressed: less work for each message.
   bool lean = false;
-  // Bytes of a stream that may wait for their reader; 0: gRPC decides.
+  // Bytes of a stream that may wait for their reader; 0: gRPC decides, by
+  // pings that it sends with the reads.
   int32_t window_bytes = 0;
 };
 

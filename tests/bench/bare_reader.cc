@@ -95,6 +95,7 @@ class Reader {
       ChannelOptions channel_options = options_.channel;
       channel_options.own_connection = true;
       channel_options.lean = true;
+      channel_options.window_bytes = 256 << 10;
       auto channel = OpenChannel(channel_options);
       if (!channel.ok() ||
           !(*channel)->WaitForConnected(std::chrono::system_clock::now() +
@@ -110,6 +111,7 @@ class Reader {
     if (next_ >= options_.requests) return;
     call->request = Request(options_, next_++);
     ++running_;
+    call->stream.reset();  // it lives in what the context holds
     call->context = std::make_unique<grpc::ClientContext>();
     call->stream = call->stub->PrepareCall(
         call->context.get(), "/txl.v1.GenerationService/Generate", &queue_);

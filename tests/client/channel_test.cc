@@ -1,6 +1,14 @@
 #include "client/channel.h"
 
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "absl/time/clock.h"
+#include "tests/client/fake_service.h"
+#include "txl/v1/generation_service.grpc.pb.h"
 
 namespace txl {
 namespace {
@@ -30,6 +38,41 @@ TEST(Channel, NamesARootFileThatCannotBeRead) {
   const auto channel = OpenChannel({.tls = true, .ca_file = "/no/such.pem"});
   EXPECT_EQ(channel.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(channel.status().message().find("/no/such.pem"), std::string::npos);
+}
+
+TEST(AChannelWithASmallWindow, KeepsAServerWaitingThatIsNotRead) {
+  constexpr int64_t kEvents = 5000;
+  testing::FakeServer server;
+  std::atomic<int64_t> written{0};
+  server->on_generate = [&](grpc::ServerContext*, const v1::GenerateRequest&,
+                            testing::FakeService::Writer* writer) {
+    for (int64_t i = 0; i < kEvents; ++i) {
+      if (!writer->Write(testing::TokenEvent(static_cast<int32_t>(i), 'a'))) {
+        break;
+      }
+      ++written;
+    }
+    return grpc::Status::OK;
+  };
+  ChannelOptions options;
+  options.address = server.address();
+  options.own_connection = true;
+  options.lean = true;
+  options.window_bytes = 1024;
+  const auto channel = OpenChannel(options);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  const auto stub = v1::GenerationService::NewStub(*channel);
+  grpc::ClientContext context;
+  const auto reader = stub->Generate(&context, v1::GenerateRequest());
+  v1::GenerateResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  // Time enough to write everything, if it could.
+  absl::SleepFor(absl::Milliseconds(300));
+  EXPECT_LT(written, kEvents / 2);
+  int64_t read = 1;
+  while (reader->Read(&response)) ++read;
+  EXPECT_EQ(read, kEvents);
+  EXPECT_TRUE(reader->Finish().ok());
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct TurnRecord {
   // When it was due: by the schedule in an open loop, after its think time in a
   // conversation, else when its stream was free.
   Nanos scheduled = 0;
-  Nanos sent = 0;             // when the call was started
+  Nanos sent = -1;            // when its first call was started; -1: not yet
   Nanos first_token = 0;      // of a turn with tokens
   Nanos last_token = 0;       // the same
   Nanos end = 0;              // when its status came

@@ -15,9 +15,12 @@ struct Window {
   double seconds() const { return std::max(0.0, ToSeconds(to - from)); }
 };
 
-Window WindowOf(const RunOptions& run, Nanos end) {
-  Window window{FromSeconds(run.warmup_seconds), end};
-  if (run.seconds > 0) window.to = std::min(end, FromSeconds(run.seconds));
+Window WindowOf(const RunOptions& run, const DriverResult& result) {
+  Window window{FromSeconds(run.warmup_seconds), result.end};
+  if (run.seconds > 0) {
+    window.to = FromSeconds(run.seconds);
+    if (result.interrupted) window.to = std::min(window.to, result.end);
+  }
   return window;
 }
 
@@ -115,7 +118,7 @@ bool Report::client_bound() const {
 Report MakeReport(const LoadResult& load, const Limits& limits) {
   const DriverResult& result = load.result;
   const RunOptions& run = load.options.run;
-  const Window window = WindowOf(run, result.end);
+  const Window window = WindowOf(run, result);
   Report report;
   report.options = load.options;
   report.model = load.model;

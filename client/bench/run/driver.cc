@@ -55,8 +55,9 @@ DriverResult Driver::Run() {
                Due::kConversation);
     }
   }
-  while (!Over(Now())) {
+  while (true) {
     FireDue();
+    if (Over(Now())) break;
     const Event event = target_->Next(shared_->start + NextStop());
     if (event.kind != Event::Kind::kNone) Handle(event);
   }
@@ -84,8 +85,9 @@ bool Driver::MayStart(Nanos now) const {
 }
 
 bool Driver::Over(Nanos now) {
-  if (!ending_ && (now >= cancel_at_ ||
-                   shared_->cancelled.load(std::memory_order_relaxed))) {
+  const bool interrupted = shared_->cancelled.load(std::memory_order_relaxed);
+  if (!ending_ && (now >= cancel_at_ || interrupted)) {
+    result_.interrupted = interrupted;
     CancelAll();
   }
   return used_ == 0 && timers_.empty();
@@ -176,7 +178,7 @@ void Driver::StartTurn(int32_t place) {
   slot.check = StreamCheck();
   slot.cancel_sent = false;
   // The first turn of a session began with making the session.
-  if (slot.record.sent == 0) slot.record.sent = Now();
+  if (slot.record.sent < 0) slot.record.sent = Now();
   slot.phase = Phase::kRunning;
   Count(shared_->progress.sent);
   target_->StartTurn(place, slot.plan.request,

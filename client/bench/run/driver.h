@@ -45,8 +45,9 @@ struct DriverResult {
   // Between tokens of measured ordinary turns; k tokens in one message count k
   // times gap/k.
   Histogram gaps;
-  Timeline tokens;  // of all turns
-  Nanos end = 0;    // when nothing was left to do, since the start
+  Timeline tokens;           // of all turns
+  Nanos end = 0;             // when nothing was left to do, since the start
+  bool interrupted = false;  // it was ended from outside
 };
 
 // Driver `index` of `count`: it has every count-th stream or arrival.

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{5};
 constexpr std::chrono::seconds kSessionCallTimeout{10};
+// Fixed, as gRPC otherwise sends a ping with the reads to find its window out.
+constexpr int32_t kWindowBytes = 256 << 10;
 constexpr int32_t kSlowWindowBytes = 1024;
 // A session that nobody deletes, as its load test was killed.
 constexpr int64_t kSessionTtlSeconds = 600;
@@ -100,7 +102,7 @@ absl::Status GrpcTarget::Impl::Connect(bool slow) {
   ChannelOptions channel_options = options_.channel;
   channel_options.own_connection = true;
   channel_options.lean = true;
-  if (slow) channel_options.window_bytes = kSlowWindowBytes;
+  channel_options.window_bytes = slow ? kSlowWindowBytes : kWindowBytes;
   auto channel = OpenChannel(channel_options);
   if (!channel.ok()) return channel.status();
   auto connection = std::make_unique<Connection>();

@@ -109,6 +109,7 @@ void Merge(DriverResult part, DriverResult* all) {
   all->gaps.Merge(part.gaps);
   all->tokens.Merge(part.tokens);
   all->end = std::max(all->end, part.end);
+  all->interrupted = all->interrupted || part.interrupted;
 }
 
 // While the drivers run: hands a cancellation on and tells how it goes.

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A run whose times vary by chance around `mean` milliseconds.
-Report Run(uint64_t seed, double mean, double rate = 20) {
+Report Measure(uint64_t seed, double mean, double rate = 20) {
   SimulatedServer server;
   server.first_token = [=](int64_t turn) {
     std::mt19937_64 random(seed * 1'000'003 + static_cast<uint64_t>(turn));
@@ -38,7 +38,8 @@ const ComparedFigure& Find(const Comparison& comparison,
 }
 
 TEST(ComparingRuns, FindsADifferenceThatIsThere) {
-  const auto comparison = Compare(ToJson(Run(1, 80)), ToJson(Run(2, 96)));
+  const auto comparison =
+      Compare(ToJson(Measure(1, 80)), ToJson(Measure(2, 96)));
   ASSERT_TRUE(comparison.ok()) << comparison.status();
   EXPECT_TRUE(comparison->unlike.empty());
   const ComparedFigure& mean = Find(*comparison, "time to first token mean");
@@ -59,8 +60,8 @@ TEST(ComparingRuns, CallsChanceADifferenceAboutOnceInTwenty) {
   int different = 0;
   constexpr int kPairs = 100;
   for (uint64_t pair = 0; pair < kPairs; ++pair) {
-    const auto comparison =
-        Compare(ToJson(Run(1000 + pair, 80)), ToJson(Run(2000 + pair, 80)));
+    const auto comparison = Compare(ToJson(Measure(1000 + pair, 80)),
+                                    ToJson(Measure(2000 + pair, 80)));
     ASSERT_TRUE(comparison.ok());
     different += Find(*comparison, "time to first token p50").differs();
   }
@@ -70,7 +71,7 @@ TEST(ComparingRuns, CallsChanceADifferenceAboutOnceInTwenty) {
 
 TEST(ComparingRuns, NamesWhatWasNotAskedAlike) {
   const auto comparison =
-      Compare(ToJson(Run(1, 80, 10)), ToJson(Run(1, 80, 20)));
+      Compare(ToJson(Measure(1, 80, 10)), ToJson(Measure(1, 80, 20)));
   ASSERT_TRUE(comparison.ok());
   ASSERT_EQ(comparison->unlike.size(), 1u);
   EXPECT_EQ(comparison->unlike[0], "rate: 10.0, 20.0");
@@ -81,16 +82,16 @@ TEST(ComparingRuns, NamesWhatWasNotAskedAlike) {
 
 TEST(ComparingRuns, TakesTheMainRunOfSeveral) {
   Sweep sweep;
-  sweep.runs = {Run(1, 80, 10), Run(1, 80, 20)};
+  sweep.runs = {Measure(1, 80, 10), Measure(1, 80, 20)};
   sweep.capacity = Capacity{.good = 10, .bad = 20, .exact = false};
-  const auto comparison = Compare(ToJson(sweep), ToJson(Run(1, 80, 10)));
+  const auto comparison = Compare(ToJson(sweep), ToJson(Measure(1, 80, 10)));
   ASSERT_TRUE(comparison.ok()) << comparison.status();
   EXPECT_TRUE(comparison->unlike.empty());
   EXPECT_DOUBLE_EQ(Find(*comparison, "time to first token p99").ratio, 1);
 }
 
 TEST(ComparingRuns, RefusesWhatIsNoResult) {
-  const Json run = ToJson(Run(1, 80));
+  const Json run = ToJson(Measure(1, 80));
   Json other_schema = run;
   other_schema["schema"] = 1;
   Json no_field = run;
@@ -109,7 +110,8 @@ TEST(ComparingRuns, RefusesWhatIsNoResult) {
 }
 
 TEST(AComparison, AsTextMarksWhatDiffers) {
-  const auto comparison = Compare(ToJson(Run(1, 80)), ToJson(Run(2, 160)));
+  const auto comparison =
+      Compare(ToJson(Measure(1, 80)), ToJson(Measure(2, 160)));
   ASSERT_TRUE(comparison.ok());
   const std::string text = ToText(*comparison);
   EXPECT_NE(text.find("time to first token p99"), std::string::npos);
@@ -121,7 +123,7 @@ TEST(AComparison, AsTextMarksWhatDiffers) {
 
 TEST(ResultFiles, ComeBackAsTheyWereWritten) {
   const std::string path = ::testing::TempDir() + "/result.json";
-  const Json json = ToJson(Run(1, 80));
+  const Json json = ToJson(Measure(1, 80));
   ASSERT_TRUE(WriteFile(path, ToLine(json)).ok());
   const auto read = ReadResult(path);
   ASSERT_TRUE(read.ok()) << read.status();

@@ -95,6 +95,15 @@ TEST(AReport, MeasuresARunWithSecondsUntilNoTurnStarts) {
   EXPECT_EQ(report.tokens, 8);
 }
 
+TEST(AReport, OfARunThatWasInterruptedEndsThere) {
+  LoadResult load = Mixed();
+  load.options.run.requests = 0;
+  load.options.run.seconds = 60;
+  EXPECT_DOUBLE_EQ(MakeReport(load, {}).seconds, 60);
+  load.result.interrupted = true;
+  EXPECT_DOUBLE_EQ(MakeReport(load, {}).seconds, 2);
+}
+
 TEST(AReport, HasASeriesThatAddsUp) {
   const Report report = MakeReport(Mixed(), {});
   int64_t tokens = 0;
