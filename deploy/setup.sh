@@ -23,7 +23,7 @@ packages=(
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
-  libhwy-dev libbenchmark-dev
+  libhwy-dev libbenchmark-dev prometheus-cpp-dev
 )
 torch_wheel="torch==${torch_version}+cpu"
 all=0
