@@ -248,6 +248,7 @@ grpc::Status FakeService::GetServerStatus(
   response->set_rows_decode(30);
   response->set_steps_with_decode(20);
   (*response->mutable_turns_finished())["OK"] = 3;
+  if (on_status) on_status(response);
   return See("GetServerStatus", context);
 }
 
