@@ -25,6 +25,21 @@ FamilyRef FamilyRef::Sample(double value, const MetricLabels& labels) {
   return *this;
 }
 
+FamilyRef FamilyRef::Sample(const Histogram& histogram,
+                            const MetricLabels& labels) {
+  prometheus::ClientMetric metric = WithLabels(labels);
+  metric.histogram.sample_count = static_cast<uint64_t>(histogram.count());
+  metric.histogram.sample_sum = histogram.sum();
+  for (size_t i = 0; i < histogram.bounds().size(); ++i) {
+    prometheus::ClientMetric::Bucket bucket;
+    bucket.upper_bound = histogram.bounds()[i];
+    bucket.cumulative_count = static_cast<uint64_t>(histogram.AtMost(i));
+    metric.histogram.bucket.push_back(bucket);
+  }
+  family_->metric.push_back(std::move(metric));
+  return *this;
+}
+
 FamilyRef FamilyList::Counter(const std::string& name,
                               const std::string& help) {
   return Add(prometheus::MetricType::Counter, name, help);
@@ -32,6 +47,11 @@ FamilyRef FamilyList::Counter(const std::string& name,
 
 FamilyRef FamilyList::Gauge(const std::string& name, const std::string& help) {
   return Add(prometheus::MetricType::Gauge, name, help);
+}
+
+FamilyRef FamilyList::Histograms(const std::string& name,
+                                 const std::string& help) {
+  return Add(prometheus::MetricType::Histogram, name, help);
 }
 
 FamilyRef FamilyList::Add(prometheus::MetricType type, const std::string& name,

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/metrics/histogram.h"
+
 namespace txl {
 
 // Label names and values in the order in which they are written.
@@ -18,7 +20,10 @@ using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 class FamilyRef {
  public:
   explicit FamilyRef(prometheus::MetricFamily* family) : family_(family) {}
+  // Of a counter or gauge.
   FamilyRef Sample(double value, const MetricLabels& labels = {});
+  // Of a histogram.
+  FamilyRef Sample(const Histogram& histogram, const MetricLabels& labels = {});
 
  private:
   prometheus::MetricFamily* family_;
@@ -29,6 +34,7 @@ class FamilyList {
   // A family without samples yet: only its HELP and TYPE lines are shown.
   FamilyRef Counter(const std::string& name, const std::string& help);
   FamilyRef Gauge(const std::string& name, const std::string& help);
+  FamilyRef Histograms(const std::string& name, const std::string& help);
 
   std::vector<prometheus::MetricFamily> Take() { return std::move(families_); }
 

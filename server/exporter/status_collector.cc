@@ -8,7 +8,7 @@ StatusCollector::StatusCollector(ExporterFacts facts, StatusSource source)
     : facts_(std::move(facts)), source_(std::move(source)) {}
 
 std::vector<prometheus::MetricFamily> StatusCollector::Collect() const {
-  return StatusFamilies(facts_, source_());
+  return StatusFamilies(facts_, source_(), ReadProcessStatus());
 }
 
 }  // namespace txl

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/metrics/process_status.h"
 #include "server/metrics/server_status.h"
 
 namespace txl {
@@ -31,6 +32,7 @@ struct ExporterFacts {
 // a sample. The laws of conservation.h hold among the values as they do in the
 // snapshot.
 std::vector<prometheus::MetricFamily> StatusFamilies(
-    const ExporterFacts& facts, const ServerStatus& status);
+    const ExporterFacts& facts, const ServerStatus& status,
+    const ProcessStatus& process);
 
 }  // namespace txl

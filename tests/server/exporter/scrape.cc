@@ -142,4 +142,28 @@ Scrape ScrapeMetrics(const std::string& address) {
   return scrape;
 }
 
+void ExpectConserved(const Scrape& scrape) {
+  const double started = scrape.At("txl_requests_started_total");
+  const double waiting = scrape.At("txl_requests_waiting");
+  const double ended = scrape.Sum("txl_requests_total");
+  EXPECT_EQ(started, ended + scrape.At("txl_requests_running") + waiting);
+  EXPECT_EQ(started, scrape.At("txl_request_queue_seconds_count") + waiting);
+  EXPECT_EQ(ended, scrape.At("txl_request_duration_seconds_count"));
+  EXPECT_EQ(ended, scrape.At("txl_request_prompt_tokens_count"));
+  const double generated = scrape.At("txl_tokens_total{kind=\"generated\"}");
+  EXPECT_EQ(scrape.At("txl_tokens_sampled_total"),
+            generated + scrape.At("txl_tokens_total{kind=\"wasted\"}"));
+  EXPECT_EQ(generated, scrape.At("txl_time_to_first_token_seconds_count") +
+                           scrape.At("txl_inter_token_latency_seconds_count"));
+  EXPECT_EQ(
+      scrape.Sum("txl_rows_total"),
+      scrape.At("txl_rows_kept_total") + scrape.At("txl_rows_discarded_total"));
+  EXPECT_EQ(scrape.At("txl_steps_total"),
+            scrape.At("txl_steps_failed_total") +
+                scrape.Sum("txl_step_seconds_count"));
+  EXPECT_EQ(scrape.At("txl_sessions_created_total"),
+            scrape.At("txl_sessions_ended_total") + scrape.Sum("txl_sessions"));
+  EXPECT_GE(scrape.At("txl_requests_running"), 0);
+}
+
 }  // namespace txl::testing

@@ -39,4 +39,7 @@ Scrape ParseScrape(const std::string& text);
 // Both, fails the test unless the answer is 200 with a text without mistakes.
 Scrape ScrapeMetrics(const std::string& address);
 
+// Fails the test where one of the equations of docs/metrics.md does not hold.
+void ExpectConserved(const Scrape& scrape);
+
 }  // namespace txl::testing
