@@ -40,7 +40,7 @@ RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
       libgrpc++1.51 libprotobuf32 libprotobuf-lite32 libabsl20220623 \
       libtomlplusplus3 libutf8proc2 libedit2 libssl3 libhwy1 libisal2 \
-      libpcre2-8-0 zlib1g \
+      libpcre2-8-0 zlib1g libprometheus-cpp-pull1.0 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home txl \
  && ! ldd /opt/txl/bin/* | grep 'not found'

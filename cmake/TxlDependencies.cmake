@@ -2,14 +2,15 @@
 # Protobuf comes before Torch: Torch's package would otherwise define a dummy
 # protobuf target and the link would lose libprotobuf.
 find_package(Protobuf REQUIRED)
+find_package(PkgConfig REQUIRED)
 if(TXL_SERVER)
   find_package(gRPC CONFIG REQUIRED)
+  pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-pull)
 endif()
 find_package(absl CONFIG REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)
 find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)

@@ -51,6 +51,11 @@ if [ "$all" = 1 ]; then
   git ls-files '*.h' '*.cc' | xargs clang-format --dry-run --Werror
   step "third-party client by reflection"
   .deps/venv/bin/python tests/end_to_end/reflection_client.py build/bin/txl-server
+  if command -v promtool > /dev/null; then
+    step "metrics through promtool"
+    .deps/venv/bin/python tests/end_to_end/promtool_check.py \
+      build/bin/txl-server build/bin/txl
+  fi
   step "every golden case through txl-model logprobs"
   .deps/venv/bin/python tests/model/tool/golden_report.py \
     build/bin/txl-model | tail -5
@@ -73,8 +78,9 @@ if [ "$all" = 1 ]; then
   build_and_test asan build/asan "" -LE "e2e|long|memory"
   # What runs without the threads of LibTorch and gRPC, which are not built for
   # ThreadSanitizer: it takes their own synchronisation for none.
-  build_and_test tsan build/tsan "txl_server_base_test txl_server_session_test
-    txl_server_scheduler_test txl_server_rpc_threads_test" -L tsan
+  build_and_test tsan build/tsan "txl_server_base_test txl_server_metrics_test
+    txl_server_session_test txl_server_scheduler_test
+    txl_server_rpc_threads_test txl_server_exporter_test" -L tsan
   step "soak: connections cut at random, mixed load"
   TXL_TEST_DATA=tests TXL_CUT_TURNS="${TXL_CUT_TURNS:-900}" \
     TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
+#include "server/exporter/metrics_endpoint.h"
 #include "server/flag_table.h"
 #include "server/version.h"
 
@@ -39,6 +40,16 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
              "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
              "unix:PATH. It has no access control of its own")
       ->check(CLI::Validator(CheckListen, ""));
+  table
+      ->Text("metrics-listen", &flags->metrics_listen,
+             "Address of Prometheus metrics, http://HOST:PORT/metrics (port "
+             "0: any free one); empty: none. It has no access control of its "
+             "own")
+      ->check(CLI::Validator(
+          [](const std::string& address) {
+            return address.empty() ? "" : CheckMetricsAddress(address);
+          },
+          ""));
   table
       ->Text("log-level", &flags->log_level,
              "Least severe log line: debug, info, warning, error")

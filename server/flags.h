@@ -20,6 +20,7 @@ namespace txl {
 struct ServerFlags {
   std::string model;  // model directory
   std::string listen = "127.0.0.1:50051";
+  std::string metrics_listen;  // HOST:PORT; empty: no metrics endpoint
   std::string log_level = "info";
   int32_t threads = 0;  // of a step on the CPU; 0: see ChooseThreads
   absl::Duration drain_timeout = absl::Seconds(30);

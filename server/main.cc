@@ -47,8 +47,13 @@ int Serve(ServerFlags flags) {
   signals.StartServing();
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
+       {"metrics_address", (*server)->metrics_address()},
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
   std::printf("listening on %s\n", (*server)->address().c_str());
+  if (const std::string metrics = (*server)->metrics_address();
+      !metrics.empty()) {
+    std::printf("metrics on http://%s/metrics\n", metrics.c_str());
+  }
   std::fflush(stdout);
 
   signals.WaitForRequest();

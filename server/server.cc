@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
@@ -34,6 +35,20 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
   facts.weight_dtype = info.weight_dtype;
   facts.memory_dtype = info.identity.row_dtype;
   facts.server_version = kServerVersion;
+  return facts;
+}
+
+ExporterFacts MakeExporterFacts(const ModelFacts& model) {
+  ExporterFacts facts;
+  facts.version = model.server_version;
+  facts.model = model.name;
+  facts.fingerprint = model.fingerprint;
+  facts.device = model.device;
+  facts.kernel = model.kernel;
+  facts.form = model.form;
+  facts.weight_dtype = model.weight_dtype;
+  facts.memory_dtype = model.memory_dtype;
+  facts.bytes_per_slot = model.bytes_per_session;
   return facts;
 }
 
@@ -87,6 +102,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
       new Server(std::move(flags), std::move(model), std::move(runner)));
   TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
                                                         &server->context_));
+  TXL_RETURN_IF_ERROR(server->StartMetrics());
   TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
   server->lifecycle_.SetReady();
   server->grpc_->SetServing(true);
@@ -99,6 +115,24 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   };
   server->health_ = std::make_unique<HealthWatch>(std::move(watch));
   return server;
+}
+
+absl::Status Server::StartMetrics() {
+  if (flags_.metrics_listen.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
+      MetricsEndpoint::Start(flags_.metrics_listen, MakeExporterFacts(facts_),
+                             [this] { return ReadStatus(context_); });
+  if (!endpoint.ok()) {
+    return absl::Status(
+        endpoint.status().code(),
+        absl::StrCat("--metrics-listen: ", endpoint.status().message()));
+  }
+  endpoint_ = *std::move(endpoint);
+  return absl::OkStatus();
+}
+
+std::string Server::metrics_address() const {
+  return endpoint_ == nullptr ? "" : endpoint_->address();
 }
 
 Server::~Server() {
@@ -130,6 +164,7 @@ void Server::Drain() {
     WaitUntilIdle(kEndTime);
   }
   grpc_->Shutdown(kDrainGrace - kEndTime);
+  endpoint_.reset();
 }
 
 }  // namespace txl

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "model/checkpoint/model_directory.h"
 #include "server/engine/step_runner.h"
+#include "server/exporter/metrics_endpoint.h"
 #include "server/flags.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/callback_thread.h"
@@ -34,6 +35,8 @@ class Server {
 
   // With the real port.
   const std::string& address() const { return grpc_->address(); }
+  // Of the metrics endpoint, with the real port; empty: there is none.
+  std::string metrics_address() const;
 
   // Health is NOT_SERVING and new calls are refused at once; running turns get
   // the drain timeout, the rest end with SERVER_DRAIN. Returns when every call
@@ -44,6 +47,7 @@ class Server {
  private:
   Server(ServerFlags flags, ModelDirectory model,
          std::unique_ptr<StepRunner> runner);
+  absl::Status StartMetrics();
   bool WaitUntilIdle(absl::Duration timeout);
 
   const ServerFlags flags_;
@@ -57,6 +61,7 @@ class Server {
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<MetricsEndpoint> endpoint_;
   std::unique_ptr<HealthWatch> health_;
 };
 

@@ -1,12 +1,16 @@
 // txl status: what a server is and does.
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/output.h"
+#include "client/cli/status_text.h"
 
 namespace txl::cli {
 namespace {
@@ -15,63 +19,15 @@ struct Flags {
   ServerFlags server;
   bool check = false;
   bool json = false;
+  std::optional<double> watch_seconds;  // absent: once
 };
 
-std::string StateName(v1::ServerState state) {
-  switch (state) {
-    case v1::SERVER_STATE_STARTING:
-      return "starting";
-    case v1::SERVER_STATE_READY:
-      return "ready";
-    case v1::SERVER_STATE_DRAINING:
-      return "draining";
-    default:
-      return "unknown";
-  }
-}
+constexpr double kDefaultPeriod = 2;
+constexpr double kShortestPeriod = 0.1;
+constexpr double kLongestPeriod = 86400;
 
-std::string FormatModel(const v1::GetModelResponse& model) {
-  return absl::StrFormat(
-      "model        %s (%s)\n"
-      "vocabulary   %d %s\n"
-      "shape        %d layers, %d heads of %d, width %d\n"
-      "memory       %d positions, %d bytes per session\n"
-      "runs on      %s, %s, %s, %s\n"
-      "version      %s, %s\n",
-      model.name(), model.fingerprint().substr(0, 12), model.vocabulary_size(),
-      model.vocabulary_kind().empty() ? "token ids" : model.vocabulary_kind(),
-      model.layers(), model.heads(), model.head_width(), model.model_width(),
-      model.memory_length(), model.bytes_per_session(), model.device(),
-      model.kernel(), model.form(), model.weight_dtype(),
-      model.server_version(), model.api_version());
-}
-
-std::string FormatStatus(const v1::GetServerStatusResponse& status) {
-  const double mean_batch =
-      status.steps_with_decode() == 0
-          ? 0
-          : static_cast<double>(status.rows_decode()) /
-                static_cast<double>(status.steps_with_decode());
-  const std::map<std::string, int64_t> finished(status.turns_finished().begin(),
-                                                status.turns_finished().end());
-  return absl::StrFormat(
-      "state        %s, up %d s\n"
-      "sessions     %d busy, %d idle\n"
-      "slots        %d of %d\n"
-      "queue        %d calls, %d tokens\n"
-      "steps        %d, mean %.1f decode rows\n"
-      "turns        %d started, %d active; finished: %s\n"
-      "tokens       %d sampled, %d delivered, %d discarded\n",
-      StateName(status.state()), status.uptime().seconds(),
-      status.sessions_busy(), status.sessions_idle(), status.slots_used(),
-      status.slots_total(), status.queued_calls(), status.queued_tokens(),
-      status.steps(), mean_batch, status.turns_started(), status.turns_active(),
-      finished.empty()
-          ? "none"
-          : absl::StrJoin(finished, ", ", absl::PairFormatter(" ")),
-      status.tokens_sampled(), status.tokens_delivered(),
-      status.tokens_discarded());
-}
+// Cursor to the corner, and nothing below it.
+constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
 // For probes: silent, the exit code says it.
 int Check(Client& client, const CallOptions& options) {
@@ -83,9 +39,40 @@ int Check(Client& client, const CallOptions& options) {
       absl::StrCat("the server is ", StateName(status->state()))));
 }
 
+// True: there was an interrupt.
+bool WaitForInterrupt(double seconds) {
+  pollfd fd = {InterruptFd(), POLLIN, 0};
+  (void)poll(&fd, 1, static_cast<int>(seconds * 1000));
+  return TakeInterrupt();
+}
+
+// Until an interrupt, or until nobody reads what it says.
+int Watch(Client& client, const Flags& flags) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1;
+  v1::GetServerStatusResponse before;
+  do {
+    Canceller canceller;
+    absl::StatusOr<v1::GetServerStatusResponse> status;
+    {
+      const CancelOnInterrupt watch(&canceller);
+      status = client.GetServerStatus(flags.server.call_options(&canceller));
+    }
+    if (canceller.cancelled()) return kDone;
+    if (!status.ok()) return Fail(status.status());
+    const StatusRates rates = RatesBetween(before, *status);
+    const std::string text =
+        terminal ? kClearScreen + FormatWatchScreen(*status, rates)
+                 : FormatWatchLine(*status, rates);
+    if (!WriteOut(text)) return kDone;
+    before = *std::move(status);
+  } while (!WaitForInterrupt(*flags.watch_seconds));
+  return kDone;
+}
+
 int Status(Client& client, const Flags& flags) {
   const CallOptions options = flags.server.call_options();
   if (flags.check) return Check(client, options);
+  if (flags.watch_seconds.has_value()) return Watch(client, flags);
   const absl::StatusOr<v1::GetModelResponse> model = client.GetModel(options);
   if (!model.ok()) return Fail(model.status());
   const absl::StatusOr<v1::GetServerStatusResponse> status =
@@ -100,6 +87,28 @@ int Status(Client& client, const Flags& flags) {
   return kDone;
 }
 
+// --watch [SECONDS].
+CLI::Option* AddWatch(CLI::App& command, Flags* flags) {
+  return command
+      .add_option_function<std::string>(
+          "--watch",
+          [flags](const std::string& seconds) {
+            flags->watch_seconds =
+                seconds.empty() ? kDefaultPeriod : std::stod(seconds);
+          },
+          absl::StrCat("show it again every so many seconds, with rates, until "
+                       "Ctrl-C [default: off; without a number ",
+                       kDefaultPeriod, "]"))
+      ->expected(0, 1)
+      ->type_name("[SECONDS]")
+      ->check(CLI::Validator(
+          [](const std::string& seconds) -> std::string {
+            if (seconds.empty()) return "";
+            return CLI::Range(kShortestPeriod, kLongestPeriod)(seconds);
+          },
+          ""));
+}
+
 }  // namespace
 
 void AddStatusCommand(CLI::App& program, Run* run) {
@@ -109,11 +118,13 @@ void AddStatusCommand(CLI::App& program, Run* run) {
   // A probe that waits for ever tells nothing.
   flags->server.timeout_seconds = 10;
   AddServerFlags(*command, &flags->server);
-  command->add_flag("--check", flags->check,
-                    "print nothing, exit 0 only when it is ready "
-                    "[default: off]");
-  command->add_flag("--json", flags->json,
-                    "print model and status as a line of JSON [default: off]");
+  CLI::Option* check = command->add_flag(
+      "--check", flags->check,
+      "print nothing, exit 0 only when it is ready [default: off]");
+  CLI::Option* json = command->add_flag(
+      "--json", flags->json,
+      "print model and status as a line of JSON [default: off]");
+  AddWatch(*command, flags.get())->excludes(check)->excludes(json);
   command->callback([run, flags] {
     *run = [flags] {
       return WithClient(flags->server,

@@ -1,6 +1,7 @@
 #include "server/metrics/conservation.h"
 
 #include <cstdint>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +38,11 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
   }
   laws.NotNegative("queued_calls", s.queued_calls);
   laws.NotNegative("queued_tokens", s.queued_tokens);
+  for (const auto& [kind, count] : s.turns_ended) {
+    laws.NotNegative(absl::StrCat("turns_ended ", kind.second), count);
+  }
   laws.NotNegative("steps", s.steps);
+  laws.NotNegative("steps_failed", s.steps_failed);
   laws.NotNegative("rows_run", s.rows_run);
   laws.NotNegative("rows_decode", s.rows_decode);
   laws.NotNegative("rows_prefill", s.rows_prefill);
@@ -51,12 +56,51 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
   laws.NotNegative("tokens_sampled", s.tokens_sampled);
   laws.NotNegative("tokens_delivered", s.tokens_delivered);
   laws.NotNegative("tokens_discarded", s.tokens_discarded);
+  laws.NotNegative("tokens_prompt", s.tokens_prompt);
   laws.NotNegative("slots_total", s.slots_total);
   laws.NotNegative("slots_used", s.slots_used);
   laws.NotNegative("sessions_moved_out", s.sessions_moved_out);
   laws.NotNegative("sessions_moved_in", s.sessions_moved_in);
   laws.NotNegative("turns_parked", s.turns_parked);
   laws.NotNegative("step_seconds", s.step_seconds);
+}
+
+// Every event that has a distribution is in it once.
+void CheckDistributions(const Snapshot& s, int64_t finished, Laws& laws) {
+  const Distributions& d = s.distributions;
+  laws.Equal("turns_started = queued_calls + queue_seconds", s.turns_started,
+             s.queued_calls + d.queue_seconds.count());
+  laws.Equal("turns_finished = request_seconds", finished,
+             d.request_seconds.count());
+  laws.Equal("turns_finished = prompt_tokens", finished,
+             d.prompt_tokens.count());
+  laws.AtMost("generated_tokens <= turns_finished", d.generated_tokens.count(),
+              finished);
+  laws.Equal("tokens_delivered = first_token_seconds + inter_token_seconds",
+             s.tokens_delivered,
+             d.first_token_seconds.count() + d.inter_token_seconds.count());
+  int64_t timed = 0;
+  for (const Histogram& kind : d.step_seconds) timed += kind.count();
+  laws.Equal("steps = steps_failed + step_seconds", s.steps,
+             s.steps_failed + timed);
+  laws.Equal("steps = step_batch_size", s.steps, d.step_batch_size.count());
+  laws.Equal("steps = step_tokens", s.steps, d.step_tokens.count());
+}
+
+// turns_ended says more about the turns of turns_finished.
+void CheckReasons(const Snapshot& s, Laws& laws) {
+  std::map<std::string, int64_t> by_status;
+  for (const auto& [kind, count] : s.turns_ended) {
+    by_status[kind.first] += count;
+  }
+  for (const auto& [status, count] : s.turns_finished) {
+    laws.Equal(absl::StrCat("turns_finished = turns_ended ", status), count,
+               by_status[status]);
+    by_status.erase(status);
+  }
+  for (const auto& [status, count] : by_status) {
+    laws.Equal(absl::StrCat("turns_finished = turns_ended ", status), 0, count);
+  }
 }
 
 }  // namespace
@@ -77,6 +121,8 @@ std::vector<std::string> BrokenLaws(const Snapshot& s) {
   laws.AtMost("steps_with_decode <= steps", s.steps_with_decode, s.steps);
   laws.AtMost("steps_with_prompt_and_decode <= steps_with_decode",
               s.steps_with_prompt_and_decode, s.steps_with_decode);
+  CheckDistributions(s, finished, laws);
+  CheckReasons(s, laws);
   CheckSigns(s, laws);
   return laws.Take();
 }

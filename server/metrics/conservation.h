@@ -13,9 +13,15 @@ namespace txl {
 
 // One line for each broken law, with its numbers; empty: all hold.
 //   turns_started = sum(turns_finished) + turns_active
+//   turns_started = queued_calls + those whose time in the queue is known
+//   turns_finished = turns_ended, of every status; each has its duration and
+//   prompt length
 //   rows_run = rows_decode + rows_prefill + rows_score + rows_rebuild
 //   rows_run = tokens_fed + rows_discarded
 //   tokens_sampled = tokens_delivered + tokens_discarded
+//   tokens_delivered = first tokens + later ones, by their times
+//   steps = steps_failed + those whose device time is known; each has its batch
+//   size and tokens
 //   slots_used <= slots_total
 //   steps_with_prompt_and_decode <= steps_with_decode <= steps
 // and no counter is negative.

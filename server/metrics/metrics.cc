@@ -2,7 +2,7 @@
 
 namespace txl {
 
-void Metrics::Update(const std::function<void(Snapshot&)>& change) {
+void Metrics::Update(absl::FunctionRef<void(Snapshot&)> change) {
   absl::MutexLock lock(&mutex_);
   change(values_);
 }

@@ -5,20 +5,42 @@
 // every snapshot.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/metrics/distributions.h"
 
 namespace txl {
+
+// Calls of a method that ended with a status. The name lives for ever: a
+// literal.
+struct CallKind {
+  absl::string_view method;  // "txl.v1.GenerationService/Generate"
+  absl::StatusCode code = absl::StatusCode::kOk;
+  bool operator<(const CallKind& other) const {
+    return std::tie(method, code) < std::tie(other.method, other.code);
+  }
+};
 
 struct Snapshot {
   // Turns, over all kinds. started = sum of finished + active.
   int64_t turns_started = 0;
   int64_t turns_active = 0;
   std::map<std::string, int64_t> turns_finished;  // by status name, "OK", ...
+  // The same turns by status name and reason: a finish reason, the kind of a
+  // turn that does not generate, or the API's reason of an error.
+  std::map<std::pair<std::string, std::string>, int64_t> turns_ended;
+
+  // Calls of every method, refused ones included.
+  std::map<CallKind, int64_t> calls;
 
   // Queue now.
   int64_t queued_calls = 0;
@@ -28,6 +50,8 @@ struct Snapshot {
   // rows_decode + rows_prefill + rows_score + rows_rebuild = rows_run
   // tokens_fed + rows_discarded = rows_run
   int64_t steps = 0;
+  int64_t steps_failed = 0;                     // the device reported an error
+  absl::Time last_step = absl::InfinitePast();  // when it was collected
   int64_t rows_run = 0;
   int64_t rows_decode = 0;
   int64_t rows_prefill = 0;
@@ -42,20 +66,29 @@ struct Snapshot {
   int64_t tokens_sampled = 0;
   int64_t tokens_delivered = 0;
   int64_t tokens_discarded = 0;
+  int64_t tokens_prompt = 0;  // of inputs that their turn has fed whole
 
   int64_t slots_total = 0;
   int64_t slots_used = 0;
   int64_t sessions_moved_out = 0;  // slot -> image
-  int64_t sessions_moved_in = 0;   // image -> slot
-  int64_t turns_parked = 0;        // now
-  double step_seconds = 0;         // sum over steps
+  int64_t sessions_moved_in = 0;   // image -> slot, begun
+  // How moving in, and feeding the tokens of a lost state again, ended. Neither
+  // when the turn ended before that was known.
+  int64_t image_restores_ok = 0;
+  int64_t image_restores_failed = 0;
+  int64_t rebuilds_ok = 0;
+  int64_t rebuilds_failed = 0;  // the turn did not come to a commit
+  int64_t turns_parked = 0;     // now
+  double step_seconds = 0;      // sum over steps
+
+  Distributions distributions;
 };
 
 // Thread-safe. Update runs `change` under the lock, so that one event's
-// counters move together.
+// counters move together; it takes no memory itself.
 class Metrics {
  public:
-  void Update(const std::function<void(Snapshot&)>& change)
+  void Update(absl::FunctionRef<void(Snapshot&)> change)
       ABSL_LOCKS_EXCLUDED(mutex_);
   Snapshot Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 

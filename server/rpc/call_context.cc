@@ -52,7 +52,7 @@ CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,
 void CancelTurn(const CallRecord& record,
                 std::optional<absl::Duration> deadline, CancelToken* cancel) {
   const CancelToken::Why why = CancelReason(deadline, record.clock);
-  cancel->Cancel(why);
+  cancel->Cancel(why, record.clock->Monotonic());
   Log(LogSeverity::kDebug, "cancel",
       {{"method", record.method},
        {"deadline", why == CancelToken::Why::kDeadline}});

@@ -14,15 +14,19 @@ bool IsServerError(absl::StatusCode code) {
 
 }  // namespace
 
-CallRecord StartRecord(const char* method, Clock* clock) {
+CallRecord StartRecord(const char* method, Clock* clock, Metrics* metrics) {
   CallRecord record;
   record.method = method;
   record.clock = clock;
+  record.metrics = metrics;
   record.start = clock->Monotonic();
   return record;
 }
 
-void LogCall(const CallRecord& record, const absl::Status& status) {
+void EndRecord(const CallRecord& record, const absl::Status& status) {
+  record.metrics->Update([&](Snapshot& s) {
+    ++s.calls[{record.method, status.code()}];
+  });
   const absl::Duration took = record.clock->Monotonic() - record.start;
   LogFields fields = {
       {"method", record.method},

@@ -188,21 +188,21 @@ void WriteModel(const ServiceContext& context, v1::GetModelResponse* message) {
   }
 }
 
-void WriteStatus(const StatusFacts& facts,
+void WriteStatus(const ServerStatus& status,
                  v1::GetServerStatusResponse* message) {
-  const Snapshot& s = facts.snapshot;
-  message->set_state(ToProto(facts.phase));
-  WriteDuration(facts.uptime, message->mutable_uptime());
-  message->set_sessions_busy(facts.sessions.busy);
-  message->set_sessions_idle(facts.sessions.idle);
-  message->set_sessions_created(facts.sessions.created);
-  message->set_sessions_ended(facts.sessions.ended);
-  message->set_image_bytes(facts.sessions.image_bytes);
+  const Snapshot& s = status.snapshot;
+  message->set_state(ToProto(status.phase));
+  WriteDuration(status.uptime, message->mutable_uptime());
+  message->set_sessions_busy(status.sessions.busy);
+  message->set_sessions_idle(status.sessions.idle);
+  message->set_sessions_created(status.sessions.created);
+  message->set_sessions_ended(status.sessions.ended);
+  message->set_image_bytes(status.sessions.image_bytes);
   message->set_slots_used(s.slots_used);
   message->set_slots_total(s.slots_total);
   message->set_queued_calls(s.queued_calls);
   message->set_queued_tokens(s.queued_tokens);
-  WriteDuration(facts.stall, message->mutable_last_step_age());
+  WriteDuration(status.stall, message->mutable_last_step_age());
   message->set_steps(s.steps);
   message->set_step_seconds(s.step_seconds);
   message->set_rows_decode(s.rows_decode);
@@ -215,8 +215,8 @@ void WriteStatus(const StatusFacts& facts,
   message->set_turns_started(s.turns_started);
   message->set_turns_active(s.turns_active);
   message->set_turns_parked(s.turns_parked);
-  for (const auto& [status, count] : s.turns_finished) {
-    (*message->mutable_turns_finished())[status] = count;
+  for (const auto& [code, count] : s.turns_finished) {
+    (*message->mutable_turns_finished())[code] = count;
   }
   message->set_tokens_sampled(s.tokens_sampled);
   message->set_tokens_delivered(s.tokens_delivered);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/text/vocabulary.h"
+#include "server/metrics/server_status.h"
 #include "server/rpc/model_facts.h"
 #include "server/rpc/service_context.h"
 #include "server/scheduler/token_sink.h"
@@ -32,15 +33,7 @@ void WriteSession(const SessionInfo& info, v1::Session* message);
 // Every fact and limit; values that are the same for the server's whole life.
 void WriteModel(const ServiceContext& context, v1::GetModelResponse* message);
 
-// What GetServerStatus reports, as it was at one moment.
-struct StatusFacts {
-  ServerPhase phase = ServerPhase::kStarting;
-  absl::Duration uptime;
-  absl::Duration stall;  // Scheduler::StallTime
-  SessionStore::Counts sessions;
-  Snapshot snapshot;
-};
-void WriteStatus(const StatusFacts& facts,
+void WriteStatus(const ServerStatus& status,
                  v1::GetServerStatusResponse* message);
 
 v1::FinishReason ToProto(FinishReason reason);

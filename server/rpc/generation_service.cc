@@ -117,8 +117,8 @@ grpc::ByteBuffer ScoreAnswer(const TurnFinished&,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
     grpc::CallbackServerContext* call, const grpc::ByteBuffer* request) {
-  CallRecord record =
-      StartRecord("txl.v1.GenerationService/Generate", context_.clock);
+  CallRecord record = StartRecord("txl.v1.GenerationService/Generate",
+                                  context_.clock, context_.metrics);
   absl::StatusOr<GenerateParams> params = ReadCall(context_, call, *request);
   if (!params.ok()) return TokenStream::Refuse(record, params.status());
   record.named_session = !params->session_id.empty();
@@ -144,8 +144,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
 grpc::ServerUnaryReactor* GenerationService::Score(
     grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  CallRecord record =
-      StartRecord("txl.v1.GenerationService/Score", context_.clock);
+  CallRecord record = StartRecord("txl.v1.GenerationService/Score",
+                                  context_.clock, context_.metrics);
   const auto submit = [&]() -> absl::StatusOr<grpc::ServerUnaryReactor*> {
     TXL_RETURN_IF_ERROR(context_.lifecycle->CheckServing());
     v1::ScoreRequest message;

@@ -5,14 +5,9 @@
 #include <atomic>
 
 #include "absl/status/status.h"
+#include "server/metrics/server_status.h"
 
 namespace txl {
-
-enum class ServerPhase {
-  kStarting,  // no step has run yet
-  kReady,     // serving
-  kDraining,  // shutting down; never leaves this
-};
 
 // Thread-safe. Phases only go forward.
 class Lifecycle {

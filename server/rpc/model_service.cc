@@ -27,13 +27,7 @@ grpc::ServerUnaryReactor* ModelService::GetServerStatus(
   return AnswerUnary<v1::GetServerStatusRequest, v1::GetServerStatusResponse>(
       context_, "txl.v1.ModelService/GetServerStatus", call, request, response,
       [&](const auto&, auto* out) {
-        StatusFacts facts;
-        facts.phase = context_.lifecycle->phase();
-        facts.uptime = context_.clock->Monotonic() - context_.start;
-        facts.stall = context_.scheduler->StallTime();
-        facts.sessions = context_.store->counts();
-        facts.snapshot = context_.metrics->Get();
-        WriteStatus(facts, out);
+        WriteStatus(ReadStatus(context_), out);
         return absl::OkStatus();
       },
       /*always=*/true);

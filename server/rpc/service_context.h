@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/metrics/metrics.h"
+#include "server/metrics/server_status.h"
 #include "server/rpc/callback_thread.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/limits.h"
@@ -30,5 +31,8 @@ struct ServiceContext {
   SessionStoreOptions store_options;
   absl::Duration start;  // Clock::Monotonic when the server started
 };
+
+// The server now, for GetServerStatus and for scrapes. Thread-safe.
+ServerStatus ReadStatus(const ServiceContext& context);
 
 }  // namespace txl

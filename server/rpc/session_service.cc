@@ -141,8 +141,8 @@ absl::StatusOr<grpc::ServerUnaryReactor*> SessionService::Append(
 grpc::ServerUnaryReactor* SessionService::AppendTokens(
     grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  CallRecord record =
-      StartRecord("txl.v1.SessionService/AppendTokens", context_.clock);
+  CallRecord record = StartRecord("txl.v1.SessionService/AppendTokens",
+                                  context_.clock, context_.metrics);
   absl::StatusOr<grpc::ServerUnaryReactor*> reactor =
       Append(call, *request, response, &record);
   return reactor.ok() ? *reactor : FinishNow(call, record, reactor.status());

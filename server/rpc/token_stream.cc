@@ -23,7 +23,7 @@ class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* TokenStream::Refuse(
     const CallRecord& record, const absl::Status& status) {
-  LogCall(record, status);
+  EndRecord(record, status);
   return new RefusedStream(status);
 }
 
@@ -198,7 +198,7 @@ void TokenStream::OnDone() {
     queue_.clear();
     alarm_.reset();
   }
-  LogCall(record, status);
+  EndRecord(record, status);
 }
 
 void TokenStream::WatchForStall() {

@@ -19,7 +19,7 @@ namespace txl {
 inline grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* call,
                                            const CallRecord& record,
                                            const absl::Status& status) {
-  LogCall(record, status);
+  EndRecord(record, status);
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
@@ -34,7 +34,7 @@ grpc::ServerUnaryReactor* AnswerUnary(
     grpc::ByteBuffer* response_bytes,
     absl::FunctionRef<absl::Status(const Request&, Response*)> handler,
     bool always = false) {
-  const CallRecord record = StartRecord(method, service.clock);
+  const CallRecord record = StartRecord(method, service.clock, service.metrics);
   absl::Status status =
       always ? absl::OkStatus() : service.lifecycle->CheckServing();
   Request request;

@@ -62,7 +62,7 @@ void UnaryTurn::OnDone() {
     self = std::move(self_);
     status = end_.value_or(absl::CancelledError());
   }
-  LogCall(options_.record, status);
+  EndRecord(options_.record, status);
 }
 
 }  // namespace txl

@@ -30,7 +30,7 @@ absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
 }
 
 std::optional<QueuedTurn> AdmissionQueue::TakeFirst(
-    absl::FunctionRef<bool(const QueuedTurn&)> wanted) {
+    absl::Duration now, absl::FunctionRef<bool(const QueuedTurn&)> wanted) {
   absl::MutexLock lock(&mutex_);
   for (auto it = turns_.begin(); it != turns_.end(); ++it) {
     if (!wanted(*it)) continue;
@@ -38,9 +38,13 @@ std::optional<QueuedTurn> AdmissionQueue::TakeFirst(
     turns_.erase(it);
     const auto tokens = static_cast<int64_t>(taken.turn.input.size());
     tokens_ -= tokens;
-    metrics_->Update([tokens](Snapshot& s) {
+    // It may have come after the caller looked at the clock.
+    const double seconds = absl::ToDoubleSeconds(
+        std::max(now - taken.submitted, absl::ZeroDuration()));
+    metrics_->Update([tokens, seconds](Snapshot& s) {
       --s.queued_calls;
       s.queued_tokens -= tokens;
+      s.distributions.queue_seconds.Observe(seconds);
     });
     return taken;
   }

@@ -41,9 +41,10 @@ class AdmissionQueue {
   // Close; `turn` is then left as it was.
   absl::Status Push(Turn& turn, absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Removes and returns the oldest turn for which `wanted` is true.
+  // Removes and returns the oldest turn for which `wanted` is true. Its time in
+  // the queue ends `now`.
   std::optional<QueuedTurn> TakeFirst(
-      absl::FunctionRef<bool(const QueuedTurn&)> wanted)
+      absl::Duration now, absl::FunctionRef<bool(const QueuedTurn&)> wanted)
       ABSL_LOCKS_EXCLUDED(mutex_);
   bool empty() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The earliest deadline of a waiting turn; infinite when there is none.

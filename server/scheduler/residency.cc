@@ -122,8 +122,13 @@ absl::Status Residency::MoveOut(int32_t slot) {
     // A session that ended just now needs no image.
     if (!status.ok() && store_->GetKeyState(*entry.key).exists) return status;
   }
+  const double idle =
+      absl::ToDoubleSeconds(clock_->Monotonic() - entry.last_use);
   table_.Free(slot);
-  metrics_->Update([](Snapshot& s) { ++s.sessions_moved_out; });
+  metrics_->Update([idle](Snapshot& s) {
+    ++s.sessions_moved_out;
+    s.distributions.idle_before_evict_seconds.Observe(idle);
+  });
   PublishUse();
   return absl::OkStatus();
 }

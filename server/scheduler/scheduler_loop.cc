@@ -65,8 +65,8 @@ absl::Duration SchedulerLoop::NextLimit() const {
 }
 
 void SchedulerLoop::EndWith(const absl::Status& status) {
-  while (auto queued =
-             shared_->queue.TakeFirst([](const QueuedTurn&) { return true; })) {
+  while (auto queued = shared_->queue.TakeFirst(
+             clock_->Monotonic(), [](const QueuedTurn&) { return true; })) {
     Refuse(*std::move(queued), status);
   }
   while (!running_.empty()) Fail(running_.begin(), status);
@@ -84,7 +84,7 @@ void SchedulerLoop::Poll() {
     end = shared_->end_all ? ServerDraining() : EndOf(queued.turn);
     return end.has_value();
   };
-  while (auto queued = shared_->queue.TakeFirst(ends)) {
+  while (auto queued = shared_->queue.TakeFirst(now, ends)) {
     Refuse(*std::move(queued), *end);
   }
   PollRunning(now);
@@ -133,20 +133,23 @@ void SchedulerLoop::Park(Running& running, absl::Duration now) {
   const bool full =
       running.sequence.phase() == SequencePhase::kDecoding &&
       running.sequence.turn().sink->Unsent() >= options_.park_events;
-  if (!full) {
-    SetParked(running, std::nullopt);
-  } else if (!running.parked_since.has_value()) {
-    SetParked(running, now);
-  }
+  SetParked(running, full, now);
 }
 
-void SchedulerLoop::SetParked(Running& running,
-                              std::optional<absl::Duration> since) {
-  const int change = static_cast<int>(since.has_value()) -
-                     static_cast<int>(running.parked_since.has_value());
-  running.parked_since = since;
-  if (change == 0) return;
-  metrics_->Update([change](Snapshot& s) { s.turns_parked += change; });
+void SchedulerLoop::SetParked(Running& running, bool parked,
+                              absl::Duration now) {
+  if (parked == running.parked_since.has_value()) return;
+  if (parked) {
+    running.parked_since = now;
+    metrics_->Update([](Snapshot& s) { ++s.turns_parked; });
+    return;
+  }
+  const double seconds = absl::ToDoubleSeconds(now - *running.parked_since);
+  running.parked_since.reset();
+  metrics_->Update([seconds](Snapshot& s) {
+    --s.turns_parked;
+    s.distributions.stall_seconds.Observe(seconds);
+  });
 }
 
 void SchedulerLoop::Admit() {
@@ -168,7 +171,8 @@ void SchedulerLoop::Admit() {
       }
       return true;
     };
-    std::optional<QueuedTurn> queued = shared_->queue.TakeFirst(next);
+    std::optional<QueuedTurn> queued =
+        shared_->queue.TakeFirst(clock_->Monotonic(), next);
     more = queued.has_value();
     if (more) Start(*std::move(queued), choice);
   }
@@ -212,7 +216,8 @@ void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
 void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
   const std::shared_ptr<TokenSink> sink = queued.turn.sink;
   queued.turn.lease.Release();
-  ledger_.TurnFinished(absl::StatusCodeToString(status.code()));
+  TurnEnd end = EndOfTurn(queued.turn, queued.submitted, clock_->Monotonic());
+  BookFailure(std::move(end), status);
   sink->Failed(status);
   --shared_->live_turns;
 }
@@ -241,19 +246,19 @@ SchedulerLoop::Plan SchedulerLoop::MakePlan() {
       PlanBatch(candidates, limits, steps_planned_);
 
   Plan plan;
-  bool streams = false;
-  bool prompts = false;
+  StepShape& shape = plan.record.shape;
   for (size_t i = 0; i < able.size(); ++i) {
     if (rows[i] == 0) continue;
-    (candidates[i].decode ? streams : prompts) = true;
+    (candidates[i].decode ? shape.streams : shape.prompts) = true;
+    ++shape.turns;
     PlanRows(*able[i], rows[i], plan.step.rows);
     plan.record.owners.resize(plan.step.rows.size(), ids[i]);
   }
   for (const StepRow& row : plan.step.rows) {
     plan.record.kinds.push_back(row.kind);
-    if (row.kind == RowKind::kDecode) plan.record.shape.decode = true;
+    if (row.kind == RowKind::kDecode) shape.decode = true;
+    if (row.kind != RowKind::kDerive) ++shape.tokens;
   }
-  plan.record.shape.stream_and_prompt = streams && prompts;
   return plan;
 }
 

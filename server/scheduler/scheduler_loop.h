@@ -84,8 +84,8 @@ class SchedulerLoop {
   std::optional<absl::Status> EndOf(const Turn& turn) const;
   void PollRunning(absl::Duration now);
   void Park(Running& running, absl::Duration now);
-  // Every change of parked_since; nullopt: not parked.
-  void SetParked(Running& running, std::optional<absl::Duration> since);
+  // Every change of whether it is parked.
+  void SetParked(Running& running, bool parked, absl::Duration now);
 
   void Admit();
   void Start(QueuedTurn queued, const SlotChoice& choice);
@@ -110,6 +110,8 @@ class SchedulerLoop {
   // `finished`: null for a turn that broke off.
   void Retire(Running& running, const std::string& outcome,
               const TurnFinished* finished);
+  // The turn's last counters.
+  void BookFailure(TurnEnd end, const absl::Status& status);
 
   const SchedulerOptions options_;
   StepRunner* const runner_;

@@ -1,5 +1,6 @@
 // SchedulerLoop: from the device to the sinks.
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,7 @@
 namespace txl {
 namespace {
 
-std::string ReasonName(FinishReason reason) {
+std::string FinishName(FinishReason reason) {
   switch (reason) {
     case FinishReason::kMaxTokens:
       return "MAX_TOKENS";
@@ -26,6 +27,19 @@ std::string ReasonName(FinishReason reason) {
   return "UNSPECIFIED";
 }
 
+// Of a turn that has ended well.
+std::string ReasonName(TurnKind kind, FinishReason reason) {
+  switch (kind) {
+    case TurnKind::kGenerate:
+      return FinishName(reason);
+    case TurnKind::kAppend:
+      return "APPENDED";
+    case TurnKind::kScore:
+      return "SCORED";
+  }
+  return "UNSPECIFIED";
+}
+
 }  // namespace
 
 void SchedulerLoop::Collect() {
@@ -34,7 +48,10 @@ void SchedulerLoop::Collect() {
   absl::StatusOr<StepResult> result = runner_->Collect(record.step);
   shared_->heartbeat.Beat(clock_->Monotonic());
   Poll();  // a turn that ended during the step gets nothing of it
-  ledger_.Step(record.shape, result.ok() ? result->device_seconds : 0);
+  ledger_.Step(
+      record.shape,
+      result.ok() ? std::make_optional(result->device_seconds) : std::nullopt,
+      clock_->Now());
   const absl::Status failure =
       result.ok() && result->rows.size() != record.owners.size()
           ? absl::InternalError("the step has not as many results as rows")
@@ -83,6 +100,12 @@ bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
   Placement& place = it->second.place;
   if (!place.import.valid()) return true;
   const absl::Status status = place.import.get();
+  const double seconds = absl::ToDoubleSeconds(clock_->Monotonic() -
+                                               it->second.sequence.admitted());
+  metrics_->Update([&](Snapshot& s) {
+    ++(status.ok() ? s.image_restores_ok : s.image_restores_failed);
+    if (status.ok()) s.distributions.restore_seconds.Observe(seconds);
+  });
   if (status.ok()) return true;
   // An image that does not fit or is damaged stays so.
   if (absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) {
@@ -98,7 +121,7 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
   Sequence::Generated generated =
       running.sequence.CommitToken(std::move(result), clock_->Monotonic());
   residency_.Committed(running.place);
-  ledger_.Kept(running.sequence.TakePending(), /*token_delivered=*/true);
+  ledger_.KeptToken(running.sequence.TakePending(), generated.time);
   running.sequence.turn().sink->Token(std::move(generated.event));
   if (generated.reason.has_value()) {
     Finish(it, *generated.reason);
@@ -114,7 +137,8 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
     sequence.CommitInput(clock_->Monotonic());
     residency_.Committed(running.place);
   }
-  ledger_.Kept(sequence.TakePending(), /*token_delivered=*/false);
+  ledger_.KeptInput(sequence.TakePending(),
+                    static_cast<int64_t>(sequence.turn().input.size()));
   std::vector<ScoredToken> scores = sequence.TakeScores();
   if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
   Finish(it, FinishReason::kMaxTokens);
@@ -123,12 +147,15 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
 void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
-  const bool generates = running.sequence.turn().kind == TurnKind::kGenerate;
-  const TurnFinished finished =
-      running.sequence.Finish(reason, clock_->Monotonic());
-  Retire(running, generates ? ReasonName(reason) : "OK", &finished);
+  const absl::Duration now = clock_->Monotonic();
+  const TurnKind kind = running.sequence.turn().kind;
+  const std::string name = ReasonName(kind, reason);
+  const TurnFinished finished = running.sequence.Finish(reason, now);
+  TurnEnd end = running.sequence.EndAt(now);
+  end.reason = name;
+  Retire(running, kind == TurnKind::kGenerate ? name : "OK", &finished);
   running_.erase(it);
-  ledger_.TurnFinished("OK");
+  ledger_.TurnEnded(end);
   sink->Finished(finished);
   --shared_->live_turns;
 }
@@ -136,17 +163,25 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
 void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  TurnEnd end = running.sequence.EndAt(clock_->Monotonic());
   Retire(running, GetErrorDetails(status).reason, nullptr);
   running_.erase(it);
-  ledger_.TurnFinished(absl::StatusCodeToString(status.code()));
+  BookFailure(std::move(end), status);
   sink->Failed(status);
   --shared_->live_turns;
+}
+
+void SchedulerLoop::BookFailure(TurnEnd end, const absl::Status& status) {
+  const std::string reason = GetErrorDetails(status).reason;
+  end.code = status.code();
+  end.reason = reason;
+  ledger_.TurnEnded(end);
 }
 
 void SchedulerLoop::Retire(Running& running, const std::string& outcome,
                            const TurnFinished* finished) {
   Sequence& sequence = running.sequence;
-  SetParked(running, std::nullopt);
+  SetParked(running, false, clock_->Monotonic());
   // What the turn ran and did not commit.
   ledger_.Discarded(sequence.TakePending(), 0);
   sequence.RecordEnd(outcome, finished);
@@ -157,6 +192,11 @@ void SchedulerLoop::Retire(Running& running, const std::string& outcome,
                        (!place.rebuild || sequence.committed());
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
+  if (place.rebuild) {
+    metrics_->Update([&](Snapshot& s) {
+      ++(sequence.committed() ? s.rebuilds_ok : s.rebuilds_failed);
+    });
+  }
   residency_.Leave(place, sequence.lease(), intact);
   sequence.lease().Release();
 }

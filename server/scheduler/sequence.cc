@@ -52,6 +52,21 @@ int64_t RowsBeforeCommit(const Turn& turn, int32_t depth) {
   return rows + std::min(depth, turn.stop.max_tokens) - 1;
 }
 
+TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
+                  absl::Duration now) {
+  TurnEnd end;
+  end.seconds = absl::ToDoubleSeconds(now - submitted);
+  end.prompt_tokens = static_cast<int64_t>(turn.input.size());
+  if (turn.kind == TurnKind::kGenerate) end.generated_tokens = 0;
+  if (turn.cancel == nullptr) return end;
+  if (const auto when = turn.cancel->when(); when.has_value()) {
+    // It may have come after the caller looked at the clock.
+    end.cancelled_seconds =
+        absl::ToDoubleSeconds(std::max(now - *when, absl::ZeroDuration()));
+  }
+  return end;
+}
+
 Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
     : turn_(std::move(queued.turn)),
       start_position_(StartPosition(turn_)),
@@ -188,6 +203,11 @@ void Sequence::CommitInput(absl::Duration now) {
 Sequence::Generated Sequence::CommitToken(RowResult result,
                                           absl::Duration now) {
   CollectRow(RowKind::kDecode);
+  Generated generated;
+  generated.time.first = generated_ == 0;
+  generated.time.seconds = absl::ToDoubleSeconds(
+      now - (generated.time.first ? submitted_ : last_token_));
+  last_token_ = now;
   if (committed_) {
     turn_.lease.Append({result.token_id});
   } else {
@@ -196,10 +216,10 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
     turn_.lease.Append(ids);
     committed_ = true;
     input_done_ = now;
+    generated.time.prompt_tokens = static_cast<int64_t>(turn_.input.size());
   }
   TurnText::Piece piece = text_.AddGenerated(result.token_id);
   matched_stop_text_ = std::move(piece.matched_stop_text);
-  Generated generated;
   generated.event.index = static_cast<int32_t>(resumed_ + generated_++);
   generated.event.token_id = result.token_id;
   generated.event.text = std::move(piece.text);
@@ -208,6 +228,16 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
   generated.reason = piece.reason;
   if (turn_.identity.named()) said_.push_back(generated.event);
   return generated;
+}
+
+TurnEnd Sequence::EndAt(absl::Duration now) const {
+  TurnEnd end = EndOfTurn(turn_, submitted_, now);
+  if (generated_ > 0) end.generated_tokens = generated_;
+  if (generated_ > 1) {
+    end.seconds_per_token = absl::ToDoubleSeconds(last_token_ - *input_done_) /
+                            static_cast<double>(generated_ - 1);
+  }
+  return end;
 }
 
 std::vector<ScoredToken> Sequence::TakeScores() {

@@ -33,6 +33,11 @@ int64_t InputRows(const Turn& turn);
 // Most rows that it writes before it commits, with `depth` steps in flight.
 int64_t RowsBeforeCommit(const Turn& turn, int32_t depth);
 
+// What is booked of a turn that ends `now`: all but its status and reason, and
+// no token generated yet.
+TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
+                  absl::Duration now);
+
 class Sequence {
  public:
   // With `rebuild_ids` > 0 the session's own last tokens, so many or all, are
@@ -47,6 +52,9 @@ class Sequence {
   int64_t generated() const { return generated_; }
   // What the sink hears first.
   TurnStarted Started() const;
+  absl::Duration admitted() const { return admitted_; }
+  // As EndOfTurn, with the generated tokens.
+  TurnEnd EndAt(absl::Duration now) const;
 
   SequencePhase phase() const;
   // Input rows left to plan.
@@ -75,6 +83,7 @@ class Sequence {
   struct Generated {
     TokenEvent event;
     std::optional<FinishReason> reason;
+    TokenTime time;
   };
   Generated CommitToken(RowResult result, absl::Duration now);
 
@@ -102,6 +111,7 @@ class Sequence {
   const absl::Duration submitted_;
   const absl::Duration admitted_;
   std::optional<absl::Duration> input_done_;  // first token, or end of input
+  absl::Duration last_token_;
 
   // Session tokens to feed (the last one, or those of a rebuild) and the input.
   std::vector<int32_t> feed_;

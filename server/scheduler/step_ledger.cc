@@ -1,5 +1,8 @@
 #include "server/scheduler/step_ledger.h"
 
+#include <string>
+#include <utility>
+
 namespace txl {
 namespace {
 
@@ -32,23 +35,49 @@ void RowCounts::Add(RowKind kind) {
   }
 }
 
-void StepLedger::Step(const StepShape& shape, double device_seconds) {
+StepKind StepShape::kind() const {
+  if (!streams) return StepKind::kPrompt;
+  return prompts ? StepKind::kMixed : StepKind::kDecode;
+}
+
+void StepLedger::Step(const StepShape& shape,
+                      std::optional<double> device_seconds, absl::Time now) {
   metrics_->Update([&](Snapshot& s) {
+    Distributions& d = s.distributions;
     ++s.steps;
-    s.step_seconds += device_seconds;
+    s.last_step = now;
     if (shape.decode) ++s.steps_with_decode;
-    if (shape.stream_and_prompt) ++s.steps_with_prompt_and_decode;
+    if (shape.streams && shape.prompts) ++s.steps_with_prompt_and_decode;
+    d.step_batch_size.Observe(static_cast<double>(shape.turns));
+    d.step_tokens.Observe(static_cast<double>(shape.tokens));
+    if (device_seconds.has_value()) {
+      s.step_seconds += *device_seconds;
+      d.step_seconds[static_cast<size_t>(shape.kind())].Observe(
+          *device_seconds);
+    } else {
+      ++s.steps_failed;
+    }
   });
 }
 
-void StepLedger::Kept(const RowCounts& rows, bool token_delivered) {
+void StepLedger::KeptToken(const RowCounts& rows, const TokenTime& token) {
   metrics_->Update([&](Snapshot& s) {
     BookRows(rows, s);
     s.tokens_fed += rows.total();
-    if (token_delivered) {
-      ++s.tokens_sampled;
-      ++s.tokens_delivered;
-    }
+    ++s.tokens_sampled;
+    ++s.tokens_delivered;
+    s.tokens_prompt += token.prompt_tokens;
+    Distributions& d = s.distributions;
+    (token.first ? d.first_token_seconds : d.inter_token_seconds)
+        .Observe(token.seconds);
+  });
+}
+
+void StepLedger::KeptInput(const RowCounts& rows, int64_t prompt_tokens) {
+  metrics_->Update([&](Snapshot& s) {
+    BookRows(rows, s);
+    s.tokens_fed += rows.total();
+    s.tokens_prompt += prompt_tokens;
   });
 }
 
@@ -62,10 +91,25 @@ void StepLedger::Discarded(const RowCounts& rows, int64_t tokens_sampled) {
   });
 }
 
-void StepLedger::TurnFinished(const std::string& code_name) {
+void StepLedger::TurnEnded(const TurnEnd& end) {
+  std::pair<std::string, std::string> kind(absl::StatusCodeToString(end.code),
+                                           end.reason);
   metrics_->Update([&](Snapshot& s) {
     --s.turns_active;
-    ++s.turns_finished[code_name];
+    ++s.turns_finished[kind.first];
+    ++s.turns_ended[kind];
+    Distributions& d = s.distributions;
+    d.request_seconds.Observe(end.seconds);
+    d.prompt_tokens.Observe(static_cast<double>(end.prompt_tokens));
+    if (end.generated_tokens.has_value()) {
+      d.generated_tokens.Observe(static_cast<double>(*end.generated_tokens));
+    }
+    if (end.seconds_per_token.has_value()) {
+      d.time_per_output_token_seconds.Observe(*end.seconds_per_token);
+    }
+    if (end.cancelled_seconds.has_value()) {
+      d.cancel_to_release_seconds.Observe(*end.cancelled_seconds);
+    }
   });
 }
 

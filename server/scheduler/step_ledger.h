@@ -5,8 +5,11 @@
 // commit, or discarded.
 
 #include <cstdint>
-#include <string>
+#include <optional>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
 
@@ -24,21 +27,50 @@ struct RowCounts {
 
 // What stood in a step.
 struct StepShape {
-  bool decode = false;             // a row that samples
-  bool stream_and_prompt = false;  // running streams beside prompts
+  bool decode = false;   // a row that samples
+  bool streams = false;  // running streams
+  bool prompts = false;  // input, or a state on its way in
+  int64_t turns = 0;
+  int64_t tokens = 0;  // rows through the layers
+
+  StepKind kind() const;
+};
+
+// A token that was handed to its stream.
+struct TokenTime {
+  bool first = false;         // of its turn
+  double seconds = 0;         // since submission; else since the last one
+  int64_t prompt_tokens = 0;  // that the first one committed
+};
+
+// A turn that has ended, however.
+struct TurnEnd {
+  absl::StatusCode code = absl::StatusCode::kOk;
+  absl::string_view reason = "";  // of the snapshot's turns_ended
+  double seconds = 0;             // since submission
+  int64_t prompt_tokens = 0;
+  // GENERATE only.
+  std::optional<int64_t> generated_tokens = std::nullopt;
+  // Of two generated tokens or more.
+  std::optional<double> seconds_per_token = std::nullopt;
+  // Since it was cancelled.
+  std::optional<double> cancelled_seconds = std::nullopt;
 };
 
 class StepLedger {
  public:
   explicit StepLedger(Metrics* metrics) : metrics_(metrics) {}
 
-  void Step(const StepShape& shape, double device_seconds);
+  // A step that was collected at `now`. No device time: it failed.
+  void Step(const StepShape& shape, std::optional<double> device_seconds,
+            absl::Time now);
   // Rows that their turn keeps, with the token that they gave its stream.
-  void Kept(const RowCounts& rows, bool token_delivered);
+  void KeptToken(const RowCounts& rows, const TokenTime& token);
+  // Rows of the whole input of a turn that does not generate.
+  void KeptInput(const RowCounts& rows, int64_t prompt_tokens);
   // Rows that nobody keeps, and how many tokens they had sampled.
   void Discarded(const RowCounts& rows, int64_t tokens_sampled);
-  // A turn's end, by the name of its canonical code.
-  void TurnFinished(const std::string& code_name);
+  void TurnEnded(const TurnEnd& end);
 
  private:
   Metrics* const metrics_;

@@ -35,14 +35,24 @@ struct StopRules {
 class CancelToken {
  public:
   enum class Why : int { kNone, kCancelled, kDeadline };
-  void Cancel(Why why) {
+  // `now`: Clock::Monotonic, where the caller knows it.
+  void Cancel(Why why, absl::Duration now = absl::ZeroDuration()) {
+    int64_t never = 0;
+    when_.compare_exchange_strong(never, absl::ToInt64Nanoseconds(now));
     Why none = Why::kNone;
     why_.compare_exchange_strong(none, why);
   }
   Why why() const { return why_.load(std::memory_order_acquire); }
+  // Absent: not cancelled, or nobody said when.
+  std::optional<absl::Duration> when() const {
+    const int64_t nanoseconds = when_;
+    if (nanoseconds == 0) return std::nullopt;
+    return absl::Nanoseconds(nanoseconds);
+  }
 
  private:
   std::atomic<Why> why_{Why::kNone};
+  std::atomic<int64_t> when_{0};
 };
 
 struct Turn {

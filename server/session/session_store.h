@@ -22,6 +22,7 @@
 #include "model/text/vocabulary.h"
 #include "server/base/clock.h"
 #include "server/session/lease_callback.h"
+#include "server/metrics/server_status.h"
 #include "server/session/session_id.h"
 #include "server/session/session_info.h"
 #include "server/session/turn_record.h"
@@ -161,14 +162,7 @@ class SessionStore {
   };
   KeyState GetKeyState(uint64_t key) const;
 
-  struct Counts {
-    int64_t idle = 0;
-    int64_t busy = 0;
-    int64_t created = 0;
-    int64_t ended = 0;  // created == ended + idle + busy
-    int64_t image_bytes = 0;
-    int64_t turn_record_bytes = 0;
-  };
+  using Counts = SessionCounts;
   Counts counts() const;
   // Called when a session ends, a lease is released or a busy session is
   // deleted: wakes the scheduler. On whichever thread did it, without the

@@ -253,6 +253,7 @@ grpc::Status FakeService::GetServerStatus(
     response->set_tokens_delivered(statuses_ * tokens_step);
     ++statuses_;
   }
+  if (on_status) on_status(response);
   return See("GetServerStatus", context);
 }
 

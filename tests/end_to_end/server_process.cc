@@ -57,6 +57,17 @@ ServerProcess::~ServerProcess() {
   EXPECT_EQ(Wait(), 0) << process_.Err();
 }
 
+std::string ServerProcess::ReadMetricsAddress() {
+  const std::string line = process_.ReadLine();
+  absl::string_view address = line;
+  if (!absl::ConsumePrefix(&address, "metrics on http://") ||
+      !absl::ConsumeSuffix(&address, "/metrics\n")) {
+    ADD_FAILURE() << "the server said '" << line << "'";
+    return "";
+  }
+  return std::string(address);
+}
+
 std::unique_ptr<Client> ServerProcess::NewClient() const {
   ChannelOptions options;
   options.address = address_;

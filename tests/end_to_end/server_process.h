@@ -29,6 +29,8 @@ class ServerProcess {
   ~ServerProcess();
 
   const std::string& address() const { return address_; }
+  // With --metrics-listen: where the metrics are, HOST:PORT. Call once.
+  std::string ReadMetricsAddress();
   // A client with a connection of its own.
   std::unique_ptr<Client> NewClient() const;
   Client& client() { return *client_; }

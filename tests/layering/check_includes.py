@@ -31,6 +31,7 @@ RULES = {
     "server/rpc": PLAIN_MODEL + ("txl/v1", "server/scheduler",
                                  "server/session", "server/metrics",
                                  "server/base"),
+    "server/exporter": ("server/metrics", "server/base"),
     "server": ("server", "model"),
     "client": ("txl/v1",),
     "client/bench/plan": ("txl/v1",),

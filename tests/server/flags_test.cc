@@ -60,6 +60,28 @@ TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
   EXPECT_EQ(flags.sessions.default_ttl, absl::Hours(24));
 }
 
+TEST_F(FlagsTest, OpenNoMetricsEndpointUnlessAsked) {
+  EXPECT_EQ(Parse({}).metrics_listen, "");
+  EXPECT_EQ(Parse({"--metrics-listen", "127.0.0.1:0"}).metrics_listen,
+            "127.0.0.1:0");
+  EXPECT_EQ(Parse({"--metrics-listen", ""}).metrics_listen, "");
+  const std::string file = WriteFile("metrics-listen = \"[::1]:9090\"\n");
+  EXPECT_EQ(Parse({"--config", file}).metrics_listen, "[::1]:9090");
+  const Environment listen("TXL_METRICS_LISTEN", "0.0.0.0:9090");
+  EXPECT_EQ(Parse({"--config", file}).metrics_listen, "0.0.0.0:9090");
+}
+
+TEST_F(FlagsTest, RefuseAWrongMetricsAddressWhereverItStands) {
+  for (const char* bad : {"9090", "host", "host:99999", "unix:/m.sock"}) {
+    EXPECT_THAT(Error({"--metrics-listen", bad}),
+                AllOf(HasSubstr("--metrics-listen"), HasSubstr(bad)));
+  }
+  EXPECT_THAT(Error({"--config", WriteFile("metrics-listen = \"9090\"\n")}),
+              HasSubstr("metrics-listen"));
+  const Environment listen("TXL_METRICS_LISTEN", "9090");
+  EXPECT_THAT(Error({}), HasSubstr("--metrics-listen"));
+}
+
 TEST_F(FlagsTest, NeedAModel) {
   const auto parsed = ParseFlags({});
   EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("--model"));

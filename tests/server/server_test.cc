@@ -10,14 +10,19 @@
 #include "absl/time/clock.h"
 #include "model/text/byte_vocabulary.h"
 #include "tests/fakes/fake_step_runner.h"
+#include "tests/server/exporter/scrape.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
 
 namespace txl {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using txl::testing::HttpGet;
+using txl::testing::Scrape;
+using txl::testing::ScrapeMetrics;
 
 ModelDirectory ByteModel() {
   ModelDirectory model;
@@ -28,7 +33,7 @@ ModelDirectory ByteModel() {
   return model;
 }
 
-class ServerTest : public testing::Test {
+class ServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     flags_.listen = "127.0.0.1:0";
@@ -111,8 +116,68 @@ TEST_F(ServerTest, ReportsTheEngineAndTheModel) {
   EXPECT_EQ(response.limits().max_tokens(), 10'000'000);
 }
 
+TEST_F(ServerTest, HasNoMetricsEndpointUnlessAsked) {
+  ASSERT_TRUE(Start().ok());
+  EXPECT_EQ(server_->metrics_address(), "");
+}
+
+TEST_F(ServerTest, ExportsTheStatusAndTheFactsOfItsModel) {
+  flags_.metrics_listen = "127.0.0.1:0";
+  ASSERT_TRUE(Start().ok());
+  EXPECT_THAT(server_->metrics_address(), StartsWith("127.0.0.1:"));
+  const Scrape scrape = ScrapeMetrics(server_->metrics_address());
+  EXPECT_EQ(scrape.At("txl_server_state{state=\"ready\"}"), 1);
+  EXPECT_EQ(scrape.At("txl_session_slots"), runner_->info().slots);
+  // The warm-up.
+  EXPECT_EQ(scrape.At("txl_requests_started_total"), 1);
+  const auto names = scrape.samples.lower_bound("txl_model_info{");
+  EXPECT_THAT(names->first, AllOf(HasSubstr("name=\"fake\""),
+                                  HasSubstr("fingerprint=\"f00d\""),
+                                  HasSubstr("device=\"fake\"")));
+}
+
+TEST_F(ServerTest, ExportsUntilTheDrainIsDone) {
+  flags_.metrics_listen = "127.0.0.1:0";
+  flags_.drain_timeout = absl::Seconds(60);
+  ASSERT_TRUE(Start().ok());
+  const std::string address = server_->metrics_address();
+  runner_->Hold();
+  v1::GenerateRequest request;
+  request.set_text("a");
+  request.mutable_stop()->set_max_tokens(5);
+  grpc::ClientContext client;
+  auto reader = generation_->Generate(&client, request);
+  v1::GenerateResponse event;
+  ASSERT_TRUE(reader->Read(&event));  // Started
+  std::thread drain([&] { server_->Drain(); });
+  while (State() != v1::SERVER_STATE_DRAINING) {
+  }
+  const Scrape scrape = ScrapeMetrics(address);
+  EXPECT_EQ(scrape.At("txl_server_state{state=\"draining\"}"), 1);
+  EXPECT_EQ(scrape.At("txl_requests_running"), 1);
+  runner_->Release();
+  while (reader->Read(&event)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  drain.join();
+  EXPECT_EQ(HttpGet(address, "/metrics").code, 0);
+}
+
+TEST_F(ServerTest, DoesNotStartWhereItsMetricsCannotListen) {
+  flags_.metrics_listen = "127.0.0.1:0";
+  ASSERT_TRUE(Start().ok());
+  flags_.metrics_listen = server_->metrics_address();
+  const auto second = Server::StartWith(
+      flags_, ByteModel(),
+      std::make_unique<FakeStepRunner>(
+          FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
+  EXPECT_THAT(
+      std::string(second.status().message()),
+      AllOf(HasSubstr("--metrics-listen"), HasSubstr(flags_.metrics_listen)));
+}
+
 TEST_F(ServerTest, ListensOnAUnixSocket) {
-  flags_.listen = "unix:" + testing::TempDir() + "/txl-server-test.sock";
+  flags_.listen = "unix:" + ::testing::TempDir() + "/txl-server-test.sock";
   ASSERT_TRUE(Start().ok());
   EXPECT_EQ(server_->address(), flags_.listen);
   EXPECT_EQ(State(), v1::SERVER_STATE_READY);

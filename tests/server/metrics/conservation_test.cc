@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace txl {
 namespace {
 
@@ -10,12 +14,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+void Observe(Histogram& histogram, int times) {
+  for (int i = 0; i < times; ++i) histogram.Observe(0.01);
+}
+
 // A server in the middle of its work, all laws kept.
 Snapshot Kept() {
   Snapshot s;
   s.turns_started = 10;
   s.turns_active = 2;
   s.turns_finished = {{"OK", 5}, {"CANCELLED", 3}};
+  s.turns_ended = {{{"OK", "MAX_TOKENS"}, 4},
+                   {{"OK", "APPENDED"}, 1},
+                   {{"CANCELLED", "CANCELLED"}, 3}};
   s.queued_calls = 1;
   s.queued_tokens = 40;
   s.steps = 6;
@@ -33,6 +44,19 @@ Snapshot Kept() {
   s.tokens_discarded = 2;
   s.slots_total = 4;
   s.slots_used = 4;
+  Distributions& d = s.distributions;
+  Observe(d.queue_seconds, 9);
+  Observe(d.request_seconds, 8);
+  Observe(d.prompt_tokens, 8);
+  Observe(d.generated_tokens, 7);
+  Observe(d.first_token_seconds, 4);
+  Observe(d.inter_token_seconds, 5);
+  s.steps_failed = 1;
+  Observe(d.step_seconds[0], 2);
+  Observe(d.step_seconds[1], 1);
+  Observe(d.step_seconds[2], 2);
+  Observe(d.step_batch_size, 6);
+  Observe(d.step_tokens, 6);
   return s;
 }
 
@@ -43,10 +67,11 @@ TEST(ConservationTest, AllLawsHoldAtStartAndInTheMiddle) {
 
 TEST(ConservationTest, ALostTurnIsReportedWithBothSides) {
   Snapshot s = Kept();
-  s.turns_finished["OK"] = 4;
+  s.turns_started = 11;
+  Observe(s.distributions.queue_seconds, 1);
   EXPECT_THAT(BrokenLaws(s),
               ElementsAre("turns_started = turns_finished + turns_active: "
-                          "10 and 9"));
+                          "11 and 10"));
 }
 
 TEST(ConservationTest, ARowOfNoKindIsReported) {
@@ -64,9 +89,9 @@ TEST(ConservationTest, ARowNeitherKeptNorDiscardedIsReported) {
 
 TEST(ConservationTest, ALostTokenIsReported) {
   Snapshot s = Kept();
-  --s.tokens_delivered;
+  ++s.tokens_sampled;
   EXPECT_THAT(BrokenLaws(s),
-              ElementsAre("tokens_sampled = delivered + discarded: 11 and 10"));
+              ElementsAre("tokens_sampled = delivered + discarded: 12 and 11"));
 }
 
 TEST(ConservationTest, MoreSlotsThanThereAreIsReported) {
@@ -89,16 +114,62 @@ TEST(ConservationTest, StepsOfAKindAreAtMostAllSteps) {
 
 TEST(ConservationTest, EveryBrokenLawIsReported) {
   Snapshot s = Kept();
-  ++s.turns_started;
+  ++s.rows_run;  // of no kind, neither kept nor discarded
   ++s.tokens_sampled;
-  EXPECT_EQ(BrokenLaws(s).size(), 2u);
+  EXPECT_EQ(BrokenLaws(s).size(), 3u);
+}
+
+TEST(ConservationTest, AnEventThatIsNotInItsDistributionIsReported) {
+  const std::vector<std::pair<Histogram Distributions::*, std::string>> laws = {
+      {&Distributions::queue_seconds,
+       "turns_started = queued_calls + queue_seconds: 10 and 11"},
+      {&Distributions::request_seconds,
+       "turns_finished = request_seconds: 8 and 9"},
+      {&Distributions::prompt_tokens,
+       "turns_finished = prompt_tokens: 8 and 9"},
+      {&Distributions::first_token_seconds,
+       "tokens_delivered = first_token_seconds + inter_token_seconds: "
+       "9 and 10"},
+      {&Distributions::inter_token_seconds,
+       "tokens_delivered = first_token_seconds + inter_token_seconds: "
+       "9 and 10"},
+      {&Distributions::step_batch_size, "steps = step_batch_size: 6 and 7"},
+      {&Distributions::step_tokens, "steps = step_tokens: 6 and 7"}};
+  for (const auto& [histogram, law] : laws) {
+    Snapshot s = Kept();
+    Observe(s.distributions.*histogram, 1);
+    EXPECT_THAT(BrokenLaws(s), ElementsAre(law));
+  }
+  Snapshot s = Kept();
+  Observe(s.distributions.step_seconds[1], 1);
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("steps = steps_failed + step_seconds: 6 and 7"));
+  s = Kept();
+  Observe(s.distributions.generated_tokens, 2);
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("generated_tokens <= turns_finished: 9 and 8"));
+}
+
+TEST(ConservationTest, ReasonsAreThoseOfTheFinishedTurns) {
+  Snapshot s = Kept();
+  s.turns_ended[{"OK", "APPENDED"}] = 2;
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("turns_finished = turns_ended OK: 5 and 6"));
+  s = Kept();
+  s.turns_ended[{"INTERNAL", "STEP_FAILED"}] = 1;
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("turns_finished = turns_ended INTERNAL: 0 and 1"));
+  s = Kept();
+  s.turns_ended.erase({"CANCELLED", "CANCELLED"});
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("turns_finished = turns_ended CANCELLED: 3 and 0"));
 }
 
 TEST(ConservationTest, NoCounterIsNegative) {
   int64_t Snapshot::*const counters[] = {
-      &Snapshot::queued_calls,       &Snapshot::queued_tokens,
-      &Snapshot::sessions_moved_out, &Snapshot::sessions_moved_in,
-      &Snapshot::turns_parked,       &Snapshot::slots_used};
+      &Snapshot::queued_tokens,     &Snapshot::sessions_moved_out,
+      &Snapshot::sessions_moved_in, &Snapshot::turns_parked,
+      &Snapshot::tokens_prompt,     &Snapshot::slots_used};
   for (int64_t Snapshot::*const counter : counters) {
     Snapshot s = Kept();
     s.*counter = -1;
@@ -112,11 +183,15 @@ TEST(ConservationTest, NoCounterIsNegative) {
 TEST(ConservationTest, ANegativeCountIsNotHiddenByALawThatHolds) {
   Snapshot s = Kept();
   s.turns_active = -1;
-  s.turns_finished["OK"] = 8;
-  EXPECT_THAT(BrokenLaws(s), ElementsAre("turns_active >= 0: -1"));
+  s.turns_started = 7;
+  s.queued_calls = -2;
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("turns_active >= 0: -1", "queued_calls >= 0: -2"));
   s = Kept();
   s.turns_finished = {{"OK", 9}, {"INTERNAL", -1}};
-  EXPECT_THAT(BrokenLaws(s), ElementsAre("turns_finished INTERNAL >= 0: -1"));
+  s.turns_ended = {{{"OK", "MAX_TOKENS"}, 9}, {{"INTERNAL", "BAD"}, -1}};
+  EXPECT_THAT(BrokenLaws(s), ElementsAre("turns_finished INTERNAL >= 0: -1",
+                                         "turns_ended BAD >= 0: -1"));
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ TEST(MetricsTest, StartsAtZero) {
   EXPECT_EQ(snapshot.steps, 0);
   EXPECT_EQ(snapshot.step_seconds, 0);
   EXPECT_TRUE(snapshot.turns_finished.empty());
+  EXPECT_TRUE(snapshot.calls.empty());
+  EXPECT_EQ(snapshot.distributions.request_seconds.count(), 0);
 }
 
 TEST(MetricsTest, UpdatesAddUp) {
@@ -48,6 +50,22 @@ TEST(MetricsTest, ASnapshotIsACopy) {
   EXPECT_EQ(snapshot.steps, 7);
 }
 
+TEST(MetricsTest, CallsAreCountedByMethodAndStatus) {
+  Metrics metrics;
+  const auto count = [&](absl::string_view method, absl::StatusCode code) {
+    metrics.Update([&](Snapshot& values) { ++values.calls[{method, code}]; });
+  };
+  count("S/A", absl::StatusCode::kOk);
+  count("S/B", absl::StatusCode::kOk);
+  count("S/A", absl::StatusCode::kAborted);
+  count("S/A", absl::StatusCode::kOk);
+  const Snapshot snapshot = metrics.Get();
+  EXPECT_EQ(snapshot.calls.size(), 3u);
+  EXPECT_EQ(snapshot.calls.at({"S/A", absl::StatusCode::kOk}), 2);
+  EXPECT_EQ(snapshot.calls.at({"S/A", absl::StatusCode::kAborted}), 1);
+  EXPECT_EQ(snapshot.calls.at({"S/B", absl::StatusCode::kOk}), 1);
+}
+
 // Each update moves a turn from active to finished or starts one, in two
 // counters; no reader may see one without the other.
 TEST(MetricsTest, ReadersNeverSeeHalfAnUpdate) {
@@ -62,10 +80,14 @@ TEST(MetricsTest, ReadersNeverSeeHalfAnUpdate) {
         metrics.Update([](Snapshot& values) {
           ++values.turns_started;
           ++values.turns_active;
+          values.distributions.queue_seconds.Observe(0.1);
         });
         metrics.Update([](Snapshot& values) {
           --values.turns_active;
           ++values.turns_finished["OK"];
+          ++values.turns_ended[{"OK", "MAX_TOKENS"}];
+          values.distributions.request_seconds.Observe(0.2);
+          values.distributions.prompt_tokens.Observe(3);
         });
       }
       --running;

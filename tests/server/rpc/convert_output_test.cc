@@ -151,7 +151,7 @@ TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
 }
 
 TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
-  StatusFacts facts;
+  ServerStatus facts;
   facts.phase = ServerPhase::kDraining;
   facts.uptime = facts.stall = absl::Seconds(1);
   facts.sessions = {1, 2, 3, 4, 5};

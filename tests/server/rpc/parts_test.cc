@@ -112,15 +112,16 @@ TEST(ParseMessage, RefusesBytesThatDoNotParse) {
   }
 }
 
-TEST(LogCall, WritesOneLineWithNeitherTextNorIds) {
+TEST(EndRecord, WritesOneLineWithNeitherTextNorIds) {
   FakeClock clock;
-  CallRecord record = StartRecord("txl.v1.S/M", &clock);
+  Metrics metrics;
+  CallRecord record = StartRecord("txl.v1.S/M", &clock, &metrics);
   record.named_session = true;
   record.prompt_tokens = 3;
   record.generated_tokens = 4;
   clock.Advance(absl::Milliseconds(1500));
   LogCapture capture;
-  LogCall(record, FieldError("f", "m"));
+  EndRecord(record, FieldError("f", "m"));
   ASSERT_EQ(capture.lines().size(), 1u);
   const auto line = nlohmann::json::parse(capture.lines()[0]);
   EXPECT_EQ(line["severity"], "INFO");
@@ -133,10 +134,25 @@ TEST(LogCall, WritesOneLineWithNeitherTextNorIds) {
                                             {"seconds", 1.5}}));
 }
 
-TEST(LogCall, ShowsTheOperatorWhatClientsDoNotSee) {
+TEST(EndRecord, CountsTheCallByMethodAndStatus) {
   FakeClock clock;
+  Metrics metrics;
   LogCapture capture;
-  LogCall(StartRecord("m", &clock), absl::InternalError("the cause"));
+  EndRecord(StartRecord("S/M", &clock, &metrics), absl::OkStatus());
+  EndRecord(StartRecord("S/M", &clock, &metrics), FieldError("f", "m"));
+  EndRecord(StartRecord("S/M", &clock, &metrics), FieldError("f", "m"));
+  const Snapshot s = metrics.Get();
+  EXPECT_EQ(s.calls.size(), 2u);
+  EXPECT_EQ(s.calls.at({"S/M", absl::StatusCode::kOk}), 1);
+  EXPECT_EQ(s.calls.at({"S/M", absl::StatusCode::kInvalidArgument}), 2);
+}
+
+TEST(EndRecord, ShowsTheOperatorWhatClientsDoNotSee) {
+  FakeClock clock;
+  Metrics metrics;
+  LogCapture capture;
+  EndRecord(StartRecord("m", &clock, &metrics),
+            absl::InternalError("the cause"));
   const auto line = nlohmann::json::parse(capture.lines()[0]);
   EXPECT_EQ(line["severity"], "ERROR");
   EXPECT_EQ(line["fields"]["error"], "the cause");

@@ -199,7 +199,8 @@ bool Eventually(const std::function<bool()>& condition) {
 
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
                  const std::string& method, const std::string& bytes,
-                 bool compressed) {
+                 bool compressed,
+                 const std::function<void()>& on_message) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext client;
   if (compressed) client.set_compression_algorithm(GRPC_COMPRESS_GZIP);
@@ -227,6 +228,7 @@ RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
       text.append(reinterpret_cast<const char*>(one.begin()), one.size());
     }
     reply.messages.push_back(text);
+    if (on_message) on_message();
   }
   call->Finish(&reply.status, nullptr);
   next();

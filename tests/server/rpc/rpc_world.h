@@ -99,7 +99,8 @@ struct RawReply {
 };
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
                  const std::string& method, const std::string& bytes,
-                 bool compressed = false);
+                 bool compressed = false,
+                 const std::function<void()>& on_message = nullptr);
 
 template <typename Message>
 Message Proto(const std::string& text) {

@@ -212,7 +212,7 @@ struct Conversation {
     options.park_events = kParkEvents;
     options.wake = [this] { turn->Wake(); };
     options.callbacks = callbacks;
-    options.record = StartRecord("test", Clock::Real());
+    options.record = StartRecord("test", Clock::Real(), &metrics);
     auto stream = TokenStream::Create(nullptr, std::move(options));
     cancel = stream->cancel();
     call = std::make_unique<FakeCall>(stream.get(), first_bad_write);
@@ -225,6 +225,7 @@ struct Conversation {
     call->WaitForDone();
   }
 
+  Metrics metrics;
   std::shared_ptr<CancelToken> cancel;
   std::unique_ptr<FakeCall> call;
   std::unique_ptr<SchedulerSide> turn;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 
+#include <atomic>
 #include <thread>
 
 #include "tests/server/rpc/rpc_world.h"
@@ -139,21 +140,20 @@ TEST(Health, OfAnUnknownServiceIsNotFound) {
 
 TEST(Health, IsWatched) {
   auto world = std::make_unique<RpcWorld>();
-  auto channel = world->NewChannel();
+  const auto channel = world->NewChannel();
   std::vector<std::string> seen;
+  std::atomic<int> messages{0};
   std::thread watcher([&] {
-    seen = CallRaw(channel, "/grpc.health.v1.Health/Watch", "").messages;
+    seen = CallRaw(channel, "/grpc.health.v1.Health/Watch", "", false,
+                   [&] { ++messages; })
+               .messages;
   });
-  // The watch is there once the channel is connected and asked.
-  EXPECT_TRUE(Eventually(
-      [&] { return channel->GetState(false) == GRPC_CHANNEL_READY; }));
-  EXPECT_THAT(CallRaw(channel, "/grpc.health.v1.Health/Check", "").messages,
-              ElementsAre(kServing));
+  EXPECT_TRUE(Eventually([&] { return messages == 1; }));
   world->server->SetServing(false);
+  EXPECT_TRUE(Eventually([&] { return messages == 2; }));
   world.reset();  // ends the watch
   watcher.join();
-  ASSERT_FALSE(seen.empty());
-  EXPECT_EQ(seen.back(), kNotServing);
+  EXPECT_THAT(seen, ElementsAre(kServing, kNotServing));
 }
 
 TEST(Reflection, ListsTheServices) {

@@ -1,16 +1,20 @@
 #include "server/scheduler/admission_queue.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/metrics/conservation.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace txl {
 namespace {
+
+constexpr absl::Duration kNow = absl::Seconds(100);
 
 bool Any(const QueuedTurn&) { return true; }
 
@@ -49,23 +53,24 @@ TEST_F(AdmissionQueueTest, TurnsComeOutInTheirOrder) {
   AdmissionQueue queue(Options(5, 100), &metrics_);
   for (int tokens : {4, 2, 9}) ASSERT_TRUE(Push(queue, tokens).ok());
   for (int tokens : {4, 2, 9}) {
-    const auto taken = queue.TakeFirst(Any);
+    const auto taken = queue.TakeFirst(kNow, Any);
     ASSERT_TRUE(taken.has_value());
     EXPECT_EQ(taken->turn.input.size(), static_cast<size_t>(tokens));
     EXPECT_EQ(taken->submitted, absl::Seconds(tokens));
   }
-  EXPECT_FALSE(queue.TakeFirst(Any).has_value());
+  EXPECT_FALSE(queue.TakeFirst(kNow, Any).has_value());
   EXPECT_TRUE(queue.empty());
 }
 
 TEST_F(AdmissionQueueTest, TheOldestWantedOneIsTakenAndOthersKeepTheirPlace) {
   AdmissionQueue queue(Options(5, 100), &metrics_);
   for (int tokens : {4, 2, 3, 2}) ASSERT_TRUE(Push(queue, tokens).ok());
-  const auto taken = queue.TakeFirst(
-      [](const QueuedTurn& queued) { return queued.turn.input.size() < 4; });
+  const auto taken = queue.TakeFirst(kNow, [](const QueuedTurn& queued) {
+    return queued.turn.input.size() < 4;
+  });
   EXPECT_EQ(taken->turn.input.size(), 2u);
-  EXPECT_EQ(queue.TakeFirst(Any)->turn.input.size(), 4u);
-  EXPECT_EQ(queue.TakeFirst(Any)->turn.input.size(), 3u);
+  EXPECT_EQ(queue.TakeFirst(kNow, Any)->turn.input.size(), 4u);
+  EXPECT_EQ(queue.TakeFirst(kNow, Any)->turn.input.size(), 3u);
 }
 
 TEST_F(AdmissionQueueTest, CallsAreBounded) {
@@ -76,7 +81,7 @@ TEST_F(AdmissionQueueTest, CallsAreBounded) {
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(GetErrorDetails(full).reason, "QUEUE_FULL");
   EXPECT_EQ(GetErrorDetails(full).retry, absl::Seconds(3));
-  queue.TakeFirst(Any);
+  queue.TakeFirst(kNow, Any);
   EXPECT_TRUE(Push(queue, 1).ok());
 }
 
@@ -85,8 +90,8 @@ TEST_F(AdmissionQueueTest, TokensAreBoundedButOnePromptAlwaysFits) {
   ASSERT_TRUE(Push(queue, 6).ok());
   EXPECT_FALSE(Push(queue, 5).ok());
   EXPECT_TRUE(Push(queue, 4).ok());
-  queue.TakeFirst(Any);
-  queue.TakeFirst(Any);
+  queue.TakeFirst(kNow, Any);
+  queue.TakeFirst(kNow, Any);
   EXPECT_TRUE(Push(queue, 11).ok());
   EXPECT_FALSE(Push(queue, 1).ok());
 }
@@ -100,10 +105,28 @@ TEST_F(AdmissionQueueTest, CountersFollowEveryChange) {
   EXPECT_EQ(metrics_.Get().turns_active, 2);
   EXPECT_EQ(metrics_.Get().queued_calls, 2);
   EXPECT_EQ(metrics_.Get().queued_tokens, 11);
-  queue.TakeFirst(Any);
+  queue.TakeFirst(kNow, Any);
   EXPECT_EQ(metrics_.Get().turns_active, 2);
   EXPECT_EQ(metrics_.Get().queued_calls, 1);
   EXPECT_EQ(metrics_.Get().queued_tokens, 5);
+}
+
+TEST_F(AdmissionQueueTest, EveryTurnThatLeavesHasItsTimeInTheQueue) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  for (int seconds : {4, 2}) ASSERT_TRUE(Push(queue, seconds).ok());
+  queue.TakeFirst(absl::Seconds(5), Any);
+  EXPECT_EQ(metrics_.Get().distributions.queue_seconds.count(), 1);
+  queue.TakeFirst(absl::Seconds(9), Any);
+  EXPECT_EQ(metrics_.Get().distributions.queue_seconds.count(), 2);
+  EXPECT_EQ(metrics_.Get().distributions.queue_seconds.sum(), 1 + 7);
+  EXPECT_EQ(BrokenLaws(metrics_.Get()), std::vector<std::string>());
+}
+
+TEST_F(AdmissionQueueTest, ATurnThatCameAfterTheLookAtTheClockHasNotWaited) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  ASSERT_TRUE(Push(queue, 4).ok());
+  queue.TakeFirst(absl::Seconds(3), Any);
+  EXPECT_EQ(metrics_.Get().distributions.queue_seconds.sum(), 0);
 }
 
 TEST_F(AdmissionQueueTest, ARefusedTurnIsStillTheCallers) {
@@ -120,7 +143,7 @@ TEST_F(AdmissionQueueTest, AClosedQueueTakesNothingAndKeepsWhatItHas) {
   ASSERT_TRUE(Push(queue, 1).ok());
   queue.Close();
   EXPECT_EQ(GetErrorDetails(Push(queue, 1)).reason, "DRAINING");
-  EXPECT_TRUE(queue.TakeFirst(Any).has_value());
+  EXPECT_TRUE(queue.TakeFirst(kNow, Any).has_value());
 }
 
 TEST_F(AdmissionQueueTest, TheEarliestDeadlineIsKnown) {

@@ -117,6 +117,8 @@ void World::ExpectAtRest() {
     delivered += static_cast<int64_t>(sink->ids().size());
   }
   EXPECT_EQ(s.tokens_delivered, delivered);
+  EXPECT_EQ(s.distributions.generated_tokens.sum(), delivered);
+  EXPECT_EQ(s.distributions.step_tokens.sum(), rows);
 }
 
 std::string Outcome(const absl::Status& status) {

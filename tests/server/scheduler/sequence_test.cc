@@ -194,5 +194,66 @@ TEST_F(SequenceTest, PendingRowsAreHandedOutOnce) {
   EXPECT_EQ(sequence.TakePending().total(), 0);
 }
 
+TEST_F(SequenceTest, TokensHaveTheTimeSinceTheTurnOrTheTokenBefore) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {1, 2});
+  queued.submitted = absl::Seconds(10);
+  Sequence sequence(std::move(queued), 0, absl::Seconds(11));
+  PlanInput(sequence);
+  Plan(sequence, 2);
+  sequence.CollectRow(RowKind::kPrefill);
+  const auto first = sequence.CommitToken(Sampled(7), absl::Seconds(14));
+  EXPECT_TRUE(first.time.first);
+  EXPECT_EQ(first.time.seconds, 4);
+  EXPECT_EQ(first.time.prompt_tokens, 2);
+  const auto second = sequence.CommitToken(Sampled(8), absl::Seconds(15));
+  EXPECT_FALSE(second.time.first);
+  EXPECT_EQ(second.time.seconds, 1);
+  EXPECT_EQ(second.time.prompt_tokens, 0);
+  sequence.CommitToken(Sampled(9), absl::Seconds(18));
+  const TurnEnd end = sequence.EndAt(absl::Seconds(20));
+  EXPECT_EQ(end.seconds, 10);
+  EXPECT_EQ(end.prompt_tokens, 2);
+  EXPECT_EQ(end.generated_tokens, 3);
+  EXPECT_EQ(end.seconds_per_token, 2);
+  EXPECT_FALSE(end.cancelled_seconds.has_value());
+}
+
+TEST_F(SequenceTest, AMeanTimePerTokenNeedsTwoTokens) {
+  Sequence sequence = Make(TurnKind::kGenerate, {}, {1});
+  PlanInput(sequence);
+  EXPECT_EQ(sequence.EndAt(absl::Seconds(1)).generated_tokens, 0);
+  EXPECT_FALSE(sequence.EndAt(absl::Seconds(1)).seconds_per_token.has_value());
+  sequence.CommitToken(Sampled(7), absl::Seconds(1));
+  EXPECT_EQ(sequence.EndAt(absl::Seconds(1)).generated_tokens, 1);
+  EXPECT_FALSE(sequence.EndAt(absl::Seconds(1)).seconds_per_token.has_value());
+}
+
+TEST_F(SequenceTest, OnlyATurnThatGeneratesHasGeneratedTokens) {
+  for (const TurnKind kind : {TurnKind::kAppend, TurnKind::kScore}) {
+    const QueuedTurn queued = Queued(kind, {}, {1, 2, 3});
+    const TurnEnd end =
+        EndOfTurn(queued.turn, absl::Seconds(1), absl::Seconds(3));
+    EXPECT_EQ(end.seconds, 2);
+    EXPECT_EQ(end.prompt_tokens, 3);
+    EXPECT_FALSE(end.generated_tokens.has_value());
+  }
+}
+
+TEST_F(SequenceTest, ACancelledTurnsEndSaysHowLongThatTook) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {1});
+  queued.turn.cancel = std::make_shared<CancelToken>();
+  const auto cancelled = [&](int now) {
+    return EndOfTurn(queued.turn, absl::Seconds(1), absl::Seconds(now))
+        .cancelled_seconds;
+  };
+  EXPECT_FALSE(cancelled(4).has_value());
+  queued.turn.cancel->Cancel(CancelToken::Why::kDeadline, absl::Seconds(3));
+  // Only the first cancellation counts.
+  queued.turn.cancel->Cancel(CancelToken::Why::kCancelled, absl::Seconds(4));
+  EXPECT_EQ(queued.turn.cancel->why(), CancelToken::Why::kDeadline);
+  EXPECT_EQ(cancelled(5), 2);
+  EXPECT_EQ(cancelled(2), 0);
+}
+
 }  // namespace
 }  // namespace txl

@@ -1,0 +1,108 @@
+#include "client/cli/status_text.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace txl::cli {
+namespace {
+
+// "OK 12, CANCELLED 1"
+std::string FormatCounts(const std::map<std::string, int64_t>& counts) {
+  if (counts.empty()) return "none";
+  return absl::StrJoin(counts, ", ", absl::PairFormatter(" "));
+}
+
+}  // namespace
+
+std::string StateName(v1::ServerState state) {
+  switch (state) {
+    case v1::SERVER_STATE_STARTING:
+      return "starting";
+    case v1::SERVER_STATE_READY:
+      return "ready";
+    case v1::SERVER_STATE_DRAINING:
+      return "draining";
+    default:
+      return "unknown";
+  }
+}
+
+std::string FormatModel(const v1::GetModelResponse& model) {
+  return absl::StrFormat(
+      "model        %s (%s)\n"
+      "vocabulary   %d %s\n"
+      "shape        %d layers, %d heads of %d, width %d\n"
+      "memory       %d positions, %d bytes per session\n"
+      "runs on      %s, %s, %s, %s\n"
+      "version      %s, %s\n",
+      model.name(), model.fingerprint().substr(0, 12), model.vocabulary_size(),
+      model.vocabulary_kind().empty() ? "token ids" : model.vocabulary_kind(),
+      model.layers(), model.heads(), model.head_width(), model.model_width(),
+      model.memory_length(), model.bytes_per_session(), model.device(),
+      model.kernel(), model.form(), model.weight_dtype(),
+      model.server_version(), model.api_version());
+}
+
+std::string FormatStatus(const v1::GetServerStatusResponse& status) {
+  const double mean_batch =
+      status.steps_with_decode() == 0
+          ? 0
+          : static_cast<double>(status.rows_decode()) /
+                static_cast<double>(status.steps_with_decode());
+  const std::map<std::string, int64_t> finished(status.turns_finished().begin(),
+                                                status.turns_finished().end());
+  return absl::StrFormat(
+      "state        %s, up %d s\n"
+      "sessions     %d busy, %d idle\n"
+      "slots        %d of %d\n"
+      "queue        %d calls, %d tokens\n"
+      "steps        %d, mean %.1f decode rows\n"
+      "turns        %d started, %d active; finished: %s\n"
+      "tokens       %d sampled, %d delivered, %d discarded\n",
+      StateName(status.state()), status.uptime().seconds(),
+      status.sessions_busy(), status.sessions_idle(), status.slots_used(),
+      status.slots_total(), status.queued_calls(), status.queued_tokens(),
+      status.steps(), mean_batch, status.turns_started(), status.turns_active(),
+      FormatCounts(finished), status.tokens_sampled(),
+      status.tokens_delivered(), status.tokens_discarded());
+}
+
+std::string FormatWatchLine(const v1::GetServerStatusResponse& status,
+                            const StatusRates& rates) {
+  return absl::StrFormat(
+      "%s, up %d s; sessions %d busy, %d idle; slots %d of %d; "
+      "queue %d calls; last %.1f s: %.1f tokens/s, %.1f steps/s, "
+      "%.1f rows/step, turns ended: %s\n",
+      StateName(status.state()), status.uptime().seconds(),
+      status.sessions_busy(), status.sessions_idle(), status.slots_used(),
+      status.slots_total(), status.queued_calls(), rates.seconds,
+      rates.tokens_per_second, rates.steps_per_second, rates.rows_per_step,
+      FormatCounts(rates.turns_ended));
+}
+
+std::string FormatWatchScreen(const v1::GetServerStatusResponse& status,
+                              const StatusRates& rates) {
+  return absl::StrFormat(
+      "state        %s, up %d s\n"
+      "sessions     %d busy, %d idle\n"
+      "slots        %d of %d\n"
+      "queue        %d calls, %d tokens\n"
+      "turns        %d active, %d parked\n"
+      "\n"
+      "in the last  %.1f s\n"
+      "tokens/s     %.1f\n"
+      "steps/s      %.1f\n"
+      "rows/step    %.1f\n"
+      "turns ended  %s\n",
+      StateName(status.state()), status.uptime().seconds(),
+      status.sessions_busy(), status.sessions_idle(), status.slots_used(),
+      status.slots_total(), status.queued_calls(), status.queued_tokens(),
+      status.turns_active(), status.turns_parked(), rates.seconds,
+      rates.tokens_per_second, rates.steps_per_second, rates.rows_per_step,
+      FormatCounts(rates.turns_ended));
+}
+
+}  // namespace txl::cli

@@ -1,0 +1,37 @@
+#pragma once
+
+// What a server as a whole is and does at one moment: the answer of
+// GetServerStatus and of a scrape of its metrics.
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "server/metrics/metrics.h"
+
+namespace txl {
+
+enum class ServerPhase {
+  kStarting,  // no step has run yet
+  kReady,     // serving
+  kDraining,  // shutting down; never leaves this
+};
+
+// created == ended + idle + busy
+struct SessionCounts {
+  int64_t idle = 0;
+  int64_t busy = 0;
+  int64_t created = 0;
+  int64_t ended = 0;
+  int64_t image_bytes = 0;        // of state images on the host
+  int64_t turn_record_bytes = 0;  // of the records of turns with a request_id
+};
+
+struct ServerStatus {
+  ServerPhase phase = ServerPhase::kStarting;
+  absl::Duration uptime;
+  absl::Duration stall;  // age of the last step while work waits, else 0
+  SessionCounts sessions;
+  Snapshot snapshot;
+};
+
+}  // namespace txl

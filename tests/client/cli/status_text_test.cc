@@ -1,0 +1,81 @@
+#include "client/cli/status_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace txl::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::GetServerStatusResponse Busy() {
+  v1::GetServerStatusResponse status;
+  status.set_state(v1::SERVER_STATE_READY);
+  status.mutable_uptime()->set_seconds(120);
+  status.set_sessions_busy(3);
+  status.set_sessions_idle(10);
+  status.set_slots_used(8);
+  status.set_slots_total(16);
+  status.set_queued_calls(2);
+  status.set_queued_tokens(40);
+  status.set_turns_active(5);
+  status.set_turns_parked(1);
+  status.set_steps(7);
+  return status;
+}
+
+StatusRates Rates() {
+  StatusRates rates;
+  rates.seconds = 2;
+  rates.tokens_per_second = 1234.56;
+  rates.steps_per_second = 300.04;
+  rates.rows_per_step = 4.25;
+  rates.turns_ended = {{"CANCELLED", 1}, {"OK", 12}};
+  return rates;
+}
+
+TEST(StatusTextTest, EveryStateHasAName) {
+  EXPECT_EQ(StateName(v1::SERVER_STATE_STARTING), "starting");
+  EXPECT_EQ(StateName(v1::SERVER_STATE_READY), "ready");
+  EXPECT_EQ(StateName(v1::SERVER_STATE_DRAINING), "draining");
+  EXPECT_EQ(StateName(v1::SERVER_STATE_UNSPECIFIED), "unknown");
+}
+
+TEST(StatusTextTest, ALineOfAWatchSaysAllInOneLine) {
+  EXPECT_EQ(FormatWatchLine(Busy(), Rates()),
+            "ready, up 120 s; sessions 3 busy, 10 idle; slots 8 of 16; "
+            "queue 2 calls; last 2.0 s: 1234.6 tokens/s, 300.0 steps/s, "
+            "4.2 rows/step, turns ended: CANCELLED 1, OK 12\n");
+}
+
+TEST(StatusTextTest, AScreenOfAWatchHasAValueInEveryLine) {
+  EXPECT_EQ(FormatWatchScreen(Busy(), Rates()),
+            "state        ready, up 120 s\n"
+            "sessions     3 busy, 10 idle\n"
+            "slots        8 of 16\n"
+            "queue        2 calls, 40 tokens\n"
+            "turns        5 active, 1 parked\n"
+            "\n"
+            "in the last  2.0 s\n"
+            "tokens/s     1234.6\n"
+            "steps/s      300.0\n"
+            "rows/step    4.2\n"
+            "turns ended  CANCELLED 1, OK 12\n");
+}
+
+TEST(StatusTextTest, NoTurnsAreNone) {
+  EXPECT_THAT(FormatWatchLine(Busy(), StatusRates()),
+              HasSubstr("turns ended: none\n"));
+  EXPECT_THAT(FormatStatus(Busy()), HasSubstr("finished: none\n"));
+}
+
+TEST(StatusTextTest, AStatusHasItsMeanBatch) {
+  v1::GetServerStatusResponse status = Busy();
+  EXPECT_THAT(FormatStatus(status), HasSubstr("steps        7, mean 0.0"));
+  status.set_rows_decode(10);
+  status.set_steps_with_decode(4);
+  EXPECT_THAT(FormatStatus(status), HasSubstr("steps        7, mean 2.5"));
+}
+
+}  // namespace
+}  // namespace txl::cli

@@ -1,0 +1,127 @@
+#include "tests/server/exporter/fake_status.h"
+
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+
+namespace txl::testing {
+namespace {
+
+void Observe(Histogram& histogram, int times, double value) {
+  for (int i = 0; i < times; ++i) histogram.Observe(value);
+}
+
+void FillDistributions(Distributions& d) {
+  Observe(d.queue_seconds, 95, 0.25);
+  Observe(d.request_seconds, 90, 0.5);
+  Observe(d.prompt_tokens, 90, 16);
+  Observe(d.generated_tokens, 80, 32);
+  Observe(d.cancel_to_release_seconds, 20, 0.125);
+  Observe(d.first_token_seconds, 60, 0.0625);
+  Observe(d.inter_token_seconds, 540, 0.03125);
+  Observe(d.time_per_output_token_seconds, 50, 0.03125);
+  Observe(d.stall_seconds, 2, 4);
+  Observe(d.step_seconds[0], 200, 0.015625);
+  Observe(d.step_seconds[1], 80, 0.25);
+  Observe(d.step_seconds[2], 17, 0.5);
+  Observe(d.step_batch_size, 300, 4);
+  Observe(d.step_tokens, 300, 8);
+  Observe(d.restore_seconds, 6, 0.5);
+  Observe(d.idle_before_evict_seconds, 9, 64);
+}
+
+}  // namespace
+
+ExporterFacts FakeFacts() {
+  ExporterFacts facts;
+  facts.version = "1.2.3";
+  facts.model = "verona";
+  facts.fingerprint = "f00d";
+  facts.device = "cpu";
+  facts.kernel = "k";
+  facts.form = "projected";
+  facts.weight_dtype = "f32";
+  facts.memory_dtype = "f16";
+  facts.bytes_per_slot = 1000;
+  return facts;
+}
+
+ServerStatus FakeStatus() {
+  ServerStatus status;
+  status.phase = ServerPhase::kReady;
+  status.uptime = absl::Seconds(1234.5);
+  status.stall = absl::Milliseconds(1500);
+  status.sessions.busy = 11;
+  status.sessions.idle = 12;
+  status.sessions.created = 123;
+  status.sessions.ended = 100;
+  status.sessions.image_bytes = 7777;
+  Snapshot& s = status.snapshot;
+  s.turns_started = 101;
+  s.turns_active = 11;
+  s.queued_calls = 6;
+  s.queued_tokens = 66;
+  s.turns_parked = 3;
+  s.turns_finished = {{"OK", 70}, {"CANCELLED", 20}};
+  s.turns_ended = {{{"OK", "MAX_TOKENS"}, 60},
+                   {{"OK", "APPENDED"}, 10},
+                   {{"CANCELLED", "CANCELLED"}, 20}};
+  s.calls = {{{"txl.v1.S/A", absl::StatusCode::kOk}, 71},
+             {{"txl.v1.S/A", absl::StatusCode::kAborted}, 21},
+             {{"txl.v1.S/B", absl::StatusCode::kOk}, 31}};
+  s.steps = 300;
+  s.steps_failed = 3;
+  s.last_step = absl::FromUnixMillis(1'700'000'000'250);
+  s.steps_with_decode = 250;
+  s.steps_with_prompt_and_decode = 17;
+  s.rows_decode = 610;
+  s.rows_prefill = 410;
+  s.rows_score = 210;
+  s.rows_rebuild = 110;
+  s.rows_run = 610 + 410 + 210 + 110;
+  s.rows_discarded = 40;
+  s.tokens_fed = s.rows_run - 40;
+  s.tokens_sampled = 608;
+  s.tokens_delivered = 600;
+  s.tokens_discarded = 8;
+  s.tokens_prompt = 555;
+  s.slots_total = 32;
+  s.slots_used = 8;
+  s.sessions_moved_out = 9;
+  s.sessions_moved_in = 7;
+  s.image_restores_ok = 6;
+  s.image_restores_failed = 1;
+  s.rebuilds_ok = 5;
+  s.rebuilds_failed = 2;
+  s.step_seconds = 31.625;
+  FillDistributions(s.distributions);
+  return status;
+}
+
+ProcessStatus FakeProcess() {
+  ProcessStatus process;
+  process.cpu_seconds = 12.5;
+  process.start_time_seconds = 1'699'999'000;
+  process.resident_bytes = 4096;
+  process.virtual_bytes = 8192;
+  process.threads = 13;
+  process.open_fds = 14;
+  process.max_fds = 1024;
+  return process;
+}
+
+std::string TextOf(const std::vector<prometheus::MetricFamily>& families) {
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return text.str();
+}
+
+Scrape ScrapeOf(const ServerStatus& status) {
+  Scrape scrape =
+      ParseScrape(TextOf(StatusFamilies(FakeFacts(), status, FakeProcess())));
+  for (const std::string& line : scrape.mistakes) ADD_FAILURE() << line;
+  return scrape;
+}
+
+}  // namespace txl::testing

@@ -1,0 +1,172 @@
+#include "server/exporter/status_families.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/metrics/conservation.h"
+#include "tests/server/exporter/fake_status.h"
+
+namespace txl {
+namespace {
+
+using testing::FakeStatus;
+using testing::Scrape;
+using testing::ScrapeOf;
+
+TEST(StatusFamiliesTest, TheFakeServerKeepsAllLaws) {
+  EXPECT_THAT(BrokenLaws(FakeStatus().snapshot), ::testing::IsEmpty());
+}
+
+TEST(StatusFamiliesTest, WhatRunsIsInTheLabelsOfInfoMetrics) {
+  const Scrape scrape = ScrapeOf(FakeStatus());
+  EXPECT_EQ(scrape.At("txl_build_info{version=\"1.2.3\"}"), 1);
+  EXPECT_EQ(scrape.At("txl_model_info{name=\"verona\",fingerprint=\"f00d\","
+                      "device=\"cpu\",kernel=\"k\",form=\"projected\","
+                      "weight_dtype=\"f32\",memory_dtype=\"f16\"}"),
+            1);
+}
+
+TEST(StatusFamiliesTest, TheStateIsTheOneThatIsOne) {
+  for (const auto& [phase, name] :
+       {std::pair(ServerPhase::kStarting, "starting"),
+        std::pair(ServerPhase::kReady, "ready"),
+        std::pair(ServerPhase::kDraining, "draining")}) {
+    ServerStatus status = FakeStatus();
+    status.phase = phase;
+    const Scrape scrape = ScrapeOf(status);
+    EXPECT_EQ(scrape.At(absl::StrCat("txl_server_state{state=\"", name, "\"}")),
+              1);
+    EXPECT_EQ(scrape.Sum("txl_server_state"), 1);
+  }
+}
+
+struct Expected {
+  const char* sample;
+  double value;
+};
+
+TEST(StatusFamiliesTest, EveryCountHasItsOwnSample) {
+  const Scrape scrape = ScrapeOf(FakeStatus());
+  for (const auto& [sample, value] : std::vector<Expected>{
+           {"txl_server_uptime_seconds", 1234.5},
+           {"txl_last_step_age_seconds", 1.5},
+           {"txl_last_step_timestamp_seconds", 1700000000.25},
+           {"txl_calls_total{method=\"txl.v1.S/A\",status=\"OK\"}", 71},
+           {"txl_calls_total{method=\"txl.v1.S/A\",status=\"ABORTED\"}", 21},
+           {"txl_calls_total{method=\"txl.v1.S/B\",status=\"OK\"}", 31},
+           {"txl_requests_running", 5},
+           {"txl_requests_waiting", 6},
+           {"txl_requests_parked", 3},
+           {"txl_queue_tokens", 66},
+           {"txl_requests_started_total", 101},
+           {"txl_requests_total{outcome=\"OK\",reason=\"MAX_TOKENS\"}", 60},
+           {"txl_requests_total{outcome=\"OK\",reason=\"APPENDED\"}", 10},
+           {"txl_requests_total{outcome=\"CANCELLED\",reason=\"CANCELLED\"}",
+            20},
+           {"txl_steps_total", 300},
+           {"txl_steps_failed_total", 3},
+           {"txl_steps_with_decode_total", 250},
+           {"txl_rows_total{kind=\"decode\"}", 610},
+           {"txl_rows_total{kind=\"prefill\"}", 410},
+           {"txl_rows_total{kind=\"score\"}", 210},
+           {"txl_rows_total{kind=\"rebuild\"}", 110},
+           {"txl_rows_kept_total", 1300},
+           {"txl_rows_discarded_total", 40},
+           {"txl_tokens_sampled_total", 608},
+           {"txl_tokens_total{kind=\"prompt\"}", 555},
+           {"txl_tokens_total{kind=\"generated\"}", 600},
+           {"txl_tokens_total{kind=\"recomputed\"}", 110},
+           {"txl_tokens_total{kind=\"wasted\"}", 8},
+           {"txl_sessions{state=\"busy\"}", 11},
+           {"txl_sessions{state=\"idle\"}", 12},
+           {"txl_sessions_created_total", 123},
+           {"txl_sessions_ended_total", 100},
+           {"txl_session_slots", 32},
+           {"txl_session_slots_used", 8},
+           {"txl_session_slots_used_ratio", 0.25},
+           {"txl_session_state_bytes{tier=\"device\"}", 8000},
+           {"txl_session_state_bytes{tier=\"host\"}", 7777},
+           {"txl_session_evictions_total{from=\"device\",to=\"host\",cause="
+            "\"slot_needed\"}",
+            9},
+           {"txl_session_restores_total{source=\"image\",outcome=\"ok\"}", 6},
+           {"txl_session_restores_total{source=\"image\",outcome=\"failed\"}",
+            1},
+           {"txl_session_restores_total{source=\"tokens\",outcome=\"ok\"}", 5},
+           {"txl_session_restores_total{source=\"tokens\",outcome=\"failed\"}",
+            2},
+           {"process_cpu_seconds_total", 12.5},
+           {"process_start_time_seconds", 1699999000},
+           {"process_resident_memory_bytes", 4096},
+           {"process_virtual_memory_bytes", 8192},
+           {"process_threads", 13},
+           {"process_open_fds", 14},
+           {"process_max_fds", 1024}}) {
+    EXPECT_EQ(scrape.At(sample), value) << sample;
+  }
+}
+
+TEST(StatusFamiliesTest, EveryDistributionHasItsOwnHistogram) {
+  const Scrape scrape = ScrapeOf(FakeStatus());
+  struct Row {
+    const char* name;
+    const char* labels;
+    double count;
+    double sum;
+  };
+  for (const auto& [name, labels, count, sum] : std::vector<Row>{
+           {"txl_request_queue_seconds", "", 95, 23.75},
+           {"txl_request_duration_seconds", "", 90, 45},
+           {"txl_request_prompt_tokens", "", 90, 1440},
+           {"txl_request_generated_tokens", "", 80, 2560},
+           {"txl_time_to_first_token_seconds", "", 60, 3.75},
+           {"txl_inter_token_latency_seconds", "", 540, 16.875},
+           {"txl_request_time_per_output_token_seconds", "", 50, 1.5625},
+           {"txl_cancel_to_release_seconds", "", 20, 2.5},
+           {"txl_stream_stall_seconds", "", 2, 8},
+           {"txl_step_seconds", "{kind=\"decode\"}", 200, 3.125},
+           {"txl_step_seconds", "{kind=\"prompt\"}", 80, 20},
+           {"txl_step_seconds", "{kind=\"mixed\"}", 17, 8.5},
+           {"txl_step_batch_size", "", 300, 1200},
+           {"txl_step_tokens", "", 300, 2400},
+           {"txl_session_idle_before_evict_seconds", "", 9, 576},
+           {"txl_session_restore_seconds", "{source=\"image\"}", 6, 3}}) {
+    EXPECT_EQ(scrape.types.at(name), "histogram");
+    EXPECT_EQ(scrape.At(absl::StrCat(name, "_count", labels)), count) << name;
+    EXPECT_EQ(scrape.At(absl::StrCat(name, "_sum", labels)), sum) << name;
+  }
+}
+
+TEST(StatusFamiliesTest, ConservationHoldsInTheText) {
+  testing::ExpectConserved(ScrapeOf(FakeStatus()));
+  testing::ExpectConserved(ScrapeOf(ServerStatus()));
+}
+
+TEST(StatusFamiliesTest, BeforeAnyWorkEverythingIsZeroAndDeclared) {
+  const Scrape idle = ScrapeOf(ServerStatus());
+  for (const char* sample :
+       {"txl_last_step_timestamp_seconds", "txl_session_slots_used_ratio",
+        "txl_steps_total", "txl_requests_running"}) {
+    EXPECT_EQ(idle.At(sample), 0) << sample;
+  }
+  EXPECT_EQ(idle.types, ScrapeOf(FakeStatus()).types);
+}
+
+TEST(StatusFamiliesTest, NamesFollowPrometheusConventions) {
+  const Scrape scrape = ScrapeOf(FakeStatus());
+  for (const auto& [name, type] : scrape.types) {
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"),
+              std::string::npos)
+        << name;
+    EXPECT_TRUE(absl::StartsWith(name, "txl_") ||
+                absl::StartsWith(name, "process_"))
+        << name;
+    EXPECT_EQ(absl::EndsWith(name, "_total"), type == "counter") << name;
+    EXPECT_FALSE(scrape.helps.at(name).empty()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace txl
