@@ -114,8 +114,7 @@ int Bench(const BenchFlags& flags) {
   if (!report.ok()) return Fail(report.status());
   const int written =
       WriteResults(flags, bench::ToJson(*report), bench::ToText(*report));
-  const absl::Status judgement =
-      Judge(std::vector<bench::Report>{*report});
+  const absl::Status judgement = Judge(std::vector<bench::Report>{*report});
   return judgement.ok() ? written : Fail(judgement);
 }
 

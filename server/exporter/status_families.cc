@@ -159,6 +159,8 @@ void AddResidency(const ExporterFacts& facts, const ServerStatus& status,
   out.Gauge("txl_session_state_bytes", "Segment memory of sessions, by place")
       .Sample(Value(s.slots_used * facts.bytes_per_slot), {{"tier", "device"}})
       .Sample(Value(status.sessions.image_bytes), {{"tier", "host"}});
+  out.Gauge("txl_replay_bytes", "Kept answers of turns with a request_id")
+      .Sample(Value(status.sessions.turn_record_bytes));
   out.Counter("txl_session_evictions_total", "Sessions moved out of a slot")
       .Sample(Value(s.sessions_moved_out),
               {{"from", "device"}, {"to", "host"}, {"cause", "slot_needed"}});

@@ -198,6 +198,7 @@ void WriteStatus(const ServerStatus& status,
   message->set_sessions_created(status.sessions.created);
   message->set_sessions_ended(status.sessions.ended);
   message->set_image_bytes(status.sessions.image_bytes);
+  message->set_replay_bytes(status.sessions.turn_record_bytes);
   message->set_slots_used(s.slots_used);
   message->set_slots_total(s.slots_total);
   message->set_queued_calls(s.queued_calls);

@@ -52,7 +52,7 @@ class LostConnection : public ::testing::Test {
   Joined Run(const v1::GenerateRequest& request,
              const std::function<void(int)>& on_token) {
     RetryPolicy policy;
-    policy.max_failures = 100;  // a busy machine may not even connect
+    policy.max_failures = 1000;  // a busy machine may not even connect
     policy.first_delay = absl::Milliseconds(1);
     policy.max_delay = absl::Milliseconds(200);
     Joined joined;

@@ -4,8 +4,12 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace txl {
 namespace {
@@ -48,6 +52,34 @@ class FlagsTest : public testing::Test {
     return std::string(parsed.status().message());
   }
 };
+
+// Names of settings that `text` has behind `prefix`, up to `end`.
+std::set<std::string> NamesBehind(const std::string& text,
+                                  const std::string& prefix,
+                                  const std::string& end) {
+  std::set<std::string> names;
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    if (line.empty() || !absl::StartsWith(line, prefix)) continue;
+    const size_t begin = prefix.size();
+    names.insert(line.substr(begin, line.find(end, begin) - begin));
+  }
+  return names;
+}
+
+TEST_F(FlagsTest, AreAllInTheDocuments) {
+  const char* tests = std::getenv("TXL_TEST_DATA");
+  std::ifstream file(absl::StrCat(tests == nullptr ? "tests" : tests,
+                                  "/../docs/operating.md"));
+  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  std::set<std::string> documented = NamesBehind(document, "| `--", "`");
+  for (const char* other : {"config", "print-config", "check-config"}) {
+    EXPECT_EQ(documented.erase(other), 1u) << other;
+  }
+  const auto settings = ParseFlags({"--model", "m", "--print-config"});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(documented, NamesBehind(settings->print, "", " ="));
+}
 
 TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
   const ServerFlags flags = Parse({});

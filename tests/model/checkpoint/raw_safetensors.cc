@@ -1,6 +1,5 @@
 #include "tests/model/checkpoint/raw_safetensors.h"
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>

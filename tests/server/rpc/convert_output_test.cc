@@ -154,7 +154,7 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   ServerStatus facts;
   facts.phase = ServerPhase::kDraining;
   facts.uptime = facts.stall = absl::Seconds(1);
-  facts.sessions = {1, 2, 3, 4, 5};
+  facts.sessions = {1, 2, 3, 4, 5, 6};
   Snapshot& s = facts.snapshot;
   s.turns_started = s.turns_active = s.queued_calls = s.queued_tokens = 1;
   s.turns_finished["OK"] = 2;

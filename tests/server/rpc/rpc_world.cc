@@ -199,8 +199,7 @@ bool Eventually(const std::function<bool()>& condition) {
 
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
                  const std::string& method, const std::string& bytes,
-                 bool compressed,
-                 const std::function<void()>& on_message) {
+                 bool compressed, const std::function<void()>& on_message) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext client;
   if (compressed) client.set_compression_algorithm(GRPC_COMPRESS_GZIP);

@@ -144,9 +144,9 @@ TEST(Health, IsWatched) {
   std::vector<std::string> seen;
   std::atomic<int> messages{0};
   std::thread watcher([&] {
-    seen = CallRaw(channel, "/grpc.health.v1.Health/Watch", "", false,
-                   [&] { ++messages; })
-               .messages;
+    seen = CallRaw(channel, "/grpc.health.v1.Health/Watch", "", false, [&] {
+             ++messages;
+           }).messages;
   });
   EXPECT_TRUE(Eventually([&] { return messages == 1; }));
   world->server->SetServing(false);
