@@ -69,7 +69,8 @@ std::string Warnings(const Json& run) {
   }
   if (run.at("tester").at("client_bound").get<bool>()) {
     html += Warning(
-        "The tester itself was late: these are not the server's figures");
+        "The tester itself was late: these are not the server's figures "
+        "alone");
   }
   return html;
 }
@@ -157,7 +158,7 @@ std::string SweepBody(const Json& sweep, const Json& main) {
   }
   html += ToSvg(RateChart(sweep)) + "<table>\n" +
           Row({"rate", "tokens/s", "first token p50", "p99", "inter-token p99",
-               "end to end p99", "within limits", "keeps up"},
+               "end to end p99", "within limits", "keeps up", "tester"},
               "th");
   for (const Json& run : sweep.at("runs")) {
     html += Row(
@@ -170,7 +171,8 @@ std::string SweepBody(const Json& sweep, const Json& main) {
              ? absl::StrFormat(
                    "%.1f %%", 100 * run.at("goodput").at("share").get<double>())
              : "",
-         run.at("backlog").at("beyond_capacity").get<bool>() ? "no" : "yes"});
+         run.at("backlog").at("beyond_capacity").get<bool>() ? "no" : "yes",
+         run.at("tester").at("client_bound").get<bool>() ? "late" : ""});
   }
   return html + "</table>\n<h2>At " + EscapeMarkup(Plain(main.at("rate"))) +
          " requests/s</h2>\n" + RunBody(main);

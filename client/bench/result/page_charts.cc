@@ -134,6 +134,15 @@ Chart RateChart(const Json& sweep) {
   line("time_to_first_token_seconds", "p99", "first token p99", kYellow);
   line("inter_token_seconds", "p99", "inter-token p99", kRed);
   line("end_to_end_seconds", "p99", "end to end p99", kGreen);
+  const Json& first = sweep.at("runs").at(0);
+  if (first.contains("goodput")) {
+    for (const auto& [name, limit] :
+         first.at("goodput").at("limits_seconds").items()) {
+      chart.guides.push_back({Guide::Kind::kHorizontal,
+                              kMs * limit.get<double>(), 0,
+                              "limit of " + name});
+    }
+  }
   if (sweep.contains("capacity")) {
     const double good = sweep.at("capacity").at("rate").get<double>();
     if (good > 0) {

@@ -110,7 +110,7 @@ std::vector<TurnRecord> AddTurns(const DriverResult& result,
 
 bool Report::client_bound() const {
   const Nanos lag = dispatch_lag.Percentile(0.99);
-  return lag > kLagLimit &&
+  return first_token.count() > 0 && lag > kLagLimit &&
          static_cast<double>(lag) >
              kLagShare * static_cast<double>(first_token.Percentile(0.5));
 }

@@ -96,7 +96,7 @@ std::string Judgements(const Report& report) {
   if (report.client_bound()) {
     absl::StrAppend(&text,
                     "CLIENT-BOUND: the tester started requests late; these "
-                    "are not the server's figures\n");
+                    "are not the server's figures alone\n");
   }
   return text;
 }
@@ -161,7 +161,10 @@ std::string ToText(const Sweep& sweep) {
         ms(run.first_token, 0.5), ms(run.first_token, 0.99),
         ms(run.inter_token, 0.99), ms(run.end_to_end, 0.99),
         run.goodput ? 100 * run.goodput->share() : 0.0,
-        run.backlog && run.backlog->beyond_capacity ? "  beyond capacity" : "");
+        absl::StrCat(run.backlog && run.backlog->beyond_capacity
+                         ? "  beyond capacity"
+                         : "",
+                     run.client_bound() ? "  client-bound" : ""));
   }
   if (sweep.capacity) {
     absl::StrAppendFormat(

@@ -206,8 +206,10 @@ std::vector<Tick> RoundTicks(double low, double high, bool logarithmic,
       ticks.push_back({value, absl::StrFormat("%.6g", value)});
     }
   };
-  if (logarithmic) {
-    const double decades = std::log10(high / low);
+  const double decades = logarithmic ? std::log10(high / low) : 0;
+  // Too little for powers of ten.
+  constexpr double kFewDecades = 0.8;
+  if (logarithmic && decades > kFewDecades) {
     for (double e = std::floor(std::log10(low)); e <= std::log10(high); ++e) {
       add(std::pow(10, e));
       if (decades <= count / 2.0) {

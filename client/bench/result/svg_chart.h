@@ -52,8 +52,8 @@ struct Chart {
   std::vector<Guide> guides;
 };
 
-// Round numbers within [low, high], about `count`; for a logarithmic axis 1, 2
-// and 5 times powers of ten (or the powers alone).
+// Round numbers within [low, high], about `count`; for a logarithmic axis of
+// more than a few units 1, 2 and 5 times powers of ten (or the powers alone).
 std::vector<Tick> RoundTicks(double low, double high, bool logarithmic,
                              int count = 6);
 

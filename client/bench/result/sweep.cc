@@ -8,7 +8,7 @@ bool IsGoodRun(const Report& report, double good_share) {
   const bool fast = report.goodput && report.goodput->judged > 0 &&
                     report.goodput->share() >= good_share;
   const bool kept_up = !report.backlog || !report.backlog->beyond_capacity;
-  return fast && kept_up && !report.client_bound();
+  return fast && kept_up;
 }
 
 const Report* MainRun(const Sweep& sweep) {

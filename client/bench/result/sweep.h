@@ -12,8 +12,9 @@
 
 namespace txl::bench {
 
-// A rate is good when that share of its turns meets the limits, the server
-// keeps up and the tester is not what is late.
+// A rate is good when that share of its turns meets the limits and the server
+// keeps up. A tester that is late makes a rate look worse, never better, as
+// times count from when a turn was due.
 bool IsGoodRun(const Report& report, double good_share);
 
 struct Sweep {

@@ -252,9 +252,13 @@ void Driver::CountTokens(Slot& slot, int64_t tokens, Nanos now) {
   record.tokens += tokens;
 }
 
-void Driver::EndTurn(int32_t place, const absl::Status& status) {
+void Driver::EndTurn(int32_t place, absl::Status status) {
   Slot& slot = slots_[place];
   TurnRecord& record = slot.record;
+  // gRPC drops what was not read, also if the turn's good end had come.
+  if (status.ok() && slot.cancel_sent && !slot.check.finished()) {
+    status = absl::CancelledError();
+  }
   record.end = Now();
   record.status = StatusName(status);
   record.problem = slot.check.End(status);
@@ -317,6 +321,7 @@ void Driver::CancelAll() {
     const Phase phase = slots_[i].phase;
     slots_[i].streams_next = false;
     if (phase == Phase::kRunning || phase == Phase::kCreating) {
+      slots_[i].cancel_sent = true;
       target_->Cancel(static_cast<int32_t>(i));
     }
   }

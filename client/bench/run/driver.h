@@ -96,7 +96,7 @@ class Driver {
   void Handle(const Event& event);
   void HandleResponse(int32_t slot, const v1::GenerateResponse& response);
   void CountTokens(Slot& slot, int64_t tokens, Nanos now);
-  void EndTurn(int32_t slot, const absl::Status& status);
+  void EndTurn(int32_t slot, absl::Status status);
   void EndConversation(int32_t slot, const absl::Status& status);
   void CancelAll();
   int32_t TakeSlot();

@@ -21,6 +21,7 @@ class StreamCheck {
   std::string End(const absl::Status& status);
 
   int64_t tokens() const { return next_index_; }
+  bool finished() const { return finished_; }
 
  private:
   void CheckToken(const v1::Token& token);

@@ -129,7 +129,8 @@ void SimulatedTarget::Cancel(int32_t call) {
   if (!turn.alive) return;
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), call),
                  waiting_.end());
-  End(call, absl::CancelledError());
+  End(call,
+      server_.cancels_come_late ? absl::OkStatus() : absl::CancelledError());
   Leave(call);
 }
 

@@ -32,6 +32,8 @@ struct SimulatedServer {
   // Nothing is done from .first on for .second. REQUIRES: in order, apart.
   std::vector<std::pair<Nanos, Nanos>> stalls;
   Nanos session_call = 0;  // of making or deleting a session
+  // A cancelled call loses its unread events but ends OK.
+  bool cancels_come_late = false;
 
   // When work that starts at `from` and takes `work` is done.
   Nanos Done(Nanos from, Nanos work) const;

@@ -72,6 +72,11 @@ TEST(APage, OfSeveralRunsHasRateAgainstLatency) {
   ASSERT_EQ(p50.points.size(), 2u);
   EXPECT_EQ(p50.points[0].first, 10);
   EXPECT_NEAR(p50.points[1].second, 20, 0.1);
+  ASSERT_EQ(chart.guides.size(), 2u);
+  EXPECT_EQ(chart.guides[0].kind, Guide::Kind::kHorizontal);
+  EXPECT_EQ(chart.guides[0].name, "limit of e2e");
+  EXPECT_DOUBLE_EQ(chart.guides[0].at, 500);
+  EXPECT_EQ(chart.guides[1].at, 20);
 }
 
 TEST(APage, EscapesWhatAServerMaySend) {

@@ -148,6 +148,10 @@ TEST(AStall, InTheTesterIsNotHiddenEither) {
   EXPECT_DOUBLE_EQ(Summarize(report.first_token_from_send).max, 0.02);
   EXPECT_DOUBLE_EQ(Summarize(report.dispatch_lag).max, 1);
   EXPECT_TRUE(report.client_bound());
+  // What meets the limits all the same does meet them.
+  const Report judged = MakeReport(load, {.end_to_end = 1.1});
+  EXPECT_TRUE(IsGoodRun(judged, 1));
+  EXPECT_FALSE(IsGoodRun(MakeReport(load, {.end_to_end = 1}), 1));
 }
 
 // Two turns at a time, 100 ms each: 20 a second.

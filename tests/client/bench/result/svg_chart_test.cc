@@ -38,6 +38,7 @@ TEST(RoundTicks, OfALogarithmicAxisAreOneTwoFiveOrPowersOfTen) {
   EXPECT_THAT(At(RoundTicks(3, 60, true)), ElementsAre(5, 10, 20, 50));
   EXPECT_THAT(At(RoundTicks(0.5, 20'000, true)),
               ElementsAre(1, 10, 100, 1000, 10'000));
+  EXPECT_THAT(At(RoundTicks(4, 9, true)), ElementsAre(4, 5, 6, 7, 8, 9));
 }
 
 TEST(EscapeMarkup, LeavesNothingThatIsMarkup) {

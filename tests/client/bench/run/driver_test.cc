@@ -221,6 +221,21 @@ TEST(Clients, CancelTheirShareMidway) {
   EXPECT_NEAR(tokens / static_cast<double>(cancelled), 49.5, 5 * 29 / 17.0);
 }
 
+TEST(Clients, ThatCancelWhenTheEndIsOnItsWayHaveCancelled) {
+  RunOptions options = ConstantRate(100, 1);
+  options.workload.max_tokens = Distribution::Fixed(50);
+  options.workload.cancel_share = 1;
+  SimulatedServer server = Fixed(kMs, kMs);
+  server.cancels_come_late = true;
+  const SimulatedResult run = Simulate(options, server);
+  ASSERT_EQ(run.result.turns.size(), 100u);
+  for (const TurnRecord& turn : run.result.turns) {
+    EXPECT_EQ(turn.outcome, Outcome::kCancelled);
+    EXPECT_EQ(turn.status, "CANCELLED");
+    EXPECT_EQ(turn.problem, "");
+  }
+}
+
 TEST(Clients, ThatReadSlowlyTakeTheirTimeAtEachEvent) {
   RunOptions options = ConstantRate(1, 1);
   options.workload.max_tokens = Distribution::Fixed(10);

@@ -82,6 +82,14 @@ TEST(StreamCheck, FindsCountsThatDisagreeWithTheStream) {
       "position 7 after 4 + 1 + 1 tokens");
 }
 
+TEST(StreamCheck, KnowsWhetherFinishedHasCome) {
+  StreamCheck check;
+  check.Add(StartedEvent(0, 1));
+  EXPECT_FALSE(check.finished());
+  check.Add(FinishedEvent(1, 1, 0));
+  EXPECT_TRUE(check.finished());
+}
+
 TEST(StreamCheck, FindsAnEmptyResponse) {
   EXPECT_EQ(Check({v1::GenerateResponse()}, absl::CancelledError("")),
             "a response without an event");
