@@ -122,6 +122,12 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
   absl::StatusOr<GenerateParams> params = ReadCall(context_, call, *request);
   if (!params.ok()) return TokenStream::Refuse(record, params.status());
   record.named_session = !params->session_id.empty();
+  if (!record.named_session) {
+    // No session is made for a turn that cannot run.
+    const absl::Status input =
+        TurnInput(params->input, 0, context_.facts->generation).status();
+    if (!input.ok()) return TokenStream::Refuse(record, input);
+  }
 
   TokenStreamOptions options = StreamOptions(context_, *params, record);
   options.deadline = CallDeadline(*call, context_.clock);
