@@ -12,7 +12,8 @@ constexpr char kTurnGroup[] = "Turns";
 constexpr char kSeveralGroup[] = "Several runs of an open loop";
 constexpr char kResultGroup[] = "Result";
 
-void AddLoadFlags(CLI::App& command, BenchFlags* flags) {
+// How much is asked at what time.
+void AddLoopFlags(CLI::App& command, BenchFlags* flags) {
   bench::RunOptions& run = flags->load.run;
   CLI::Option* streams =
       command
@@ -41,6 +42,11 @@ void AddLoadFlags(CLI::App& command, BenchFlags* flags) {
                   "rate at the start of the ramp")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+}
+
+// How long, and over what.
+void AddSpanFlags(CLI::App& command, BenchFlags* flags) {
+  bench::RunOptions& run = flags->load.run;
   CLI::Option* requests =
       command
           .add_option("--requests", run.requests,
@@ -230,7 +236,8 @@ BenchFlags::BenchFlags() {
 
 void AddBenchFlags(CLI::App& command, BenchFlags* flags) {
   AddServerFlags(command, &flags->server);
-  AddLoadFlags(command, flags);
+  AddLoopFlags(command, flags);
+  AddSpanFlags(command, flags);
   AddTurnFlags(command, flags);
   AddSeveralFlags(command, flags);
   AddResultFlags(command, flags);

@@ -47,6 +47,7 @@ struct Call {
   enum class Step { kStarting, kReading, kFinishing };
   int32_t number = 0;
   Step step = Step::kStarting;
+  bool handed_over = false;  // an event; nothing is in flight until Read()
   Connection* connection = nullptr;
   std::optional<grpc::ClientContext> context;
   std::unique_ptr<grpc::ClientAsyncReader<v1::GenerateResponse>> turn;
@@ -71,6 +72,10 @@ class GrpcTarget::Impl {
   void AwaitConnections();
   Connection* Pick(bool slow);
   Call* Begin(int32_t number, bool slow, const std::string& session_id);
+  void StartRead(Call* call) {
+    call->handed_over = false;
+    call->turn->Read(&call->response, call);
+  }
   // One operation's end. The event is kNone if it leads to another operation.
   Event Advance(Call* call, bool ok);
 
@@ -83,15 +88,15 @@ class GrpcTarget::Impl {
 
 GrpcTarget::Impl::~Impl() {
   for (auto& call : calls_) {
-    if (call != nullptr && call->context) call->context->TryCancel();
+    if (call == nullptr || !call->context) continue;
+    call->context->TryCancel();
+    if (call->handed_over) StartRead(call.get());
   }
   void* tag = nullptr;
   bool ok = false;
   while (running_ > 0 && queue_.Next(&tag, &ok)) {
     auto* call = static_cast<Call*>(tag);
-    if (Advance(call, ok).kind == Event::Kind::kResponse) {
-      call->turn->Read(&call->response, call);
-    }
+    if (Advance(call, ok).kind == Event::Kind::kResponse) StartRead(call);
   }
   queue_.Shutdown();
   while (queue_.Next(&tag, &ok)) {
@@ -158,11 +163,12 @@ Call* GrpcTarget::Impl::Begin(int32_t number, bool slow,
 Event GrpcTarget::Impl::Advance(Call* call, bool ok) {
   if (call->step != Call::Step::kFinishing) {
     if (ok && call->step == Call::Step::kReading) {
+      call->handed_over = true;
       return {Event::Kind::kResponse, call->number, &call->response, {}};
     }
     if (ok) {
       call->step = Call::Step::kReading;
-      call->turn->Read(&call->response, call);
+      StartRead(call);
     } else {
       call->step = Call::Step::kFinishing;
       call->turn->Finish(&call->status, call);
@@ -239,8 +245,7 @@ void GrpcTarget::DeleteSession(int32_t call, const std::string& session_id) {
 }
 
 void GrpcTarget::Read(int32_t call) {
-  Call* turn = impl_->calls_[call].get();
-  turn->turn->Read(&turn->response, turn);
+  impl_->StartRead(impl_->calls_[call].get());
 }
 
 void GrpcTarget::Cancel(int32_t call) {

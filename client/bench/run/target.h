@@ -36,8 +36,8 @@ class Target {
   virtual Nanos Now() = 0;
 
   struct TurnOptions {
-    std::string session_id;    // of the request, too
-    bool slow_reader = false;  // keep little of what was not read
+    std::string session_id = "";  // of the request, too
+    bool slow_reader = false;     // keep little of what was not read
   };
   // The first Read() is part of it.
   virtual void StartTurn(int32_t call, const v1::GenerateRequest& request,
