@@ -130,7 +130,9 @@ std::string DrawGuides(const Chart& chart, const Scale& x, const Scale& y) {
     } else {
       svg += Rule(x(guide.at), kTop, x(guide.at), kHeight - kBottom, "guide");
     }
-    svg += Text(x(guide.at) + 4, kTop + 12, "start", guide.name);
+    // Names of bands one line lower, as a band may begin at a line.
+    const bool band = guide.kind == Guide::Kind::kBand;
+    svg += Text(x(guide.at) + 4, kTop + (band ? 28 : 12), "start", guide.name);
   }
   return svg;
 }

@@ -95,6 +95,7 @@ TEST(AnSvg, ShowsTitlesLegendAndGuides) {
     EXPECT_THAT(svg, HasSubstr(part));
   }
   EXPECT_THAT(svg, Not(HasSubstr("outside")));
+  EXPECT_THAT(svg, HasSubstr("y=\"76.0\" text-anchor=\"start\">stall"));
   // A fifth of 632 wide, from a fifth on.
   EXPECT_THAT(svg, HasSubstr("x=\"198.4\" y=\"48.0\" width=\"126.4\""));
 }
