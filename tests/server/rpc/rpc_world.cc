@@ -97,6 +97,9 @@ RpcWorld::~RpcWorld() {
 std::shared_ptr<grpc::Channel> RpcWorld::NewChannel() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Windows that do not grow: what is not read stops the server soon.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 65535);
   return grpc::CreateCustomChannel(
       server->address(), grpc::InsecureChannelCredentials(), arguments);
 }
