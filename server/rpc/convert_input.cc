@@ -27,6 +27,8 @@ absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
   if (!ValidateSessionId(id).ok()) {
     return FieldError("request_id", "must be 1 to 64 of [A-Za-z0-9_-]");
   }
+  // Nobody can come back to a temporary session: nothing is kept for it.
+  if (request.session_id().empty()) return TurnIdentity();
   return TurnIdentity{id, RequestDigest(request)};
 }
 

@@ -63,9 +63,10 @@ void SessionLease::SetDetokenizer(std::unique_ptr<Detokenizer> detokenizer) {
 
 void SessionLease::SetLastTurn(LastTurn turn,
                                std::shared_ptr<const TurnRecord> record) {
+  const int64_t bytes = record == nullptr ? 0 : record->Bytes();
   absl::MutexLock lock(&store_->impl_->mutex);
   record_->last_turn = std::move(turn);
-  store_->impl_->KeepTurnRecord(*record_, std::move(record));
+  store_->impl_->KeepTurnRecord(*record_, std::move(record), bytes);
 }
 
 absl::StatusOr<std::shared_ptr<const TurnRecord>> SessionLease::RecordFor(

@@ -42,7 +42,9 @@ struct SessionRecord {
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
   std::shared_ptr<const TurnRecord> turn_record;  // of last_turn, or null
-  std::list<uint64_t>::iterator record_age;  // while there is a turn_record
+  // While there is a turn_record.
+  int64_t record_bytes = 0;
+  std::list<uint64_t>::iterator record_age;
   std::shared_ptr<const StateImage> image;
 
   bool temporary() const { return session_id.empty(); }

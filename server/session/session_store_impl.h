@@ -78,8 +78,9 @@ struct SessionStore::Impl {
   // REQUIRES: not idle and not busy, or idle.
   void End(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void DropImage(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // `bytes`: the turn's, counted before the mutex was taken.
   void KeepTurnRecord(SessionRecord& record,
-                      std::shared_ptr<const TurnRecord> turn)
+                      std::shared_ptr<const TurnRecord> turn, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void DropTurnRecord(SessionRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

@@ -47,11 +47,13 @@ absl::StatusOr<std::optional<SessionLease>> SessionStore::AcquireFor(
   return std::optional<SessionLease>();
 }
 
-void SessionStore::Impl::KeepTurnRecord(
-    SessionRecord& record, std::shared_ptr<const TurnRecord> turn) {
+void SessionStore::Impl::KeepTurnRecord(SessionRecord& record,
+                                        std::shared_ptr<const TurnRecord> turn,
+                                        int64_t bytes) {
   DropTurnRecord(record);
   if (turn == nullptr) return;
-  turn_record_bytes += turn->Bytes();
+  turn_record_bytes += bytes;
+  record.record_bytes = bytes;
   record.turn_record = std::move(turn);
   records_oldest_first.push_back(record.key);
   record.record_age = std::prev(records_oldest_first.end());
@@ -62,7 +64,7 @@ void SessionStore::Impl::KeepTurnRecord(
 
 void SessionStore::Impl::DropTurnRecord(SessionRecord& record) {
   if (record.turn_record == nullptr) return;
-  turn_record_bytes -= record.turn_record->Bytes();
+  turn_record_bytes -= record.record_bytes;
   record.turn_record = nullptr;
   records_oldest_first.erase(record.record_age);
 }

@@ -12,7 +12,7 @@ namespace txl::bench {
 class Random {
  public:
   // Every word of the key counts.
-  explicit Random(std::initializer_list<uint64_t> key);
+  Random(std::initializer_list<uint64_t> key);
 
   uint64_t Bits();       // uniform over all values
   double Uniform();      // in [0, 1)

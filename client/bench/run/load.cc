@@ -152,6 +152,7 @@ DriverResult Drive(SharedRun* shared, const Targets& targets) {
   const auto count = static_cast<int32_t>(targets.size());
   std::vector<DriverResult> parts(targets.size());
   std::vector<std::thread> threads;
+  threads.reserve(targets.size());
   for (int32_t i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {
       parts[i] = Driver(shared, targets[i].get(), i, count).Run();

@@ -245,6 +245,8 @@ TEST_F(Retries, OfATemporarySessionAreTurnsOfTheirOwn) {
       "request_id: 'r' text: 'ab' stop { max_tokens: 3 }";
   EXPECT_EQ(world_.Generate(request).started().replayed_token_count(), 0);
   EXPECT_EQ(world_.Generate(request).started().replayed_token_count(), 0);
+  EXPECT_EQ(Outcome(world_.Generate("request_id: 'a.b' text: 'ab'").status),
+            "INVALID_ARGUMENT FIELD_INVALID request_id");
 }
 
 }  // namespace
