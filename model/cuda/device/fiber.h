@@ -1,0 +1,44 @@
+#pragma once
+
+// Threads of execution that give way to each other by hand.
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace txl::cuda::emulator {
+
+// Thread-compatible. Stacks are kept for the next Start.
+class FiberPool {
+ public:
+  // `count` fibers that each will call `body`. REQUIRES: all earlier ended.
+  void Start(int count, std::function<void()> body);
+  // Runs a fiber until it yields (false) or ends (true).
+  bool Resume(int fiber);
+  // Of the running fiber: back to who resumed it.
+  void Yield();
+
+ private:
+  struct Fiber {
+    ucontext_t context;
+    std::unique_ptr<unsigned char[]> stack;
+    bool ended = false;
+    void* sanitizer = nullptr;  // AddressSanitizer's stack of this fiber
+  };
+
+  static void Enter(unsigned high, unsigned low);
+  void SwitchBack(bool ends);
+
+  std::function<void()> body_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  Fiber* current_ = nullptr;
+  ucontext_t caller_;
+  void* caller_sanitizer_ = nullptr;
+  const void* caller_stack_ = nullptr;
+  size_t caller_stack_bytes_ = 0;
+};
+
+}  // namespace txl::cuda::emulator
