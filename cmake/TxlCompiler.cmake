@@ -6,14 +6,19 @@ if(TXL_CCACHE)
 endif()
 
 add_library(txl_options INTERFACE)
-target_compile_options(txl_options INTERFACE -Wall -Wextra)
+target_compile_options(txl_options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall$<SEMICOLON>-Wextra>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
    VERSION_LESS 13)
   # False alarms on "literal" + std::string (GCC bug 105651).
-  target_compile_options(txl_options INTERFACE -Wno-restrict)
+  target_compile_options(txl_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(TXL_WERROR)
-  target_compile_options(txl_options INTERFACE -Werror)
+  target_compile_options(txl_options INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(txl_options INTERFACE -Wthread-safety)
