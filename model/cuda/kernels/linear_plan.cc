@@ -18,16 +18,16 @@ int64_t Tiles(const LinearShape& shape, int rows, int outputs) {
 }
 
 // About how long the product takes, in 1/32 us of an H100: the blocks that a
-// processor runs one after the other, and what partial sums cost.
+// processor runs one after the other, each with a beginning and an end, and
+// what partial sums cost.
 int64_t Cost(const LinearShape& shape, const LinearPlan& plan, int splits,
              int processors) {
+  constexpr int64_t kEnds = 16;
+  const int64_t unit = plan.rows == 64 ? 5 : 16;
   const int64_t blocks = Tiles(shape, plan.rows, plan.outputs) * splits;
   const int64_t units = Ceil(shape.inputs / kLinearUnit, splits);
-  const int64_t unit_cost = plan.kernel == LinearKernel::kStream ? 16
-                            : plan.rows == 64                    ? 5
-                                                                 : 16;
   const int64_t run =
-      Ceil(blocks, processors) * Ceil(units, plan.input_warps) * unit_cost;
+      Ceil(blocks, processors) * (Ceil(units, plan.input_warps) * unit + kEnds);
   if (splits == 1) return run;
   const int64_t numbers = int64_t{shape.rows} * shape.outputs * shape.batch;
   return run + 8 + Ceil(splits * numbers, 1 << 14);
