@@ -20,6 +20,8 @@
 #define TXL_KERNEL_OF(threads) \
   static __global__ void __launch_bounds__(threads, 1)
 #define TXL_DEVICE __device__ __forceinline__
+// Before a loop of few, fixed steps whose arrays are to stay in registers.
+#define TXL_UNROLL _Pragma("unroll")
 
 #else
 
@@ -31,6 +33,7 @@
 #define TXL_KERNEL static void
 #define TXL_KERNEL_OF(threads) static void
 #define TXL_DEVICE inline
+#define TXL_UNROLL
 
 #endif
 

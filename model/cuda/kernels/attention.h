@@ -11,6 +11,7 @@
 // with its own maximum and sum (Flash-Decoding; arXiv:1805.02867), which are
 // merged oldest first. Each stored row is read once for all heads of a block.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "model/cuda/kernels/rows.h"
@@ -31,10 +32,15 @@ struct AttentionArgs {
   int distances = 0;                 // >= 1
   // 1 <= splits <= AttentionTiles(...).
   int splits = 1;
+  // The parts, where splits > 1: sum_j 2^(score_j / ln 2 - maximum) c_j, and
+  // the sum of the weights alone. Nothing else is written for a split that has
+  // no position: its maximum is -inf, its sum 0.
   float* partial = nullptr;  // [count, splits, heads, rings.stride]
-  float* maxima = nullptr;   // [count, splits, heads]; -inf: no position
+  float* maxima = nullptr;   // [count, splits, heads]
   float* sums = nullptr;     // [count, splits, heads]
   Q* out = nullptr;          // [count, heads, rings.stride]
+  // Most that a block may have (DeviceFacts); for tensor cores only.
+  size_t shared_bytes = 0;
 };
 
 // Most tiles that a row's window meets.

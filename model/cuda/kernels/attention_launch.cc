@@ -1,0 +1,27 @@
+#include "model/cuda/kernels/attention.h"
+#include "model/cuda/kernels/attention_passes.h"
+
+namespace txl::cuda {
+
+template <typename Q, typename M>
+void LaunchAttention(Stream& stream, const AttentionArgs<Q, M>& args) {
+  LaunchPlainParts(stream, args);
+  if (args.splits == 1) return;
+  MergeArgs<Q> merge;
+  merge.count = args.rows.count;
+  merge.slot = args.rows.slot;
+  merge.splits = args.splits;
+  merge.heads = args.heads;
+  merge.stride = args.rings.stride;
+  merge.partial = args.partial;
+  merge.maxima = args.maxima;
+  merge.sums = args.sums;
+  merge.out = args.out;
+  LaunchMergeParts(stream, merge);
+}
+
+template void LaunchAttention(Stream&, const AttentionArgs<float, float>&);
+template void LaunchAttention(Stream&, const AttentionArgs<float, Bf16>&);
+template void LaunchAttention(Stream&, const AttentionArgs<float, F16>&);
+
+}  // namespace txl::cuda
