@@ -2,6 +2,7 @@
 
 // Threads of execution that give way to each other by hand.
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstddef>
@@ -22,20 +23,27 @@ class FiberPool {
   void Yield();
 
  private:
-  struct Fiber {
+  // Where somebody stopped, to be gone on from.
+  struct Place {
     ucontext_t context;
+    jmp_buf jump;
+    bool entered = false;  // not for the first time
+  };
+  struct Fiber {
+    Place place;
     std::unique_ptr<unsigned char[]> stack;
-    bool ended = false;
+    bool ended = true;
     void* sanitizer = nullptr;  // AddressSanitizer's stack of this fiber
   };
 
   static void Enter(unsigned high, unsigned low);
-  void SwitchBack(bool ends);
+  static void Switch(Place& from, Place& to);
+  void AddFiber();
 
   std::function<void()> body_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* current_ = nullptr;
-  ucontext_t caller_;
+  Place caller_;
   void* caller_sanitizer_ = nullptr;
   const void* caller_stack_ = nullptr;
   size_t caller_stack_bytes_ = 0;
