@@ -19,8 +19,9 @@ struct Weights;
 
 struct StepRunnerOptions {
   std::string device = "auto";  // see ResolveDevice
-  // "native": model/cpu, float32 on the CPU; "torch": model/torch, any device,
-  // plain and the oracle of the native one; "auto": native where it can run.
+  // "native": own kernels, model/cpu or model/cuda; "torch": model/torch, any
+  // device, plain and the oracle of the native ones; "auto": native on the CPU,
+  // torch on CUDA devices.
   std::string step = "auto";
   // Attention of the native step: "projected", "absorbed", or "auto", the one
   // that its cost model (model/cpu/attention_form.h) finds cheaper.
@@ -32,10 +33,12 @@ struct StepRunnerOptions {
   std::string weights = "f32";
   std::string memory = "f32";
   std::string derived = "f32";
-  // Slots: as many as fit slot_bytes, at most max_rows, unless `slots` says
-  // how many. Their memory is taken at start.
+  // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU
+  // and with LibTorch at most max_rows. Their memory is taken at start.
+  // slot_bytes 0: 1 GiB; with the native CUDA step what the device has left
+  // but a reserve (cuda_builder.h).
   int32_t slots = 0;
-  int64_t slot_bytes = int64_t{1} << 30;
+  int64_t slot_bytes = 0;
   int64_t spare_rows = 64;  // >= 8
   int32_t max_rows = 256;   // >= 1, of one plan
 };
