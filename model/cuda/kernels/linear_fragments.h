@@ -23,8 +23,8 @@ TXL_DEVICE int TileOffset(int row, int piece) {
 template <typename T>
 struct TileSource {
   const T* from;
-  int64_t stride;  // numbers between rows
-  int rows;        // that there are, >= 1; a tile's others become zeros
+  int stride;  // numbers between rows; those of a tile fit into an int
+  int rows;    // that there are, >= 1; a tile's others become zeros
 };
 
 // Begins the copies of a tile; `thread` of kThreads.
