@@ -101,7 +101,7 @@ TXL_DEVICE void ShareSums(const WarpSums<kM>& sums) {
                                          WarpOfBlock() * kWarpSumsBytes<kM>);
   const int row = Lane() / 4;
   const int column = Lane() % 4 * 2;
-  BlockBarrier();
+  BlockBarrier();  // the stages are no longer read
   for (int i = 0; i < kM; ++i) {
     for (int j = 0; j < kN; ++j) {
       const float(&c)[4] = sums.c[i][j];
