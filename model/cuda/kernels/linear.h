@@ -9,7 +9,8 @@
 // Layout. A matrix is [outputs, inputs], row by row, both padded with zeros to
 // multiples of kLinearUnit; rows that it meets are padded with zeros likewise.
 // Memory for rows is there for a multiple of kLinearRows of them; what lies in
-// the rows beyond `rows` does not matter.
+// the rows beyond `rows` does not matter. All arrays are aligned to 16 bytes,
+// distances between rows and between batch entries are multiples of 8 numbers.
 
 #include <cstdint>
 

@@ -23,8 +23,8 @@ TXL_DEVICE int TileOffset(int row, int piece) {
 template <typename T>
 struct TileSource {
   const T* from;
-  int64_t stride;  // numbers between rows
-  int rows;        // that there are, >= 1; a tile's others become zeros
+  int stride;  // numbers between rows; those of a tile fit into an int
+  int rows;    // that there are, >= 1; a tile's others become zeros
 };
 
 // Begins the copies of a tile; `thread` of kThreads.
@@ -101,7 +101,7 @@ TXL_DEVICE void ShareSums(const WarpSums<kM>& sums) {
                                          WarpOfBlock() * kWarpSumsBytes<kM>);
   const int row = Lane() / 4;
   const int column = Lane() % 4 * 2;
-  BlockBarrier();
+  BlockBarrier();  // the stages are no longer read
   for (int i = 0; i < kM; ++i) {
     for (int j = 0; j < kN; ++j) {
       const float(&c)[4] = sums.c[i][j];

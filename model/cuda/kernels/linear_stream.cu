@@ -41,7 +41,7 @@ TXL_DEVICE WarpWork<T> WorkOfWarp(const LinearArgs<T>& args,
   const int64_t k = static_cast<int64_t>(unit) * kLinearUnit;
   const int64_t w_row = static_cast<int64_t>(place.b) * args.outputs + n;
   return {{args.x + r * args.x_stride + place.b * args.x_batch + k,
-           args.x_stride, args.rows - r},
+           static_cast<int>(args.x_stride), args.rows - r},
           {args.w + w_row * args.inputs + k, args.inputs, kWarpOutputs},
           units > 0 ? (units + input_warps - 1) / input_warps : 0,
           input_warps * kLinearUnit};

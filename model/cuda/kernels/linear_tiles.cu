@@ -65,7 +65,7 @@ TileLinear(LinearArgs<T> args) {
   MultiplyAll<T, Shape>(
       sums,
       {args.x + first_r * args.x_stride + place.b * args.x_batch + k,
-       args.x_stride, args.rows - first_r},
+       static_cast<int>(args.x_stride), args.rows - first_r},
       {args.w + w_row * args.inputs + k, args.inputs, args.outputs - first_n},
       place.last - place.first);
   const int warp_r = WarpOfBlock() / Shape::kOutputWarps * 16 * Shape::kM;

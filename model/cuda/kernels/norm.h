@@ -16,7 +16,8 @@ namespace txl::cuda {
 //         not null (it may be wide_in or residual)
 // y[r]  = (x - mean) / sqrt(variance + eps) * gain + shift
 // y goes to `wide`, to `narrow` rounded, or both. Columns from width to stride
-// are written as zeros. With gain null there is no norm: y = x.
+// are written as zeros. With gain null there is no norm: y = x. All arrays are
+// aligned to 16 bytes.
 template <typename T>
 struct NormArgs {
   int rows = 0;

@@ -1,7 +1,6 @@
-#include "model/cuda/kernels/linear.h"
-
 #include <type_traits>
 
+#include "model/cuda/kernels/linear.h"
 #include "model/cuda/kernels/linear_kernels.h"
 #include "model/cuda/kernels/linear_plan.h"
 
