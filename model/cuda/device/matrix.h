@@ -14,6 +14,7 @@
 
 namespace txl::cuda {
 
+// Both rounded as Narrow<T> does.
 template <typename T>
 TXL_DEVICE uint32_t PackPair(float low, float high) {
   return static_cast<uint32_t>(Narrow<T>(low).bits) |
@@ -22,7 +23,9 @@ TXL_DEVICE uint32_t PackPair(float low, float high) {
 
 #if defined(__CUDACC__)
 
-// c += a b, sums in float32. T: Bf16 or F16.
+// c += a b. T: Bf16 or F16. Products are exact, sums float32, in an order and
+// with a rounding that are the device's own: the emulator adds one after the
+// other, tensor cores add several at once and cut off bits.
 template <typename T>
 TXL_DEVICE void MultiplyAdd(float (&c)[4], const uint32_t (&a)[4],
                             const uint32_t (&b)[2]);
