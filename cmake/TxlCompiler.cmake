@@ -27,8 +27,9 @@ target_include_directories(txl_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 if(TXL_SANITIZE)
   # -fno-sanitize=vptr: it needs the type information of libraries' classes.
-  add_compile_options(-fsanitize=${TXL_SANITIZE} -fno-sanitize-recover=all
+  set(flags -fsanitize=${TXL_SANITIZE} -fno-sanitize-recover=all
     -fno-sanitize=vptr -fno-omit-frame-pointer)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>")
   add_link_options(-fsanitize=${TXL_SANITIZE})
 endif()
 

@@ -1,7 +1,5 @@
 #include "model/cuda/device/emulated_block.h"
 
-#include <ucontext.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,182 +7,270 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "model/cuda/device/fiber.h"
 
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, bytes)
+#define ASAN_UNPOISON_MEMORY_REGION(data, bytes)
+#endif
+
 namespace txl::cuda::emulator {
 namespace {
 
-enum class Wait { kNone, kBlock, kWarp, kEnded };
+enum class Wait { kNone, kBlock, kWarp, kExchange, kEnded };
 
 struct Copy {
   void* to;
-  const void* source;
+  const void* from;  // null: zeros
   size_t bytes;
 };
+
+void Carry(const Copy& copy) {
+  if (copy.from == nullptr) {
+    std::memset(copy.to, 0, copy.bytes);
+  } else {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+}
 
 // One thread of the block.
 struct Lane {
   Wait wait = Wait::kNone;
   std::vector<std::vector<Copy>> groups;  // closed ones
   std::vector<Copy> open;
-  // Results of the last exchange: the warp's own may be overwritten by then.
-  unsigned char received[kWarp][64];
+  uint64_t exchanges = 0;
+  size_t exchanged_bytes = 0;
 };
 
 struct Warp {
-  unsigned char given[kWarp][64];
+  // Of exchanges in turn: whoever writes the one after the next has seen that
+  // all others came to the next, and so are done with this.
+  unsigned char given[2][kWarp][64];
 };
 
-[[noreturn]] void Fail(const char* what) {
-  std::fprintf(stderr, "emulated kernel: %s\n", what);
-  std::abort();
+// What a block has, and kGuardBytes behind it. 0xff is NaN in every format.
+class SharedBytes {
+ public:
+  explicit SharedBytes(size_t bytes) : bytes_(bytes) {
+    if (bytes == 0) return;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, 128, bytes + kGuardBytes) != 0) {
+      Fail("no memory for shared memory");
+    }
+    data_ = static_cast<unsigned char*>(memory);
+  }
+  ~SharedBytes() { std::free(data_); }
+  SharedBytes(const SharedBytes&) = delete;
+  SharedBytes& operator=(const SharedBytes&) = delete;
+
+  unsigned char* data() const { return data_; }
+  bool Has(const void* data, size_t bytes) const {
+    const auto begin = reinterpret_cast<uintptr_t>(data_);
+    const auto at = reinterpret_cast<uintptr_t>(data);
+    return at >= begin && bytes <= bytes_ && at - begin <= bytes_ - bytes;
+  }
+
+  void BeginBlock() {
+    if (bytes_ == 0) return;
+    std::memset(data_, 0xff, bytes_ + kGuardBytes);
+    ASAN_POISON_MEMORY_REGION(data_ + bytes_, kGuardBytes);
+  }
+  void EndBlock() {
+    if (bytes_ == 0) return;
+    ASAN_UNPOISON_MEMORY_REGION(data_ + bytes_, kGuardBytes);
+    const unsigned char* guard = data_ + bytes_;
+    if (!std::all_of(guard, guard + kGuardBytes,
+                     [](unsigned char byte) { return byte == 0xff; })) {
+      Fail("a write behind the end of shared memory");
+    }
+  }
+
+ private:
+  static constexpr size_t kGuardBytes = 256;
+  const size_t bytes_;
+  unsigned char* data_ = nullptr;
+};
+
+std::mt19937_64 choices(0);
+
+FiberPool& Fibers() {
+  static FiberPool fibers;
+  return fibers;
 }
 
 class Block {
  public:
-  Block(const LaunchShape& shape, absl::FunctionRef<void()> body,
-        std::mt19937_64& random)
-      : shape_(shape),
+  Block(const LaunchShape& shape, absl::FunctionRef<void()> body)
+      : shared(shape.shared_bytes),
+        shape_(shape),
         body_(body),
-        random_(random),
         lanes_(shape.threads),
         warps_(shape.threads / kWarp) {}
 
   void Run(GridShape index);
 
   Place place;
-  unsigned char* shared = nullptr;
+  SharedBytes shared;
 
   Lane& lane() { return lanes_[place.thread]; }
   Warp& warp() { return warps_[place.thread / kWarp]; }
   void Pause(Wait wait) {
     lane().wait = wait;
-    fibers_->Yield();
+    Fibers().Yield();
   }
 
  private:
-  bool Release();
+  int PickWarp() const;
+  void RunWarp(int warp);
   bool ReleaseWarp(int warp);
+  bool ReleaseBlock();
+  bool HasEnded() const;
 
   const LaunchShape shape_;
   absl::FunctionRef<void()> body_;
-  std::mt19937_64& random_;
   std::vector<Lane> lanes_;
   std::vector<Warp> warps_;
-  FiberPool* fibers_ = nullptr;
-
- public:
-  void set_fibers(FiberPool* fibers) { fibers_ = fibers; }
 };
 
 Block* running = nullptr;
-std::mt19937_64 orders;
 
 void Block::Run(GridShape index) {
-  // Exactly as many bytes as the kernel asked for, so that a sanitizer sees
-  // what lies beyond; 0xff is NaN in every format.
-  unsigned char* memory = static_cast<unsigned char*>(
-      std::aligned_alloc(128, (shape_.shared_bytes + 127) / 128 * 128 + 128));
-  std::memset(memory, 0xff, shape_.shared_bytes);
-  shared = memory;
+  shared.BeginBlock();
   place.block = index;
   place.grid = shape_.grid;
   place.threads = shape_.threads;
-  for (Lane& lane : lanes_) lane.wait = Wait::kNone;
-  std::vector<int> order(lanes_.size());
-  std::iota(order.begin(), order.end(), 0);
-  fibers_->Start(shape_.threads, [this] {
+  for (Lane& lane : lanes_) {
+    lane.wait = Wait::kNone;
+    lane.exchanges = 0;
+  }
+  Fibers().Start(shape_.threads, [this] {
     body_();
     if (!lane().open.empty() || !lane().groups.empty()) {
-      Fail("a thread ended before its copies did");
+      Fail("a thread ended before it had waited for its copies");
     }
   });
-  while (true) {
-    std::shuffle(order.begin(), order.end(), random_);
+  while (!HasEnded()) {
+    const int warp = PickWarp();
+    if (warp >= 0) {
+      RunWarp(warp);
+    } else if (!ReleaseBlock()) {
+      Fail("threads wait at different barriers, or for some that ended");
+    }
+  }
+  shared.EndBlock();
+}
+
+bool Block::HasEnded() const {
+  return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+    return lane.wait == Wait::kEnded;
+  });
+}
+
+// Any one that can go on; -1: none.
+int Block::PickWarp() const {
+  int picked = -1;
+  uint64_t seen = 0;
+  for (size_t thread = 0; thread < lanes_.size(); ++thread) {
+    if (lanes_[thread].wait != Wait::kNone) continue;
+    const int warp = static_cast<int>(thread) / kWarp;
+    if (choices() % ++seen == 0) picked = warp;
+    thread = (warp + 1) * kWarp - 1;
+  }
+  return picked;
+}
+
+// On for a random number of its own barriers.
+void Block::RunWarp(int warp) {
+  int order[kWarp];
+  std::iota(order, order + kWarp, warp * kWarp);
+  do {
+    std::shuffle(order, order + kWarp, choices);
     for (const int thread : order) {
       if (lanes_[thread].wait != Wait::kNone) continue;
       place.thread = thread;
-      if (fibers_->Resume(thread)) lanes_[thread].wait = Wait::kEnded;
+      if (Fibers().Resume(thread)) lanes_[thread].wait = Wait::kEnded;
     }
-    const bool ended =
-        std::all_of(lanes_.begin(), lanes_.end(),
-                    [](const Lane& lane) { return lane.wait == Wait::kEnded; });
-    if (ended) break;
-    if (!Release()) Fail("threads wait at different barriers");
-  }
-  std::free(memory);
-  shared = nullptr;
+  } while (ReleaseWarp(warp) && choices() % 8 != 0);
 }
 
-// Lets go whoever waits for nobody any more; false: nobody does.
-bool Block::Release() {
-  bool released = false;
-  bool all_at_block = true;
-  for (size_t warp = 0; warp < warps_.size(); ++warp) {
-    released |= ReleaseWarp(static_cast<int>(warp));
-  }
-  for (const Lane& lane : lanes_) {
-    all_at_block &= lane.wait == Wait::kBlock || lane.wait == Wait::kEnded;
-  }
-  if (!all_at_block) return released;
-  for (Lane& lane : lanes_) {
-    if (lane.wait == Wait::kBlock) lane.wait = Wait::kNone;
-  }
-  return true;
-}
-
+// Lets the threads of a warp go if they all wait for each other.
 bool Block::ReleaseWarp(int warp) {
   const auto begin = lanes_.begin() + warp * kWarp;
   const auto end = begin + kWarp;
-  const bool all = std::all_of(begin, end, [](const Lane& lane) {
+  const auto all = [&](auto condition) {
+    return std::all_of(begin, end, condition);
+  };
+  const bool exchange =
+      all([](const Lane& lane) { return lane.wait == Wait::kExchange; });
+  const bool barrier = all([](const Lane& lane) {
     return lane.wait == Wait::kWarp || lane.wait == Wait::kEnded;
   });
+  if (!exchange && !barrier) return false;
+  if (exchange && !all([&](const Lane& lane) {
+        return lane.exchanged_bytes == begin->exchanged_bytes;
+      })) {
+    Fail("threads of a warp exchange different things");
+  }
   bool any = false;
-  for (auto lane = begin; all && lane != end; ++lane) {
-    if (lane->wait != Wait::kWarp) continue;
+  for (auto lane = begin; lane != end; ++lane) {
+    if (lane->wait == Wait::kEnded) continue;
     lane->wait = Wait::kNone;
     any = true;
   }
   return any;
 }
 
-void Carry(const Copy& copy) {
-  if (copy.source == nullptr) {
-    std::memset(copy.to, 0, copy.bytes);
-  } else {
-    std::memcpy(copy.to, copy.source, copy.bytes);
+bool Block::ReleaseBlock() {
+  const bool all = std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& l) {
+    return l.wait == Wait::kBlock || l.wait == Wait::kEnded;
+  });
+  if (!all) return false;
+  for (Lane& lane : lanes_) {
+    if (lane.wait == Wait::kBlock) lane.wait = Wait::kNone;
   }
+  return true;
 }
 
 }  // namespace
 
 const Place& CurrentPlace() { return running->place; }
 
-unsigned char* SharedMemory() { return running->shared; }
+unsigned char* SharedMemory() { return running->shared.data(); }
+bool IsShared(const void* data, size_t bytes) {
+  return running->shared.Has(data, bytes);
+}
 
 void BlockBarrier() { running->Pause(Wait::kBlock); }
 void WarpBarrier() { running->Pause(Wait::kWarp); }
 
 const unsigned char (*Exchange(const void* mine, size_t bytes))[64] {
   if (bytes > 64) Fail("an exchange of more than 64 bytes");
-  Warp& warp = running->warp();
-  std::memcpy(warp.given[running->place.thread % kWarp], mine, bytes);
-  WarpBarrier();
   Lane& lane = running->lane();
-  std::memcpy(lane.received, warp.given, sizeof(warp.given));
-  WarpBarrier();
-  return lane.received;
+  auto& given = running->warp().given[lane.exchanges++ % 2];
+  std::memcpy(given[running->place.thread % kWarp], mine, bytes);
+  lane.exchanged_bytes = bytes;
+  running->Pause(Wait::kExchange);
+  return given;
 }
 
-void CopyLater(void* to, const void* source, size_t bytes) {
+void CopyLater(void* to, const void* from, size_t bytes, bool valid) {
   const auto misaligned = [bytes](const void* pointer) {
     return reinterpret_cast<uintptr_t>(pointer) % bytes != 0;
   };
   if (bytes != 4 && bytes != 8 && bytes != 16) Fail("a copy of odd size");
-  if (misaligned(to) || misaligned(source)) Fail("a copy that is not aligned");
-  running->lane().open.push_back({to, source, bytes});
+  if (misaligned(to) || misaligned(from)) Fail("a copy that is not aligned");
+  if (!IsShared(to, bytes)) Fail("a copy to what is not shared memory");
+  const Copy copy = {to, valid ? from : nullptr, bytes};
+  if (choices() % 2 == 0) {
+    Carry(copy);
+  } else {
+    running->lane().open.push_back(copy);
+  }
 }
 
 void CloseCopies() {
@@ -203,17 +289,13 @@ void FinishCopies(int left) {
 
 void Launch(const LaunchShape& shape, absl::FunctionRef<void()> body) {
   if (running != nullptr) Fail("a launch inside of a launch");
-  if (shape.threads < 1 || shape.threads > 1024 || shape.threads % kWarp != 0) {
-    Fail("a block's threads are not 32 to 1024 in whole warps");
-  }
-  static FiberPool fibers;
-  Block block(shape, body, orders);
-  block.set_fibers(&fibers);
+  if (const char* error = ShapeError(shape)) Fail(error);
+  Block block(shape, body);
   running = &block;
   const GridShape& grid = shape.grid;
   std::vector<int64_t> order(int64_t{grid.x} * grid.y * grid.z);
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), orders);
+  std::shuffle(order.begin(), order.end(), choices);
   for (const int64_t index : order) {
     block.Run({static_cast<int>(index % grid.x),
                static_cast<int>(index / grid.x % grid.y),
@@ -222,6 +304,12 @@ void Launch(const LaunchShape& shape, absl::FunctionRef<void()> body) {
   running = nullptr;
 }
 
-void SetSeed(uint64_t seed) { orders.seed(seed); }
+void Fail(const char* what) {
+  std::fprintf(stderr, "emulated kernel: %s\n", what);
+  std::abort();
+}
+
+void SetSeed(uint64_t seed) { choices.seed(seed); }
+uint64_t Random() { return choices(); }
 
 }  // namespace txl::cuda::emulator

@@ -1,5 +1,4 @@
-#include <cstdio>
-#include <cstdlib>
+#include <cstring>
 
 #include "model/cuda/device/matrix.h"
 
@@ -22,23 +21,30 @@ Fragments Of(const unsigned char* given) {
   return fragments;
 }
 
-const uint16_t* RowOf(const unsigned char* given) {
-  const uint16_t* row;
-  std::memcpy(&row, given, sizeof(row));
-  return row;
-}
+// Eight numbers.
+struct MatrixRow {
+  uint16_t bits[8];
+};
 
 void Load(uint32_t (&out)[4], const void* row, bool turned) {
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0) {
-    std::fprintf(stderr, "emulated kernel: a matrix row is not aligned\n");
-    std::abort();
+    emulator::Fail("a matrix row that is not aligned");
   }
-  const auto* rows = emulator::Exchange(&row, sizeof(row));
+  if (!emulator::IsShared(row, 16)) {
+    emulator::Fail("a matrix row that is not in shared memory");
+  }
+  // What the rows hold, not where they are: all lanes read at once, before any
+  // goes on and writes.
+  MatrixRow mine;
+  std::memcpy(&mine, row, sizeof(mine));
+  const auto* rows = emulator::Exchange(&mine, sizeof(mine));
   const int g = Lane() / 4;
   const int t = Lane() % 4;
   for (int i = 0; i < 4; ++i) {
     const auto element = [&](int r, int c) {
-      return static_cast<uint32_t>(RowOf(rows[i * 8 + r])[c]);
+      MatrixRow there;
+      std::memcpy(&there, rows[i * 8 + r], sizeof(there));
+      return static_cast<uint32_t>(there.bits[c]);
     };
     out[i] = turned ? element(2 * t, g) | element(2 * t + 1, g) << 16
                     : element(g, 2 * t) | element(g, 2 * t + 1) << 16;
@@ -52,20 +58,25 @@ void MultiplyAdd(float (&c)[4], const uint32_t (&a)[4],
                  const uint32_t (&b)[2]) {
   const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
   const auto* all = emulator::Exchange(&mine, sizeof(mine));
-  const auto a_at = [&](int row, int k) {
-    const Fragments from = Of(all[row % 8 * 4 + k % 8 / 2]);
-    return Half<T>(from.a[row / 8 + k / 8 * 2], k % 2);
-  };
-  const auto b_at = [&](int k, int column) {
-    const Fragments from = Of(all[column * 4 + k % 8 / 2]);
-    return Half<T>(from.b[k / 8], k % 2);
-  };
   const int g = Lane() / 4;
   const int t = Lane() % 4;
-  for (int i = 0; i < 4; ++i) {
-    for (int k = 0; k < 16; ++k) {
-      c[i] += a_at(g + i / 2 * 8, k) * b_at(k, 2 * t + i % 2);
+  // The two rows of a and the two columns of b that this lane needs, from the
+  // four lanes each that have them.
+  float rows[2][16];
+  float columns[2][16];
+  for (int owner = 0; owner < 4; ++owner) {
+    const Fragments of_row = Of(all[g * 4 + owner]);
+    for (int i = 0; i < 2; ++i) {
+      const Fragments of_column = Of(all[(2 * t + i) * 4 + owner]);
+      for (int k = 0; k < 4; ++k) {
+        const int at = 2 * owner + k % 2 + k / 2 * 8;
+        rows[i][at] = Half<T>(of_row.a[i + k / 2 * 2], k % 2);
+        columns[i][at] = Half<T>(of_column.b[k / 2], k % 2);
+      }
     }
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < 16; ++k) c[i] += rows[i / 2][k] * columns[i % 2][k];
   }
 }
 template void MultiplyAdd<Bf16>(float (&)[4], const uint32_t (&)[4],

@@ -7,7 +7,8 @@
 // in a .cu file that is compiled twice: by nvcc for the device, and by the C++
 // compiler for the CPU (emulated_block.h), where tests run it. So kernels use
 // the functions below and nothing of CUDA itself, one-dimensional blocks of
-// whole warps, and dynamic shared memory only.
+// whole warps, and dynamic shared memory only. docs/cuda.md lists what a kernel
+// is reviewed against.
 
 #include "model/cuda/device/launch_shape.h"
 #include "model/cuda/device/numbers.h"
@@ -16,7 +17,7 @@
 
 #define TXL_KERNEL static __global__ void
 // The most threads that a kernel is launched with, so that the compiler knows
-// how many registers each may have.
+// how many registers each may have. (The emulator does not know.)
 #define TXL_KERNEL_OF(threads) \
   static __global__ void __launch_bounds__(threads, 1)
 #define TXL_DEVICE __device__ __forceinline__
@@ -25,7 +26,6 @@
 
 #else
 
-#include <atomic>
 #include <cmath>
 
 #include "model/cuda/device/emulated_block.h"
@@ -54,12 +54,14 @@ TXL_DEVICE unsigned char* SharedMemory() {
   return txl_shared_memory;
 }
 
-// All threads of the block; memory that they wrote before is visible after.
+// All threads of the block, or of the warp, that have not ended; memory that
+// they wrote before is visible to each other after.
 TXL_DEVICE void BlockBarrier() { __syncthreads(); }
 TXL_DEVICE void WarpBarrier() { __syncwarp(); }
 
 // `value` of lane (lane ^ mask), of lane `lane`, of all threads of the warp
-// together. Every lane of the warp calls them.
+// together. Every lane of the warp calls them, none has ended. They are no
+// barriers: memory written before may not be visible after.
 template <typename T>
 TXL_DEVICE T ShuffleXor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
@@ -76,12 +78,15 @@ TXL_DEVICE bool AnyInWarp(bool value) {
 // while the kernel goes on; zeros where `valid` is false (then `from` is not
 // read, but must still be a pointer into the same array). A thread's copies
 // since its last CloseCopies form a group; FinishCopies<N> waits for all of
-// its groups but the newest N. Other threads see them after a barrier.
+// its groups but the newest N. Other threads see them after a barrier. Whoever
+// still reads `to` must have passed a barrier before the copy is asked for. A
+// thread waits for all of its copies before it ends.
 TXL_DEVICE void CopyLater16(void* to, const void* from, bool valid) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(address),
-               "l"(from), "r"(bytes));
+               "l"(from), "r"(bytes)
+               : "memory");
 }
 TXL_DEVICE void CloseCopies() { asm volatile("cp.async.commit_group;\n"); }
 template <int kLeft>
@@ -129,7 +134,7 @@ inline bool AnyInWarp(bool value) {
 }
 
 inline void CopyLater16(void* to, const void* from, bool valid) {
-  emulator::CopyLater(to, valid ? from : nullptr, 16);
+  emulator::CopyLater(to, from, 16, valid);
 }
 inline void CloseCopies() { emulator::CloseCopies(); }
 template <int kLeft>
@@ -154,10 +159,10 @@ TXL_DEVICE float WarpSum(float x) {
   for (int mask = kWarp / 2; mask > 0; mask /= 2) x += ShuffleXor(x, mask);
   return x;
 }
+// NaN counts as nothing.
 TXL_DEVICE float WarpMax(float x) {
   for (int mask = kWarp / 2; mask > 0; mask /= 2) {
-    const float other = ShuffleXor(x, mask);
-    x = x < other ? other : x;
+    x = fmaxf(x, ShuffleXor(x, mask));
   }
   return x;
 }

@@ -1,9 +1,13 @@
 #pragma once
 
 // Launches of kernels; for .cu files only.
+//
+// Launch(stream, shape, kernel, arguments...) queues a kernel; arguments are
+// converted to the kernel's parameters. Throws DeviceError where the shape is
+// wrong (launch_shape.h) or the device cannot run it. Part of the graph where
+// the stream is being captured.
 
 #include <functional>
-#include <string>
 
 #include "model/cuda/device/kernel.h"
 #include "model/cuda/device/runtime.h"
@@ -14,6 +18,9 @@
 
 namespace txl::cuda {
 
+// Throws DeviceError where no kernel can be launched so.
+void CheckShape(const LaunchShape& shape);
+
 #if defined(__CUDACC__)
 
 cudaStream_t NativeStream(Stream& stream);
@@ -23,6 +30,7 @@ void CheckCuda(cudaError_t result, const char* what);
 template <typename... Params, typename... Args>
 void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
             Args... args) {
+  CheckShape(shape);
   constexpr size_t kUsualShared = 48 << 10;
   if (shape.shared_bytes > kUsualShared) {
     CheckCuda(cudaFuncSetAttribute(kernel,
@@ -40,12 +48,13 @@ void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
 
 #else
 
-// Runs `work` now, or with the graph that is being captured.
+// Queues `work`, or makes it part of the graph that is being captured.
 void RunOn(Stream& stream, std::function<void()> work);
 
 template <typename... Params, typename... Args>
 void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
             Args... args) {
+  CheckShape(shape);
   RunOn(stream, [=] {
     emulator::Launch(shape, [&] { kernel(static_cast<Params>(args)...); });
   });

@@ -14,15 +14,37 @@
 
 namespace txl::cuda {
 
+// Both rounded as Narrow<T> does; one instruction on the device.
 template <typename T>
-TXL_DEVICE uint32_t PackPair(float low, float high) {
-  return static_cast<uint32_t>(Narrow<T>(low).bits) |
-         static_cast<uint32_t>(Narrow<T>(high).bits) << 16;
+TXL_DEVICE uint32_t PackPair(float low, float high);
+template <>
+TXL_DEVICE uint32_t PackPair<Bf16>(float low, float high) {
+#if defined(__CUDA_ARCH__)
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  uint32_t bits;
+  memcpy(&bits, &pair, sizeof(bits));
+  return bits;
+#else
+  return Narrow<Bf16>(low).bits | uint32_t{Narrow<Bf16>(high).bits} << 16;
+#endif
+}
+template <>
+TXL_DEVICE uint32_t PackPair<F16>(float low, float high) {
+#if defined(__CUDA_ARCH__)
+  const __half2 pair = __floats2half2_rn(low, high);
+  uint32_t bits;
+  memcpy(&bits, &pair, sizeof(bits));
+  return bits;
+#else
+  return Narrow<F16>(low).bits | uint32_t{Narrow<F16>(high).bits} << 16;
+#endif
 }
 
 #if defined(__CUDACC__)
 
-// c += a b, sums in float32. T: Bf16 or F16.
+// c += a b. T: Bf16 or F16. Products are exact, sums float32, in an order and
+// with a rounding that are the device's own: the emulator adds one after the
+// other, tensor cores add several at once and cut off bits.
 template <typename T>
 TXL_DEVICE void MultiplyAdd(float (&c)[4], const uint32_t (&a)[4],
                             const uint32_t (&b)[2]);

@@ -1,11 +1,17 @@
 #pragma once
 
 // Memory, streams, events and graphs of one device. Two implementations: CUDA
-// (runtime_cuda.cu), and the CPU (runtime_emulated.cc), where work is done
-// when it is queued. Which one a program has is a matter of what it links.
+// (runtime_cuda.cu), and the CPU (runtime_emulated.cc), where tests run. Which
+// one a program has is a matter of what it links.
 //
 // Everything here throws: DeviceOutOfMemory when memory ran out, DeviceError
-// for whatever else the device reports.
+// for whatever else the device reports. After DeviceOutOfMemory, and after a
+// DeviceError about the arguments of a call, everything can go on; an error in
+// a kernel (reported by some later call) ends the use of the device by this
+// process.
+//
+// The emulated device does what is queued at once or, at random, as late as
+// somebody waits for it: a host that does not wait long enough is noticed.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +41,7 @@ class DeviceOutOfMemory : public std::bad_alloc {
 
 struct DeviceFacts {
   std::string name;
+  int capability = 0;              // 10 * major + minor: 80 A100, 90 H100
   int processors = 1;              // streaming multiprocessors
   size_t free_bytes = 0;           // of memory, now
   size_t total_bytes = 0;          // of memory
@@ -50,7 +57,8 @@ void UseDevice(int index);
 // do not wait.
 enum class MemoryKind { kDevice, kPinned };
 
-// Thread-compatible; not cleared.
+// Thread-compatible. Aligned to 16 bytes; not cleared. Giving memory back waits
+// for all work of the device.
 class Memory {
  public:
   Memory() = default;
@@ -63,6 +71,7 @@ class Memory {
     return *this;
   }
 
+  // Null where bytes() is 0.
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
@@ -78,7 +87,7 @@ class Memory {
   size_t bytes_ = 0;
 };
 
-// `size` elements of a trivial type.
+// `size` >= 0 elements of a trivial type.
 template <typename T>
 class Array {
  public:
@@ -97,7 +106,7 @@ class Array {
 
 class Event;
 
-// A queue of work on the device. Thread-compatible.
+// A queue of work on the device. Thread-compatible. Its end waits for the work.
 class Stream {
  public:
   Stream();
@@ -105,9 +114,11 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // From anywhere to anywhere. Memory that is not pinned may be waited for.
+  // From anywhere to anywhere, without overlap. Memory of the host stays as it
+  // is until the copy is done; memory that is not pinned may be waited for.
   void Copy(void* to, const void* from, size_t bytes);
-  // `rows` pieces of `bytes`, `to_pitch` and `from_pitch` bytes apart.
+  // `rows` pieces of `bytes`, `to_pitch` and `from_pitch` bytes apart, each at
+  // least `bytes` and less than 2^31.
   struct Pieces {
     size_t bytes = 0;
     size_t rows = 0;
@@ -115,6 +126,7 @@ class Stream {
     size_t from_pitch = 0;
   };
   void CopyPieces(void* to, const void* from, const Pieces& pieces);
+  // Of memory on the device.
   void Fill(void* to, int byte, size_t bytes);
 
   void Record(Event& event);
@@ -129,7 +141,7 @@ class Stream {
   std::unique_ptr<Impl> impl_;
 };
 
-// A point of a stream's work.
+// A point of a stream's work. One that was never recorded is done.
 class Event {
  public:
   Event();
@@ -137,6 +149,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
+  // Until the work before the last Record is done.
   void Wait() const;
   // REQUIRES: both were recorded and waited for.
   double SecondsSince(const Event& earlier) const;
@@ -152,11 +165,15 @@ class Event {
 // Work that was queued once and can be launched many times as one.
 class Graph {
  public:
-  // `queue` queues the work on `stream`, which runs none of it. No memory may
-  // be taken or given back inside, and nothing waited for.
+  // `queue` queues kernels, copies and fills on `stream`, which runs none of
+  // them. Inside, this thread takes and gives back no memory, waits for
+  // nothing, uses no event and launches no graph. Throws what `queue` throws;
+  // the stream can be used afterwards either way.
   static std::unique_ptr<Graph> Capture(Stream& stream,
                                         absl::FunctionRef<void()> queue);
   virtual ~Graph() = default;
+  // With the arguments of the time of the capture: what changes from launch to
+  // launch lies in memory. REQUIRES: the graph lives until the work is done.
   virtual void Launch(Stream& stream) = 0;
 };
 

@@ -12,16 +12,34 @@ DeviceOutOfMemory::DeviceOutOfMemory(size_t bytes)
     : message_("the device has no room for " + std::to_string(bytes) +
                " bytes") {}
 
+// The runtime keeps the last error of any call for cudaGetLastError, which
+// tells of a launch: every other error is taken out of there.
 void CheckCuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
+  cudaGetLastError();
   throw DeviceError(std::string(what) + ": " + cudaGetErrorString(result));
+}
+
+namespace {
+
+// Where nothing can be done about an error; it may be an earlier call's.
+void Ignore(cudaError_t result) {
+  if (result != cudaSuccess) cudaGetLastError();
+}
+
+}  // namespace
+
+void CheckShape(const LaunchShape& shape) {
+  if (const char* error = ShapeError(shape)) {
+    throw DeviceError(std::string("launching a kernel: ") + error);
+  }
 }
 
 int DeviceCount() {
   int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
-  cudaGetLastError();  // no driver: the error would stay for the next call
-  return 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  Ignore(result);
+  return result == cudaSuccess ? count : 0;
 }
 
 DeviceFacts CurrentDevice() {
@@ -31,6 +49,7 @@ DeviceFacts CurrentDevice() {
   CheckCuda(cudaGetDeviceProperties(&properties, index), "the device's limits");
   DeviceFacts facts;
   facts.name = properties.name;
+  facts.capability = 10 * properties.major + properties.minor;
   facts.processors = properties.multiProcessorCount;
   facts.shared_bytes = properties.sharedMemPerBlockOptin;
   CheckCuda(cudaMemGetInfo(&facts.free_bytes, &facts.total_bytes),
@@ -54,14 +73,11 @@ Memory::Memory(MemoryKind kind, size_t bytes) : kind_(kind), bytes_(bytes) {
   CheckCuda(result, "taking memory");
 }
 
-// Errors of earlier work show up here too; nothing can be done about them.
+// Work that failed shows up here too.
 Memory::~Memory() {
   if (data_ == nullptr) return;
-  if (kind_ == MemoryKind::kPinned) {
-    cudaFreeHost(data_);
-  } else {
-    cudaFree(data_);
-  }
+  Ignore(cudaDeviceSynchronize());
+  Ignore(kind_ == MemoryKind::kPinned ? cudaFreeHost(data_) : cudaFree(data_));
 }
 
 struct Stream::Impl {
@@ -75,14 +91,19 @@ Stream::Stream() : impl_(std::make_unique<Impl>()) {
             "making a stream");
 }
 
-Stream::~Stream() { cudaStreamDestroy(impl_->stream); }
+Stream::~Stream() {
+  Ignore(cudaStreamSynchronize(impl_->stream));
+  Ignore(cudaStreamDestroy(impl_->stream));
+}
 
 void Stream::Copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
   CheckCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, impl_->stream),
             "copying");
 }
 
 void Stream::CopyPieces(void* to, const void* from, const Pieces& pieces) {
+  if (pieces.bytes == 0 || pieces.rows == 0) return;
   CheckCuda(cudaMemcpy2DAsync(to, pieces.to_pitch, from, pieces.from_pitch,
                               pieces.bytes, pieces.rows, cudaMemcpyDefault,
                               impl_->stream),
@@ -90,6 +111,7 @@ void Stream::CopyPieces(void* to, const void* from, const Pieces& pieces) {
 }
 
 void Stream::Fill(void* to, int byte, size_t bytes) {
+  if (bytes == 0) return;
   CheckCuda(cudaMemsetAsync(to, byte, bytes, impl_->stream), "filling");
 }
 
@@ -115,7 +137,7 @@ Event::Event() : impl_(std::make_unique<Impl>()) {
   CheckCuda(cudaEventCreate(&impl_->event), "making an event");
 }
 
-Event::~Event() { cudaEventDestroy(impl_->event); }
+Event::~Event() { Ignore(cudaEventDestroy(impl_->event)); }
 
 void Event::Wait() const {
   CheckCuda(cudaEventSynchronize(impl_->event), "the device's work");
@@ -134,7 +156,7 @@ namespace {
 class CudaGraph final : public Graph {
  public:
   explicit CudaGraph(cudaGraphExec_t graph) : graph_(graph) {}
-  ~CudaGraph() override { cudaGraphExecDestroy(graph_); }
+  ~CudaGraph() override { Ignore(cudaGraphExecDestroy(graph_)); }
   void Launch(Stream& stream) override {
     CheckCuda(cudaGraphLaunch(graph_, NativeStream(stream)),
               "launching a graph");
@@ -155,14 +177,14 @@ std::unique_ptr<Graph> Graph::Capture(Stream& stream,
   try {
     queue();
   } catch (...) {
-    cudaStreamEndCapture(native, &graph);
-    if (graph != nullptr) cudaGraphDestroy(graph);
+    Ignore(cudaStreamEndCapture(native, &graph));
+    if (graph != nullptr) Ignore(cudaGraphDestroy(graph));
     throw;
   }
   CheckCuda(cudaStreamEndCapture(native, &graph), "ending a capture");
   cudaGraphExec_t executable = nullptr;
   const cudaError_t result = cudaGraphInstantiate(&executable, graph, 0);
-  cudaGraphDestroy(graph);
+  Ignore(cudaGraphDestroy(graph));
   CheckCuda(result, "making a graph");
   return std::make_unique<CudaGraph>(executable);
 }
