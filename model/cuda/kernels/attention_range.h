@@ -78,9 +78,9 @@ struct RunningSoftmax {
   // What was summed up before is to be multiplied with the result.
   TXL_DEVICE float Meet(float score) {
     const float highest = WarpMax(score);
-    if (highest <= maximum) return 1;
-    const float factor = exp2f(maximum - highest);
-    maximum = highest;
+    const float before = maximum;
+    if (maximum < highest) maximum = highest;
+    const float factor = exp2f(before - maximum);
     sum *= factor;
     return factor;
   }

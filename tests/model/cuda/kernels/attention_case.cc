@@ -204,5 +204,7 @@ void ExpectAttention(const AttentionShape& shape) {
 TXL_ATTENTION_CASE(float, float)
 TXL_ATTENTION_CASE(float, Bf16)
 TXL_ATTENTION_CASE(float, F16)
+TXL_ATTENTION_CASE(Bf16, Bf16)
+TXL_ATTENTION_CASE(F16, F16)
 
 }  // namespace txl::cuda

@@ -23,7 +23,8 @@ class AttentionTest : public ::testing::Test {
   }
 };
 using AllFormats = ::testing::Types<Formats<float, float>, Formats<float, Bf16>,
-                                    Formats<float, F16>>;
+                                    Formats<float, F16>, Formats<Bf16, Bf16>,
+                                    Formats<F16, F16>>;
 TYPED_TEST_SUITE(AttentionTest, AllFormats);
 
 TYPED_TEST(AttentionTest, OneRowOnOneTile) {
