@@ -129,23 +129,32 @@ struct OwnHeads {
     }
   }
 
-  // Makes weights of a tile's scores.
+  // Makes weights of a tile's scores; the heads step by step together, so that
+  // one does not wait for the other.
   TXL_DEVICE void Weigh(float scale, TileView view) {
     Exchange<M>& shared = SharedExchange<M>();
+    float scores[kOwnHeads];
     TXL_UNROLL
     for (int i = 0; i < kOwnHeads; ++i) {
-      const int head = Head(i);
-      const int place = ScorePlace(head, Lane());
-      float score = positions[i];
+      const int place = ScorePlace(Head(i), Lane());
+      scores[i] = positions[i];
       TXL_UNROLL
-      for (int w = 0; w < kWarps; ++w) score += shared.scores[w][head][place];
-      score = view.Has(Lane()) ? score * scale : -INFINITY;
-      const float factor = softmax[i].Meet(score);
+      for (int w = 0; w < kWarps; ++w) {
+        scores[i] += shared.scores[w][Head(i)][place];
+      }
+      scores[i] = view.Has(Lane()) ? scores[i] * scale : -INFINITY;
+    }
+    float highest[kOwnHeads];
+    TXL_UNROLL
+    for (int i = 0; i < kOwnHeads; ++i) highest[i] = WarpMax(scores[i]);
+    TXL_UNROLL
+    for (int i = 0; i < kOwnHeads; ++i) {
+      const float factor = softmax[i].Raise(highest[i]);
       // Divided by the sum of weights as they are rounded, results are means.
-      const M weight = Narrow<M>(softmax[i].Weight(score));
+      const M weight = Narrow<M>(softmax[i].Weight(scores[i]));
       softmax[i].sum += Widen(weight);
-      shared.weights[head][Lane()] = weight;
-      if (Lane() == 0) shared.factors[head] = factor;
+      shared.weights[Head(i)][Lane()] = weight;
+      if (Lane() == 0) shared.factors[Head(i)] = factor;
     }
   }
 
@@ -174,7 +183,7 @@ TXL_DEVICE void WriteColumns(const AttentionArgs<M, M>& args, const Rows& rows,
     const int head = Lane() / 4 + 8 * half;
     if (head >= rows.heads) continue;
     const int64_t to = (part + head) * stride;
-    const float total = SharedExchange<M>().totals[head];
+    const float factor = 1 / SharedExchange<M>().totals[head];
     TXL_UNROLL
     for (int n = 0; n < kColumns / 8; ++n) {
       const int column = WarpOfBlock() * kColumns + 8 * n + Lane() % 4 * 2;
@@ -184,7 +193,7 @@ TXL_DEVICE void WriteColumns(const AttentionArgs<M, M>& args, const Rows& rows,
       if (args.splits > 1) {
         StoreGroup(args.partial + to + column, pair);
       } else {
-        for (float& x : pair.x) x /= total;
+        for (float& x : pair.x) x *= factor;
         StoreGroup(args.out + to + column, pair);
       }
     }

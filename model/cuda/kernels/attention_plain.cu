@@ -125,7 +125,7 @@ TXL_DEVICE void WeighTile(const AttentionArgs<float, M>& args,
                            distance, args.distances)) *
             (args.scale * kLog2E);
   }
-  const float factor = softmax.Meet(score);
+  const float factor = softmax.Raise(WarpMax(score));
   const float weight = softmax.Weight(score);
   softmax.sum += weight;
   shared.weights[Lane()].x[h] = weight;

@@ -53,19 +53,25 @@ struct Slice {
     LoadMatricesTurned(out, Behind(Offset(lane % 16, lane / 16), row, 2 * k));
   }
 
-  // Rows that the warp copies, `stride` numbers apart; those that `view` lacks
-  // and columns from stride on become zeros.
+  // The warp copies kRows rows, `stride` numbers apart; those that `view` lacks
+  // and columns from stride on become zeros. Rows behind view.high need not be
+  // memory.
   template <int kRows>
-  TXL_DEVICE void Copy(const M* rows, int stride, TileView view) const {
+  TXL_DEVICE void Copy(const M* rows, int64_t stride, TileView view) const {
     constexpr int kAtOnce = kWarp / kPieces;
     const int piece = Lane() % kPieces;
     const int column = WarpOfBlock() * kColumns + piece * 8;
+    if (column < stride) {
+      rows += column;
+    } else {
+      view.low = kRows;
+    }
+    const int pitch = static_cast<int>(stride);
     TXL_UNROLL
     for (int i = 0; i < kRows; i += kAtOnce) {
       const int row = i + Lane() / kPieces;
-      const bool valid = column < stride && view.Has(row);
-      CopyLater16(at + Offset(row, piece),
-                  rows + (valid ? row * stride + column : 0), valid);
+      const int there = row < view.high ? row : view.high;
+      CopyLater16(at + Offset(row, piece), rows + there * pitch, view.Has(row));
     }
   }
 };
@@ -89,8 +95,7 @@ struct TilePipeline {
 
   TXL_DEVICE void CopyNext(int index) {
     if (range.tiles > 0) {
-      const int stride = static_cast<int>(rings->stride);
-      Place(index).template Copy<kRingTile>(next, stride,
+      Place(index).template Copy<kRingTile>(next, rings->stride,
                                             ViewOf(range, range.tile));
       next += kRingTile * rings->stride;
       if (next == ring + rings->capacity * rings->stride) next = ring;
