@@ -73,6 +73,19 @@ TXL_DEVICE T ShuffleFrom(T value, int lane) {
 TXL_DEVICE bool AnyInWarp(bool value) {
   return __any_sync(0xffffffffu, value) != 0;
 }
+// The largest of the warp's numbers, none of which is NaN, in every lane.
+// Over the warp; NaN counts as nothing.
+TXL_DEVICE float WarpMax(float x) {
+  // Floats are ordered like integers, but the negative ones the wrong way; the
+  // device finds an integer's maximum in one instruction.
+  const auto ordered = [](int bits) {
+    return bits < 0 ? bits ^ 0x7fffffff : bits;
+  };
+  const float number = x == x ? x : __int_as_float(0xff800000);  // or -inf
+  const int most =
+      __reduce_max_sync(0xffffffffu, ordered(__float_as_int(number)));
+  return __int_as_float(ordered(most));
+}
 
 // Copies 16 bytes of global memory into shared memory, both aligned to 16,
 // while the kernel goes on; zeros where `valid` is false (then `from` is not
@@ -133,6 +146,16 @@ inline bool AnyInWarp(bool value) {
   return false;
 }
 
+inline float WarpMax(float x) {
+  const auto* all = emulator::Exchange(&x, sizeof(x));
+  for (int lane = 0; lane < kWarp; ++lane) {
+    float other;
+    std::memcpy(&other, all[lane], sizeof(other));
+    x = std::fmax(x, other);
+  }
+  return x;
+}
+
 inline void CopyLater16(void* to, const void* from, bool valid) {
   emulator::CopyLater(to, from, 16, valid);
 }
@@ -157,13 +180,6 @@ TXL_DEVICE int WarpOfBlock() { return Thread() / kWarp; }
 // Over the warp, the same bits in every lane.
 TXL_DEVICE float WarpSum(float x) {
   for (int mask = kWarp / 2; mask > 0; mask /= 2) x += ShuffleXor(x, mask);
-  return x;
-}
-// NaN counts as nothing.
-TXL_DEVICE float WarpMax(float x) {
-  for (int mask = kWarp / 2; mask > 0; mask /= 2) {
-    x = fmaxf(x, ShuffleXor(x, mask));
-  }
   return x;
 }
 

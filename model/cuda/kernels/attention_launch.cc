@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "model/cuda/kernels/attention.h"
 #include "model/cuda/kernels/attention_passes.h"
 
@@ -5,7 +7,11 @@ namespace txl::cuda {
 
 template <typename Q, typename M>
 void LaunchAttention(Stream& stream, const AttentionArgs<Q, M>& args) {
-  LaunchPlainParts(stream, args);
+  if constexpr (std::is_same_v<Q, float>) {
+    LaunchPlainParts(stream, args);
+  } else {
+    LaunchMatrixParts(stream, args);
+  }
   if (args.splits == 1) return;
   MergeArgs<Q> merge;
   merge.count = args.rows.count;
@@ -23,5 +29,7 @@ void LaunchAttention(Stream& stream, const AttentionArgs<Q, M>& args) {
 template void LaunchAttention(Stream&, const AttentionArgs<float, float>&);
 template void LaunchAttention(Stream&, const AttentionArgs<float, Bf16>&);
 template void LaunchAttention(Stream&, const AttentionArgs<float, F16>&);
+template void LaunchAttention(Stream&, const AttentionArgs<Bf16, Bf16>&);
+template void LaunchAttention(Stream&, const AttentionArgs<F16, F16>&);
 
 }  // namespace txl::cuda

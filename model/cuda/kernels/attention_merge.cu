@@ -3,7 +3,7 @@
 #include "model/cuda/device/launch.h"
 #include "model/cuda/kernels/attention_passes.h"
 #include "model/cuda/kernels/attention_range.h"
-#include "model/cuda/kernels/four.h"
+#include "model/cuda/kernels/group.h"
 
 namespace txl::cuda {
 namespace {
@@ -52,7 +52,8 @@ MergeParts(MergeArgs<Q> args) {
     const int64_t part = first + static_cast<int64_t>(s) * args.heads;
     const float weight = exp2f(args.maxima[part] - scale.maximum);
     if (!mine || weight == 0) continue;  // an empty part was not written
-    const Four<float> x = LoadFour(args.partial + part * args.stride + column);
+    const Four<float> x =
+        LoadGroup<4>(args.partial + part * args.stride + column);
     for (int i = 0; i < 4; ++i) sum.x[i] += weight * x.x[i];
   }
   auto* sums = reinterpret_cast<Four<float>*>(SharedMemory());
@@ -64,7 +65,7 @@ MergeParts(MergeArgs<Q> args) {
   }
   for (int i = 0; i < 4; ++i) sum.x[i] /= scale.sum;
   const int64_t row = static_cast<int64_t>(r) * args.heads + BlockY();
-  StoreFour(args.out + row * args.stride + column, sum);
+  StoreGroup(args.out + row * args.stride + column, sum);
 }
 
 }  // namespace

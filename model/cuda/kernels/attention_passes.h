@@ -13,6 +13,9 @@ namespace txl::cuda {
 // M: float, Bf16 or F16.
 template <typename M>
 void LaunchPlainParts(Stream& stream, const AttentionArgs<float, M>& args);
+// M: Bf16 or F16. REQUIRES: HasMatrixAttention.
+template <typename M>
+void LaunchMatrixParts(Stream& stream, const AttentionArgs<M, M>& args);
 
 // The second pass, for splits > 1: parts become rows, oldest first.
 template <typename Q>

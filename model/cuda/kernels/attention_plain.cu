@@ -3,7 +3,7 @@
 #include "model/cuda/device/launch.h"
 #include "model/cuda/kernels/attention_passes.h"
 #include "model/cuda/kernels/attention_range.h"
-#include "model/cuda/kernels/four.h"
+#include "model/cuda/kernels/group.h"
 
 namespace txl::cuda {
 namespace {
@@ -66,12 +66,12 @@ TXL_DEVICE void ScoreTile(const M* tile, int64_t stride, TileView view,
     Four<float> queries[kHeads];
     TXL_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      queries[h] = LoadFour(shared.queries + h * stride + k);
+      queries[h] = LoadGroup<4>(shared.queries + h * stride + k);
     }
     TXL_UNROLL
     for (int p = 0; p < kPositions; ++p) {
       if (!view.Has(first + p)) continue;
-      const Four<float> row = LoadFour(tile + (first + p) * stride + k);
+      const Four<float> row = LoadGroup<4>(tile + (first + p) * stride + k);
       TXL_UNROLL
       for (int i = 0; i < 4 * kHeads; ++i) {
         sums[p * kHeads + i / 4] += queries[i / 4].x[i % 4] * row.x[i % 4];
@@ -91,11 +91,11 @@ TXL_DEVICE void AddTile(const M* tile, int64_t stride, TileView view,
     Four<float> sums[kHeads];
     TXL_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      sums[h] = LoadFour(shared.sums + h * stride + k);
+      sums[h] = LoadGroup<4>(shared.sums + h * stride + k);
       for (int i = 0; i < 4; ++i) sums[h].x[i] *= shared.factors[h];
     }
     for (int p = view.low; p <= view.high; ++p) {
-      const Four<float> row = LoadFour(tile + p * stride + k);
+      const Four<float> row = LoadGroup<4>(tile + p * stride + k);
       const Four<float> weights = shared.weights[p];
       TXL_UNROLL
       for (int i = 0; i < 4 * kHeads; ++i) {
@@ -104,7 +104,7 @@ TXL_DEVICE void AddTile(const M* tile, int64_t stride, TileView view,
     }
     TXL_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      StoreFour(shared.sums + h * stride + k, sums[h]);
+      StoreGroup(shared.sums + h * stride + k, sums[h]);
     }
   }
 }
@@ -125,7 +125,7 @@ TXL_DEVICE void WeighTile(const AttentionArgs<float, M>& args,
                            distance, args.distances)) *
             (args.scale * kLog2E);
   }
-  const float factor = softmax.Meet(score);
+  const float factor = softmax.Raise(WarpMax(score));
   const float weight = softmax.Weight(score);
   softmax.sum += weight;
   shared.weights[Lane()].x[h] = weight;

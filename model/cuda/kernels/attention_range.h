@@ -35,10 +35,11 @@ TXL_DEVICE AttentionRange RangeOf(const Rings<M>& rings, int64_t position,
   range.oldest = position - rings.window + 1;
   if (range.oldest < rings.first_position) range.oldest = rings.first_position;
   const int64_t first = TileOf(range.oldest);
-  const int64_t tiles = TileOf(position) - first + 1;
-  const int64_t begin = tiles * split / splits;
-  range.tile = first + begin;
-  range.tiles = static_cast<int>(tiles * (split + 1) / splits - begin);
+  const int tiles = static_cast<int>(TileOf(position) - first + 1);
+  const int each = tiles / splits;
+  const int longer = tiles - each * splits;  // splits that have one more
+  range.tile = first + each * split + (split < longer ? split : longer);
+  range.tiles = each + (split < longer ? 1 : 0);
   return range;
 }
 
@@ -74,13 +75,12 @@ struct RunningSoftmax {
   float maximum = -INFINITY;  // the same in every lane
   float sum = 0;              // of the lane's own weights
 
-  // Takes the lane's score in, -inf where it is not visible; some lane's is.
-  // What was summed up before is to be multiplied with the result.
-  TXL_DEVICE float Meet(float score) {
-    const float highest = WarpMax(score);
-    if (highest <= maximum) return 1;
-    const float factor = exp2f(maximum - highest);
-    maximum = highest;
+  // Takes in a tile's highest score, which is finite. What was summed up before
+  // is to be multiplied with the result.
+  TXL_DEVICE float Raise(float highest) {
+    const float before = maximum;
+    if (maximum < highest) maximum = highest;
+    const float factor = exp2f(before - maximum);
     sum *= factor;
     return factor;
   }

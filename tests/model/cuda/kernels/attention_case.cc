@@ -68,7 +68,7 @@ AttentionCase<Q, M>::AttentionCase(const AttentionShape& shape)
   }
   for (int i = 0; i < count_ * shape.heads * (shape.distances + 3); ++i) {
     positions_.push_back(i % (shape.distances + 3) < shape.distances
-                             ? 8 * uniform(random)
+                             ? shape.position_range * uniform(random)
                              : nan);
   }
 }
@@ -112,7 +112,8 @@ std::vector<Q> AttentionCase<Q, M>::Run() const {
   args.maxima = maxima.data();
   args.sums = sums.data();
   args.out = out.data();
-  args.shared_bytes = CurrentDevice().shared_bytes;
+  args.shared_bytes =
+      std::min(shape_.shared_bytes, CurrentDevice().shared_bytes);
   Stream stream;
   LaunchAttention(stream, args);
   stream.Wait();
@@ -204,5 +205,7 @@ void ExpectAttention(const AttentionShape& shape) {
 TXL_ATTENTION_CASE(float, float)
 TXL_ATTENTION_CASE(float, Bf16)
 TXL_ATTENTION_CASE(float, F16)
+TXL_ATTENTION_CASE(Bf16, Bf16)
+TXL_ATTENTION_CASE(F16, F16)
 
 }  // namespace txl::cuda

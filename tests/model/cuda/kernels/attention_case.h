@@ -2,7 +2,7 @@
 
 // Attention on random numbers, and what it should give.
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,7 +21,9 @@ struct AttentionShape {
   int64_t first_position = 0;
   int distances = 40;
   int splits = 1;
-  int seed = 1;  // of the numbers
+  float position_range = 8;               // of the positions' scores
+  size_t shared_bytes = size_t{1} << 30;  // if the device has as much
+  int seed = 1;                           // of the numbers
 };
 
 // What comes of one row and head, and how far from it a result in floating

@@ -44,5 +44,17 @@ TEST(AttentionPlanTest, SplitsAreAtMostTiles) {
   }
 }
 
+TEST(AttentionPlanTest, TensorCoresTakeRowsThatSharedMemoryHoldsTwoTilesOf) {
+  constexpr size_t kA100 = 163 << 10;
+  constexpr size_t kH200 = 227 << 10;
+  for (int64_t stride = 64; stride <= 1024; stride += 64) {
+    EXPECT_TRUE(HasMatrixAttention(stride, kA100));
+    EXPECT_TRUE(HasMatrixAttention(stride, kH200));
+  }
+  EXPECT_FALSE(HasMatrixAttention(1088, kH200));
+  EXPECT_FALSE(HasMatrixAttention(1024, 128 << 10));
+  EXPECT_FALSE(HasMatrixAttention(64, 16 << 10));
+}
+
 }  // namespace
 }  // namespace txl::cuda
