@@ -10,9 +10,12 @@
 #include "absl/status/statusor.h"
 #include "model/cpu/attention_form.h"
 #include "model/step/model_step.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/runner_options.h"
 
 namespace txl {
+
+struct ModelConfig;
+struct Weights;
 
 struct BuiltStep {
   std::unique_ptr<ModelStep> step;

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/runner_options.h"
 
 namespace txl {
 
