@@ -2,9 +2,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "absl/synchronization/mutex.h"
 #include "client/cli/command.h"
 
 int main(int argc, char** argv) {
+#ifdef NDEBUG
+  // At every lock, gRPC's too, where Abseil was built without NDEBUG (Debian).
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
   CLI::App program("Client of txl-server: text, scores, sessions, load.",
                    "txl");
   program.require_subcommand(1);

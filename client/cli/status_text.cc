@@ -15,6 +15,19 @@ std::string FormatCounts(const std::map<std::string, int64_t>& counts) {
   return absl::StrJoin(counts, ", ", absl::PairFormatter(" "));
 }
 
+// A line about the clusters of an adaptive softmax; none without one.
+std::string FormatSoftmax(const v1::GetServerStatusResponse& status) {
+  double skipped = 0;
+  double all = 0;
+  for (const v1::SoftmaxTail& tail : status.softmax_tails()) {
+    skipped += static_cast<double>(tail.skipped());
+    all += static_cast<double>(tail.computed() + tail.skipped());
+  }
+  if (all == 0) return "";
+  return absl::StrFormat("softmax      %.1f%% of clusters skipped\n",
+                         100 * skipped / all);
+}
+
 }  // namespace
 
 std::string StateName(v1::ServerState state) {
@@ -61,13 +74,16 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       "queue        %d calls, %d tokens\n"
       "steps        %d, mean %.1f decode rows\n"
       "turns        %d started, %d active; finished: %s\n"
-      "tokens       %d sampled, %d delivered, %d discarded\n",
+      "tokens       %d sampled, %d delivered, %d discarded\n"
+      "streams      %d tokens unread\n"
+      "%s",
       StateName(status.state()), status.uptime().seconds(),
       status.sessions_busy(), status.sessions_idle(), status.slots_used(),
       status.slots_total(), status.queued_calls(), status.queued_tokens(),
       status.steps(), mean_batch, status.turns_started(), status.turns_active(),
       FormatCounts(finished), status.tokens_sampled(),
-      status.tokens_delivered(), status.tokens_discarded());
+      status.tokens_delivered(), status.tokens_discarded(),
+      status.stream_queue_tokens(), FormatSoftmax(status));
 }
 
 std::string FormatWatchLine(const v1::GetServerStatusResponse& status,
@@ -91,6 +107,7 @@ std::string FormatWatchScreen(const v1::GetServerStatusResponse& status,
       "slots        %d of %d\n"
       "queue        %d calls, %d tokens\n"
       "turns        %d active, %d parked\n"
+      "streams      %d tokens unread\n"
       "\n"
       "in the last  %.1f s\n"
       "tokens/s     %.1f\n"
@@ -100,8 +117,9 @@ std::string FormatWatchScreen(const v1::GetServerStatusResponse& status,
       StateName(status.state()), status.uptime().seconds(),
       status.sessions_busy(), status.sessions_idle(), status.slots_used(),
       status.slots_total(), status.queued_calls(), status.queued_tokens(),
-      status.turns_active(), status.turns_parked(), rates.seconds,
-      rates.tokens_per_second, rates.steps_per_second, rates.rows_per_step,
+      status.turns_active(), status.turns_parked(),
+      status.stream_queue_tokens(), rates.seconds, rates.tokens_per_second,
+      rates.steps_per_second, rates.rows_per_step,
       FormatCounts(rates.turns_ended));
 }
 

@@ -44,6 +44,8 @@ class NextTokenDistribution {
   // Of the words of cluster c, [cluster_size(c)]; evaluates them when they
   // were not yet. Valid as long as the distribution.
   virtual absl::Span<const float> ClusterWords(size_t c) = 0;
+  // Whether they were.
+  virtual bool IsEvaluated(size_t c) const = 0;
 };
 
 // A distribution that is known whole: `logprobs` [V] and `bins` outlive it.
@@ -61,6 +63,7 @@ class FullDistribution final : public NextTokenDistribution {
   absl::Span<const float> ClusterWords(size_t c) override {
     return logprobs_.subspan(bins_.ends[c], bins_.cluster_size(c));
   }
+  bool IsEvaluated(size_t) const override { return true; }
 
  private:
   absl::Span<const float> logprobs_;

@@ -142,6 +142,7 @@ void PlanExecutor::RunSegments(const StepPlan& plan,
                                    sampler_, slots_[segment.slot].state);
     }
   }
+  result.softmax_tails = CountTails(distributions, sampler_.bins());
 }
 
 void PlanExecutor::Configure(int32_t slot, SlotSampling sampling) {

@@ -74,4 +74,15 @@ RowResult ReportRow(const StepRow& row, NextTokenDistribution& distribution,
   return result;
 }
 
+SoftmaxTails CountTails(absl::Span<NextTokenDistribution* const> rows,
+                        const VocabularyBins& bins) {
+  SoftmaxTails tails(bins.clusters());
+  for (const NextTokenDistribution* row : rows) {
+    for (size_t c = 0; c < tails.size(); ++c) {
+      ++(row->IsEvaluated(c) ? tails[c].computed : tails[c].skipped);
+    }
+  }
+  return tails;
+}
+
 }  // namespace txl

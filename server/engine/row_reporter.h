@@ -6,8 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "model/sampling/sampler.h"
 #include "server/engine/step_runner.h"
+#include "server/metrics/softmax_tail.h"
 
 namespace txl {
 
@@ -24,5 +26,9 @@ struct SlotState {
 // looked at is NaN or +inf.
 RowResult ReportRow(const StepRow& row, NextTokenDistribution& distribution,
                     const Sampler& sampler, SlotState& state);
+
+// What has been evaluated of the rows' distributions over `bins` so far.
+SoftmaxTails CountTails(absl::Span<NextTokenDistribution* const> rows,
+                        const VocabularyBins& bins);
 
 }  // namespace txl

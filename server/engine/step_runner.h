@@ -14,6 +14,7 @@
 #include "model/memory/state_image.h"
 #include "model/sampling/sampler.h"
 #include "model/sampling/sampling_params.h"
+#include "server/metrics/softmax_tail.h"
 
 namespace txl {
 
@@ -57,6 +58,8 @@ struct RowResult {
 struct StepResult {
   std::vector<RowResult> rows;  // as in the plan
   double device_seconds = 0;
+  // Of the rows whose distribution was evaluated.
+  SoftmaxTails softmax_tails;
 };
 
 // Sampling state of a slot; replaced whole by Configure.

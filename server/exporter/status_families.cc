@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/exporter/family_list.h"
 
@@ -55,6 +56,10 @@ void AddRequests(const Snapshot& s, FamilyList& out) {
       .Sample(Value(s.turns_parked));
   out.Gauge("txl_queue_tokens", "Prompt tokens of the turns in the queue")
       .Sample(Value(s.queued_tokens));
+  out.Gauge("txl_stream_queue_tokens",
+            "Tokens that wait in streams for their clients to read, now: a "
+            "gauge, as the length of any queue")
+      .Sample(Value(s.stream_queue_tokens));
   out.Counter("txl_requests_started_total", "Turns taken into the queue")
       .Sample(Value(s.turns_started));
   FamilyRef ended = out.Counter("txl_requests_total", "Turns that have ended");
@@ -136,6 +141,20 @@ void AddTokens(const Snapshot& s, FamilyList& out) {
       .Sample(Value(s.tokens_discarded), {{"kind", "wasted"}});
 }
 
+void AddSoftmax(const SoftmaxTails& tails, FamilyList& out) {
+  FamilyRef family =
+      out.Counter("txl_softmax_tail_total",
+                  "Distributions by whether a cluster's words were computed");
+  for (size_t c = 0; c < tails.size(); ++c) {
+    const std::string cluster = absl::StrCat(c);
+    family
+        .Sample(Value(tails[c].computed),
+                {{"cluster", cluster}, {"action", "computed"}})
+        .Sample(Value(tails[c].skipped),
+                {{"cluster", cluster}, {"action", "skipped"}});
+  }
+}
+
 void AddSessions(const SessionCounts& sessions, FamilyList& out) {
   out.Gauge("txl_sessions", "Sessions, by whether a turn has them")
       .Sample(Value(sessions.busy), {{"state", "busy"}})
@@ -209,6 +228,7 @@ std::vector<prometheus::MetricFamily> StatusFamilies(
   AddRequestTimes(status.snapshot.distributions, out);
   AddSteps(status, out);
   AddTokens(status.snapshot, out);
+  AddSoftmax(status.snapshot.softmax_tails, out);
   AddSessions(status.sessions, out);
   AddResidency(facts, status, out);
   AddProcess(process, out);

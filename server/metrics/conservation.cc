@@ -57,12 +57,24 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
   laws.NotNegative("tokens_delivered", s.tokens_delivered);
   laws.NotNegative("tokens_discarded", s.tokens_discarded);
   laws.NotNegative("tokens_prompt", s.tokens_prompt);
+  laws.NotNegative("stream_queue_tokens", s.stream_queue_tokens);
   laws.NotNegative("slots_total", s.slots_total);
   laws.NotNegative("slots_used", s.slots_used);
   laws.NotNegative("sessions_moved_out", s.sessions_moved_out);
   laws.NotNegative("sessions_moved_in", s.sessions_moved_in);
   laws.NotNegative("turns_parked", s.turns_parked);
   laws.NotNegative("step_seconds", s.step_seconds);
+}
+
+// Every distribution has all clusters.
+void CheckTails(const Snapshot& s, Laws& laws) {
+  for (const SoftmaxTail& tail : s.softmax_tails) {
+    const SoftmaxTail& first = s.softmax_tails.front();
+    laws.Equal("softmax_tails of every cluster", first.computed + first.skipped,
+               tail.computed + tail.skipped);
+    laws.NotNegative("softmax_tails computed", tail.computed);
+    laws.NotNegative("softmax_tails skipped", tail.skipped);
+  }
 }
 
 // Every event that has a distribution is in it once.
@@ -123,6 +135,7 @@ std::vector<std::string> BrokenLaws(const Snapshot& s) {
               s.steps_with_prompt_and_decode, s.steps_with_decode);
   CheckDistributions(s, finished, laws);
   CheckReasons(s, laws);
+  CheckTails(s, laws);
   CheckSigns(s, laws);
   return laws.Take();
 }

@@ -22,6 +22,7 @@ namespace txl {
 //   tokens_delivered = first tokens + later ones, by their times
 //   steps = steps_failed + those whose device time is known; each has its batch
 //   size and tokens
+//   softmax_tails: computed + skipped is the same for every cluster
 //   slots_used <= slots_total
 //   steps_with_prompt_and_decode <= steps_with_decode <= steps
 // and no counter is negative.

@@ -9,7 +9,10 @@ void Metrics::Update(absl::FunctionRef<void(Snapshot&)> change) {
 
 Snapshot Metrics::Get() const {
   absl::MutexLock lock(&mutex_);
-  return values_;
+  Snapshot snapshot = values_;
+  snapshot.stream_queue_tokens =
+      stream_queue_tokens_.load(std::memory_order_relaxed);
+  return snapshot;
 }
 
 }  // namespace txl

@@ -4,6 +4,7 @@
 // (started = finished + active, tokens fed + discarded rows = rows run) hold in
 // every snapshot.
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/metrics/distributions.h"
+#include "server/metrics/softmax_tail.h"
 
 namespace txl {
 
@@ -62,11 +64,18 @@ struct Snapshot {
   int64_t steps_with_decode = 0;  // mean decode rows = rows_decode / this
   int64_t steps_with_prompt_and_decode = 0;
 
+  // Of steps that did not fail: the same sum of computed and skipped for every
+  // cluster.
+  SoftmaxTails softmax_tails;
+
   // tokens_sampled = tokens_delivered + tokens_discarded
   int64_t tokens_sampled = 0;
   int64_t tokens_delivered = 0;
   int64_t tokens_discarded = 0;
   int64_t tokens_prompt = 0;  // of inputs that their turn has fed whole
+  // Now in the streams, behind the message that gRPC is sending. In no law, and
+  // not for Update: see AddStreamTokens.
+  int64_t stream_queue_tokens = 0;
 
   int64_t slots_total = 0;
   int64_t slots_used = 0;
@@ -90,9 +99,16 @@ class Metrics {
  public:
   void Update(absl::FunctionRef<void(Snapshot&)> change)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tokens that have come into a stream's queue; negative: that have left one.
+  // Takes no lock: gRPC's threads call it for every token, and the scheduler
+  // must not wait for one of them.
+  void AddStreamTokens(int64_t tokens) {
+    stream_queue_tokens_.fetch_add(tokens, std::memory_order_relaxed);
+  }
   Snapshot Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  std::atomic<int64_t> stream_queue_tokens_{0};
   mutable absl::Mutex mutex_;
   Snapshot values_ ABSL_GUARDED_BY(mutex_);
 };

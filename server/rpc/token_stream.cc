@@ -38,7 +38,9 @@ std::shared_ptr<TokenStream> TokenStream::Create(
 
 TokenStream::TokenStream(grpc::CallbackServerContext* context,
                          TokenStreamOptions options)
-    : context_(context), options_(std::move(options)) {}
+    : context_(context),
+      options_(std::move(options)),
+      queue_(options_.record.metrics) {}
 
 void TokenStream::Started(const TurnStarted& started) {
   {
@@ -78,11 +80,11 @@ void TokenStream::Failed(const absl::Status& status) {
   });
 }
 
-void TokenStream::Push(Event event, std::optional<absl::Status> end) {
+void TokenStream::Push(StreamEvent event, std::optional<absl::Status> end) {
   absl::MutexLock lock(&mutex_);
   if (done_ || end_.has_value()) return;
   if (std::holds_alternative<TokenEvent>(event)) ++tokens_;
-  if (!broken_) queue_.push_back(std::move(event));
+  if (!broken_) queue_.Push(std::move(event));
   const bool last = end.has_value();
   if (last) end_ = std::move(end);
   const bool pump = !writing_;
@@ -104,7 +106,7 @@ void TokenStream::Pump() {
   bool write = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (broken_) queue_.clear();
+    if (broken_) queue_.Clear();
     if (!queue_.empty()) {
       message_ = SerializeMessage(NextMessage());
       write = true;
@@ -129,8 +131,7 @@ void TokenStream::Pump() {
 
 v1::GenerateResponse TokenStream::NextMessage() {
   v1::GenerateResponse message;
-  Event event = std::move(queue_.front());
-  queue_.pop_front();
+  StreamEvent event = queue_.Pop();
   in_flight_ = 1;
   if (const auto* started = std::get_if<TurnStarted>(&event)) {
     *message.mutable_started() = options_.started;
@@ -144,21 +145,16 @@ v1::GenerateResponse TokenStream::NextMessage() {
 }
 
 void TokenStream::FillTokens(TokenEvent first, v1::GenerateResponse* message) {
-  const auto token_is_next = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return !queue_.empty() &&
-           std::holds_alternative<TokenEvent>(queue_.front());
-  };
-  if (options_.tokens_per_message == 1 || !token_is_next()) {
+  if (options_.tokens_per_message == 1 || !queue_.token_is_next()) {
     WriteToken(first, options_.bytes_of, message->mutable_token());
     return;
   }
   v1::TokenBatch* batch = message->mutable_tokens();
   WriteToken(first, options_.bytes_of, batch->add_tokens());
-  while (token_is_next() &&
+  while (queue_.token_is_next() &&
          batch->tokens_size() < options_.tokens_per_message) {
-    WriteToken(std::get<TokenEvent>(queue_.front()), options_.bytes_of,
+    WriteToken(std::get<TokenEvent>(queue_.Pop()), options_.bytes_of,
                batch->add_tokens());
-    queue_.pop_front();
   }
   in_flight_ = batch->tokens_size();
 }
@@ -195,7 +191,7 @@ void TokenStream::OnDone() {
     status = end_.value_or(absl::CancelledError());
     record.prompt_tokens = prompt_tokens_;
     record.generated_tokens = tokens_;
-    queue_.clear();
+    queue_.Clear();
     alarm_.reset();
   }
   EndRecord(record, status);

@@ -14,11 +14,9 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -28,6 +26,7 @@
 #include "model/text/vocabulary.h"
 #include "server/rpc/call_record.h"
 #include "server/rpc/callback_thread.h"
+#include "server/rpc/event_queue.h"
 #include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
 #include "txl/v1/generation_service.pb.h"
@@ -76,11 +75,9 @@ class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnDone() override;
 
  private:
-  using Event = std::variant<TurnStarted, TokenEvent, TurnFinished>;
-
   TokenStream(grpc::CallbackServerContext* context, TokenStreamOptions options);
 
-  void Push(Event event, std::optional<absl::Status> end);
+  void Push(StreamEvent event, std::optional<absl::Status> end);
   // Writes what is there, or finishes. REQUIRES: the caller owns the writer
   // (set writing_ itself, or is its write's completion).
   void Pump();
@@ -100,7 +97,7 @@ class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<TokenStream> self_ ABSL_GUARDED_BY(mutex_);  // until OnDone
-  std::deque<Event> queue_ ABSL_GUARDED_BY(mutex_);
+  EventQueue queue_ ABSL_GUARDED_BY(mutex_);
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // events of the running write
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write failed

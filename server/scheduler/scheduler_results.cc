@@ -1,6 +1,5 @@
 // SchedulerLoop: from the device to the sinks.
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,10 +47,7 @@ void SchedulerLoop::Collect() {
   absl::StatusOr<StepResult> result = runner_->Collect(record.step);
   shared_->heartbeat.Beat(clock_->Monotonic());
   Poll();  // a turn that ended during the step gets nothing of it
-  ledger_.Step(
-      record.shape,
-      result.ok() ? std::make_optional(result->device_seconds) : std::nullopt,
-      clock_->Now());
+  ledger_.Step(record.shape, result.ok() ? &*result : nullptr, clock_->Now());
   const absl::Status failure =
       result.ok() && result->rows.size() != record.owners.size()
           ? absl::InternalError("the step has not as many results as rows")

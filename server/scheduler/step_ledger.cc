@@ -14,6 +14,17 @@ void BookRows(const RowCounts& rows, Snapshot& s) {
   s.rows_rebuild += rows.rebuild;
 }
 
+void BookTails(const SoftmaxTails& tails, Snapshot& s) {
+  // The first step tells how many clusters there are.
+  if (s.softmax_tails.size() < tails.size()) {
+    s.softmax_tails.resize(tails.size());
+  }
+  for (size_t c = 0; c < tails.size(); ++c) {
+    s.softmax_tails[c].computed += tails[c].computed;
+    s.softmax_tails[c].skipped += tails[c].skipped;
+  }
+}
+
 }  // namespace
 
 void RowCounts::Add(RowKind kind) {
@@ -40,8 +51,8 @@ StepKind StepShape::kind() const {
   return prompts ? StepKind::kMixed : StepKind::kDecode;
 }
 
-void StepLedger::Step(const StepShape& shape,
-                      std::optional<double> device_seconds, absl::Time now) {
+void StepLedger::Step(const StepShape& shape, const StepResult* result,
+                      absl::Time now) {
   metrics_->Update([&](Snapshot& s) {
     Distributions& d = s.distributions;
     ++s.steps;
@@ -50,13 +61,14 @@ void StepLedger::Step(const StepShape& shape,
     if (shape.streams && shape.prompts) ++s.steps_with_prompt_and_decode;
     d.step_batch_size.Observe(static_cast<double>(shape.turns));
     d.step_tokens.Observe(static_cast<double>(shape.tokens));
-    if (device_seconds.has_value()) {
-      s.step_seconds += *device_seconds;
-      d.step_seconds[static_cast<size_t>(shape.kind())].Observe(
-          *device_seconds);
-    } else {
+    if (result == nullptr) {
       ++s.steps_failed;
+      return;
     }
+    s.step_seconds += result->device_seconds;
+    d.step_seconds[static_cast<size_t>(shape.kind())].Observe(
+        result->device_seconds);
+    BookTails(result->softmax_tails, s);
   });
 }
 

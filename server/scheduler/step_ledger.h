@@ -61,9 +61,8 @@ class StepLedger {
  public:
   explicit StepLedger(Metrics* metrics) : metrics_(metrics) {}
 
-  // A step that was collected at `now`. No device time: it failed.
-  void Step(const StepShape& shape, std::optional<double> device_seconds,
-            absl::Time now);
+  // A step that was collected at `now`. Null: it failed.
+  void Step(const StepShape& shape, const StepResult* result, absl::Time now);
   // Rows that their turn keeps, with the token that they gave its stream.
   void KeptToken(const RowCounts& rows, const TokenTime& token);
   // Rows of the whole input of a turn that does not generate.

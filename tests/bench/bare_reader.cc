@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "client/bench/plan/workload.h"
 #include "client/channel.h"
 
@@ -187,4 +188,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace txl
 
-int main(int argc, char** argv) { return txl::Main(argc, argv); }
+int main(int argc, char** argv) {
+  // As `txl`.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return txl::Main(argc, argv);
+}

@@ -1,5 +1,7 @@
 #include "tests/bench/process_facts.h"
 
+#include <sys/resource.h>
+
 #include <fstream>
 
 #include "absl/strings/ascii.h"
@@ -29,6 +31,16 @@ int64_t ResidentBytes() {
   const bool found =
       absl::SimpleAtoi(absl::StripSuffix(value, " kB"), &kilobytes);
   return found ? kilobytes * 1024 : 0;
+}
+
+double ProcessorSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) +
+           static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 std::string CpuName() { return Field("/proc/cpuinfo", "model name"); }

@@ -7,7 +7,8 @@
 
 namespace txl {
 
-int64_t ResidentBytes();  // of this process
+int64_t ResidentBytes();    // of this process
+double ProcessorSeconds();  // user and system, of this process so far
 std::string CpuName();
 
 }  // namespace txl

@@ -49,6 +49,7 @@ void ExpectSame(const Scrape& scrape, const v1::GetServerStatusResponse& s) {
            {"txl_requests_running", s.turns_active() - s.queued_calls()},
            {"txl_requests_parked", s.turns_parked()},
            {"txl_queue_tokens", s.queued_tokens()},
+           {"txl_stream_queue_tokens", s.stream_queue_tokens()},
            {"txl_requests_started_total", s.turns_started()},
            {"txl_steps_total", s.steps()},
            {"txl_steps_with_decode_total", s.steps_with_decode()},
@@ -68,6 +69,11 @@ void ExpectSame(const Scrape& scrape, const v1::GetServerStatusResponse& s) {
   for (const auto& [status, count] : s.turns_finished()) finished += count;
   EXPECT_EQ(scrape.Sum("txl_requests_total"), finished);
   EXPECT_NEAR(scrape.Sum("txl_step_seconds_sum"), s.step_seconds(), 1e-9);
+  double tails = 0;
+  for (const v1::SoftmaxTail& tail : s.softmax_tails()) {
+    tails += static_cast<double>(tail.computed() + tail.skipped());
+  }
+  EXPECT_EQ(scrape.Sum("txl_softmax_tail_total"), tails);
 }
 
 TEST_F(MetricsEndToEnd, AScrapeIsWhatGetServerStatusSays) {
@@ -83,6 +89,35 @@ TEST_F(MetricsEndToEnd, AScrapeIsWhatGetServerStatusSays) {
   ExpectSame(scrape, status);
   ExpectConserved(scrape);
   EXPECT_EQ(scrape.At("txl_sessions{state=\"idle\"}"), 1);
+}
+
+TEST(MetricsOfAnAdaptiveSoftmax, EveryClusterOfEveryDistributionIsCounted) {
+  ServerProcess server(GoldenModel("kimi-adaptive-div2"),
+                       {"--slots", "2", "--metrics-listen", "127.0.0.1:0"});
+  const std::string address = server.ReadMetricsAddress();
+  CreateSession(server.client(), "a");
+  EXPECT_TRUE(RunTurn(server.client(), Greedy("a", kPrompt, 20)).status.ok());
+  EXPECT_TRUE(Append(server.client(), "a", kPrompt, true).ok());
+  IdleSession(server.client(), "a");
+  const v1::GetServerStatusResponse status = server.Status();
+  const Scrape scrape = ScrapeMetrics(address);
+  ExpectSame(scrape, status);
+  ExpectConserved(scrape);
+  ASSERT_EQ(status.softmax_tails_size(), 3);
+  const int64_t wanted = status.rows_decode() + status.rows_score();
+  EXPECT_GT(wanted, 20);
+  int64_t skipped = 0;
+  for (const v1::SoftmaxTail& tail : status.softmax_tails()) {
+    EXPECT_EQ(tail.computed() + tail.skipped(), wanted);
+    skipped += tail.skipped();
+  }
+  EXPECT_GT(skipped, 0);
+}
+
+TEST_F(MetricsEndToEnd, APlainSoftmaxHasNoTails) {
+  EXPECT_TRUE(RunTurn(server_.client(), Greedy("", kPrompt, 7)).status.ok());
+  EXPECT_EQ(server_.Status().softmax_tails_size(), 0);
+  EXPECT_EQ(Scraped().Sum("txl_softmax_tail_total"), 0);
 }
 
 TEST_F(MetricsEndToEnd, TurnsAreInEveryHistogram) {

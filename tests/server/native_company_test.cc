@@ -317,6 +317,13 @@ TEST_P(NativeCompany, ChangesNoBitOfAnySession) {
     }
     const Snapshot end = server.snapshot();
     EXPECT_EQ(BrokenLaws(end), std::vector<std::string>());
+    // Every cluster of every distribution was computed or skipped.
+    ASSERT_EQ(end.softmax_tails.size(), golden.config.cutoffs.size());
+    for (const SoftmaxTail& tail : end.softmax_tails) {
+      EXPECT_EQ(tail.computed + tail.skipped, end.rows_decode + end.rows_score);
+      EXPECT_GT(tail.computed, 0);
+      EXPECT_GT(tail.skipped, 0);
+    }
     // The run was what it is meant to be.
     EXPECT_GT(end.sessions_moved_in, kSessions);
     EXPECT_GT(end.rows_rebuild, 0);

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace txl::cli {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 v1::GetServerStatusResponse Busy() {
@@ -20,6 +23,7 @@ v1::GetServerStatusResponse Busy() {
   status.set_queued_tokens(40);
   status.set_turns_active(5);
   status.set_turns_parked(1);
+  status.set_stream_queue_tokens(70);
   status.set_steps(7);
   return status;
 }
@@ -55,6 +59,7 @@ TEST(StatusTextTest, AScreenOfAWatchHasAValueInEveryLine) {
             "slots        8 of 16\n"
             "queue        2 calls, 40 tokens\n"
             "turns        5 active, 1 parked\n"
+            "streams      70 tokens unread\n"
             "\n"
             "in the last  2.0 s\n"
             "tokens/s     1234.6\n"
@@ -67,6 +72,26 @@ TEST(StatusTextTest, NoTurnsAreNone) {
   EXPECT_THAT(FormatWatchLine(Busy(), StatusRates()),
               HasSubstr("turns ended: none\n"));
   EXPECT_THAT(FormatStatus(Busy()), HasSubstr("finished: none\n"));
+}
+
+TEST(StatusTextTest, AnAdaptiveSoftmaxHasItsShareOfSkippedClusters) {
+  v1::GetServerStatusResponse status = Busy();
+  for (const auto& [computed, skipped] :
+       {std::pair(9, 1), std::pair(0, 10), std::pair(5, 5)}) {
+    v1::SoftmaxTail* tail = status.add_softmax_tails();
+    tail->set_computed(computed);
+    tail->set_skipped(skipped);
+  }
+  EXPECT_THAT(FormatStatus(status),
+              EndsWith("streams      70 tokens unread\n"
+                       "softmax      53.3% of clusters skipped\n"));
+}
+
+TEST(StatusTextTest, APlainSoftmaxHasNone) {
+  EXPECT_THAT(FormatStatus(Busy()), EndsWith("70 tokens unread\n"));
+  v1::GetServerStatusResponse idle = Busy();
+  idle.add_softmax_tails();  // a step without a wanted row
+  EXPECT_THAT(FormatStatus(idle), EndsWith("70 tokens unread\n"));
 }
 
 TEST(StatusTextTest, AStatusHasItsMeanBatch) {

@@ -235,6 +235,42 @@ TEST_P(NativeStepTest, ClustersEvaluatedTogetherHaveTheSameBits) {
   EXPECT_EQ(all(false), all(true));
 }
 
+// Row by row the clusters that are evaluated.
+std::vector<std::vector<bool>> Evaluated(
+    absl::Span<NextTokenDistribution* const> rows) {
+  std::vector<std::vector<bool>> evaluated;
+  for (const NextTokenDistribution* row : rows) {
+    std::vector<bool>& of_row = evaluated.emplace_back();
+    for (size_t c = 0; c < 3; ++c) of_row.push_back(row->IsEvaluated(c));
+  }
+  return evaluated;
+}
+
+TEST(NativeSoftmaxTest, ClustersAreEvaluatedWhenTheyAreLookedAtOrAnnounced) {
+  using Clusters = std::vector<std::vector<bool>>;
+  const GoldenCase golden = LoadGoldenCase("kimi-adaptive-div2", at::kFloat);
+  ASSERT_EQ(golden.config.cutoffs.size(), 3u);
+  auto step = MakeNativeStep(golden, PlainOptions(1));
+  const std::vector<int32_t> outputs = {0, 1};
+  const auto run = [&](int64_t position) {
+    const StepSegment segment = {
+        0, position, absl::MakeSpan(golden.tokens).subspan(position, 2),
+        outputs};
+    return step->Run({&segment, 1});
+  };
+  const auto rows = run(0);
+  EXPECT_EQ(Evaluated(rows), (Clusters{{0, 0, 0}, {0, 0, 0}}));
+  rows[0]->Words();
+  rows[0]->ClusterMass(1);
+  EXPECT_EQ(Evaluated(rows), (Clusters{{0, 0, 0}, {0, 0, 0}}));
+  rows[1]->ClusterWords(2);
+  EXPECT_EQ(Evaluated(rows), (Clusters{{0, 0, 0}, {0, 0, 1}}));
+  const ClusterOfRow announced[] = {{0, 1}, {1, 0}};
+  step->EvaluateClusters(announced);
+  EXPECT_EQ(Evaluated(rows), (Clusters{{0, 1, 0}, {1, 0, 1}}));
+  EXPECT_EQ(Evaluated(run(2)), (Clusters{{0, 0, 0}, {0, 0, 0}}));
+}
+
 std::string TestName(const testing::TestParamInfo<ModelAndForm>& info) {
   std::string name = std::get<0>(info.param);
   std::replace(name.begin(), name.end(), '-', '_');

@@ -47,6 +47,7 @@ class CountingDistribution final : public NextTokenDistribution {
     evaluated_.insert(c);
     return tails_[c];
   }
+  bool IsEvaluated(size_t c) const override { return evaluated_.contains(c); }
 
   // The same numbers, evaluated one and all.
   std::vector<float> Whole() const {
@@ -104,6 +105,7 @@ class EvaluatedWhole final : public NextTokenDistribution {
     return absl::MakeConstSpan(whole_).subspan(bins().ends[c],
                                                bins().cluster_size(c));
   }
+  bool IsEvaluated(size_t) const override { return true; }
 
  private:
   CountingDistribution& inner_;
@@ -190,6 +192,14 @@ TEST(LazyDistribution, TopLogprobsAreThoseOfTheWholeOne) {
       ASSERT_EQ(from_lazy[k].logprob, expected[k].logprob);
     }
   }
+}
+
+TEST(FullDistribution, EveryClusterIsEvaluated) {
+  const std::vector<float> logprobs(4, std::log(0.25f));
+  const VocabularyBins bins{{1, 3, 4}};
+  const FullDistribution distribution(logprobs, bins);
+  EXPECT_TRUE(distribution.IsEvaluated(0));
+  EXPECT_TRUE(distribution.IsEvaluated(1));
 }
 
 TEST(FullDistribution, AClustersMassIsTheSumOfItsWords) {

@@ -82,6 +82,7 @@ class FakeStep final : public ModelStep {
       return absl::MakeConstSpan(logprobs_).subspan(
           step_.bins_.ends[c], step_.bins_.cluster_size(c));
     }
+    bool IsEvaluated(size_t) const override { return true; }
 
    private:
     FakeStep& step_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/cpu/native_step.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 #include "tests/model/torch/golden_case.h"
@@ -16,7 +17,10 @@
 namespace txl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 constexpr int32_t kSlots = 3;
 
@@ -24,22 +28,21 @@ constexpr int32_t kSlots = 3;
 constexpr char kModel[] = "kimi-adaptive-div2";
 constexpr int32_t kBinOneId = 60;
 
-std::unique_ptr<PlanExecutor> MakeExecutor(GoldenCase golden) {
-  TorchStepOptions options;
-  options.slots = kSlots;
-  options.spare_rows = 8;
-  options.fingerprint = golden.name;
-  auto step = TorchStep::Create(golden.config, golden.weights, options);
-  EXPECT_TRUE(step.ok());
+VocabularyBins BinsOf(const GoldenCase& golden) {
+  VocabularyBins bins{golden.config.cutoffs};
+  bins.ends.push_back(golden.config.vocab_size);
+  return bins;
+}
+
+std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden,
+                                           std::unique_ptr<ModelStep> step) {
   RunnerInfo info;
   info.slots = kSlots;
   info.spare_rows = 8;
   info.max_rows = 16;
   info.vocab_size = golden.config.vocab_size;
-  VocabularyBins bins{golden.config.cutoffs};
-  bins.ends.push_back(golden.config.vocab_size);
-  auto executor = std::make_unique<PlanExecutor>(
-      info, bins, AsModelStep(*std::move(step), bins));
+  auto executor =
+      std::make_unique<PlanExecutor>(info, BinsOf(golden), std::move(step));
   SlotSampling greedy;
   greedy.params.temperature = 0;
   for (int32_t slot = 0; slot < kSlots; ++slot) {
@@ -47,6 +50,25 @@ std::unique_ptr<PlanExecutor> MakeExecutor(GoldenCase golden) {
     executor->Configure(slot, greedy);
   }
   return executor;
+}
+
+std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden) {
+  TorchStepOptions options;
+  options.slots = kSlots;
+  options.spare_rows = 8;
+  options.fingerprint = golden.name;
+  auto step = TorchStep::Create(golden.config, golden.weights, options);
+  EXPECT_TRUE(step.ok());
+  return MakeExecutor(golden, AsModelStep(*std::move(step), BinsOf(golden)));
+}
+
+std::unique_ptr<PlanExecutor> MakeLazyExecutor(const GoldenCase& golden) {
+  NativeStepOptions options;
+  options.slots = kSlots;
+  options.spare_rows = 8;
+  auto step = CreateNativeStep(golden.config, golden.weights, options);
+  EXPECT_TRUE(step.ok());
+  return MakeExecutor(golden, *std::move(step));
 }
 
 GoldenCase Model() { return LoadGoldenCase(kModel, at::kFloat); }
@@ -199,6 +221,61 @@ TEST(PlanExecutorTest, SlotsAndPositionsThatDoNotExistAreRefused) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(executor->Import(-1, StateImage()).code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// Of the model's three clusters: how many rows computed each, skipped each.
+std::vector<std::pair<int64_t, int64_t>> Tails(
+    const absl::StatusOr<StepResult>& result) {
+  std::vector<std::pair<int64_t, int64_t>> tails;
+  EXPECT_TRUE(result.ok()) << result.status();
+  for (const SoftmaxTail& tail : result->softmax_tails) {
+    tails.emplace_back(tail.computed, tail.skipped);
+  }
+  return tails;
+}
+
+StepRow Score(int32_t slot, int64_t position, int32_t target) {
+  StepRow row = Decode(slot, position, 3);
+  row.kind = RowKind::kScore;
+  row.score_target = target;
+  return row;
+}
+
+TEST(PlanExecutorTest, AScoreComputesTheClusterOfItsTargetOnly) {
+  auto executor = MakeLazyExecutor(Model());
+  // Targets in bin 0, cluster 0, cluster 0, cluster 2.
+  const StepPlan plan = {
+      {Score(0, 0, 7), Score(0, 1, 60), Score(1, 0, 89), Score(2, 0, 150)}};
+  EXPECT_THAT(Tails(executor->Run(plan)),
+              ElementsAre(Pair(2, 2), Pair(0, 4), Pair(1, 3)));
+}
+
+TEST(PlanExecutorTest, AlternativesOutOfTheWholeVocabularyComputeAllClusters) {
+  const GoldenCase model = Model();
+  auto executor = MakeLazyExecutor(model);
+  StepRow row = Score(0, 0, 7);
+  row.top_logprobs = static_cast<int32_t>(model.config.vocab_size);
+  EXPECT_THAT(Tails(executor->Run({{row, Score(1, 0, 7)}})),
+              ElementsAre(Pair(1, 1), Pair(1, 1), Pair(1, 1)));
+}
+
+TEST(PlanExecutorTest, AStepThatEvaluatesEverythingSkipsNothing) {
+  auto executor = MakeExecutor(Model());
+  StepRow prefill = Decode(2, 0, 3);
+  prefill.kind = RowKind::kPrefill;
+  EXPECT_THAT(
+      Tails(executor->Run({{Decode(0, 0, 1), Score(1, 0, 7), prefill}})),
+      ElementsAre(Pair(2, 0), Pair(2, 0), Pair(2, 0)));
+}
+
+TEST(PlanExecutorTest, RowsThatDidNotRunHaveNoTails) {
+  auto executor = MakeLazyExecutor(Model());
+  // Nothing was sampled in slot 0: its row fails before the step.
+  const auto result =
+      executor->Run({{Decode(0, 1, kLastSampled), Score(1, 0, 7)}});
+  EXPECT_THAT(Tails(result), ElementsAre(Pair(0, 1), Pair(0, 1), Pair(0, 1)));
+  EXPECT_FALSE(result->rows[0].status.ok());
+  EXPECT_THAT(Tails(executor->Run({{Decode(0, 1, kLastSampled)}})), IsEmpty());
 }
 
 TEST(PlanExecutorTest, RowsWithoutOutputReportOnlyTheirStatus) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace txl {
@@ -109,6 +110,44 @@ TEST(RowReporterTest, NumbersThatAreNotFiniteFailTheRow) {
     EXPECT_EQ(state.last_sampled, std::nullopt);
     EXPECT_TRUE(state.sampling.recent_ids.empty());
   }
+}
+
+// Only knows which of its clusters are evaluated.
+class EvaluatedClusters final : public NextTokenDistribution {
+ public:
+  explicit EvaluatedClusters(std::vector<bool> evaluated)
+      : evaluated_(std::move(evaluated)) {}
+  const VocabularyBins& bins() const override { return bins_; }
+  absl::Span<const float> Words() override { return {}; }
+  double ClusterMass(size_t) override { return 0; }
+  absl::Span<const float> ClusterWords(size_t) override {
+    ADD_FAILURE() << "counting must not evaluate";
+    return {};
+  }
+  bool IsEvaluated(size_t c) const override { return evaluated_[c]; }
+
+ private:
+  const VocabularyBins bins_;
+  const std::vector<bool> evaluated_;
+};
+
+TEST(CountTails, CountsTheRowsOfEveryCluster) {
+  EvaluatedClusters both({true, true});
+  EvaluatedClusters second({false, true});
+  EvaluatedClusters none({false, false});
+  NextTokenDistribution* const rows[] = {&both, &none, &second, &none};
+  const SoftmaxTails tails = CountTails(rows, VocabularyBins{{4, 6, 9}});
+  ASSERT_EQ(tails.size(), 2u);
+  EXPECT_EQ(tails[0].computed, 1);
+  EXPECT_EQ(tails[0].skipped, 3);
+  EXPECT_EQ(tails[1].computed, 2);
+  EXPECT_EQ(tails[1].skipped, 2);
+}
+
+TEST(CountTails, APlainSoftmaxHasNoCluster) {
+  EvaluatedClusters plain({});
+  NextTokenDistribution* const rows[] = {&plain};
+  EXPECT_TRUE(CountTails(rows, VocabularyBins{{9}}).empty());
 }
 
 TEST(RowReporterTest, AnImpossibleIdIsNoError) {

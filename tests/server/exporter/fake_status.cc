@@ -86,6 +86,9 @@ ServerStatus FakeStatus() {
   s.tokens_delivered = 600;
   s.tokens_discarded = 8;
   s.tokens_prompt = 555;
+  s.softmax_tails = {{.computed = 700, .skipped = 118},
+                     {.computed = 18, .skipped = 800}};
+  s.stream_queue_tokens = 77;
   s.slots_total = 32;
   s.slots_used = 8;
   s.sessions_moved_out = 9;

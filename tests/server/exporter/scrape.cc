@@ -77,6 +77,19 @@ bool ParseSample(const std::string& line, Scrape* scrape,
          scrape->samples.emplace(sample, value).second;
 }
 
+// Distributions that were wanted of a softmax's cluster; -1: there is none.
+double TailsOf(const Scrape& scrape, int cluster) {
+  double sum = 0;
+  for (const char* action : {"computed", "skipped"}) {
+    const auto it = scrape.samples.find(
+        absl::StrCat("txl_softmax_tail_total{cluster=\"", cluster,
+                     "\",action=\"", action, "\"}"));
+    if (it == scrape.samples.end()) return -1;
+    sum += it->second;
+  }
+  return sum;
+}
+
 }  // namespace
 
 HttpAnswer HttpGet(const std::string& address, const std::string& path) {
@@ -164,6 +177,11 @@ void ExpectConserved(const Scrape& scrape) {
   EXPECT_EQ(scrape.At("txl_sessions_created_total"),
             scrape.At("txl_sessions_ended_total") + scrape.Sum("txl_sessions"));
   EXPECT_GE(scrape.At("txl_requests_running"), 0);
+  EXPECT_GE(scrape.At("txl_stream_queue_tokens"), 0);
+  const double tails = TailsOf(scrape, 0);
+  for (int c = 1; TailsOf(scrape, c) >= 0; ++c) {
+    EXPECT_EQ(TailsOf(scrape, c), tails) << "cluster " << c;
+  }
 }
 
 }  // namespace txl::testing

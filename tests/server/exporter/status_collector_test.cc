@@ -31,7 +31,7 @@ TEST(StatusCollectorTest, AsksForTheStatusOncePerScrape) {
 }
 
 // Turns that go through a server's counters at random: queued, run for some
-// tokens, ended; and steps, some of which fail.
+// tokens, ended; steps, some of which fail; and a softmax of two clusters.
 class RandomWork {
  public:
   RandomWork(Metrics* metrics, unsigned seed)
@@ -67,6 +67,7 @@ class RandomWork {
   int Below(int limit) { return static_cast<int>(random_() % limit); }
   void Token(bool first) {
     const bool fails = Below(20) == 0;
+    const bool computed = Below(2) == 0;
     metrics_->Update([&](Snapshot& s) {
       ++s.steps;
       s.distributions.step_batch_size.Observe(1);
@@ -75,6 +76,9 @@ class RandomWork {
         ++s.steps_failed;
       } else {
         s.distributions.step_seconds[0].Observe(0.001);
+        s.softmax_tails.resize(2);
+        ++(computed ? s.softmax_tails[0].computed : s.softmax_tails[0].skipped);
+        ++s.softmax_tails[1].skipped;
       }
     });
     metrics_->Update([&](Snapshot& s) {
@@ -130,6 +134,8 @@ TEST(StatusCollectorTest, EveryScrapeIsConservedWhileEverythingMoves) {
   ExpectConserved(last);
   EXPECT_EQ(last.At("txl_requests_started_total"), turns);
   EXPECT_EQ(last.At("txl_requests_running"), 0);
+  EXPECT_EQ(last.Sum("txl_softmax_tail_total"),
+            2 * last.At("txl_step_seconds_count{kind=\"decode\"}"));
 }
 
 }  // namespace

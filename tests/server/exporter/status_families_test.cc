@@ -60,6 +60,7 @@ TEST(StatusFamiliesTest, EveryCountHasItsOwnSample) {
            {"txl_requests_waiting", 6},
            {"txl_requests_parked", 3},
            {"txl_queue_tokens", 66},
+           {"txl_stream_queue_tokens", 77},
            {"txl_requests_started_total", 101},
            {"txl_requests_total{outcome=\"OK\",reason=\"MAX_TOKENS\"}", 60},
            {"txl_requests_total{outcome=\"OK\",reason=\"APPENDED\"}", 10},
@@ -79,6 +80,10 @@ TEST(StatusFamiliesTest, EveryCountHasItsOwnSample) {
            {"txl_tokens_total{kind=\"generated\"}", 600},
            {"txl_tokens_total{kind=\"recomputed\"}", 110},
            {"txl_tokens_total{kind=\"wasted\"}", 8},
+           {"txl_softmax_tail_total{cluster=\"0\",action=\"computed\"}", 700},
+           {"txl_softmax_tail_total{cluster=\"0\",action=\"skipped\"}", 118},
+           {"txl_softmax_tail_total{cluster=\"1\",action=\"computed\"}", 18},
+           {"txl_softmax_tail_total{cluster=\"1\",action=\"skipped\"}", 800},
            {"txl_sessions{state=\"busy\"}", 11},
            {"txl_sessions{state=\"idle\"}", 12},
            {"txl_sessions_created_total", 123},
@@ -152,6 +157,16 @@ TEST(StatusFamiliesTest, BeforeAnyWorkEverythingIsZeroAndDeclared) {
     EXPECT_EQ(idle.At(sample), 0) << sample;
   }
   EXPECT_EQ(idle.types, ScrapeOf(FakeStatus()).types);
+}
+
+TEST(StatusFamiliesTest, APlainSoftmaxHasNoTails) {
+  ServerStatus status = FakeStatus();
+  status.snapshot.softmax_tails.clear();
+  const Scrape scrape = ScrapeOf(status);
+  EXPECT_EQ(scrape.types.at("txl_softmax_tail_total"), "counter");
+  for (const auto& [sample, value] : scrape.samples) {
+    EXPECT_FALSE(absl::StartsWith(sample, "txl_softmax_tail_total")) << sample;
+  }
 }
 
 TEST(StatusFamiliesTest, NamesFollowPrometheusConventions) {

@@ -42,6 +42,9 @@ Snapshot Kept() {
   s.tokens_sampled = 11;
   s.tokens_delivered = 9;
   s.tokens_discarded = 2;
+  s.softmax_tails = {{.computed = 9, .skipped = 6},
+                     {.computed = 0, .skipped = 15}};
+  s.stream_queue_tokens = 3;
   s.slots_total = 4;
   s.slots_used = 4;
   Distributions& d = s.distributions;
@@ -92,6 +95,16 @@ TEST(ConservationTest, ALostTokenIsReported) {
   ++s.tokens_sampled;
   EXPECT_THAT(BrokenLaws(s),
               ElementsAre("tokens_sampled = delivered + discarded: 12 and 11"));
+}
+
+TEST(ConservationTest, ADistributionWithoutOneOfItsClustersIsReported) {
+  Snapshot s = Kept();
+  ++s.softmax_tails[1].computed;
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("softmax_tails of every cluster: 15 and 16"));
+  s = Kept();
+  s.softmax_tails[1] = {.computed = 16, .skipped = -1};
+  EXPECT_THAT(BrokenLaws(s), ElementsAre("softmax_tails skipped >= 0: -1"));
 }
 
 TEST(ConservationTest, MoreSlotsThanThereAreIsReported) {
@@ -167,9 +180,10 @@ TEST(ConservationTest, ReasonsAreThoseOfTheFinishedTurns) {
 
 TEST(ConservationTest, NoCounterIsNegative) {
   int64_t Snapshot::*const counters[] = {
-      &Snapshot::queued_tokens,     &Snapshot::sessions_moved_out,
-      &Snapshot::sessions_moved_in, &Snapshot::turns_parked,
-      &Snapshot::tokens_prompt,     &Snapshot::slots_used};
+      &Snapshot::queued_tokens,      &Snapshot::sessions_moved_out,
+      &Snapshot::sessions_moved_in,  &Snapshot::turns_parked,
+      &Snapshot::tokens_prompt,      &Snapshot::slots_used,
+      &Snapshot::stream_queue_tokens};
   for (int64_t Snapshot::*const counter : counters) {
     Snapshot s = Kept();
     s.*counter = -1;

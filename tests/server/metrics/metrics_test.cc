@@ -66,6 +66,19 @@ TEST(MetricsTest, CallsAreCountedByMethodAndStatus) {
   EXPECT_EQ(snapshot.calls.at({"S/B", absl::StatusCode::kOk}), 1);
 }
 
+TEST(MetricsTest, TokensOfStreamsAreAddedWithoutAnUpdate) {
+  Metrics metrics;
+  metrics.AddStreamTokens(5);
+  metrics.AddStreamTokens(-2);
+  // Under the lock, where an Update would wait for ever.
+  metrics.Update([&](Snapshot& s) {
+    ++s.steps;
+    metrics.AddStreamTokens(1);
+  });
+  EXPECT_EQ(metrics.Get().stream_queue_tokens, 4);
+  EXPECT_EQ(metrics.Get().steps, 1);
+}
+
 // Each update moves a turn from active to finished or starts one, in two
 // counters; no reader may see one without the other.
 TEST(MetricsTest, ReadersNeverSeeHalfAnUpdate) {

@@ -162,7 +162,8 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   s.rows_rebuild = s.rows_discarded = s.steps_with_decode = 1;
   s.steps_with_prompt_and_decode = s.tokens_sampled = 1;
   s.tokens_delivered = s.tokens_discarded = s.slots_total = 1;
-  s.slots_used = s.turns_parked = 1;
+  s.slots_used = s.turns_parked = s.stream_queue_tokens = 1;
+  s.softmax_tails = {{.computed = 4, .skipped = 3}, {.skipped = 7}};
   s.step_seconds = 0.5;
   v1::GetServerStatusResponse message;
   WriteStatus(facts, &message);
@@ -174,6 +175,10 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   EXPECT_EQ(message.state(), v1::SERVER_STATE_DRAINING);
   EXPECT_EQ(message.sessions_idle(), 1);
   EXPECT_EQ(message.sessions_busy(), 2);
+  ASSERT_EQ(message.softmax_tails_size(), 2);
+  EXPECT_EQ(message.softmax_tails(0).ShortDebugString(),
+            "computed: 4 skipped: 3");
+  EXPECT_EQ(message.softmax_tails(1).ShortDebugString(), "skipped: 7");
 }
 
 TEST(WriteSampling, SetsEveryField) {

@@ -205,6 +205,27 @@ TEST(Generate, SendsOneTokenAMessageByDefault) {
   client.join();
 }
 
+TEST(Generate, TokensThatWaitForTheirWriteAreCounted) {
+  RpcWorld world;
+  const auto counted = [&world] {
+    grpc::ClientContext client;
+    v1::GetServerStatusResponse status;
+    EXPECT_TRUE(world.model->GetServerStatus(&client, {}, &status).ok());
+    return status.stream_queue_tokens();
+  };
+  const auto go_on = world.HoldWrites();
+  std::thread client([&world] {
+    const Stream stream = world.Generate("text: 'a' stop { max_tokens: 9 }");
+    EXPECT_THAT(stream.tokens, SizeIs(9));
+  });
+  EXPECT_TRUE(Eventually(
+      [&] { return world.metrics.Get().turns_finished["OK"] == 1; }));
+  EXPECT_TRUE(Eventually([&] { return counted() == 9; }));
+  go_on();
+  client.join();
+  EXPECT_EQ(counted(), 0);
+}
+
 TEST(Generate, SendsTokensThatAreThereTogetherWhenAsked) {
   RpcWorld world;
   const auto go_on = world.HoldWrites();

@@ -223,6 +223,7 @@ struct Conversation {
   void Join() {
     scheduler.join();
     call->WaitForDone();
+    EXPECT_EQ(metrics.Get().stream_queue_tokens, 0);
   }
 
   Metrics metrics;

@@ -180,6 +180,20 @@ RpcWorldOptions SlowReaderOptions(absl::Duration limit) {
   return options;
 }
 
+// A turn is parked at its limit; the steps that are in flight then bring it
+// more. One of its events may be in gRPC's hands.
+bool IsFullStream(const RpcWorld& world) {
+  const Snapshot s = world.metrics.Get();
+  const int32_t limit = world.context.scheduler_options.park_events;
+  EXPECT_LE(s.stream_queue_tokens, limit + world.runner.info().depth);
+  return s.turns_parked == 1 && s.stream_queue_tokens >= limit - 1;
+}
+
+bool NoTokenWaits(const RpcWorld& world) {
+  return Eventually(
+      [&] { return world.metrics.Get().stream_queue_tokens == 0; });
+}
+
 TEST(SlowReader, IsParkedAndGoesOnWhenItReads) {
   RpcWorldOptions options = SlowReaderOptions(absl::Minutes(1));
   options.limits.max_tokens = 1'000;
@@ -188,14 +202,14 @@ TEST(SlowReader, IsParkedAndGoesOnWhenItReads) {
   OpenStream stream(&world,
                     "session_id: 's' text: 'a' stop { max_tokens: 1000 } "
                     "output { logprobs: 200 }");
-  ASSERT_TRUE(
-      Eventually([&] { return world.metrics.Get().turns_parked == 1; }));
+  ASSERT_TRUE(Eventually([&] { return IsFullStream(world); }));
   // Others are served meanwhile.
   EXPECT_EQ(Outcome(world.Generate("text: 'b' stop { max_tokens: 5 }").status),
             "OK");
   int events = 0;
   EXPECT_EQ(Outcome(stream.ReadToEnd(&events)), "OK");
   EXPECT_EQ(events, 1002);
+  EXPECT_TRUE(NoTokenWaits(world));
 }
 
 TEST(SlowReader, ThatNeverCatchesUpIsClosed) {
@@ -213,6 +227,7 @@ TEST(SlowReader, ThatNeverCatchesUpIsClosed) {
   EXPECT_EQ(Outcome(stream.ReadToEnd(&events)),
             "RESOURCE_EXHAUSTED CLIENT_TOO_SLOW");
   EXPECT_EQ(events, position);  // Started stands for the prompt's one token
+  EXPECT_TRUE(NoTokenWaits(world));
 }
 
 TEST(SlowReader, ThatReadsNoStatusEitherLosesItsCall) {
@@ -221,6 +236,7 @@ TEST(SlowReader, ThatReadsNoStatusEitherLosesItsCall) {
   OpenStream stream(&world, kLongStream);
   EXPECT_TRUE(world.Logged("CLIENT_TOO_SLOW"));
   EXPECT_FALSE(stream.ReadToEnd().ok());
+  EXPECT_TRUE(NoTokenWaits(world));  // those that were never sent
 }
 
 }  // namespace

@@ -37,16 +37,21 @@ TEST(StepLedgerAllocation, BookingAStepAndItsTokensTakesNoMemory) {
   RowCounts row;
   row.Add(RowKind::kDecode);
   const absl::Time now = absl::UnixEpoch();
+  StepResult result;
+  result.device_seconds = 0.001;
+  // As many clusters as any published model has.
+  result.softmax_tails = {{1, 2}, {3, 0}, {0, 3}};
   const int64_t before = g_allocations.load();
   for (int i = 0; i < 100; ++i) {
     ledger.Step({.decode = true, .streams = true, .turns = 3, .tokens = 3},
-                0.001, now);
+                &result, now);
     ledger.KeptToken(row, {.first = i == 0, .seconds = 0.01});
     ledger.KeptInput(row, 1);
     ledger.Discarded(row, 1);
   }
   EXPECT_EQ(g_allocations.load(), before);
   EXPECT_EQ(metrics.Get().tokens_delivered, 100);
+  EXPECT_EQ(metrics.Get().softmax_tails[2].skipped, 300);
 }
 
 TEST(StepLedgerAllocation, AChangeOfAnySizeTakesNoMemory) {

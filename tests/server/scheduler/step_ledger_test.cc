@@ -93,13 +93,21 @@ TEST(StepLedger, AStepsKindIsThatOfItsTurns) {
   EXPECT_EQ(end_of_prompt.kind(), StepKind::kPrompt);
 }
 
+StepResult Took(double seconds) {
+  StepResult result;
+  result.device_seconds = seconds;
+  return result;
+}
+
 TEST(StepLedger, StepsAreCountedByWhatStoodInThem) {
   Metrics metrics;
   StepLedger ledger(&metrics);
   const absl::Time now = absl::FromUnixSeconds(1'700'000'000);
-  ledger.Step(kMixed, 0.25, now);
-  ledger.Step(kDecode, 0.5, now);
-  ledger.Step(kPrompt, 0.25, now + absl::Seconds(1));
+  const StepResult quarter = Took(0.25);
+  const StepResult half = Took(0.5);
+  ledger.Step(kMixed, &quarter, now);
+  ledger.Step(kDecode, &half, now);
+  ledger.Step(kPrompt, &quarter, now + absl::Seconds(1));
   const Snapshot s = metrics.Get();
   EXPECT_EQ(s.steps, 3);
   EXPECT_EQ(s.steps_with_decode, 2);
@@ -115,10 +123,32 @@ TEST(StepLedger, StepsAreCountedByWhatStoodInThem) {
   EXPECT_EQ(BrokenLaws(s), std::vector<std::string>());
 }
 
+TEST(StepLedger, ClustersOfTheSoftmaxAddUpOverTheSteps) {
+  Metrics metrics;
+  StepLedger ledger(&metrics);
+  StepResult result = Took(0.25);
+  ledger.Step(kPrompt, &result, absl::UnixEpoch());  // wanted nothing
+  EXPECT_TRUE(metrics.Get().softmax_tails.empty());
+  result.softmax_tails = {{.computed = 2, .skipped = 5},
+                          {.computed = 0, .skipped = 7}};
+  ledger.Step(kDecode, &result, absl::UnixEpoch());
+  result.softmax_tails = {{.computed = 1, .skipped = 0},
+                          {.computed = 1, .skipped = 0}};
+  ledger.Step(kMixed, &result, absl::UnixEpoch());
+  ledger.Step(kDecode, nullptr, absl::UnixEpoch());  // failed
+  const Snapshot s = metrics.Get();
+  ASSERT_EQ(s.softmax_tails.size(), 2u);
+  EXPECT_EQ(s.softmax_tails[0].computed, 3);
+  EXPECT_EQ(s.softmax_tails[0].skipped, 5);
+  EXPECT_EQ(s.softmax_tails[1].computed, 1);
+  EXPECT_EQ(s.softmax_tails[1].skipped, 7);
+  EXPECT_EQ(BrokenLaws(s), std::vector<std::string>());
+}
+
 TEST(StepLedger, AFailedStepHasNoTime) {
   Metrics metrics;
   StepLedger ledger(&metrics);
-  ledger.Step(kDecode, std::nullopt, absl::UnixEpoch());
+  ledger.Step(kDecode, nullptr, absl::UnixEpoch());
   const Snapshot s = metrics.Get();
   EXPECT_EQ(s.steps, 1);
   EXPECT_EQ(s.steps_failed, 1);
