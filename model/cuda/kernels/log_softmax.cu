@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "model/cuda/device/launch.h"
@@ -6,8 +7,7 @@
 namespace txl::cuda {
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kWarps = kThreads / kWarp;
+constexpr int kMostThreads = 512;
 
 // The threads' values in the order of their warps: the same bits everywhere.
 TXL_DEVICE void ShareByWarp(float* shared, float value) {
@@ -18,38 +18,44 @@ TXL_DEVICE void ShareByWarp(float* shared, float value) {
 TXL_DEVICE float BlockMax(float* shared, float value) {
   ShareByWarp(shared, WarpMax(value));
   float most = shared[0];
-  for (int w = 1; w < kWarps; ++w) most = most < shared[w] ? shared[w] : most;
+  for (int w = 1; w < Threads() / kWarp; ++w) {
+    most = most < shared[w] ? shared[w] : most;
+  }
   return most;
 }
 TXL_DEVICE float BlockSum(float* shared, float value) {
   ShareByWarp(shared, WarpSum(value));
   float sum = 0;
-  for (int w = 0; w < kWarps; ++w) sum += shared[w];
+  for (int w = 0; w < Threads() / kWarp; ++w) sum += shared[w];
   return sum;
 }
 
 // One block per row.
-TXL_KERNEL_OF(kThreads) LogSoftmax(LogSoftmaxArgs args) {
+TXL_KERNEL_OF(kMostThreads)
+LogSoftmax(LogSoftmaxArgs args) {
   float* shared = reinterpret_cast<float*>(SharedMemory());
   float* x = args.x + BlockX() * args.stride;
   float most = -INFINITY;
-  for (int64_t k = Thread(); k < args.width; k += kThreads) {
+  for (int64_t k = Thread(); k < args.width; k += Threads()) {
     most = most < x[k] ? x[k] : most;
   }
   most = BlockMax(shared, most);
   float sum = 0;
-  for (int64_t k = Thread(); k < args.width; k += kThreads) {
+  for (int64_t k = Thread(); k < args.width; k += Threads()) {
     sum += expf(x[k] - most);
   }
   const float shift = most + logf(BlockSum(shared, sum));
-  for (int64_t k = Thread(); k < args.width; k += kThreads) x[k] -= shift;
+  for (int64_t k = Thread(); k < args.width; k += Threads()) x[k] -= shift;
 }
 
 }  // namespace
 
 void LaunchLogSoftmax(Stream& stream, const LogSoftmaxArgs& args) {
-  Launch(stream, {{args.rows}, kThreads, kWarps * sizeof(float)}, LogSoftmax,
-         args);
+  const int64_t warps =
+      std::min<int64_t>((args.width + kWarp - 1) / kWarp, kMostThreads / kWarp);
+  const size_t shared = static_cast<size_t>(warps) * sizeof(float);
+  Launch(stream, {{args.rows}, static_cast<int>(warps) * kWarp, shared},
+         LogSoftmax, args);
 }
 
 }  // namespace txl::cuda

@@ -1,36 +1,36 @@
 #include "model/cuda/device/launch.h"
+#include "model/cuda/kernels/elements.h"
 #include "model/cuda/kernels/queries.h"
-#include "model/cuda/kernels/vectors.h"
 
 namespace txl::cuda {
 namespace {
 
-TXL_DEVICE Vector<float> Add(const Vector<float>& a, const Vector<float>& b) {
-  Vector<float> sum;
-  for (int k = 0; k < kVector; ++k) sum.at[k] = a.at[k] + b.at[k];
+TXL_DEVICE Four<float> Add(const Four<float>& a, const Four<float>& b) {
+  Four<float> sum;
+  for (int k = 0; k < kElementsEach; ++k) sum.x[k] = a.x[k] + b.x[k];
   return sum;
 }
 
 template <typename T>
-TXL_KERNEL_OF(kVectorThreads)
+TXL_KERNEL_OF(kElementThreads)
 Queries(QueryArgs<T> args) {
   const int64_t size = args.rows * args.width;
-  const int64_t i = VectorIndex();
+  const int64_t i = FirstElement();
   if (i >= size) return;
-  Vector<float> q = LoadVector(args.partial + i);
+  Four<float> q = LoadGroup<4>(args.partial + i);
   for (int s = 1; s < args.splits; ++s) {
-    q = Add(q, LoadVector(args.partial + s * size + i));
+    q = Add(q, LoadGroup<4>(args.partial + s * size + i));
   }
   const int64_t k = i % args.width;
-  StoreNarrow(args.content + i, Add(q, LoadVector(args.content_bias + k)));
-  StoreNarrow(args.positional + i, Add(q, LoadVector(args.position_bias + k)));
+  StoreGroup(args.content + i, Add(q, LoadGroup<4>(args.content_bias + k)));
+  StoreGroup(args.positional + i, Add(q, LoadGroup<4>(args.position_bias + k)));
 }
 
 }  // namespace
 
 template <typename T>
 void LaunchQueries(Stream& stream, const QueryArgs<T>& args) {
-  Launch(stream, VectorShape(args.rows * args.width), Queries<T>, args);
+  Launch(stream, ElementShape(args.rows * args.width), Queries<T>, args);
 }
 
 template void LaunchQueries(Stream&, const QueryArgs<float>&);

@@ -1,5 +1,5 @@
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/vectors.h"
+#include "model/cuda/kernels/elements.h"
 #include "model/cuda/kernels/words.h"
 
 namespace txl::cuda {
@@ -15,46 +15,46 @@ TXL_DEVICE const T* WordRow(const BinWords<T>& words, int64_t r) {
 
 // kVector numbers per thread.
 template <typename T>
-TXL_KERNEL_OF(kVectorThreads)
+TXL_KERNEL_OF(kElementThreads)
 FindWords(BinWords<T> words, T* found) {
-  const int64_t i = VectorIndex();
+  const int64_t i = FirstElement();
   if (i >= words.rows * words.stride) return;
   const int64_t r = i / words.stride;
   const T* row = WordRow(words, r);
-  Vector<T> out{};
-  if (row != nullptr) out = LoadVector(row + (i - r * words.stride));
-  StoreVector(found + i, out);
+  Four<float> out;
+  if (row != nullptr) out = LoadGroup<4>(row + (i - r * words.stride));
+  StoreGroup(found + i, out);
 }
 
 template <typename T>
-TXL_KERNEL_OF(kVectorThreads)
+TXL_KERNEL_OF(kElementThreads)
 AddWords(AddWordsArgs<T> args) {
-  const int64_t i = VectorIndex();
+  const int64_t i = FirstElement();
   if (i >= args.words.rows * args.words.stride) return;
   const int64_t r = i / args.words.stride;
   const T* row = WordRow(args.words, r);
-  Vector<float> y{};
-  if (args.add != nullptr) y = LoadVector(args.add + i);
+  Four<float> y;
+  if (args.add != nullptr) y = LoadGroup<4>(args.add + i);
   if (row != nullptr) {
-    const Vector<T> word = LoadVector(row + (i - r * args.words.stride));
-    for (int k = 0; k < kVector; ++k) y.at[k] += Widen(word.at[k]);
+    const Four<float> word = LoadGroup<4>(row + (i - r * args.words.stride));
+    for (int k = 0; k < kElementsEach; ++k) y.x[k] += word.x[k];
   }
-  for (int k = 0; k < kVector; ++k) y.at[k] *= args.scale;
-  StoreVector(args.wide + i, y);
-  if (args.narrow != nullptr) StoreNarrow(args.narrow + i, y);
+  for (int k = 0; k < kElementsEach; ++k) y.x[k] *= args.scale;
+  StoreGroup(args.wide + i, y);
+  if (args.narrow != nullptr) StoreGroup(args.narrow + i, y);
 }
 
 }  // namespace
 
 template <typename T>
 void LaunchFindWords(Stream& stream, const BinWords<T>& words, T* found) {
-  Launch(stream, VectorShape(words.rows * words.stride), FindWords<T>, words,
+  Launch(stream, ElementShape(words.rows * words.stride), FindWords<T>, words,
          found);
 }
 
 template <typename T>
 void LaunchAddWords(Stream& stream, const AddWordsArgs<T>& args) {
-  Launch(stream, VectorShape(args.words.rows * args.words.stride), AddWords<T>,
+  Launch(stream, ElementShape(args.words.rows * args.words.stride), AddWords<T>,
          args);
 }
 

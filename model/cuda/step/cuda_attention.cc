@@ -30,9 +30,9 @@ CudaAttention<T, M>::CudaAttention(const CudaWeights<T>& weights,
       products_(products),
       stream_(stream),
       processors_(CurrentDevice().processors),
-      by_tensor_cores_(
-          kHalfPair<T, M> &&
-          HasMatrixAttention(shape_.stride, CurrentDevice().shared_bytes)) {
+      shared_bytes_(CurrentDevice().shared_bytes),
+      by_tensor_cores_(kHalfPair<T, M> &&
+                       HasMatrixAttention(shape_.stride, shared_bytes_)) {
   const int64_t rows = buckets.back();
   const int64_t queries = rows * shape_.heads;
   content_ = DeviceArray<T>(queries * shape_.head_stride);
@@ -118,6 +118,7 @@ void CudaAttention<T, M>::QueueWith(const CudaLayer<T>& layer,
   args.maxima = maxima_.data();
   args.sums = sums_.data();
   args.out = sums.data();
+  args.shared_bytes = shared_bytes_;
   LaunchAttention(stream_, args);
 }
 

@@ -3,6 +3,7 @@
 // Attention of a step's rows in absorbed form: queries of every head in, values
 // of every head out (docs/ARCHITECTURE.md, "One step").
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -49,6 +50,7 @@ class CudaAttention {
   CudaProducts& products_;
   Stream& stream_;
   const int processors_;
+  const size_t shared_bytes_;  // the most that a block may have
   const bool by_tensor_cores_;
   Array<T> content_, positional_;  // [rows, H, Dp]
   Array<float> position_scores_;   // [rows, H, distance_stride]

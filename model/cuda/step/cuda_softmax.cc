@@ -4,13 +4,12 @@
 
 #include "model/cuda/kernels/gather_rows.h"
 #include "model/cuda/kernels/log_softmax.h"
-#include "model/cuda/step/step_buckets.h"
 
 namespace txl::cuda {
 namespace {
 
 // Rows that a cluster is evaluated for at once.
-constexpr int64_t kTailRows = 16;
+constexpr int kTailRows = 16;
 
 VocabularyBins Bins(const ModelConfig& config) {
   VocabularyBins bins{config.cutoffs};
@@ -66,9 +65,8 @@ class CudaSoftmax<T>::Row final : public NextTokenDistribution {
 };
 
 template <typename T>
-CudaSoftmax<T>::CudaSoftmax(const Parts& parts, const std::vector<int>& buckets)
-    : parts_(parts), buckets_(buckets), bins_(Bins(parts.config)) {
-  const int64_t rows = buckets.back();
+CudaSoftmax<T>::CudaSoftmax(const Parts& parts, int64_t rows)
+    : parts_(parts), bins_(Bins(parts.config)) {
   const int64_t stride = parts.weights.shape.stride;
   wanted_ = Array<T>(MemoryKind::kDevice, rows * stride);
   const int64_t head = rows * parts.weights.bins[0].words.outputs;
@@ -77,7 +75,7 @@ CudaSoftmax<T>::CudaSoftmax(const Parts& parts, const std::vector<int>& buckets)
   for (const CudaBin<T>& bin : parts.weights.bins) {
     widest = std::max<int64_t>(widest, bin.out_proj.outputs);
     if (&bin == &parts.weights.bins[0]) continue;
-    tail = std::max(tail, kTailRows * bin.words.outputs);
+    tail = std::max(tail, int64_t{kTailRows} * bin.words.outputs);
   }
   projected_ = Array<T>(MemoryKind::kDevice, rows * widest);
   logits_ = Array<float>(MemoryKind::kDevice, std::max(head, tail));
@@ -134,8 +132,9 @@ absl::Span<NextTokenDistribution* const> CudaSoftmax<T>::Distributions(
   return result_;
 }
 
-// Products run with a bucket's number of rows, as steps do; what is added
-// repeats the first row.
+// Always for kTailRows rows, whatever the number of those that need it, because
+// the shape of a product decides its last bits; who is missing repeats the
+// first one.
 template <typename T>
 void CudaSoftmax<T>::EvaluateCluster(size_t cluster,
                                      absl::Span<const int32_t> rows) {
@@ -144,18 +143,16 @@ void CudaSoftmax<T>::EvaluateCluster(size_t cluster,
   while (!rows.empty()) {
     const absl::Span<const int32_t> now = rows.subspan(0, kTailRows);
     rows.remove_prefix(now.size());
-    const int count =
-        buckets_[BucketOf(buckets_, static_cast<int64_t>(now.size()))];
-    std::fill_n(in_tail_.data(), count, now[0]);
+    std::fill_n(in_tail_.data(), kTailRows, now[0]);
     std::copy(now.begin(), now.end(), in_tail_.data());
     parts_.stream.Copy(gathers_.data(), in_tail_.data(),
-                       static_cast<size_t>(count) * sizeof(int32_t));
+                       static_cast<size_t>(in_tail_.bytes()));
     LaunchGatherRows(parts_.stream, wanted_.data(), parts_.weights.shape.stride,
-                     gathers_.data(), count, gathered_.data());
-    QueueBin(bin, count, gathered_.data());
-    parts_.stream.Copy(
-        tail_.data(), logits_.data(),
-        now.size() * static_cast<size_t>(outputs) * sizeof(float));
+                     gathers_.data(), kTailRows, gathered_.data());
+    QueueBin(bin, kTailRows, gathered_.data());
+    const int64_t numbers = static_cast<int64_t>(now.size()) * outputs;
+    parts_.stream.Copy(tail_.data(), logits_.data(),
+                       static_cast<size_t>(numbers) * sizeof(float));
     parts_.stream.Wait();
     for (size_t i = 0; i < now.size(); ++i) {
       rows_[now[i]]->SetCluster(

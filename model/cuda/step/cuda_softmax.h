@@ -28,8 +28,9 @@ class CudaSoftmax {
     CudaProducts& products;
     Stream& stream;
   };
-  // `buckets`: numbers of rows that QueueHead is called with.
-  CudaSoftmax(const Parts& parts, const std::vector<int>& buckets);
+  // `max_rows`: the most that QueueHead is called with, a multiple of
+  // kLinearRows.
+  CudaSoftmax(const Parts& parts, int64_t max_rows);
   ~CudaSoftmax();
 
   // Log-probabilities of the head for rows `wanted` [rows] (on the device) of
@@ -52,7 +53,6 @@ class CudaSoftmax {
   void EvaluateCluster(size_t cluster, absl::Span<const int32_t> rows);
 
   const Parts parts_;
-  const std::vector<int> buckets_;
   const VocabularyBins bins_;
   Array<T> wanted_;         // [rows, stride]: the last call's rows
   Array<T> gathered_;       // [rows, stride]: those that need a cluster

@@ -96,8 +96,15 @@ class CudaStep final : public ModelStep {
         input_(buckets_.back()),
         embedding_(config_, weights_, buckets_.back(), products_, stream_),
         layers_({config_, weights_, *arena_, products_, stream_}, buckets_),
-        softmax_({config_, weights_, products_, stream_}, buckets_) {
+        softmax_({config_, weights_, products_, stream_}, buckets_.back()) {
     for (const int rows : buckets_) CaptureGraphs(rows);
+  }
+  ~CudaStep() override {
+    // A graph that runs needs its memory.
+    try {
+      stream_.Wait();
+    } catch (const DeviceError&) {
+    }
   }
 
   absl::Span<NextTokenDistribution* const> Run(

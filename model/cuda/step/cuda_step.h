@@ -5,8 +5,8 @@
 // its log-probabilities is one graph per number of rows, launched as one.
 //
 // Bits. The same sequence of calls gives the same bits on the same kind of
-// device; moving stored state is bit-exact. Which rows run beside a row changes
-// the last bits of its numbers.
+// device; moving stored state is bit-exact. How many rows run in a step decides
+// how its products and sums are cut, and so the last bits of its numbers.
 //
 // The same source runs on the emulated device (device/runtime.h), for tests.
 
