@@ -39,8 +39,7 @@ class CudaSoftmax<T>::Row final : public NextTokenDistribution {
     if (!is_evaluated_[c]) softmax_.EvaluateCluster(c, {&index_, 1});
     return cluster_words_[c];
   }
-
-  bool is_evaluated(size_t c) const { return is_evaluated_[c]; }
+  bool IsEvaluated(size_t c) const override { return is_evaluated_[c]; }
 
   // `head` [n_0 + C]: words, then clusters; stays where it is.
   void SetHead(const float* head) {
@@ -167,7 +166,7 @@ void CudaSoftmax<T>::EvaluateClusters(absl::Span<const ClusterOfRow> clusters) {
     rows_in_bin_.clear();
     for (const ClusterOfRow& wanted : clusters) {
       if (wanted.cluster != cluster) continue;
-      if (rows_[wanted.row]->is_evaluated(cluster)) continue;
+      if (rows_[wanted.row]->IsEvaluated(cluster)) continue;
       rows_in_bin_.push_back(static_cast<int32_t>(wanted.row));
     }
     if (!rows_in_bin_.empty()) EvaluateCluster(cluster, rows_in_bin_);
