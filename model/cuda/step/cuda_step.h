@@ -1,8 +1,9 @@
 #pragma once
 
 // One step of the serving engine on a CUDA device, in absorbed form
-// (docs/ARCHITECTURE.md, "One step"): everything between a step's tokens and
-// its log-probabilities is one graph per number of rows, launched as one.
+// (docs/ARCHITECTURE.md, "One step"). For every number of rows there are two
+// graphs, each launched as one: from the tokens through all layers, and from
+// the rows that are wanted to their log-probabilities.
 //
 // Bits. The same sequence of calls gives the same bits on the same kind of
 // device; moving stored state is bit-exact. How many rows run in a step decides

@@ -31,7 +31,7 @@ CudaStepOptions Options(int64_t slots) {
   CudaStepOptions options;
   options.slots = slots;
   options.spare_rows = 16;
-  options.max_rows = 32;
+  options.max_rows = 48;
   return options;
 }
 
@@ -186,6 +186,18 @@ TEST_F(CudaStepTest, SessionsInOneStepHaveTheirOwnNumbersAndTheSameBitsAgain) {
     if (order == 1) first = seen;
     EXPECT_EQ(seen, first);
   }
+}
+
+// More rows than small steps have; a prompt over the end of the ring.
+TEST_F(CudaStepTest, LongPromptsHaveTheSameNumbers) {
+  CudaStepOptions options = Options(1);
+  options.spare_rows = 60;
+  options.max_rows = 60;
+  auto step = MakeCudaStep(model_, options);
+  auto oracle = MakeOracle(model_, 1);
+  EXPECT_LE(WorstDifference(FeedRows(*step, 0, model_.tokens, 0, 70, 55),
+                            FeedRows(*oracle, 0, model_.tokens, 0, 70, 16)),
+            kTolerance);
 }
 
 TEST_F(CudaStepTest, ADiscardedStepLeavesNoTrace) {
