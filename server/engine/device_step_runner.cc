@@ -1,6 +1,7 @@
 #include "server/engine/device_step_runner.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -157,8 +158,15 @@ absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
     const ModelConfig& config, const Weights& weights,
     const std::string& fingerprint, const StepRunnerOptions& options) {
   TXL_RETURN_IF_ERROR(CheckStepOptions(options));
+  std::optional<int> cuda;
+  if (weights.layers.at(0).wq.is_cpu()) {
+    TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
+    cuda = place.native_cuda;
+  }
   return MakeRunner(config, options, [&] {
-    return BuildStep(config, weights, fingerprint, options);
+    return cuda.has_value()
+               ? BuildCudaStep(config, weights, fingerprint, options, *cuda)
+               : BuildStep(config, weights, fingerprint, options);
   });
 }
 
@@ -168,14 +176,8 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
   TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
   TXL_ASSIGN_OR_RETURN(const Weights weights,
                        LoadOnto(directory, place.weights));
-  if (!place.native_cuda.has_value()) {
-    return CreateStepRunner(directory.config, weights, directory.fingerprint,
-                            options);
-  }
-  return MakeRunner(directory.config, options, [&] {
-    return BuildCudaStep(directory.config, weights, directory.fingerprint,
-                         options, *place.native_cuda);
-  });
+  return CreateStepRunner(directory.config, weights, directory.fingerprint,
+                          options);
 }
 
 }  // namespace txl

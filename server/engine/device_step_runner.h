@@ -23,8 +23,9 @@ struct Weights;
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
     const ModelDirectory& directory, const StepRunnerOptions& options);
 
-// The same on weights in memory, on the device and in the dtype that they
-// have; options.device is not looked at.
+// The same on weights in memory: on the device and in the dtype that they have,
+// unless the options want the native CUDA step (step_place.h), which takes
+// float32 from the CPU.
 absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
     const ModelConfig& config, const Weights& weights,
     const std::string& fingerprint, const StepRunnerOptions& options);
