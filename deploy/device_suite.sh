@@ -101,7 +101,7 @@ configure_and_build() {
   # shellcheck disable=SC2046,SC2086  # flags; none where there is no GPU
   attempt configure 120 cmake -S . -B "$build" -G Ninja \
     -DCMAKE_BUILD_TYPE=Release -DTXL_CUDA=ON -DTXL_SERVER=OFF \
-    -DTXL_CONVERT=OFF -DTXL_WERROR=OFF \
+    -DTXL_CONVERT=OFF -DTXL_WERROR=OFF -DCMAKE_CUDA_FLAGS=-Xptxas=-v \
     "-DCMAKE_PREFIX_PATH=$(IFS=';'; echo "${prefixes[*]}")" \
     $(architectures) ${TXL_DEVICE_FLAGS:-} || return 1
   step "build"
