@@ -3,6 +3,7 @@
 find_program(TXL_CCACHE ccache)
 if(TXL_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TXL_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TXL_CCACHE})
 endif()
 
 add_library(txl_options INTERFACE)

@@ -15,6 +15,8 @@ if(TXL_CUDA)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   endif()
   find_package(CUDAToolkit REQUIRED)
+  # What deploy/device_suite.sh builds: tests and benchmarks that need a device.
+  add_custom_target(device_suite)
 endif()
 
 # The sources that the C++ compiler gets for kernels a.cu ..., in OUT. A source
@@ -80,5 +82,6 @@ function(txl_kernel_test)
         ${PROJECT_SOURCE_DIR}/tests/model/cuda/device_needed.cc
       DEPS ${ARG_DEPS})
     target_compile_definitions(${ARG_NAME}_device PRIVATE TXL_DEVICE_TEST)
+    add_dependencies(device_suite ${ARG_NAME}_device)
   endif()
 endfunction()
