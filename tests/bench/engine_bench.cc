@@ -96,10 +96,9 @@ class EngineBench {
     runner_.reset();  // first: two may not fit
     TXL_ASSIGN_OR_RETURN(const StepPlace place,
                          ChooseStepPlace(options_.runner));
-    TXL_ASSIGN_OR_RETURN(
-        BenchModel model,
-        LoadBenchModel(
-            {options_.model, place.weights.str(), options_.tail_share}));
+    TXL_ASSIGN_OR_RETURN(BenchModel model,
+                         LoadBenchModel({options_.model, place.weights.str(),
+                                         options_.tail_share}));
     if (mem_len > 0) {
       model.config.mem_len = mem_len;
       if (model.config.window.has_value()) model.config.window = mem_len;
