@@ -6,12 +6,64 @@
 #   docker run --read-only -p 127.0.0.1:50051:50051 -v ./my-model:/model:ro \
 #     -e TXL_WEIGHTS=int8 txl
 #
+# With CUDA, from images that hold its compiler and fit each other (not part of
+# the tests, docs/deploying.md):
+#
+#   docker build --target cuda -t txl-cuda .
+#   docker run --gpus all --read-only -p 127.0.0.1:50051:50051 txl-cuda
+#
 # Every flag F of txl-server is the variable TXL_F, or an argument. podman
-# builds it too. Build arguments: DEBIAN, the base image's tag; TXL_JOBS,
-# compilers at once (default: as many as cores); REVISION and VERSION for the
-# labels; PIP_INDEX_URL, PIP_FIND_LINKS and PIP_CERT as pip knows them, where its
-# packages come from a mirror.
+# builds it too. Build arguments: DEBIAN, the base image's tag; CUDA_BUILD and
+# CUDA_RUN, images of one Debian or Ubuntu release, the first with nvcc;
+# TXL_JOBS, compilers at once (default: as many as cores); REVISION and VERSION
+# for the labels; PIP_INDEX_URL, PIP_FIND_LINKS and PIP_CERT as pip knows them,
+# where its packages come from a mirror.
 ARG DEBIAN=12
+ARG CUDA_BUILD=nvidia/cuda:13.0.2-devel-ubuntu24.04
+ARG CUDA_RUN=ubuntu:24.04
+
+FROM ${CUDA_BUILD} AS build-cuda
+RUN apt-get update -qq \
+ && apt-get install -y -qq --no-install-recommends ca-certificates
+WORKDIR /src
+COPY deploy/setup.sh deploy/setup.sh
+ARG PIP_INDEX_URL PIP_FIND_LINKS PIP_CERT
+RUN deploy/setup.sh --cuda
+COPY . .
+ARG TXL_JOBS=
+ENV CCACHE_DIR=/ccache
+RUN --mount=type=cache,target=/ccache \
+    cmake --preset release -DTXL_TESTS=OFF -DTXL_CUDA=ON \
+ && ninja -C build ${TXL_JOBS:+-j$TXL_JOBS} txl-server txl txl-model \
+ && strip build/bin/*
+# Every library that the programs load but the C and C++ libraries themselves;
+# those of CUDA load others by name.
+RUN mkdir -p /opt/txl/bin /opt/txl/lib \
+ && cp build/bin/txl-server build/bin/txl build/bin/txl-model /opt/txl/bin/ \
+ && ldd /opt/txl/bin/* | sed -n 's|.* => \(/[^ ]*\) .*|\1|p' | sort -u \
+  | grep -vE '/lib(c|m|dl|rt|pthread|resolv|stdc\+\+|gcc_s)\.so' \
+  | xargs cp -Lt /opt/txl/lib \
+ && cp -Ln .deps/venv/lib/python3*/site-packages/nvidia/*/lib/*.so.* \
+      .deps/venv/lib/python3*/site-packages/torch/lib/libcaffe2_nvrtc.so \
+      .deps/venv/lib/python3*/site-packages/torch/lib/libtorch_cuda_linalg.so \
+      /opt/txl/lib/
+
+# What is missing but the driver, which comes with `--gpus`, ends the build.
+FROM ${CUDA_RUN} AS cuda
+ENV PATH=/opt/txl/bin:$PATH LD_LIBRARY_PATH=/opt/txl/lib \
+    NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+COPY --from=build-cuda /opt/txl /opt/txl
+COPY --from=build-cuda /src/models/shakespeare /model
+RUN useradd --system --uid 10001 --no-create-home txl \
+ && ! ldd /opt/txl/bin/* | grep 'not found' | grep -v libcuda.so.1
+ENV TXL_MODEL=/model TXL_LISTEN=0.0.0.0:50051
+USER 10001:10001
+EXPOSE 50051
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s \
+  CMD ["txl", "status", "--check", "--timeout", "3"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["txl-server"]
+
 FROM debian:${DEBIAN} AS build
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates

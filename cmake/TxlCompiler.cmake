@@ -3,17 +3,23 @@
 find_program(TXL_CCACHE ccache)
 if(TXL_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TXL_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TXL_CCACHE})
 endif()
 
 add_library(txl_options INTERFACE)
-target_compile_options(txl_options INTERFACE -Wall -Wextra)
+target_compile_options(txl_options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall$<SEMICOLON>-Wextra>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
    VERSION_LESS 13)
   # False alarms on "literal" + std::string (GCC bug 105651).
-  target_compile_options(txl_options INTERFACE -Wno-restrict)
+  target_compile_options(txl_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(TXL_WERROR)
-  target_compile_options(txl_options INTERFACE -Werror)
+  target_compile_options(txl_options INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings$<SEMICOLON>-Xcompiler=-Werror>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(txl_options INTERFACE -Wthread-safety)
@@ -22,8 +28,9 @@ target_include_directories(txl_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 if(TXL_SANITIZE)
   # -fno-sanitize=vptr: it needs the type information of libraries' classes.
-  add_compile_options(-fsanitize=${TXL_SANITIZE} -fno-sanitize-recover=all
+  set(flags -fsanitize=${TXL_SANITIZE} -fno-sanitize-recover=all
     -fno-sanitize=vptr -fno-omit-frame-pointer)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>")
   add_link_options(-fsanitize=${TXL_SANITIZE})
 endif()
 

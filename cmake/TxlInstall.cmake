@@ -26,6 +26,9 @@ install(FILES ${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT client)
 
 # LibTorch is found where it was found when the programs were built.
-set_target_properties(txl-server txl-model PROPERTIES
-  INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS txl-server txl txl-model RUNTIME COMPONENT programs)
+set(programs txl-server)
+if(TXL_CONVERT)
+  list(APPEND programs txl-model)
+endif()
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS ${programs} txl RUNTIME COMPONENT programs)

@@ -38,7 +38,8 @@ function(txl_test)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options
     GTest::gmock GTest::gtest GTest::gtest_main)
   # Tests need to build fast, not to run fast; what they test keeps its level.
-  target_compile_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${ARG_NAME} PRIVATE
+    $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if(TARGET txl_tsan)
     target_link_libraries(${ARG_NAME} PRIVATE txl_tsan)
   endif()

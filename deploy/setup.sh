@@ -28,10 +28,11 @@ packages=(
 )
 torch_wheel="torch==${torch_version}+cpu"
 all=0
+cuda=0
 for argument in "$@"; do
   case "$argument" in
     --all) all=1 ;;
-    --cuda) torch_wheel="torch==${torch_version}" ;;
+    --cuda) cuda=1; torch_wheel="torch==${torch_version}" ;;
     -h | --help) sed -n '2,11p' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument: $argument" >&2; exit 2 ;;
   esac
@@ -107,7 +108,14 @@ pip_install() {
 
 if [ ! -d "$(site_packages)/torch-${torch_wheel#torch==}.dist-info" ]; then
   say "installing LibTorch: $torch_wheel"
-  pip_install "$torch_wheel" "$torch_cpu_index"
+  if [ "$cuda" = 1 ]; then
+    # With CUDA's libraries, which its package names. For pip 2.13.0+cpu is as
+    # good as 2.13.0.
+    venv_pip uninstall --quiet --yes torch 2> /dev/null || true
+    venv_pip install --quiet "$torch_wheel"
+  else
+    pip_install "$torch_wheel" "$torch_cpu_index"
+  fi
 fi
 if [ ! -f "$(site_packages)/google/rpc/error_details.proto" ]; then
   say "installing the google.rpc protos"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # From a fresh clone to the test suite's result.
 #
-#   deploy/test.sh         build (release) and all tests; no container
+#   deploy/test.sh         build (release) and all tests; no container; where
+#                          nvcc is, the device code is compiled too
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, proto lint, format, a third-party client by
@@ -43,6 +44,14 @@ step "set-up"
 if [ "$all" = 1 ]; then deploy/setup.sh --all; else deploy/setup.sh; fi
 
 build_and_test release build ""
+
+# Nothing of it runs here (docs/cuda.md).
+if command -v nvcc > /dev/null; then
+  step "device code: build"
+  cmake --preset cuda > .deps/configure.log 2>&1 ||
+    { cat .deps/configure.log; exit 1; }
+  ninja -C build/cuda --quiet device_suite
+fi
 
 if [ "$all" = 1 ]; then
   step "proto lint"

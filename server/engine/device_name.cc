@@ -18,7 +18,11 @@ int CudaDevices() {
 }  // namespace
 
 absl::StatusOr<c10::Device> ResolveDevice(const std::string& name) {
-  const int devices = CudaDevices();
+  return ResolveDeviceOf(name, CudaDevices(), "this LibTorch");
+}
+
+absl::StatusOr<c10::Device> ResolveDeviceOf(const std::string& name,
+                                            int devices, const char* who) {
   if (name == "cpu") return c10::Device(c10::kCPU);
   if (name == "auto") {
     return devices > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
@@ -33,9 +37,8 @@ absl::StatusOr<c10::Device> ResolveDevice(const std::string& name) {
   }
   if (devices == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("device: \"", name,
-                     "\" was asked for, but this LibTorch sees no CUDA device; "
-                     "use cpu or auto"));
+        absl::StrCat("device: \"", name, "\" was asked for, but ", who,
+                     " sees no CUDA device; use cpu or auto"));
   }
   if (index >= devices) {
     return absl::FailedPreconditionError(

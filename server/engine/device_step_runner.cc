@@ -1,9 +1,5 @@
 #include "server/engine/device_step_runner.h"
 
-#include <ATen/ATen.h>
-
-#include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,14 +10,12 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/weights.h"
-#include "model/cpu/format_names.h"
-#include "model/cpu/native_step.h"
-#include "model/torch/torch_model_step.h"
-#include "model/torch/torch_step.h"
+#include "server/engine/cuda_builder.h"
 #include "server/engine/device_errors.h"
-#include "server/engine/device_name.h"
 #include "server/engine/device_queue.h"
 #include "server/engine/plan_executor.h"
+#include "server/engine/step_builder.h"
+#include "server/engine/step_place.h"
 
 namespace txl {
 namespace {
@@ -108,148 +102,8 @@ class DeviceStepRunner : public StepRunner {
   DeviceQueue queue_;  // last: its thread uses everything above
 };
 
-absl::Status CheckOptions(const StepRunnerOptions& options) {
-  if (options.slots < 0) {
-    return absl::InvalidArgumentError("slots: must not be negative");
-  }
-  if (options.slots == 0 && options.slot_bytes <= 0) {
-    return absl::InvalidArgumentError("slot_bytes: must be positive");
-  }
-  if (options.spare_rows < 8) {
-    return absl::InvalidArgumentError("spare_rows: must be at least 8");
-  }
-  if (options.max_rows < 1) {
-    return absl::InvalidArgumentError("max_rows: must be at least 1");
-  }
-  if (options.step != "auto" && options.step != "native" &&
-      options.step != "torch") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "step: \"", options.step, "\" is none of auto, native, torch"));
-  }
-  if (options.threads < 1) {
-    return absl::InvalidArgumentError("threads: must be at least 1");
-  }
-  return absl::OkStatus();
-}
-
-VocabularyBins Bins(const ModelConfig& config) {
-  VocabularyBins bins;
-  bins.ends = config.cutoffs;
-  bins.ends.push_back(config.vocab_size);
-  return bins;
-}
-
-bool UseNative(const at::Tensor& weight, const std::string& step) {
-  if (step != "auto") return step == "native";
-  return weight.is_cpu() && weight.scalar_type() == at::kFloat;
-}
-
-absl::StatusOr<int32_t> SlotCount(int64_t slot_bytes,
-                                  const StepRunnerOptions& options) {
-  if (options.slots > 0) return options.slots;
-  const int64_t fit = options.slot_bytes / slot_bytes;
-  if (fit < 1) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "slot_bytes: ", options.slot_bytes,
-        " bytes hold no slot; one of this model takes ", slot_bytes));
-  }
-  // More could not decode in one step.
-  return static_cast<int32_t>(std::min<int64_t>(fit, options.max_rows));
-}
-
-struct BuiltStep {
-  std::unique_ptr<ModelStep> step;
-  int32_t slots = 0;
-  std::string form;
-  std::string weight_format;
-};
-
-absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
-                                         absl::Span<const NamedFormat> formats,
-                                         const std::string& name) {
-  const std::optional<NumberFormat> format = FindFormat(formats, name);
-  if (format.has_value()) return *format;
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": \"", name, "\" is none of ", JoinNames(formats)));
-}
-
-// Nothing: the model's cheaper form.
-absl::StatusOr<std::optional<AttentionForm>> ParseForm(
-    const std::string& name) {
-  const std::optional<AttentionForm> form = FindForm(name);
-  if (form.has_value() || name == "auto") return form;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "form: \"", name, "\" is none of auto, projected, absorbed"));
-}
-
-absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
-  NativeFormats formats;
-  TXL_ASSIGN_OR_RETURN(formats.weights,
-                       ParseFormat("weights", kWeightFormats, options.weights));
-  TXL_ASSIGN_OR_RETURN(formats.memory,
-                       ParseFormat("memory", kRowFormats, options.memory));
-  TXL_ASSIGN_OR_RETURN(formats.derived,
-                       ParseFormat("derived", kRowFormats, options.derived));
-  TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
-  return formats;
-}
-
-absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
-                                      const Weights& weights,
-                                      const std::string& fingerprint,
-                                      const StepRunnerOptions& options) {
-  BuiltStep built;
-  built.weight_format = options.weights;
-  NativeStepOptions native;
-  TXL_ASSIGN_OR_RETURN(native.formats, ParseFormats(options));
-  built.form = FormName(ResolveForm(config, native.formats));
-  TXL_ASSIGN_OR_RETURN(
-      built.slots,
-      SlotCount(NativeStepSlotBytes(config, options.spare_rows, native.formats),
-                options));
-  native.slots = built.slots;
-  native.spare_rows = options.spare_rows;
-  native.max_rows = options.max_rows;
-  native.threads = options.threads;
-  native.fingerprint = fingerprint;
-  TXL_ASSIGN_OR_RETURN(built.step, CreateNativeStep(config, weights, native));
-  return built;
-}
-
-absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
-                                     const Weights& weights,
-                                     const std::string& fingerprint,
-                                     const StepRunnerOptions& options) {
-  BuiltStep built;
-  built.form = "absorbed";
-  if (options.weights != "f32" || options.memory != "f32" ||
-      options.derived != "f32") {
-    return absl::InvalidArgumentError(
-        "weights, memory, derived: the torch step keeps f32");
-  }
-  TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
-  if (form == AttentionForm::kProjected) {
-    return absl::InvalidArgumentError("form: the torch step is absorbed");
-  }
-  const bool is_double = weights.layers.at(0).wq.scalar_type() == at::kDouble;
-  built.weight_format = is_double ? "f64" : "f32";
-  const int64_t element_bytes = weights.layers.at(0).wq.element_size();
-  TXL_ASSIGN_OR_RETURN(
-      built.slots,
-      SlotCount(TorchSlotBytes(config, options.spare_rows, element_bytes),
-                options));
-  TorchStepOptions torch;
-  torch.slots = built.slots;
-  torch.spare_rows = options.spare_rows;
-  torch.fingerprint = fingerprint;
-  TXL_ASSIGN_OR_RETURN(std::unique_ptr<TorchStep> step,
-                       TorchStep::Create(config, weights, torch));
-  built.step = AsModelStep(std::move(step), Bins(config));
-  return built;
-}
-
-RunnerInfo MakeInfo(const ModelConfig& config, const at::Tensor& weight,
-                    const BuiltStep& built, const StepRunnerOptions& options) {
+RunnerInfo MakeInfo(const ModelConfig& config, const BuiltStep& built,
+                    const StepRunnerOptions& options) {
   RunnerInfo info;
   info.slots = built.slots;
   info.spare_rows = built.step->ring().spare;
@@ -263,37 +117,30 @@ RunnerInfo MakeInfo(const ModelConfig& config, const at::Tensor& weight,
   info.rebuild_ids =
       config.mem_len + (config.n_layer - 1) * (info.window - 1) + 1;
   info.identity = built.step->identity();
-  info.device = DeviceName(weight.device());
+  info.device = built.device;
   info.form = built.form;
   info.weight_dtype = built.weight_format;
   return info;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
-    const ModelConfig& config, const Weights& weights,
-    const std::string& fingerprint, const StepRunnerOptions& options) {
-  TXL_RETURN_IF_ERROR(CheckOptions(options));
-  const at::Tensor weight = weights.layers.at(0).wq;
+// `build` returns absl::StatusOr<BuiltStep>.
+template <typename Build>
+absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(
+    const ModelConfig& config, const StepRunnerOptions& options,
+    const Build& build) {
   BuiltStep built;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("preparing the slots", [&] {
-    absl::StatusOr<BuiltStep> made =
-        UseNative(weight, options.step)
-            ? BuildNative(config, weights, fingerprint, options)
-            : BuildTorch(config, weights, fingerprint, options);
+    absl::StatusOr<BuiltStep> made = build();
     if (made.ok()) built = *std::move(made);
     return made.status();
   }));
-  RunnerInfo info = MakeInfo(config, weight, built, options);
-  return std::make_unique<DeviceStepRunner>(std::move(info), Bins(config),
+  RunnerInfo info = MakeInfo(config, built, options);
+  return std::make_unique<DeviceStepRunner>(std::move(info), BinsOf(config),
                                             std::move(built.step));
 }
 
-absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& options) {
-  TXL_RETURN_IF_ERROR(CheckOptions(options));
-  TXL_ASSIGN_OR_RETURN(const c10::Device device, ResolveDevice(options.device));
+absl::StatusOr<Weights> LoadOnto(const ModelDirectory& directory,
+                                 c10::Device device) {
   LoadOptions load;
   load.device = device;
   Weights weights;
@@ -302,6 +149,33 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
     if (loaded.ok()) weights = *std::move(loaded);
     return loaded.status();
   }));
+  return weights;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
+    const ModelConfig& config, const Weights& weights,
+    const std::string& fingerprint, const StepRunnerOptions& options) {
+  TXL_RETURN_IF_ERROR(CheckStepOptions(options));
+  std::optional<int> cuda;
+  if (weights.layers.at(0).wq.is_cpu()) {
+    TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
+    cuda = place.native_cuda;
+  }
+  return MakeRunner(config, options, [&] {
+    return cuda.has_value()
+               ? BuildCudaStep(config, weights, fingerprint, options, *cuda)
+               : BuildStep(config, weights, fingerprint, options);
+  });
+}
+
+absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
+    const ModelDirectory& directory, const StepRunnerOptions& options) {
+  TXL_RETURN_IF_ERROR(CheckStepOptions(options));
+  TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
+  TXL_ASSIGN_OR_RETURN(const Weights weights,
+                       LoadOnto(directory, place.weights));
   return CreateStepRunner(directory.config, weights, directory.fingerprint,
                           options);
 }

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "model/base/status_macros.h"
 #include "server/engine/device_step_runner.h"
+#include "server/engine/step_place.h"
 #include "tests/bench/bench_flags.h"
 #include "tests/bench/bench_model.h"
 #include "tests/bench/engine_report.h"
@@ -93,8 +94,10 @@ class EngineBench {
  private:
   absl::Status Load(int64_t mem_len) {
     runner_.reset();  // first: two may not fit
+    TXL_ASSIGN_OR_RETURN(const StepPlace place,
+                         ChooseStepPlace(options_.runner));
     TXL_ASSIGN_OR_RETURN(BenchModel model,
-                         LoadBenchModel({options_.model, options_.runner.device,
+                         LoadBenchModel({options_.model, place.weights.str(),
                                          options_.tail_share}));
     if (mem_len > 0) {
       model.config.mem_len = mem_len;

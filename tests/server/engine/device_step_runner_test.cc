@@ -339,7 +339,7 @@ TEST(DeviceStepRunnerCreateTest, NamesTheOptionThatIsWrong) {
   options.slots = -1;
   EXPECT_THAT(message(options), HasSubstr("slots"));
   options.slots = 0;
-  options.slot_bytes = 0;
+  options.slot_bytes = -1;
   EXPECT_THAT(message(options), HasSubstr("slot_bytes"));
   options = SmallOptions();
   options.spare_rows = 7;

@@ -1,0 +1,107 @@
+#pragma once
+
+// What the attention kernels have in common: a split's tiles, the softmax that
+// goes along with them, and how parts lie in memory.
+
+#include <cmath>
+#include <cstdint>
+
+#include "model/cuda/device/kernel.h"
+#include "model/cuda/kernels/attention.h"
+
+namespace txl::cuda {
+
+// Scores are kept in units of ln 2, because 2^x is what the device computes.
+inline constexpr float kLog2E = 1.44269504088896340736f;
+
+// Where a row sees, and which of its tiles a split has.
+struct AttentionRange {
+  int64_t oldest = 0;  // position
+  int64_t newest = 0;  // the row's own position
+  int64_t tile = 0;    // the first one
+  int tiles = 0;
+};
+
+TXL_DEVICE int64_t TileOf(int64_t position) {
+  return (position >= 0 ? position : position - (kRingTile - 1)) / kRingTile;
+}
+
+// Every split gets as many of the row's tiles as any other, or one more.
+template <typename M>
+TXL_DEVICE AttentionRange RangeOf(const Rings<M>& rings, int64_t position,
+                                  int split, int splits) {
+  AttentionRange range;
+  range.newest = position;
+  range.oldest = position - rings.window + 1;
+  if (range.oldest < rings.first_position) range.oldest = rings.first_position;
+  const int64_t first = TileOf(range.oldest);
+  const int tiles = static_cast<int>(TileOf(position) - first + 1);
+  const int each = tiles / splits;
+  const int longer = tiles - each * splits;  // splits that have one more
+  range.tile = first + each * split + (split < longer ? split : longer);
+  range.tiles = each + (split < longer ? 1 : 0);
+  return range;
+}
+
+// The visible positions of a tile, counted from its first one: low..high.
+struct TileView {
+  int low = 0;
+  int high = 0;
+
+  TXL_DEVICE bool Has(int position) const {
+    return position >= low && position <= high;
+  }
+};
+TXL_DEVICE TileView ViewOf(const AttentionRange& range, int64_t tile) {
+  const int64_t start = tile * kRingTile;
+  TileView view;
+  view.high = kRingTile - 1;
+  if (range.oldest > start) view.low = static_cast<int>(range.oldest - start);
+  if (range.newest < start + kRingTile) {
+    view.high = static_cast<int>(range.newest - start);
+  }
+  return view;
+}
+
+// `scores` are those of a row and head.
+TXL_DEVICE float PositionScore(const float* scores, int64_t distance,
+                               int distances) {
+  if (distance < 0) distance = 0;  // not visible, but there is no such score
+  return scores[distance < distances ? distance : distances - 1];
+}
+
+// One head's softmax in a warp, tile by tile; a lane has one position of each.
+struct RunningSoftmax {
+  float maximum = -INFINITY;  // the same in every lane
+  float sum = 0;              // of the lane's own weights
+
+  // Takes in a tile's highest score, which is finite. What was summed up before
+  // is to be multiplied with the result.
+  TXL_DEVICE float Raise(float highest) {
+    const float before = maximum;
+    if (maximum < highest) maximum = highest;
+    const float factor = exp2f(before - maximum);
+    sum *= factor;
+    return factor;
+  }
+  TXL_DEVICE float Weight(float score) const { return exp2f(score - maximum); }
+};
+
+// Index of a part's maximum and sum; times stride, of its first number.
+TXL_DEVICE int64_t PartIndex(int row, int split, int splits, int head,
+                             int heads) {
+  return (static_cast<int64_t>(row) * splits + split) * heads + head;
+}
+
+// A split without tiles: heads [begin, end) of it. All threads of the block.
+template <typename Q, typename M>
+TXL_DEVICE void WriteNoPart(const AttentionArgs<Q, M>& args, int row, int split,
+                            int begin, int end) {
+  const int head = begin + Thread();
+  if (head >= end) return;
+  const int64_t part = PartIndex(row, split, args.splits, head, args.heads);
+  args.maxima[part] = -INFINITY;
+  args.sums[part] = 0;
+}
+
+}  // namespace txl::cuda

@@ -1,0 +1,39 @@
+#include "model/cuda/device/launch.h"
+#include "model/cuda/kernels/linear_epilogue.h"
+
+namespace txl::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kEach = 4;  // outputs of a thread
+
+template <typename T>
+TXL_KERNEL_OF(kThreads)
+FinishLinear(LinearArgs<T> args) {
+  const int column = (BlockX() * kThreads + Thread()) * kEach;
+  if (column >= args.batch * args.outputs) return;
+  const SumPlace at = {column / args.outputs, BlockY(), column % args.outputs};
+  Neighbours<float, kEach> sum = {};
+  for (int split = 0; split < args.splits; ++split) {
+    const auto part =
+        LoadNeighbours<kEach>(args.partial + PartialIndex(args, split, at));
+    for (int i = 0; i < kEach; ++i) sum.v[i] += part.v[i];
+  }
+  FinishSums(args, at, sum);
+}
+
+}  // namespace
+
+template <typename T>
+void LaunchFinishLinear(Stream& stream, const LinearArgs<T>& args) {
+  constexpr int kColumns = kThreads * kEach;
+  const GridShape grid = {(args.batch * args.outputs + kColumns - 1) / kColumns,
+                          args.rows};
+  Launch(stream, {grid, kThreads}, FinishLinear<T>, args);
+}
+
+template void LaunchFinishLinear(Stream&, const LinearArgs<float>&);
+template void LaunchFinishLinear(Stream&, const LinearArgs<Bf16>&);
+template void LaunchFinishLinear(Stream&, const LinearArgs<F16>&);
+
+}  // namespace txl::cuda

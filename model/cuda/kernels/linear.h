@@ -1,0 +1,68 @@
+#pragma once
+
+// Products of rows with weight matrices on the device.
+//
+// T is float, Bf16 or F16: how weights and the rows that meet them are stored.
+// Sums are float32: for float one chain of multiply-adds per element and
+// split, for the others tensor cores.
+//
+// Layout. A matrix is [outputs, inputs], row by row, both padded with zeros to
+// multiples of kLinearUnit; rows that it meets are padded with zeros likewise.
+// Memory for rows is there for a multiple of kLinearRows of them; what lies in
+// the rows beyond `rows` does not matter. All arrays are aligned to 16 bytes,
+// distances between rows and between batch entries are multiples of 8 numbers.
+
+#include <cstdint>
+
+#include "model/cuda/device/numbers.h"
+#include "model/cuda/device/runtime.h"
+
+namespace txl::cuda {
+
+inline constexpr int kLinearUnit = 64;
+inline constexpr int kLinearRows = 16;
+
+enum class LinearActivation { kNone, kRelu, kGeluTanh };
+
+// For b = 0..batch-1 (heads, or 1), r < rows, n < outputs:
+//
+//   sum[r][n] = sum_k x[r, b, k] w[b, n, k]
+//   y         = act(sum + bias[b, n]) + residual[r, b, n]
+//
+// of which y goes to `wide`, to `narrow` rounded, or both; null operands are
+// left out. With splits > 1 the sums over k are split: nothing of the above but
+// partial sums are written, [splits, rows, batch * outputs], and FinishLinear
+// or FinishNorm (norm.h) does the rest.
+template <typename T>
+struct LinearArgs {
+  int rows = 0;
+  int inputs = 0;   // padded
+  int outputs = 0;  // padded
+  int batch = 1;
+  const T* x = nullptr;  // x[r, b, k] at r * x_stride + b * x_batch + k
+  int64_t x_stride = 0;
+  int64_t x_batch = 0;
+  const T* w = nullptr;         // w[b, n, k] at (b * outputs + n) * inputs + k
+  const float* bias = nullptr;  // [batch, outputs]
+  const float* residual = nullptr;  // as wide
+  LinearActivation activation = LinearActivation::kNone;
+  float* wide = nullptr;  // at r * out_stride + b * out_batch + n
+  T* narrow = nullptr;    // likewise
+  int64_t out_stride = 0;
+  int64_t out_batch = 0;
+  int splits = 1;
+  float* partial = nullptr;  // splits > 1: [splits, rows, batch * outputs]
+};
+
+// Splits for which the product fills a device of so many processors; 1 where
+// it does without. Depends on the shape alone. At most inputs / kLinearUnit.
+int LinearSplits(int rows, int inputs, int outputs, int batch, int processors);
+
+template <typename T>
+void LaunchLinear(Stream& stream, const LinearArgs<T>& args);
+
+// Of args.partial, with bias, activation, residual and outputs as above.
+template <typename T>
+void LaunchFinishLinear(Stream& stream, const LinearArgs<T>& args);
+
+}  // namespace txl::cuda

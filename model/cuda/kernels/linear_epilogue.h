@@ -1,0 +1,109 @@
+#pragma once
+
+// What happens to a product's sums; for .cu files only.
+
+#include "model/cuda/device/kernel.h"
+#include "model/cuda/kernels/linear.h"
+
+namespace txl::cuda {
+
+// N neighbours that are read and written with one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N) Neighbours {
+  T v[N];
+};
+template <int N, typename T>
+TXL_DEVICE Neighbours<T, N> LoadNeighbours(const T* from) {
+  return *reinterpret_cast<const Neighbours<T, N>*>(from);
+}
+template <int N, typename T>
+TXL_DEVICE void StoreNeighbours(T* to, const Neighbours<T, N>& values) {
+  *reinterpret_cast<Neighbours<T, N>*>(to) = values;
+}
+
+// Step by step as on the CPU (model/cpu/vector_kernels.cc).
+TXL_DEVICE float GeluTanh(float x) {
+  const float cube = x * x * x;
+  const float inner = 0.7978845608028654f * (0.044715f * cube + x);
+  // exp overflows to infinity only where tanh is 1 to the last bit.
+  const float e = expf(fmaxf(fminf(inner + inner, 80.0f), -80.0f));
+  const float tanh = 1.0f - 2.0f / (e + 1.0f);
+  return 0.5f * x * (1.0f + tanh);
+}
+
+TXL_DEVICE float Activate(float x, LinearActivation activation) {
+  if (activation == LinearActivation::kRelu) return x > 0 ? x : 0;
+  if (activation == LinearActivation::kGeluTanh) return GeluTanh(x);
+  return x;
+}
+
+// x, rounded for a row of T.
+template <typename T, int N>
+TXL_DEVICE void StoreRounded(T* to, const Neighbours<float, N>& x) {
+  Neighbours<T, N> rounded;
+  for (int i = 0; i < N; ++i) rounded.v[i] = Narrow<T>(x.v[i]);
+  StoreNeighbours<N>(to, rounded);
+}
+
+// Where a sum stands: of batch entry b, row r, from output n on.
+struct SumPlace {
+  int b = 0;
+  int r = 0;
+  int n = 0;
+};
+
+// Bias, activation, residual and output of N whole sums.
+template <typename T, int N>
+TXL_DEVICE void FinishSums(const LinearArgs<T>& args, const SumPlace& at,
+                           Neighbours<float, N> y) {
+  const int64_t out = at.r * args.out_stride + at.b * args.out_batch + at.n;
+  if (args.bias != nullptr) {
+    const int64_t n = static_cast<int64_t>(at.b) * args.outputs + at.n;
+    const auto bias = LoadNeighbours<N>(args.bias + n);
+    for (int i = 0; i < N; ++i) y.v[i] += bias.v[i];
+  }
+  for (int i = 0; i < N; ++i) y.v[i] = Activate(y.v[i], args.activation);
+  if (args.residual != nullptr) {
+    const auto residual = LoadNeighbours<N>(args.residual + out);
+    for (int i = 0; i < N; ++i) y.v[i] += residual.v[i];
+  }
+  if (args.wide != nullptr) StoreNeighbours<N>(args.wide + out, y);
+  if (args.narrow != nullptr) StoreRounded(args.narrow + out, y);
+}
+
+// Where the sums of a split stand in args.partial.
+template <typename T>
+TXL_DEVICE int64_t PartialIndex(const LinearArgs<T>& args, int split,
+                                const SumPlace& at) {
+  const int64_t row = static_cast<int64_t>(split) * args.rows + at.r;
+  return (row * args.batch + at.b) * args.outputs + at.n;
+}
+
+// What a kernel does with N sums of a split.
+template <typename T, int N>
+TXL_DEVICE void StoreSums(const LinearArgs<T>& args, int split,
+                          const SumPlace& at, const Neighbours<float, N>& y) {
+  if (args.splits == 1) {
+    FinishSums(args, at, y);
+  } else {
+    StoreNeighbours<N>(args.partial + PartialIndex(args, split, at), y);
+  }
+}
+
+// What a block does: grid.z counts batch entries, then splits, whose units of
+// kLinearUnit inputs are [first, last).
+struct SplitPlace {
+  int b;
+  int split;
+  int first;
+  int last;
+};
+template <typename T>
+TXL_DEVICE SplitPlace PlaceOfBlock(const LinearArgs<T>& args) {
+  const int units = args.inputs / kLinearUnit;
+  const int split = BlockZ() / args.batch;
+  return {BlockZ() % args.batch, split, units * split / args.splits,
+          units * (split + 1) / args.splits};
+}
+
+}  // namespace txl::cuda

@@ -1,0 +1,69 @@
+#include "model/cuda/kernels/linear_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/cuda/kernels/linear.h"
+
+namespace txl::cuda {
+namespace {
+
+constexpr int kStreamWarps = 4;
+constexpr int kStreamOutputs = 32;  // of a warp
+
+int64_t Ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t Tiles(const LinearShape& shape, int rows, int outputs) {
+  return Ceil(shape.rows, rows) * Ceil(shape.outputs, outputs) * shape.batch;
+}
+
+// About how long the product takes, in 1/32 us of an H100: the blocks that a
+// processor runs one after the other, each with a beginning and an end, and
+// what partial sums cost.
+int64_t Cost(const LinearShape& shape, const LinearPlan& plan, int splits,
+             int processors) {
+  constexpr int64_t kEnds = 16;
+  const int64_t unit = plan.rows == 64 ? 5 : 16;
+  const int64_t blocks = Tiles(shape, plan.rows, plan.outputs) * splits;
+  const int64_t units = Ceil(shape.inputs / kLinearUnit, splits);
+  const int64_t run =
+      Ceil(blocks, processors) * (Ceil(units, plan.input_warps) * unit + kEnds);
+  if (splits == 1) return run;
+  const int64_t numbers = int64_t{shape.rows} * shape.outputs * shape.batch;
+  return run + 8 + Ceil(splits * numbers, 1 << 14);
+}
+
+}  // namespace
+
+LinearPlan PlanLinear(const LinearShape& shape) {
+  if (shape.rows <= 32) {
+    const int units = shape.inputs / kLinearUnit;
+    const int input_warps = units >= 4 ? 4 : units >= 2 ? 2 : 1;
+    return {LinearKernel::kStream, shape.rows <= 16 ? 16 : 32,
+            kStreamOutputs * (kStreamWarps / input_warps), input_warps};
+  }
+  // Large tiles read less and multiply faster, where there are enough of them
+  // and they are not mostly beginning and end.
+  constexpr int kEnough = 100;
+  const bool large = shape.rows >= 128 && shape.inputs >= 512 &&
+                     Tiles(shape, 128, 128) >= kEnough;
+  const int side = large ? 128 : 64;
+  return {LinearKernel::kTiles, side, side, 1};
+}
+
+int LinearSplits(int rows, int inputs, int outputs, int batch, int processors) {
+  const LinearShape shape = {rows, inputs, outputs, batch};
+  const LinearPlan plan = PlanLinear(shape);
+  int best = 1;
+  int64_t best_cost = Cost(shape, plan, 1, processors);
+  for (int splits = 2; splits <= inputs / kLinearUnit; ++splits) {
+    const int64_t cost = Cost(shape, plan, splits, processors);
+    if (cost < best_cost) {
+      best = splits;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+}  // namespace txl::cuda

@@ -1,0 +1,51 @@
+#pragma once
+
+// The rows of a step and the rings that they are stored in.
+
+#include <cstdint>
+
+#include "model/cuda/device/numbers.h"
+#include "model/cuda/device/runtime.h"
+
+namespace txl::cuda {
+
+// A step's rows, arrays on the device. Rows of one slot have different
+// positions. Rows with slot -1 are there for the shape of a graph only: nothing
+// is read or stored for them.
+struct StepRows {
+  int count = 0;
+  const int32_t* slot = nullptr;      // [count]
+  const int64_t* position = nullptr;  // [count], absolute, >= -M
+};
+
+// One layer's stored rows of all slots: the row of absolute position t of slot
+// s begins at s * slot_stride + (t mod capacity) * stride. M: float, Bf16 or
+// F16.
+template <typename M>
+struct Rings {
+  M* rows = nullptr;
+  int64_t slot_stride = 0;     // numbers between two slots' first rows
+  int64_t capacity = 0;        // a multiple of kRingTile
+  int64_t stride = 0;          // numbers of a row, a multiple of 64
+  int64_t window = 0;          // W: keys that a query sees, itself included
+  int64_t first_position = 0;  // -M for a zero start, else 0
+};
+
+// Positions come in tiles of this many, which begin at its multiples and so lie
+// together in a ring.
+inline constexpr int kRingTile = 32;
+
+// The stored row of an absolute position t >= -M.
+template <typename M>
+TXL_ANYWHERE M* RingRow(const Rings<M>& rings, int32_t slot, int64_t t) {
+  const int64_t c = rings.capacity;
+  return rings.rows + slot * rings.slot_stride +
+         ((t % c) + c) % c * rings.stride;
+}
+
+// Stores x [count, x_stride], rounded, at the rows' positions.
+template <typename M>
+void LaunchStoreRows(Stream& stream, const StepRows& rows, const float* x,
+                     int64_t x_stride, const Rings<M>& rings);
+
+}  // namespace txl::cuda

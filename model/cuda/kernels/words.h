@@ -1,0 +1,43 @@
+#pragma once
+
+// Embeddings of a step's tokens (adaptive input, arXiv:1809.10853): the rows of
+// one bin's table at a time.
+
+#include <cstdint>
+
+#include "model/cuda/device/numbers.h"
+#include "model/cuda/device/runtime.h"
+
+namespace txl::cuda {
+
+// The words of a bin among a step's tokens.
+template <typename T>
+struct BinWords {
+  int rows = 0;
+  const int32_t* tokens = nullptr;  // [rows]
+  int32_t begin = 0;                // ids of the bin: [begin, end)
+  int32_t end = 0;
+  const T* table = nullptr;  // [end - begin, stride]
+  int64_t stride = 0;        // a multiple of 64
+};
+
+// found[r] = the token's row of the table; zeros for a token of another bin.
+// found: [rows, stride].
+template <typename T>
+void LaunchFindWords(Stream& stream, const BinWords<T>& words, T* found);
+
+// y[r] = (add[r] + the token's row of the table) * scale, without the row for a
+// token of another bin and where the bin is empty.
+template <typename T>
+struct AddWordsArgs {
+  BinWords<T> words;
+  const float* add = nullptr;  // [rows, stride]; null: nothing
+  float scale = 1;
+  float* wide = nullptr;  // [rows, stride]; may be add
+  T* narrow = nullptr;    // [rows, stride], rounded; or null
+};
+
+template <typename T>
+void LaunchAddWords(Stream& stream, const AddWordsArgs<T>& args);
+
+}  // namespace txl::cuda

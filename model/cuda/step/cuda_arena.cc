@@ -1,0 +1,141 @@
+#include "model/cuda/step/cuda_arena.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace txl::cuda {
+
+RingGeometry CudaRing(RingGeometry ring) {
+  const int64_t tiles = (ring.capacity() + kRingTile - 1) / kRingTile;
+  ring.spare = tiles * kRingTile - ring.mem_len;
+  return ring;
+}
+
+int64_t CudaSlotBytes(const RingGeometry& ring, const CudaShape& shape,
+                      int64_t number_bytes) {
+  return shape.layers * ring.capacity() * shape.stride * number_bytes;
+}
+
+template <typename M>
+CudaArena<M>::CudaArena(const RingGeometry& ring, const CudaShape& shape,
+                        int64_t slots, Stream& stream)
+    : ring_(ring),
+      shape_(shape),
+      stream_(stream),
+      rows_(MemoryKind::kDevice, slots * layers_numbers()),
+      staged_(MemoryKind::kPinned, 2 * ring.mem_len * shape.stride),
+      start_positions_(MemoryKind::kDevice, ring.mem_len),
+      start_slots_(MemoryKind::kDevice, ring.mem_len) {
+  stream_.Fill(rows_.data(), 0, static_cast<size_t>(rows_.bytes()));
+  std::vector<int64_t> before(ring.mem_len);
+  std::iota(before.begin(), before.end(), -ring.mem_len);
+  stream_.Copy(start_positions_.data(), before.data(),
+               static_cast<size_t>(start_positions_.bytes()));
+  stream_.Fill(start_slots_.data(), 0,
+               static_cast<size_t>(start_slots_.bytes()));
+  for (Event& event : copied_) stream_.Record(event);
+  stream_.Wait();
+}
+
+template <typename M>
+Rings<M> CudaArena<M>::Layer(int layer) const {
+  Rings<M> rings;
+  rings.rows = rows_.data() + layer * layer_numbers();
+  rings.slot_stride = layers_numbers();
+  rings.capacity = ring_.capacity();
+  rings.stride = shape_.stride;
+  rings.window = ring_.window;
+  rings.first_position = ring_.first_position();
+  return rings;
+}
+
+template <typename M>
+void CudaArena<M>::Clear(int32_t slot) {
+  stream_.Fill(Slot(slot), 0, static_cast<size_t>(bytes_per_slot()));
+}
+
+template <typename M>
+void CudaArena<M>::FillStart(int32_t slot, int layer, const float* row) {
+  if (ring_.mem_len == 0) return;
+  Rings<M> rings = Layer(layer);
+  rings.rows += slot * rings.slot_stride;
+  const StepRows before = {static_cast<int>(ring_.mem_len), start_slots_.data(),
+                           start_positions_.data()};
+  LaunchStoreRows(stream_, before, row, 0, rings);  // one row for all
+}
+
+template <typename M>
+void CudaArena<M>::Copy(int32_t from, int32_t to) {
+  if (from == to) return;
+  stream_.Copy(Slot(to), Slot(from), static_cast<size_t>(bytes_per_slot()));
+}
+
+template <typename M>
+std::vector<typename CudaArena<M>::Run> CudaArena<M>::Runs(int32_t slot,
+                                                           int layer,
+                                                           int64_t first,
+                                                           int64_t last) const {
+  std::vector<Run> runs;
+  M* const ring = Slot(slot) + layer * layer_numbers();
+  while (first < last) {
+    const int64_t index = ring_.IndexOf(first);
+    const int64_t count = std::min(last - first, ring_.capacity() - index);
+    runs.push_back({ring + index * shape_.stride, count});
+    first += count;
+  }
+  return runs;
+}
+
+template <typename M>
+void CudaArena<M>::Read(int32_t slot, int64_t first, int64_t last,
+                        uint8_t* to) {
+  const auto queue = [&](int layer) {
+    M* staged = Staged(layer);
+    for (const Run& run : Runs(slot, layer, first, last)) {
+      const int64_t numbers = run.count * shape_.stride;
+      stream_.Copy(staged, run.rows, static_cast<size_t>(numbers) * sizeof(M));
+      staged += numbers;
+    }
+    stream_.Record(copied_[layer % 2]);
+  };
+  queue(0);
+  for (int layer = 0; layer < shape_.layers; ++layer) {
+    if (layer + 1 < shape_.layers) queue(layer + 1);
+    copied_[layer % 2].Wait();
+    for (int64_t r = 0; r < last - first; ++r) {
+      std::memcpy(to, Staged(layer) + r * shape_.stride,
+                  static_cast<size_t>(row_bytes()));
+      to += row_bytes();
+    }
+  }
+}
+
+template <typename M>
+void CudaArena<M>::Write(int32_t slot, int64_t first, int64_t last,
+                         const uint8_t* from) {
+  for (int layer = 0; layer < shape_.layers; ++layer) {
+    copied_[layer % 2].Wait();
+    M* staged = Staged(layer);
+    for (int64_t r = 0; r < last - first; ++r) {
+      std::memcpy(staged, from, static_cast<size_t>(row_bytes()));
+      std::fill(staged + shape_.width, staged + shape_.stride, M{});
+      staged += shape_.stride;
+      from += row_bytes();
+    }
+    staged = Staged(layer);
+    for (const Run& run : Runs(slot, layer, first, last)) {
+      const int64_t numbers = run.count * shape_.stride;
+      stream_.Copy(run.rows, staged, static_cast<size_t>(numbers) * sizeof(M));
+      staged += numbers;
+    }
+    stream_.Record(copied_[layer % 2]);
+  }
+  stream_.Wait();
+}
+
+template class CudaArena<float>;
+template class CudaArena<Bf16>;
+template class CudaArena<F16>;
+
+}  // namespace txl::cuda

@@ -1,0 +1,33 @@
+#pragma once
+
+// Sizes of a model as its device arrays have them.
+
+#include <cstdint>
+
+#include "model/config/model_config.h"
+
+namespace txl::cuda {
+
+// Strides are widths padded to multiples of kLinearUnit (kernels/linear.h).
+struct CudaShape {
+  int layers = 0;
+  int heads = 0;         // H
+  int width = 0;         // d
+  int stride = 0;        // of rows of d numbers
+  int head_width = 0;    // D
+  int head_stride = 0;   // of a head's D numbers
+  int inner_stride = 0;  // of rows of F numbers
+  // Distances that have a positional key of their own: 0..distances-1.
+  int distances = 0;
+  int distance_stride = 0;
+
+  int query_stride() const { return heads * head_stride; }
+  friend bool operator==(const CudaShape&, const CudaShape&) = default;
+};
+
+CudaShape MakeCudaShape(const ModelConfig& config);
+
+// `width` padded.
+int PaddedWidth(int64_t width);
+
+}  // namespace txl::cuda

@@ -1,0 +1,154 @@
+#include "model/cuda/step/cuda_weights.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include "model/checkpoint/weights.h"
+#include "model/reference/relative_position.h"
+
+namespace txl::cuda {
+namespace {
+
+DeviceNorm UploadNorm(WeightUpload& upload, const at::Tensor& g,
+                      const at::Tensor& b) {
+  const int64_t stride = PaddedWidth(g.numel());
+  return {upload.Numbers(PadTo(g, 0, stride)),
+          upload.Numbers(PadTo(b, 0, stride))};
+}
+
+Array<float> UploadBias(WeightUpload& upload, const at::Tensor& t) {
+  if (!t.defined()) return {};
+  return upload.Numbers(PadTo(t, 0, PaddedWidth(t.size(0))));
+}
+
+// Of one layer's tensors: heads apart and padded.
+class HeadViews {
+ public:
+  explicit HeadViews(const CudaShape& shape) : shape_(shape) {}
+
+  // [H D, ...] -> [H, Dp, ...]
+  at::Tensor Rows(const at::Tensor& t) const {
+    at::DimVector sizes(t.sizes());
+    sizes[0] = shape_.head_width;
+    sizes.insert(sizes.begin(), shape_.heads);
+    return PadTo(t.reshape(sizes), 1, shape_.head_stride);
+  }
+  // [d, H D] -> [d, H Dp]
+  at::Tensor Columns(const at::Tensor& t) const {
+    return Rows(t.t()).reshape({shape_.query_stride(), t.size(0)}).t();
+  }
+  // [H D] or undefined, which is zeros -> [H, Dp]
+  at::Tensor Bias(const at::Tensor& t) const {
+    if (t.defined()) return Rows(t.reshape({-1}));
+    return at::zeros({shape_.heads, shape_.head_stride});
+  }
+
+ private:
+  const CudaShape& shape_;
+};
+
+// keys [distances, H, D] and their biases [distances, H].
+template <typename T>
+void UploadPositions(WeightUpload& upload, const CudaShape& shape,
+                     const at::Tensor& keys, const at::Tensor& bias,
+                     CudaLayer<T>& out) {
+  out.position_keys = upload.Matrix<T>(keys.transpose(0, 1));
+  if (!bias.defined()) return;
+  out.position_key_bias =
+      upload.Numbers(PadTo(bias.t(), 1, shape.distance_stride));
+}
+
+template <typename T>
+CudaLayer<T> UploadLayer(WeightUpload& upload, const ModelConfig& config,
+                         const CudaShape& shape, const LayerWeights& layer,
+                         const at::Tensor& encoding) {
+  const HeadViews heads(shape);
+  CudaLayer<T> out;
+  out.wq = upload.Matrix<T>(
+      heads.Rows(layer.wq).reshape({shape.query_stride(), shape.width}));
+  const at::Tensor bq = heads.Bias(layer.bq);
+  out.content_bias = upload.Numbers(bq + heads.Bias(layer.u));
+  out.position_bias = upload.Numbers(bq + heads.Bias(layer.v));
+  out.absorbed_keys = upload.Matrix<T>(heads.Rows(layer.wk).transpose(1, 2));
+  out.absorbed_values = upload.Matrix<T>(heads.Rows(layer.wv));
+  if (layer.bv.defined()) out.value_bias = upload.Numbers(heads.Bias(layer.bv));
+  out.wo = upload.Matrix<T>(heads.Columns(layer.wo));
+  out.bo = UploadBias(upload, layer.bo);
+  if (config.pos == PositionKind::kTable) {
+    UploadPositions(upload, shape,
+                    TableRows(config, layer.rel_t, shape.distances),
+                    TableRows(config, layer.rel_s, shape.distances), out);
+  } else {
+    const at::Tensor keys =
+        at::mm(encoding, layer.wr.to(at::kDouble).t()).to(at::kFloat);
+    UploadPositions(upload, shape,
+                    keys.view({-1, shape.heads, shape.head_width}), {}, out);
+  }
+  out.ln1 = UploadNorm(upload, layer.ln1_g, layer.ln1_b);
+  out.ln2 = UploadNorm(upload, layer.ln2_g, layer.ln2_b);
+  out.ff_w1 = upload.Matrix<T>(layer.ff_w1);
+  out.ff_b1 = UploadBias(upload, layer.ff_b1);
+  out.ff_w2 = upload.Matrix<T>(layer.ff_w2);
+  out.ff_b2 = UploadBias(upload, layer.ff_b2);
+  return out;
+}
+
+template <typename T>
+CudaBin<T> UploadBin(WeightUpload& upload, const ModelConfig& config,
+                     const Weights& weights, int64_t bin) {
+  const HeadBin& head = weights.head[bin];
+  const EmbeddingBin& embedding = weights.embedding[bin];
+  at::Tensor words = head.w;
+  at::Tensor bias = head.b;
+  if (bin == 0 && config.n_bins() > 1) {
+    words = at::cat({words, weights.cluster_w});
+    const at::Tensor own =
+        bias.defined() ? bias : at::zeros({config.bin_size(0)});
+    bias = at::cat({own, weights.cluster_b.defined()
+                             ? weights.cluster_b
+                             : at::zeros({config.n_bins() - 1})});
+  }
+  CudaBin<T> out;
+  out.words = upload.Matrix<T>(words);
+  out.outputs = static_cast<int>(words.size(0));
+  out.bias = UploadBias(upload, bias);
+  if (head.proj.defined()) out.out_proj = upload.Matrix<T>(head.proj.t());
+  out.in_proj = upload.Matrix<T>(embedding.proj);
+  if (!embedding.w.is_alias_of(head.w)) {
+    out.embedding = upload.Matrix<T>(embedding.w);
+  }
+  return out;
+}
+
+}  // namespace
+
+template <typename T>
+CudaWeights<T> UploadWeights(const ModelConfig& config,
+                             const Weights& weights) {
+  c10::InferenceMode guard;
+  WeightUpload upload;
+  CudaWeights<T> out;
+  out.shape = MakeCudaShape(config);
+  at::Tensor encoding;
+  if (config.pos != PositionKind::kTable) {
+    encoding =
+        PositionEncoding(config, weights, out.shape.distances).to(at::kDouble);
+  }
+  for (const LayerWeights& layer : weights.layers) {
+    out.layers.push_back(
+        UploadLayer<T>(upload, config, out.shape, layer, encoding));
+  }
+  for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
+    out.bins.push_back(UploadBin<T>(upload, config, weights, bin));
+  }
+  if (weights.final_g.defined()) {
+    out.final_norm = UploadNorm(upload, weights.final_g, weights.final_b);
+  }
+  return out;
+}
+
+template CudaWeights<float> UploadWeights(const ModelConfig&, const Weights&);
+template CudaWeights<Bf16> UploadWeights(const ModelConfig&, const Weights&);
+template CudaWeights<F16> UploadWeights(const ModelConfig&, const Weights&);
+
+}  // namespace txl::cuda

@@ -1,0 +1,76 @@
+#include "server/engine/cuda_builder.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/model_config.h"
+#include "model/cuda/device/runtime.h"
+#include "model/cuda/step/cuda_step.h"
+
+namespace txl {
+namespace {
+
+absl::Status CheckCudaOptions(const StepRunnerOptions& options) {
+  TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
+  if (form == AttentionForm::kProjected) {
+    return absl::InvalidArgumentError("form: the CUDA step is absorbed");
+  }
+  if (options.derived != "f32") {
+    return absl::InvalidArgumentError(
+        "derived: the CUDA step keeps no keys and values; "
+        "memory says how it keeps stored rows");
+  }
+  return absl::OkStatus();
+}
+
+// Bytes for all slots: what was asked for, or what the device has left once
+// the weights and the reserve are taken off.
+int64_t SlotBytes(const Weights& weights, NumberFormat format,
+                  const StepRunnerOptions& options) {
+  if (options.slot_bytes > 0) return options.slot_bytes;
+  // Absorbed projections are as large as those that they replace; padding and
+  // positional keys are what the reserve is for.
+  const int64_t weight_bytes =
+      weights.Bytes() / int64_t{sizeof(float)} * NumberBytes(format);
+  return static_cast<int64_t>(cuda::CurrentDevice().free_bytes) - weight_bytes -
+         kDeviceReserveBytes;
+}
+
+}  // namespace
+
+int NativeCudaDevices() { return cuda::DeviceCount(); }
+
+absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
+                                        const Weights& weights,
+                                        const std::string& fingerprint,
+                                        const StepRunnerOptions& options,
+                                        int index) {
+  TXL_RETURN_IF_ERROR(CheckCudaOptions(options));
+  cuda::UseDevice(index);
+  BuiltStep built;
+  built.device = absl::StrCat("cuda:", index);
+  built.form = "absorbed";
+  built.weight_format = options.weights;
+  CudaStepOptions cuda;
+  cuda.device = index;
+  TXL_ASSIGN_OR_RETURN(cuda.weights, ParseWeightFormat(options.weights));
+  TXL_ASSIGN_OR_RETURN(cuda.memory, ParseRowFormat("memory", options.memory));
+  StepRunnerOptions room = options;
+  room.slot_bytes = SlotBytes(weights, cuda.weights, options);
+  // Sessions that wait for their users stay on the device: moving one there
+  // takes longer than a step.
+  TXL_ASSIGN_OR_RETURN(
+      built.slots,
+      SlotCount(CudaStepSlotBytes(config, options.spare_rows, cuda.memory),
+                std::numeric_limits<int32_t>::max(), room));
+  cuda.slots = built.slots;
+  cuda.spare_rows = options.spare_rows;
+  cuda.max_rows = options.max_rows;
+  cuda.fingerprint = fingerprint;
+  TXL_ASSIGN_OR_RETURN(built.step, CreateCudaStep(config, weights, cuda));
+  return built;
+}
+
+}  // namespace txl

@@ -1,0 +1,31 @@
+#pragma once
+
+// The native CUDA step, where this program was built with it (TXL_CUDA);
+// cuda_builder.cc is then linked, else cuda_builder_none.cc.
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/engine/step_builder.h"
+
+namespace txl {
+
+// CUDA devices that the native step can use; 0 without it.
+int NativeCudaDevices();
+
+// Memory of a device that is left to itself where the slots take what there is
+// (StepRunnerOptions::slot_bytes).
+inline constexpr int64_t kDeviceReserveBytes = int64_t{1} << 30;
+
+// The step on device `index`, in absorbed form. `weights`: float32 on the CPU.
+// Errors: InvalidArgument naming the option that it does not take;
+// FailedPrecondition without a native step; ResourceExhausted when not even one
+// slot fits. Throws as CreateCudaStep.
+absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
+                                        const Weights& weights,
+                                        const std::string& fingerprint,
+                                        const StepRunnerOptions& options,
+                                        int index);
+
+}  // namespace txl

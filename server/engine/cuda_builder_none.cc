@@ -1,0 +1,14 @@
+#include "server/engine/cuda_builder.h"
+
+namespace txl {
+
+int NativeCudaDevices() { return 0; }
+
+absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig&, const Weights&,
+                                        const std::string&,
+                                        const StepRunnerOptions&, int) {
+  return absl::FailedPreconditionError(
+      "step: this program was built without the native CUDA step (TXL_CUDA)");
+}
+
+}  // namespace txl

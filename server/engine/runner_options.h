@@ -1,0 +1,36 @@
+#pragma once
+
+// How the engine is to run a model.
+
+#include <cstdint>
+#include <string>
+
+namespace txl {
+
+struct StepRunnerOptions {
+  std::string device = "auto";  // see ResolveDevice
+  // "native": own kernels, model/cpu or model/cuda; "torch": model/torch, any
+  // device, plain and the oracle of the native ones; "auto": native on the CPU,
+  // torch on CUDA devices.
+  std::string step = "auto";
+  // Attention of the native step: "projected", "absorbed", or "auto", the one
+  // that its cost model (model/cpu/attention_form.h) finds cheaper.
+  std::string form = "auto";
+  // Of the native step: threads >= 1, and how numbers are kept: "f32", "bf16",
+  // "f16" (weights also "int8"): weights; stored rows; keys, values and
+  // positional keys derived from them.
+  int32_t threads = 1;
+  std::string weights = "f32";
+  std::string memory = "f32";
+  std::string derived = "f32";
+  // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU
+  // and with LibTorch at most max_rows. Their memory is taken at start.
+  // slot_bytes 0: 1 GiB; with the native CUDA step what the device has left
+  // but a reserve (cuda_builder.h).
+  int32_t slots = 0;
+  int64_t slot_bytes = 0;
+  int64_t spare_rows = 64;  // >= 8
+  int32_t max_rows = 256;   // >= 1, of one plan
+};
+
+}  // namespace txl

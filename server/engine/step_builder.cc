@@ -1,0 +1,188 @@
+#include "server/engine/step_builder.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/model_config.h"
+#include "model/cpu/format_names.h"
+#include "model/cpu/native_step.h"
+#include "model/torch/torch_model_step.h"
+#include "model/torch/torch_step.h"
+#include "server/engine/device_name.h"
+
+namespace txl {
+namespace {
+
+// What the caller says where slot_bytes is left open: on a CPU the memory is
+// not the server's alone.
+constexpr int64_t kUsualSlotBytes = int64_t{1} << 30;
+
+absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
+                                         absl::Span<const NamedFormat> formats,
+                                         const std::string& name) {
+  const std::optional<NumberFormat> format = FindFormat(formats, name);
+  if (format.has_value()) return *format;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": \"", name, "\" is none of ", JoinNames(formats)));
+}
+
+bool UseNative(const at::Tensor& weight, const std::string& step) {
+  if (step != "auto") return step == "native";
+  return weight.is_cpu() && weight.scalar_type() == at::kFloat;
+}
+
+// Of a step on the CPU or of LibTorch: more slots than rows could not decode in
+// one step.
+absl::StatusOr<int32_t> CpuSlotCount(int64_t bytes_per_slot,
+                                     const StepRunnerOptions& options) {
+  StepRunnerOptions room = options;
+  if (room.slot_bytes == 0) room.slot_bytes = kUsualSlotBytes;
+  return SlotCount(bytes_per_slot, options.max_rows, room);
+}
+
+absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
+  NativeFormats formats;
+  TXL_ASSIGN_OR_RETURN(formats.weights, ParseWeightFormat(options.weights));
+  TXL_ASSIGN_OR_RETURN(formats.memory,
+                       ParseRowFormat("memory", options.memory));
+  TXL_ASSIGN_OR_RETURN(formats.derived,
+                       ParseRowFormat("derived", options.derived));
+  TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
+  return formats;
+}
+
+absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
+                                      const Weights& weights,
+                                      const std::string& fingerprint,
+                                      const StepRunnerOptions& options) {
+  BuiltStep built;
+  built.weight_format = options.weights;
+  NativeStepOptions native;
+  TXL_ASSIGN_OR_RETURN(native.formats, ParseFormats(options));
+  built.form = FormName(ResolveForm(config, native.formats));
+  TXL_ASSIGN_OR_RETURN(
+      built.slots, CpuSlotCount(NativeStepSlotBytes(config, options.spare_rows,
+                                                    native.formats),
+                                options));
+  native.slots = built.slots;
+  native.spare_rows = options.spare_rows;
+  native.max_rows = options.max_rows;
+  native.threads = options.threads;
+  native.fingerprint = fingerprint;
+  TXL_ASSIGN_OR_RETURN(built.step, CreateNativeStep(config, weights, native));
+  return built;
+}
+
+absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
+                                     const Weights& weights,
+                                     const std::string& fingerprint,
+                                     const StepRunnerOptions& options) {
+  BuiltStep built;
+  built.form = "absorbed";
+  if (options.weights != "f32" || options.memory != "f32" ||
+      options.derived != "f32") {
+    return absl::InvalidArgumentError(
+        "weights, memory, derived: the torch step keeps f32");
+  }
+  TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
+  if (form == AttentionForm::kProjected) {
+    return absl::InvalidArgumentError("form: the torch step is absorbed");
+  }
+  const bool is_double = weights.layers.at(0).wq.scalar_type() == at::kDouble;
+  built.weight_format = is_double ? "f64" : "f32";
+  const int64_t element_bytes = weights.layers.at(0).wq.element_size();
+  TXL_ASSIGN_OR_RETURN(
+      built.slots,
+      CpuSlotCount(TorchSlotBytes(config, options.spare_rows, element_bytes),
+                   options));
+  TorchStepOptions torch;
+  torch.slots = built.slots;
+  torch.spare_rows = options.spare_rows;
+  torch.fingerprint = fingerprint;
+  TXL_ASSIGN_OR_RETURN(std::unique_ptr<TorchStep> step,
+                       TorchStep::Create(config, weights, torch));
+  built.step = AsModelStep(std::move(step), BinsOf(config));
+  return built;
+}
+
+}  // namespace
+
+absl::Status CheckStepOptions(const StepRunnerOptions& options) {
+  if (options.slots < 0) {
+    return absl::InvalidArgumentError("slots: must not be negative");
+  }
+  if (options.slot_bytes < 0) {
+    return absl::InvalidArgumentError("slot_bytes: must not be negative");
+  }
+  if (options.spare_rows < 8) {
+    return absl::InvalidArgumentError("spare_rows: must be at least 8");
+  }
+  if (options.max_rows < 1) {
+    return absl::InvalidArgumentError("max_rows: must be at least 1");
+  }
+  if (options.step != "auto" && options.step != "native" &&
+      options.step != "torch") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "step: \"", options.step, "\" is none of auto, native, torch"));
+  }
+  if (options.threads < 1) {
+    return absl::InvalidArgumentError("threads: must be at least 1");
+  }
+  return absl::OkStatus();
+}
+
+VocabularyBins BinsOf(const ModelConfig& config) {
+  VocabularyBins bins;
+  bins.ends = config.cutoffs;
+  bins.ends.push_back(config.vocab_size);
+  return bins;
+}
+
+absl::StatusOr<int32_t> SlotCount(int64_t bytes_per_slot, int64_t most,
+                                  const StepRunnerOptions& options) {
+  if (options.slots > 0) return options.slots;
+  const int64_t fit = options.slot_bytes / bytes_per_slot;
+  if (fit < 1) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "slot_bytes: ", options.slot_bytes,
+        " bytes hold no slot; one of this model takes ", bytes_per_slot));
+  }
+  return static_cast<int32_t>(std::min(fit, most));
+}
+
+absl::StatusOr<NumberFormat> ParseWeightFormat(const std::string& name) {
+  return ParseFormat("weights", kWeightFormats, name);
+}
+
+absl::StatusOr<NumberFormat> ParseRowFormat(absl::string_view option,
+                                            const std::string& name) {
+  return ParseFormat(option, kRowFormats, name);
+}
+
+absl::StatusOr<std::optional<AttentionForm>> ParseForm(
+    const std::string& name) {
+  const std::optional<AttentionForm> form = FindForm(name);
+  if (form.has_value() || name == "auto") return form;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "form: \"", name, "\" is none of auto, projected, absorbed"));
+}
+
+absl::StatusOr<BuiltStep> BuildStep(const ModelConfig& config,
+                                    const Weights& weights,
+                                    const std::string& fingerprint,
+                                    const StepRunnerOptions& options) {
+  const at::Tensor& weight = weights.layers.at(0).wq;
+  absl::StatusOr<BuiltStep> built =
+      UseNative(weight, options.step)
+          ? BuildNative(config, weights, fingerprint, options)
+          : BuildTorch(config, weights, fingerprint, options);
+  if (built.ok()) built->device = DeviceName(weight.device());
+  return built;
+}
+
+}  // namespace txl
