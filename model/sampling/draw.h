@@ -1,12 +1,13 @@
 #pragma once
 
-// Random numbers by counter, and a draw from weights.
+// Random numbers by counter (philox.h), and a draw from weights.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "model/sampling/philox.h"
 
 namespace txl {
 
@@ -14,12 +15,6 @@ namespace txl {
 // easy as 1, 2, 3"); words in the order of Random123's known answers.
 std::array<uint32_t, 4> Philox(const std::array<uint32_t, 4>& counter,
                                const std::array<uint32_t, 2>& key);
-
-// Draw number `draw` for the token at absolute position `position`, uniform in
-// [0, 1). With o = Philox(counter = (position mod 2^32, position / 2^32, draw,
-// 0), key = (seed mod 2^32, seed / 2^32)): the upper 53 of the 64 bits of
-// o[0] + 2^32 o[1], divided by 2^53.
-double UniformDraw(uint64_t seed, int64_t position, uint32_t draw);
 
 // The draws for one token, in order: draw 0, 1, 2, ...
 class UniformSequence {

@@ -10,10 +10,9 @@
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#define TXL_ANYWHERE __host__ __device__ inline
-#else
-#define TXL_ANYWHERE inline
 #endif
+
+#include "model/base/anywhere.h"
 
 namespace txl::cuda {
 

@@ -1,6 +1,9 @@
 #include "model/sampling/draw.h"
 
+#include <Random123/philox.h>
+
 #include <cmath>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -23,6 +26,22 @@ TEST(Philox, GivesTheKnownAnswersOfRandom123) {
   EXPECT_THAT(Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
                      {0xa4093822, 0x299f31d0}),
               ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
+}
+
+TEST(Philox, IsRandom123sOfRandomCountersAndKeys) {
+  std::mt19937 random(1);
+  const auto word = [&] { return static_cast<uint32_t>(random()); };
+  for (int i = 0; i < 10000; ++i) {
+    const std::array<uint32_t, 4> counter = {word(), word(), word(), word()};
+    const std::array<uint32_t, 2> key = {word(), word()};
+    const philox4x32_ctr_t words = {
+        {counter[0], counter[1], counter[2], counter[3]}};
+    const philox4x32_key_t keys = {{key[0], key[1]}};
+    const philox4x32_ctr_t expected = philox4x32(words, keys);
+    EXPECT_THAT(Philox(counter, key),
+                ElementsAre(expected.v[0], expected.v[1], expected.v[2],
+                            expected.v[3]));
+  }
 }
 
 // The first known answer: seed 0, position 0, draw 0.
