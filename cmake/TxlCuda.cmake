@@ -63,18 +63,22 @@ function(txl_kernels)
 endfunction()
 
 # txl_kernel_test(NAME name SRCS a_test.cc ... KERNELS b.cu ...
-#                 EMULATED_SRCS c_test.cc ... DEPS target ... [LABELS label ...])
+#                 EMULATED_SRCS c_test.cc ... DEPS target ... [LABELS label ...]
+#                 [WHOLE])
 # A GoogleTest program of kernels, like txl_test, on the emulator; with TXL_CUDA
 # also NAME_device, from the same SRCS and KERNELS (kernels that only the test
 # has), on a device. The latter has the label "device" alone and fails where
 # there is none; `ctest -LE device` leaves it out. EMULATED_SRCS are tests of
 # the emulator itself.
 function(txl_kernel_test)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;KERNELS;EMULATED_SRCS;DEPS;LABELS"
-    ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "NAME"
+    "SRCS;KERNELS;EMULATED_SRCS;DEPS;LABELS" ${ARGN})
+  if(ARG_WHOLE)
+    set(whole WHOLE)
+  endif()
   txl_emulated_sources(emulated ${ARG_KERNELS})
   txl_emulated_deps(emulated_deps ${ARG_DEPS})
-  txl_test(NAME ${ARG_NAME}
+  txl_test(NAME ${ARG_NAME} ${whole}
     SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
     LABELS ${ARG_LABELS})
   if(TXL_CUDA)

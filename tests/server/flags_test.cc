@@ -168,7 +168,7 @@ TEST_F(FlagsTest, OutOfRangeAreErrorsThatNameTheFlag) {
            {"--max-tokens", "many"},
            {"--max-logit-bias", "1025"},
            {"--slots", "-1"},
-           {"--slot-memory", "0"},
+           {"--slot-memory", "-1"},
            {"--slot-memory", "lots"},
            {"--spare-rows", "7"},
            {"--session-ttl", "0"},

@@ -86,8 +86,11 @@ void CudaLayers<T, M>::QueueAttention(const CudaLayer<T>& layer, int index,
   norm.bias = layer.bo.data();
   norm.residual = hidden_.data();
   norm.narrow = narrow_middle_.data();
-  (pre_norm() ? norm.sum : norm.wide) =
-      pre_norm() ? hidden_.data() : middle_.data();
+  if (pre_norm()) {
+    norm.sum = hidden_.data();
+  } else {
+    norm.wide = middle_.data();
+  }
   LaunchNorm(parts_.stream, norm);
 }
 

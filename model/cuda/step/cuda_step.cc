@@ -137,7 +137,7 @@ class CudaStep final : public ModelStep {
   const ModelConfig config_;
   const int device_;
   const std::vector<int> buckets_;
-  mutable Stream stream_;  // of all work
+  Stream stream_;  // of all work
   const CudaWeights<T> weights_;
   const std::unique_ptr<CudaArena<M>> arena_;
   const StateIdentity identity_;
