@@ -69,8 +69,10 @@ use_packages() {
   local triple libs package
   triple=$(g++ -print-multiarch)
   libs=$prefix/usr/lib/$triple
-  for package in "$packages"/*.deb; do dpkg -x "$package" "$prefix" || return 1; done
   mkdir -p "$prefix/bin"
+  for package in "$packages"/*.deb; do
+    dpkg -x "$package" "$prefix" || return 1
+  done
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s/usr/bin/pkgconf "$@"\n' \
     "$libs" "$prefix" > "$prefix/bin/pkg-config"
   chmod +x "$prefix/bin/pkg-config"

@@ -57,7 +57,7 @@ if [ "$all" = 1 ]; then
   step "proto lint"
   (cd proto && npx --yes @bufbuild/buf lint)
   step "format"
-  git ls-files '*.h' '*.cc' | xargs clang-format --dry-run --Werror
+  git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run --Werror
   step "third-party client by reflection"
   .deps/venv/bin/python tests/end_to_end/reflection_client.py build/bin/txl-server
   if command -v promtool > /dev/null; then
