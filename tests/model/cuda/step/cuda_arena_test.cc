@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -88,8 +89,9 @@ class CudaArenaTest : public ::testing::Test {
     return row;
   }
   static bool Same(const std::vector<M>& a, const std::vector<M>& b) {
-    return a.size() == b.size() &&
-           std::memcmp(a.data(), b.data(), a.size() * sizeof(M)) == 0;
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](M x, M y) {
+      return std::memcmp(&x, &y, sizeof(M)) == 0;
+    });
   }
   void Write(int32_t slot, int64_t first, int64_t last, float seed) {
     const std::vector<M> image = Image(first, last, seed);
