@@ -31,8 +31,8 @@ struct ClusterOfRow {
 };
 
 // Thread-compatible: one thread at a time. Slots, positions and token ids are
-// checked by the caller. May throw c10::Error or std::bad_alloc; the engine
-// catches.
+// checked by the caller. May throw what its device throws: c10::Error,
+// std::bad_alloc, cuda::DeviceError; the engine catches.
 class ModelStep {
  public:
   virtual ~ModelStep() = default;

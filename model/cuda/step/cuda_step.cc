@@ -151,17 +151,25 @@ class CudaStep final : public ModelStep {
   std::vector<std::unique_ptr<Graph>> layer_graphs_, head_graphs_;
 };
 
+// What is queued runs once before it is captured: a device may load a kernel
+// when it first runs, which a capture does not allow.
 template <typename T, typename M>
 void CudaStep<T, M>::CaptureGraphs(int rows) {
-  layer_graphs_.push_back(Graph::Capture(stream_, [&] {
+  const auto queue_layers = [&] {
     input_.QueueCopy(stream_);
     embedding_.Queue(rows, input_.device_tokens(), layers_.hidden(),
                      layers_.narrow_hidden());
     layers_.Queue(input_.Rows(rows));
-  }));
-  head_graphs_.push_back(Graph::Capture(stream_, [&] {
+  };
+  const auto queue_head = [&] {
     softmax_.QueueHead(rows, layers_.out(), input_.device_wanted());
-  }));
+  };
+  WriteInput({});  // rows that do not exist
+  queue_layers();
+  queue_head();
+  stream_.Wait();
+  layer_graphs_.push_back(Graph::Capture(stream_, queue_layers));
+  head_graphs_.push_back(Graph::Capture(stream_, queue_head));
 }
 
 template <typename T, typename M>
