@@ -71,8 +71,9 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("device", &flags->runner.device,
               "Where the model runs: auto, cpu, cuda, cuda:N");
   table->Text("step", &flags->runner.step,
-              "Implementation of a step: native (own kernels, CPU), torch "
-              "(LibTorch, any device), auto: native on the CPU");
+              "Implementation of a step: native (own kernels; on CUDA devices "
+              "in programs built with them), torch (LibTorch, any device), "
+              "auto: native on the CPU, torch elsewhere");
   table->Text("form", &flags->runner.form,
               "Attention of the native step: projected (keys and values are "
               "kept), absorbed (the memory itself is read: sessions take a "

@@ -17,17 +17,13 @@
 #include "model/cpu/native_weights.h"
 #include "model/cpu/thread_pool.h"
 #include "model/cpu/vector_target.h"
+#include "model/step/serving_state.h"
 
 namespace txl {
 namespace {
 
 RingGeometry MakeRing(const ModelConfig& config, int64_t spare) {
-  RingGeometry ring;
-  ring.mem_len = config.mem_len;
-  ring.spare = spare;
-  ring.window = config.serving_window();
-  ring.zero_start = config.mem_init == MemoryInit::kZeros;
-  return NativeRing(ring);
+  return NativeRing(ServingRing(config, spare));
 }
 
 NativeShape MakeShape(const ModelConfig& config, const NativeFormats& formats) {
@@ -71,15 +67,9 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
   return absl::OkStatus();
 }
 
-StateIdentity MakeIdentity(const ModelConfig& config, const RingGeometry& ring,
+StateIdentity MakeIdentity(const ModelConfig& config,
                            const NativeStepOptions& options) {
-  StateIdentity identity;
-  identity.fingerprint = options.fingerprint;
-  identity.window = ring.window;
-  identity.mem_len = ring.mem_len;
-  identity.d_model = config.d_model;
-  identity.n_layer = config.n_layer;
-  identity.zero_start = ring.zero_start;
+  StateIdentity identity = ServingIdentity(config, options.fingerprint);
   const NativeFormats& formats = options.formats;
   identity.row_dtype = FormatName(formats.memory);
   identity.kernel =
@@ -97,7 +87,7 @@ class NativeStep final : public ModelStep {
         weights_(PackWeights(config, weights, options.formats)),
         arena_(MakeRing(config, options.spare_rows),
                MakeShape(config, options.formats), options.slots),
-        identity_(MakeIdentity(config, arena_.ring(), options)),
+        identity_(MakeIdentity(config, options)),
         pool_(options.threads),
         layers_(config_, weights_, arena_, options.max_rows, options.threads),
         softmax_(config_, weights_, pool_),

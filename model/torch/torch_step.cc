@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/step/serving_state.h"
 #include "model/torch/absorbed_attention.h"
 #include "model/torch/adaptive_softmax.h"
 #include "model/torch/row_tiles.h"
@@ -26,15 +27,6 @@ struct SuspectRows {
   int64_t begin = 0;
   int64_t end = 0;
 };
-
-RingGeometry MakeRing(const ModelConfig& config, int64_t spare) {
-  RingGeometry ring;
-  ring.mem_len = config.mem_len;
-  ring.spare = spare;
-  ring.window = config.serving_window();
-  ring.zero_start = config.mem_init == MemoryInit::kZeros;
-  return ring;
-}
 
 std::string KernelName(at::Device device) {
   // The instruction set decides the kernels and with them the last bits.
@@ -239,19 +231,14 @@ absl::StatusOr<std::unique_ptr<TorchStep>> TorchStep::Create(
   impl->weights = std::move(weights);
   impl->row_tile = options.row_tile;
   const at::Tensor& like = impl->weights.layers[0].wq;
-  const RingGeometry ring = MakeRing(impl->config, options.spare_rows);
+  const RingGeometry ring = ServingRing(impl->config, options.spare_rows);
   impl->tables = MakePositionTables(impl->config, impl->weights);
   impl->arena = std::make_unique<SlotArena>(
       ring, options.slots, StartRows(impl->config, impl->weights));
   impl->suspects.resize(options.slots);
 
   StateIdentity& identity = impl->identity;
-  identity.fingerprint = options.fingerprint;
-  identity.window = ring.window;
-  identity.mem_len = ring.mem_len;
-  identity.d_model = impl->config.d_model;
-  identity.n_layer = impl->config.n_layer;
-  identity.zero_start = ring.zero_start;
+  identity = ServingIdentity(impl->config, options.fingerprint);
   identity.row_dtype = like.scalar_type() == at::kDouble ? "f64" : "f32";
   identity.kernel = KernelName(like.device());
 

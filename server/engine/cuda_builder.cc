@@ -1,5 +1,6 @@
 #include "server/engine/cuda_builder.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -34,8 +35,9 @@ int64_t SlotBytes(const Weights& weights, NumberFormat format,
   // positional keys are what the reserve is for.
   const int64_t weight_bytes =
       weights.Bytes() / int64_t{sizeof(float)} * NumberBytes(format);
-  return static_cast<int64_t>(cuda::CurrentDevice().free_bytes) - weight_bytes -
-         kDeviceReserveBytes;
+  const int64_t left = static_cast<int64_t>(cuda::CurrentDevice().free_bytes) -
+                       weight_bytes - kDeviceReserveBytes;
+  return std::max<int64_t>(0, left);
 }
 
 }  // namespace

@@ -18,8 +18,7 @@
 namespace txl {
 namespace {
 
-// What the caller says where slot_bytes is left open: on a CPU the memory is
-// not the server's alone.
+// Where slot_bytes is left open: a CPU's memory is not the server's alone.
 constexpr int64_t kUsualSlotBytes = int64_t{1} << 30;
 
 absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,

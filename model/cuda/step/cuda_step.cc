@@ -17,18 +17,14 @@
 #include "model/cuda/step/cuda_weights.h"
 #include "model/cuda/step/step_buckets.h"
 #include "model/cuda/step/step_input.h"
+#include "model/step/serving_state.h"
 
 namespace txl {
 namespace cuda {
 namespace {
 
 RingGeometry MakeRing(const ModelConfig& config, int64_t spare) {
-  RingGeometry ring;
-  ring.mem_len = config.mem_len;
-  ring.spare = spare;
-  ring.window = config.serving_window();
-  ring.zero_start = config.mem_init == MemoryInit::kZeros;
-  return CudaRing(ring);
+  return CudaRing(ServingRing(config, spare));
 }
 
 absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
@@ -63,15 +59,9 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
   return absl::OkStatus();
 }
 
-StateIdentity MakeIdentity(const ModelConfig& config, const RingGeometry& ring,
+StateIdentity MakeIdentity(const ModelConfig& config,
                            const CudaStepOptions& options) {
-  StateIdentity identity;
-  identity.fingerprint = options.fingerprint;
-  identity.window = ring.window;
-  identity.mem_len = ring.mem_len;
-  identity.d_model = config.d_model;
-  identity.n_layer = config.n_layer;
-  identity.zero_start = ring.zero_start;
+  StateIdentity identity = ServingIdentity(config, options.fingerprint);
   identity.row_dtype = FormatName(options.memory);
   identity.kernel = absl::StrCat("native-cuda-absorbed-weights-",
                                  FormatName(options.weights));
@@ -90,7 +80,7 @@ class CudaStep final : public ModelStep {
         arena_(std::make_unique<CudaArena<M>>(
             MakeRing(config, options.spare_rows), weights_.shape, options.slots,
             stream_)),
-        identity_(MakeIdentity(config, arena_->ring(), options)),
+        identity_(MakeIdentity(config, options)),
         products_(stream_, CurrentDevice().processors,
                   MostSums(weights_, buckets_, CurrentDevice().processors)),
         input_(buckets_.back()),
