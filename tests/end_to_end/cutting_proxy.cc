@@ -68,6 +68,11 @@ void CuttingProxy::Wake() {
   EXPECT_EQ(write(wake_, &one, sizeof(one)), ssize_t{sizeof(one)});
 }
 
+void CuttingProxy::Drain() {
+  uint64_t wakes = 0;
+  EXPECT_GT(read(wake_, &wakes, sizeof(wakes)), 0);
+}
+
 void CuttingProxy::Run() {
   while (!stopping_) {
     std::vector<pollfd> sockets = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
@@ -76,6 +81,9 @@ void CuttingProxy::Run() {
       sockets.push_back({connection.server, POLLIN, 0});
     }
     poll(sockets.data(), sockets.size(), -1);
+    if (sockets[0].revents != 0) Drain();
+    // After the drain: a Cut() from here on wakes the next poll.
+    const bool cut = cut_.exchange(false);
     std::vector<Connection> still_open;
     for (size_t i = 0; i < open_.size(); ++i) {
       Connection& c = open_[i];
@@ -88,19 +96,14 @@ void CuttingProxy::Run() {
         c.bytes_left -= count;
         lives = count > 0 && c.bytes_left > 0;
       }
-      if (lives && !cut_) {
+      if (lives && !cut) {
         still_open.push_back(c);
       } else {
         Reset(c);
       }
     }
-    cut_ = false;
     open_ = std::move(still_open);
     if (sockets[1].revents != 0) Accept();
-    uint64_t wakes = 0;
-    if (sockets[0].revents != 0) {
-      EXPECT_GT(read(wake_, &wakes, sizeof(wakes)), 0);
-    }
   }
 }
 

@@ -36,6 +36,7 @@ class CuttingProxy {
 
   void Run();
   void Wake();
+  void Drain();
   void Accept();
   void Reset(const Connection& connection);
   // Bytes of one side to the other, `most` at most; how many, 0 at the
