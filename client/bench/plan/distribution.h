@@ -16,8 +16,7 @@ namespace txl::bench {
 //   uniform:LOW:HIGH            LOW to HIGH, both included
 //   exponential:MEAN[:MAX]      draws above MAX count as MAX
 //   lognormal:MEDIAN:SIGMA:MAX  exp of a normal one with deviation SIGMA; MAX
-//   as
-//                               above
+//                               as above
 // with numbers >= 0.
 class Distribution {
  public:

@@ -41,7 +41,7 @@ ComparedFigure CompareFigure(const std::string& name, const std::string& unit,
 
 Counted CountedOf(const Json& run, const char* name) {
   Counted values;
-  for (const Json& bucket : run.at("histograms")[name]) {
+  for (const Json& bucket : run.at("histograms").at(name)) {
     values.emplace_back(bucket.at(0).get<double>(),
                         bucket.at(1).get<int64_t>());
   }

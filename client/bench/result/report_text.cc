@@ -1,6 +1,7 @@
 #include "client/bench/result/report_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -122,6 +123,21 @@ std::string Counters(const ServerCheck& check) {
       check.server_turns, check.own_turns);
 }
 
+std::string Found(const Capacity& capacity) {
+  if (capacity.good == 0) {
+    return absl::StrFormat(
+        "capacity: none found: %.3f requests/s is too much\n", capacity.bad);
+  }
+  if (std::isinf(capacity.bad)) {
+    return absl::StrFormat(
+        "capacity: %.3f requests/s or more: no rate was too much\n",
+        capacity.good);
+  }
+  return absl::StrFormat("capacity: %.3f requests/s (%.3f is too much)%s\n",
+                         capacity.good, capacity.bad,
+                         capacity.exact ? "" : ", not narrowed down further");
+}
+
 }  // namespace
 
 std::string ToText(const Report& report) {
@@ -166,12 +182,7 @@ std::string ToText(const Sweep& sweep) {
                          : "",
                      run.client_bound() ? "  client-bound" : ""));
   }
-  if (sweep.capacity) {
-    absl::StrAppendFormat(
-        &text, "capacity: %.3f requests/s (%.3f is too much)%s\n",
-        sweep.capacity->good, sweep.capacity->bad,
-        sweep.capacity->exact ? "" : ", not narrowed down further");
-  }
+  if (sweep.capacity) text += Found(*sweep.capacity);
   if (const Report* main = MainRun(sweep)) text += "\n" + ToText(*main);
   return text;
 }

@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool IsRun(const Json& json) {
-  return json.is_object() && json.value("kind", "") == "run" &&
+  return json.is_object() && json.contains("kind") && json["kind"] == "run" &&
          json.contains("histograms") && json.contains("series");
 }
 
@@ -54,8 +54,8 @@ absl::StatusOr<Json> MainRunOf(const Json& result, const std::string& name) {
   if (IsRun(result)) return result;
   const Json runs = result.value("runs", Json::array());
   const Json main = result.value("main_run", Json());
-  if (main.is_number_unsigned() && main.get<size_t>() < runs.size() &&
-      IsRun(runs[main.get<size_t>()])) {
+  if (runs.is_array() && main.is_number_unsigned() &&
+      main.get<size_t>() < runs.size() && IsRun(runs[main.get<size_t>()])) {
     return runs[main.get<size_t>()];
   }
   return bad("has no run with histograms (write it with --out)");

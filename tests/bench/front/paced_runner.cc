@@ -110,8 +110,9 @@ std::future<absl::StatusOr<StateImage>> PacedRunner::Export(int32_t,
   return Ready<absl::StatusOr<StateImage>>(std::move(image));
 }
 
-std::future<absl::Status> PacedRunner::Import(int32_t, StateImage image) {
-  return Ready(CheckStateImage(image, info_.identity));
+std::future<absl::Status> PacedRunner::Import(
+    int32_t, std::shared_ptr<const StateImage> image) {
+  return Ready(CheckStateImage(*image, info_.identity));
 }
 
 DeviceTotals PacedRunner::totals() const {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <memory>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -51,7 +52,8 @@ class PacedRunner : public StepRunner {
   void Copy(int32_t, int32_t) override {}
   std::future<absl::StatusOr<StateImage>> Export(int32_t slot,
                                                  int64_t position) override;
-  std::future<absl::Status> Import(int32_t slot, StateImage image) override;
+  std::future<absl::Status> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) override;
 
   // Thread-safe. Steps that were submitted.
   DeviceTotals totals() const ABSL_LOCKS_EXCLUDED(mutex_);

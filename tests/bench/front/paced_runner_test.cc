@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -104,13 +105,14 @@ TEST_F(PacedRunnerTest, StepsAreCollectedInOrder) {
 }
 
 TEST_F(PacedRunnerTest, AStateThatWentOutComesIn) {
-  const absl::StatusOr<StateImage> image = runner_.Export(3, 20).get();
-  ASSERT_TRUE(image.ok());
+  absl::StatusOr<StateImage> exported = runner_.Export(3, 20).get();
+  ASSERT_TRUE(exported.ok());
+  const auto image = std::make_shared<const StateImage>(*std::move(exported));
   EXPECT_EQ(image->position, 20);
   EXPECT_EQ(image->rows, 8);
-  EXPECT_TRUE(runner_.Import(5, *image).get().ok());
-  StateImage damaged = *image;
-  damaged.data[0] ^= 1;
+  EXPECT_TRUE(runner_.Import(5, image).get().ok());
+  const auto damaged = std::make_shared<StateImage>(*image);
+  damaged->data[0] ^= 1;
   EXPECT_EQ(runner_.Import(5, damaged).get().code(),
             absl::StatusCode::kDataLoss);
 }

@@ -1,0 +1,104 @@
+#include "client/bench/result/result_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "client/bench/result/report_json.h"
+#include "tests/client/bench/mixed_load.h"
+
+namespace txl::bench {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::ordered_json;
+
+std::string InTemp(const std::string& name) {
+  return (std::filesystem::path(::testing::TempDir()) / name).string();
+}
+
+Json RunJson() { return ToJson(MakeReport(MixedLoad(), {})); }
+
+Json SweepOf(Json runs, Json main_run) {
+  return {{"schema", kSchema},
+          {"kind", "sweep"},
+          {"main_run", std::move(main_run)},
+          {"runs", std::move(runs)}};
+}
+
+TEST(AResultFile, IsReadAsItWasWritten) {
+  const std::string path = InTemp("result_file_test.json");
+  ASSERT_TRUE(WriteFile(path, ToLine(RunJson())).ok());
+  const auto read = ReadResult(path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, RunJson());
+  std::filesystem::remove(path);
+}
+
+TEST(AResultFile, ThatCannotBeReadIsNamed) {
+  const std::string path = InTemp("no_such_folder/result.json");
+  const absl::Status missing = ReadResult(path).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_THAT(missing.message(), HasSubstr(path));
+  const absl::Status unwritable = WriteFile(path, "{}");
+  EXPECT_TRUE(absl::IsUnavailable(unwritable)) << unwritable;
+  EXPECT_THAT(unwritable.message(), HasSubstr(path));
+}
+
+TEST(AResultFile, ThatIsNoJsonIsAnError) {
+  const std::string path = InTemp("result_file_test_broken.json");
+  for (const char* content : {"", "{", "rate: 3"}) {
+    ASSERT_TRUE(WriteFile(path, content).ok());
+    const absl::Status status = ReadResult(path).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("is no JSON"));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(TheMainRun, OfARunIsItself) {
+  const auto main = MainRunOf(RunJson(), "a.json");
+  ASSERT_TRUE(main.ok()) << main.status();
+  EXPECT_EQ(*main, RunJson());
+}
+
+TEST(TheMainRun, OfASweepIsTheOneThatItNames) {
+  Json second = RunJson();
+  second["model"] = "second";
+  const auto main = MainRunOf(SweepOf({RunJson(), second}, 1u), "a.json");
+  ASSERT_TRUE(main.ok()) << main.status();
+  EXPECT_EQ((*main)["model"], "second");
+}
+
+TEST(TheMainRun, IsMissingFromEverythingElse) {
+  Json other_schema = RunJson();
+  other_schema["schema"] = kSchema + 1;
+  const struct {
+    Json result;
+    const char* why;
+  } cases[] = {
+      {Json::array(), "is no result of txl bench"},
+      {Json::object(), "is no result of txl bench"},
+      {other_schema, "has another schema"},
+      {WithoutDetails(RunJson()), "has no run with histograms"},
+      {SweepOf({RunJson()}, 1u), "has no run with histograms"},
+      {SweepOf({RunJson()}, -1), "has no run with histograms"},
+      {SweepOf({RunJson()}, "0"), "has no run with histograms"},
+      {SweepOf({WithoutDetails(RunJson())}, 0u), "has no run with histograms"},
+      {SweepOf(Json::array(), 0u), "has no run with histograms"},
+      {SweepOf(Json::object({{"0", RunJson()}}), 0u),
+       "has no run with histograms"},
+      {{{"schema", kSchema}, {"kind", 5}}, "has no run with histograms"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = MainRunOf(c.result, "a.json").status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("a.json: "));
+    EXPECT_THAT(status.message(), HasSubstr(c.why));
+  }
+}
+
+}  // namespace
+}  // namespace txl::bench
