@@ -36,6 +36,7 @@ class Container:
         self.process = process
         self.pid = pid
         self.log = log
+        self.started = time.monotonic()
 
     def output(self):
         return self.log.read_text(encoding="utf-8", errors="replace")
