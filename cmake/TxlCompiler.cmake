@@ -2,11 +2,17 @@
 # included as system headers.
 find_program(TXL_CCACHE ccache)
 if(TXL_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TXL_CCACHE})
+  # Without this ccache keeps nothing that has a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${TXL_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${TXL_CCACHE})
 endif()
 
 add_library(txl_options INTERFACE)
+# As some libraries want it: then it is the same for all, as precompiled headers
+# need it.
+target_compile_options(txl_options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-pthread>)
 target_compile_options(txl_options INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall$<SEMICOLON>-Wextra>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)

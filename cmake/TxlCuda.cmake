@@ -1,6 +1,15 @@
 # Device code. A kernel's source is compiled twice: by nvcc for the device, and
 # by the C++ compiler for the CPU, where tests run it
 # (model/cuda/device/kernel.h).
+find_program(TXL_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
+if(TXL_NVCC AND EXISTS ${torch_root}/lib/libtorch_cuda.so)
+  set(cuda_default ON)
+else()
+  set(cuda_default OFF)
+endif()
+option(TXL_CUDA
+  "Compile the device code; default: where LibTorch has CUDA and nvcc exists"
+  ${cuda_default})
 if(TXL_CUDA)
   # Machine code for A100 and H100/H200; the driver compiles the rest from PTX.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

@@ -2,7 +2,7 @@
 # From a fresh clone to the test suite's result.
 #
 #   deploy/test.sh         build (release) and all tests; no container; where
-#                          nvcc is, the device code is compiled too
+#                          nvcc is, the device's kernels are compiled too
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, proto lint, format, a third-party client by
@@ -45,12 +45,14 @@ if [ "$all" = 1 ]; then deploy/setup.sh --all; else deploy/setup.sh; fi
 
 build_and_test release build ""
 
-# Nothing of it runs here (docs/cuda.md).
+# Nothing of it runs here (docs/cuda.md). With --all also what runs on a device
+# only: its tests and benchmarks.
 if command -v nvcc > /dev/null; then
   step "device code: build"
   cmake --preset cuda > .deps/configure.log 2>&1 ||
     { cat .deps/configure.log; exit 1; }
-  ninja -C build/cuda --quiet device_suite
+  if [ "$all" = 1 ]; then device=device_suite; else device=txl_model_cuda_kernels; fi
+  ninja -C build/cuda --quiet "$device"
 fi
 
 if [ "$all" = 1 ]; then

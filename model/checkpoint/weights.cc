@@ -1,7 +1,11 @@
 #include "model/checkpoint/weights.h"
 
-#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
 
 #include <map>
 #include <set>

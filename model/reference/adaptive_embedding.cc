@@ -1,6 +1,11 @@
 #include "model/reference/adaptive_embedding.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/nonzero.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 

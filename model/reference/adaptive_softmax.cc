@@ -1,6 +1,14 @@
 #include "model/reference/adaptive_softmax.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/nonzero.h>
+#include <ATen/ops/where.h>
 
 #include <vector>
 

@@ -1,6 +1,12 @@
 #include "model/reference/attention.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/softmax.h>
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,9 @@
 #include "model/reference/network.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,14 @@
 #include "model/reference/relative_position.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/reciprocal.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <cmath>

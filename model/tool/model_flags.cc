@@ -1,7 +1,8 @@
 #include "model/tool/model_flags.h"
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
 
 #include <utility>
 

@@ -1,6 +1,10 @@
 #include "model/torch/absorbed_attention.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>

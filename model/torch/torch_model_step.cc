@@ -1,6 +1,6 @@
 #include "model/torch/torch_model_step.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <utility>
 #include <vector>

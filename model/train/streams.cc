@@ -1,6 +1,9 @@
 #include "model/train/streams.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "model/train/tensor_file.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 
 #include <cstring>
 #include <optional>

@@ -1,7 +1,8 @@
 // Every golden model directory is loaded and compared with its files as
 // nlohmann::json and plain bytes show them.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
 
 #include <cstring>
 #include <map>

@@ -1,4 +1,6 @@
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 
 #include <map>
 #include <string>

@@ -1,6 +1,13 @@
 #include "model/checkpoint/tail_share.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/softmax.h>
 
 #include <string>
 

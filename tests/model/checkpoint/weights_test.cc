@@ -1,6 +1,8 @@
 #include "model/checkpoint/weights.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
 
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,11 @@
 #include "model/reference/dropout.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

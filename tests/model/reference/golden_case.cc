@@ -1,6 +1,8 @@
 #include "tests/model/reference/golden_case.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,8 +1,10 @@
 // The reference network against what the original public code computes from
 // the same weights: every family, both ways of feeding, both precisions.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "model/text/utf8.h"
 
@@ -137,8 +138,8 @@ TEST(StopTextMatcher, NeverCutsACharacter) {
 }
 
 TEST(StopTextMatcher, TheLongestStopTextsWorkAtEveryCut) {
-  const std::string stop = std::string(255, 'a') + "b";
-  const std::string text = "x" + std::string(300, 'a') + "b";
+  const std::string stop = absl::StrCat(std::string(255, 'a'), "b");
+  const std::string text = absl::StrCat("x", std::string(300, 'a'), "b");
   for (size_t cut = 0; cut <= text.size(); cut += 7) {
     StopTextMatcher matcher({stop}, false);
     StopTextMatcher::Output output = matcher.Push(text.substr(0, cut));

@@ -1,7 +1,8 @@
 // txl-model convert and inspect on checkpoints of other code bases, as a user
 // sees them.
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

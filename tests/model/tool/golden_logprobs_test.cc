@@ -1,7 +1,8 @@
 // txl-model logprobs on golden model directories: the files it writes hold the
 // original code's values, for both engines and both ways of feeding.
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // The program as a user sees it: train, evaluate, generate, inspect, random.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

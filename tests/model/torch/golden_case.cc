@@ -1,6 +1,7 @@
 #include "tests/model/torch/golden_case.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <cstdlib>

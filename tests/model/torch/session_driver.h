@@ -2,6 +2,7 @@
 
 // Feeds a TorchStep as a server would: one session per slot.
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

@@ -1,7 +1,9 @@
 // Every public checkpoint family: log-probabilities served equal those of the
 // original code fed token by token, however the text is cut.
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,7 +2,13 @@
 
 #include "model/torch/torch_step.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/stack.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

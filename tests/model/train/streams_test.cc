@@ -1,6 +1,8 @@
 #include "model/train/streams.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
 #include <map>
