@@ -140,8 +140,11 @@ benchmark() {
 }
 
 benchmarks() {
+  step "benchmark kernels"
+  attempt kernels 60 "${libraries[@]}" "$build/bin/txl-bench-cuda-kernels" \
+    --json "$out/kernels.json"
   benchmark decode-bf16 --step native --weights bf16 --memory bf16 \
-    --sessions 1,8,32,64,128 --steps 100
+    --sessions 1,8,32,128,512 --steps 100
   benchmark decode-f32 --step native --sessions 1,32,128 --steps 50
   benchmark prefill-bf16 --step native --weights bf16 --memory bf16 \
     --prefill 4096

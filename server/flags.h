@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/runner_options.h"
 #include "server/rpc/limits.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"

@@ -8,7 +8,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "server/base/log.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/load_step_runner.h"
 #include "server/torch_threads.h"
 #include "server/version.h"
 #include "server/warm_up.h"
@@ -59,6 +59,16 @@ ServerFlags WithModel(ServerFlags flags, const ModelDirectory& model,
   return flags;
 }
 
+// What requests may ask of a step, as far as steps differ in it.
+StepRunnerOptions WithLimits(StepRunnerOptions options,
+                             const RequestLimits& limits,
+                             const ModelDirectory& model) {
+  options.banned_ids = limits.stop_tokens +
+                       static_cast<int64_t>(model.generation.end_tokens.size());
+  options.top_logprobs = limits.logprobs;
+  return options;
+}
+
 }  // namespace
 
 Server::Server(ServerFlags flags, ModelDirectory model,
@@ -90,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
       flags.threads, static_cast<int>(std::thread::hardware_concurrency()),
       RequiredParameters(model.config));
   SetTorchThreads(flags.runner.threads);
+  flags.runner = WithLimits(flags.runner, flags.limits, model);
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
                        LoadStepRunner(model, flags.runner));
   return StartWith(std::move(flags), std::move(model), std::move(runner));

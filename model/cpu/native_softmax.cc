@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "model/step/vocabulary_bins.h"
+
 namespace txl {
 namespace {
 
@@ -12,12 +14,6 @@ void CopyEmbedding(const NativeBin& bin, int64_t index, float* out) {
   const PackedMatrix& table =
       bin.embedding.outputs() == 0 ? bin.words : bin.embedding;
   table.CopyRow(index, out);
-}
-
-VocabularyBins Bins(const ModelConfig& config) {
-  VocabularyBins bins{config.cutoffs};
-  bins.ends.push_back(config.vocab_size);
-  return bins;
 }
 
 }  // namespace
@@ -64,7 +60,7 @@ class NativeSoftmax::Row final : public NextTokenDistribution {
 
 NativeSoftmax::NativeSoftmax(const ModelConfig& config,
                              const NativeWeights& weights, ThreadPool& pool)
-    : config_(config), weights_(weights), pool_(pool), bins_(Bins(config)) {}
+    : config_(config), weights_(weights), pool_(pool), bins_(BinsOf(config)) {}
 
 NativeSoftmax::~NativeSoftmax() = default;
 

@@ -1,6 +1,6 @@
 #include "model/cpu/native_step.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <cstring>

@@ -17,10 +17,6 @@
 namespace txl {
 namespace {
 
-absl::Status NothingToSample() {
-  return absl::InternalError("no token has a probability above 0");
-}
-
 absl::Status CheckLogprob(double logprob, absl::string_view what, int64_t id) {
   // NaN is not less than anything.
   if (logprob < std::numeric_limits<double>::infinity()) {
@@ -255,6 +251,10 @@ bool UsesJointDistribution(const SamplingParams& params) {
          params.presence_penalty != off.presence_penalty ||
          params.frequency_penalty != off.frequency_penalty ||
          !params.logit_bias.empty();
+}
+
+absl::Status NothingToSample() {
+  return absl::InternalError("no token has a probability above 0");
 }
 
 Sampler::Sampler(VocabularyBins bins) : bins_(std::move(bins)) {}

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "model/sampling/distribution.h"
@@ -46,14 +47,17 @@ struct SampleContext {
 // or logit_bias differs from its default (= off). Temperature and bans do not.
 bool UsesJointDistribution(const SamplingParams& params);
 
+// The error of a row for which no token is left that could be sampled.
+absl::Status NothingToSample();
+
 class Sampler {
  public:
   // REQUIRES: bins as described above.
   explicit Sampler(VocabularyBins bins);
 
   // The next token. Internal when a log-probability that was looked at is NaN
-  // or +inf, when the distribution's vocabulary is not this one's, or when no
-  // token is left that could be sampled.
+  // or +inf, when the distribution's vocabulary is not this one's, or
+  // NothingToSample.
   // REQUIRES: params are valid. Thread-safe for different distributions.
   absl::StatusOr<int32_t> Sample(NextTokenDistribution& distribution,
                                  const SamplingParams& params,

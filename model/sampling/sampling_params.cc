@@ -12,9 +12,7 @@ namespace {
 constexpr double kMaxTemperature = 100;
 constexpr double kMaxRepetitionPenalty = 10;
 constexpr double kMaxAdditivePenalty = 2;
-constexpr int32_t kMaxPenaltyWindow = 4096;
 constexpr double kMaxLogitBias = 100;
-constexpr size_t kMaxLogitBiasEntries = 1024;
 
 template <typename T>
 void Override(const std::optional<T>& from, T& to) {

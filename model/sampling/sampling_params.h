@@ -2,6 +2,7 @@
 
 // How the next token is chosen. Plain numbers: no tensor, no proto.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,6 +10,9 @@
 #include "absl/status/status.h"
 
 namespace txl {
+
+inline constexpr int32_t kMaxPenaltyWindow = 4096;
+inline constexpr size_t kMaxLogitBiasEntries = 1024;
 
 // Every field at its API default. Ranges are what ValidateSamplingParams
 // accepts; they are repeated in proto/txl/v1.

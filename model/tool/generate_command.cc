@@ -1,7 +1,8 @@
 // txl-model generate: text from a model directory, without a server.
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/sampling/sampler.h"
+#include "model/step/vocabulary_bins.h"
 #include "model/text/stop_text_matcher.h"
 #include "model/tool/command.h"
 #include "model/tool/interrupt.h"
@@ -61,12 +63,6 @@ absl::StatusOr<std::vector<int32_t>> PromptIds(const ModelDirectory& directory,
         "--prompt: the model has no start tokens, so a prompt is needed");
   }
   return ids;
-}
-
-VocabularyBins BinsOf(const ModelConfig& config) {
-  VocabularyBins bins{config.cutoffs};
-  bins.ends.push_back(config.vocab_size);
-  return bins;
 }
 
 // One text as it grows: network, memory, ids.

@@ -1,6 +1,6 @@
 #include "model/tool/serving_evaluation.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include "model/base/status_macros.h"
 #include "model/cpu/native_step.h"
+#include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 
@@ -148,9 +149,7 @@ absl::StatusOr<std::unique_ptr<ModelStep>> CreateServingStep(
   torch.spare_rows = std::max(torch.spare_rows, rows);
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<TorchStep> step,
                        TorchStep::Create(config, std::move(weights), torch));
-  VocabularyBins bins{config.cutoffs};
-  bins.ends.push_back(config.vocab_size);
-  return AsModelStep(std::move(step), std::move(bins));
+  return AsModelStep(std::move(step), BinsOf(config));
 }
 
 }  // namespace txl

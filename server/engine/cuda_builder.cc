@@ -8,7 +8,11 @@
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
 #include "model/cuda/device/runtime.h"
+#include "model/cuda/kernels/sampling_slots.h"
+#include "model/cuda/step/cuda_sampling_step.h"
 #include "model/cuda/step/cuda_step.h"
+#include "model/sampling/sampling_params.h"
+#include "model/step/vocabulary_bins.h"
 
 namespace txl {
 namespace {
@@ -27,8 +31,8 @@ absl::Status CheckCudaOptions(const StepRunnerOptions& options) {
 }
 
 // Bytes for all slots: what was asked for, or what the device has left once
-// the weights and the reserve are taken off.
-int64_t SlotBytes(const Weights& weights, NumberFormat format,
+// the weights, `shared` and the reserve are taken off.
+int64_t SlotBytes(const Weights& weights, NumberFormat format, int64_t shared,
                   const StepRunnerOptions& options) {
   if (options.slot_bytes > 0) return options.slot_bytes;
   // Absorbed projections are as large as those that they replace; padding and
@@ -36,11 +40,32 @@ int64_t SlotBytes(const Weights& weights, NumberFormat format,
   const int64_t weight_bytes =
       weights.Bytes() / int64_t{sizeof(float)} * NumberBytes(format);
   const int64_t left = static_cast<int64_t>(cuda::CurrentDevice().free_bytes) -
-                       weight_bytes - kDeviceReserveBytes;
+                       weight_bytes - shared - kDeviceReserveBytes;
   return std::max<int64_t>(0, left);
 }
 
+// Memory of the step that serves the model.
+CudaSamplingBytes StepBytes(const ModelConfig& config,
+                            const CudaStepOptions& options, bool samples) {
+  if (samples) return CudaSamplingStepBytes(config, options);
+  return {CudaStepSlotBytes(config, options.spare_rows, options.memory), 0};
+}
+
 }  // namespace
+
+bool SamplesOnCudaDevice(const ModelConfig& config,
+                         const StepRunnerOptions& options) {
+  // What of a request takes room in a slot's record, at its largest.
+  SamplingParams hardest;
+  hardest.presence_penalty = 1;
+  hardest.penalty_window = kMaxPenaltyWindow;
+  for (size_t id = 0; id < kMaxLogitBiasEntries; ++id) {
+    hardest.logit_bias[static_cast<int32_t>(id)] = 1;
+  }
+  return options.top_logprobs <= SamplingStep::kMostTopLogprobs &&
+         cuda::SampledOnDevice(hardest, options.banned_ids, BinsOf(config),
+                               cuda::SamplingLimits());
+}
 
 int NativeCudaDevices() { return cuda::DeviceCount(); }
 
@@ -59,19 +84,25 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
   cuda.device = index;
   TXL_ASSIGN_OR_RETURN(cuda.weights, ParseWeightFormat(options.weights));
   TXL_ASSIGN_OR_RETURN(cuda.memory, ParseRowFormat("memory", options.memory));
+  cuda.spare_rows = options.spare_rows;
+  cuda.max_rows = options.max_rows;
+  cuda.fingerprint = fingerprint;
+  const bool samples = SamplesOnCudaDevice(config, options);
+  const CudaSamplingBytes bytes = StepBytes(config, cuda, samples);
   StepRunnerOptions room = options;
-  room.slot_bytes = SlotBytes(weights, cuda.weights, options);
+  room.slot_bytes = SlotBytes(weights, cuda.weights, bytes.shared, options);
   // Sessions that wait for their users stay on the device: moving one there
   // takes longer than a step.
   TXL_ASSIGN_OR_RETURN(
       built.slots,
-      SlotCount(CudaStepSlotBytes(config, options.spare_rows, cuda.memory),
-                std::numeric_limits<int32_t>::max(), room));
+      SlotCount(bytes.slot, std::numeric_limits<int32_t>::max(), room));
   cuda.slots = built.slots;
-  cuda.spare_rows = options.spare_rows;
-  cuda.max_rows = options.max_rows;
-  cuda.fingerprint = fingerprint;
-  TXL_ASSIGN_OR_RETURN(built.step, CreateCudaStep(config, weights, cuda));
+  if (samples) {
+    TXL_ASSIGN_OR_RETURN(built.sampling,
+                         CreateCudaSamplingStep(config, weights, cuda));
+  } else {
+    TXL_ASSIGN_OR_RETURN(built.step, CreateCudaStep(config, weights, cuda));
+  }
   return built;
 }
 

@@ -18,6 +18,12 @@ int NativeCudaDevices();
 // (StepRunnerOptions::slot_bytes).
 inline constexpr int64_t kDeviceReserveBytes = int64_t{1} << 30;
 
+// Whether the device samples the model's tokens itself: when it can do so for
+// every request that the options let through. A step that hands out
+// distributions serves the rest.
+bool SamplesOnCudaDevice(const ModelConfig& config,
+                         const StepRunnerOptions& options);
+
 // The step on device `index`, in absorbed form. `weights`: float32 on the CPU.
 // Errors: InvalidArgument naming the option that it does not take;
 // FailedPrecondition without a native step; ResourceExhausted when not even one

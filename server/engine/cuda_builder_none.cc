@@ -4,6 +4,10 @@ namespace txl {
 
 int NativeCudaDevices() { return 0; }
 
+bool SamplesOnCudaDevice(const ModelConfig&, const StepRunnerOptions&) {
+  return false;
+}
+
 absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig&, const Weights&,
                                         const std::string&,
                                         const StepRunnerOptions&, int) {

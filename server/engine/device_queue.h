@@ -1,7 +1,7 @@
 #pragma once
 
-// The device thread: runs tasks one after the other, in the order in which
-// they were queued.
+// A thread of the engine (the device thread, that of transfers): runs tasks one
+// after the other, in the order in which they were queued.
 
 #include <deque>
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace txl {
 
-// Thread-safe. Tasks must not throw and must not add tasks.
+// Thread-safe. Tasks must not throw and must not add tasks to
+// their own queue.
 class DeviceQueue {
  public:
   DeviceQueue();

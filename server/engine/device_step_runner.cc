@@ -1,27 +1,18 @@
 #include "server/engine/device_step_runner.h"
 
+#include <future>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "model/base/status_macros.h"
-#include "model/checkpoint/model_directory.h"
-#include "model/checkpoint/weights.h"
-#include "server/engine/cuda_builder.h"
-#include "server/engine/device_errors.h"
+#include "model/step/model_step.h"
 #include "server/engine/device_queue.h"
 #include "server/engine/plan_executor.h"
-#include "server/engine/step_builder.h"
-#include "server/engine/step_place.h"
 
 namespace txl {
 namespace {
-
-// Two steps: the next one is queued while the scheduler reads the last.
-constexpr int32_t kDepth = 2;
 
 class DeviceStepRunner : public StepRunner {
  public:
@@ -78,10 +69,11 @@ class DeviceStepRunner : public StepRunner {
     return task->get_future();
   }
 
-  std::future<absl::Status> Import(int32_t slot, StateImage image) override {
+  std::future<absl::Status> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) override {
     using Task = std::packaged_task<absl::Status()>;
     auto task = std::make_shared<Task>([this, slot, image = std::move(image)] {
-      return executor_.Import(slot, image);
+      return executor_.Import(slot, *image);
     });
     queue_.Add([task] { (*task)(); });
     return task->get_future();
@@ -102,82 +94,12 @@ class DeviceStepRunner : public StepRunner {
   DeviceQueue queue_;  // last: its thread uses everything above
 };
 
-RunnerInfo MakeInfo(const ModelConfig& config, const BuiltStep& built,
-                    const StepRunnerOptions& options) {
-  RunnerInfo info;
-  info.slots = built.slots;
-  info.spare_rows = built.step->ring().spare;
-  info.max_rows = options.max_rows;
-  info.depth = kDepth;
-  info.bytes_per_slot = built.step->BytesPerSlot();
-  info.vocab_size = config.vocab_size;
-  info.mem_len = config.mem_len;
-  info.window = built.step->ring().window;
-  info.derives = built.step->derives();
-  info.rebuild_ids =
-      config.mem_len + (config.n_layer - 1) * (info.window - 1) + 1;
-  info.identity = built.step->identity();
-  info.device = built.device;
-  info.form = built.form;
-  info.weight_dtype = built.weight_format;
-  return info;
-}
-
-// `build` returns absl::StatusOr<BuiltStep>.
-template <typename Build>
-absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(
-    const ModelConfig& config, const StepRunnerOptions& options,
-    const Build& build) {
-  BuiltStep built;
-  TXL_RETURN_IF_ERROR(CatchDeviceErrors("preparing the slots", [&] {
-    absl::StatusOr<BuiltStep> made = build();
-    if (made.ok()) built = *std::move(made);
-    return made.status();
-  }));
-  RunnerInfo info = MakeInfo(config, built, options);
-  return std::make_unique<DeviceStepRunner>(std::move(info), BinsOf(config),
-                                            std::move(built.step));
-}
-
-absl::StatusOr<Weights> LoadOnto(const ModelDirectory& directory,
-                                 c10::Device device) {
-  LoadOptions load;
-  load.device = device;
-  Weights weights;
-  TXL_RETURN_IF_ERROR(CatchDeviceErrors("loading the weights", [&] {
-    absl::StatusOr<Weights> loaded = LoadDirectoryWeights(directory, load);
-    if (loaded.ok()) weights = *std::move(loaded);
-    return loaded.status();
-  }));
-  return weights;
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
-    const ModelConfig& config, const Weights& weights,
-    const std::string& fingerprint, const StepRunnerOptions& options) {
-  TXL_RETURN_IF_ERROR(CheckStepOptions(options));
-  std::optional<int> cuda;
-  if (weights.layers.at(0).wq.is_cpu()) {
-    TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
-    cuda = place.native_cuda;
-  }
-  return MakeRunner(config, options, [&] {
-    return cuda.has_value()
-               ? BuildCudaStep(config, weights, fingerprint, options, *cuda)
-               : BuildStep(config, weights, fingerprint, options);
-  });
-}
-
-absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& options) {
-  TXL_RETURN_IF_ERROR(CheckStepOptions(options));
-  TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
-  TXL_ASSIGN_OR_RETURN(const Weights weights,
-                       LoadOnto(directory, place.weights));
-  return CreateStepRunner(directory.config, weights, directory.fingerprint,
-                          options);
+std::unique_ptr<StepRunner> MakeDeviceStepRunner(
+    RunnerInfo info, VocabularyBins bins, std::unique_ptr<ModelStep> step) {
+  return std::make_unique<DeviceStepRunner>(std::move(info), std::move(bins),
+                                            std::move(step));
 }
 
 }  // namespace txl

@@ -8,6 +8,7 @@
 #include "model/base/status_macros.h"
 #include "model/step/model_step.h"
 #include "server/engine/device_errors.h"
+#include "server/engine/row_errors.h"
 
 namespace txl {
 
@@ -44,12 +45,6 @@ PlanExecutor::PlanExecutor(RunnerInfo info, VocabularyBins bins,
 
 PlanExecutor::~PlanExecutor() = default;
 
-absl::Status PlanExecutor::CheckSlot(int32_t slot) const {
-  if (slot >= 0 && slot < info_.slots) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("slot ", slot, " does not exist"));
-}
-
 absl::StatusOr<StepResult> PlanExecutor::Run(const StepPlan& plan) {
   TXL_RETURN_IF_ERROR(CheckPlan(plan, info_));
   StepResult result;
@@ -84,8 +79,7 @@ StepResult PlanExecutor::RunOrThrow(const StepPlan& plan) {
   StepResult result;
   result.rows.resize(plan.rows.size());
   for (const size_t row : segmented.unknown_inputs) {
-    result.rows[row].status = absl::InternalError(
-        "the token to feed is unknown: the row that sampled it failed");
+    result.rows[row].status = UnknownInput();
   }
   DropUnhealthy(segmented, result);
   Derive(segmented, result);
@@ -146,12 +140,13 @@ void PlanExecutor::RunSegments(const StepPlan& plan,
 }
 
 void PlanExecutor::Configure(int32_t slot, SlotSampling sampling) {
-  if (!CheckSlot(slot).ok()) return;
+  if (!CheckSlot(slot, info_).ok()) return;
   slots_[slot].state.sampling = std::move(sampling);
+  slots_[slot].state.last_sampled.reset();
 }
 
 void PlanExecutor::Clear(int32_t slot) {
-  if (!CheckSlot(slot).ok()) return;
+  if (!CheckSlot(slot, info_).ok()) return;
   slots_[slot].state.last_sampled.reset();
   slots_[slot].health = CatchDeviceErrors("clearing a slot", [&] {
     step_->Clear(slot);
@@ -160,7 +155,7 @@ void PlanExecutor::Clear(int32_t slot) {
 }
 
 void PlanExecutor::Copy(int32_t from, int32_t to) {
-  if (!CheckSlot(from).ok() || !CheckSlot(to).ok()) return;
+  if (!CheckSlot(from, info_).ok() || !CheckSlot(to, info_).ok()) return;
   slots_[to].state.last_sampled.reset();
   slots_[to].health = CatchDeviceErrors("copying a slot", [&] {
     step_->Copy(from, to);
@@ -170,12 +165,8 @@ void PlanExecutor::Copy(int32_t from, int32_t to) {
 
 absl::StatusOr<StateImage> PlanExecutor::Export(int32_t slot,
                                                 int64_t position) {
-  TXL_RETURN_IF_ERROR(CheckSlot(slot));
+  TXL_RETURN_IF_ERROR(CheckExport(slot, position, info_));
   TXL_RETURN_IF_ERROR(slots_[slot].health);
-  if (position < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("position ", position, " of a state"));
-  }
   StateImage image;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("exporting a state", [&] {
     image = step_->Export(slot, position);
@@ -185,7 +176,7 @@ absl::StatusOr<StateImage> PlanExecutor::Export(int32_t slot,
 }
 
 absl::Status PlanExecutor::Import(int32_t slot, const StateImage& image) {
-  TXL_RETURN_IF_ERROR(CheckSlot(slot));
+  TXL_RETURN_IF_ERROR(CheckSlot(slot, info_));
   absl::Status refused;  // the image's fault: nothing was changed
   const absl::Status broken = CatchDeviceErrors("importing a state", [&] {
     refused = step_->Import(slot, image);

@@ -49,7 +49,6 @@ class PlanExecutor {
     absl::Status health;
   };
 
-  absl::Status CheckSlot(int32_t slot) const;
   StepResult RunOrThrow(const StepPlan& plan);
   void ForgetSampled(const StepPlan& plan);
   void DropUnhealthy(SegmentedPlan& segmented, StepResult& result) const;

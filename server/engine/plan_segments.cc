@@ -15,8 +15,8 @@ bool IsTokenId(int32_t id, const RunnerInfo& info) {
 
 absl::Status CheckRow(const StepRow& row, size_t index,
                       const RunnerInfo& info) {
-  if (row.slot < 0 || row.slot >= info.slots) {
-    return RowError(index, absl::StrCat("slot ", row.slot, " does not exist"));
+  if (absl::Status slot = CheckSlot(row.slot, info); !slot.ok()) {
+    return RowError(index, slot.message());
   }
   if (row.kind == RowKind::kDerive) return absl::OkStatus();
   if (row.position < 0) {
@@ -44,11 +44,41 @@ bool Follows(const StepRow& row, const StepRow& before) {
   return derives || before.position + 1 == row.position;
 }
 
+// Of a row behind another one of its slot, with which it is consecutive.
+absl::Status CheckFollower(size_t index, const StepRow& row,
+                           const StepRow& before) {
+  if (row.kind == RowKind::kDerive) return absl::OkStatus();
+  if (row.token_id == kLastSampled) {
+    return RowError(index,
+                    "the last sampled token is input of a slot's first "
+                    "row only");
+  }
+  if (before.kind == RowKind::kDecode) {
+    return RowError(
+        index, absl::StrCat("slot ", row.slot, " decodes before its last row"));
+  }
+  return absl::OkStatus();
+}
+
 bool HasOutput(const StepRow& row) {
   return row.kind == RowKind::kDecode || row.kind == RowKind::kScore;
 }
 
 }  // namespace
+
+absl::Status CheckSlot(int32_t slot, const RunnerInfo& info) {
+  if (slot >= 0 && slot < info.slots) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot ", slot, " does not exist"));
+}
+
+absl::Status CheckExport(int32_t slot, int64_t position,
+                         const RunnerInfo& info) {
+  if (absl::Status status = CheckSlot(slot, info); !status.ok()) return status;
+  if (position >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("position ", position, " of a state"));
+}
 
 absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info) {
   if (plan.rows.empty() ||
@@ -72,6 +102,8 @@ absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info) {
       return RowError(
           i, absl::StrCat("rows of slot ", row.slot, " are not consecutive"));
     }
+    status = CheckFollower(i, row, plan.rows[i - 1]);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -90,10 +122,8 @@ SegmentedPlan SegmentPlan(
       continue;
     }
     skipping = skipping && same_slot;
-    // A second kLastSampled in one plan would mean a token that this very
-    // step samples.
-    const bool known = row.token_id != kLastSampled ||
-                       (!same_slot && last_sampled[row.slot].has_value());
+    const bool known =
+        row.token_id != kLastSampled || last_sampled[row.slot].has_value();
     if (skipping || !known) {
       skipping = true;
       result.unknown_inputs.push_back(i);

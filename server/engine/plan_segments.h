@@ -37,6 +37,11 @@ struct SegmentedPlan {
   std::vector<size_t> unknown_inputs;
 };
 
+// InvalidArgument where there is no such slot; for a state's rows, position.
+absl::Status CheckSlot(int32_t slot, const RunnerInfo& info);
+absl::Status CheckExport(int32_t slot, int64_t position,
+                         const RunnerInfo& info);
+
 // InvalidArgument naming the row that breaks what Submit requires.
 absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info);
 

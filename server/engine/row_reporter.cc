@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
+#include "server/engine/row_errors.h"
 
 namespace txl {
 namespace {
@@ -16,11 +16,6 @@ bool IsFinite(NextTokenDistribution& distribution) {
   };
   const absl::Span<const float> words = distribution.Words();
   return std::all_of(words.begin(), words.end(), below_infinity);
-}
-
-absl::Status NotFinite(const StepRow& row) {
-  return absl::InternalError(absl::StrCat("the model's numbers at position ",
-                                          row.position, " are not finite"));
 }
 
 void Remember(int32_t token, SlotState& state) {
@@ -41,7 +36,7 @@ RowResult ReportRow(const StepRow& row, NextTokenDistribution& distribution,
   RowResult result;
   if (row.kind == RowKind::kDecode) state.last_sampled.reset();
   if (!IsFinite(distribution)) {
-    result.status = NotFinite(row);
+    result.status = NotFinite(row.position);
     return result;
   }
   if (row.kind == RowKind::kScore) {
@@ -65,7 +60,7 @@ RowResult ReportRow(const StepRow& row, NextTokenDistribution& distribution,
   }
   result.logprob = LogprobOf(distribution, result.token_id);
   if (!(result.logprob < std::numeric_limits<float>::infinity())) {
-    result.status = NotFinite(row);
+    result.status = NotFinite(row.position);
     return result;
   }
   if (row.top_logprobs > 0) {

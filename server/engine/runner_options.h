@@ -31,6 +31,10 @@ struct StepRunnerOptions {
   int64_t slot_bytes = 0;
   int64_t spare_rows = 64;  // >= 8
   int32_t max_rows = 256;   // >= 1, of one plan
+  // Most that a request may ask for: a device samples itself only where it can
+  // serve all of it.
+  int64_t banned_ids = 64;    // stop and end tokens
+  int64_t top_logprobs = 20;  // alternatives of a token
 };
 
 }  // namespace txl

@@ -1,6 +1,6 @@
 #include "server/engine/step_builder.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "model/config/model_config.h"
 #include "model/cpu/format_names.h"
 #include "model/cpu/native_step.h"
+#include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 #include "server/engine/device_name.h"
@@ -133,13 +134,6 @@ absl::Status CheckStepOptions(const StepRunnerOptions& options) {
     return absl::InvalidArgumentError("threads: must be at least 1");
   }
   return absl::OkStatus();
-}
-
-VocabularyBins BinsOf(const ModelConfig& config) {
-  VocabularyBins bins;
-  bins.ends = config.cutoffs;
-  bins.ends.push_back(config.vocab_size);
-  return bins;
 }
 
 absl::StatusOr<int32_t> SlotCount(int64_t bytes_per_slot, int64_t most,

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which ModelStep a server's options mean, and how many slots it gets.
+// Which step a server's options mean, and how many slots it gets.
 
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "model/cpu/attention_form.h"
 #include "model/step/model_step.h"
+#include "model/step/sampling_step.h"
 #include "server/engine/runner_options.h"
 
 namespace txl {
@@ -18,7 +19,9 @@ struct ModelConfig;
 struct Weights;
 
 struct BuiltStep {
+  // One of the two.
   std::unique_ptr<ModelStep> step;
+  std::unique_ptr<SamplingStep> sampling;
   int32_t slots = 0;
   std::string device;         // "cpu", "cuda:0"
   std::string form;           // "projected", "absorbed"
@@ -34,8 +37,6 @@ absl::StatusOr<BuiltStep> BuildStep(const ModelConfig& config,
                                     const Weights& weights,
                                     const std::string& fingerprint,
                                     const StepRunnerOptions& options);
-
-VocabularyBins BinsOf(const ModelConfig& config);
 
 // Parts that steps have in common.
 

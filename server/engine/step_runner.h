@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <future>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ enum class RowKind {
 inline constexpr int32_t kLastSampled = -1;
 
 // One token through all layers. Rows of one slot stand together in a plan, at
-// consecutive ascending positions; or they are all kDerive.
+// consecutive ascending positions, kLastSampled at most at the first of them,
+// kDecode at most at the last; or they are all kDerive.
 struct StepRow {
   int32_t slot = 0;
   int64_t position = 0;  // absolute position of the input token
@@ -109,11 +111,14 @@ class StepRunner {
 
   // Queues a step; never blocks. A row whose kLastSampled input is not known
   // because the sampling row failed is Internal itself. REQUIRES: fewer than
-  // depth steps in flight, 1..max_rows rows, at most spare_rows of one slot.
+  // depth steps in flight, 1..max_rows rows, at most spare_rows of one slot;
+  // slots that decode were configured.
   virtual StepId Submit(StepPlan plan) = 0;
   // Waits for a step; steps are collected in the order of submission.
   virtual absl::StatusOr<StepResult> Collect(StepId step) = 0;
 
+  // Forgets the last sampled token, as Clear, Copy and Import do of the slot
+  // that they write.
   virtual void Configure(int32_t slot, SlotSampling sampling) = 0;
   // Start state: position 0.
   virtual void Clear(int32_t slot) = 0;
@@ -122,7 +127,9 @@ class StepRunner {
   // Rows before `position`.
   virtual std::future<absl::StatusOr<StateImage>> Export(int32_t slot,
                                                          int64_t position) = 0;
-  virtual std::future<absl::Status> Import(int32_t slot, StateImage image) = 0;
+  // REQUIRES: there is an image.
+  virtual std::future<absl::Status> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) = 0;
 };
 
 }  // namespace txl

@@ -1,6 +1,7 @@
 #include "server/scheduler/residency.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -15,6 +16,11 @@ int64_t CommittedRows(const SessionLease& lease) {
 }
 
 }  // namespace
+
+bool Entrance::ready() const {
+  return !save.valid() ||
+         save.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
 
 Residency::Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
                      Clock* clock)
@@ -42,6 +48,7 @@ std::vector<SlotView> Residency::Views() const {
     SlotView view;
     view.key = entry.key;
     view.running = entry.running;
+    view.leaving = entry.leaving;
     if (entry.key.has_value() && !entry.running) {
       const SessionStore::KeyState state = store_->GetKeyState(*entry.key);
       if (!state.exists) view.key.reset();
@@ -53,34 +60,61 @@ std::vector<SlotView> Residency::Views() const {
   return views;
 }
 
-absl::StatusOr<Placement> Residency::Enter(const SlotChoice& choice,
-                                           const SessionLease& lease,
-                                           int64_t rows_before_commit) {
-  Placement placement;
-  placement.slot = choice.slot;
-  if (choice.kind == SlotChoice::Kind::kResident) {
-    table_.at(choice.slot).running = true;
-  } else {
-    if (choice.kind == SlotChoice::Kind::kEvict) {
-      if (absl::Status status = MoveOut(choice.slot); !status.ok()) {
-        return status;
-      }
-    }
-    placement = MoveIn(choice.slot, lease);
-  }
+Entrance Residency::Approach(const SlotChoice& choice,
+                             const SessionLease& lease,
+                             int64_t rows_before_commit) {
+  Entrance entrance;
+  entrance.choice = choice;
   SlotEntry& entry = table_.at(choice.slot);
-  const int64_t rows = CommittedRows(lease);
-  const bool save = rows_before_commit > runner_->info().spare_rows &&
-                    rows > 0 && !entry.image_current && !placement.rebuild;
-  if (save) {
-    if (absl::Status status = Save(choice.slot, lease.key(), rows);
-        !status.ok()) {
-      table_.Leave(choice.slot, rows, clock_->Monotonic());
+  switch (choice.kind) {
+    case SlotChoice::Kind::kResident: {
+      entry.running = true;
+      const int64_t rows = CommittedRows(lease);
+      if (rows_before_commit > runner_->info().spare_rows && rows > 0 &&
+          !entry.image_current) {
+        entrance.save = runner_->Export(choice.slot, rows);
+      }
+      break;
+    }
+    case SlotChoice::Kind::kEvict:
+      entry.running = true;
+      entry.leaving = true;
+      if (!entry.image_current) {
+        entrance.save = runner_->Export(choice.slot, entry.rows);
+      }
+      break;
+    default:
+      break;
+  }
+  return entrance;
+}
+
+absl::StatusOr<Placement> Residency::Enter(Entrance entrance,
+                                           const SessionLease& lease) {
+  const int32_t slot = entrance.choice.slot;
+  if (entrance.save.valid()) {
+    if (absl::Status status = Save(entrance); !status.ok()) {
+      TurnAway(entrance);
       return status;
     }
-    entry.image_current = true;
   }
+  if (entrance.choice.kind == SlotChoice::Kind::kEvict) MoveOut(slot);
+  if (entrance.choice.kind != SlotChoice::Kind::kResident) {
+    return MoveIn(slot, lease);
+  }
+  Placement placement;
+  placement.slot = slot;
   return placement;
+}
+
+void Residency::TurnAway(const Entrance& entrance) {
+  if (entrance.choice.kind == SlotChoice::Kind::kFree) return;
+  SlotEntry& entry = table_.at(entrance.choice.slot);
+  entry.leaving = false;
+  entry.running = false;
+  if (!entry.ended) return;
+  table_.Free(entrance.choice.slot);
+  PublishUse();
 }
 
 void Residency::Committed(const Placement& placement) {
@@ -107,30 +141,32 @@ void Residency::DropBadImage(const SessionLease& lease) {
   store_->DropImage(lease.key());
 }
 
-absl::Status Residency::Save(int32_t slot, uint64_t key, int64_t rows) {
-  absl::StatusOr<StateImage> image = runner_->Export(slot, rows).get();
-  if (!image.ok()) {
-    return StepFailed("the session's state could not be saved", image.status());
+// Of the session that is in the slot: the one that moves out, or the turn's.
+absl::Status Residency::Save(Entrance& entrance) {
+  SlotEntry& entry = table_.at(entrance.choice.slot);
+  absl::StatusOr<StateImage> image = entrance.save.get();
+  absl::Status status =
+      image.ok() ? store_->PutImage(*entry.key, *std::move(image))
+                 : StepFailed("the session's state could not be saved",
+                              image.status());
+  if (status.ok()) {
+    entry.image_current = true;
+    return status;
   }
-  return store_->PutImage(key, *std::move(image));
+  // A session that ended just now needs no image.
+  const bool ended = entry.leaving && !store_->GetKeyState(*entry.key).exists;
+  return ended ? absl::OkStatus() : status;
 }
 
-absl::Status Residency::MoveOut(int32_t slot) {
-  SlotEntry& entry = table_.at(slot);
-  if (!entry.image_current) {
-    absl::Status status = Save(slot, *entry.key, entry.rows);
-    // A session that ended just now needs no image.
-    if (!status.ok() && store_->GetKeyState(*entry.key).exists) return status;
-  }
+void Residency::MoveOut(int32_t slot) {
   const double idle =
-      absl::ToDoubleSeconds(clock_->Monotonic() - entry.last_use);
+      absl::ToDoubleSeconds(clock_->Monotonic() - table_.at(slot).last_use);
   table_.Free(slot);
   metrics_->Update([idle](Snapshot& s) {
     ++s.sessions_moved_out;
     s.distributions.idle_before_evict_seconds.Observe(idle);
   });
   PublishUse();
-  return absl::OkStatus();
 }
 
 Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
@@ -148,7 +184,7 @@ Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
     placement.rebuild = rows > 0;
     return placement;
   }
-  placement.import = runner_->Import(slot, *image);
+  placement.import = runner_->Import(slot, image);
   if (runner_->info().derives) placement.rows_to_derive = image->rows;
   table_.at(slot).image_current = true;
   metrics_->Update([](Snapshot& s) { ++s.sessions_moved_in; });

@@ -32,6 +32,16 @@ struct Placement {
   int64_t rows_to_derive = 0;  // left to plan, before the turn's own rows
 };
 
+// A turn on its way to its place: what has to be safe as an image before, the
+// state of the session that moves out or the turn's own, is on its way too.
+struct Entrance {
+  SlotChoice choice;
+  std::future<absl::StatusOr<StateImage>> save;  // invalid: nothing to save
+
+  // Whether the turn can enter without waiting.
+  bool ready() const;
+};
+
 class Residency {
  public:
   Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
@@ -41,14 +51,17 @@ class Residency {
   void DropEnded();
   std::vector<SlotView> Views() const;
 
-  // Carries out `choice` (kResident, kFree or kEvict) for the session of
-  // `lease`, whose turn writes up to `rows_before_commit` rows past the
+  // Begins to carry out `choice` (kResident, kFree or kEvict) for the session
+  // of `lease`, whose turn writes up to `rows_before_commit` rows past the
   // committed ones: where that is more than the ring has to spare, the state is
-  // saved as an image first. On error (NO_SESSION_MEMORY, STEP_FAILED) every
-  // session is as it was. Waits for the device when something is saved.
-  absl::StatusOr<Placement> Enter(const SlotChoice& choice,
-                                  const SessionLease& lease,
-                                  int64_t rows_before_commit);
+  // saved as an image first. Does not wait; nobody else gets the slot.
+  Entrance Approach(const SlotChoice& choice, const SessionLease& lease,
+                    int64_t rows_before_commit);
+  // Carries it out. Waits for the device unless the entrance is ready. On error
+  // (NO_SESSION_MEMORY, STEP_FAILED) every session is as it was.
+  absl::StatusOr<Placement> Enter(Entrance entrance, const SessionLease& lease);
+  // Instead of Enter: the turn does not come. Every session is as it was.
+  void TurnAway(const Entrance& entrance);
   // The session has moved on: its image, if any, is out of date.
   void Committed(const Placement& placement);
   // The turn ends; `lease` still holds the session. `intact`: the slot's rows
@@ -60,8 +73,8 @@ class Residency {
   void DropBadImage(const SessionLease& lease);
 
  private:
-  absl::Status Save(int32_t slot, uint64_t key, int64_t rows);
-  absl::Status MoveOut(int32_t slot);
+  absl::Status Save(Entrance& entrance);
+  void MoveOut(int32_t slot);
   Placement MoveIn(int32_t slot, const SessionLease& lease);
   void PublishUse();
 

@@ -42,6 +42,10 @@ bool SchedulerLoop::Iterate() {
     if (submitted) Submit(std::move(plan));
   }
   if (in_flight_.empty()) {
+    if (!entering_.empty()) {
+      WaitForEntrance();
+      return true;
+    }
     shared_->heartbeat.Rest();
     return false;
   }
@@ -69,6 +73,7 @@ void SchedulerLoop::EndWith(const absl::Status& status) {
              clock_->Monotonic(), [](const QueuedTurn&) { return true; })) {
     Refuse(*std::move(queued), status);
   }
+  while (!entering_.empty()) TurnAway(entering_.begin(), status);
   while (!running_.empty()) Fail(running_.begin(), status);
   while (!in_flight_.empty()) Collect();
 }
@@ -86,6 +91,10 @@ void SchedulerLoop::Poll() {
   };
   while (auto queued = shared_->queue.TakeFirst(now, ends)) {
     Refuse(*std::move(queued), *end);
+  }
+  for (auto it = entering_.begin(); it != entering_.end();) {
+    const auto current = it++;
+    if (ends(current->queued)) TurnAway(current, *end);
   }
   PollRunning(now);
 }
@@ -154,6 +163,13 @@ void SchedulerLoop::SetParked(Running& running, bool parked,
 
 void SchedulerLoop::Admit() {
   residency_.DropEnded();
+  for (auto it = entering_.begin(); it != entering_.end();) {
+    const auto current = it++;
+    if (!current->entrance.ready()) continue;
+    Entering entering = std::move(*current);
+    entering_.erase(current);
+    Enter(std::move(entering));
+  }
   bool blocked = false;
   bool more = true;
   while (more && !shared_->queue.empty()) {
@@ -179,22 +195,51 @@ void SchedulerLoop::Admit() {
 }
 
 void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
-  Placement place;
-  const bool needs_slot = InputRows(queued.turn) > 0;
-  if (needs_slot) {
-    if (choice.kind == SlotChoice::Kind::kRefuse) {
-      Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
-      return;
-    }
-    absl::StatusOr<Placement> entered =
-        residency_.Enter(choice, queued.turn.lease,
-                         RowsBeforeCommit(queued.turn, runner_->info().depth));
-    if (!entered.ok()) {
-      Refuse(std::move(queued), entered.status());
-      return;
-    }
-    place = *std::move(entered);
+  if (InputRows(queued.turn) == 0) {
+    Run(std::move(queued), Placement());
+    return;
   }
+  if (choice.kind == SlotChoice::Kind::kRefuse) {
+    Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
+    return;
+  }
+  Entrance entrance =
+      residency_.Approach(choice, queued.turn.lease,
+                          RowsBeforeCommit(queued.turn, runner_->info().depth));
+  Entering entering{std::move(queued), std::move(entrance)};
+  if (entering.entrance.ready()) {
+    Enter(std::move(entering));
+  } else {
+    entering_.push_back(std::move(entering));
+  }
+}
+
+void SchedulerLoop::Enter(Entering entering) {
+  absl::StatusOr<Placement> place = residency_.Enter(
+      std::move(entering.entrance), entering.queued.turn.lease);
+  if (place.ok()) {
+    Run(std::move(entering.queued), *std::move(place));
+  } else {
+    Refuse(std::move(entering.queued), place.status());
+  }
+}
+
+void SchedulerLoop::TurnAway(std::list<Entering>::iterator it,
+                             const absl::Status& status) {
+  residency_.TurnAway(it->entrance);
+  QueuedTurn queued = std::move(it->queued);
+  entering_.erase(it);
+  Refuse(std::move(queued), status);
+}
+
+void SchedulerLoop::WaitForEntrance() {
+  Entering entering = std::move(entering_.front());
+  entering_.pop_front();
+  Enter(std::move(entering));
+  shared_->heartbeat.Beat(clock_->Monotonic());
+}
+
+void SchedulerLoop::Run(QueuedTurn queued, Placement place) {
   const int64_t rebuild_ids = place.rebuild ? runner_->info().rebuild_ids : 0;
   Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
                   std::move(place), std::nullopt};

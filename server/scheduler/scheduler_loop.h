@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <future>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -68,6 +69,12 @@ class SchedulerLoop {
     std::optional<absl::Duration> parked_since;
   };
   using RunningMap = std::map<uint64_t, Running>;
+  // A turn that has left the queue and whose place is not ready: no step waits
+  // for it.
+  struct Entering {
+    QueuedTurn queued;
+    Entrance entrance;
+  };
   struct InFlight {
     StepId step = 0;
     StepShape shape;
@@ -89,6 +96,11 @@ class SchedulerLoop {
 
   void Admit();
   void Start(QueuedTurn queued, const SlotChoice& choice);
+  void Enter(Entering entering);
+  void Run(QueuedTurn queued, Placement place);
+  void TurnAway(std::list<Entering>::iterator it, const absl::Status& status);
+  // Nothing else is to be done: waits for the first place.
+  void WaitForEntrance();
   void Refuse(QueuedTurn queued, const absl::Status& status);
 
   Plan MakePlan();
@@ -122,6 +134,7 @@ class SchedulerLoop {
   StepLedger ledger_;
   Residency residency_;
 
+  std::list<Entering> entering_;  // in the order in which they left the queue
   RunningMap running_;
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;

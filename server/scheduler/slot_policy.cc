@@ -8,7 +8,10 @@ SlotChoice ChooseSlot(absl::Span<const SlotView> slots, uint64_t key,
   SlotChoice choice{Kind::kRefuse, -1};
   for (int32_t i = 0; i < static_cast<int32_t>(slots.size()); ++i) {
     const SlotView& slot = slots[i];
-    if (slot.key == key) return {Kind::kResident, i};
+    if (slot.key == key) {
+      return slot.leaving ? SlotChoice{Kind::kWait, -1}
+                          : SlotChoice{Kind::kResident, i};
+    }
     if (choice.kind == Kind::kFree) continue;
     if (!slot.key.has_value()) {
       choice = {Kind::kFree, i};

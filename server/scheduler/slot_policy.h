@@ -12,7 +12,8 @@ namespace txl {
 
 struct SlotView {
   std::optional<uint64_t> key;  // session that lives here; none: free
-  bool running = false;         // a turn works on it
+  bool running = false;         // a turn works on it, or it moves out
+  bool leaving = false;         // the session moves out; another will come
   absl::Duration idle;          // since its last turn, when not running
 };
 
@@ -29,7 +30,8 @@ struct SlotChoice {
 };
 
 // Own slot before a free one before the one idle longest. A session that is
-// idle for less than `min_idle` or has a running turn is never moved out.
+// idle for less than `min_idle` or has a running turn is never moved out; one
+// that moves out waits until it has.
 SlotChoice ChooseSlot(absl::Span<const SlotView> slots, uint64_t key,
                       absl::Duration min_idle);
 

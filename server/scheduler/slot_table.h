@@ -14,7 +14,8 @@ namespace txl {
 
 struct SlotEntry {
   std::optional<uint64_t> key;  // of the session; none: the slot is free
-  bool running = false;         // a turn works on it
+  bool running = false;         // a turn works on it, or it is leaving
+  bool leaving = false;         // the session moves out; another will come
   bool ended = false;           // the session ended while its turn ran
   // Rows before this position are the session's (its tokens but the last).
   int64_t rows = 0;

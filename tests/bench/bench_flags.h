@@ -5,7 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "server/engine/device_step_runner.h"
+#include "absl/status/status.h"
+#include "server/engine/runner_options.h"
 
 namespace txl {
 

@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/base/status_macros.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/load_step_runner.h"
 #include "server/engine/step_place.h"
 #include "tests/bench/bench_flags.h"
 #include "tests/bench/bench_model.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "model/base/status_macros.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/load_step_runner.h"
 #include "tests/bench/batch_run.h"
 #include "tests/bench/bench_flags.h"
 #include "tests/bench/bench_model.h"

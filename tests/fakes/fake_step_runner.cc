@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "tests/fakes/plan_violations.h"
 
 namespace txl {
 namespace {
@@ -79,7 +80,12 @@ StepId FakeStepRunner::Submit(StepPlan plan) {
   absl::MutexLock lock(&mutex_);
   const StepId id = next_step_++;
   calls_.push_back(absl::StrCat("submit ", id));
-  CheckPlan(plan);
+  if (static_cast<int32_t>(in_flight_.size()) >= options_.depth) {
+    Violation("more steps in flight than depth");
+  }
+  for (std::string& broken : PlanViolations(plan, info_)) {
+    Violation(std::move(broken));
+  }
   const auto failure = step_failures_.find(id);
   const bool fails = failure != step_failures_.end();
   StepResult result;
@@ -113,6 +119,7 @@ void FakeStepRunner::Configure(int32_t slot, SlotSampling sampling) {
   absl::MutexLock lock(&mutex_);
   calls_.push_back(absl::StrCat("configure ", slot));
   SlotAt(slot).sampling = std::move(sampling);
+  SlotAt(slot).last_sampled.reset();
 }
 
 void FakeStepRunner::Clear(int32_t slot) {
@@ -134,11 +141,18 @@ void FakeStepRunner::Copy(int32_t from, int32_t to) {
 
 std::future<absl::StatusOr<StateImage>> FakeStepRunner::Export(
     int32_t slot, int64_t position) {
-  using Result = absl::StatusOr<StateImage>;
   absl::MutexLock lock(&mutex_);
   calls_.push_back(absl::StrCat("export ", slot, " @", position));
+  ExportResult result = MakeImage(slot, position);
+  if (!exports_held_) return Ready(std::move(result));
+  held_exports_.push_back({{}, std::move(result)});
+  return held_exports_.back().promise.get_future();
+}
+
+FakeStepRunner::ExportResult FakeStepRunner::MakeImage(int32_t slot,
+                                                       int64_t position) {
   if (!next_export_.ok()) {
-    return Ready<Result>(std::exchange(next_export_, absl::OkStatus()));
+    return std::exchange(next_export_, absl::OkStatus());
   }
   const Slot& state = SlotAt(slot);
   StateImage image;
@@ -157,27 +171,27 @@ std::future<absl::StatusOr<StateImage>> FakeStepRunner::Export(
                 sizeof(int32_t));
   }
   image.Seal();
-  return Ready<Result>(std::move(image));
+  return image;
 }
 
-std::future<absl::Status> FakeStepRunner::Import(int32_t slot,
-                                                 StateImage image) {
+std::future<absl::Status> FakeStepRunner::Import(
+    int32_t slot, std::shared_ptr<const StateImage> image) {
   absl::MutexLock lock(&mutex_);
-  calls_.push_back(absl::StrCat("import ", slot, " @", image.position));
+  calls_.push_back(absl::StrCat("import ", slot, " @", image->position));
   if (!next_import_.ok()) {
     return Ready(std::exchange(next_import_, absl::OkStatus()));
   }
-  absl::Status status = CheckStateImage(image, info_.identity);
+  absl::Status status = CheckStateImage(*image, info_.identity);
   if (!status.ok()) return Ready(std::move(status));
   Slot& state = SlotAt(slot);
   std::fill(state.ring.begin(), state.ring.end(), Row{});
   state.last_sampled.reset();
-  state.underived = options_.derives ? image.rows : 0;
-  for (int64_t i = 0; i < image.rows; ++i) {
-    const int64_t t = image.position - image.rows + i;
+  state.underived = options_.derives ? image->rows : 0;
+  for (int64_t i = 0; i < image->rows; ++i) {
+    const int64_t t = image->position - image->rows + i;
     Row& row = state.ring[ring_.IndexOf(t)];
     row.position = t;
-    std::memcpy(&row.id, image.data.data() + i * sizeof(int32_t),
+    std::memcpy(&row.id, image->data.data() + i * sizeof(int32_t),
                 sizeof(int32_t));
   }
   return Ready(absl::OkStatus());
@@ -235,6 +249,20 @@ void FakeStepRunner::Release() {
   held_ = false;
 }
 
+void FakeStepRunner::HoldExports() {
+  absl::MutexLock lock(&mutex_);
+  exports_held_ = true;
+}
+
+void FakeStepRunner::ReleaseExports() {
+  absl::MutexLock lock(&mutex_);
+  exports_held_ = false;
+  for (HeldExport& held : held_exports_) {
+    held.promise.set_value(std::move(held.result));
+  }
+  held_exports_.clear();
+}
+
 std::vector<StepPlan> FakeStepRunner::plans() const {
   absl::MutexLock lock(&mutex_);
   return plans_;
@@ -269,37 +297,6 @@ std::vector<float> FakeStepRunner::Distribution(
                    static_cast<float>(id) / 1048576;
   }
   return logprobs;
-}
-
-void FakeStepRunner::CheckPlan(const StepPlan& plan) {
-  if (static_cast<int32_t>(in_flight_.size()) >= options_.depth) {
-    Violation("more steps in flight than depth");
-  }
-  if (plan.rows.empty() ||
-      static_cast<int32_t>(plan.rows.size()) > options_.max_rows) {
-    Violation(absl::StrCat("plan of ", plan.rows.size(), " rows"));
-  }
-  std::map<int32_t, int64_t> rows_of_slot;
-  for (size_t i = 0; i < plan.rows.size(); ++i) {
-    const StepRow& row = plan.rows[i];
-    if (++rows_of_slot[row.slot] > options_.spare_rows &&
-        row.kind != RowKind::kDerive) {
-      Violation(absl::StrCat("slot ", row.slot, ": more rows than spare"));
-    }
-    if (row.top_logprobs < 0 || row.top_logprobs > options_.vocab_size) {
-      Violation(absl::StrCat("top_logprobs ", row.top_logprobs));
-    }
-    if (rows_of_slot[row.slot] == 1) continue;
-    if (!Follows(row, plan.rows[i - 1])) {
-      Violation(absl::StrCat("slot ", row.slot, ": rows are not consecutive"));
-    }
-  }
-}
-
-bool FakeStepRunner::Follows(const StepRow& row, const StepRow& before) {
-  if (before.slot != row.slot) return false;
-  if (row.kind == RowKind::kDerive) return before.kind == RowKind::kDerive;
-  return before.position + 1 == row.position;
 }
 
 RowResult FakeStepRunner::RunRow(const StepRow& row, bool step_fails) {

@@ -55,7 +55,8 @@ class FakeStepRunner : public StepRunner {
   void Copy(int32_t from, int32_t to) override;
   std::future<absl::StatusOr<StateImage>> Export(int32_t slot,
                                                  int64_t position) override;
-  std::future<absl::Status> Import(int32_t slot, StateImage image) override;
+  std::future<absl::Status> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) override;
 
   // The distribution after a session's ids (position 0 on): log-probabilities
   // of every id.
@@ -75,6 +76,9 @@ class FakeStepRunner : public StepRunner {
   // While held, Collect waits, as if the device were slow.
   void Hold();
   void Release();
+  // While held, exported states are on their way and do not arrive.
+  void HoldExports();
+  void ReleaseExports();
 
   // What came in, oldest first: every plan; and every call as text
   // ("submit 0", "configure 1", "clear 1", "copy 1 2", "export 1 @7",
@@ -103,11 +107,16 @@ class FakeStepRunner : public StepRunner {
     StepResult result;
   };
 
+  using ExportResult = absl::StatusOr<StateImage>;
+  struct HeldExport {
+    std::promise<ExportResult> promise;
+    ExportResult result;
+  };
+
+  ExportResult MakeImage(int32_t slot, int64_t position)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<float> Distribution(
       absl::Span<const std::pair<int64_t, int32_t>> seen) const;
-  void CheckPlan(const StepPlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False when the row may not stand behind the one before it.
-  static bool Follows(const StepRow& row, const StepRow& before);
   RowResult RunRow(const StepRow& row, bool step_fails)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportRow(const StepRow& row, Slot& slot, RowResult& result)
@@ -126,6 +135,8 @@ class FakeStepRunner : public StepRunner {
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<int64_t, absl::Status> step_failures_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<int32_t, int64_t>> row_failures_ ABSL_GUARDED_BY(mutex_);
+  bool exports_held_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<HeldExport> held_exports_ ABSL_GUARDED_BY(mutex_);
   absl::Status next_export_ ABSL_GUARDED_BY(mutex_);
   absl::Status next_import_ ABSL_GUARDED_BY(mutex_);
   std::vector<StepPlan> plans_ ABSL_GUARDED_BY(mutex_);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -100,14 +103,16 @@ TEST(FakeStepRunnerTest, StatesMoveByImageAndCopy) {
   TokenOf(runner, Prompt(0, {3, 1, 4}));
   auto image = runner.Export(0, 3).get();
   ASSERT_TRUE(image.ok());
-  EXPECT_TRUE(runner.Import(1, *image).get().ok());
+  EXPECT_TRUE(
+      runner.Import(1, std::make_shared<StateImage>(*image)).get().ok());
   runner.Copy(0, 2);
   const int32_t expected = runner.NextToken({3, 1, 4, 2});
   EXPECT_EQ(TokenOf(runner, Prompt(1, {2}, 3)), expected);
   EXPECT_EQ(TokenOf(runner, Prompt(2, {2}, 3)), expected);
   EXPECT_THAT(runner.violations(), IsEmpty());
   image->data[0] ^= 1;
-  EXPECT_FALSE(runner.Import(1, *image).get().ok());
+  EXPECT_FALSE(
+      runner.Import(1, std::make_shared<StateImage>(*image)).get().ok());
 }
 
 TEST(FakeStepRunnerTest, MissingRowsAreViolations) {
@@ -126,6 +131,31 @@ TEST(FakeStepRunnerTest, BrokenPreconditionsAreViolations) {
   runner.Submit({{Row(9, 0, RowKind::kPrefill, 1)}});
   EXPECT_THAT(runner.violations(),
               ElementsAre(HasSubstr("in flight"), HasSubstr("slot 9")));
+}
+
+TEST(FakeStepRunnerTest, RowsThatNoRunnerTakesAreViolations) {
+  FakeStepRunner runner;
+  runner.Clear(0);
+  runner.Submit(
+      {{Row(0, 0, RowKind::kDecode, 1), Row(0, 1, RowKind::kPrefill, 2)}});
+  runner.Submit({{Row(0, 2, RowKind::kPrefill, 3),
+                  Row(0, 3, RowKind::kPrefill, kLastSampled)}});
+  EXPECT_THAT(runner.violations(),
+              ElementsAre(HasSubstr("decodes"), HasSubstr("last token")));
+}
+
+TEST(FakeStepRunnerTest, AHeldExportIsThatOfItsTime) {
+  FakeStepRunner runner;
+  runner.Clear(0);
+  TokenOf(runner, Prompt(0, {3, 1, 4}));
+  const StateImage expected = runner.Export(0, 3).get().value();
+  runner.HoldExports();
+  auto image = runner.Export(0, 3);
+  runner.Clear(0);
+  EXPECT_EQ(image.wait_for(std::chrono::seconds(0)),
+            std::future_status::timeout);
+  runner.ReleaseExports();
+  EXPECT_EQ(image.get()->checksum, expected.checksum);
 }
 
 TEST(FakeStepRunnerTest, BannedIdsArePassedOverUntilTheirPosition) {
@@ -175,8 +205,10 @@ TEST(FakeStepRunnerTest, InjectedFailuresHitWhatTheyName) {
   EXPECT_FALSE(runner.Export(0, 1).get().ok());
   auto image = runner.Export(0, 1).get();
   ASSERT_TRUE(image.ok());
-  EXPECT_FALSE(runner.Import(0, *image).get().ok());
-  EXPECT_TRUE(runner.Import(0, *image).get().ok());
+  EXPECT_FALSE(
+      runner.Import(0, std::make_shared<StateImage>(*image)).get().ok());
+  EXPECT_TRUE(
+      runner.Import(0, std::make_shared<StateImage>(*image)).get().ok());
   EXPECT_THAT(runner.violations(), IsEmpty());
 }
 

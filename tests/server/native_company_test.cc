@@ -1,8 +1,8 @@
-// The native step under the real scheduler: what a session gives is a function
-// of its ids and its parameters alone, bit for bit. Sixty-four sessions of
-// mixed age run on fewer slots, their texts cut at random into calls and
-// segments, moved out and in as state images and rebuilt from their last ids;
-// each gives what it gives alone, uncut, on one thread.
+// The native step under the real scheduler, with either runner: what a session
+// gives is a function of its ids and its parameters alone, bit for bit.
+// Sixty-four sessions of mixed age run on fewer slots, their texts cut at
+// random into calls and segments, moved out and in as state images and rebuilt
+// from their last ids; each gives what it gives alone, uncut, on one thread.
 
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/device_step_runner.h"
+#include "server/engine/load_step_runner.h"
 #include "server/metrics/conservation.h"
 #include "server/scheduler/scheduler.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/recording_sink.h"
 #include "tests/model/torch/golden_case.h"
+#include "tests/server/engine/test_runners.h"
 
 namespace txl {
 namespace {
@@ -142,6 +143,23 @@ std::vector<Call> CutCalls(const Script& script, Random& random) {
   return calls;
 }
 
+enum class Runner {
+  kDevice,    // samples on the device thread
+  kSampling,  // as a device that samples itself: the host learns tokens late
+};
+
+std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden,
+                                       const StepRunnerOptions& options,
+                                       Runner kind) {
+  if (kind == Runner::kSampling) {
+    return MakeTestRunner(RunnerKind::kSampling, golden, options).runner;
+  }
+  auto runner =
+      CreateStepRunner(golden.config, golden.weights, golden.name, options);
+  if (!runner.ok()) throw std::runtime_error(runner.status().ToString());
+  return *std::move(runner);
+}
+
 StepRunnerOptions Engine(const std::string& form, int32_t threads,
                          int32_t slots) {
   StepRunnerOptions options;
@@ -157,12 +175,10 @@ StepRunnerOptions Engine(const std::string& form, int32_t threads,
 // A scheduler without a thread, on the real engine.
 class Server {
  public:
-  Server(const GoldenCase& golden, const StepRunnerOptions& options)
-      : store_(SessionStoreOptions(), &clock_) {
-    auto runner =
-        CreateStepRunner(golden.config, golden.weights, golden.name, options);
-    if (!runner.ok()) throw std::runtime_error(runner.status().ToString());
-    runner_ = *std::move(runner);
+  Server(const GoldenCase& golden, const StepRunnerOptions& options,
+         Runner kind)
+      : store_(SessionStoreOptions(), &clock_),
+        runner_(MakeRunner(golden, options, kind)) {
     SchedulerOptions scheduling;
     scheduling.prompt_rows_per_step = 40;
     scheduler_ = std::make_unique<Scheduler>(scheduling, runner_.get(), &store_,
@@ -247,7 +263,7 @@ Progress MakeProgress(Server& server, int session, const Script& script,
 
 Outcome RunAlone(const GoldenCase& golden, const StepRunnerOptions& options,
                  int session, const Script& script) {
-  Server server(golden, options);
+  Server server(golden, options, Runner::kDevice);
   Progress progress = MakeProgress(server, session, script, UncutCalls(script));
   while (!progress.done()) {
     if (progress.running == nullptr) progress.StartNext(server);
@@ -291,9 +307,11 @@ std::vector<Outcome> RunTogether(Server& server,
 struct Engines {
   const char* golden;
   const char* form;
+  Runner runner = Runner::kDevice;
 
   friend void PrintTo(const Engines& engines, std::ostream* out) {
     *out << engines.golden << " " << engines.form;
+    if (engines.runner == Runner::kSampling) *out << " sampling";
   }
 };
 
@@ -309,7 +327,8 @@ TEST_P(NativeCompany, ChangesNoBitOfAnySession) {
         RunAlone(golden, Engine(GetParam().form, 1, 1), s, scripts[s]));
   }
   for (const int32_t threads : {1, 2}) {
-    Server server(golden, Engine(GetParam().form, threads, 24));
+    Server server(golden, Engine(GetParam().form, threads, 24),
+                  GetParam().runner);
     const std::vector<Outcome> together = RunTogether(server, scripts);
     for (int s = 0; s < kSessions; ++s) {
       EXPECT_EQ(together[s].ids, alone[s].ids) << "session " << s;
@@ -334,16 +353,18 @@ TEST_P(NativeCompany, ChangesNoBitOfAnySession) {
 // Window and clamp, tables, adaptive softmax, both norms, zero start.
 INSTANTIATE_TEST_SUITE_P(
     Models, NativeCompany,
-    ::testing::Values(Engines{"kimi-char", "projected"},
-                      Engines{"kimi-char", "absorbed"},
-                      Engines{"kimi-adaptive-div2", "projected"},
-                      Engines{"kimi-samelength-clamp", "absorbed"},
-                      Engines{"kimi-shaw-clamp", "projected"},
-                      Engines{"hf-prelnorm-tied-r", "projected"},
-                      Engines{"nvidia-adaptive", "absorbed"},
-                      Engines{"thu", "projected"}),
+    ::testing::Values(
+        Engines{"kimi-char", "projected"}, Engines{"kimi-char", "absorbed"},
+        Engines{"kimi-adaptive-div2", "projected"},
+        Engines{"kimi-samelength-clamp", "absorbed"},
+        Engines{"kimi-shaw-clamp", "projected"},
+        Engines{"hf-prelnorm-tied-r", "projected"},
+        Engines{"nvidia-adaptive", "absorbed"}, Engines{"thu", "projected"},
+        Engines{"kimi-adaptive-div2", "absorbed", Runner::kSampling}),
     [](const ::testing::TestParamInfo<Engines>& info) {
-      std::string name = absl::StrCat(info.param.golden, "_", info.param.form);
+      std::string name = absl::StrCat(
+          info.param.golden, "_", info.param.form,
+          info.param.runner == Runner::kSampling ? "_sampling" : "");
       std::replace(name.begin(), name.end(), '-', '_');
       return name;
     });

@@ -12,6 +12,7 @@ TXL_KERNEL_OF(kThreads)
 FinishLinear(LinearArgs<T> args) {
   const int column = (BlockX() * kThreads + Thread()) * kEach;
   if (column >= args.batch * args.outputs) return;
+  if (!SpanOf(args.range, args.rows).Contains(BlockY())) return;
   const SumPlace at = {column / args.outputs, BlockY(), column % args.outputs};
   Neighbours<float, kEach> sum = {};
   for (int split = 0; split < args.splits; ++split) {

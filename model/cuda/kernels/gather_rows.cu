@@ -7,13 +7,13 @@ namespace {
 
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
-GatherRows(const T* from, int64_t stride, const int32_t* index, int count,
-           T* to) {
+GatherRows(GatherArgs<T> args) {
   const int64_t i = FirstElement();
-  if (i >= count * stride) return;
-  const int64_t r = i / stride;
-  const int64_t k = i - r * stride;
-  StoreGroup(to + i, LoadGroup<4>(from + index[r] * stride + k));
+  const int64_t r = i / args.stride;
+  if (!SpanOf(args.range, args.count).Contains(static_cast<int>(r))) return;
+  const int64_t k = i - r * args.stride;
+  StoreGroup(args.to + i,
+             LoadGroup<4>(args.from + args.index[r] * args.stride + k));
 }
 
 template <typename T>
@@ -26,10 +26,8 @@ NarrowNumbers(const float* from, int64_t count, T* to) {
 }  // namespace
 
 template <typename T>
-void LaunchGatherRows(Stream& stream, const T* from, int64_t stride,
-                      const int32_t* index, int count, T* to) {
-  Launch(stream, ElementShape(count * stride), GatherRows<T>, from, stride,
-         index, count, to);
+void LaunchGatherRows(Stream& stream, const GatherArgs<T>& args) {
+  Launch(stream, ElementShape(args.count * args.stride), GatherRows<T>, args);
 }
 
 template <typename T>
@@ -37,12 +35,9 @@ void LaunchNarrow(Stream& stream, const float* from, int64_t count, T* to) {
   Launch(stream, ElementShape(count), NarrowNumbers<T>, from, count, to);
 }
 
-template void LaunchGatherRows(Stream&, const float*, int64_t, const int32_t*,
-                               int, float*);
-template void LaunchGatherRows(Stream&, const Bf16*, int64_t, const int32_t*,
-                               int, Bf16*);
-template void LaunchGatherRows(Stream&, const F16*, int64_t, const int32_t*,
-                               int, F16*);
+template void LaunchGatherRows(Stream&, const GatherArgs<float>&);
+template void LaunchGatherRows(Stream&, const GatherArgs<Bf16>&);
+template void LaunchGatherRows(Stream&, const GatherArgs<F16>&);
 template void LaunchNarrow(Stream&, const float*, int64_t, Bf16*);
 template void LaunchNarrow(Stream&, const float*, int64_t, F16*);
 

@@ -16,6 +16,7 @@
 
 #include "model/cuda/device/numbers.h"
 #include "model/cuda/device/runtime.h"
+#include "model/cuda/kernels/row_range.h"
 
 namespace txl::cuda {
 
@@ -32,7 +33,8 @@ enum class LinearActivation { kNone, kRelu, kGeluTanh };
 // of which y goes to `wide`, to `narrow` rounded, or both; null operands are
 // left out. With splits > 1 the sums over k are split: nothing of the above but
 // partial sums are written, [splits, rows, batch * outputs], and FinishLinear
-// or FinishNorm (norm.h) does the rest.
+// or FinishNorm (norm.h) does the rest. Rows outside of `range` are left out by
+// the product and by FinishLinear.
 template <typename T>
 struct LinearArgs {
   int rows = 0;
@@ -52,6 +54,7 @@ struct LinearArgs {
   int64_t out_batch = 0;
   int splits = 1;
   float* partial = nullptr;  // splits > 1: [splits, rows, batch * outputs]
+  RowRange range = {};
 };
 
 // Splits for which the product fills a device of so many processors; 1 where

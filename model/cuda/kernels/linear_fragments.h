@@ -113,11 +113,19 @@ TXL_DEVICE void ShareSums(const WarpSums<kM>& sums) {
   BlockBarrier();
 }
 
+struct SharedSums {
+  RowSpan span;  // rows that are stored
+  int split;
+  int sharing;  // warps that have sums of the same outputs
+};
+
 // Adds what `sharing` neighbouring warps shared, in their order, and stores it;
 // each of them does a part. `first` is the place of the first row and output.
 template <typename T, int kM>
-TXL_DEVICE void StoreSharedSums(const LinearArgs<T>& args, int split,
-                                const SumPlace& first, int sharing) {
+TXL_DEVICE void StoreSharedSums(const LinearArgs<T>& args,
+                                const SharedSums& shared,
+                                const SumPlace& first) {
+  const int sharing = shared.sharing;
   constexpr int kEach = 4;
   constexpr int kRowThreads = kWarpOutputs / kEach;
   const int warp = WarpOfBlock() % sharing;
@@ -127,7 +135,7 @@ TXL_DEVICE void StoreSharedSums(const LinearArgs<T>& args, int split,
        i += sharing * kWarp) {
     const int r = i / kRowThreads;
     const int n = i % kRowThreads * kEach;
-    if (first.r + r >= args.rows) return;
+    if (!shared.span.Contains(first.r + r)) continue;
     const float* from = sums + r * kSumsPitch + n;
     Neighbours<float, kEach> sum = LoadNeighbours<kEach>(from);
     for (int other = 1; other < sharing; ++other) {
@@ -135,7 +143,7 @@ TXL_DEVICE void StoreSharedSums(const LinearArgs<T>& args, int split,
       const auto more = LoadNeighbours<kEach>(from);
       for (int e = 0; e < kEach; ++e) sum.v[e] += more.v[e];
     }
-    StoreSums(args, split, {first.b, first.r + r, first.n + n}, sum);
+    StoreSums(args, shared.split, {first.b, first.r + r, first.n + n}, sum);
   }
 }
 

@@ -23,8 +23,8 @@ inline constexpr int kStageNumbers = (kSide * kRowsEach + kOutputs) * kPitch;
 
 // Rows of x, then rows of w, from input k on.
 template <int kRowsEach>
-TXL_DEVICE void CopyStage(float* stage, const LinearArgs<float>& args, int b,
-                          int k) {
+TXL_DEVICE void CopyStage(float* stage, const LinearArgs<float>& args,
+                          const RowSpan& span, int b, int k) {
   constexpr int kRows = kSide * kRowsEach;
   const int first_row = BlockY() * kRows;
   const float* x = args.x + b * args.x_batch + k;
@@ -37,7 +37,7 @@ TXL_DEVICE void CopyStage(float* stage, const LinearArgs<float>& args, int b,
   for (int i = Thread() / kChunks; i < kRows + kOutputs;
        i += kThreads / kChunks) {
     const int r = first_row + i;
-    const bool valid = i >= kRows || r < args.rows;
+    const bool valid = i >= kRows || r < span.end;
     const float* from = i >= kRows
                             ? w + static_cast<int64_t>(i - kRows) * args.inputs
                             : x + (valid ? r : 0) * args.x_stride;
@@ -71,7 +71,8 @@ TXL_DEVICE void MultiplyStage(const float* stage,
 
 // By way of shared memory, so that a thread stores neighbours.
 template <int kRowsEach>
-TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const SplitPlace& place,
+TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const RowSpan& span,
+                         const SplitPlace& place,
                          const float (&sums)[kRowsEach][kOutputsEach]) {
   constexpr int kRowPitch = kOutputs + 4;
   constexpr int kRows = kSide * kRowsEach;
@@ -89,7 +90,7 @@ TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const SplitPlace& place,
   for (int i = Thread(); i < kRows * kGroups; i += kThreads) {
     const int r = BlockY() * kRows + i / kGroups;
     const int n = i % kGroups * 4;
-    if (r >= args.rows) return;
+    if (!span.Contains(r)) continue;
     StoreSums(args, place.split, {place.b, r, BlockX() * kOutputs + n},
               LoadNeighbours<4>(shared + i / kGroups * kRowPitch + n));
   }
@@ -98,6 +99,9 @@ TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const SplitPlace& place,
 template <int kRowsEach>
 TXL_KERNEL_OF(kThreads)
 PlainLinear(LinearArgs<float> args) {
+  const RowSpan span = SpanOf(args.range, args.rows);
+  constexpr int kRows = kSide * kRowsEach;
+  if (!span.Meets(BlockY() * kRows, kRows)) return;
   const SplitPlace place = PlaceOfBlock(args);
   float* stages = reinterpret_cast<float*>(SharedMemory());
   const int first = place.first * kLinearUnit;
@@ -105,7 +109,7 @@ PlainLinear(LinearArgs<float> args) {
   const auto copy = [&](int i) {
     if (i < count) {
       CopyStage<kRowsEach>(stages + i % kStages * kStageNumbers<kRowsEach>,
-                           args, place.b, first + i * kInputs);
+                           args, span, place.b, first + i * kInputs);
     }
     CloseCopies();
   };
@@ -120,7 +124,7 @@ PlainLinear(LinearArgs<float> args) {
                              sums);
   }
   FinishCopies<0>();
-  StoreAll<kRowsEach>(args, place, sums);
+  StoreAll<kRowsEach>(args, span, place, sums);
 }
 
 template <int kRowsEach>

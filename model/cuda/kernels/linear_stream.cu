@@ -32,8 +32,8 @@ struct WarpWork {
 
 template <typename T, int kM>
 TXL_DEVICE WarpWork<T> WorkOfWarp(const LinearArgs<T>& args,
-                                  const SplitPlace& place, int input_warps,
-                                  int n) {
+                                  const RowSpan& span, const SplitPlace& place,
+                                  int input_warps, int n) {
   const int r = BlockY() * 16 * kM;
   const int phase = WarpOfBlock() % input_warps;
   const int unit = place.first + phase;
@@ -41,7 +41,7 @@ TXL_DEVICE WarpWork<T> WorkOfWarp(const LinearArgs<T>& args,
   const int64_t k = static_cast<int64_t>(unit) * kLinearUnit;
   const int64_t w_row = static_cast<int64_t>(place.b) * args.outputs + n;
   return {{args.x + r * args.x_stride + place.b * args.x_batch + k,
-           static_cast<int>(args.x_stride), args.rows - r},
+           static_cast<int>(args.x_stride), span.end - r},
           {args.w + w_row * args.inputs + k, args.inputs, kWarpOutputs},
           units > 0 ? (units + input_warps - 1) / input_warps : 0,
           input_warps * kLinearUnit};
@@ -78,17 +78,19 @@ TXL_DEVICE void MultiplyStream(WarpSums<kM>& sums, WarpWork<T> work,
 template <typename T, int kM>
 TXL_KERNEL_OF(kThreads)
 StreamLinear(LinearArgs<T> args, int input_warps) {
+  const RowSpan span = SpanOf(args.range, args.rows);
+  if (!span.Meets(BlockY() * 16 * kM, 16 * kM)) return;
   const SplitPlace place = PlaceOfBlock(args);
   const int group =
       BlockX() * (kWarps / input_warps) + WarpOfBlock() / input_warps;
   const int n = group * kWarpOutputs;
   WarpSums<kM> sums = {};
-  MultiplyStream<T>(sums, WorkOfWarp<T, kM>(args, place, input_warps, n),
+  MultiplyStream<T>(sums, WorkOfWarp<T, kM>(args, span, place, input_warps, n),
                     SharedMemory() + WarpOfBlock() * Stages<kM>::kWarpBytes);
   ShareSums(sums);
   if (n >= args.outputs) return;
-  StoreSharedSums<T, kM>(args, place.split, {place.b, BlockY() * 16 * kM, n},
-                         input_warps);
+  StoreSharedSums<T, kM>(args, {span, place.split, input_warps},
+                         {place.b, BlockY() * 16 * kM, n});
 }
 
 template <typename T, int kM>

@@ -56,8 +56,10 @@ TXL_DEVICE void MultiplyAll(WarpSums<Shape::kM>& sums, TileSource<T> x,
 template <typename T, typename Shape>
 TXL_KERNEL_OF(Shape::kThreads)
 TileLinear(LinearArgs<T> args) {
-  const SplitPlace place = PlaceOfBlock(args);
+  const RowSpan span = SpanOf(args.range, args.rows);
   const int first_r = BlockY() * Shape::kSide;
+  if (!span.Meets(first_r, Shape::kSide)) return;
+  const SplitPlace place = PlaceOfBlock(args);
   const int first_n = BlockX() * Shape::kSide;
   const int64_t k = static_cast<int64_t>(place.first) * kLinearUnit;
   const int64_t w_row = static_cast<int64_t>(place.b) * args.outputs + first_n;
@@ -65,15 +67,15 @@ TileLinear(LinearArgs<T> args) {
   MultiplyAll<T, Shape>(
       sums,
       {args.x + first_r * args.x_stride + place.b * args.x_batch + k,
-       static_cast<int>(args.x_stride), args.rows - first_r},
+       static_cast<int>(args.x_stride), span.end - first_r},
       {args.w + w_row * args.inputs + k, args.inputs, args.outputs - first_n},
       place.last - place.first);
   const int warp_r = WarpOfBlock() / Shape::kOutputWarps * 16 * Shape::kM;
   const int warp_n = WarpOfBlock() % Shape::kOutputWarps * kWarpOutputs;
   ShareSums(sums);
   if (first_n + warp_n >= args.outputs) return;
-  StoreSharedSums<T, Shape::kM>(
-      args, place.split, {place.b, first_r + warp_r, first_n + warp_n}, 1);
+  StoreSharedSums<T, Shape::kM>(args, {span, place.split, 1},
+                                {place.b, first_r + warp_r, first_n + warp_n});
 }
 
 template <typename T, typename Shape>

@@ -33,6 +33,7 @@ TXL_DEVICE float BlockSum(float* shared, float value) {
 // One block per row.
 TXL_KERNEL_OF(kMostThreads)
 LogSoftmax(LogSoftmaxArgs args) {
+  if (!SpanOf(args.range, args.rows).Contains(BlockX())) return;
   float* shared = reinterpret_cast<float*>(SharedMemory());
   float* x = args.x + BlockX() * args.stride;
   float most = -INFINITY;
@@ -45,7 +46,12 @@ LogSoftmax(LogSoftmaxArgs args) {
     sum += expf(x[k] - most);
   }
   const float shift = most + logf(BlockSum(shared, sum));
-  for (int64_t k = Thread(); k < args.width; k += Threads()) x[k] -= shift;
+  const float more = args.index == nullptr
+                         ? 0
+                         : args.add[args.index[BlockX()] * args.add_stride];
+  for (int64_t k = Thread(); k < args.width; k += Threads()) {
+    x[k] = x[k] - shift + more;
+  }
 }
 
 }  // namespace

@@ -16,10 +16,11 @@ namespace txl::cuda {
 inline constexpr int kMaxSampledClusters = 16;
 
 // Most entries of a record's lists. The defaults take every request that
-// ValidateSamplingParams does.
+// ValidateSamplingParams does, with the server's 64 stop tokens and as many end
+// tokens.
 struct SamplingLimits {
   int biases = 1024;
-  int banned = 64;
+  int banned = 128;
   int recent = 4096;
 
   TXL_ANYWHERE int total() const { return biases + banned + recent; }

@@ -1,7 +1,6 @@
 #include "model/cuda/step/cuda_arena.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace txl::cuda {
@@ -24,7 +23,6 @@ CudaArena<M>::CudaArena(const RingGeometry& ring, const CudaShape& shape,
       shape_(shape),
       stream_(stream),
       rows_(MemoryKind::kDevice, slots * layers_numbers()),
-      staged_(MemoryKind::kPinned, 2 * ring.mem_len * shape.stride),
       start_positions_(MemoryKind::kDevice, ring.mem_len),
       start_slots_(MemoryKind::kDevice, ring.mem_len) {
   stream_.Fill(rows_.data(), 0, static_cast<size_t>(rows_.bytes()));
@@ -34,7 +32,6 @@ CudaArena<M>::CudaArena(const RingGeometry& ring, const CudaShape& shape,
                static_cast<size_t>(start_positions_.bytes()));
   stream_.Fill(start_slots_.data(), 0,
                static_cast<size_t>(start_slots_.bytes()));
-  for (Event& event : copied_) stream_.Record(event);
   stream_.Wait();
 }
 
@@ -72,66 +69,46 @@ void CudaArena<M>::Copy(int32_t from, int32_t to) {
 }
 
 template <typename M>
-std::vector<typename CudaArena<M>::Run> CudaArena<M>::Runs(int32_t slot,
-                                                           int layer,
-                                                           int64_t first,
+std::vector<typename CudaArena<M>::Run> CudaArena<M>::Runs(int64_t first,
                                                            int64_t last) const {
   std::vector<Run> runs;
-  M* const ring = Slot(slot) + layer * layer_numbers();
   while (first < last) {
     const int64_t index = ring_.IndexOf(first);
     const int64_t count = std::min(last - first, ring_.capacity() - index);
-    runs.push_back({ring + index * shape_.stride, count});
+    runs.push_back({index, count});
     first += count;
   }
   return runs;
 }
 
+// A run is one piece per layer.
 template <typename M>
-void CudaArena<M>::Read(int32_t slot, int64_t first, int64_t last,
-                        uint8_t* to) {
-  const auto queue = [&](int layer) {
-    M* staged = Staged(layer);
-    for (const Run& run : Runs(slot, layer, first, last)) {
-      const int64_t numbers = run.count * shape_.stride;
-      stream_.Copy(staged, run.rows, static_cast<size_t>(numbers) * sizeof(M));
-      staged += numbers;
-    }
-    stream_.Record(copied_[layer % 2]);
-  };
-  queue(0);
-  for (int layer = 0; layer < shape_.layers; ++layer) {
-    if (layer + 1 < shape_.layers) queue(layer + 1);
-    copied_[layer % 2].Wait();
-    for (int64_t r = 0; r < last - first; ++r) {
-      std::memcpy(to, Staged(layer) + r * shape_.stride,
-                  static_cast<size_t>(row_bytes()));
-      to += row_bytes();
-    }
+void CudaArena<M>::Pack(int32_t slot, int64_t first, int64_t last, M* to) {
+  const size_t row_bytes = shape_.stride * sizeof(M);
+  Stream::Pieces pieces;
+  pieces.rows = static_cast<size_t>(shape_.layers);
+  pieces.to_pitch = static_cast<size_t>(last - first) * row_bytes;
+  pieces.from_pitch = static_cast<size_t>(ring_.capacity()) * row_bytes;
+  for (const Run& run : Runs(first, last)) {
+    pieces.bytes = static_cast<size_t>(run.count) * row_bytes;
+    stream_.CopyPieces(to, Slot(slot) + run.index * shape_.stride, pieces);
+    to += run.count * shape_.stride;
   }
 }
 
 template <typename M>
-void CudaArena<M>::Write(int32_t slot, int64_t first, int64_t last,
-                         const uint8_t* from) {
-  for (int layer = 0; layer < shape_.layers; ++layer) {
-    copied_[layer % 2].Wait();
-    M* staged = Staged(layer);
-    for (int64_t r = 0; r < last - first; ++r) {
-      std::memcpy(staged, from, static_cast<size_t>(row_bytes()));
-      std::fill(staged + shape_.width, staged + shape_.stride, M{});
-      staged += shape_.stride;
-      from += row_bytes();
-    }
-    staged = Staged(layer);
-    for (const Run& run : Runs(slot, layer, first, last)) {
-      const int64_t numbers = run.count * shape_.stride;
-      stream_.Copy(run.rows, staged, static_cast<size_t>(numbers) * sizeof(M));
-      staged += numbers;
-    }
-    stream_.Record(copied_[layer % 2]);
+void CudaArena<M>::Unpack(int32_t slot, int64_t first, int64_t last,
+                          const M* from) {
+  const size_t row_bytes = shape_.stride * sizeof(M);
+  Stream::Pieces pieces;
+  pieces.rows = static_cast<size_t>(shape_.layers);
+  pieces.to_pitch = static_cast<size_t>(ring_.capacity()) * row_bytes;
+  pieces.from_pitch = static_cast<size_t>(last - first) * row_bytes;
+  for (const Run& run : Runs(first, last)) {
+    pieces.bytes = static_cast<size_t>(run.count) * row_bytes;
+    stream_.CopyPieces(Slot(slot) + run.index * shape_.stride, from, pieces);
+    from += run.count * shape_.stride;
   }
-  stream_.Wait();
 }
 
 template class CudaArena<float>;

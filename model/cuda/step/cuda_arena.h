@@ -40,42 +40,32 @@ class CudaArena {
   void FillStart(int32_t slot, int layer, const float* row);
   void Copy(int32_t from, int32_t to);
 
-  // The d numbers of the stored rows of positions first..last-1 of all layers,
-  // [layers, last - first, d], to and from host memory. Done on return.
-  void Read(int32_t slot, int64_t first, int64_t last, uint8_t* to);
-  void Write(int32_t slot, int64_t first, int64_t last, const uint8_t* from);
+  // The stored rows of positions first..last-1 of all layers, at most C of
+  // them, to and from an array [layers, last - first, stride] on the device.
+  void Pack(int32_t slot, int64_t first, int64_t last, M* to);
+  void Unpack(int32_t slot, int64_t first, int64_t last, const M* from);
 
   const RingGeometry& ring() const { return ring_; }
-  int64_t row_bytes() const {  // of the d numbers
-    return shape_.width * static_cast<int64_t>(sizeof(M));
-  }
+  const CudaShape& shape() const { return shape_; }
   int64_t bytes_per_slot() const { return layers_numbers() * sizeof(M); }
 
  private:
-  // Rows that follow each other in a ring.
+  // Rows that follow each other in the rings of all layers.
   struct Run {
-    M* rows = nullptr;
+    int64_t index = 0;  // of the first, in a ring
     int64_t count = 0;
   };
   // Those of positions first..last-1, oldest first: one run or two.
-  std::vector<Run> Runs(int32_t slot, int layer, int64_t first,
-                        int64_t last) const;
+  std::vector<Run> Runs(int64_t first, int64_t last) const;
 
   int64_t layer_numbers() const { return ring_.capacity() * shape_.stride; }
   int64_t layers_numbers() const { return shape_.layers * layer_numbers(); }
   M* Slot(int32_t slot) const { return rows_.data() + slot * layers_numbers(); }
-  // Room on the host for the stored rows of one layer; two take turns, so that
-  // the device copies one while the host has the other.
-  M* Staged(int layer) const {
-    return staged_.data() + layer % 2 * ring_.mem_len * shape_.stride;
-  }
 
   const RingGeometry ring_;
   const CudaShape shape_;
   Stream& stream_;
-  Array<M> rows_;    // [slots, layers, C, stride]
-  Array<M> staged_;  // [2, M, stride], on the host
-  Event copied_[2];  // of staged_
+  Array<M> rows_;  // [slots, layers, C, stride]
   // Positions -M..-1, all of slot 0, for FillStart.
   Array<int64_t> start_positions_;
   Array<int32_t> start_slots_;

@@ -36,6 +36,7 @@ void CudaProducts::Multiply(int rows, const RowProduct<T>& product) {
   args.activation = product.activation;
   args.wide = product.wide;
   args.narrow = product.narrow;
+  args.range = product.range;
   args.splits = Splits(product.w, rows, processors_);
   args.partial = sums_.data();
   LaunchLinear(stream_, args);

@@ -24,6 +24,7 @@ struct RowProduct {
   LinearActivation activation = LinearActivation::kNone;
   float* wide = nullptr;
   T* narrow = nullptr;
+  RowRange range = {};
 };
 
 // Thread-compatible; work is queued on `stream`, which outlives it.

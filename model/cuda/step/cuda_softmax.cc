@@ -3,19 +3,13 @@
 #include <algorithm>
 
 #include "model/cuda/kernels/gather_rows.h"
-#include "model/cuda/kernels/log_softmax.h"
+#include "model/step/vocabulary_bins.h"
 
 namespace txl::cuda {
 namespace {
 
 // Rows that a cluster is evaluated for at once.
 constexpr int kTailRows = 16;
-
-VocabularyBins Bins(const ModelConfig& config) {
-  VocabularyBins bins{config.cutoffs};
-  bins.ends.push_back(config.vocab_size);
-  return bins;
-}
 
 }  // namespace
 
@@ -65,18 +59,17 @@ class CudaSoftmax<T>::Row final : public NextTokenDistribution {
 
 template <typename T>
 CudaSoftmax<T>::CudaSoftmax(const Parts& parts, int64_t rows)
-    : parts_(parts), bins_(Bins(parts.config)) {
+    : parts_(parts),
+      bins_(BinsOf(parts.config)),
+      words_of_(parts.weights, rows, parts.products, parts.stream) {
   const int64_t stride = parts.weights.shape.stride;
   wanted_ = Array<T>(MemoryKind::kDevice, rows * stride);
   const int64_t head = rows * parts.weights.bins[0].words.outputs;
-  int64_t widest = 0;
   int64_t tail = 0;
   for (const CudaBin<T>& bin : parts.weights.bins) {
-    widest = std::max<int64_t>(widest, bin.out_proj.outputs);
     if (&bin == &parts.weights.bins[0]) continue;
     tail = std::max(tail, int64_t{kTailRows} * bin.words.outputs);
   }
-  projected_ = Array<T>(MemoryKind::kDevice, rows * widest);
   logits_ = Array<float>(MemoryKind::kDevice, std::max(head, tail));
   head_ = Array<float>(MemoryKind::kPinned, head);
   if (bins_.clusters() == 0) return;
@@ -90,28 +83,12 @@ template <typename T>
 CudaSoftmax<T>::~CudaSoftmax() = default;
 
 template <typename T>
-void CudaSoftmax<T>::QueueBin(int64_t bin_index, int rows, const T* x) {
-  const CudaBin<T>& bin = parts_.weights.bins[bin_index];
-  if (bin.out_proj.exists()) {
-    RowProduct<T> project = {bin.out_proj, x};
-    project.narrow = projected_.data();
-    parts_.products.Multiply(rows, project);
-    x = projected_.data();
-  }
-  RowProduct<T> words = {bin.words, x};
-  words.bias = bin.bias.data();
-  words.wide = logits_.data();
-  parts_.products.Multiply(rows, words);
-  LaunchLogSoftmax(parts_.stream,
-                   {rows, bin.outputs, bin.words.outputs, logits_.data()});
-}
-
-template <typename T>
 void CudaSoftmax<T>::QueueHead(int rows, const T* hidden,
                                const int32_t* wanted) {
-  LaunchGatherRows(parts_.stream, hidden, parts_.weights.shape.stride, wanted,
-                   rows, wanted_.data());
-  QueueBin(0, rows, wanted_.data());
+  LaunchGatherRows<T>(
+      parts_.stream,
+      {hidden, parts_.weights.shape.stride, wanted, rows, {}, wanted_.data()});
+  words_of_.Queue({0, rows, wanted_.data(), logits_.data()});
   const int64_t numbers = int64_t{rows} * parts_.weights.bins[0].words.outputs;
   parts_.stream.Copy(head_.data(), logits_.data(),
                      static_cast<size_t>(numbers) * sizeof(float));
@@ -146,9 +123,13 @@ void CudaSoftmax<T>::EvaluateCluster(size_t cluster,
     std::copy(now.begin(), now.end(), in_tail_.data());
     parts_.stream.Copy(gathers_.data(), in_tail_.data(),
                        static_cast<size_t>(in_tail_.bytes()));
-    LaunchGatherRows(parts_.stream, wanted_.data(), parts_.weights.shape.stride,
-                     gathers_.data(), kTailRows, gathered_.data());
-    QueueBin(bin, kTailRows, gathered_.data());
+    LaunchGatherRows<T>(parts_.stream, {wanted_.data(),
+                                        parts_.weights.shape.stride,
+                                        gathers_.data(),
+                                        kTailRows,
+                                        {},
+                                        gathered_.data()});
+    words_of_.Queue({bin, kTailRows, gathered_.data(), logits_.data()});
     const int64_t numbers = static_cast<int64_t>(now.size()) * outputs;
     parts_.stream.Copy(tail_.data(), logits_.data(),
                        static_cast<size_t>(numbers) * sizeof(float));

@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "model/config/model_config.h"
 #include "model/cuda/device/runtime.h"
+#include "model/cuda/step/cuda_bins.h"
 #include "model/cuda/step/cuda_products.h"
 #include "model/cuda/step/cuda_weights.h"
 #include "model/sampling/distribution.h"
@@ -47,16 +48,13 @@ class CudaSoftmax {
  private:
   class Row;
 
-  // Normalised log-probabilities of a bin's outputs for rows x [rows, stride],
-  // in logits_, [rows, outputs padded].
-  void QueueBin(int64_t bin, int rows, const T* x);
   void EvaluateCluster(size_t cluster, absl::Span<const int32_t> rows);
 
   const Parts parts_;
   const VocabularyBins bins_;
+  CudaBins<T> words_of_;
   Array<T> wanted_;         // [rows, stride]: the last call's rows
   Array<T> gathered_;       // [rows, stride]: those that need a cluster
-  Array<T> projected_;      // [rows, widest bin with a projection]
   Array<float> logits_;     // [rows, outputs padded]
   Array<float> head_;       // the head's, on the host
   Array<float> tail_;       // a cluster's, on the host

@@ -13,33 +13,15 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "model/config/model_config.h"
-#include "model/cpu/panel_product.h"
+#include "model/cuda/step/cuda_step_options.h"
 #include "model/step/model_step.h"
 
 namespace txl {
 
-struct Weights;
-
-struct CudaStepOptions {
-  int device = 0;           // index
-  int64_t slots = 1;        // >= 1, allocated at Create
-  int64_t spare_rows = 64;  // at least; S >= 8
-  int64_t max_rows = 256;   // of one Run, 1..kMostCudaRows
-  // How numbers are stored: weights, and activations where they meet weights;
-  // stored rows. Not kInt8. Sums are float32.
-  NumberFormat weights = NumberFormat::kF32;
-  NumberFormat memory = NumberFormat::kF32;
-  std::string fingerprint;  // for state images
-};
-
-inline constexpr int64_t kMostCudaRows = 4096;
-
-// InvalidArgument names the option that is out of range, or the weights when
-// they are not float32 on the CPU. `weights` is not kept. It and the step throw
+// Errors as cuda::CheckOptions. `weights` is not kept. It and the step throw
 // cuda::DeviceOutOfMemory, a std::bad_alloc, and cuda::DeviceError
 // (model/cuda/device/runtime.h).
 absl::StatusOr<std::unique_ptr<ModelStep>> CreateCudaStep(

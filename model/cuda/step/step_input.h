@@ -3,55 +3,75 @@
 // What travels to the device with every step, in one piece.
 
 #include <cstdint>
+#include <vector>
 
 #include "model/cuda/device/runtime.h"
 #include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
 
-// Of at most max_rows rows. Thread-compatible. The host's arrays may be written
-// while no QueueCopy runs.
+// Arrays of the rows of a step, or of those that are wanted of it.
+enum class InputColumn {
+  kSlot,
+  kToken,
+  kWanted,  // indices of rows
+  // Only of steps that sample (kernels/step_tokens.h, kernels/sampling.h).
+  kFollowsSampled,
+  kTarget,
+  kTopCount,
+};
+inline constexpr int kPlainColumns = 3;
+inline constexpr int kSamplingColumns = 6;
+
+// Of at most max_rows rows. The host has `buffers` of them, so that it can
+// write one while another is on its way. Thread-compatible. A buffer is written
+// while no copy of it is queued.
 class StepInput {
  public:
-  explicit StepInput(int64_t max_rows)
+  StepInput(int64_t max_rows, int columns, int buffers)
       : max_rows_(max_rows),
-        host_(MemoryKind::kPinned, kBytes * max_rows),
-        device_(MemoryKind::kDevice, kBytes * max_rows) {}
+        bytes_(
+            static_cast<int64_t>(sizeof(int64_t) + columns * sizeof(int32_t)) *
+            max_rows),
+        device_(MemoryKind::kDevice, bytes_) {
+    for (int i = 0; i < buffers; ++i) {
+      hosts_.emplace_back(MemoryKind::kPinned, bytes_);
+    }
+  }
 
   // On the host.
-  int64_t* positions() { return Positions(host_); }
-  int32_t* slots() { return Numbers(host_, 0); }
-  int32_t* tokens() { return Numbers(host_, 1); }
-  // Rows whose distributions are wanted, indices into the others.
-  int32_t* wanted() { return Numbers(host_, 2); }
+  int64_t* positions(int buffer) { return Positions(hosts_[buffer]); }
+  int32_t* column(InputColumn column, int buffer) {
+    return Numbers(hosts_[buffer], column);
+  }
 
-  // All of it.
-  void QueueCopy(Stream& stream) {
-    stream.Copy(device_.data(), host_.data(),
-                static_cast<size_t>(host_.bytes()));
+  // All of a buffer.
+  void QueueCopy(int buffer, Stream& stream) {
+    stream.Copy(device_.data(), hosts_[buffer].data(),
+                static_cast<size_t>(bytes_));
   }
 
   // On the device.
-  StepRows Rows(int count) {
-    return {count, Numbers(device_, 0), Positions(device_)};
+  StepRows Rows(int count) const {
+    return {count, device_column(InputColumn::kSlot), Positions(device_)};
   }
-  const int32_t* device_tokens() { return Numbers(device_, 1); }
-  const int32_t* device_wanted() { return Numbers(device_, 2); }
+  const int32_t* device_column(InputColumn column) const {
+    return Numbers(device_, column);
+  }
 
  private:
-  static constexpr int64_t kBytes = sizeof(int64_t) + 3 * sizeof(int32_t);
-
-  int64_t* Positions(Array<uint8_t>& array) {
+  static int64_t* Positions(const Array<uint8_t>& array) {
     return reinterpret_cast<int64_t*>(array.data());
   }
-  // The array behind the positions with this index.
-  int32_t* Numbers(Array<uint8_t>& array, int64_t index) {
+  int32_t* Numbers(const Array<uint8_t>& array, InputColumn column) const {
     return reinterpret_cast<int32_t*>(Positions(array) + max_rows_) +
-           index * max_rows_;
+           static_cast<int64_t>(column) * max_rows_;
   }
 
   const int64_t max_rows_;
-  Array<uint8_t> host_, device_;
+  const int64_t bytes_;
+  Array<uint8_t> device_;
+  std::vector<Array<uint8_t>> hosts_;
 };
 
 }  // namespace txl::cuda

@@ -1,6 +1,8 @@
 #include "model/cuda/step/weight_upload.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 
 #include <type_traits>
 

@@ -55,7 +55,9 @@ TEST(CudaBuilderTest, BuildsTheStepInTheFormatsThatAreAskedFor) {
   EXPECT_EQ(built->form, "absorbed");
   EXPECT_EQ(built->weight_format, "bf16");
   EXPECT_EQ(built->slots, 3);
-  const StateIdentity& identity = built->step->identity();
+  ASSERT_NE(built->sampling, nullptr);
+  EXPECT_EQ(built->step, nullptr);
+  const StateIdentity& identity = built->sampling->identity();
   EXPECT_EQ(identity.row_dtype, "f16");
   EXPECT_THAT(identity.kernel, HasSubstr("native-cuda"));
   EXPECT_THAT(identity.kernel, HasSubstr("bf16"));
@@ -75,9 +77,39 @@ TEST(CudaBuilderTest, WhatTheStepDoesNotTakeIsNamed) {
   EXPECT_THAT(message([](auto& o) { o.memory = "f8"; }), HasSubstr("memory"));
 }
 
+TEST(CudaBuilderTest, WhatTheDeviceCannotSampleIsServedByThePlainStep) {
+  StepRunnerOptions options = SmallOptions();
+  options.banned_ids = 1000;
+  const auto built = Build(options);
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_NE(built->step, nullptr);
+  EXPECT_EQ(built->sampling, nullptr);
+  EXPECT_EQ(built->slots, 3);
+}
+
+// As the server asks: its default limits, for a model of one end token.
+TEST(CudaBuilderTest, TheDeviceSamplesWhatItCanServeWhole) {
+  StepRunnerOptions options = SmallOptions();
+  options.banned_ids = 64 + 1;
+  options.top_logprobs = 20;
+  const ModelConfig plain = TinyConfig();
+  EXPECT_TRUE(SamplesOnCudaDevice(plain, options));
+  StepRunnerOptions more = options;
+  more.banned_ids = 1000;
+  EXPECT_FALSE(SamplesOnCudaDevice(plain, more));
+  more = options;
+  more.top_logprobs = 21;
+  EXPECT_FALSE(SamplesOnCudaDevice(plain, more));
+  ModelConfig clusters = plain;
+  for (int64_t end = 1; end <= 16; ++end) clusters.cutoffs.push_back(end);
+  EXPECT_TRUE(SamplesOnCudaDevice(clusters, options));
+  clusters.cutoffs.push_back(17);
+  EXPECT_FALSE(SamplesOnCudaDevice(clusters, options));
+}
+
 TEST(CudaBuilderTest, SlotsAreNotCappedByTheRowsOfAStep) {
   StepRunnerOptions options = SmallOptions();
-  const int64_t slot = Build(options)->step->BytesPerSlot();
+  const int64_t slot = Build(options)->sampling->BytesPerSlot();
   options.slots = 0;
   options.slot_bytes = 9 * slot;
   EXPECT_EQ(Build(options)->slots, 9);

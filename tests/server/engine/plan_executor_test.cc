@@ -1,6 +1,8 @@
 #include "server/engine/plan_executor.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "model/cpu/native_step.h"
+#include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 #include "tests/model/torch/golden_case.h"
@@ -28,12 +31,6 @@ constexpr int32_t kSlots = 3;
 constexpr char kModel[] = "kimi-adaptive-div2";
 constexpr int32_t kBinOneId = 60;
 
-VocabularyBins BinsOf(const GoldenCase& golden) {
-  VocabularyBins bins{golden.config.cutoffs};
-  bins.ends.push_back(golden.config.vocab_size);
-  return bins;
-}
-
 std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden,
                                            std::unique_ptr<ModelStep> step) {
   RunnerInfo info;
@@ -41,8 +38,8 @@ std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden,
   info.spare_rows = 8;
   info.max_rows = 16;
   info.vocab_size = golden.config.vocab_size;
-  auto executor =
-      std::make_unique<PlanExecutor>(info, BinsOf(golden), std::move(step));
+  auto executor = std::make_unique<PlanExecutor>(info, BinsOf(golden.config),
+                                                 std::move(step));
   SlotSampling greedy;
   greedy.params.temperature = 0;
   for (int32_t slot = 0; slot < kSlots; ++slot) {
@@ -59,7 +56,8 @@ std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden) {
   options.fingerprint = golden.name;
   auto step = TorchStep::Create(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
-  return MakeExecutor(golden, AsModelStep(*std::move(step), BinsOf(golden)));
+  return MakeExecutor(golden,
+                      AsModelStep(*std::move(step), BinsOf(golden.config)));
 }
 
 std::unique_ptr<PlanExecutor> MakeLazyExecutor(const GoldenCase& golden) {

@@ -76,6 +76,20 @@ TEST(CheckPlanTest, RowsOfASlotStandTogetherAndAscend) {
   EXPECT_THAT(CheckMessage(five), HasSubstr("more than 4 rows"));
 }
 
+TEST(CheckPlanTest, ASlotFeedsItsLastTokenFirstAndDecodesLast) {
+  const auto prefill = RowKind::kPrefill;
+  EXPECT_THAT(
+      CheckMessage({Row(0, 4, prefill, 1), Row(0, 5, prefill, kLastSampled)}),
+      HasSubstr("plan row 1: the last sampled token is input of a slot's"));
+  EXPECT_THAT(
+      CheckMessage({Row(0, 4, RowKind::kDecode, 1), Row(0, 5, prefill, 2)}),
+      HasSubstr("plan row 1: slot 0 decodes before its last row"));
+  EXPECT_TRUE(CheckPlan({{Row(0, 4, prefill, kLastSampled),
+                          Row(0, 5, RowKind::kDecode, 2)}},
+                        SmallInfo())
+                  .ok());
+}
+
 TEST(SegmentPlanTest, JoinsTheRowsOfASlot) {
   StepPlan plan;
   plan.rows = {Row(1, 8, RowKind::kPrefill, 5), Row(1, 9, RowKind::kDecode, 6),
@@ -139,17 +153,6 @@ TEST(SegmentPlanTest, AnUnknownInputStopsItsSlotOnly) {
   EXPECT_THAT(result.unknown_inputs, ElementsAre(0, 1));
   ASSERT_EQ(result.segments.size(), 1);
   EXPECT_EQ(result.segments[0].slot, 1);
-}
-
-TEST(SegmentPlanTest, ATokenOfThisVeryStepIsUnknown) {
-  StepPlan plan;
-  plan.rows = {Row(0, 1, RowKind::kDecode, 2),
-               Row(0, 2, RowKind::kDecode, kLastSampled)};
-  const std::vector<std::optional<int32_t>> last = {7};
-  const SegmentedPlan result = SegmentPlan(plan, last);
-  EXPECT_THAT(result.unknown_inputs, ElementsAre(1));
-  ASSERT_EQ(result.segments.size(), 1);
-  EXPECT_THAT(result.segments[0].tokens, ElementsAre(2));
 }
 
 }  // namespace

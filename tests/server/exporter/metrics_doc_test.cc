@@ -98,7 +98,7 @@ Descriptions Exported() {
     for (const char* suffix : {"_bucket", "_sum", "_count"}) {
       if (metrics.contains(name)) break;
       if (absl::EndsWith(name, suffix)) {
-        name.resize(name.size() - absl::string_view(suffix).size());
+        name.erase(name.size() - absl::string_view(suffix).size());
       }
     }
     // No value of the fake server holds a comma.
@@ -139,7 +139,7 @@ TEST(MetricsDocTest, NoOtherNameIsUsed) {
     for (const char* suffix : {"_bucket", "_sum", "_count"}) {
       if (documented.contains(name)) break;
       if (absl::EndsWith(name, suffix)) {
-        name.resize(name.size() - absl::string_view(suffix).size());
+        name.erase(name.size() - absl::string_view(suffix).size());
       }
     }
     EXPECT_TRUE(documented.contains(name)) << name;

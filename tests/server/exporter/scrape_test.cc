@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace txl::testing {
 namespace {
 
@@ -32,19 +34,19 @@ TEST(ParseScrapeTest, ReadsFamiliesAndSamples) {
 }
 
 TEST(ParseScrapeTest, ASampleThatComesTwiceIsAMistake) {
-  EXPECT_THAT(ParseScrape(std::string(kGood) + "h_sum 0.5\n").mistakes,
+  EXPECT_THAT(ParseScrape(absl::StrCat(kGood, "h_sum 0.5\n")).mistakes,
               ElementsAre("h_sum 0.5"));
 }
 
 TEST(ParseScrapeTest, ASampleAwayFromItsFamilyIsAMistake) {
-  EXPECT_THAT(ParseScrape(std::string(kGood) + "a_total 1\n").mistakes,
+  EXPECT_THAT(ParseScrape(absl::StrCat(kGood, "a_total 1\n")).mistakes,
               ElementsAre("a_total 1"));
   EXPECT_THAT(ParseScrape("lonely 1\n").mistakes, ElementsAre("lonely 1"));
 }
 
 TEST(ParseScrapeTest, AFamilyThatComesTwiceIsAMistake) {
   EXPECT_THAT(
-      ParseScrape(std::string(kGood) + "# TYPE a_total gauge\n").mistakes,
+      ParseScrape(absl::StrCat(kGood, "# TYPE a_total gauge\n")).mistakes,
       ElementsAre("# TYPE a_total gauge"));
 }
 

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace txl {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr char kFields[] =
     "S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25";
 
 TEST(ParseProcStat, TakesTheFieldsOfTheManualPage) {
-  const auto stat = ParseProcStat(std::string("77 (txl-server) ") + kFields);
+  const auto stat = ParseProcStat(absl::StrCat("77 (txl-server) ", kFields));
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->cpu_ticks, 14 + 15);
   EXPECT_EQ(stat->threads, 20);
@@ -27,7 +29,7 @@ TEST(ParseProcStat, TakesTheFieldsOfTheManualPage) {
 }
 
 TEST(ParseProcStat, IsNotFooledByTheProgramsName) {
-  const auto stat = ParseProcStat(std::string("77 (a) b 1 (c) ") + kFields);
+  const auto stat = ParseProcStat(absl::StrCat("77 (a) b 1 (c) ", kFields));
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->resident_pages, 24);
 }

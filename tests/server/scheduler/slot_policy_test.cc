@@ -42,6 +42,14 @@ TEST(SlotPolicy, ARunningTurnIsNeverMovedOut) {
   ExpectChoice({Running(3), Running(4)}, 0, Kind::kWait, -1);
 }
 
+TEST(SlotPolicy, ASessionThatMovesOutWaitsUntilItHas) {
+  SlotView leaving = Running(100);
+  leaving.leaving = true;
+  ExpectChoice({Free(), leaving}, 0, Kind::kWait, -1);
+  leaving.key = 3;
+  ExpectChoice({leaving}, 0, Kind::kWait, -1);
+}
+
 TEST(SlotPolicy, ASessionIdleForLessThanTheMinimumIsNotMovedOut) {
   ExpectChoice({Idle(3, 4), Idle(4, 5)}, 5, Kind::kEvict, 1);
   ExpectChoice({Idle(3, 4), Idle(4, 4)}, 5, Kind::kRefuse, -1);

@@ -33,14 +33,48 @@ TYPED_TEST(GatherRowsTest, PicksRowsInAnyOrderAndTwice) {
   const Array<T> to =
       Unwritten<T>(static_cast<int64_t>(index.size()) * kStride);
   Stream stream;
-  LaunchGatherRows(stream, from_there.data(), kStride, index_there.data(),
-                   static_cast<int>(index.size()), to.data());
+  LaunchGatherRows<T>(stream, {from_there.data(),
+                               kStride,
+                               index_there.data(),
+                               static_cast<int>(index.size()),
+                               {},
+                               to.data()});
   stream.Wait();
   const std::vector<T> picked = ToHost(to);
   for (size_t r = 0; r < index.size(); ++r) {
     for (int64_t k = 0; k < kStride; ++k) {
       EXPECT_EQ(Widen(picked[r * kStride + k]),
                 Widen(from[index[r] * kStride + k]));
+    }
+  }
+}
+
+TYPED_TEST(GatherRowsTest, LeavesRowsOutsideOfARangeAlone) {
+  using T = TypeParam;
+  constexpr int64_t kStride = 64;
+  // Indices outside of the range may be anything.
+  const std::vector<int32_t> index = {-7, 1, 0, 1 << 30};
+  const std::vector<T> from = Numbers<T>(2 * kStride);
+  const Array<T> from_there = ToDevice(from);
+  const Array<int32_t> index_there = ToDevice(index);
+  const Array<int32_t> range = ToDevice<int32_t>({1, 3});
+  const Array<T> to = Unwritten<T>(4 * kStride);
+  Stream stream;
+  LaunchGatherRows<T>(stream, {from_there.data(),
+                               kStride,
+                               index_there.data(),
+                               4,
+                               {range.data(), range.data() + 1},
+                               to.data()});
+  stream.Wait();
+  const std::vector<T> picked = ToHost(to);
+  for (int64_t i = 0; i < 4 * kStride; ++i) {
+    const int64_t r = i / kStride;
+    const float found = Widen(picked[i]);
+    if (r == 0 || r == 3) {
+      EXPECT_NE(found, found);  // NaN, as before
+    } else {
+      EXPECT_EQ(found, Widen(from[index[r] * kStride + i % kStride]));
     }
   }
 }

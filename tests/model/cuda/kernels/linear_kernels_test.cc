@@ -43,6 +43,10 @@ TYPED_TEST(LinearKernelsTest, LargeTiles) {
         LaunchTileLinear(stream, args, kLargeTiles);
       };
       product.Check(product.Run(launch), 0);
+      product.has_range = true;
+      product.first_row = 5;
+      product.last_row = 19;
+      product.Check(product.Run(launch), 0);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -78,6 +79,10 @@ class Product {
   bool to_wide = true;
   bool to_narrow = true;
   int splits = 1;
+  // Rows that are asked for.
+  int first_row = 0;
+  int last_row = std::numeric_limits<int>::max();
+  bool has_range = false;  // as numbers on the device, not as all
 
   std::vector<T>& x() { return x_; }
   int64_t wide_stride() const { return out_stride_; }
@@ -148,6 +153,8 @@ typename Product<T>::Result Product<T>::Run(const Launch& launch) const {
   args.out_batch = shape_.outputs;
   args.splits = splits;
   args.partial = splits > 1 ? partial.data() : nullptr;
+  const Array<int32_t> range = ToDevice<int32_t>({first_row, last_row});
+  if (has_range) args.range = {range.data(), range.data() + 1};
   Stream stream;
   launch(stream, args);
   if (splits > 1) LaunchFinishLinear(stream, args);
@@ -186,10 +193,11 @@ void Product<T>::Check(const Result& result, double factor) const {
   };
   int64_t wrong = 0;
   for (int r = 0; r < shape_.rows; ++r) {
+    const bool is_asked = first_row <= r && r < last_row;
     for (int64_t at = 0; at < out_stride_; ++at) {
       const double wide = result.wide[r * out_stride_ + at];
       const double narrow = Widen(result.narrow[r * out_stride_ + at]);
-      if (at >= out_stride_ - kGap) {
+      if (at >= out_stride_ - kGap || !is_asked) {
         wrong += !std::isnan(wide) || !std::isnan(narrow);
         continue;
       }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/model/cuda/kernels/linear_product.h"
@@ -124,6 +125,41 @@ TYPED_TEST(LinearTest, GivesTheSameBitsInWhateverOrderThreadsRun) {
     const auto first = product.Run();
     ShuffleThreads(2);
     EXPECT_TRUE(SameBits(first, product.Run()));
+  }
+}
+
+// The rows of a range have the bits that they have among all rows; the others
+// are left alone. Ranges that are empty, that end within a tile, that begin
+// behind one, that are longer than there are rows.
+TYPED_TEST(LinearTest, RowsOutsideOfARangeAreLeftOut) {
+  const std::pair<int, int> ranges[] = {{0, 0},    {0, 3},    {2, 5},
+                                        {7, 7},    {17, 70},  {64, 69},
+                                        {0, 1000}, {66, 1000}};
+  for (const ProductShape& shape : kShapes) {
+    for (const int splits : {1, 2}) {
+      if (splits > shape.inputs / kLinearUnit) continue;
+      auto product = this->Real(shape);
+      product.splits = splits;
+      const auto all = product.Run();
+      product.has_range = true;
+      for (const auto& [first, last] : ranges) {
+        product.first_row = first;
+        product.last_row = last;
+        const auto some = product.Run();
+        product.Check(some, 1);
+        auto expected = all;
+        for (int r = 0; r < shape.rows; ++r) {
+          if (first <= r && r < last) continue;
+          const int64_t at = r * product.wide_stride();
+          std::fill_n(expected.wide.begin() + at, product.wide_stride(),
+                      some.wide[at]);
+          std::fill_n(expected.narrow.begin() + at, product.wide_stride(),
+                      some.narrow[at]);
+        }
+        EXPECT_TRUE(SameBits(some, expected))
+            << "rows " << first << " to " << last << " of " << shape.rows;
+      }
+    }
   }
 }
 

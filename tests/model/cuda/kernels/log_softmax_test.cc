@@ -68,6 +68,37 @@ TEST(LogSoftmaxTest, IsTheLogOfNormalisedExponentials) {
   }
 }
 
+// As a cluster's words need it: some rows, and to each the log-probability of
+// its cluster is added.
+TEST(LogSoftmaxTest, RowsOfARangeGetWhatIsAddedToThem) {
+  const Logits logits = {5, 61, 64};
+  const std::vector<float> x = Draw(logits, 2);
+  const std::vector<float> whole = LogSoftmaxOf(logits, x);
+  const Array<int32_t> range = ToDevice<int32_t>({1, 4});
+  const Array<int32_t> index = ToDevice<int32_t>({99, 2, 0, 1, 99});
+  const Array<float> add = ToDevice<float>({-1, 7, 7, -2, 7, 7, -3, 7, 7});
+  const Array<float> there = ToDevice(x);
+  LogSoftmaxArgs args = {logits.rows, logits.width, logits.stride,
+                         there.data()};
+  args.range = {range.data(), range.data() + 1};
+  args.index = index.data();
+  args.add = add.data();
+  args.add_stride = 3;
+  Stream stream;
+  LaunchLogSoftmax(stream, args);
+  stream.Wait();
+  const std::vector<float> found = ToHost(there);
+  const float added[] = {0, -3, -1, -2, 0};
+  for (int r = 0; r < logits.rows; ++r) {
+    for (int64_t k = 0; k < logits.stride; ++k) {
+      const int64_t i = r * logits.stride + k;
+      const bool changes = r >= 1 && r < 4 && k < logits.width;
+      EXPECT_EQ(found[i], changes ? whole[i] + added[r] : x[i])
+          << "row " << r << ", word " << k;
+    }
+  }
+}
+
 TEST(LogSoftmaxTest, TheOrderOfThreadsChangesNoBit) {
   const Logits logits = kSizes[3];
   const std::vector<float> x = Draw(logits, 3);

@@ -63,14 +63,14 @@ class CudaArenaTest : public ::testing::Test {
     stream.Wait();
     return row;
   }
-  // Rows of positions first..last-1 as an image has them, all different.
-  static std::vector<M> Image(int64_t first, int64_t last, float seed) {
+  // Rows of positions first..last-1 of all layers, all different.
+  static std::vector<M> Packed(int64_t first, int64_t last, float seed) {
     std::vector<M> numbers;
     for (int layer = 0; layer < kLayers; ++layer) {
       for (int64_t t = first; t < last; ++t) {
-        for (int k = 0; k < kWidth; ++k) {
-          numbers.push_back(Narrow<M>(Number(layer, t, k) + seed));
-        }
+        const std::vector<M> row = Expected(t, seed);
+        const auto begin = row.begin() + layer * kStride;
+        numbers.insert(numbers.end(), begin, begin + kStride);
       }
     }
     return numbers;
@@ -78,7 +78,7 @@ class CudaArenaTest : public ::testing::Test {
   static float Number(int layer, int64_t t, int k) {
     return static_cast<float>((layer * 31 + t * 7 + k) % 200);
   }
-  // The row that Image writes for a position, zeros behind it.
+  // The row of a position, all layers one behind another; zeros behind it.
   static std::vector<M> Expected(int64_t t, float seed) {
     std::vector<M> row(kLayers * kStride);
     for (int layer = 0; layer < kLayers; ++layer) {
@@ -94,9 +94,9 @@ class CudaArenaTest : public ::testing::Test {
     });
   }
   void Write(int32_t slot, int64_t first, int64_t last, float seed) {
-    const std::vector<M> image = Image(first, last, seed);
-    arena_.Write(slot, first, last,
-                 reinterpret_cast<const uint8_t*>(image.data()));
+    const Array<M> packed = ToDevice(Packed(first, last, seed));
+    arena_.Unpack(slot, first, last, packed.data());
+    stream_.Wait();
   }
 
   Stream stream_;
@@ -110,7 +110,6 @@ TYPED_TEST(CudaArenaTest, KnowsItsSizesBeforeAnythingIsAllocated) {
             int64_t{kLayers * kStride} * kCapacity * sizeof(TypeParam));
   EXPECT_EQ(CudaSlotBytes(Ring(), Shape(), sizeof(TypeParam)),
             this->arena_.bytes_per_slot());
-  EXPECT_EQ(this->arena_.row_bytes(), kWidth * int64_t{sizeof(TypeParam)});
 }
 
 TYPED_TEST(CudaArenaTest, BeginsWithZeros) {
@@ -137,9 +136,11 @@ TYPED_TEST(CudaArenaTest, RowsGoToTheirPlacesAndComeBack) {
           this->Same(this->Row(1, t), t < first ? zeros : this->Expected(t, 3)))
           << "position " << t;
     }
-    std::vector<M> back((last - first) * kLayers * kWidth);
-    arena.Read(1, first, last, reinterpret_cast<uint8_t*>(back.data()));
-    EXPECT_TRUE(this->Same(back, this->Image(first, last, 3)));
+    const Array<M> back =
+        Unwritten<M>((last - first) * int64_t{kLayers * kStride});
+    arena.Pack(1, first, last, back.data());
+    this->stream_.Wait();
+    EXPECT_TRUE(this->Same(ToHost(back), this->Packed(first, last, 3)));
   }
 }
 
@@ -149,6 +150,7 @@ TYPED_TEST(CudaArenaTest, SlotsLieApart) {
   }
   this->arena_.Copy(2, 0);
   this->arena_.Clear(1);
+  this->stream_.Wait();
   for (int64_t t = 0; t < kMemory; ++t) {
     EXPECT_TRUE(this->Same(this->Row(0, t), this->Expected(t, 2)));
     EXPECT_TRUE(

@@ -2,7 +2,8 @@
 
 #include "model/cuda/step/cuda_embedding.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

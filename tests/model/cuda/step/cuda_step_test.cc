@@ -85,28 +85,6 @@ TEST(CudaStepShapesTest, CoverEveryChoice) {
   }
 }
 
-// A model of which every promise below is checked: bins, two norms, zero start.
-RandomCase PromiseCase() {
-  ModelConfig config;
-  config.vocab_size = 60;
-  config.n_layer = 2;
-  config.n_head = 3;
-  config.d_head = 11;
-  config.d_model = 42;
-  config.d_embed = 42;
-  config.d_inner = 50;
-  config.norm = NormPlacement::kPre;
-  config.final_norm = true;
-  config.mem_len = 21;
-  config.mem_init = MemoryInit::kZeros;
-  config.cutoffs = {20, 41};
-  config.div_val = 2;
-  config.tie_weight = true;
-  config.emb_proj_bin0 = false;
-  config.tie_projs = {false, true, false};
-  return CaseOf(config, 5, 70);
-}
-
 // Rows of a plan: random sessions feed random numbers of tokens.
 struct Plan {
   struct Part {

@@ -3,7 +3,7 @@
 
 #include "model/cuda/step/cuda_weights.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,8 @@
 #include "tests/model/cuda/step/random_case.h"
 
-#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <random>
@@ -100,6 +101,27 @@ RandomCase CaseOf(const ModelConfig& config, uint32_t seed, int64_t length) {
 RandomCase MakeRandomCase(uint32_t seed) {
   const ModelConfig config = RandomConfig(seed);
   return CaseOf(config, seed, config.mem_len + 60);
+}
+
+RandomCase PromiseCase() {
+  ModelConfig config;
+  config.vocab_size = 60;
+  config.n_layer = 2;
+  config.n_head = 3;
+  config.d_head = 11;
+  config.d_model = 42;
+  config.d_embed = 42;
+  config.d_inner = 50;
+  config.norm = NormPlacement::kPre;
+  config.final_norm = true;
+  config.mem_len = 21;
+  config.mem_init = MemoryInit::kZeros;
+  config.cutoffs = {20, 41};
+  config.div_val = 2;
+  config.tie_weight = true;
+  config.emb_proj_bin0 = false;
+  config.tie_projs = {false, true, false};
+  return CaseOf(config, 5, 70);
 }
 
 std::string RandomCase::Describe() const { return ModelConfigToJson(config); }

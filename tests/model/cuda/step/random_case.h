@@ -30,4 +30,7 @@ ModelConfig RandomConfig(uint32_t seed);
 // Weights of a config, and tokens, `length` of them.
 RandomCase CaseOf(const ModelConfig& config, uint32_t seed, int64_t length);
 
+// A model that promises are checked of: bins, two norms, zero start.
+RandomCase PromiseCase();
+
 }  // namespace txl

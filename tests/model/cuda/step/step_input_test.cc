@@ -16,30 +16,47 @@ std::vector<Number> Fetch(const Number* from, int64_t count) {
   return numbers;
 }
 
-TEST(StepInputTest, EveryArrayArrivesAsOneCopy) {
-  constexpr int64_t kRows = 48;
-  StepInput input(kRows);
-  std::vector<int64_t> positions;
-  std::vector<int32_t> slots, tokens, wanted;
+constexpr int64_t kRows = 48;
+
+// Number r of a column of a buffer.
+int32_t Number(InputColumn column, int buffer, int32_t r) {
+  return 1000 * static_cast<int32_t>(column) + 100 * buffer + r;
+}
+int64_t Position(int buffer, int32_t r) {
+  return (int64_t{1} << 33) + 100 * buffer + r;
+}
+
+void Fill(StepInput& input, int columns, int buffer) {
   for (int32_t r = 0; r < kRows; ++r) {
-    positions.push_back((int64_t{1} << 33) + r);
-    slots.push_back(r - 1);
-    tokens.push_back(1000 + r);
-    wanted.push_back(2000 + r);
+    input.positions(buffer)[r] = Position(buffer, r);
+    for (int c = 0; c < columns; ++c) {
+      const auto column = static_cast<InputColumn>(c);
+      input.column(column, buffer)[r] = Number(column, buffer, r);
+    }
   }
-  std::copy(positions.begin(), positions.end(), input.positions());
-  std::copy(slots.begin(), slots.end(), input.slots());
-  std::copy(tokens.begin(), tokens.end(), input.tokens());
-  std::copy(wanted.begin(), wanted.end(), input.wanted());
-  Stream stream;
-  input.QueueCopy(stream);
-  stream.Wait();
-  const StepRows rows = input.Rows(5);
-  EXPECT_EQ(rows.count, 5);
-  EXPECT_EQ(Fetch(rows.position, kRows), positions);
-  EXPECT_EQ(Fetch(rows.slot, kRows), slots);
-  EXPECT_EQ(Fetch(input.device_tokens(), kRows), tokens);
-  EXPECT_EQ(Fetch(input.device_wanted(), kRows), wanted);
+}
+
+TEST(StepInputTest, EveryArrayOfABufferArrivesAsOneCopy) {
+  for (const int columns : {kPlainColumns, kSamplingColumns}) {
+    StepInput input(kRows, columns, 2);
+    for (const int buffer : {0, 1}) Fill(input, columns, buffer);
+    for (const int buffer : {1, 0}) {
+      Stream stream;
+      input.QueueCopy(buffer, stream);
+      stream.Wait();
+      const StepRows rows = input.Rows(5);
+      EXPECT_EQ(rows.count, 5);
+      EXPECT_EQ(rows.slot, input.device_column(InputColumn::kSlot));
+      for (int32_t r = 0; r < kRows; ++r) {
+        EXPECT_EQ(Fetch(rows.position, kRows)[r], Position(buffer, r));
+        for (int c = 0; c < columns; ++c) {
+          const auto column = static_cast<InputColumn>(c);
+          EXPECT_EQ(Fetch(input.device_column(column), kRows)[r],
+                    Number(column, buffer, r));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+#include "model/cuda/step/caller_rows.h"
+
+#include <algorithm>
+
+namespace txl::cuda {
+namespace {
+
+static_assert(SamplingStep::kMostTopLogprobs <= kMaxTopLogprobs,
+              "a kernel's row has no room for more");
+
+SampledStatus ToSampledStatus(SampleStatus status) {
+  switch (status) {
+    case SampleStatus::kOk:
+      return SampledStatus::kOk;
+    case SampleStatus::kNothingLeft:
+      return SampledStatus::kNothingLeft;
+    default:
+      return SampledStatus::kNotFinite;
+  }
+}
+
+// Of wanted row `wanted`.
+void ReadOutput(const SamplingRow& row, int64_t wanted,
+                const ResultArrays& results, SampledRow& sampled) {
+  sampled.status = ToSampledStatus(results.statuses()[wanted]);
+  if (sampled.status != SampledStatus::kOk) return;
+  sampled.token = results.tokens()[wanted];
+  sampled.logprob = results.logprobs()[wanted];
+  const int64_t first = wanted * kMaxTopLogprobs;
+  for (int64_t i = first; i < first + row.top_logprobs; ++i) {
+    if (results.top_ids()[i] < 0) break;
+    sampled.top_logprobs.push_back(
+        {results.top_ids()[i], results.top_logprobs()[i]});
+  }
+}
+
+}  // namespace
+
+CallerRows CountRows(absl::Span<const SamplingRow> rows) {
+  CallerRows counted;
+  counted.rows.assign(rows.begin(), rows.end());
+  for (const SamplingRow& row : rows) {
+    if (row.output == RowOutput::kNone) continue;
+    ++counted.wanted;
+    counted.has_top |= row.top_logprobs > 0;
+  }
+  return counted;
+}
+
+void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
+               StepInput& input) {
+  int64_t* const positions = input.positions(buffer);
+  const auto column = [&](InputColumn name, int32_t other) {
+    int32_t* const numbers = input.column(name, buffer);
+    std::fill_n(numbers, max_rows, other);
+    return numbers;
+  };
+  std::fill_n(positions, max_rows, 0);
+  int32_t* const slots = column(InputColumn::kSlot, -1);
+  int32_t* const tokens = column(InputColumn::kToken, 0);
+  int32_t* const follows = column(InputColumn::kFollowsSampled, 0);
+  int32_t* const wanted = column(InputColumn::kWanted, -1);
+  int32_t* const targets = column(InputColumn::kTarget, -1);
+  int32_t* const top_counts = column(InputColumn::kTopCount, 0);
+  int64_t outputs = 0;
+  for (size_t r = 0; r < rows.rows.size(); ++r) {
+    const SamplingRow& row = rows.rows[r];
+    const bool is_first = r == 0 || rows.rows[r - 1].slot != row.slot;
+    const bool is_sampled = row.token == kLastSampledToken;
+    slots[r] = row.slot;
+    positions[r] = row.position;
+    tokens[r] = row.token;
+    follows[r] = is_first ? (is_sampled ? 1 : 0) : follows[r - 1];
+    if (row.output == RowOutput::kNone) continue;
+    wanted[outputs] = static_cast<int32_t>(r);
+    if (row.output == RowOutput::kScore) targets[outputs] = row.target;
+    top_counts[outputs++] = row.top_logprobs;
+  }
+}
+
+std::vector<SampledRow> ReadRows(const CallerRows& rows,
+                                 const ResultArrays& results) {
+  std::vector<SampledRow> sampled(rows.rows.size());
+  int64_t wanted = 0;
+  for (size_t r = 0; r < sampled.size(); ++r) {
+    const SamplingRow& row = rows.rows[r];
+    if (row.output == RowOutput::kScore) sampled[r].token = row.target;
+    if (results.unknown()[r] != 0) {
+      sampled[r].status = SampledStatus::kUnknownInput;
+    } else if (row.output != RowOutput::kNone) {
+      ReadOutput(row, wanted, results, sampled[r]);
+    }
+    wanted += row.output == RowOutput::kNone ? 0 : 1;
+  }
+  return sampled;
+}
+
+std::vector<int64_t> SumListEnds(const ResultArrays& results, int64_t passes,
+                                 size_t clusters) {
+  std::vector<int64_t> sums(clusters);
+  const int32_t* end = results.list_ends();
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    for (int64_t& sum : sums) sum += *end++;
+  }
+  return sums;
+}
+
+}  // namespace txl::cuda

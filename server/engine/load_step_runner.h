@@ -1,0 +1,33 @@
+#pragma once
+
+// From a model and options to the runner that serves it: on a step that samples
+// on its device where there is one for the model (cuda_builder.h), else on a
+// ModelStep. This header knows no tensor type.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/engine/runner_options.h"
+#include "server/engine/step_runner.h"
+
+namespace txl {
+
+struct ModelConfig;
+struct ModelDirectory;
+struct Weights;
+
+// Loads the directory's weights as float32 onto the device. Errors:
+// InvalidArgument or FailedPrecondition naming the option or file;
+// ResourceExhausted when memory runs out or not even one slot fits slot_bytes.
+absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
+    const ModelDirectory& directory, const StepRunnerOptions& options);
+
+// The same on weights in memory: on the device and in the dtype that they have,
+// unless the options want the native CUDA step (step_place.h), which takes
+// float32 from the CPU.
+absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
+    const ModelConfig& config, const Weights& weights,
+    const std::string& fingerprint, const StepRunnerOptions& options);
+
+}  // namespace txl

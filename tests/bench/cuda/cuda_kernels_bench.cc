@@ -1,0 +1,61 @@
+// Kernels of the CUDA step one by one, on layers of the WikiText-103-large
+// shape with full memories.
+//
+//   txl-bench-cuda-kernels [--rows 1,8,32,128,512] [--json FILE]
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/bench/cuda/kernel_times.h"
+
+namespace {
+
+constexpr int64_t kCopyBytes = int64_t{2} << 30;
+
+int Run(const std::vector<int>& rows, const std::string& json) {
+  if (txl::cuda::DeviceCount() == 0) {
+    std::fprintf(stderr, "there is no CUDA device\n");
+    return 1;
+  }
+  txl::cuda::UseDevice(0);
+  const txl::cuda::KernelShape shape;
+  txl::cuda::Stream stream;
+  const double copy =
+      txl::cuda::CopyBandwidth(stream, kCopyBytes, shape.passes);
+  std::vector<txl::cuda::KernelTime> times;
+  for (const int n : rows) {
+    times.push_back(txl::cuda::TimeAttention(stream, shape, n));
+    times.push_back(txl::cuda::TimeProduct(stream, shape, n));
+  }
+  std::fputs(txl::cuda::ToText(copy, times).c_str(), stdout);
+  if (json.empty()) return 0;
+  std::ofstream file(json);
+  file << txl::cuda::ToJson(copy, times);
+  file.close();
+  if (file) return 0;
+  std::fprintf(stderr, "%s: cannot be written\n", json.c_str());
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Times of the CUDA step's kernels");
+  std::vector<int> rows = {1, 8, 32, 128, 512};
+  std::string json;
+  app.add_option("--rows", rows, "sessions of a step")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--json", json, "results");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return Run(rows, json);
+  } catch (const std::exception& error) {  // of the device
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,74 @@
+#include "tests/bench/cuda/kernel_times.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace txl::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+
+KernelShape Small() {
+  KernelShape shape;
+  shape.heads = 16;
+  shape.width = 128;
+  shape.inner = 192;
+  shape.window = 40;
+  shape.distances = 40;
+  shape.streamed_bytes = 20000;
+  shape.passes = 2;
+  return shape;
+}
+
+TEST(KernelTimesTest, AttentionIsChargedWithEveryStoredRowOnce) {
+  Stream stream;
+  const KernelTime time = TimeAttention(stream, Small(), 3);
+  EXPECT_EQ(time.kernel, "attention");
+  EXPECT_EQ(time.rows, 3);
+  EXPECT_GT(time.seconds, 0);
+  // Rows in bf16, a position score in float for each key and head, queries and
+  // results in bf16.
+  const double rows = 3 * 40 * 128 * 2;
+  const double scores = 3 * 40 * 16 * 4;
+  const double queries = 3 * 16 * 128 * 2;
+  EXPECT_DOUBLE_EQ(time.bytes, rows + scores + 2 * queries);
+  // A multiply-add for the score and one for the sum.
+  EXPECT_DOUBLE_EQ(time.flops, 2.0 * 2 * 3 * 40 * 16 * 128);
+}
+
+TEST(KernelTimesTest, AProductIsChargedWithItsMatrixOnce) {
+  Stream stream;
+  for (const int rows : {1, 5, 40}) {
+    const KernelTime time = TimeProduct(stream, Small(), rows);
+    EXPECT_EQ(time.rows, rows);
+    EXPECT_GT(time.seconds, 0);
+    EXPECT_DOUBLE_EQ(time.bytes, 2.0 * (128 * 192 + rows * (128 + 192)));
+    EXPECT_DOUBLE_EQ(time.flops, 2.0 * rows * 128 * 192);
+  }
+}
+
+TEST(KernelTimesTest, ACopyReadsAndWrites) {
+  Stream stream;
+  EXPECT_GT(CopyBandwidth(stream, 1 << 16, 2), 0);
+}
+
+TEST(KernelTimesTest, SharesAreOfTheCopyOfTheSameRun) {
+  const std::vector<KernelTime> times = {{"attention", 32, 0.002, 4e9, 8e9},
+                                         {"product", 1, 0.001, 1e9, 2e9}};
+  const auto json = nlohmann::json::parse(ToJson(4e12, times));
+  EXPECT_EQ(json["copy_bytes_per_second"], 4e12);
+  ASSERT_EQ(json["kernels"].size(), 2u);
+  EXPECT_EQ(json["kernels"][0]["rows"], 32);
+  EXPECT_DOUBLE_EQ(json["kernels"][0]["bytes_per_second"], 2e12);
+  EXPECT_DOUBLE_EQ(json["kernels"][0]["share_of_copy"], 0.5);
+  EXPECT_DOUBLE_EQ(json["kernels"][1]["share_of_copy"], 0.25);
+  const std::string text = ToText(4e12, times);
+  EXPECT_THAT(text, HasSubstr("copy: 4000.0 GB/s"));
+  EXPECT_THAT(text, HasSubstr("50.0%"));
+  EXPECT_THAT(text, HasSubstr("2000.0"));
+}
+
+}  // namespace
+}  // namespace txl::cuda

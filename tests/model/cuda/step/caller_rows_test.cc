@@ -1,0 +1,134 @@
+#include "model/cuda/step/caller_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace txl::cuda {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kMaxRows = 6;
+
+// Two rows of slot 3, of which the second samples and wants two words; slot 1's
+// sampled token and a score behind it; slot 5's sampled token.
+std::vector<SamplingRow> SomeRows() {
+  return {{3, 10, 7, RowOutput::kNone},
+          {3, 11, 8, RowOutput::kSample, 0, 2},
+          {1, 4, kLastSampledToken, RowOutput::kNone},
+          {1, 5, 9, RowOutput::kScore, 40},
+          {5, 0, kLastSampledToken, RowOutput::kSample}};
+}
+
+class CallerRowsTest : public ::testing::Test {
+ protected:
+  std::vector<int32_t> Column(InputColumn column, int buffer) {
+    const int32_t* numbers = input_.column(column, buffer);
+    return {numbers, numbers + kMaxRows};
+  }
+
+  StepInput input_{kMaxRows, kSamplingColumns, 2};
+  StepResults results_{kMaxRows, 6, 1};
+  const ResultArrays host_ = results_.host(0);
+};
+
+TEST_F(CallerRowsTest, OutputsAreCounted) {
+  const CallerRows rows = CountRows(SomeRows());
+  EXPECT_THAT(rows.rows, SizeIs(5));
+  EXPECT_EQ(rows.wanted, 3);
+  EXPECT_TRUE(rows.has_top);
+  // Who has no output gets no words.
+  const CallerRows none =
+      CountRows(std::vector<SamplingRow>{{3, 10, 7, RowOutput::kNone, 0, 2}});
+  EXPECT_EQ(none.wanted, 0);
+  EXPECT_FALSE(none.has_top);
+}
+
+TEST_F(CallerRowsTest, AreWrittenInOrderAndRowsThatDoNotExistBehindThem) {
+  for (const int buffer : {0, 1}) {
+    WriteRows(CountRows(SomeRows()), kMaxRows, buffer, input_);
+    const int64_t* positions = input_.positions(buffer);
+    EXPECT_THAT(std::vector<int64_t>(positions, positions + kMaxRows),
+                ElementsAre(10, 11, 4, 5, 0, 0));
+    EXPECT_THAT(Column(InputColumn::kSlot, buffer),
+                ElementsAre(3, 3, 1, 1, 5, -1));
+    EXPECT_THAT(Column(InputColumn::kToken, buffer),
+                ElementsAre(7, 8, -1, 9, -1, 0));
+    EXPECT_THAT(Column(InputColumn::kFollowsSampled, buffer),
+                ElementsAre(0, 0, 1, 1, 1, 0));
+    EXPECT_THAT(Column(InputColumn::kWanted, buffer),
+                ElementsAre(1, 3, 4, -1, -1, -1));
+    EXPECT_THAT(Column(InputColumn::kTarget, buffer),
+                ElementsAre(-1, 40, -1, -1, -1, -1));
+    EXPECT_THAT(Column(InputColumn::kTopCount, buffer),
+                ElementsAre(2, 0, 0, 0, 0, 0));
+  }
+}
+
+TEST_F(CallerRowsTest, NothingIsLeftOfAnEarlierStep) {
+  WriteRows(CountRows(SomeRows()), kMaxRows, 0, input_);
+  WriteRows({}, kMaxRows, 0, input_);
+  EXPECT_THAT(Column(InputColumn::kSlot, 0), testing::Each(-1));
+  EXPECT_THAT(Column(InputColumn::kWanted, 0), testing::Each(-1));
+  EXPECT_THAT(Column(InputColumn::kTarget, 0), testing::Each(-1));
+  EXPECT_THAT(Column(InputColumn::kTopCount, 0), testing::Each(0));
+  EXPECT_THAT(Column(InputColumn::kToken, 0), testing::Each(0));
+}
+
+TEST_F(CallerRowsTest, ResultsComeBackToTheirRows) {
+  std::fill_n(host_.unknown(), kMaxRows, 0);
+  host_.unknown()[2] = host_.unknown()[3] = 1;
+  const SampleStatus statuses[] = {SampleStatus::kOk, SampleStatus::kUnused,
+                                   SampleStatus::kNothingLeft};
+  std::copy_n(statuses, 3, host_.statuses());
+  host_.tokens()[0] = 12;
+  host_.logprobs()[0] = -1.5f;
+  host_.top_ids()[0] = 12;
+  host_.top_logprobs()[0] = -1.5f;
+  host_.top_ids()[1] = -1;  // there is only one word
+  host_.tokens()[2] = -1;
+  const std::vector<SampledRow> sampled =
+      ReadRows(CountRows(SomeRows()), host_);
+  ASSERT_THAT(sampled, SizeIs(5));
+  EXPECT_EQ(sampled[0].status, SampledStatus::kOk);
+  EXPECT_EQ(sampled[0].token, -1);
+  EXPECT_EQ(sampled[1].status, SampledStatus::kOk);
+  EXPECT_EQ(sampled[1].token, 12);
+  EXPECT_EQ(sampled[1].logprob, -1.5f);
+  ASSERT_THAT(sampled[1].top_logprobs, SizeIs(1));
+  EXPECT_EQ(sampled[1].top_logprobs[0].token_id, 12);
+  EXPECT_EQ(sampled[2].status, SampledStatus::kUnknownInput);
+  EXPECT_EQ(sampled[3].status, SampledStatus::kUnknownInput);
+  EXPECT_EQ(sampled[3].token, 40);
+  EXPECT_EQ(sampled[4].status, SampledStatus::kNothingLeft);
+  EXPECT_EQ(sampled[4].token, -1);
+  EXPECT_EQ(sampled[4].logprob, 0);
+}
+
+TEST_F(CallerRowsTest, NumbersThatAreNotFiniteAreTold) {
+  std::fill_n(host_.unknown(), kMaxRows, 0);
+  host_.statuses()[0] = SampleStatus::kNotFinite;
+  host_.tokens()[0] = -1;
+  host_.logprobs()[0] = std::nanf("");
+  const std::vector<SamplingRow> rows = {{0, 0, 1, RowOutput::kScore, 4, 3}};
+  const SampledRow row = ReadRows(CountRows(rows), host_)[0];
+  EXPECT_EQ(row.status, SampledStatus::kNotFinite);
+  EXPECT_EQ(row.token, 4);  // the target
+  EXPECT_EQ(row.logprob, 0);
+  EXPECT_THAT(row.top_logprobs, IsEmpty());
+}
+
+TEST_F(CallerRowsTest, EveryPassCounts) {
+  for (int i = 0; i < 6; ++i) host_.list_ends()[i] = 1 << i;
+  EXPECT_THAT(SumListEnds(host_, 3, 2), ElementsAre(1 + 4 + 16, 2 + 8 + 32));
+  EXPECT_THAT(SumListEnds(host_, 0, 2), ElementsAre(0, 0));
+  EXPECT_THAT(SumListEnds(host_, 1, 0), IsEmpty());
+}
+
+}  // namespace
+}  // namespace txl::cuda

@@ -1,0 +1,183 @@
+// Which runner comes of which options.
+
+#include "server/engine/load_step_runner.h"
+
+#include <ATen/core/Tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/model/torch/golden_case.h"
+#include "tests/server/engine/test_runners.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden) {
+  auto runner = CreateStepRunner(golden.config, golden.weights, golden.name,
+                                 SmallOptions());
+  EXPECT_TRUE(runner.ok()) << runner.status();
+  return *std::move(runner);
+}
+
+TEST(LoadStepRunnerTest, InfoSaysWhatWasBuilt) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  StepRunnerOptions options = SmallOptions();
+  options.step = "torch";
+  auto runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const RunnerInfo& info = (*runner)->info();
+  EXPECT_EQ(info.slots, 3);
+  EXPECT_EQ(info.spare_rows, 16);
+  EXPECT_EQ(info.max_rows, 24);
+  EXPECT_EQ(info.vocab_size, 136);
+  EXPECT_EQ(info.mem_len, 19);
+  EXPECT_EQ(info.window, 12);
+  EXPECT_EQ(info.bytes_per_slot, 3 * (19 + 16) * 24 * 4);
+  EXPECT_EQ(info.identity.fingerprint, "thu");
+  EXPECT_EQ(info.device, "cpu");
+  EXPECT_EQ(info.form, "absorbed");
+  EXPECT_EQ(info.weight_dtype, "f32");
+}
+
+// Rings of the native step are whole panels of 64 positions: 19 + 16 -> 64. In
+// projected form a slot holds rows of 24, padded to 32, and, for 3 heads of 8,
+// keys of 8 and values of 16; in absorbed form the rows alone.
+TEST(LoadStepRunnerTest, Float32OnTheCpuRunsNatively) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  StepRunnerOptions options = SmallOptions();
+  options.form = "projected";
+  auto runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const RunnerInfo& info = (*runner)->info();
+  EXPECT_EQ(info.form, "projected");
+  EXPECT_EQ(info.spare_rows, 64 - 19);
+  EXPECT_EQ(info.bytes_per_slot, 3 * 64 * (32 + 3 * 8 + 3 * 16) * 4);
+  EXPECT_THAT(info.identity.kernel, HasSubstr("native-cpu-projected"));
+  EXPECT_TRUE(info.derives);
+  EXPECT_EQ(info.rebuild_ids, 19 + (3 - 1) * (12 - 1) + 1);
+}
+
+// With kDerive rows before the first step, with some of them, and without any.
+TEST(LoadStepRunnerTest, AnImportedStateGoesOnHoweverItIsDerived) {
+  const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  auto runner = MakeRunner(golden);
+  ASSERT_TRUE(runner->info().derives);
+  for (int32_t slot : {0, 1}) runner->Configure(slot, Greedy());
+  runner->Clear(0);
+  const std::vector<int32_t> prompt(golden.tokens.begin(),
+                                    golden.tokens.begin() + 15);
+  OnlyToken(*runner, runner->Submit(PromptPlan(0, prompt)));
+  const StateImage image = runner->Export(0, 15).get().value();
+  const StepRow next = Row(0, 15, RowKind::kDecode, 3);
+  const auto kept = runner->Collect(runner->Submit({{next}}));
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  for (const size_t derived : {size_t{15}, size_t{4}, size_t{0}}) {
+    ASSERT_TRUE(runner->Import(1, Shared(image)).get().ok());
+    if (derived > 0) {
+      const StepRow derive = Row(1, 0, RowKind::kDerive, 0);
+      const auto result = runner->Collect(
+          runner->Submit({std::vector<StepRow>(derived, derive)}));
+      ASSERT_TRUE(result.ok()) << result.status();
+      for (const RowResult& row : result->rows) EXPECT_TRUE(row.status.ok());
+    }
+    StepRow moved = next;
+    moved.slot = 1;
+    const auto result = runner->Collect(runner->Submit({{moved}}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->rows[0].token_id, kept->rows[0].token_id);
+    EXPECT_EQ(result->rows[0].logprob, kept->rows[0].logprob) << derived;
+  }
+}
+
+TEST(LoadStepRunnerTest, TheAbsorbedFormKeepsTheRowsAlone) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  EXPECT_EQ(MakeRunner(golden)->info().form, "projected") << "a small model";
+  StepRunnerOptions options = SmallOptions();
+  options.form = "absorbed";
+  auto runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const RunnerInfo& info = (*runner)->info();
+  EXPECT_EQ(info.form, "absorbed");
+  EXPECT_EQ(info.bytes_per_slot, 3 * 64 * 32 * 4);
+  EXPECT_THAT(info.identity.kernel, HasSubstr("native-cpu-absorbed"));
+  EXPECT_FALSE(info.derives);
+}
+
+TEST(LoadStepRunnerTest, Float64RunsOnLibTorch) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kDouble);
+  EXPECT_EQ(MakeRunner(golden)->info().form, "absorbed");
+  StepRunnerOptions options = SmallOptions();
+  options.step = "native";
+  EXPECT_EQ(CreateStepRunner(golden.config, golden.weights, "thu", options)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(LoadStepRunnerTest, AByteBudgetIsFilledWithSlots) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  StepRunnerOptions options = SmallOptions();
+  options.step = "torch";
+  options.slots = 0;
+  options.slot_bytes = 3 * (19 + 16) * 24 * 4 * 7 + 5;
+  auto runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok());
+  EXPECT_EQ((*runner)->info().slots, 7);
+  options.slot_bytes = 100;
+  runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(runner.status().message(), HasSubstr("slot_bytes"));
+}
+
+TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  const auto message = [&](const StepRunnerOptions& options) {
+    const auto runner =
+        CreateStepRunner(golden.config, golden.weights, "", options);
+    EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(runner.status().message());
+  };
+  StepRunnerOptions options = SmallOptions();
+  options.slots = -1;
+  EXPECT_THAT(message(options), HasSubstr("slots"));
+  options.slots = 0;
+  options.slot_bytes = -1;
+  EXPECT_THAT(message(options), HasSubstr("slot_bytes"));
+  options = SmallOptions();
+  options.spare_rows = 7;
+  EXPECT_THAT(message(options), HasSubstr("spare_rows"));
+  options = SmallOptions();
+  options.max_rows = 0;
+  EXPECT_THAT(message(options), HasSubstr("max_rows"));
+  options = SmallOptions();
+  options.threads = 0;
+  EXPECT_THAT(message(options), HasSubstr("threads"));
+  options = SmallOptions();
+  options.step = "fast";
+  EXPECT_THAT(message(options), HasSubstr("step: \"fast\""));
+  options = SmallOptions();
+  options.form = "folded";
+  EXPECT_THAT(message(options), HasSubstr("form: \"folded\""));
+  options.step = "torch";
+  options.form = "projected";
+  EXPECT_THAT(message(options), HasSubstr("form"));
+  options = SmallOptions();
+  options.weights = "int4";
+  EXPECT_THAT(message(options), HasSubstr("weights: \"int4\""));
+  options = SmallOptions();
+  options.memory = "int8";
+  EXPECT_THAT(message(options), HasSubstr("memory: \"int8\""));
+  options = SmallOptions();
+  options.step = "torch";
+  options.derived = "f16";
+  EXPECT_THAT(message(options), HasSubstr("derived"));
+}
+
+}  // namespace
+}  // namespace txl
