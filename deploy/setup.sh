@@ -32,7 +32,8 @@ cuda=0
 for argument in "$@"; do
   case "$argument" in
     --all) all=1 ;;
-    --cuda) cuda=1; torch_wheel="torch==${torch_version}" ;;
+    # To "==", 2.13.0+cpu is as good as 2.13.0, and may lie nearer.
+    --cuda) cuda=1; torch_wheel="torch===${torch_version}" ;;
     -h | --help) sed -n '2,11p' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument: $argument" >&2; exit 2 ;;
   esac
@@ -106,11 +107,10 @@ pip_install() {
   return 1
 }
 
-if [ ! -d "$(site_packages)/torch-${torch_wheel#torch==}.dist-info" ]; then
+if [ ! -d "$(site_packages)/torch-${torch_wheel##*=}.dist-info" ]; then
   say "installing LibTorch: $torch_wheel"
   if [ "$cuda" = 1 ]; then
-    # With CUDA's libraries, which its package names. For pip 2.13.0+cpu is as
-    # good as 2.13.0.
+    # With CUDA's libraries, which its package names.
     venv_pip uninstall --quiet --yes torch 2> /dev/null || true
     venv_pip install --quiet "$torch_wheel"
   else

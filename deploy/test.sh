@@ -46,12 +46,15 @@ if [ "$all" = 1 ]; then deploy/setup.sh --all; else deploy/setup.sh; fi
 build_and_test release build ""
 
 # Nothing of it runs here (docs/cuda.md). With --all also what runs on a device
-# only: its tests and benchmarks.
+# only, its tests and benchmarks, and for every device that is served.
 if command -v nvcc > /dev/null; then
   step "device code: build"
-  cmake --preset cuda > .deps/configure.log 2>&1 ||
-    { cat .deps/configure.log; exit 1; }
-  if [ "$all" = 1 ]; then device=device_suite; else device=txl_model_cuda_kernels; fi
+  device=txl_model_cuda_kernels architectures=90-real
+  if [ "$all" = 1 ]; then
+    device=device_suite architectures="80-real;90"
+  fi
+  cmake --preset cuda -D CMAKE_CUDA_ARCHITECTURES="$architectures" \
+    > .deps/configure.log 2>&1 || { cat .deps/configure.log; exit 1; }
   ninja -C build/cuda --quiet "$device"
 fi
 

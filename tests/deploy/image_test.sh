@@ -9,13 +9,16 @@
 #                                        podman_sandbox.sh
 #   tests/deploy/image_test.sh docker
 #
-# TXL_JOBS: compilers at once while the image is built.
+# TXL_JOBS: compilers at once while the image is built. TXL_IMAGE_TARGET=cuda:
+# the image with CUDA, used on the CPU. podman builds it on Debian with the CUDA
+# compiler of this machine, /usr/local/cuda: 40 GB, half an hour on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 engine=${1:-podman}
 phase=${2:-}
-image=txl-image-test
+target=${TXL_IMAGE_TARGET:-}
+image=txl-image-test${target:+-$target}
 
 say() { echo "image_test: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -47,7 +50,8 @@ stop() {
 generate() { "$@" --prompt ROMEO: --max-tokens 40 --seed 7; }
 
 build() {
-  "$engine" build "$@" --build-arg TXL_JOBS="${TXL_JOBS:-}" -t "$image" .
+  "$engine" build "$@" ${target:+--target "$target"} \
+    --build-arg TXL_JOBS="${TXL_JOBS:-}" -t "$image" .
 }
 
 check_rights() {
@@ -130,6 +134,7 @@ fi
 
 # shellcheck source=tests/deploy/podman_sandbox.sh
 source tests/deploy/podman_sandbox.sh
+base_flags=()
 case "$phase" in
   "")
     sandboxed "$0" podman build
@@ -137,8 +142,13 @@ case "$phase" in
     ;;
   build)
     make_base_image
+    if [ "$target" = cuda ]; then
+      make_cuda_base_image
+      base_flags=(--build-arg CUDA_BUILD=localhost/debian:12-cuda
+        --build-arg CUDA_RUN=localhost/debian:12-slim)
+    fi
     build --pull=never --isolation chroot --format docker --layers \
-      "${pip_flags[@]}"
+      "${pip_flags[@]}" "${base_flags[@]}"
     ;;
   check)
     ip link set lo up

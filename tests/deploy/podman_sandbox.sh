@@ -84,3 +84,14 @@ END
   podman tag localhost/debian:12 localhost/debian:12-slim
   rm -rf "$root"
 }
+
+# debian:12-cuda: debian:12 with the CUDA compiler of this machine.
+make_cuda_base_image() {
+  if podman image exists localhost/debian:12-cuda; then return 0; fi
+  podman build -q --pull=never --isolation chroot --format docker \
+    -t localhost/debian:12-cuda -f - /usr/local/cuda/ > /dev/null << 'END'
+FROM localhost/debian:12
+COPY . /usr/local/cuda
+ENV PATH=/usr/local/cuda/bin:$PATH
+END
+}
