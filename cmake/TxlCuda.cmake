@@ -23,6 +23,10 @@ if(TXL_CUDA)
     # CMake 3.25 does not know yet that nvcc 12 and later can.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   endif()
+  if(CMAKE_VERSION VERSION_LESS 3.25.2)
+    # Debian's CMake takes for given what CUDA 13 no longer has.
+    add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+  endif()
   find_package(CUDAToolkit REQUIRED)
   # What deploy/device_suite.sh builds: tests and benchmarks that need a device.
   add_custom_target(device_suite)
