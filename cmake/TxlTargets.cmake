@@ -58,16 +58,21 @@ function(txl_precompile_test_headers NAME)
 endfunction()
 
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
-#          [WHOLE])
+#          [WHOLE] [TIMEOUT seconds])
 # A GoogleTest program in build/tests, every TEST registered with ctest. WHOLE:
 # the program as one, for programs with LibTorch, which takes longer to load
-# than most of their tests take to run.
+# than most of their tests take to run. TIMEOUT: of what is registered, default
+# 120, with WHOLE 900.
 # TXL_TEST_DATA in the environment of a test is the folder tests/. (One variable
 # only: gtest_discover_tests takes a list of them apart.)
 function(txl_test)
   cmake_parse_arguments(ARG "WHOLE" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    if(ARG_WHOLE)
+      set(ARG_TIMEOUT 900)
+    else()
+      set(ARG_TIMEOUT 120)
+    endif()
   endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})
   set_target_properties(${ARG_NAME} PROPERTIES
@@ -84,7 +89,7 @@ function(txl_test)
   if(ARG_WHOLE)
     add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} --gtest_brief=1)
     set_tests_properties(${ARG_NAME} PROPERTIES
-      TIMEOUT 900 ${labels} ENVIRONMENT
+      TIMEOUT ${ARG_TIMEOUT} ${labels} ENVIRONMENT
         "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests")
     return()
   endif()
