@@ -6,8 +6,8 @@
 #   docker run --read-only -p 127.0.0.1:50051:50051 -v ./my-model:/model:ro \
 #     -e TXL_WEIGHTS=int8 txl
 #
-# With CUDA, from images that hold its compiler and fit each other (not part of
-# the tests, docs/deploying.md):
+# With CUDA, from images that hold its compiler and fit each other
+# (docs/deploying.md):
 #
 #   docker build --target cuda -t txl-cuda .
 #   docker run --gpus all --read-only -p 127.0.0.1:50051:50051 txl-cuda

@@ -11,7 +11,7 @@
 #
 # TXL_JOBS: compilers at once while the image is built. TXL_IMAGE_TARGET=cuda:
 # the image with CUDA, used on the CPU. podman builds it on Debian with the CUDA
-# compiler of this machine, /usr/local/cuda: 40 GB, half an hour on two cores.
+# compiler of this machine, /usr/local/cuda: 16 GB, 20 minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
