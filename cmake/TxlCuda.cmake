@@ -77,14 +77,14 @@ endfunction()
 
 # txl_kernel_test(NAME name SRCS a_test.cc ... KERNELS b.cu ...
 #                 EMULATED_SRCS c_test.cc ... DEPS target ... [LABELS label ...]
-#                 [WHOLE] [TIMEOUT seconds])
+#                 [WHOLE])
 # A GoogleTest program of kernels, like txl_test, on the emulator; with TXL_CUDA
 # also NAME_device, from the same SRCS and KERNELS (kernels that only the test
 # has), on a device. The latter has the label "device" alone and fails where
 # there is none; `ctest -LE device` leaves it out. EMULATED_SRCS are tests of
 # the emulator itself.
 function(txl_kernel_test)
-  cmake_parse_arguments(ARG "WHOLE" "NAME;TIMEOUT"
+  cmake_parse_arguments(ARG "WHOLE" "NAME"
     "SRCS;KERNELS;EMULATED_SRCS;DEPS;LABELS" ${ARGN})
   if(ARG_WHOLE)
     set(whole WHOLE)
@@ -93,7 +93,7 @@ function(txl_kernel_test)
   txl_emulated_deps(emulated_deps ${ARG_DEPS})
   txl_test(NAME ${ARG_NAME} ${whole}
     SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
-    LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+    LABELS ${ARG_LABELS})
   if(TXL_CUDA)
     # WHOLE: nothing runs, and so nothing needs a device, before ctest does.
     txl_test(NAME ${ARG_NAME}_device WHOLE LABELS device

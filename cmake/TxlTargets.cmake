@@ -58,22 +58,14 @@ function(txl_precompile_test_headers NAME)
 endfunction()
 
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
-#          [WHOLE] [TIMEOUT seconds])
+#          [WHOLE])
 # A GoogleTest program in build/tests, every TEST registered with ctest. WHOLE:
 # the program as one, for programs with LibTorch, which takes longer to load
-# than most of their tests take to run. TIMEOUT: of what is registered, default
-# 120, with WHOLE 900.
+# than most of their tests take to run.
 # TXL_TEST_DATA in the environment of a test is the folder tests/. (One variable
 # only: gtest_discover_tests takes a list of them apart.)
 function(txl_test)
-  cmake_parse_arguments(ARG "WHOLE" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    if(ARG_WHOLE)
-      set(ARG_TIMEOUT 900)
-    else()
-      set(ARG_TIMEOUT 120)
-    endif()
-  endif()
+  cmake_parse_arguments(ARG "WHOLE" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
@@ -89,12 +81,12 @@ function(txl_test)
   if(ARG_WHOLE)
     add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} --gtest_brief=1)
     set_tests_properties(${ARG_NAME} PROPERTIES
-      TIMEOUT ${ARG_TIMEOUT} ${labels} ENVIRONMENT
+      TIMEOUT 900 ${labels} ENVIRONMENT
         "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests")
     return()
   endif()
   gtest_discover_tests(${ARG_NAME}
     DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${labels} ENVIRONMENT
+    PROPERTIES TIMEOUT 120 ${labels} ENVIRONMENT
       "TXL_TEST_DATA=${PROJECT_SOURCE_DIR}/tests")
 endfunction()

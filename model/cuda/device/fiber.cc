@@ -1,14 +1,10 @@
-// A jump to another stack is what this file is for; the checked longjmp of some
-// systems ends the program there.
-#undef _FORTIFY_SOURCE
-
 #include "model/cuda/device/fiber.h"
 
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -35,42 +31,51 @@ constexpr size_t kGuardBytes = 64 << 10;  // a page, however large pages are
 // Where an execution was left.
 struct FiberPool::Context {
   ucontext_t first;  // how a fiber begins
-#if defined(TXL_ADDRESS_SANITIZER)
+  void* place[5];    // __builtin_setjmp's
+  bool begun = true;
+  // What AddressSanitizer wants to know.
   const void* stack = nullptr;
   size_t stack_bytes = 0;
-  void* fake_stack = nullptr;  // the sanitizer's own
-#else
-  jmp_buf place;
-  bool begun = true;
-#endif
+  void* fake_stack = nullptr;  // its own
 
   // Leaves this one and goes on where `other` was left; returns when someone
   // switches back.
   void SwitchTo(Context& other);
+  [[noreturn]] void GoOn();
+
+  void Leave([[maybe_unused]] const Context& other) {
+#if defined(TXL_ADDRESS_SANITIZER)
+    __sanitizer_start_switch_fiber(&fake_stack, other.stack, other.stack_bytes);
+#endif
+  }
+  // `from`: who switched here. Where its stack lies is news if it is a
+  // caller's.
+  void Arrive([[maybe_unused]] Context& from) {
+#if defined(TXL_ADDRESS_SANITIZER)
+    __sanitizer_finish_switch_fiber(fake_stack, &from.stack, &from.stack_bytes);
+#endif
+  }
 };
 
-#if defined(TXL_ADDRESS_SANITIZER)
-
-void FiberPool::Context::SwitchTo(Context& other) {
-  __sanitizer_start_switch_fiber(&fake_stack, other.stack, other.stack_bytes);
-  swapcontext(&first, &other.first);
-  // Only `other` switches back; where its stack lies is news if it is a
-  // caller's.
-  __sanitizer_finish_switch_fiber(fake_stack, &other.stack, &other.stack_bytes);
+// The compiler's own setjmp and longjmp. swapcontext asks the kernel for the
+// signal mask every time, which takes ten times as long as the rest; the
+// checked longjmp of some systems ends the program at a jump to another stack;
+// and AddressSanitizer's kinds of both wipe what it knows of a stack, as it
+// does before any call that does not return. Hence no instrumentation here.
+[[noreturn, gnu::noinline, gnu::no_sanitize_address]] void
+FiberPool::Context::GoOn() {
+  if (begun) __builtin_longjmp(place, 1);
+  begun = true;
+  setcontext(&first);
+  std::abort();  // setcontext failed
 }
 
-#else
-
-// swapcontext asks the kernel for the signal mask every time, which takes ten
-// times as long as the rest.
-[[gnu::noinline]] void FiberPool::Context::SwitchTo(Context& other) {
-  if (_setjmp(place) != 0) return;
-  if (other.begun) _longjmp(other.place, 1);
-  other.begun = true;
-  setcontext(&other.first);
+[[gnu::noinline, gnu::no_sanitize_address]] void FiberPool::Context::SwitchTo(
+    Context& other) {
+  Leave(other);
+  if (__builtin_setjmp(place) == 0) other.GoOn();
+  Arrive(other);  // nobody else switches back
 }
-
-#endif
 
 struct FiberPool::Fiber {
   Context context;
@@ -104,12 +109,9 @@ void FiberPool::Prepare(Fiber& fiber) {
     throw std::bad_alloc();
   }
   Context& context = fiber.context;
-#if defined(TXL_ADDRESS_SANITIZER)
   context.stack = stack;
   context.stack_bytes = kStackBytes;
-#else
   context.begun = false;
-#endif
   getcontext(&context.first);
   context.first.uc_stack.ss_sp = stack;
   context.first.uc_stack.ss_size = kStackBytes;
@@ -124,10 +126,7 @@ void FiberPool::Prepare(Fiber& fiber) {
 void FiberPool::Enter(unsigned high, unsigned low) {
   auto* pool = reinterpret_cast<FiberPool*>(
       static_cast<uintptr_t>(uint64_t{high} << 32 | low));
-#if defined(TXL_ADDRESS_SANITIZER)
-  __sanitizer_finish_switch_fiber(nullptr, &pool->caller_->stack,
-                                  &pool->caller_->stack_bytes);
-#endif
+  pool->current_->context.Arrive(*pool->caller_);
   while (true) {
     pool->body_();
     pool->current_->ended = true;
