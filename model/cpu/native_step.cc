@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
+#include "model/checkpoint/weights_check.h"
 #include "model/cpu/format_names.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_layers.h"
@@ -55,16 +56,7 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
     return absl::InvalidArgumentError(
         "formats: int8 is a format of weights only");
   }
-  if (static_cast<int64_t>(weights.layers.size()) != config.n_layer ||
-      static_cast<int64_t>(weights.head.size()) != config.n_bins()) {
-    return absl::InvalidArgumentError("weights do not fit the config");
-  }
-  const at::Tensor& like = weights.layers[0].wq;
-  if (like.scalar_type() != at::kFloat || !like.device().is_cpu()) {
-    return absl::InvalidArgumentError(
-        "weights: the native step takes float32 on the CPU");
-  }
-  return absl::OkStatus();
+  return CheckFloat32OnCpu(weights, config, "the native step");
 }
 
 StateIdentity MakeIdentity(const ModelConfig& config,

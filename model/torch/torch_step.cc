@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/checkpoint/weights_check.h"
 #include "model/step/serving_state.h"
 #include "model/torch/absorbed_attention.h"
 #include "model/torch/adaptive_softmax.h"
@@ -87,11 +88,7 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
   if (options.row_tile < 1) {
     return absl::InvalidArgumentError("row_tile: must be at least 1");
   }
-  if (static_cast<int64_t>(weights.layers.size()) != config.n_layer ||
-      static_cast<int64_t>(weights.embedding.size()) != config.n_bins() ||
-      static_cast<int64_t>(weights.head.size()) != config.n_bins()) {
-    return absl::InvalidArgumentError("weights do not fit the config");
-  }
+  TXL_RETURN_IF_ERROR(CheckCounts(weights, config));
   const at::ScalarType dtype = weights.layers[0].wq.scalar_type();
   if (dtype != at::kFloat && dtype != at::kDouble) {
     return absl::InvalidArgumentError(

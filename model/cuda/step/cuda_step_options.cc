@@ -1,9 +1,7 @@
 #include "model/cuda/step/cuda_step_options.h"
 
-#include <ATen/core/Tensor.h>
-
 #include "absl/strings/str_cat.h"
-#include "model/checkpoint/weights.h"
+#include "model/checkpoint/weights_check.h"
 #include "model/cuda/device/runtime.h"
 
 namespace txl::cuda {
@@ -28,16 +26,7 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
       options.memory == NumberFormat::kInt8) {
     return absl::InvalidArgumentError("formats: int8 is none of this device's");
   }
-  if (static_cast<int64_t>(weights.layers.size()) != config.n_layer ||
-      static_cast<int64_t>(weights.head.size()) != config.n_bins()) {
-    return absl::InvalidArgumentError("weights do not fit the config");
-  }
-  const at::Tensor& like = weights.layers[0].wq;
-  if (like.scalar_type() != at::kFloat || !like.device().is_cpu()) {
-    return absl::InvalidArgumentError(
-        "weights: the CUDA step takes float32 on the CPU");
-  }
-  return absl::OkStatus();
+  return CheckFloat32OnCpu(weights, config, "the CUDA step");
 }
 
 }  // namespace txl::cuda
