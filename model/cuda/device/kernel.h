@@ -23,6 +23,8 @@
 #define TXL_DEVICE __device__ __forceinline__
 // Before a loop of few, fixed steps whose arrays are to stay in registers.
 #define TXL_UNROLL _Pragma("unroll")
+// Before one that takes too many registers if all its steps are unrolled.
+#define TXL_UNROLL_BY_4 _Pragma("unroll 4")
 
 #else
 
@@ -34,6 +36,7 @@
 #define TXL_KERNEL_OF(threads) static void
 #define TXL_DEVICE inline
 #define TXL_UNROLL
+#define TXL_UNROLL_BY_4
 
 #endif
 

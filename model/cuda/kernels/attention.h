@@ -9,7 +9,8 @@
 //
 // D = `distances`. The memory is cut into `splits` ranges of whole tiles, each
 // with its own maximum and sum (Flash-Decoding; arXiv:1805.02867), which are
-// merged oldest first. Each stored row is read once for all heads of a block.
+// merged oldest first. Each stored row is read once for all heads of a block
+// and, on tensor cores, for two rows of a prompt (attention_pairs.h).
 
 #include <cstddef>
 #include <cstdint>

@@ -118,8 +118,9 @@ TXL_DEVICE void WeighTile(const AttentionArgs<float, M>& args,
   const int h = WarpOfBlock();
   const int64_t row = static_cast<int64_t>(BlockZ()) * args.heads + head;
   float score = -INFINITY;
-  if (ViewOf(range, tile).Has(Lane())) {
-    const int64_t distance = range.newest - (tile * kRingTile + Lane());
+  if (ViewOf(range.visible, tile).Has(Lane())) {
+    const int distance =
+        static_cast<int>(range.visible.newest - tile * kRingTile) - Lane();
     score = (shared.scores[Lane()][h] +
              PositionScore(args.positions + row * args.position_stride,
                            distance, args.distances)) *
@@ -185,7 +186,7 @@ PlainAttention(AttentionArgs<float, M> args) {
   const int head = BlockY() * kHeads;
   const int heads = args.heads - head < kHeads ? args.heads - head : kHeads;
   const AttentionRange range =
-      RangeOf(args.rings, args.rows.position[r], BlockX(), args.splits);
+      RangeOf(args.rings, args.rows.position[r], 1, BlockX(), args.splits);
   if (range.tiles == 0) {
     WriteNoPart(args, r, BlockX(), head, head + heads);
     return;
@@ -197,7 +198,7 @@ PlainAttention(AttentionArgs<float, M> args) {
   RunningSoftmax softmax;
   for (int64_t t = range.tile; t < range.tile + range.tiles; ++t) {
     const M* tile = RingRow(args.rings, slot, t * kRingTile);
-    const TileView view = ViewOf(range, t);
+    const TileView view = ViewOf(range.visible, t);
     ScoreTile(tile, stride, view, shared);
     BlockBarrier();
     const int h = WarpOfBlock();

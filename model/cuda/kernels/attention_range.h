@@ -14,11 +14,16 @@ namespace txl::cuda {
 // Scores are kept in units of ln 2, because 2^x is what the device computes.
 inline constexpr float kLog2E = 1.44269504088896340736f;
 
-// Where a row sees, and which of its tiles a split has.
-struct AttentionRange {
-  int64_t oldest = 0;  // position
+// The positions that a row sees, or a block's rows see together.
+struct VisibleRange {
+  int64_t oldest = 0;
   int64_t newest = 0;  // the row's own position
-  int64_t tile = 0;    // the first one
+};
+
+// What is seen, and which of its tiles a split has.
+struct AttentionRange {
+  VisibleRange visible;
+  int64_t tile = 0;  // the first one
   int tiles = 0;
 };
 
@@ -26,16 +31,28 @@ TXL_DEVICE int64_t TileOf(int64_t position) {
   return (position >= 0 ? position : position - (kRingTile - 1)) / kRingTile;
 }
 
-// Every split gets as many of the row's tiles as any other, or one more.
+// Of the row at `position`.
+template <typename M>
+TXL_DEVICE VisibleRange VisibleTo(const Rings<M>& rings, int64_t position) {
+  VisibleRange visible;
+  visible.newest = position;
+  visible.oldest = position - rings.window + 1;
+  if (visible.oldest < rings.first_position) {
+    visible.oldest = rings.first_position;
+  }
+  return visible;
+}
+
+// Of `rows` rows at positions from `position` on. Every split gets as many of
+// their tiles as any other, or one more.
 template <typename M>
 TXL_DEVICE AttentionRange RangeOf(const Rings<M>& rings, int64_t position,
-                                  int split, int splits) {
+                                  int rows, int split, int splits) {
   AttentionRange range;
-  range.newest = position;
-  range.oldest = position - rings.window + 1;
-  if (range.oldest < rings.first_position) range.oldest = rings.first_position;
-  const int64_t first = TileOf(range.oldest);
-  const int tiles = static_cast<int>(TileOf(position) - first + 1);
+  range.visible = VisibleTo(rings, position);
+  range.visible.newest += rows - 1;
+  const int64_t first = TileOf(range.visible.oldest);
+  const int tiles = static_cast<int>(TileOf(range.visible.newest) - first + 1);
   const int each = tiles / splits;
   const int longer = tiles - each * splits;  // splits that have one more
   range.tile = first + each * split + (split < longer ? split : longer);
@@ -43,7 +60,8 @@ TXL_DEVICE AttentionRange RangeOf(const Rings<M>& rings, int64_t position,
   return range;
 }
 
-// The visible positions of a tile, counted from its first one: low..high.
+// The visible positions of a tile, counted from its first one: low..high; none
+// where low > high.
 struct TileView {
   int low = 0;
   int high = 0;
@@ -52,19 +70,21 @@ struct TileView {
     return position >= low && position <= high;
   }
 };
-TXL_DEVICE TileView ViewOf(const AttentionRange& range, int64_t tile) {
+TXL_DEVICE TileView ViewOf(const VisibleRange& visible, int64_t tile) {
   const int64_t start = tile * kRingTile;
   TileView view;
   view.high = kRingTile - 1;
-  if (range.oldest > start) view.low = static_cast<int>(range.oldest - start);
-  if (range.newest < start + kRingTile) {
-    view.high = static_cast<int>(range.newest - start);
+  if (visible.oldest > start) {
+    view.low = static_cast<int>(visible.oldest - start);
+  }
+  if (visible.newest < start + kRingTile) {
+    view.high = static_cast<int>(visible.newest - start);
   }
   return view;
 }
 
 // `scores` are those of a row and head.
-TXL_DEVICE float PositionScore(const float* scores, int64_t distance,
+TXL_DEVICE float PositionScore(const float* scores, int distance,
                                int distances) {
   if (distance < 0) distance = 0;  // not visible, but there is no such score
   return scores[distance < distances ? distance : distances - 1];
@@ -75,16 +95,19 @@ struct RunningSoftmax {
   float maximum = -INFINITY;  // the same in every lane
   float sum = 0;              // of the lane's own weights
 
-  // Takes in a tile's highest score, which is finite. What was summed up before
-  // is to be multiplied with the result.
+  // Takes in a tile's highest score; -inf where nothing of it is visible, which
+  // may be the first tile of a pair's later row. What was summed up before is
+  // to be multiplied with the result.
   TXL_DEVICE float Raise(float highest) {
-    const float before = maximum;
-    if (maximum < highest) maximum = highest;
-    const float factor = exp2f(before - maximum);
+    if (!(maximum < highest)) return 1;
+    const float factor = exp2f(maximum - highest);
+    maximum = highest;
     sum *= factor;
     return factor;
   }
-  TXL_DEVICE float Weight(float score) const { return exp2f(score - maximum); }
+  TXL_DEVICE float Weight(float score) const {
+    return score == -INFINITY ? 0 : exp2f(score - maximum);
+  }
 };
 
 // Index of a part's maximum and sum; times stride, of its first number.

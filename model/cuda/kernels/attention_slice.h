@@ -22,6 +22,9 @@ struct Slice {
 
   unsigned char* at = nullptr;  // aligned to 128 bytes
 
+  // What begins at a multiple of 16 rows lies like the whole.
+  TXL_DEVICE Slice From(int row) const { return {at + row * kRowBytes}; }
+
   TXL_DEVICE static int Offset(int row, int piece) {
     const int turn = kPieces >= 8 ? row % 8 : row * kPieces / 8 % kPieces;
     return row * kRowBytes + (piece ^ turn) * 16;
@@ -67,7 +70,7 @@ struct Slice {
       view.low = kRows;
     }
     const int pitch = static_cast<int>(stride);
-    TXL_UNROLL
+    TXL_UNROLL_BY_4
     for (int i = 0; i < kRows; i += kAtOnce) {
       const int row = i + Lane() / kPieces;
       const int there = row < view.high ? row : view.high;
@@ -83,8 +86,8 @@ struct TilePipeline {
 
   const Rings<M>* rings = nullptr;
   AttentionRange range;     // its tiles are those that were not copied yet
-  const M* next = nullptr;  // the first one's rows
-  const M* ring = nullptr;
+  const M* ring = nullptr;  // the slot's
+  int row = 0;              // of the ring: the first one of the next tile
   unsigned char* memory = nullptr;  // the warp's: [stages] slices
   int stages = 0;
   int stage = 0;  // the one that comes next, to be used and to be filled
@@ -95,10 +98,11 @@ struct TilePipeline {
 
   TXL_DEVICE void CopyNext(int index) {
     if (range.tiles > 0) {
-      Place(index).template Copy<kRingTile>(next, rings->stride,
-                                            ViewOf(range, range.tile));
-      next += kRingTile * rings->stride;
-      if (next == ring + rings->capacity * rings->stride) next = ring;
+      Place(index).template Copy<kRingTile>(ring + row * rings->stride,
+                                            rings->stride,
+                                            ViewOf(range.visible, range.tile));
+      row += kRingTile;
+      if (row == rings->capacity) row = 0;
       ++range.tile;
       --range.tiles;
     }

@@ -35,12 +35,18 @@ struct Rings {
 // together in a ring.
 inline constexpr int kRingTile = 32;
 
+// Which row of a ring has an absolute position t >= -M.
+template <typename M>
+TXL_ANYWHERE int RowOfRing(const Rings<M>& rings, int64_t t) {
+  const int64_t c = rings.capacity;
+  return static_cast<int>(((t % c) + c) % c);
+}
+
 // The stored row of an absolute position t >= -M.
 template <typename M>
 TXL_ANYWHERE M* RingRow(const Rings<M>& rings, int32_t slot, int64_t t) {
-  const int64_t c = rings.capacity;
   return rings.rows + slot * rings.slot_stride +
-         ((t % c) + c) % c * rings.stride;
+         RowOfRing(rings, t) * rings.stride;
 }
 
 // Stores x [count, x_stride], rounded, at the rows' positions.

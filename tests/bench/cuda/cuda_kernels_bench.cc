@@ -1,7 +1,8 @@
 // Kernels of the CUDA step one by one, on layers of the WikiText-103-large
 // shape with full memories.
 //
-//   txl-bench-cuda-kernels [--rows 1,8,32,128,512] [--json FILE]
+//   txl-bench-cuda-kernels [--rows 1,8,32,128,512] [--prompts 1,4]
+//                          [--json FILE]
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -15,8 +16,10 @@
 namespace {
 
 constexpr int64_t kCopyBytes = int64_t{2} << 30;
+constexpr int kSegment = 128;
 
-int Run(const std::vector<int>& rows, const std::string& json) {
+int Run(const std::vector<int>& rows, const std::vector<int>& prompts,
+        const std::string& json) {
   if (txl::cuda::DeviceCount() == 0) {
     std::fprintf(stderr, "there is no CUDA device\n");
     return 1;
@@ -30,6 +33,9 @@ int Run(const std::vector<int>& rows, const std::string& json) {
   for (const int n : rows) {
     times.push_back(txl::cuda::TimeAttention(stream, shape, n));
     times.push_back(txl::cuda::TimeProduct(stream, shape, n));
+  }
+  for (const int n : prompts) {
+    times.push_back(txl::cuda::TimePrompts(stream, shape, n, kSegment));
   }
   std::fputs(txl::cuda::ToText(copy, times).c_str(), stdout);
   if (json.empty()) return 0;
@@ -46,14 +52,18 @@ int Run(const std::vector<int>& rows, const std::string& json) {
 int main(int argc, char** argv) {
   CLI::App app("Times of the CUDA step's kernels");
   std::vector<int> rows = {1, 8, 32, 128, 512};
+  std::vector<int> prompts = {1, 4};
   std::string json;
   app.add_option("--rows", rows, "sessions of a step")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
+  app.add_option("--prompts", prompts, "sessions that feed 128 tokens each")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 32));
   app.add_option("--json", json, "results");
   CLI11_PARSE(app, argc, argv);
   try {
-    return Run(rows, json);
+    return Run(rows, prompts, json);
   } catch (const std::exception& error) {  // of the device
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -73,24 +73,36 @@ double CopyBandwidth(Stream& stream, int64_t bytes, int passes) {
   return 2 * static_cast<double>(bytes) / seconds;
 }
 
-KernelTime TimeAttention(Stream& stream, const KernelShape& shape, int rows) {
+KernelTime TimeAttention(Stream& stream, const KernelShape& shape,
+                         int sessions) {
+  KernelTime time = TimePrompts(stream, shape, sessions, 1);
+  time.kernel = "attention";
+  return time;
+}
+
+KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
+                       int segment) {
+  const int rows = sessions * segment;
   const int64_t heads = shape.heads;
   const int64_t stride = RoundUp(shape.width, 64);
   Rings<Bf16> rings;
-  rings.capacity = RoundUp(shape.window + kRingTile, kRingTile);
+  rings.capacity = RoundUp(shape.window + segment + kRingTile, kRingTile);
   rings.stride = stride;
   rings.slot_stride = rings.capacity * stride;
   rings.window = shape.window;
-  const int64_t layer = rows * rings.slot_stride;
+  const int64_t layer = sessions * rings.slot_stride;
   const int copies = Copies(shape, layer * int64_t{sizeof(Bf16)});
   const Array<Bf16> stored = RandomArray<Bf16>(stream, layer * copies);
 
   Array<int32_t> slots(MemoryKind::kDevice, rows);
   Array<int64_t> positions(MemoryKind::kDevice, rows);
   std::vector<int32_t> slot_numbers(rows);
-  for (int r = 0; r < rows; ++r) slot_numbers[r] = r;
-  // Somewhere behind the first round, so that every window is full.
-  const std::vector<int64_t> at(rows, 3 * rings.capacity + 5);
+  std::vector<int64_t> at(rows);
+  for (int r = 0; r < rows; ++r) {
+    slot_numbers[r] = r / segment;
+    // Somewhere behind the first round, so that every window is full.
+    at[r] = 3 * rings.capacity + 6 + r % segment;
+  }
   stream.Copy(slots.data(), slot_numbers.data(), slots.bytes());
   stream.Copy(positions.data(), at.data(), positions.bytes());
 
@@ -120,7 +132,7 @@ KernelTime TimeAttention(Stream& stream, const KernelShape& shape, int rows) {
   args.out = out.data();
 
   KernelTime time;
-  time.kernel = "attention";
+  time.kernel = "prompts";
   time.rows = rows;
   time.seconds = BestSeconds(stream, shape.passes, copies, [&](int copy) {
     rings.rows = stored.data() + copy * layer;
@@ -128,7 +140,9 @@ KernelTime TimeAttention(Stream& stream, const KernelShape& shape, int rows) {
     LaunchAttention(stream, args);
   });
   const double keys = static_cast<double>(rows) * shape.window;
-  time.bytes = keys * static_cast<double>(stride) * sizeof(Bf16) +
+  const double stored_rows =
+      static_cast<double>(sessions) * (shape.window + segment - 1);
+  time.bytes = stored_rows * static_cast<double>(stride) * sizeof(Bf16) +
                keys * static_cast<double>(heads) * sizeof(float) +
                2.0 * rows * static_cast<double>(heads * stride) * sizeof(Bf16);
   time.flops = 4 * keys * static_cast<double>(heads * stride);

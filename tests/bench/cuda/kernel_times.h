@@ -25,7 +25,7 @@ struct KernelShape {
 
 struct KernelTime {
   std::string kernel;
-  int rows = 0;        // sessions that run in the step
+  int rows = 0;        // of the step
   double seconds = 0;  // of one launch
   // The least that the launch has to read or write, and to compute.
   double bytes = 0;
@@ -37,9 +37,13 @@ struct KernelTime {
 // Bytes that a copy within the device's memory reads and writes per second.
 double CopyBandwidth(Stream& stream, int64_t bytes, int passes);
 
-// Attention of `rows` sessions on their memories: every stored row once, every
-// query and sum once.
-KernelTime TimeAttention(Stream& stream, const KernelShape& shape, int rows);
+// Attention of `sessions` sessions with a row each, every stored row, query and
+// sum once.
+KernelTime TimeAttention(Stream& stream, const KernelShape& shape,
+                         int sessions);
+// The same of prompts, each with a segment of so many rows.
+KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
+                       int segment);
 // The product of `rows` rows with the first feed-forward matrix.
 KernelTime TimeProduct(Stream& stream, const KernelShape& shape, int rows);
 

@@ -38,6 +38,19 @@ TEST(KernelTimesTest, AttentionIsChargedWithEveryStoredRowOnce) {
   EXPECT_DOUBLE_EQ(time.flops, 2.0 * 2 * 3 * 40 * 16 * 128);
 }
 
+TEST(KernelTimesTest, PromptsAreChargedWithWhatTheirRowsSeeOnce) {
+  Stream stream;
+  const KernelTime time = TimePrompts(stream, Small(), 2, 6);
+  EXPECT_EQ(time.kernel, "prompts");
+  EXPECT_EQ(time.rows, 12);
+  EXPECT_GT(time.seconds, 0);
+  const double rows = 2 * (40 + 5) * 128 * 2;
+  const double scores = 12 * 40 * 16 * 4;
+  const double queries = 12 * 16 * 128 * 2;
+  EXPECT_DOUBLE_EQ(time.bytes, rows + scores + 2 * queries);
+  EXPECT_DOUBLE_EQ(time.flops, 2.0 * 2 * 12 * 40 * 16 * 128);
+}
+
 TEST(KernelTimesTest, AProductIsChargedWithItsMatrixOnce) {
   Stream stream;
   for (const int rows : {1, 5, 40}) {

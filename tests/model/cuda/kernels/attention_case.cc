@@ -81,9 +81,10 @@ const M* AttentionCase<Q, M>::RowAt(int row, int64_t position) const {
 }
 
 template <typename Q, typename M>
-std::vector<Q> AttentionCase<Q, M>::Run() const {
+std::vector<Q> AttentionCase<Q, M>::RunWithSlots(
+    const std::vector<int32_t>& slots_of_rows) const {
   const int64_t parts = int64_t{count_} * shape_.splits * shape_.heads;
-  const Array<int32_t> slots = ToDevice(shape_.slots);
+  const Array<int32_t> slots = ToDevice(slots_of_rows);
   const Array<int64_t> rows = ToDevice(shape_.positions);
   const Array<M> rings = ToDevice(rings_);
   const Array<Q> queries = ToDevice(queries_);

@@ -39,7 +39,9 @@ class AttentionCase {
   explicit AttentionCase(const AttentionShape& shape);
 
   // [count, heads, stride]; 77 where nothing was written.
-  std::vector<Q> Run() const;
+  std::vector<Q> Run() const { return RunWithSlots(shape_.slots); }
+  // With these slots of the rows instead: some rows are left out by -1.
+  std::vector<Q> RunWithSlots(const std::vector<int32_t>& slots_of_rows) const;
   // The definition in attention.h, in double precision.
   AttentionResult Expected(int row, int head) const;
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <vector>
 
 #include "tests/model/cuda/kernels/attention_case.h"
 
@@ -174,16 +175,83 @@ TYPED_TEST(MatrixAttentionTest, MoreHeadsThanABlockTakes) {
   }
 }
 
+// Pairs begin at even positions; what is left over at both ends goes alone.
+TYPED_TEST(MatrixAttentionTest, APromptsRowsGoTwoByTwo) {
+  AttentionShape shape;
+  shape.heads = 17;
+  shape.window = 50;
+  shape.slots = {0, 0, 0, 0, 0, 0, 1, 1, 2};
+  shape.positions = {61, 62, 63, 64, 65, 66, 0, 1, 2};
+  for (const int splits : {1, 2, 3}) {
+    shape.splits = splits;
+    ExpectAttention<TypeParam, TypeParam>(shape);
+  }
+}
+
+// The later row sees nothing of the first tile, which may be a split's only
+// one.
+TYPED_TEST(MatrixAttentionTest, APairWhoseOldestPositionsHaveTwoTiles) {
+  AttentionShape shape;
+  shape.heads = 3;
+  shape.slots = {0, 0};
+  for (const int64_t window : {2, 6, 38, 70}) {
+    shape.window = window;
+    shape.positions = {94 + window, 95 + window};
+    shape.capacity = 192;
+    shape.first_position = -200;
+    ASSERT_EQ((shape.positions[0] - window + 1) % kRingTile, kRingTile - 1);
+    ASSERT_EQ(shape.positions[0] % 2, 0);
+    for (int splits = 1; splits <= AttentionTiles(window); ++splits) {
+      shape.splits = splits;
+      ExpectAttention<TypeParam, TypeParam>(shape);
+    }
+  }
+}
+
+TYPED_TEST(MatrixAttentionTest, PairsOfAnyWidthAndNegativePositions) {
+  for (const int64_t width : {192, 410, 1024}) {
+    AttentionShape shape;
+    shape.width = width;
+    shape.stride = (width + 63) / 64 * 64;
+    shape.first_position = -40;
+    shape.slots = {0, 0, 0, 0};
+    shape.positions = {-2, -1, 0, 1};
+    shape.heads = 16;
+    ExpectAttention<TypeParam, TypeParam>(shape);
+  }
+}
+
+TYPED_TEST(MatrixAttentionTest, PairedRowsHaveTheBitsOfRowsAlone) {
+  AttentionShape shape;
+  shape.heads = 5;
+  shape.width = 192;
+  shape.stride = 192;
+  shape.window = 80;
+  shape.capacity = 128;
+  shape.slots = {0, 0};
+  for (const int64_t position : {10, 94, 110, 1000}) {
+    shape.positions = {position, position + 1};
+    const AttentionCase<TypeParam, TypeParam> attention(shape);
+    const std::vector<TypeParam> both = attention.Run();
+    const auto first = attention.RunWithSlots({0, -1});
+    const auto second = attention.RunWithSlots({-1, 0});
+    const size_t row = both.size() / 2;
+    for (size_t i = 0; i < both.size(); ++i) {
+      ASSERT_EQ(both[i].bits, (i < row ? first : second)[i].bits) << i;
+    }
+  }
+}
+
 // More and fewer tiles than there is room for in shared memory.
 TYPED_TEST(MatrixAttentionTest, AsMuchSharedMemoryAsThereIs) {
   AttentionShape shape;
   shape.capacity = 192;
-  shape.slots = {0, 1};
-  shape.positions = {5, 1000};
+  shape.slots = {0, 1, 1};
+  shape.positions = {5, 1000, 1001};
   shape.window = 150;
   for (int stages = 2; stages < 7; ++stages) {
-    // A tile has 16 KiB; what else is there takes less than 32.
-    shape.shared_bytes = static_cast<size_t>(stages) * (16 << 10) + (18 << 10);
+    // A tile has 16 KiB; what else is there takes less than 36.
+    shape.shared_bytes = static_cast<size_t>(stages) * (16 << 10) + (35 << 10);
     ASSERT_TRUE(HasMatrixAttention(shape.stride, shape.shared_bytes));
     ExpectAttention<TypeParam, TypeParam>(shape);
   }
