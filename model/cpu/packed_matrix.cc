@@ -123,10 +123,18 @@ void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
   }
 }
 
+int64_t PanelOfClaim(int64_t claim, int64_t panels, int64_t threads) {
+  const int64_t run = panels / threads;
+  if (claim >= run * threads) return claim;
+  return claim % threads * run + claim / threads;
+}
+
 void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
                  ThreadPool& pool) {
-  pool.Run(layer.weights->panels(),
-           [&](int64_t panel, int) { ApplyPanel(layer, rows, panel); });
+  const int64_t panels = layer.weights->panels();
+  pool.Run(panels, [&](int64_t claim, int) {
+    ApplyPanel(layer, rows, PanelOfClaim(claim, panels, pool.threads()));
+  });
 }
 
 }  // namespace txl

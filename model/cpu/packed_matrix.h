@@ -80,6 +80,10 @@ struct LinearRows {
 // Columns [panel * kPanel, (panel + 1) * kPanel) of the product.
 void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
                 int64_t panel);
+// The panel of a claim, both in [0, panels): a permutation in which claims go
+// round `threads` runs of neighbouring panels. Threads that take turns read on
+// where they were, which is what memory and its prefetchers are fastest at.
+int64_t PanelOfClaim(int64_t claim, int64_t panels, int64_t threads);
 // The product, panel by panel over the pool's threads.
 void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
                  ThreadPool& pool);

@@ -64,10 +64,16 @@ inline FloatVec LoadWide(const int8_t* p) {
   return hn::ConvertTo(FloatTag(), hn::PromoteTo(words, hn::LoadU(bytes, p)));
 }
 
-// The first rows of a product wait for memory, and the processor's own
-// prefetcher stops at every page: so they ask for the lines some way ahead.
+// Few rows wait for memory, and the processor's own prefetcher stops at every
+// page: so they ask for the lines some way ahead. More rows than registers hold
+// take the weights in chunks, and ask for the next chunk during all of this
+// one, so that memory never rests. A prompt's many rows, which hardly wait for
+// memory, take larger ones: a row's own numbers are read in longer pieces then.
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kLinesAhead = 64;
+constexpr int64_t kLinesAhead = 32;
+constexpr int64_t kFewRows = 64;
+constexpr int64_t kFewRowsChunkBytes = 16 << 10;
+constexpr int64_t kChunkBytes = 64 << 10;
 
 // The lines of V vectors at b.
 template <int V, typename T>
@@ -77,11 +83,18 @@ HWY_INLINE void PrefetchLines(const T* b) {
   for (int64_t i = 0; i < kBytes; i += kLineBytes) hwy::Prefetch(line + i);
 }
 
+// What a block asks memory for while it works: a row of b at `next` in its
+// first step, and the row behind it in every `steps`-th.
+template <typename T>
+struct Upcoming {
+  const T* next = nullptr;
+  int64_t steps = 1;
+};
+
 // R rows x V vectors, all accumulators in registers.
 template <int R, int V, typename T>
 HWY_INLINE void Block(const PanelProduct& p, const float* a, const T* b,
-                      float* out) {
-  const bool first = a == p.a;
+                      float* out, Upcoming<T> upcoming) {
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   FloatVec sum[R][V];
@@ -92,8 +105,13 @@ HWY_INLINE void Block(const PanelProduct& p, const float* a, const T* b,
                       : hn::Zero(d);
     }
   }
+  int64_t wait = 1;
   for (int64_t k = 0; k < p.k; ++k, b += p.b_stride) {
-    if (first) PrefetchLines<V>(b + kLinesAhead * kLineBytes / sizeof(T));
+    if (--wait == 0) {
+      PrefetchLines<V>(upcoming.next);
+      upcoming.next += p.b_stride;
+      wait = upcoming.steps;
+    }
     FloatVec w[V];
     for (int v = 0; v < V; ++v) w[v] = LoadWide(b + v * lanes);
     for (int r = 0; r < R; ++r) {
@@ -108,38 +126,73 @@ HWY_INLINE void Block(const PanelProduct& p, const float* a, const T* b,
   }
 }
 
-// All rows of one strip of V vectors.
-template <int V, typename T>
-HWY_INLINE void Strip(const PanelProduct& p, const T* b, float* out) {
-  // As many rows as the registers hold beside V weights and a factor.
+// As many rows as the registers hold beside V weights and a factor.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-  constexpr int64_t kRows = V == 4 ? 2 : V == 2 ? 5 : 8;
+template <int V>
+constexpr int64_t kBlockRows = V == 4   ? 2
+                               : V == 2 ? 5
+                                        : 8;
 #else
-  constexpr int64_t kRows = V == 4 ? 6 : 8;
+template <int V>
+constexpr int64_t kBlockRows = V == 4 ? 6 : 8;
 #endif
+
+// All rows of a strip of V vectors; together the blocks ask for the p.k rows of
+// b from `next` on.
+template <int V, typename T>
+HWY_INLINE void Blocks(const PanelProduct& p, const T* b, float* out,
+                       const T* next) {
+  constexpr int64_t kRows = kBlockRows<V>;
+  const int64_t blocks = (p.rows + kRows - 1) / kRows;
+  const auto upcoming = [&](int64_t block) {
+    return Upcoming<T>{next + block * p.k / blocks * p.b_stride, blocks};
+  };
   int64_t r = 0;
   for (; r + kRows <= p.rows; r += kRows) {
-    Block<kRows, V>(p, p.a + r * p.a_stride, b, out + r * p.out_stride);
+    Block<kRows, V>(p, p.a + r * p.a_stride, b, out + r * p.out_stride,
+                    upcoming(r / kRows));
   }
   const float* a = p.a + r * p.a_stride;
   float* o = out + r * p.out_stride;
+  const Upcoming<T> last = upcoming(blocks - 1);
   switch (p.rows - r) {
     case 7:
-      return Block<7, V>(p, a, b, o);
+      return Block<7, V>(p, a, b, o, last);
     case 6:
-      return Block<6, V>(p, a, b, o);
+      return Block<6, V>(p, a, b, o, last);
     case 5:
-      return Block<5, V>(p, a, b, o);
+      return Block<5, V>(p, a, b, o, last);
     case 4:
-      return Block<4, V>(p, a, b, o);
+      return Block<4, V>(p, a, b, o, last);
     case 3:
-      return Block<3, V>(p, a, b, o);
+      return Block<3, V>(p, a, b, o, last);
     case 2:
-      return Block<2, V>(p, a, b, o);
+      return Block<2, V>(p, a, b, o, last);
     case 1:
-      return Block<1, V>(p, a, b, o);
+      return Block<1, V>(p, a, b, o, last);
     default:
       return;
+  }
+}
+
+// A strip of V vectors. What many rows have summed up lies in `out` between two
+// chunks, exactly, so that every chain of sums goes on as without them.
+template <int V, typename T>
+HWY_INLINE void Strip(const PanelProduct& p, const T* b, float* out) {
+  constexpr int64_t kRowBytes =
+      V * kColumnGroup * static_cast<int64_t>(sizeof(T));
+  if (p.rows <= kBlockRows<V>) {
+    constexpr int64_t kAhead = kLinesAhead * kLineBytes / kRowBytes;
+    return Blocks<V>(p, b, out, b + kAhead * p.b_stride);
+  }
+  const int64_t bytes = p.rows <= kFewRows ? kFewRowsChunkBytes : kChunkBytes;
+  PanelProduct chunk = p;
+  for (int64_t k = 0; k < p.k; k += chunk.k) {
+    chunk.k = std::min(bytes / kRowBytes, p.k - k);
+    chunk.a = p.a + k;
+    const T* at = b + k * p.b_stride;
+    Blocks<V>(chunk, at, out, at + chunk.k * p.b_stride);
+    chunk.accumulate = true;
   }
 }
 

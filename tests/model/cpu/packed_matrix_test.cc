@@ -98,6 +98,29 @@ TEST(ApplyLinear, ComputesWithTheWeightsAsTheyAreStored) {
   }
 }
 
+TEST(PanelOfClaim, EveryPanelIsSomeClaims) {
+  for (const int64_t threads : {1, 2, 3, 16}) {
+    for (const int64_t panels : {0, 1, 2, 3, 15, 16, 17, 64}) {
+      std::vector<bool> taken(panels);
+      for (int64_t claim = 0; claim < panels; ++claim) {
+        const int64_t panel = PanelOfClaim(claim, panels, threads);
+        ASSERT_GE(panel, 0);
+        ASSERT_LT(panel, panels);
+        EXPECT_FALSE(taken[panel]) << panel;
+        taken[panel] = true;
+      }
+    }
+  }
+}
+
+TEST(PanelOfClaim, ThreadsThatTakeTurnsReadOn) {
+  constexpr int64_t kThreads = 3, kPanels = 31;
+  for (int64_t claim = kThreads; claim < kPanels - 1; ++claim) {
+    EXPECT_EQ(PanelOfClaim(claim, kPanels, kThreads),
+              PanelOfClaim(claim - kThreads, kPanels, kThreads) + 1);
+  }
+}
+
 TEST(ApplyLinear, IsTheAffineMapWithActivationAndResidual) {
   std::mt19937 random(2);
   constexpr int64_t kOut = 150, kIn = 21, kPadded = 192;

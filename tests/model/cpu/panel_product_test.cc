@@ -52,11 +52,11 @@ struct Operands {
   }
 };
 
-TEST(MultiplyPanel, EqualsThePlainSum) {
+void ExpectPlainSums(int64_t k) {
   std::mt19937 random(1);
   for (const int64_t rows : {1, 2, 5, 6, 7, 13}) {
     for (const int64_t columns : {16, 32, 48, 64, 80, 128}) {
-      const Operands operands(rows, 37, columns, random);
+      const Operands operands(rows, k, columns, random);
       std::vector<float> out(rows * columns, 99);
       MultiplyPanel(operands.Product(out));
       for (int64_t r = 0; r < rows; ++r) {
@@ -73,6 +73,10 @@ TEST(MultiplyPanel, EqualsThePlainSum) {
     }
   }
 }
+
+TEST(MultiplyPanel, EqualsThePlainSum) { ExpectPlainSums(37); }
+
+TEST(MultiplyPanel, EqualsThePlainSumInSeveralChunks) { ExpectPlainSums(150); }
 
 TEST(MultiplyPanel, ARowsBitsDoNotDependOnItsCompany) {
   std::mt19937 random(2);
@@ -198,6 +202,44 @@ INSTANTIATE_TEST_SUITE_P(Machine, EveryTarget,
                          [](const testing::TestParamInfo<std::string>& info) {
                            return info.param;
                          });
+
+// Several rows go through the panel in chunks, of 64 numbers of a column in
+// float32, many rows in chunks of 256, a single row goes through it at once;
+// all may go on from `out`.
+void ExpectBitsOfEachAlone(int64_t rows, int64_t depth) {
+  std::mt19937 random(6);
+  constexpr int64_t kColumns = 112;
+  const Operands all(rows, depth, kColumns, random);
+  const std::vector<float> start = Random(rows * kColumns, random);
+  for (const NumberFormat format :
+       {NumberFormat::kF32, NumberFormat::kBF16, NumberFormat::kF16}) {
+    std::vector<uint8_t> b(all.b.size() * NumberBytes(format));
+    NarrowRow(all.b.data(), depth * kColumns, format, b.data());
+    for (const bool accumulate : {false, true}) {
+      std::vector<float> together = start, alone = start;
+      PanelProduct product = all.Product(together);
+      product.b = b.data();
+      product.b_format = format;
+      product.accumulate = accumulate;
+      MultiplyPanel(product);
+      product.rows = 1;
+      for (int64_t r = 0; r < rows; ++r) {
+        product.a = all.a.data() + r * depth;
+        product.out = alone.data() + r * kColumns;
+        MultiplyPanel(product);
+      }
+      EXPECT_EQ(together, alone) << static_cast<int>(format);
+    }
+  }
+}
+
+TEST_P(EveryTarget, SeveralRowsHaveTheBitsOfEachAlone) {
+  ExpectBitsOfEachAlone(23, 300);
+}
+
+TEST_P(EveryTarget, ManyRowsHaveTheBitsOfEachAlone) {
+  ExpectBitsOfEachAlone(70, 1100);
+}
 
 // IEEE 754 binary16: 5 bits of exponent, biased by 15, 10 behind the point.
 double ValueOfHalf(uint16_t bits) {
