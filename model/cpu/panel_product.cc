@@ -67,8 +67,9 @@ inline FloatVec LoadWide(const int8_t* p) {
 // Few rows wait for memory, and the processor's own prefetcher stops at every
 // page: so they ask for the lines some way ahead. More rows than registers hold
 // take the weights in chunks, and ask for the next chunk during all of this
-// one, so that memory never rests. A prompt's many rows, which hardly wait for
-// memory, take larger ones: a row's own numbers are read in longer pieces then.
+// one, so that memory works meanwhile. A prompt's many rows, which hardly wait
+// for memory, take larger ones: a row's own numbers are read in longer pieces
+// then.
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kLinesAhead = 32;
 constexpr int64_t kFewRows = 64;

@@ -66,7 +66,10 @@ def rounds_beside(options, folder):
         load = subprocess.Popen(load_command(options, address),
                                 stdout=subprocess.DEVNULL)
         try:
-            yield from measure(options, threads, True)
+            lines = measure(options, threads, True)
+            if load.poll() is not None or server.poll() is not None:
+                raise SystemExit("the neighbour ended before the engine")
+            yield from lines
         finally:
             load.kill()
             load.wait()

@@ -78,21 +78,6 @@ TEST(MultiplyPanel, EqualsThePlainSum) { ExpectPlainSums(37); }
 
 TEST(MultiplyPanel, EqualsThePlainSumInSeveralChunks) { ExpectPlainSums(150); }
 
-TEST(MultiplyPanel, ARowsBitsDoNotDependOnItsCompany) {
-  std::mt19937 random(2);
-  const Operands all(23, 129, 64, random);
-  std::vector<float> together(23 * 64);
-  MultiplyPanel(all.Product(together));
-  for (int64_t r = 0; r < all.rows; ++r) {
-    std::vector<float> alone(64);
-    PanelProduct product = all.Product(alone);
-    product.a += r * all.k;
-    product.rows = 1;
-    MultiplyPanel(product);
-    ASSERT_EQ(std::memcmp(alone.data(), together.data() + r * 64, 64 * 4), 0);
-  }
-}
-
 TEST(MultiplyPanel, ASumContinuedLaterHasTheSameBits) {
   std::mt19937 random(3);
   const Operands operands(5, 100, 64, random);
