@@ -117,6 +117,10 @@ TXL_DEVICE int AtomicAdd(int* counter, int value) {
 // Writes before it are seen by other blocks before writes after it.
 TXL_DEVICE void GlobalFence() { __threadfence(); }
 
+// a * b, rounded before anything is added to it: a formula that is to have the
+// same bits wherever it stands, and on the host, has no multiply-adds.
+TXL_DEVICE double RoundedProduct(double a, double b) { return __dmul_rn(a, b); }
+
 #else
 
 inline int Thread() { return emulator::CurrentPlace().thread; }
@@ -174,6 +178,8 @@ inline int AtomicAdd(int* counter, int value) {
   return before;
 }
 inline void GlobalFence() {}
+
+inline double RoundedProduct(double a, double b) { return a * b; }
 
 #endif
 

@@ -10,15 +10,6 @@
 
 namespace txl::cuda {
 
-// x * y, rounded before anything is added to it, as on the host.
-TXL_DEVICE double RoundedProduct(double x, double y) {
-#if defined(__CUDA_ARCH__)
-  return __dmul_rn(x, y);
-#else
-  return x * y;
-#endif
-}
-
 // The lists of a slot that hold for a row, as one: biases, banned ids, recent
 // ids.
 struct Adjustments {

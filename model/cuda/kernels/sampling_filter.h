@@ -22,7 +22,7 @@ struct Filter {
   // exp((logprob - best) / temperature). A product with the reciprocal: a draw
   // cannot tell, and at temperature 1 it is the same.
   TXL_DEVICE double Scaled(double logprob) const {
-    return (logprob - best) * inverse_temperature;
+    return RoundedProduct(logprob - best, inverse_temperature);
   }
   TXL_DEVICE double Distance(double logprob) const {
     return fabs(entropy + (Scaled(logprob) - log_total));
