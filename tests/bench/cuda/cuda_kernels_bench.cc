@@ -2,7 +2,7 @@
 // shape with full memories.
 //
 //   txl-bench-cuda-kernels [--rows 1,8,32,128,512] [--prompts 1,4]
-//                          [--json FILE]
+//                          [--splits 0] [--json FILE]
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -18,32 +18,44 @@ namespace {
 constexpr int64_t kCopyBytes = int64_t{2} << 30;
 constexpr int kSegment = 128;
 
-int Run(const std::vector<int>& rows, const std::vector<int>& prompts,
-        const std::string& json) {
+struct Options {
+  std::vector<int> rows = {1, 8, 32, 128, 512};
+  std::vector<int> prompts = {1, 4};
+  std::vector<int> splits = {0};
+  std::string json;
+};
+
+int Run(const Options& options) {
   if (txl::cuda::DeviceCount() == 0) {
     std::fprintf(stderr, "there is no CUDA device\n");
     return 1;
   }
   txl::cuda::UseDevice(0);
-  const txl::cuda::KernelShape shape;
+  txl::cuda::KernelShape shape;
   txl::cuda::Stream stream;
   const double copy =
       txl::cuda::CopyBandwidth(stream, kCopyBytes, shape.passes);
   std::vector<txl::cuda::KernelTime> times;
-  for (const int n : rows) {
-    times.push_back(txl::cuda::TimeAttention(stream, shape, n));
-    times.push_back(txl::cuda::TimeProduct(stream, shape, n));
+  for (const int splits : options.splits) {
+    shape.splits = splits;
+    for (const int n : options.rows) {
+      times.push_back(txl::cuda::TimeAttention(stream, shape, n));
+    }
+    for (const int n : options.prompts) {
+      times.push_back(txl::cuda::TimePrompts(stream, shape, n, kSegment));
+    }
   }
-  for (const int n : prompts) {
-    times.push_back(txl::cuda::TimePrompts(stream, shape, n, kSegment));
+  for (const int n : options.rows) {
+    const auto products = txl::cuda::TimeProducts(stream, shape, n);
+    times.insert(times.end(), products.begin(), products.end());
   }
   std::fputs(txl::cuda::ToText(copy, times).c_str(), stdout);
-  if (json.empty()) return 0;
-  std::ofstream file(json);
+  if (options.json.empty()) return 0;
+  std::ofstream file(options.json);
   file << txl::cuda::ToJson(copy, times);
   file.close();
   if (file) return 0;
-  std::fprintf(stderr, "%s: cannot be written\n", json.c_str());
+  std::fprintf(stderr, "%s: cannot be written\n", options.json.c_str());
   return 1;
 }
 
@@ -51,19 +63,22 @@ int Run(const std::vector<int>& rows, const std::vector<int>& prompts,
 
 int main(int argc, char** argv) {
   CLI::App app("Times of the CUDA step's kernels");
-  std::vector<int> rows = {1, 8, 32, 128, 512};
-  std::vector<int> prompts = {1, 4};
-  std::string json;
-  app.add_option("--rows", rows, "sessions of a step")
+  Options options;
+  app.add_option("--rows", options.rows, "sessions of a step")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
-  app.add_option("--prompts", prompts, "sessions that feed 128 tokens each")
+  app.add_option("--prompts", options.prompts,
+                 "sessions that feed 128 tokens each")
       ->delimiter(',')
       ->check(CLI::Range(1, 32));
-  app.add_option("--json", json, "results");
+  app.add_option("--splits", options.splits,
+                 "of the memories in attention; 0: as the step has them")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--json", options.json, "results");
   CLI11_PARSE(app, argc, argv);
   try {
-    return Run(rows, prompts, json);
+    return Run(options);
   } catch (const std::exception& error) {  // of the device
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

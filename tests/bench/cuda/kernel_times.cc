@@ -44,11 +44,15 @@ Array<T> RandomArray(Stream& stream, int64_t size) {
 // its data. `launch` gets the number of the copy.
 double BestSeconds(Stream& stream, int passes, int copies,
                    absl::FunctionRef<void(int)> launch) {
+  // As a graph: queueing takes the host longer than some kernels run.
+  const auto graph = Graph::Capture(stream, [&] {
+    for (int copy = 0; copy < copies; ++copy) launch(copy);
+  });
   Event begin, end;
   double best = std::numeric_limits<double>::infinity();
   for (int pass = 0; pass <= passes; ++pass) {
     stream.Record(begin);
-    for (int copy = 0; copy < copies; ++copy) launch(copy);
+    graph->Launch(stream);
     stream.Record(end);
     end.Wait();
     // The first pass loads the kernel.
@@ -115,7 +119,9 @@ KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
   const DeviceFacts device = CurrentDevice();
   args.shared_bytes = device.shared_bytes;
   args.splits =
-      AttentionSplits(rows, shape.heads, shape.window, device.processors);
+      shape.splits > 0
+          ? std::min(shape.splits, AttentionTiles(shape.window))
+          : AttentionSplits(rows, shape.heads, shape.window, device.processors);
   const int64_t parts = int64_t{rows} * args.splits * heads;
   const auto queries = RandomArray<Bf16>(stream, rows * heads * stride);
   const auto scores =
@@ -134,6 +140,7 @@ KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
   KernelTime time;
   time.kernel = "prompts";
   time.rows = rows;
+  time.splits = args.splits;
   time.seconds = BestSeconds(stream, shape.passes, copies, [&](int copy) {
     rings.rows = stored.data() + copy * layer;
     args.rings = rings;
@@ -149,44 +156,81 @@ KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
   return time;
 }
 
-KernelTime TimeProduct(Stream& stream, const KernelShape& shape, int rows) {
+namespace {
+
+struct Matrix {
+  const char* name;
+  int64_t inputs;
+  int64_t outputs;
+  int64_t batch;
+};
+
+// As the step has them: bias, activation and rounding are its own for ff1, and
+// cost the others as much.
+KernelTime TimeProduct(Stream& stream, const KernelShape& shape,
+                       const Matrix& matrix, int rows) {
   LinearArgs<Bf16> args;
   args.rows = rows;
-  args.inputs = static_cast<int>(RoundUp(shape.width, kLinearUnit));
-  args.outputs = static_cast<int>(RoundUp(shape.inner, kLinearUnit));
-  const int64_t matrix = int64_t{args.inputs} * args.outputs;
-  const int copies = Copies(shape, matrix * int64_t{sizeof(Bf16)});
-  const auto weights = RandomArray<Bf16>(stream, matrix * copies);
+  args.inputs = static_cast<int>(RoundUp(matrix.inputs, kLinearUnit));
+  args.outputs = static_cast<int>(RoundUp(matrix.outputs, kLinearUnit));
+  args.batch = static_cast<int>(matrix.batch);
+  const int64_t inputs = matrix.batch * args.inputs;    // of a row
+  const int64_t outputs = matrix.batch * args.outputs;  // of a row
+  const int64_t size = inputs * args.outputs;
+  const int copies = Copies(shape, size * int64_t{sizeof(Bf16)});
+  const auto weights = RandomArray<Bf16>(stream, size * copies);
   const int64_t padded = RoundUp(rows, kLinearRows);
-  const auto x = RandomArray<Bf16>(stream, padded * args.inputs);
-  const auto bias = RandomArray<float>(stream, args.outputs);
-  const Array<Bf16> y(MemoryKind::kDevice, padded * args.outputs);
-  args.splits = LinearSplits(rows, args.inputs, args.outputs, 1,
+  const auto x = RandomArray<Bf16>(stream, padded * inputs);
+  const auto bias = RandomArray<float>(stream, outputs);
+  const Array<Bf16> y(MemoryKind::kDevice, padded * outputs);
+  args.splits = LinearSplits(rows, args.inputs, args.outputs, args.batch,
                              CurrentDevice().processors);
   const Array<float> partial(MemoryKind::kDevice,
-                             int64_t{args.splits} * padded * args.outputs);
+                             int64_t{args.splits} * padded * outputs);
   args.x = x.data();
-  args.x_stride = args.inputs;
+  args.x_stride = inputs;
+  args.x_batch = args.inputs;
   args.bias = bias.data();
   args.activation = LinearActivation::kRelu;
   args.narrow = y.data();
-  args.out_stride = args.outputs;
+  args.out_stride = outputs;
+  args.out_batch = args.outputs;
   args.partial = partial.data();
 
   KernelTime time;
-  time.kernel = "product";
+  time.kernel = matrix.name;
   time.rows = rows;
+  time.splits = args.splits;
   time.seconds = BestSeconds(stream, shape.passes, copies, [&](int copy) {
-    args.w = weights.data() + copy * matrix;
+    args.w = weights.data() + copy * size;
     LaunchLinear(stream, args);
     if (args.splits > 1) LaunchFinishLinear(stream, args);
   });
-  const double numbers = static_cast<double>(matrix) +
-                         static_cast<double>(rows) *
-                             (static_cast<double>(args.inputs) + args.outputs);
+  const double numbers =
+      static_cast<double>(size) +
+      static_cast<double>(rows) * (static_cast<double>(inputs) + outputs);
   time.bytes = numbers * sizeof(Bf16);
-  time.flops = 2 * static_cast<double>(matrix) * rows;
+  time.flops = 2 * static_cast<double>(size) * rows;
   return time;
+}
+
+}  // namespace
+
+std::vector<KernelTime> TimeProducts(Stream& stream, const KernelShape& shape,
+                                     int rows) {
+  const int64_t head_width = shape.width / shape.heads;
+  const Matrix matrices[] = {
+      {"wq, wo", shape.width, shape.width, 1},
+      {"keys", head_width, shape.width, shape.heads},
+      {"positions", head_width, shape.distances, shape.heads},
+      {"values", shape.width, head_width, shape.heads},
+      {"ff1", shape.width, shape.inner, 1},
+      {"ff2", shape.inner, shape.width, 1}};
+  std::vector<KernelTime> times;
+  for (const Matrix& matrix : matrices) {
+    times.push_back(TimeProduct(stream, shape, matrix, rows));
+  }
+  return times;
 }
 
 std::string ToJson(double copy_bandwidth,
@@ -197,6 +241,7 @@ std::string ToJson(double copy_bandwidth,
     json["kernels"].push_back(
         {{"kernel", time.kernel},
          {"rows", time.rows},
+         {"splits", time.splits},
          {"seconds", time.seconds},
          {"bytes", time.bytes},
          {"flops", time.flops},
@@ -208,13 +253,14 @@ std::string ToJson(double copy_bandwidth,
 
 std::string ToText(double copy_bandwidth,
                    const std::vector<KernelTime>& times) {
-  std::string text = absl::StrFormat(
-      "copy: %.1f GB/s\n%-10s %6s %10s %10s %8s %10s\n", copy_bandwidth / 1e9,
-      "kernel", "rows", "us", "GB/s", "of copy", "TFLOP/s");
+  std::string text =
+      absl::StrFormat("copy: %.1f GB/s\n%-10s %6s %6s %10s %10s %8s %10s\n",
+                      copy_bandwidth / 1e9, "kernel", "rows", "splits", "us",
+                      "GB/s", "of copy", "TFLOP/s");
   for (const KernelTime& time : times) {
-    absl::StrAppendFormat(&text, "%-10s %6d %10.2f %10.1f %7.1f%% %10.2f\n",
-                          time.kernel, time.rows, 1e6 * time.seconds,
-                          time.bytes_per_second() / 1e9,
+    absl::StrAppendFormat(&text, "%-10s %6d %6d %10.2f %10.1f %7.1f%% %10.2f\n",
+                          time.kernel, time.rows, time.splits,
+                          1e6 * time.seconds, time.bytes_per_second() / 1e9,
                           100 * time.bytes_per_second() / copy_bandwidth,
                           time.flops / time.seconds / 1e12);
   }

@@ -21,11 +21,13 @@ struct KernelShape {
   // Work goes round over so many bytes, more than a cache holds.
   int64_t streamed_bytes = int64_t{1} << 30;
   int passes = 10;  // the best one counts
+  int splits = 0;   // of attention; 0: as the step has them
 };
 
 struct KernelTime {
   std::string kernel;
-  int rows = 0;        // of the step
+  int rows = 0;  // of the step
+  int splits = 1;
   double seconds = 0;  // of one launch
   // The least that the launch has to read or write, and to compute.
   double bytes = 0;
@@ -44,11 +46,12 @@ KernelTime TimeAttention(Stream& stream, const KernelShape& shape,
 // The same of prompts, each with a segment of so many rows.
 KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
                        int segment);
-// The product of `rows` rows with the first feed-forward matrix.
-KernelTime TimeProduct(Stream& stream, const KernelShape& shape, int rows);
+// The products of a layer: `rows` rows with each of its matrices.
+std::vector<KernelTime> TimeProducts(Stream& stream, const KernelShape& shape,
+                                     int rows);
 
-// {"copy_bytes_per_second", "kernels": [{"kernel", "rows", "seconds", "bytes",
-// "flops", "bytes_per_second", "share_of_copy"}]}, indented.
+// {"copy_bytes_per_second", "kernels": [{"kernel", "rows", "splits", "seconds",
+// "bytes", "flops", "bytes_per_second", "share_of_copy"}]}, indented.
 std::string ToJson(double copy_bandwidth, const std::vector<KernelTime>& times);
 // A line for each.
 std::string ToText(double copy_bandwidth, const std::vector<KernelTime>& times);

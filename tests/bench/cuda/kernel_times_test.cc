@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/cuda/kernels/attention.h"
+
 namespace txl::cuda {
 namespace {
 
@@ -51,15 +53,38 @@ TEST(KernelTimesTest, PromptsAreChargedWithWhatTheirRowsSeeOnce) {
   EXPECT_DOUBLE_EQ(time.flops, 2.0 * 2 * 12 * 40 * 16 * 128);
 }
 
+TEST(KernelTimesTest, SplitsAreTheStepsOrThoseAskedFor) {
+  Stream stream;
+  KernelShape shape = Small();
+  const int own = TimeAttention(stream, shape, 1).splits;
+  EXPECT_EQ(own, AttentionSplits(1, 16, 40, CurrentDevice().processors));
+  shape.splits = 2;
+  EXPECT_EQ(TimeAttention(stream, shape, 1).splits, 2);
+  shape.splits = 1000;  // there are no more tiles
+  EXPECT_EQ(TimeAttention(stream, shape, 1).splits, AttentionTiles(40));
+}
+
 TEST(KernelTimesTest, AProductIsChargedWithItsMatrixOnce) {
   Stream stream;
   for (const int rows : {1, 5, 40}) {
-    const KernelTime time = TimeProduct(stream, Small(), rows);
-    EXPECT_EQ(time.rows, rows);
-    EXPECT_GT(time.seconds, 0);
-    EXPECT_DOUBLE_EQ(time.bytes, 2.0 * (128 * 192 + rows * (128 + 192)));
-    EXPECT_DOUBLE_EQ(time.flops, 2.0 * rows * 128 * 192);
+    const auto times = TimeProducts(stream, Small(), rows);
+    ASSERT_EQ(times.size(), 6u);
+    EXPECT_EQ(times[4].kernel, "ff1");
+    EXPECT_EQ(times[4].rows, rows);
+    EXPECT_GT(times[4].seconds, 0);
+    EXPECT_DOUBLE_EQ(times[4].bytes, 2.0 * (128 * 192 + rows * (128 + 192)));
+    EXPECT_DOUBLE_EQ(times[4].flops, 2.0 * rows * 128 * 192);
   }
+}
+
+// The kernels of heads work on widths padded to 64.
+TEST(KernelTimesTest, AProductOfHeadsIsChargedWithAllOfThem) {
+  Stream stream;
+  const auto times = TimeProducts(stream, Small(), 3);
+  EXPECT_EQ(times[2].kernel, "positions");
+  EXPECT_DOUBLE_EQ(times[2].bytes, 2.0 * 16 * (64 * 64 + 3 * (64 + 64)));
+  EXPECT_EQ(times[3].kernel, "values");
+  EXPECT_DOUBLE_EQ(times[3].flops, 2.0 * 3 * 16 * 128 * 64);
 }
 
 TEST(KernelTimesTest, ACopyReadsAndWrites) {
@@ -68,12 +93,13 @@ TEST(KernelTimesTest, ACopyReadsAndWrites) {
 }
 
 TEST(KernelTimesTest, SharesAreOfTheCopyOfTheSameRun) {
-  const std::vector<KernelTime> times = {{"attention", 32, 0.002, 4e9, 8e9},
-                                         {"product", 1, 0.001, 1e9, 2e9}};
+  const std::vector<KernelTime> times = {{"attention", 32, 4, 0.002, 4e9, 8e9},
+                                         {"product", 1, 1, 0.001, 1e9, 2e9}};
   const auto json = nlohmann::json::parse(ToJson(4e12, times));
   EXPECT_EQ(json["copy_bytes_per_second"], 4e12);
   ASSERT_EQ(json["kernels"].size(), 2u);
   EXPECT_EQ(json["kernels"][0]["rows"], 32);
+  EXPECT_EQ(json["kernels"][0]["splits"], 4);
   EXPECT_DOUBLE_EQ(json["kernels"][0]["bytes_per_second"], 2e12);
   EXPECT_DOUBLE_EQ(json["kernels"][0]["share_of_copy"], 0.5);
   EXPECT_DOUBLE_EQ(json["kernels"][1]["share_of_copy"], 0.25);
