@@ -86,6 +86,7 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
   TXL_ASSIGN_OR_RETURN(cuda.memory, ParseRowFormat("memory", options.memory));
   cuda.spare_rows = options.spare_rows;
   cuda.max_rows = options.max_rows;
+  cuda.overlaps_kernels = options.overlaps_kernels;
   cuda.fingerprint = fingerprint;
   const bool samples = SamplesOnCudaDevice(config, options);
   const CudaSamplingBytes bytes = StepBytes(config, cuda, samples);

@@ -23,6 +23,9 @@ struct StepRunnerOptions {
   std::string weights = "f32";
   std::string memory = "f32";
   std::string derived = "f32";
+  // Of the native CUDA step: kernels begin before the ones before them have
+  // ended, on H100 and later. The same bits; not yet measured.
+  bool overlaps_kernels = false;
   // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU
   // and with LibTorch at most max_rows. Their memory is taken at start.
   // slot_bytes 0: 1 GiB; with the native CUDA step what the device has left

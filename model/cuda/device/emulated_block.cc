@@ -45,6 +45,7 @@ struct Lane {
   std::vector<Copy> open;
   uint64_t exchanges = 0;
   size_t exchanged_bytes = 0;
+  bool awaited = false;  // earlier kernels
 };
 
 struct Warp {
@@ -147,6 +148,7 @@ void Block::Run(GridShape index) {
   for (Lane& lane : lanes_) {
     lane.wait = Wait::kNone;
     lane.exchanges = 0;
+    lane.awaited = false;
   }
   Fibers().Start(shape_.threads, [this] {
     body_();
@@ -247,6 +249,11 @@ bool IsShared(const void* data, size_t bytes) {
 
 void BlockBarrier() { running->Pause(Wait::kBlock); }
 void WarpBarrier() { running->Pause(Wait::kWarp); }
+void AwaitEarlierKernels() { running->lane().awaited = true; }
+void CheckAwaited() {
+  if (running->lane().awaited) return;
+  Fail("a thread ended before it had waited for earlier kernels");
+}
 
 const unsigned char (*Exchange(const void* mine, size_t bytes))[64] {
   if (bytes > 64) Fail("an exchange of more than 64 bytes");

@@ -10,6 +10,8 @@
 // - shared memory begins as NaN and ends in bytes that nobody may touch
 //   (AddressSanitizer tells at once, other builds at the end of the block);
 // - an asynchronous copy takes place at once or when the kernel waits for it;
+// - a thread that ends without having waited for earlier kernels ends the
+//   program with a message (that they do run at the same time is not emulated);
 // - threads that wait at different barriers, that exchange different things or
 //   exchange with threads that ended, misaligned copies and copies to what is
 //   not shared memory end the program with a message.
@@ -47,6 +49,11 @@ bool IsShared(const void* data, size_t bytes);
 // Waits for all threads of the block, or of the warp, that have not ended.
 void BlockBarrier();
 void WarpBarrier();
+
+// Notes that the thread waited for earlier kernels; ends the program where it
+// did not.
+void AwaitEarlierKernels();
+void CheckAwaited();
 
 // Every thread of the warp gives `bytes` (<= 64) at `mine` and receives what
 // all 32 gave, [32][64] bytes, valid until the thread's next exchange.

@@ -117,6 +117,26 @@ TXL_DEVICE int AtomicAdd(int* counter, int value) {
 // Writes before it are seen by other blocks before writes after it.
 TXL_DEVICE void GlobalFence() { __threadfence(); }
 
+// In a stream that overlaps kernels (runtime.h), a kernel's blocks may begin
+// while kernels before it still run. AwaitEarlierKernels waits until those have
+// ended and what they wrote is visible. Every thread of every kernel calls it
+// (a kernel that ended without having waited would let the next one begin too
+// early); before that it reads only what no earlier kernel of its stream or
+// graph may write, such as weights, and writes shared memory alone.
+// LetNextBegin says that the next kernel may begin as soon as there is room,
+// once all blocks of this one have called it; AwaitEarlierKernels calls it too.
+TXL_DEVICE void LetNextBegin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;\n");
+#endif
+}
+TXL_DEVICE void AwaitEarlierKernels() {
+#if __CUDA_ARCH__ >= 900
+  LetNextBegin();
+  asm volatile("griddepcontrol.wait;\n" ::: "memory");
+#endif
+}
+
 // a * b, rounded before anything is added to it: a formula that is to have the
 // same bits wherever it stands, and on the host, has no multiply-adds.
 TXL_DEVICE double RoundedProduct(double a, double b) { return __dmul_rn(a, b); }
@@ -178,6 +198,9 @@ inline int AtomicAdd(int* counter, int value) {
   return before;
 }
 inline void GlobalFence() {}
+
+inline void LetNextBegin() {}
+inline void AwaitEarlierKernels() { emulator::AwaitEarlierKernels(); }
 
 inline double RoundedProduct(double a, double b) { return a * b; }
 

@@ -5,7 +5,8 @@
 // Launch(stream, shape, kernel, arguments...) queues a kernel; arguments are
 // converted to the kernel's parameters. Throws DeviceError where the shape is
 // wrong (launch_shape.h) or the device cannot run it. Part of the graph where
-// the stream is being captured.
+// the stream is being captured. Where the stream overlaps kernels it may begin
+// before another one that was queued right before it ends.
 
 #include <functional>
 
@@ -24,6 +25,9 @@ void CheckShape(const LaunchShape& shape);
 #if defined(__CUDACC__)
 
 cudaStream_t NativeStream(Stream& stream);
+// Whether a kernel that is queued now may begin before the work in front of it
+// has ended: only another kernel knows how to allow that. The next one may.
+bool TakeMayBeginEarly(Stream& stream);
 // Throws when `result` is an error; `what` opens the message.
 void CheckCuda(cudaError_t result, const char* what);
 
@@ -38,12 +42,20 @@ void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
                                    static_cast<int>(shape.shared_bytes)),
               "shared memory of a kernel");
   }
-  const dim3 grid(static_cast<unsigned>(shape.grid.x),
-                  static_cast<unsigned>(shape.grid.y),
-                  static_cast<unsigned>(shape.grid.z));
-  kernel<<<grid, static_cast<unsigned>(shape.threads), shape.shared_bytes,
-           NativeStream(stream)>>>(static_cast<Params>(args)...);
-  CheckCuda(cudaGetLastError(), "launching a kernel");
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(shape.grid.x),
+                        static_cast<unsigned>(shape.grid.y),
+                        static_cast<unsigned>(shape.grid.z));
+  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = NativeStream(stream);
+  config.attrs = &early;
+  config.numAttrs = TakeMayBeginEarly(stream) ? 1 : 0;
+  CheckCuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...),
+            "launching a kernel");
 }
 
 #else
@@ -56,7 +68,10 @@ void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
             Args... args) {
   CheckShape(shape);
   RunOn(stream, [=] {
-    emulator::Launch(shape, [&] { kernel(static_cast<Params>(args)...); });
+    emulator::Launch(shape, [&] {
+      kernel(static_cast<Params>(args)...);
+      emulator::CheckAwaited();
+    });
   });
 }
 

@@ -106,10 +106,16 @@ class Array {
 
 class Event;
 
+struct StreamOptions {
+  // A kernel may begin while the one that was queued before it still runs
+  // (kernel.h, AwaitEarlierKernels): on devices that can, H100 and later.
+  bool overlaps_kernels = false;
+};
+
 // A queue of work on the device. Thread-compatible. Its end waits for the work.
 class Stream {
  public:
-  Stream();
+  explicit Stream(const StreamOptions& options = {});
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

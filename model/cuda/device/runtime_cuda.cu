@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "model/cuda/device/launch.h"
 #include "model/cuda/device/runtime.h"
@@ -82,11 +83,20 @@ Memory::~Memory() {
 
 struct Stream::Impl {
   cudaStream_t stream = nullptr;
+  bool overlaps = false;      // the device can begin kernels early
+  bool after_kernel = false;  // what was queued last is one
 };
 
 cudaStream_t NativeStream(Stream& stream) { return stream.impl().stream; }
 
-Stream::Stream() : impl_(std::make_unique<Impl>()) {
+bool TakeMayBeginEarly(Stream& stream) {
+  return std::exchange(stream.impl().after_kernel, stream.impl().overlaps);
+}
+
+Stream::Stream(const StreamOptions& options) : impl_(std::make_unique<Impl>()) {
+  constexpr int kFirstThatOverlaps = 90;
+  impl_->overlaps = options.overlaps_kernels &&
+                    CurrentDevice().capability >= kFirstThatOverlaps;
   CheckCuda(cudaStreamCreateWithFlags(&impl_->stream, cudaStreamNonBlocking),
             "making a stream");
 }
@@ -98,12 +108,14 @@ Stream::~Stream() {
 
 void Stream::Copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
+  impl_->after_kernel = false;
   CheckCuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, impl_->stream),
             "copying");
 }
 
 void Stream::CopyPieces(void* to, const void* from, const Pieces& pieces) {
   if (pieces.bytes == 0 || pieces.rows == 0) return;
+  impl_->after_kernel = false;
   CheckCuda(cudaMemcpy2DAsync(to, pieces.to_pitch, from, pieces.from_pitch,
                               pieces.bytes, pieces.rows, cudaMemcpyDefault,
                               impl_->stream),
@@ -112,6 +124,7 @@ void Stream::CopyPieces(void* to, const void* from, const Pieces& pieces) {
 
 void Stream::Fill(void* to, int byte, size_t bytes) {
   if (bytes == 0) return;
+  impl_->after_kernel = false;
   CheckCuda(cudaMemsetAsync(to, byte, bytes, impl_->stream), "filling");
 }
 
@@ -120,11 +133,13 @@ struct Event::Impl {
 };
 
 void Stream::Record(Event& event) {
+  impl_->after_kernel = false;
   CheckCuda(cudaEventRecord(event.impl().event, impl_->stream),
             "recording an event");
 }
 
 void Stream::WaitFor(const Event& event) {
+  impl_->after_kernel = false;
   CheckCuda(cudaStreamWaitEvent(impl_->stream, event.impl().event, 0),
             "waiting for an event");
 }
@@ -158,6 +173,7 @@ class CudaGraph final : public Graph {
   explicit CudaGraph(cudaGraphExec_t graph) : graph_(graph) {}
   ~CudaGraph() override { Ignore(cudaGraphExecDestroy(graph_)); }
   void Launch(Stream& stream) override {
+    stream.impl().after_kernel = false;
     CheckCuda(cudaGraphLaunch(graph_, NativeStream(stream)),
               "launching a graph");
   }
@@ -174,9 +190,12 @@ std::unique_ptr<Graph> Graph::Capture(Stream& stream,
   CheckCuda(cudaStreamBeginCapture(native, cudaStreamCaptureModeThreadLocal),
             "beginning a capture");
   cudaGraph_t graph = nullptr;
+  stream.impl().after_kernel = false;
   try {
     queue();
+    stream.impl().after_kernel = false;
   } catch (...) {
+    stream.impl().after_kernel = false;
     Ignore(cudaStreamEndCapture(native, &graph));
     if (graph != nullptr) Ignore(cudaGraphDestroy(graph));
     throw;

@@ -21,6 +21,9 @@ namespace txl::cuda {
 
 // Q is float with any M (plain kernel: any width, any number of heads), or M
 // itself, Bf16 or F16 (tensor cores, 16 heads at a time, stride <= 1024).
+//
+// Slots, positions and what earlier steps stored are read before earlier
+// kernels of the graph have ended: none of them writes those.
 template <typename Q, typename M>
 struct AttentionArgs {
   StepRows rows;

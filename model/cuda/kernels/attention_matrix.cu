@@ -31,13 +31,15 @@ constexpr int kMostColumns = 128;  // of a warp
 // Places for tiles that a block needs; pairs need one more, for their queries.
 constexpr int kLeastStages = 2;
 
-// Starts the copies of the first tiles and brings the queries of kRows rows in,
-// in the place of the last tile.
+// Starts the copies of the first tiles, waits for earlier kernels and brings
+// the queries of kRows rows in, in the place of the last tile.
 template <int kRows, typename M, int kColumns>
 TXL_DEVICE Slice<M, kColumns> BringQueries(const AttentionArgs<M, M>& args,
                                            const Rows& rows,
                                            TilePipeline<M, kColumns>& tiles) {
   static_assert(kRows * kHeads <= kRingTile);
+  for (int i = 0; i + 1 < tiles.stages; ++i) tiles.CopyNext(i);
+  AwaitEarlierKernels();
   const int64_t stride = args.rings.stride;
   const Slice<M, kColumns> place = tiles.Place(tiles.stages - 1);
   TileView heads;
@@ -47,11 +49,9 @@ TXL_DEVICE Slice<M, kColumns> BringQueries(const AttentionArgs<M, M>& args,
     const int64_t row =
         static_cast<int64_t>(rows.row + r) * args.heads + rows.head;
     place.From(r * kHeads)
-        .template Copy<kHeads>(args.queries + row * stride, stride, heads);
+        .template Fetch<kHeads>(args.queries + row * stride, stride, heads);
   }
-  CloseCopies();
-  for (int i = 0; i + 1 < tiles.stages; ++i) tiles.CopyNext(i);
-  tiles.FinishOldest();
+  WarpBarrier();
   return place;
 }
 
@@ -64,12 +64,17 @@ TXL_DEVICE void Attend(const AttentionArgs<M, M>& args, const Rows& rows,
   const AttentionRange range =
       RangeOf(args.rings, position, kRows, BlockX(), args.splits);
   if (range.tiles == 0) {
+    AwaitEarlierKernels();
     for (int r = 0; r < kRows; ++r) {
       WriteNoPart(args, rows.row + r, BlockX(), rows.head,
                   rows.head + rows.heads);
     }
     return;
   }
+  // The first tiles are copied while earlier kernels still run, if none of them
+  // can be the one that stores a row of this step there.
+  const int64_t behind = (range.tile + stages - 1) * kRingTile;
+  if (behind > position - args.rows.count + 1) AwaitEarlierKernels();
   TilePipeline<M, kColumns> tiles;
   tiles.rings = &args.rings;
   tiles.range = range;
@@ -127,6 +132,7 @@ TXL_DEVICE void Attend(const AttentionArgs<M, M>& args, const Rows& rows,
 template <typename M, int kColumns>
 TXL_KERNEL_OF(kThreads)
 MatrixAttention(AttentionArgs<M, M> args, int stages) {
+  LetNextBegin();
   Rows rows;
   rows.row = BlockZ();
   rows.head = BlockY() * kHeads;
@@ -134,7 +140,7 @@ MatrixAttention(AttentionArgs<M, M> args, int stages) {
       args.heads - rows.head < kHeads ? args.heads - rows.head : kHeads;
   switch (RowsFrom(args.rows, rows.row, stages > kLeastStages)) {
     case 0:
-      return;
+      return AwaitEarlierKernels();
     case 1:
       return Attend<M, kColumns, 1>(args, rows, stages);
     default:

@@ -39,6 +39,7 @@ TXL_DEVICE Scale ScaleOf(const MergeArgs<Q>& args, int64_t first) {
 template <typename Q>
 TXL_KERNEL_OF(kMostWarps* kWarp)
 MergeParts(MergeArgs<Q> args) {
+  AwaitEarlierKernels();
   const int r = BlockZ();
   if (args.slot[r] < 0) return;
   const int64_t column = static_cast<int64_t>(BlockX()) * kColumns + 4 * Lane();

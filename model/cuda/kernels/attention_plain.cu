@@ -180,6 +180,7 @@ TXL_DEVICE void Finish(const AttentionArgs<float, M>& args, int head, int heads,
 template <typename M>
 TXL_KERNEL_OF(kThreads)
 PlainAttention(AttentionArgs<float, M> args) {
+  AwaitEarlierKernels();
   const int r = BlockZ();
   const int32_t slot = args.rows.slot[r];
   if (slot < 0) return;

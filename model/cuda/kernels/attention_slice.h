@@ -8,6 +8,7 @@
 
 #include "model/cuda/device/matrix.h"
 #include "model/cuda/kernels/attention_range.h"
+#include "model/cuda/kernels/group.h"
 
 namespace txl::cuda {
 
@@ -75,6 +76,27 @@ struct Slice {
       const int row = i + Lane() / kPieces;
       const int there = row < view.high ? row : view.high;
       CopyLater16(at + Offset(row, piece), rows + there * pitch, view.Has(row));
+    }
+  }
+
+  // The same at once, for what is needed first.
+  template <int kRows>
+  TXL_DEVICE void Fetch(const M* rows, int64_t stride, TileView view) const {
+    constexpr int kAtOnce = kWarp / kPieces;
+    using Piece = Group<uint32_t, 4>;
+    const int piece = Lane() % kPieces;
+    const int column = WarpOfBlock() * kColumns + piece * 8;
+    Piece pieces[kRows / kAtOnce];
+    TXL_UNROLL
+    for (int i = 0; i < kRows / kAtOnce; ++i) {
+      const int row = i * kAtOnce + Lane() / kPieces;
+      if (column >= stride || !view.Has(row)) continue;
+      pieces[i] = *reinterpret_cast<const Piece*>(rows + row * stride + column);
+    }
+    TXL_UNROLL
+    for (int i = 0; i < kRows / kAtOnce; ++i) {
+      const int row = i * kAtOnce + Lane() / kPieces;
+      *reinterpret_cast<Piece*>(at + Offset(row, piece)) = pieces[i];
     }
   }
 };

@@ -10,6 +10,7 @@ constexpr int kEach = 4;  // outputs of a thread
 template <typename T>
 TXL_KERNEL_OF(kThreads)
 FinishLinear(LinearArgs<T> args) {
+  AwaitEarlierKernels();
   const int column = (BlockX() * kThreads + Thread()) * kEach;
   if (column >= args.batch * args.outputs) return;
   if (!SpanOf(args.range, args.rows).Contains(BlockY())) return;

@@ -8,6 +8,7 @@ namespace {
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
 GatherRows(GatherArgs<T> args) {
+  AwaitEarlierKernels();
   const int64_t i = FirstElement();
   const int64_t r = i / args.stride;
   if (!SpanOf(args.range, args.count).Contains(static_cast<int>(r))) return;
@@ -19,6 +20,7 @@ GatherRows(GatherArgs<T> args) {
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
 NarrowNumbers(const float* from, int64_t count, T* to) {
+  AwaitEarlierKernels();
   const int64_t i = FirstElement();
   if (i < count) StoreGroup(to + i, LoadGroup<4>(from + i));
 }

@@ -44,8 +44,10 @@ struct LinearArgs {
   const T* x = nullptr;  // x[r, b, k] at r * x_stride + b * x_batch + k
   int64_t x_stride = 0;
   int64_t x_batch = 0;
-  const T* w = nullptr;         // w[b, n, k] at (b * outputs + n) * inputs + k
-  const float* bias = nullptr;  // [batch, outputs]
+  // w[b, n, k] at (b * outputs + n) * inputs + k. No kernel of the stream
+  // writes it: it is read before they have ended.
+  const T* w = nullptr;
+  const float* bias = nullptr;      // [batch, outputs]
   const float* residual = nullptr;  // as wide
   LinearActivation activation = LinearActivation::kNone;
   float* wide = nullptr;  // at r * out_stride + b * out_batch + n

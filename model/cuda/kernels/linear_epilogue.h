@@ -106,4 +106,17 @@ TXL_DEVICE SplitPlace PlaceOfBlock(const LinearArgs<T>& args) {
           units * (split + 1) / args.splits};
 }
 
+// The rows that a product kernel is for. Begins it: waits for earlier kernels
+// where one of them says which rows; else that comes after the weights, which
+// no kernel writes, are on their way.
+template <typename T>
+TXL_DEVICE RowSpan BeginProduct(const LinearArgs<T>& args) {
+  if (args.range.begin != nullptr || args.range.end != nullptr) {
+    AwaitEarlierKernels();
+  } else {
+    LetNextBegin();
+  }
+  return SpanOf(args.range, args.rows);
+}
+
 }  // namespace txl::cuda

@@ -99,6 +99,7 @@ TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const RowSpan& span,
 template <int kRowsEach>
 TXL_KERNEL_OF(kThreads)
 PlainLinear(LinearArgs<float> args) {
+  AwaitEarlierKernels();
   const RowSpan span = SpanOf(args.range, args.rows);
   constexpr int kRows = kSide * kRowsEach;
   if (!span.Meets(BlockY() * kRows, kRows)) return;

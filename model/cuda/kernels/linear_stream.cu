@@ -52,25 +52,33 @@ template <typename T, int kM>
 TXL_DEVICE void MultiplyStream(WarpSums<kM>& sums, WarpWork<T> work,
                                unsigned char* stages) {
   using S = Stages<kM>;
-  // The weights go first: nothing is waited for before they are under way.
-  const auto copy = [&](int i) {
+  const auto stage_of = [&](int i) {
+    return stages + i % S::kCount * S::kBytes;
+  };
+  const auto copy_w = [&](int i) {
+    if (i >= work.count) return;
+    CopyTile<kWarpOutputs, kWarp>(stage_of(i) + S::kRowsBytes, work.w, Lane());
+    work.w.from += work.step;
+  };
+  const auto copy_x = [&](int i) {
     if (i < work.count) {
-      unsigned char* stage = stages + i % S::kCount * S::kBytes;
-      CopyTile<kWarpOutputs, kWarp>(stage + S::kRowsBytes, work.w, Lane());
-      CopyTile<16 * kM, kWarp>(stage, work.x, Lane());
-      work.w.from += work.step;
+      CopyTile<16 * kM, kWarp>(stage_of(i), work.x, Lane());
       work.x.from += work.step;
     }
     CloseCopies();
   };
-  for (int i = 0; i < S::kCount; ++i) copy(i);
+  // The weights are on their way before what they are multiplied with is known.
+  for (int i = 0; i < S::kCount; ++i) copy_w(i);
+  AwaitEarlierKernels();
+  for (int i = 0; i < S::kCount; ++i) copy_x(i);
   for (int i = 0; i < work.count; ++i) {
     FinishCopies<S::kCount - 1>();
     WarpBarrier();
     const unsigned char* stage = stages + i % S::kCount * S::kBytes;
     MultiplyTiles<T>(sums, stage, 0, stage + S::kRowsBytes, 0);
     WarpBarrier();
-    copy(i + S::kCount);
+    copy_w(i + S::kCount);
+    copy_x(i + S::kCount);
   }
   FinishCopies<0>();
 }
@@ -78,7 +86,7 @@ TXL_DEVICE void MultiplyStream(WarpSums<kM>& sums, WarpWork<T> work,
 template <typename T, int kM>
 TXL_KERNEL_OF(kThreads)
 StreamLinear(LinearArgs<T> args, int input_warps) {
-  const RowSpan span = SpanOf(args.range, args.rows);
+  const RowSpan span = BeginProduct(args);
   if (!span.Meets(BlockY() * 16 * kM, 16 * kM)) return;
   const SplitPlace place = PlaceOfBlock(args);
   const int group =

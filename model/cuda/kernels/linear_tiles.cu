@@ -27,27 +27,35 @@ template <typename T, typename Shape>
 TXL_DEVICE void MultiplyAll(WarpSums<Shape::kM>& sums, TileSource<T> x,
                             TileSource<T> w, int count) {
   unsigned char* stages = SharedMemory();
-  const auto copy = [&](int i) {
+  const auto stage_of = [&](int i) {
+    return stages + i % Shape::kStages * Shape::kStageBytes;
+  };
+  const auto copy_w = [&](int i) {
+    if (i >= count) return;
+    CopyTile<Shape::kSide, Shape::kThreads>(stage_of(i) + Shape::kOperandBytes,
+                                            w, Thread());
+    w.from += kLinearUnit;
+  };
+  const auto copy_x = [&](int i) {
     if (i < count) {
-      unsigned char* stage = stages + i % Shape::kStages * Shape::kStageBytes;
-      CopyTile<Shape::kSide, Shape::kThreads>(stage + Shape::kOperandBytes, w,
-                                              Thread());
-      CopyTile<Shape::kSide, Shape::kThreads>(stage, x, Thread());
-      w.from += kLinearUnit;
+      CopyTile<Shape::kSide, Shape::kThreads>(stage_of(i), x, Thread());
       x.from += kLinearUnit;
     }
     CloseCopies();
   };
-  for (int i = 0; i < Shape::kStages - 1; ++i) copy(i);
+  // The weights are on their way before what they are multiplied with is known.
+  for (int i = 0; i < Shape::kStages - 1; ++i) copy_w(i);
+  AwaitEarlierKernels();
+  for (int i = 0; i < Shape::kStages - 1; ++i) copy_x(i);
   const int x_row = WarpOfBlock() / Shape::kOutputWarps * 16 * Shape::kM;
   const int w_row = WarpOfBlock() % Shape::kOutputWarps * kWarpOutputs;
   for (int i = 0; i < count; ++i) {
     FinishCopies<Shape::kStages - 2>();
     // Also: everybody is done with the stage that is filled next.
     BlockBarrier();
-    copy(i + Shape::kStages - 1);
-    const unsigned char* stage =
-        stages + i % Shape::kStages * Shape::kStageBytes;
+    copy_w(i + Shape::kStages - 1);
+    copy_x(i + Shape::kStages - 1);
+    const unsigned char* stage = stage_of(i);
     MultiplyTiles<T>(sums, stage, x_row, stage + Shape::kOperandBytes, w_row);
   }
   FinishCopies<0>();
@@ -56,7 +64,7 @@ TXL_DEVICE void MultiplyAll(WarpSums<Shape::kM>& sums, TileSource<T> x,
 template <typename T, typename Shape>
 TXL_KERNEL_OF(Shape::kThreads)
 TileLinear(LinearArgs<T> args) {
-  const RowSpan span = SpanOf(args.range, args.rows);
+  const RowSpan span = BeginProduct(args);
   const int first_r = BlockY() * Shape::kSide;
   if (!span.Meets(first_r, Shape::kSide)) return;
   const SplitPlace place = PlaceOfBlock(args);

@@ -33,6 +33,7 @@ TXL_DEVICE float BlockSum(float* shared, float value) {
 // One block per row.
 TXL_KERNEL_OF(kMostThreads)
 LogSoftmax(LogSoftmaxArgs args) {
+  AwaitEarlierKernels();
   if (!SpanOf(args.range, args.rows).Contains(BlockX())) return;
   float* shared = reinterpret_cast<float*>(SharedMemory());
   float* x = args.x + BlockX() * args.stride;

@@ -76,6 +76,7 @@ TXL_DEVICE Moments MomentsOf(const float* row, int width, float eps,
 template <typename T>
 TXL_KERNEL_OF(kMaxThreads)
 NormRow(NormArgs<T> args) {
+  AwaitEarlierKernels();
   const int r = BlockX();
   float* sums = reinterpret_cast<float*>(SharedMemory());
   float* row = sums + 2 * kMaxThreads / kWarp;

@@ -14,6 +14,7 @@ TXL_DEVICE Four<float> Add(const Four<float>& a, const Four<float>& b) {
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
 Queries(QueryArgs<T> args) {
+  AwaitEarlierKernels();
   const int64_t size = args.rows * args.width;
   const int64_t i = FirstElement();
   if (i >= size) return;

@@ -162,6 +162,7 @@ TXL_DEVICE bool IsLastBlock(const SamplingArgs& args, RowScratch& scratch) {
 
 // One block per row.
 TXL_KERNEL_OF(kSamplingThreads) SampleRows(const SamplingArgs args) {
+  AwaitEarlierKernels();
   RowScratch& scratch = *reinterpret_cast<RowScratch*>(SharedMemory());
   SampledRow row = ThisRow(args, scratch);
   LoadState(row);

@@ -51,6 +51,7 @@ TXL_DEVICE void WriteTop(const SampledRow& row, int found) {
 // One block per row.
 TXL_KERNEL_OF(kSamplingThreads)
 TopOfRows(const SamplingArgs args, const bool reports) {
+  AwaitEarlierKernels();
   RowScratch& scratch = *reinterpret_cast<RowScratch*>(SharedMemory());
   SampledRow row = ThisRow(args, scratch);
   SamplingRowState& state = args.work.states[row.row];

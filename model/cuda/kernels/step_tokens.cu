@@ -14,6 +14,7 @@ LaunchShape ShapeOf(int rows) {
 }
 
 TXL_KERNEL_OF(kThreads) ResolveTokens(TokenArgs args) {
+  AwaitEarlierKernels();
   const int r = ThisRow();
   if (r >= args.rows.count) return;
   const int32_t slot = args.rows.slot[r];
@@ -25,6 +26,7 @@ TXL_KERNEL_OF(kThreads) ResolveTokens(TokenArgs args) {
 }
 
 TXL_KERNEL_OF(kThreads) PickRows(PickArgs args) {
+  AwaitEarlierKernels();
   const int i = ThisRow();
   if (i >= args.count) return;
   const int32_t r = args.picked[i];

@@ -10,6 +10,7 @@ constexpr int kThreads = 128;
 template <typename M>
 TXL_KERNEL StoreRow(StepRows rows, const float* x, int64_t x_stride,
                     Rings<M> rings) {
+  AwaitEarlierKernels();
   const int r = BlockX();
   const int32_t slot = rows.slot[r];
   if (slot < 0) return;

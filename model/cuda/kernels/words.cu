@@ -17,6 +17,7 @@ TXL_DEVICE const T* WordRow(const BinWords<T>& words, int64_t r) {
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
 FindWords(BinWords<T> words, T* found) {
+  AwaitEarlierKernels();
   const int64_t i = FirstElement();
   if (i >= words.rows * words.stride) return;
   const int64_t r = i / words.stride;
@@ -29,6 +30,7 @@ FindWords(BinWords<T> words, T* found) {
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
 AddWords(AddWordsArgs<T> args) {
+  AwaitEarlierKernels();
   const int64_t i = FirstElement();
   if (i >= args.words.rows * args.words.stride) return;
   const int64_t r = i / args.words.stride;

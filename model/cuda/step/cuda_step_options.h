@@ -22,6 +22,9 @@ struct CudaStepOptions {
   // stored rows. Not kInt8. Sums are float32.
   NumberFormat weights = NumberFormat::kF32;
   NumberFormat memory = NumberFormat::kF32;
+  // Whether kernels of a step begin before the ones before them have ended
+  // (device/runtime.h, StreamOptions). The same bits.
+  bool overlaps_kernels = false;
   std::string fingerprint;  // for state images
 };
 

@@ -9,23 +9,27 @@ constexpr int kThreads = 256;
 
 template <typename T>
 TXL_KERNEL NarrowAll(const float* from, T* to, int64_t size) {
+  AwaitEarlierKernels();
   const int64_t i = int64_t{BlockX()} * Threads() + Thread();
   if (i < size) to[i] = Narrow<T>(from[i]);
 }
 
 template <typename T>
 TXL_KERNEL WidenAll(const T* from, float* to, int64_t size) {
+  AwaitEarlierKernels();
   const int64_t i = int64_t{BlockX()} * Threads() + Thread();
   if (i < size) to[i] = Widen(from[i]);
 }
 
 template <typename T>
 TXL_KERNEL PackPairs(const float* from, uint32_t* to, int64_t pairs) {
+  AwaitEarlierKernels();
   const int64_t i = int64_t{BlockX()} * Threads() + Thread();
   if (i < pairs) to[i] = PackPair<T>(from[2 * i], from[2 * i + 1]);
 }
 
 TXL_KERNEL AddOne(const int* from, int* to, int64_t size) {
+  AwaitEarlierKernels();
   const int64_t step = int64_t{GridX()} * Threads();
   for (int64_t i = int64_t{BlockX()} * Threads() + Thread(); i < size;
        i += step) {
@@ -34,12 +38,14 @@ TXL_KERNEL AddOne(const int* from, int* to, int64_t size) {
 }
 
 TXL_KERNEL Places(int grid_y, WrittenPlace* to) {
+  AwaitEarlierKernels();
   const int block = (BlockZ() * grid_y + BlockY()) * GridX() + BlockX();
   to[block * Threads() + Thread()] = {Thread(), Threads(), BlockX(),
                                       BlockY(), BlockZ(),  GridX()};
 }
 
 TXL_KERNEL_OF(kReversed) Reverse(const float* from, float* to) {
+  AwaitEarlierKernels();
   float* shared = reinterpret_cast<float*>(SharedMemory());
   const int64_t begin = int64_t{BlockX()} * kReversed;
   shared[Thread()] = from[begin + Thread()];
@@ -48,6 +54,7 @@ TXL_KERNEL_OF(kReversed) Reverse(const float* from, float* to) {
 }
 
 TXL_KERNEL WarpFunctions(const float* from, float* to) {
+  AwaitEarlierKernels();
   const float x = from[Lane()];
   const float results[5] = {WarpSum(x), WarpMax(x), ShuffleXor(x, 5),
                             ShuffleFrom(x, 7), AnyInWarp(x < 0) ? 1.f : 0.f};
@@ -58,6 +65,7 @@ constexpr int kStages = 3;
 
 // Lane l copies columns 4 l to 4 l + 3, and adds up those of lane 31 - l.
 TXL_KERNEL_OF(kWarp) ColumnSums(const float* x, int rows, float* sums) {
+  AwaitEarlierKernels();
   float* ring = reinterpret_cast<float*>(SharedMemory());
   const auto copy = [&](int row) {
     const bool valid = row < rows;
@@ -81,6 +89,7 @@ TXL_KERNEL_OF(kWarp) ColumnSums(const float* x, int rows, float* sums) {
 }
 
 TXL_KERNEL SumOfBlocks(const int* from, int* partial, int* counter, int* sum) {
+  AwaitEarlierKernels();
   int* shared = reinterpret_cast<int*>(SharedMemory());
   if (Thread() == 0) {
     int mine = 0;
@@ -103,6 +112,7 @@ TXL_KERNEL SumOfBlocks(const int* from, int* partial, int* counter, int* sum) {
 template <typename T>
 TXL_KERNEL_OF(kWarp)
 SmallProductOfWarp(SmallProduct product) {
+  AwaitEarlierKernels();
   T* a = reinterpret_cast<T*>(SharedMemory());
   T* b = a + 16 * 16;
   for (int i = Lane(); i < 16 * 16; i += kWarp) {

@@ -261,6 +261,13 @@ TEST(EmulatedBlockDeathTest, CopiesThatCannotBe) {
   });
 }
 
+TEST(EmulatedBlockDeathTest, KernelsThatDoNotWaitForEarlierOnes) {
+  EXPECT_KERNEL_FAILS("had waited for earlier kernels", [] {
+    if (Thread() != 40) AwaitEarlierKernels();
+    emulator::CheckAwaited();
+  });
+}
+
 TEST(EmulatedBlockDeathTest, MatrixRowsThatCannotBe) {
   EXPECT_KERNEL_FAILS("row that is not aligned", [] {
     uint32_t out[4];

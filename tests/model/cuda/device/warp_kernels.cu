@@ -6,6 +6,7 @@ namespace txl::cuda {
 namespace {
 
 TXL_KERNEL WarpAndBlock(const double* values, const WarpResults results) {
+  AwaitEarlierKernels();
   BlockScratch& scratch = *reinterpret_cast<BlockScratch*>(SharedMemory());
   const int t = Thread();
   results.warp_sum[t] = WarpReduce(values[t], Plus());

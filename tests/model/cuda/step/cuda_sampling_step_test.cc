@@ -86,6 +86,18 @@ TEST_P(SamplingShapeTest, TwoStepsInFlightGiveTheBitsOfOneByOne) {
   }
 }
 
+TEST_P(SamplingShapeTest, KernelsThatOverlapGiveTheBitsOfThoseThatDoNot) {
+  const RandomCase model = CaseOfShape(GetParam());
+  const Script script = RandomScript(model, kSessions, 12, kRows, 4);
+  CudaStepOptions options = ShapeOptions();
+  auto one_by_one = MakeSamplingStep(model, options);
+  options.overlaps_kernels = true;
+  auto overlapping = MakeSamplingStep(model, options);
+  EXPECT_TRUE(
+      SameSampledRows(RunScript(*overlapping, script, SamplingStep::kDepth),
+                      RunScript(*one_by_one, script, 1)));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, SamplingShapeTest,
     testing::Values(

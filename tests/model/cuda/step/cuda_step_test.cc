@@ -166,6 +166,18 @@ TEST_F(CudaStepTest, SessionsInOneStepHaveTheirOwnNumbersAndTheSameBitsAgain) {
   }
 }
 
+// Prompts and tokens in turn: kernels of all kinds follow each other.
+TEST_F(CudaStepTest, KernelsThatOverlapGiveTheBitsOfThoseThatDoNot) {
+  constexpr int32_t kSessions = 3;
+  const Plan plan = RandomPlan(kSessions, 45, 8);
+  CudaStepOptions options = Options(kSessions);
+  auto one_by_one = MakeCudaStep(model_, options);
+  options.overlaps_kernels = true;
+  auto overlapping = MakeCudaStep(model_, options);
+  EXPECT_EQ(RunPlan(*overlapping, plan, model_, kSessions),
+            RunPlan(*one_by_one, plan, model_, kSessions));
+}
+
 // More rows than small steps have; a prompt over the end of the ring.
 TEST_F(CudaStepTest, LongPromptsHaveTheSameNumbers) {
   CudaStepOptions options = Options(1);
