@@ -11,6 +11,8 @@ namespace txl {
 void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options) {
   options.threads =
       static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  app.add_option("--device", options.device, "cpu, cuda, cuda:N, auto")
+      ->capture_default_str();
   app.add_option("--step", options.step, "auto, native, torch")
       ->capture_default_str();
   app.add_option("--threads", options.threads, "of step and measurements")
@@ -27,9 +29,10 @@ void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options) {
 }
 
 nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options) {
-  return {{"step", options.step},     {"threads", options.threads},
-          {"form", options.form},     {"weights", options.weights},
-          {"memory", options.memory}, {"derived", options.derived}};
+  return {{"device", options.device},   {"step", options.step},
+          {"threads", options.threads}, {"form", options.form},
+          {"weights", options.weights}, {"memory", options.memory},
+          {"derived", options.derived}};
 }
 
 absl::Status WriteJson(const nlohmann::ordered_json& document,

@@ -10,7 +10,8 @@
 
 namespace txl {
 
-// --step, --threads (by default one per core), --form, --weights, --memory,
+// --device, --step, --threads (by default one per core), --form, --weights,
+// --memory,
 // --derived. `options` outlives the parsing.
 void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options);
 nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options);

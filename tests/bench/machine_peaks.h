@@ -2,7 +2,8 @@
 
 // What this machine gives: read bandwidth and multiply-adds per second, as
 // measured by the threads that a benchmark uses, in the benchmark's own run.
-// Other load lowers both, so each is the best of ten passes.
+// Other load lowers both, so each is the best of ten passes. Of a CUDA device:
+// see peak_flags.h.
 
 #include <cstdint>
 #include <string>
@@ -29,6 +30,8 @@ struct MachinePeaks {
   double read_bytes_per_second = 0;      // of memory
   double flops_per_second = 0;           // float32
   std::vector<CurvePoint> by_footprint;  // bytes read again -> bytes per second
+  // Of a CUDA device, measured: read and written by copies; 0: not known.
+  double copy_bytes_per_second = 0;
 
   // Bytes per second for work that reads `bytes` in every step.
   double ReadRate(double bytes) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <numeric>
 #include <utility>
 
 #include "model/base/status_macros.h"
@@ -17,13 +18,31 @@ double SecondsSince(Clock::time_point& last) {
   return std::chrono::duration<double>(now - std::exchange(last, now)).count();
 }
 
-absl::Status CollectRows(StepRunner* runner, StepId step) {
+// The device's seconds.
+absl::StatusOr<double> CollectRows(StepRunner* runner, StepId step) {
   TXL_ASSIGN_OR_RETURN(const StepResult result, runner->Collect(step));
   for (const RowResult& row : result.rows) TXL_RETURN_IF_ERROR(row.status);
-  return absl::OkStatus();
+  return result.device_seconds;
+}
+
+// All but the first.
+double SumOfRest(const std::vector<double>& values) {
+  return std::accumulate(values.begin() + 1, values.end(), 0.0);
 }
 
 }  // namespace
+
+std::optional<double> IdleShare(const StepTimes& times) {
+  if (times.seconds.size() < 2) return std::nullopt;
+  const double busy = SumOfRest(times.device_seconds);
+  if (busy <= 0) return std::nullopt;
+  return 1 - busy / SumOfRest(times.seconds);
+}
+
+int32_t StreamsOfAPlan(const ScoreWork& work, const RunnerInfo& info) {
+  const int64_t fit = info.max_rows / work.segment_rows;
+  return static_cast<int32_t>(std::clamp<int64_t>(fit, 1, work.streams));
+}
 
 SessionDriver::SessionDriver(StepRunner* runner, const DriverOptions& options)
     : runner_(runner), options_(options) {
@@ -80,22 +99,61 @@ StepPlan SessionDriver::DecodePlan(int32_t sessions, bool first) {
   return plan;
 }
 
-absl::StatusOr<std::vector<double>> SessionDriver::Decode(int32_t sessions,
-                                                          int steps) {
-  std::vector<double> seconds;
+StepPlan SessionDriver::ScorePlan(const ScoreWork& work, int32_t first,
+                                  int32_t last) {
+  StepPlan plan;
+  for (int32_t slot = first; slot < last; ++slot) {
+    AddRows(slot, work.segment_rows, RowKind::kScore, plan);
+  }
+  return plan;
+}
+
+void SessionDriver::AddRows(int32_t slot, int64_t count, RowKind kind,
+                            StepPlan& plan) {
+  for (int64_t r = 0; r < count; ++r) {
+    StepRow row;
+    row.slot = slot;
+    row.position = positions_[slot]++;
+    row.kind = kind;
+    row.token_id = RandomToken();
+    if (kind == RowKind::kScore) row.score_target = RandomToken();
+    plan.rows.push_back(row);
+  }
+}
+
+absl::StatusOr<StepTimes> SessionDriver::RunPlans(
+    int count, absl::FunctionRef<StepPlan(int)> plan_of) {
+  StepTimes times;
   std::deque<StepId> flying;
   Clock::time_point last = Clock::now();
-  for (int step = 0; step < steps || !flying.empty(); ++step) {
-    if (step < steps) {
-      flying.push_back(runner_->Submit(DecodePlan(sessions, step == 0)));
+  for (int step = 0; step < count || !flying.empty(); ++step) {
+    if (step < count) {
+      flying.push_back(runner_->Submit(plan_of(step)));
       const bool room = std::ssize(flying) < runner_->info().depth;
-      if (room && step + 1 < steps) continue;
+      if (room && step + 1 < count) continue;
     }
-    TXL_RETURN_IF_ERROR(CollectRows(runner_, flying.front()));
+    TXL_ASSIGN_OR_RETURN(const double device_seconds,
+                         CollectRows(runner_, flying.front()));
     flying.pop_front();
-    seconds.push_back(SecondsSince(last));
+    times.device_seconds.push_back(device_seconds);
+    times.seconds.push_back(SecondsSince(last));
   }
-  return seconds;
+  return times;
+}
+
+absl::StatusOr<StepTimes> SessionDriver::Decode(int32_t sessions, int steps) {
+  return RunPlans(steps,
+                  [&](int step) { return DecodePlan(sessions, step == 0); });
+}
+
+absl::StatusOr<StepTimes> SessionDriver::Score(const ScoreWork& work,
+                                               int rounds) {
+  const int32_t most = StreamsOfAPlan(work, runner_->info());
+  const int plans = (work.streams + most - 1) / most;
+  return RunPlans(plans * rounds, [&](int step) {
+    const int32_t first = step % plans * most;
+    return ScorePlan(work, first, std::min(work.streams, first + most));
+  });
 }
 
 absl::StatusOr<std::vector<double>> SessionDriver::Feed(int64_t rows,
@@ -108,15 +166,9 @@ absl::StatusOr<std::vector<double>> SessionDriver::Feed(int64_t rows,
   Clock::time_point last = Clock::now();
   for (int64_t done = 0; done < rows; done += most) {
     StepPlan plan;
-    for (int64_t r = done; r < std::min(rows, done + most); ++r) {
-      StepRow row;
-      row.position = positions_[0]++;
-      row.kind = kind;
-      row.token_id = RandomToken();
-      if (kind == RowKind::kScore) row.score_target = RandomToken();
-      plan.rows.push_back(row);
-    }
-    TXL_RETURN_IF_ERROR(CollectRows(runner_, runner_->Submit(std::move(plan))));
+    AddRows(0, std::min(most, rows - done), kind, plan);
+    TXL_RETURN_IF_ERROR(
+        CollectRows(runner_, runner_->Submit(std::move(plan))).status());
     seconds.push_back(SecondsSince(last));
   }
   return seconds;

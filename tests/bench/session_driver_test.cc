@@ -10,6 +10,7 @@ namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::Ge;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -47,8 +48,11 @@ TEST(SessionDriverTest, DecodesEverySessionWithTwoStepsInFlight) {
   auto driver = SessionDriver::Create(&runner, Sessions(3));
   const auto seconds = driver->Decode(2, 5);
   ASSERT_TRUE(seconds.ok()) << seconds.status();
-  EXPECT_THAT(*seconds, SizeIs(5));
-  EXPECT_THAT(*seconds, Each(Ge(0)));
+  EXPECT_THAT(seconds->seconds, SizeIs(5));
+  EXPECT_THAT(seconds->seconds, Each(Ge(0)));
+  // What the runner says of every step.
+  EXPECT_THAT(seconds->device_seconds,
+              ElementsAreArray({.001, .001, .001, .001, .001}));
   const std::vector<StepPlan> plans = runner.plans();
   ASSERT_EQ(plans.size(), 2u + 5u);
   EXPECT_THAT(PositionsOf(plans[2], 0), ElementsAre(32));
@@ -93,6 +97,45 @@ TEST(SessionDriverTest, FeedsSegmentsThatTheRunnerTakes) {
   EXPECT_THAT(*driver->Feed(20, 512, RowKind::kPrefill), SizeIs(2));
   EXPECT_EQ(driver->position(0), 32 + 40);
   EXPECT_THAT(runner.violations(), IsEmpty());
+}
+
+TEST(SessionDriverTest, ScoresSegmentsOfAllStreamsInAsFewStepsAsFit) {
+  FakeStepRunnerOptions small;
+  small.slots = 5;
+  small.max_rows = 40;  // three streams of 12 rows
+  FakeStepRunner runner(small);
+  auto driver = SessionDriver::Create(&runner, Sessions(5));
+  const size_t filled = runner.plans().size();
+  const ScoreWork work = {.streams = 5, .segment_rows = 12};
+  EXPECT_EQ(StreamsOfAPlan(work, runner.info()), 3);
+  const auto times = driver->Score(work, 2);
+  ASSERT_TRUE(times.ok()) << times.status();
+  EXPECT_THAT(times->seconds, SizeIs(4));
+  const std::vector<StepPlan> plans = runner.plans();
+  ASSERT_EQ(plans.size(), filled + 4);
+  EXPECT_THAT(plans[filled].rows, SizeIs(36));
+  EXPECT_THAT(plans[filled + 1].rows, SizeIs(24));
+  EXPECT_EQ(plans[filled + 1].rows[0].slot, 3);
+  EXPECT_EQ(plans[filled + 1].rows[0].kind, RowKind::kScore);
+  EXPECT_EQ(PositionsOf(plans[filled + 2], 2).front(), 32 + 12);
+  EXPECT_EQ(driver->position(4), 32 + 24);
+  EXPECT_THAT(runner.violations(), IsEmpty());
+}
+
+TEST(SessionDriverTest, APlanHasOneStreamAtLeastAndNoMoreThanThereAre) {
+  RunnerInfo info;
+  info.max_rows = 100;
+  EXPECT_EQ(StreamsOfAPlan({.streams = 8, .segment_rows = 128}, info), 1);
+  EXPECT_EQ(StreamsOfAPlan({.streams = 8, .segment_rows = 1}, info), 8);
+}
+
+TEST(IdleShareTest, IsWhatStepsLeaveOfTheTimeAfterTheFirstOne) {
+  // 0.2 + 0.3 + 0.4 of 0.25 + 0.35 + 0.4 seconds.
+  EXPECT_NEAR(*IdleShare({{9, 0.25, 0.35, 0.4}, {5, 0.2, 0.3, 0.4}}), 0.1,
+              1e-12);
+  EXPECT_EQ(IdleShare({{0.1}, {0.1}}), std::nullopt);
+  EXPECT_EQ(IdleShare({{0.1, 0.1}, {0, 0}}), std::nullopt);
+  EXPECT_EQ(IdleShare({}), std::nullopt);
 }
 
 TEST(SessionDriverTest, TokensComeFromTheHeadButForTheTailsShare) {

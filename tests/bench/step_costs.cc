@@ -97,6 +97,15 @@ StepCosts DecodeCosts(const ModelConfig& config, const StepWork& work) {
   return costs;
 }
 
+StepCosts ScoreCosts(const ModelConfig& config, const StepWork& work,
+                     int64_t segment_rows) {
+  StepWork rows = work;
+  rows.sessions *= segment_rows;
+  StepCosts costs = DecodeCosts(config, rows);
+  costs.attention.bytes /= static_cast<double>(segment_rows);
+  return costs;
+}
+
 double PromptFlops(const ModelConfig& config, int64_t begin, int64_t rows) {
   const bool zeros = config.mem_init == MemoryInit::kZeros;
   const int64_t window = config.serving_window();

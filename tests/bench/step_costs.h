@@ -46,6 +46,12 @@ struct StepWork {
 // One token of every session, memories full.
 StepCosts DecodeCosts(const ModelConfig& config, const StepWork& work);
 
+// A segment of every session, each row scored: `tail_share` of targets. A
+// session's memory is read once for all of its rows; rows of the segment itself
+// are as new as a decoded token's.
+StepCosts ScoreCosts(const ModelConfig& config, const StepWork& work,
+                     int64_t segment_rows);
+
 // FLOPs of feeding positions [begin, begin + rows) of one session without
 // outputs: keys are projected whatever the form, and every query meets the keys
 // that it sees.

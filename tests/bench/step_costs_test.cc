@@ -64,6 +64,16 @@ TEST(StepCostsTest, TinyModelByHand) {
                                costs.attention.flops + costs.distances.flops);
 }
 
+TEST(StepCostsTest, SegmentsReadEachMemoryOnceAndComputeEveryRow) {
+  const StepCosts costs = ScoreCosts(Tiny(), Work(3), 7);
+  EXPECT_EQ(costs.weights.bytes, 896 * 4);
+  EXPECT_EQ(costs.weights.flops, 2 * 896 * 21);
+  EXPECT_EQ(costs.softmax.flops, 2 * 80 * 21);
+  EXPECT_EQ(costs.attention.bytes, 4 * 2 * 6 * 4 * 2 * 3);
+  EXPECT_EQ(costs.attention.flops, 5 * 4 * 6 * 2 * 21);
+  EXPECT_EQ(costs.distances.flops, 2 * 5 * 6 * 2 * 21);
+}
+
 TEST(StepCostsTest, FormatsChangeBytesOfTheirPhaseOnly) {
   StepWork work = Work(3);
   const StepCosts plain = DecodeCosts(Tiny(), work);

@@ -15,11 +15,12 @@
 
 #include "model/base/status_macros.h"
 #include "server/engine/load_step_runner.h"
+#include "server/engine/step_place.h"
 #include "tests/bench/batch_run.h"
 #include "tests/bench/bench_flags.h"
 #include "tests/bench/bench_model.h"
-#include "tests/bench/engine_report.h"
 #include "tests/bench/machine_peaks.h"
+#include "tests/bench/peak_flags.h"
 #include "tests/bench/series.h"
 #include "tests/bench/window_run.h"
 
@@ -36,7 +37,7 @@ struct Options {
   std::vector<int64_t> lengths = {800, 1800, 2800, 3800};
   WindowOptions window;
   BatchOptions batch;
-  bool peaks = true;
+  PeakFlags peaks;
   std::string json_file;
   StepRunnerOptions runner;
 };
@@ -46,8 +47,11 @@ class WindowBench {
   explicit WindowBench(Options options) : options_(std::move(options)) {}
 
   absl::Status Run() {
-    if (options_.peaks) Measure();
-    TXL_ASSIGN_OR_RETURN(model_, LoadBenchModel({options_.model, "cpu", 0}));
+    TXL_RETURN_IF_ERROR(Measure());
+    TXL_ASSIGN_OR_RETURN(const StepPlace place,
+                         ChooseStepPlace(options_.runner));
+    TXL_ASSIGN_OR_RETURN(
+        model_, LoadBenchModel({options_.model, place.weights.str(), 0}));
     if (options_.batch.sequences > 0) {
       TXL_RETURN_IF_ERROR(RunBatch());
     } else {
@@ -64,14 +68,16 @@ class WindowBench {
   }
 
  private:
-  void Measure() {
-    PeakOptions options;
-    options.threads = options_.runner.threads;
-    peaks_ = MeasurePeaks(options);
-    document_["machine"] = MachineLine(*peaks_);
+  absl::Status Measure() {
+    TXL_ASSIGN_OR_RETURN(FoundPeaks found,
+                         FindPeaks(options_.peaks, options_.runner));
+    peaks_ = found.peaks;
+    if (found.line.is_null()) return absl::OkStatus();
+    document_["machine"] = std::move(found.line);
     json line = document_["machine"];
     line.erase("by_footprint");
     std::cout << line.dump() << std::endl;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(
@@ -151,6 +157,7 @@ class WindowBench {
 
   void Print(json line, const RunnerInfo& info) {
     line["model"] = model_.name;
+    line["device"] = info.device;
     line["form"] = info.form;
     std::cout << line.dump() << std::endl;
     lines_.push_back(std::move(line));
@@ -194,8 +201,7 @@ void AddFlags(CLI::App& app, Options& options) {
   app.add_option("--generate", options.batch.generated_tokens, "a sequence")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("--peaks,!--no-peaks", options.peaks,
-               "measure the machine first [on]");
+  AddPeakFlags(app, options.peaks);
   app.add_option("--json", options.json_file, "write everything there too");
   AddRunnerFlags(app, options.runner);
 }
