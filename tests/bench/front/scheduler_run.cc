@@ -1,16 +1,11 @@
 #include "tests/bench/front/scheduler_run.h"
 
-#include <memory>
-#include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "server/base/clock.h"
-#include "server/metrics/metrics.h"
-#include "server/scheduler/scheduler.h"
-#include "server/session/session_store.h"
+#include "tests/bench/front/stream_run.h"
 #include "tests/bench/process_facts.h"
 #include "tests/bench/series.h"
 
@@ -18,8 +13,6 @@ namespace txl {
 namespace {
 
 constexpr int64_t kWarmUpSteps = 20;
-// Turns go on for so many steps after the measurement.
-constexpr int64_t kSpareSteps = 20;
 
 struct Reading {
   absl::Duration time;
@@ -40,70 +33,6 @@ RunCost Between(const Reading& begin, const Reading& end, int64_t tokens) {
   return cost;
 }
 
-// Counts the tokens of all sinks and reads the clocks at the first and the last
-// one that is measured. Sinks are called by the scheduler's thread alone.
-class Probe {
- public:
-  Probe(const PacedRunner* runner, const SchedulerRunOptions& options)
-      : runner_(runner),
-        first_(kWarmUpSteps * options.sessions),
-        last_(first_ + options.steps * options.sessions) {}
-
-  void Token() {
-    ++tokens_;
-    if (tokens_ == first_) begin_ = Read(*runner_);
-    if (tokens_ == last_) {
-      cost_ = Between(begin_, Read(*runner_), last_ - first_);
-      over_.Notify();
-    }
-  }
-  void Failed(const absl::Status& status) {
-    if (over_.HasBeenNotified()) return;
-    cost_ = status;
-    over_.Notify();
-  }
-  absl::StatusOr<RunCost> Wait() {
-    over_.WaitForNotification();
-    return cost_;
-  }
-
- private:
-  const PacedRunner* const runner_;
-  const int64_t first_;
-  const int64_t last_;
-  int64_t tokens_ = 0;
-  Reading begin_;
-  absl::StatusOr<RunCost> cost_;  // written before the notification
-  absl::Notification over_;
-};
-
-class ProbeSink final : public TokenSink {
- public:
-  explicit ProbeSink(Probe* probe) : probe_(probe) {}
-  void Started(const TurnStarted&) override {}
-  void Token(TokenEvent) override { probe_->Token(); }
-  void Scored(std::vector<ScoredToken>) override {}
-  void Finished(const TurnFinished&) override {}
-  void Failed(const absl::Status& status) override { probe_->Failed(status); }
-  int Unsent() const override { return 0; }
-
- private:
-  Probe* const probe_;
-};
-
-absl::Status SubmitTurn(const SchedulerRunOptions& options,
-                        Scheduler& scheduler, SessionStore& store,
-                        Probe* probe) {
-  Turn turn;
-  TXL_ASSIGN_OR_RETURN(turn.lease, store.AcquireTemporary());
-  turn.input = {0};
-  turn.stop.max_tokens =
-      static_cast<int32_t>(kWarmUpSteps + options.steps + kSpareSteps);
-  turn.sink = std::make_shared<ProbeSink>(probe);
-  turn.cancel = std::make_shared<CancelToken>();
-  return scheduler.Submit(std::move(turn));
-}
-
 StepPlan DecodePlan(int32_t sessions, int64_t position) {
   StepPlan plan;
   plan.rows.resize(static_cast<size_t>(sessions));
@@ -120,20 +49,21 @@ StepPlan DecodePlan(int32_t sessions, int64_t position) {
 }  // namespace
 
 absl::StatusOr<RunCost> MeasureScheduler(const SchedulerRunOptions& options) {
-  Clock* const clock = Clock::Real();
-  PacedRunner runner(options.runner, clock, absl::SleepFor);
-  SessionStoreOptions storing;
-  storing.vocabulary = options.vocabulary;
-  SessionStore store(storing, clock);
-  Metrics metrics;
-  Probe probe(&runner, options);
-  SchedulerOptions scheduling;
-  scheduling.max_queued_calls = options.sessions;  // all come at once
-  Scheduler scheduler(scheduling, &runner, &store, &metrics, clock);
-  for (int32_t i = 0; i < options.sessions; ++i) {
-    TXL_RETURN_IF_ERROR(SubmitTurn(options, scheduler, store, &probe));
-  }
-  return probe.Wait();
+  PacedRunner runner(options.runner, Clock::Real(), absl::SleepFor);
+  StreamLoad load;
+  load.sessions = options.sessions;
+  load.steps = options.steps;
+  load.vocabulary = options.vocabulary;
+  std::vector<DeviceTotals> totals;
+  TXL_ASSIGN_OR_RETURN(const StreamTimes times, RunStreams(load, &runner, [&] {
+                         totals.push_back(runner.totals());
+                       }));
+  RunCost cost;
+  cost.tokens = times.tokens;
+  cost.time = times.time;
+  cost.processor_seconds = times.processor_seconds;
+  cost.device = totals[1] - totals[0];
+  return cost;
 }
 
 absl::StatusOr<RunCost> MeasureRunnerAlone(const SchedulerRunOptions& options) {
