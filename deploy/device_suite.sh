@@ -129,26 +129,40 @@ memcheck() {
   done
 }
 
-# benchmark NAME FLAGS...: txl-bench-engine on the device; the flags say which
-# step.
+# benchmark NAME PROGRAM FLAGS...: of the shape on the device, at most 90 s; the
+# flags say which step.
 benchmark() {
-  local name=$1
-  shift
+  local name=$1 program=$2
+  shift 2
   step "benchmark $name"
-  attempt "$name" 90 "${libraries[@]}" "$build/bin/txl-bench-engine" \
-    --model "$shape" --device cuda --no-peaks --json "$out/$name.json" "$@"
+  attempt "$name" 90 "${libraries[@]}" "$build/bin/$program" \
+    --model "$shape" --device cuda --json "$out/$name.json" "$@"
 }
 
 benchmarks() {
+  local bf16=(--step native --weights bf16 --memory bf16)
   step "benchmark kernels"
   attempt kernels 60 "${libraries[@]}" "$build/bin/txl-bench-cuda-kernels" \
     --json "$out/kernels.json"
-  benchmark decode-bf16 --step native --weights bf16 --memory bf16 \
+  benchmark decode-bf16 txl-bench-engine "${bf16[@]}" \
     --sessions 1,8,32,128,512 --steps 100
-  benchmark decode-f32 --step native --sessions 1,32,128 --steps 50
-  benchmark prefill-bf16 --step native --weights bf16 --memory bf16 \
-    --prefill 4096
-  benchmark decode-torch --step torch --sessions 1,32,128 --steps 20
+  benchmark decode-f32 txl-bench-engine --step native --sessions 1,32,128 \
+    --steps 50
+  benchmark prefill-bf16 txl-bench-engine "${bf16[@]}" --prefill 4096
+  benchmark decode-torch txl-bench-engine --step torch --sessions 1,32,128 \
+    --steps 20
+  # A step's time with few sessions in memory, and with all that fit.
+  benchmark slots-32 txl-bench-engine "${bf16[@]}" --slots 32 --sessions 1,32 \
+    --steps 200
+  benchmark slots-auto txl-bench-engine "${bf16[@]}" --slots auto \
+    --sessions 1,32 --steps 200
+  benchmark score-bf16 txl-bench-engine "${bf16[@]}" --score 128 \
+    --sessions 32 --steps 20 --tail-share 0.2
+  benchmark scheduler-bf16 txl-bench-scheduler "${bf16[@]}" \
+    --sessions 32,128 --steps 300
+  benchmark prompt-beside-bf16 txl-bench-scheduler "${bf16[@]}" --sessions 32 \
+    --steps 200 --prompt-rows 128 --beside-prompt 16384
+  benchmark window-bf16 txl-bench-window "${bf16[@]}" --seconds 1
 }
 
 run() {
