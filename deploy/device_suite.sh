@@ -144,7 +144,12 @@ benchmarks() {
   step "benchmark kernels"
   attempt kernels 60 "${libraries[@]}" "$build/bin/txl-bench-cuda-kernels" \
     --json "$out/kernels.json"
+  attempt splits 60 "${libraries[@]}" "$build/bin/txl-bench-cuda-kernels" \
+    --rows 1,2,4,8,16,32,64,128 --splits 0,1,2,3,4,5,6,8,10,13,17,26,52 \
+    --json "$out/splits.json"
   benchmark decode-bf16 txl-bench-engine "${bf16[@]}" \
+    --sessions 1,8,32,128,512 --steps 100
+  benchmark decode-overlap txl-bench-engine "${bf16[@]}" --overlap \
     --sessions 1,8,32,128,512 --steps 100
   benchmark decode-f32 txl-bench-engine --step native --sessions 1,32,128 \
     --steps 50
