@@ -13,7 +13,9 @@
 # the label "device" and the benchmarks, and ends within 9 minutes. Into the
 # folder OUT go suite.log, tests.xml and one JSON file for each benchmark. It
 # fails when anything failed. --memcheck runs the tests under compute-sanitizer
-# instead of the benchmarks: memory out of bounds, then races between threads.
+# instead of the benchmarks, with a log for each tool: memory out of bounds
+# (memcheck), races in shared memory (racecheck), and, when time is left,
+# barriers that not all threads reach (synccheck).
 #
 # Variables: TXL_DEVICE_SECONDS, the time for all (540). TXL_DEVICE_SHAPE, the
 # model or shape that is measured (tests/bench/wt103_large.json).
@@ -114,19 +116,65 @@ tests() {
   step "tests"
   attempt tests 180 "${libraries[@]}" ctest --test-dir "$build" -L device -j 4 \
     --no-tests=error --timeout 120 --output-on-failure \
+    --test-output-size-passed 8192 \
     --output-junit "$out/tests.xml"
 }
 
-# Every test program under the tools of compute-sanitizer.
-memcheck() {
-  local tool program
-  for tool in memcheck racecheck; do
-    for program in "$build"/tests/*_device; do
-      step "$tool: ${program##*/}"
-      attempt "$tool ${program##*/}" 150 "${libraries[@]}" compute-sanitizer \
-        --tool "$tool" --error-exitcode 9 "$program" --gtest_brief=1
-    done
+# check TOOL FLAGS -- PROGRAM...: test programs under a tool of
+# compute-sanitizer, six at a time. What they print goes to OUT/TOOL.log.
+check() {
+  local tool=$1 flags=() logs program name
+  shift
+  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  shift
+  step "$tool"
+  logs=$(mktemp -d)
+  for program in "$@"; do
+    while [ "$(jobs -rp | wc -l)" -ge 6 ]; do wait -n; done
+    (
+      name=${program##*/}
+      attempt "$tool $name" 300 "${libraries[@]}" compute-sanitizer \
+        --tool "$tool" --error-exitcode 9 "${flags[@]}" "$program" \
+        --gtest_brief=1 "--gtest_filter=${filter:-*}" \
+        > "$logs/$name.log" 2>&1 || touch "$logs/$name.failed"
+      echo "$tool $name: done ($((deadline - SECONDS)) s left)"
+    ) &
   done
+  wait
+  for program in "$@"; do
+    name=${program##*/}
+    printf '\n== %s %s\n' "$tool" "$name" >> "$out/$tool.log"
+    cat "$logs/$name.log" >> "$out/$tool.log"
+    [ -e "$logs/$name.failed" ] || continue
+    failures+=("$tool $name")
+    tail -n 40 "$logs/$name.log"
+  done
+  rm -rf "$logs"
+}
+
+# Test programs under tools that make them 10 to 100 times slower. Left out:
+# those that run the same kernels as others, only longer (45,000 sampled rows,
+# as many random shapes as a minute holds), and, under the tools that follow
+# shared memory and barriers, whole models whose kernels other tests launch.
+check_all() {
+  local program programs=() filter=
+  export TXL_TEST_DATA=$PWD/tests  # ctest says so otherwise
+  rm -f "$out"/{memcheck,racecheck,synccheck}.log
+  for program in "$build"/tests/*_device; do
+    case "$program" in
+      *_sampling_long_test_device | *_shapes_test_device) ;;
+      *) programs+=("$program") ;;
+    esac
+  done
+  # Tests provoke errors of calls on purpose: capture, memory.
+  check memcheck --report-api-errors no -- "${programs[@]}"
+  filter='-*Golden*:*Shipped*'
+  check racecheck -- "${programs[@]}"
+  if [ $((deadline - SECONDS)) -gt 60 ]; then
+    check synccheck -- "${programs[@]}"
+  else
+    echo "synccheck: left out, no time"
+  fi
 }
 
 # benchmark NAME PROGRAM FLAGS...: of the shape on the device, at most 90 s; the
@@ -179,7 +227,7 @@ run() {
   cmake --version | head -n 1
   if configure_and_build; then
     tests
-    if [ "$memcheck" = 1 ]; then memcheck; else benchmarks; fi
+    if [ "$memcheck" = 1 ]; then check_all; else benchmarks; fi
   fi
   step "done"
   [ "${#failures[@]}" = 0 ] && { echo "all passed"; return 0; }
@@ -193,7 +241,7 @@ for argument in "$@"; do
   case "$argument" in
     --fetch) fetch; exit ;;
     --memcheck) memcheck=1 ;;
-    -h | --help) sed -n '2,25p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,27p' "$0"; exit 0 ;;
     -*) echo "device_suite.sh: unknown argument: $argument" >&2; exit 2 ;;
     *) out=$argument ;;
   esac
