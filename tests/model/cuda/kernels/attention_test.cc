@@ -10,6 +10,13 @@
 namespace txl::cuda {
 namespace {
 
+// Random shapes of each pair of formats.
+#if defined(TXL_DEVICE_TEST)
+constexpr int kAnyShapes = 200;
+#else
+constexpr int kAnyShapes = 4;
+#endif
+
 template <typename Query, typename Row>
 struct Formats {
   using Q = Query;
@@ -127,7 +134,7 @@ TYPED_TEST(AttentionTest, AnyShape) {
   const auto up_to = [&](int most) {
     return static_cast<int>(random() % most) + 1;
   };
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kAnyShapes; ++i) {
     AttentionShape shape;
     shape.seed = i + 2;
     shape.width = up_to(300);
