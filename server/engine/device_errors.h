@@ -1,6 +1,6 @@
 #pragma once
 
-// The border at which LibTorch's exceptions become statuses.
+// The border at which LibTorch's and the devices' exceptions become statuses.
 
 #include <c10/util/Exception.h>
 
@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "model/cuda/device/runtime.h"
 
 namespace txl {
 
@@ -25,6 +26,8 @@ absl::Status CatchDeviceErrors(const char* what, const Function& function) {
   } catch (const c10::Error& error) {
     return absl::InternalError(
         absl::StrCat(what, ": ", error.what_without_backtrace()));
+  } catch (const cuda::DeviceOutOfMemory& error) {  // says how many bytes
+    return absl::ResourceExhaustedError(absl::StrCat(what, ": ", error.what()));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat(what, ": memory is exhausted"));

@@ -139,7 +139,8 @@ void CheckShape(const LaunchShape& shape) {
   }
 }
 
-Stream::Stream(const StreamOptions& /*options*/) : impl_(std::make_unique<Impl>()) {
+Stream::Stream(const StreamOptions& /*options*/)
+    : impl_(std::make_unique<Impl>()) {
   const Lock lock(TheDevice().lock);
   TheDevice().streams.push_back(impl_.get());
 }
