@@ -24,7 +24,7 @@ constexpr double kTolerance = 2e-5;
 constexpr int kSeeds = 4000;
 constexpr int kLeastSeeds = 300;
 constexpr int kMostRows = 512;
-// A program ends within a minute, however slow the host's half is.
+// Beyond the least only as many as a minute holds, on the host's side too.
 constexpr std::chrono::seconds kMostTime{40};
 #else
 constexpr int kSeeds = 6;
@@ -54,8 +54,9 @@ Case CaseOfSeed(uint32_t seed) {
   Case out;
   ModelConfig config = RandomConfig(seed);
   // More heads than a block of the attention takes (16) now and then.
-  if (random() % 4 == 0)
+  if (random() % 4 == 0) {
     config.n_head = 6 + static_cast<int64_t>(random() % 14);
+  }
   out.model = CaseOf(config, seed, config.mem_len + 200);
   // Now and then as many rows as there can be, which are the host's to compute
   // too; small steps are tried more often.
@@ -154,7 +155,8 @@ TEST(CudaRandomShapesTest, HaveTheNumbersOfTheNativeStepForCpus) {
   int64_t rows = 0;
   double worst = 0;
   for (; seed < kSeeds; ++seed) {
-    if (std::chrono::steady_clock::now() - begin > kMostTime) break;
+    const auto spent = std::chrono::steady_clock::now() - begin;
+    if (seed >= kLeastSeeds && spent > kMostTime) break;
     const Case given = CaseOfSeed(seed);
     Pair pair(given);
     double difference = pair.FeedPast();
@@ -167,7 +169,6 @@ TEST(CudaRandomShapesTest, HaveTheNumbersOfTheNativeStepForCpus) {
         << "seed " << seed << ", " << given.sessions << " sessions behind "
         << given.past << " tokens, " << given.model.Describe();
   }
-  EXPECT_GE(seed, kLeastSeeds) << "in the time that there is";
   RecordProperty("seeds", seed);
   RecordProperty("worst_difference", std::to_string(worst));
   std::cout << "random shapes " << seed << ", rows " << rows
