@@ -27,7 +27,12 @@ class ApiReferenceTest : public ::testing::Test {
  protected:
   // The reference of one file with this content.
   absl::StatusOr<std::string> Make(const std::string& content) {
-    const std::filesystem::path folder = ::testing::TempDir();
+    // Named after the test: tests of one program run at the same time.
+    const std::filesystem::path folder =
+        std::filesystem::path(::testing::TempDir()) /
+        (std::string("api_reference_") +
+         ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder);
     std::ofstream(folder / "a.proto")
         << "syntax = \"proto3\";\npackage txl.v1;\n"
         << content;

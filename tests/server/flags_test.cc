@@ -32,7 +32,10 @@ class Environment {
 class FlagsTest : public testing::Test {
  protected:
   std::string WriteFile(const std::string& text) {
-    const std::string path = testing::TempDir() + "/txl-flags-test.toml";
+    // Named after the test: tests of one program run at the same time.
+    const std::string path =
+        testing::TempDir() + "/txl-flags-" +
+        testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
     std::ofstream(path) << text;
     return path;
   }
