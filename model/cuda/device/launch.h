@@ -25,6 +25,7 @@ void CheckShape(const LaunchShape& shape);
 #if defined(__CUDACC__)
 
 cudaStream_t NativeStream(Stream& stream);
+bool OverlapsKernels(Stream& stream);
 // Whether a kernel that is queued now may begin before the work in front of it
 // has ended: only another kernel knows how to allow that. The next one may.
 bool TakeMayBeginEarly(Stream& stream);
@@ -41,6 +42,14 @@ void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shape.shared_bytes)),
               "shared memory of a kernel");
+  }
+  if (OverlapsKernels(stream)) {
+    // A processor runs two kernels at a time only where both want its memory
+    // split alike, and stands still while the split changes.
+    CheckCuda(cudaFuncSetAttribute(
+                  kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                  cudaSharedmemCarveoutMaxShared),
+              "shared memory of a processor");
   }
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;

@@ -89,6 +89,8 @@ struct Stream::Impl {
 
 cudaStream_t NativeStream(Stream& stream) { return stream.impl().stream; }
 
+bool OverlapsKernels(Stream& stream) { return stream.impl().overlaps; }
+
 bool TakeMayBeginEarly(Stream& stream) {
   return std::exchange(stream.impl().after_kernel, stream.impl().overlaps);
 }
