@@ -195,6 +195,8 @@ benchmarks() {
   attempt splits 60 "${libraries[@]}" "$build/bin/txl-bench-cuda-kernels" \
     --rows 1,2,4,8,16,32,64,128 --splits 0,1,2,3,4,5,6,8,10,13,17,26,52 \
     --json "$out/splits.json"
+  attempt kernels-overlap 60 "${libraries[@]}" "$build/bin/txl-bench-cuda-kernels" \
+    --overlap --json "$out/kernels-overlap.json"
   benchmark decode-bf16 txl-bench-engine "${bf16[@]}" \
     --sessions 1,8,32,128,512 --steps 100
   benchmark decode-overlap txl-bench-engine "${bf16[@]}" --overlap \

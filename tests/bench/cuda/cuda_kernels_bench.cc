@@ -2,7 +2,7 @@
 // shape with full memories.
 //
 //   txl-bench-cuda-kernels [--rows 1,8,32,128,512] [--prompts 1,4]
-//                          [--splits 0] [--json FILE]
+//                          [--splits 0] [--overlap] [--json FILE]
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -22,6 +22,7 @@ struct Options {
   std::vector<int> rows = {1, 8, 32, 128, 512};
   std::vector<int> prompts = {1, 4};
   std::vector<int> splits = {0};
+  txl::cuda::StreamOptions stream;
   std::string json;
 };
 
@@ -32,7 +33,7 @@ int Run(const Options& options) {
   }
   txl::cuda::UseDevice(0);
   txl::cuda::KernelShape shape;
-  txl::cuda::Stream stream;
+  txl::cuda::Stream stream(options.stream);
   const double copy =
       txl::cuda::CopyBandwidth(stream, kCopyBytes, shape.passes);
   std::vector<txl::cuda::KernelTime> times;
@@ -75,6 +76,8 @@ int main(int argc, char** argv) {
                  "of the memories in attention; 0: as the step has them")
       ->delimiter(',')
       ->check(CLI::Range(0, 4096));
+  app.add_flag("--overlap", options.stream.overlaps_kernels,
+               "kernels begin before others have ended");
   app.add_option("--json", options.json, "results");
   CLI11_PARSE(app, argc, argv);
   try {
