@@ -243,7 +243,7 @@ for argument in "$@"; do
   case "$argument" in
     --fetch) fetch; exit ;;
     --memcheck) memcheck=1 ;;
-    -h | --help) sed -n '2,27p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,/^$/{/^#/p}' "$0"; exit 0 ;;
     -*) echo "device_suite.sh: unknown argument: $argument" >&2; exit 2 ;;
     *) out=$argument ;;
   esac

@@ -50,7 +50,8 @@ class EngineBench {
       : options_(options), sessions_(std::move(sessions)) {}
 
   absl::Status Run() {
-    TXL_RETURN_IF_ERROR(Measure());
+    TXL_ASSIGN_OR_RETURN(
+        peaks_, ReportPeaks(options_.peaks, options_.runner, document_));
     for (const int64_t mem_len : options_.mem_lens) {
       TXL_RETURN_IF_ERROR(Load(mem_len));
       document_.emplace("resident_bytes_before", ResidentBytes());
@@ -91,16 +92,6 @@ class EngineBench {
     }
     return absl::ResourceExhaustedError(absl::StrCat(
         "--slots auto: there is room for ", runner_->info().slots));
-  }
-
-  absl::Status Measure() {
-    TXL_ASSIGN_OR_RETURN(FoundPeaks found,
-                         FindPeaks(options_.peaks, options_.runner));
-    peaks_ = found.peaks;
-    if (found.line.is_null()) return absl::OkStatus();
-    document_["machine"] = std::move(found.line);
-    PrintWithout("by_footprint", document_["machine"]);
-    return absl::OkStatus();
   }
 
   int MaxSessions() const {

@@ -1,6 +1,7 @@
 #include "tests/bench/peak_flags.h"
 
 #include <algorithm>
+#include <iostream>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -97,6 +98,18 @@ absl::StatusOr<FoundPeaks> FindPeaks(const PeakFlags& flags,
   }
   found.line = DeviceLine(probe.name, probe.copy_bytes_per_second, found.peaks);
   return found;
+}
+
+absl::StatusOr<std::optional<MachinePeaks>> ReportPeaks(
+    const PeakFlags& flags, const StepRunnerOptions& options,
+    nlohmann::ordered_json& document) {
+  TXL_ASSIGN_OR_RETURN(FoundPeaks found, FindPeaks(flags, options));
+  if (!found.line.is_null()) {
+    document["machine"] = found.line;
+    found.line.erase("by_footprint");
+    std::cout << found.line.dump() << std::endl;
+  }
+  return found.peaks;
 }
 
 }  // namespace txl

@@ -45,4 +45,10 @@ struct FoundPeaks {
 absl::StatusOr<FoundPeaks> FindPeaks(const PeakFlags& flags,
                                      const StepRunnerOptions& options);
 
+// The same, said in a line (but what is too long for one) and kept in the
+// document as "machine".
+absl::StatusOr<std::optional<MachinePeaks>> ReportPeaks(
+    const PeakFlags& flags, const StepRunnerOptions& options,
+    nlohmann::ordered_json& document);
+
 }  // namespace txl

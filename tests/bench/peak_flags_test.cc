@@ -46,6 +46,18 @@ TEST(FindPeaksTest, ACpuThatIsNotMeasuredHasNone) {
   EXPECT_TRUE(found->line.is_null());
 }
 
+TEST(ReportPeaksTest, WhereNothingIsKnownNothingIsKept) {
+  PeakFlags flags;
+  flags.measure = false;
+  StepRunnerOptions options;
+  options.device = "cpu";
+  nlohmann::ordered_json document = {{"model", "m"}};
+  const auto peaks = ReportPeaks(flags, options, document);
+  ASSERT_TRUE(peaks.ok()) << peaks.status();
+  EXPECT_FALSE(peaks->has_value());
+  EXPECT_EQ(document, nlohmann::ordered_json({{"model", "m"}}));
+}
+
 TEST(FindPeaksTest, AnUnknownDeviceIsAnError) {
   StepRunnerOptions options;
   options.device = "tpu";

@@ -47,7 +47,8 @@ class WindowBench {
   explicit WindowBench(Options options) : options_(std::move(options)) {}
 
   absl::Status Run() {
-    TXL_RETURN_IF_ERROR(Measure());
+    TXL_ASSIGN_OR_RETURN(
+        peaks_, ReportPeaks(options_.peaks, options_.runner, document_));
     TXL_ASSIGN_OR_RETURN(const StepPlace place,
                          ChooseStepPlace(options_.runner));
     TXL_ASSIGN_OR_RETURN(
@@ -68,18 +69,6 @@ class WindowBench {
   }
 
  private:
-  absl::Status Measure() {
-    TXL_ASSIGN_OR_RETURN(FoundPeaks found,
-                         FindPeaks(options_.peaks, options_.runner));
-    peaks_ = found.peaks;
-    if (found.line.is_null()) return absl::OkStatus();
-    document_["machine"] = std::move(found.line);
-    json line = document_["machine"];
-    line.erase("by_footprint");
-    std::cout << line.dump() << std::endl;
-    return absl::OkStatus();
-  }
-
   absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(
       const ModelConfig& config, const StepRunnerOptions& options) const {
     return CreateStepRunner(config, model_.weights, model_.fingerprint,

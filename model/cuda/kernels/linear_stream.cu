@@ -74,7 +74,7 @@ TXL_DEVICE void MultiplyStream(WarpSums<kM>& sums, WarpWork<T> work,
   for (int i = 0; i < work.count; ++i) {
     FinishCopies<S::kCount - 1>();
     WarpBarrier();
-    const unsigned char* stage = stages + i % S::kCount * S::kBytes;
+    const unsigned char* stage = stage_of(i);
     MultiplyTiles<T>(sums, stage, 0, stage + S::kRowsBytes, 0);
     WarpBarrier();
     copy_w(i + S::kCount);

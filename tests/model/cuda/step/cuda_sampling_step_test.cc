@@ -86,6 +86,7 @@ TEST_P(SamplingShapeTest, TwoStepsInFlightGiveTheBitsOfOneByOne) {
   }
 }
 
+// Only a device does run two at a time.
 TEST_P(SamplingShapeTest, KernelsThatOverlapGiveTheBitsOfThoseThatDoNot) {
   const RandomCase model = CaseOfShape(GetParam());
   const Script script = RandomScript(model, kSessions, 12, kRows, 4);

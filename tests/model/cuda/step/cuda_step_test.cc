@@ -166,7 +166,8 @@ TEST_F(CudaStepTest, SessionsInOneStepHaveTheirOwnNumbersAndTheSameBitsAgain) {
   }
 }
 
-// Prompts and tokens in turn: kernels of all kinds follow each other.
+// Prompts and tokens in turn: kernels of all kinds follow each other. Only a
+// device does run two at a time.
 TEST_F(CudaStepTest, KernelsThatOverlapGiveTheBitsOfThoseThatDoNot) {
   constexpr int32_t kSessions = 3;
   const Plan plan = RandomPlan(kSessions, 45, 8);
