@@ -31,10 +31,12 @@ enum class LinearActivation { kNone, kRelu, kGeluTanh };
 //   y         = act(sum + bias[b, n]) + residual[r, b, n]
 //
 // of which y goes to `wide`, to `narrow` rounded, or both; null operands are
-// left out. With splits > 1 the sums over k are split: nothing of the above but
-// partial sums are written, [splits, rows, batch * outputs], and FinishLinear
-// or FinishNorm (norm.h) does the rest. Rows outside of `range` are left out by
-// the product and by FinishLinear.
+// left out. Outputs from rest_from on go to `rest` instead, without residual:
+// two matrices that meet the same rows are one product. With splits > 1 the
+// sums over k are split: nothing of the above but partial sums are written,
+// [splits, rows, batch * outputs], and FinishLinear or FinishNorm (norm.h) does
+// the rest. Rows outside of `range` are left out by the product and by
+// FinishLinear.
 template <typename T>
 struct LinearArgs {
   int rows = 0;
@@ -54,14 +56,30 @@ struct LinearArgs {
   T* narrow = nullptr;    // likewise
   int64_t out_stride = 0;
   int64_t out_batch = 0;
+  float* rest = nullptr;  // [rows, batch, outputs - rest_from]
+  int rest_from = 0;      // a multiple of kLinearUnit
   int splits = 1;
   float* partial = nullptr;  // splits > 1: [splits, rows, batch * outputs]
   RowRange range = {};
 };
 
+// What a product costs; inputs and outputs padded.
+struct LinearShape {
+  int rows = 0;
+  int inputs = 0;
+  int outputs = 0;
+  int batch = 1;
+};
+
+// Who adds up the sums of splits: FinishLinear, a kernel more, or the kernel
+// that goes on with them.
+enum class FinishedBy { kOwnKernel, kNextKernel };
+
 // Splits for which the product fills a device of so many processors; 1 where
-// it does without. Depends on the shape alone. At most inputs / kLinearUnit.
-int LinearSplits(int rows, int inputs, int outputs, int batch, int processors);
+// it does without. Depends on its arguments alone. At most inputs /
+// kLinearUnit.
+int LinearSplits(const LinearShape& shape, FinishedBy finished_by,
+                 int processors);
 
 template <typename T>
 void LaunchLinear(Stream& stream, const LinearArgs<T>& args);

@@ -52,17 +52,28 @@ struct SumPlace {
   int n = 0;
 };
 
+// Where a sum stands in args.rest. REQUIRES: at.n >= args.rest_from.
+template <typename T>
+TXL_DEVICE int64_t RestIndex(const LinearArgs<T>& args, const SumPlace& at) {
+  const int64_t row = static_cast<int64_t>(at.r) * args.batch + at.b;
+  return row * (args.outputs - args.rest_from) + at.n - args.rest_from;
+}
+
 // Bias, activation, residual and output of N whole sums.
 template <typename T, int N>
 TXL_DEVICE void FinishSums(const LinearArgs<T>& args, const SumPlace& at,
                            Neighbours<float, N> y) {
-  const int64_t out = at.r * args.out_stride + at.b * args.out_batch + at.n;
   if (args.bias != nullptr) {
     const int64_t n = static_cast<int64_t>(at.b) * args.outputs + at.n;
     const auto bias = LoadNeighbours<N>(args.bias + n);
     for (int i = 0; i < N; ++i) y.v[i] += bias.v[i];
   }
   for (int i = 0; i < N; ++i) y.v[i] = Activate(y.v[i], args.activation);
+  if (args.rest != nullptr && at.n >= args.rest_from) {
+    StoreNeighbours<N>(args.rest + RestIndex(args, at), y);
+    return;
+  }
+  const int64_t out = at.r * args.out_stride + at.b * args.out_batch + at.n;
   if (args.residual != nullptr) {
     const auto residual = LoadNeighbours<N>(args.residual + out);
     for (int i = 0; i < N; ++i) y.v[i] += residual.v[i];

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "model/cuda/kernels/linear.h"
-
 namespace txl::cuda {
 namespace {
 
@@ -19,7 +17,7 @@ int64_t Tiles(const LinearShape& shape, int rows, int outputs) {
 
 // About how long the product takes, in 1/32 us of an H100: the blocks that a
 // processor runs one after the other, each with a beginning and an end, and
-// what partial sums cost.
+// what partial sums cost (without a kernel of their own, if they have one).
 int64_t Cost(const LinearShape& shape, const LinearPlan& plan, int splits,
              int processors) {
   constexpr int64_t kEnds = 16;
@@ -51,13 +49,17 @@ LinearPlan PlanLinear(const LinearShape& shape) {
   return {LinearKernel::kTiles, side, side, 1};
 }
 
-int LinearSplits(int rows, int inputs, int outputs, int batch, int processors) {
-  const LinearShape shape = {rows, inputs, outputs, batch};
+int LinearSplits(const LinearShape& shape, FinishedBy finished_by,
+                 int processors) {
+  // A kernel of a step's graph takes 4 us on an H200 with few rows
+  // (docs/performance.md); half of it is left if kernels overlap.
+  constexpr int64_t kKernel = 64;
+  const int64_t finish = finished_by == FinishedBy::kOwnKernel ? kKernel : 0;
   const LinearPlan plan = PlanLinear(shape);
   int best = 1;
   int64_t best_cost = Cost(shape, plan, 1, processors);
-  for (int splits = 2; splits <= inputs / kLinearUnit; ++splits) {
-    const int64_t cost = Cost(shape, plan, splits, processors);
+  for (int splits = 2; splits <= shape.inputs / kLinearUnit; ++splits) {
+    const int64_t cost = Cost(shape, plan, splits, processors) + finish;
     if (cost < best_cost) {
       best = splits;
       best_cost = cost;

@@ -2,14 +2,9 @@
 
 // How a product is cut into blocks of threads. Follows from its shape alone.
 
-namespace txl::cuda {
+#include "model/cuda/kernels/linear.h"
 
-struct LinearShape {
-  int rows = 0;
-  int inputs = 0;
-  int outputs = 0;
-  int batch = 1;
-};
+namespace txl::cuda {
 
 // kStream: few rows. What takes time is reading the weights: every warp reads
 // its own, and the warps of a block share the inputs among themselves.

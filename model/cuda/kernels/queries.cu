@@ -1,41 +1,56 @@
 #include "model/cuda/device/launch.h"
 #include "model/cuda/kernels/elements.h"
 #include "model/cuda/kernels/queries.h"
+#include "model/cuda/kernels/store_row.h"
 
 namespace txl::cuda {
 namespace {
 
-TXL_DEVICE Four<float> Add(const Four<float>& a, const Four<float>& b) {
-  Four<float> sum;
-  for (int k = 0; k < kElementsEach; ++k) sum.x[k] = a.x[k] + b.x[k];
-  return sum;
-}
-
 template <typename T>
-TXL_KERNEL_OF(kElementThreads)
-Queries(QueryArgs<T> args) {
-  AwaitEarlierKernels();
-  const int64_t size = args.rows * args.width;
+TXL_DEVICE void AddUpQueries(const QueryArgs<T>& args, int64_t size) {
   const int64_t i = FirstElement();
   if (i >= size) return;
   Four<float> q = LoadGroup<4>(args.partial + i);
   for (int s = 1; s < args.splits; ++s) {
-    q = Add(q, LoadGroup<4>(args.partial + s * size + i));
+    const Four<float> more = LoadGroup<4>(args.partial + s * size + i);
+    for (int k = 0; k < kElementsEach; ++k) q.x[k] += more.x[k];
   }
-  const int64_t k = i % args.width;
-  StoreGroup(args.content + i, Add(q, LoadGroup<4>(args.content_bias + k)));
-  StoreGroup(args.positional + i, Add(q, LoadGroup<4>(args.position_bias + k)));
+  StoreGroup(args.queries + i, q);
+}
+
+// The last rows.count blocks store a row each.
+template <typename T, typename M>
+TXL_KERNEL_OF(kElementThreads)
+Queries(QueryArgs<T> args, StoreArgs<M> store, int query_blocks) {
+  AwaitEarlierKernels();
+  if (BlockX() < query_blocks) {
+    AddUpQueries(args, store.rows.count * args.width);
+  } else {
+    StoreRow(store, BlockX() - query_blocks);
+  }
 }
 
 }  // namespace
 
-template <typename T>
-void LaunchQueries(Stream& stream, const QueryArgs<T>& args) {
-  Launch(stream, ElementShape(args.rows * args.width), Queries<T>, args);
+template <typename T, typename M>
+void LaunchQueries(Stream& stream, const QueryArgs<T>& args,
+                   const StoreArgs<M>& store) {
+  LaunchShape shape = ElementShape(store.rows.count * args.width);
+  const int query_blocks = shape.grid.x;
+  shape.grid.x += store.rows.count;
+  Launch(stream, shape, Queries<T, M>, args, store, query_blocks);
 }
 
-template void LaunchQueries(Stream&, const QueryArgs<float>&);
-template void LaunchQueries(Stream&, const QueryArgs<Bf16>&);
-template void LaunchQueries(Stream&, const QueryArgs<F16>&);
+#define TXL_QUERIES_OF(T, M) \
+  template void LaunchQueries(Stream&, const QueryArgs<T>&, const StoreArgs<M>&)
+TXL_QUERIES_OF(float, float);
+TXL_QUERIES_OF(float, Bf16);
+TXL_QUERIES_OF(float, F16);
+TXL_QUERIES_OF(Bf16, float);
+TXL_QUERIES_OF(Bf16, Bf16);
+TXL_QUERIES_OF(Bf16, F16);
+TXL_QUERIES_OF(F16, float);
+TXL_QUERIES_OF(F16, Bf16);
+TXL_QUERIES_OF(F16, F16);
 
 }  // namespace txl::cuda

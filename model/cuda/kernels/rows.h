@@ -49,9 +49,17 @@ TXL_ANYWHERE M* RingRow(const Rings<M>& rings, int32_t slot, int64_t t) {
          RowOfRing(rings, t) * rings.stride;
 }
 
-// Stores x [count, x_stride], rounded, at the rows' positions.
+// Stores x [rows.count, x_stride], rounded, at the rows' positions. x_stride 0:
+// one row for all.
 template <typename M>
-void LaunchStoreRows(Stream& stream, const StepRows& rows, const float* x,
-                     int64_t x_stride, const Rings<M>& rings);
+struct StoreArgs {
+  StepRows rows;
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  Rings<M> rings;
+};
+
+template <typename M>
+void LaunchStoreRows(Stream& stream, const StoreArgs<M>& args);
 
 }  // namespace txl::cuda

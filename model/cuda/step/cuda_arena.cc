@@ -59,7 +59,7 @@ void CudaArena<M>::FillStart(int32_t slot, int layer, const float* row) {
   rings.rows += slot * rings.slot_stride;
   const StepRows before = {static_cast<int>(ring_.mem_len), start_slots_.data(),
                            start_positions_.data()};
-  LaunchStoreRows(stream_, before, row, 0, rings);  // one row for all
+  LaunchStoreRows(stream_, StoreArgs<M>{before, row, 0, rings});
 }
 
 template <typename M>

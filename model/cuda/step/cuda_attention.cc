@@ -35,8 +35,7 @@ CudaAttention<T, M>::CudaAttention(const CudaWeights<T>& weights,
                        HasMatrixAttention(shape_.stride, shared_bytes_)) {
   const int64_t rows = buckets.back();
   const int64_t queries = rows * shape_.heads;
-  content_ = DeviceArray<T>(queries * shape_.head_stride);
-  positional_ = DeviceArray<T>(queries * shape_.head_stride);
+  queries_ = DeviceArray<T>(queries * shape_.head_stride);
   position_scores_ = DeviceArray<float>(queries * shape_.distance_stride);
   if (by_tensor_cores_) {
     absorbed_ = DeviceArray<T>(queries * shape_.stride);
@@ -65,10 +64,6 @@ int CudaAttention<T, M>::Splits(int rows) const {
 template <typename T, typename M>
 void CudaAttention<T, M>::Queue(const CudaLayer<T>& layer, const StepRows& rows,
                                 const Rings<M>& rings) {
-  RowProduct<T> positions = {layer.position_keys, positional_.data()};
-  positions.bias = layer.position_key_bias.data();
-  positions.wide = position_scores_.data();
-  products_.Multiply(rows.count, positions);
   const T* attended = attended_.data();
   if constexpr (kHalfPair<T, M>) {
     if (by_tensor_cores_) {
@@ -95,21 +90,24 @@ template <typename T, typename M>
 template <typename Q>
 void CudaAttention<T, M>::QueueWith(const CudaLayer<T>& layer,
                                     const StepRows& rows, const Rings<M>& rings,
-                                    Array<Q>& queries, Array<Q>& sums) {
-  RowProduct<T> absorb = {layer.absorbed_keys, content_.data()};
+                                    Array<Q>& absorbed, Array<Q>& sums) {
+  RowProduct<T> keys = {layer.keys, queries_.data()};
+  keys.bias = layer.key_bias.data();
   if constexpr (std::is_same_v<Q, float>) {
-    absorb.wide = queries.data();
+    keys.wide = absorbed.data();
   } else {
-    absorb.narrow = queries.data();
+    keys.narrow = absorbed.data();
   }
-  products_.Multiply(rows.count, absorb);
+  keys.rest = position_scores_.data();
+  keys.rest_from = shape_.stride;
+  products_.Multiply(rows.count, keys);
   AttentionArgs<Q, M> args;
   args.rows = rows;
   args.rings = rings;
   args.heads = shape_.heads;
   args.scale =
       static_cast<float>(1 / std::sqrt(static_cast<double>(shape_.head_width)));
-  args.queries = queries.data();
+  args.queries = absorbed.data();
   args.positions = position_scores_.data();
   args.position_stride = shape_.distance_stride;
   args.distances = shape_.distances;

@@ -27,9 +27,8 @@ class CudaAttention {
                 const std::vector<int>& buckets, CudaProducts& products,
                 Stream& stream);
 
-  // q_n + u_n and q_n + v_n: [rows, H, Dp], written before Queue.
-  T* content_queries() { return content_.data(); }
-  T* position_queries() { return positional_.data(); }
+  // q_n without biases: [rows, H, Dp], written before Queue.
+  T* queries() { return queries_.data(); }
 
   // sum_j p_j Wv_n c_j (+ bv_n) of every head, at values(). The rows' own
   // positions are stored already.
@@ -38,10 +37,10 @@ class CudaAttention {
   const T* values() const { return values_.data(); }  // [rows, H, Dp]
 
  private:
-  // With queries and sums of type Q.
+  // With absorbed queries and sums of type Q.
   template <typename Q>
   void QueueWith(const CudaLayer<T>& layer, const StepRows& rows,
-                 const Rings<M>& rings, Array<Q>& queries, Array<Q>& sums);
+                 const Rings<M>& rings, Array<Q>& absorbed, Array<Q>& sums);
 
   int Splits(int rows) const;
 
@@ -52,8 +51,8 @@ class CudaAttention {
   const int processors_;
   const size_t shared_bytes_;  // the most that a block may have
   const bool by_tensor_cores_;
-  Array<T> content_, positional_;  // [rows, H, Dp]
-  Array<float> position_scores_;   // [rows, H, distance_stride]
+  Array<T> queries_;              // [rows, H, Dp]
+  Array<float> position_scores_;  // [rows, H, distance_stride]
   // (q_n + u_n) Wk_n and sum_j p_j c_j, [rows, H, dp], in T or in float32.
   Array<T> absorbed_, attended_;
   Array<float> wide_absorbed_, wide_attended_;

@@ -64,19 +64,15 @@ template <typename T, typename M>
 void CudaLayers<T, M>::QueueAttention(const CudaLayer<T>& layer, int index,
                                       const StepRows& rows) {
   const Rings<M> rings = parts_.arena.Layer(index);
-  LaunchStoreRows(parts_.stream, rows, in(), shape_.stride, rings);
   const CudaProducts::Pieces q =
       parts_.products.MultiplyInPieces(rows.count, layer.wq, narrow_in_.data());
   QueryArgs<T> queries;
-  queries.rows = rows.count;
   queries.width = shape_.query_stride();
   queries.partial = q.sums;
   queries.splits = q.splits;
-  queries.content_bias = layer.content_bias.data();
-  queries.position_bias = layer.position_bias.data();
-  queries.content = attention_.content_queries();
-  queries.positional = attention_.position_queries();
-  LaunchQueries(parts_.stream, queries);
+  queries.queries = attention_.queries();
+  LaunchQueries(parts_.stream, queries,
+                StoreArgs<M>{rows, in(), shape_.stride, rings});
   attention_.Queue(layer, rows, rings);
   const CudaProducts::Pieces out = parts_.products.MultiplyInPieces(
       rows.count, layer.wo, attention_.values());

@@ -6,8 +6,8 @@ namespace txl::cuda {
 namespace {
 
 template <typename T>
-int Splits(const DeviceMatrix<T>& w, int rows, int processors) {
-  return LinearSplits(rows, w.inputs, w.outputs, w.batch, processors);
+LinearShape Shape(const DeviceMatrix<T>& w, int rows) {
+  return {rows, w.inputs, w.outputs, w.batch};
 }
 
 template <typename T>
@@ -36,8 +36,15 @@ void CudaProducts::Multiply(int rows, const RowProduct<T>& product) {
   args.activation = product.activation;
   args.wide = product.wide;
   args.narrow = product.narrow;
+  if (product.rest != nullptr) {
+    args.rest = product.rest;
+    args.rest_from = product.rest_from;
+    args.out_stride = int64_t{product.w.batch} * product.rest_from;
+    args.out_batch = product.rest_from;
+  }
   args.range = product.range;
-  args.splits = Splits(product.w, rows, processors_);
+  args.splits =
+      LinearSplits(Shape(product.w, rows), FinishedBy::kOwnKernel, processors_);
   args.partial = sums_.data();
   LaunchLinear(stream_, args);
   if (args.splits > 1) LaunchFinishLinear(stream_, args);
@@ -48,7 +55,8 @@ CudaProducts::Pieces CudaProducts::MultiplyInPieces(int rows,
                                                     const DeviceMatrix<T>& w,
                                                     const T* x) {
   LinearArgs<T> args = Args(rows, w, x);
-  args.splits = Splits(w, rows, processors_);
+  args.splits =
+      LinearSplits(Shape(w, rows), FinishedBy::kNextKernel, processors_);
   if (args.splits > 1) {
     args.partial = sums_.data();
   } else {
@@ -65,19 +73,21 @@ int64_t MostSums(const CudaWeights<T>& weights, const std::vector<int>& buckets,
   std::vector<const DeviceMatrix<T>*> in_pieces = {&layer.wq, &layer.wo,
                                                    &layer.ff_w2};
   std::vector<const DeviceMatrix<T>*> others = {
-      &layer.absorbed_keys, &layer.position_keys, &layer.absorbed_values,
-      &layer.ff_w1};
+      &layer.keys, &layer.absorbed_values, &layer.ff_w1};
   for (const CudaBin<T>& bin : weights.bins) {
     others.insert(others.end(), {&bin.words, &bin.in_proj, &bin.out_proj});
   }
   int64_t most = 0;
   for (const int rows : buckets) {
     for (const DeviceMatrix<T>* w : in_pieces) {
-      const int splits = Splits(*w, rows, processors);
+      const int splits =
+          LinearSplits(Shape(*w, rows), FinishedBy::kNextKernel, processors);
       most = std::max(most, int64_t{splits} * rows * w->outputs);
     }
     for (const DeviceMatrix<T>* w : others) {
-      const int splits = w->exists() ? Splits(*w, rows, processors) : 1;
+      if (!w->exists()) continue;
+      const int splits =
+          LinearSplits(Shape(*w, rows), FinishedBy::kOwnKernel, processors);
       if (splits == 1) continue;
       most = std::max(most, int64_t{splits} * rows * w->batch * w->outputs);
     }

@@ -14,7 +14,8 @@ namespace txl::cuda {
 
 // A product for some rows: y = act(x w + bias) + residual, per head where the
 // matrix is one per head. x, y and residual are [rows, batch, inputs or
-// outputs]; null operands are left out (kernels/linear.h).
+// outputs]; null operands are left out. With `rest`, y is [rows, batch,
+// rest_from], and what follows goes there (kernels/linear.h).
 template <typename T>
 struct RowProduct {
   const DeviceMatrix<T>& w;
@@ -24,6 +25,8 @@ struct RowProduct {
   LinearActivation activation = LinearActivation::kNone;
   float* wide = nullptr;
   T* narrow = nullptr;
+  float* rest = nullptr;
+  int rest_from = 0;
   RowRange range = {};
 };
 

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
@@ -51,15 +52,50 @@ class HeadViews {
   const CudaShape& shape_;
 };
 
-// keys [distances, H, D] and their biases [distances, H].
+// Positional keys of every head by distance, [H, distance_stride, Dp], and what
+// a table adds to their scores, [H, distance_stride] or undefined.
+struct PositionKeys {
+  at::Tensor keys;
+  at::Tensor bias;
+};
+
+PositionKeys MakePositionKeys(const ModelConfig& config, const CudaShape& shape,
+                              const LayerWeights& layer,
+                              const at::Tensor& encoding) {
+  at::Tensor keys;  // [distances, H, D]
+  at::Tensor bias;
+  if (config.pos == PositionKind::kTable) {
+    keys = TableRows(config, layer.rel_t, shape.distances);
+    bias = PadTo(TableRows(config, layer.rel_s, shape.distances).t(), 1,
+                 shape.distance_stride);
+  } else {
+    keys = at::mm(encoding, layer.wr.to(at::kDouble).t())
+               .to(at::kFloat)
+               .view({-1, shape.heads, shape.head_width});
+  }
+  keys = PadTo(keys.transpose(0, 1), 1, shape.distance_stride);
+  return {PadTo(keys, 2, shape.head_stride), bias};
+}
+
+// keys [H, n, Dp] times a bias of the query [H, Dp]: [H, n] in float64.
+at::Tensor TimesBias(const at::Tensor& keys, const at::Tensor& bias) {
+  return at::bmm(keys.to(at::kDouble), bias.to(at::kDouble).unsqueeze(2))
+      .squeeze(2);
+}
+
 template <typename T>
-void UploadPositions(WeightUpload& upload, const CudaShape& shape,
-                     const at::Tensor& keys, const at::Tensor& bias,
-                     CudaLayer<T>& out) {
-  out.position_keys = upload.Matrix<T>(keys.transpose(0, 1));
-  if (!bias.defined()) return;
-  out.position_key_bias =
-      upload.Numbers(PadTo(bias.t(), 1, shape.distance_stride));
+void UploadKeys(WeightUpload& upload, const HeadViews& heads,
+                const CudaShape& shape, const LayerWeights& layer,
+                const PositionKeys& positions, CudaLayer<T>& out) {
+  const at::Tensor content =
+      PadTo(heads.Rows(layer.wk).transpose(1, 2), 1, shape.stride);
+  out.keys = upload.Matrix<T>(at::cat({content, positions.keys}, 1));
+  const at::Tensor bq = heads.Bias(layer.bq);
+  at::Tensor of_positions = TimesBias(positions.keys, bq + heads.Bias(layer.v));
+  if (positions.bias.defined()) of_positions = of_positions + positions.bias;
+  out.key_bias = upload.Numbers(
+      at::cat({TimesBias(content, bq + heads.Bias(layer.u)), of_positions}, 1)
+          .to(at::kFloat));
 }
 
 template <typename T>
@@ -70,24 +106,12 @@ CudaLayer<T> UploadLayer(WeightUpload& upload, const ModelConfig& config,
   CudaLayer<T> out;
   out.wq = upload.Matrix<T>(
       heads.Rows(layer.wq).reshape({shape.query_stride(), shape.width}));
-  const at::Tensor bq = heads.Bias(layer.bq);
-  out.content_bias = upload.Numbers(bq + heads.Bias(layer.u));
-  out.position_bias = upload.Numbers(bq + heads.Bias(layer.v));
-  out.absorbed_keys = upload.Matrix<T>(heads.Rows(layer.wk).transpose(1, 2));
+  UploadKeys(upload, heads, shape, layer,
+             MakePositionKeys(config, shape, layer, encoding), out);
   out.absorbed_values = upload.Matrix<T>(heads.Rows(layer.wv));
   if (layer.bv.defined()) out.value_bias = upload.Numbers(heads.Bias(layer.bv));
   out.wo = upload.Matrix<T>(heads.Columns(layer.wo));
   out.bo = UploadBias(upload, layer.bo);
-  if (config.pos == PositionKind::kTable) {
-    UploadPositions(upload, shape,
-                    TableRows(config, layer.rel_t, shape.distances),
-                    TableRows(config, layer.rel_s, shape.distances), out);
-  } else {
-    const at::Tensor keys =
-        at::mm(encoding, layer.wr.to(at::kDouble).t()).to(at::kFloat);
-    UploadPositions(upload, shape,
-                    keys.view({-1, shape.heads, shape.head_width}), {}, out);
-  }
   out.ln1 = UploadNorm(upload, layer.ln1_g, layer.ln1_b);
   out.ln2 = UploadNorm(upload, layer.ln2_g, layer.ln2_b);
   out.ff_w1 = upload.Matrix<T>(layer.ff_w1);

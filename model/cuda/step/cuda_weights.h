@@ -28,14 +28,15 @@ struct DeviceNorm {
 // that the model does not have are arrays without numbers.
 template <typename T>
 struct CudaLayer {
-  DeviceMatrix<T> wq;             // [H Dp, dp]
-  Array<float> content_bias;      // [H, Dp]: bq + u
-  Array<float> position_bias;     // [H, Dp]: bq + v, or bq for tables
-  DeviceMatrix<T> absorbed_keys;  // per head: Wk_n turned, [dp, Dp]
-  // Per head Wr_n R (or the table's rows), row = distance:
+  DeviceMatrix<T> wq;  // [H Dp, dp], without its bias, which is in key_bias
+  // What a head's query q_n meets: Wk_n turned, [dp, Dp], and behind it the
+  // positional keys Wr_n R (or the table's rows) by distance,
   // [distance_stride, Dp].
-  DeviceMatrix<T> position_keys;
-  Array<float> position_key_bias;   // [H, distance_stride]
+  DeviceMatrix<T> keys;
+  // What the query's biases make of them, [H, dp + distance_stride]:
+  // (bq_n + u_n) Wk_n, then (bq_n + v_n) Wr_n R (or bq_n with the table's rows,
+  // and the table's biases).
+  Array<float> key_bias;
   DeviceMatrix<T> absorbed_values;  // per head: Wv_n, [Dp, dp]
   Array<float> value_bias;          // [H, Dp]
   DeviceMatrix<T> wo;               // [dp, H Dp]

@@ -163,6 +163,8 @@ struct Matrix {
   int64_t inputs;
   int64_t outputs;
   int64_t batch;
+  FinishedBy finished_by;
+  int64_t rest = 0;  // outputs behind those, in float32
 };
 
 // As the step has them: bias, activation and rounding are its own for ff1, and
@@ -172,19 +174,23 @@ KernelTime TimeProduct(Stream& stream, const KernelShape& shape,
   LinearArgs<Bf16> args;
   args.rows = rows;
   args.inputs = static_cast<int>(RoundUp(matrix.inputs, kLinearUnit));
-  args.outputs = static_cast<int>(RoundUp(matrix.outputs, kLinearUnit));
+  args.rest_from = static_cast<int>(RoundUp(matrix.outputs, kLinearUnit));
+  args.outputs =
+      args.rest_from + static_cast<int>(RoundUp(matrix.rest, kLinearUnit));
   args.batch = static_cast<int>(matrix.batch);
   const int64_t inputs = matrix.batch * args.inputs;    // of a row
   const int64_t outputs = matrix.batch * args.outputs;  // of a row
+  const int64_t narrow = matrix.batch * args.rest_from;
   const int64_t size = inputs * args.outputs;
   const int copies = Copies(shape, size * int64_t{sizeof(Bf16)});
   const auto weights = RandomArray<Bf16>(stream, size * copies);
   const int64_t padded = RoundUp(rows, kLinearRows);
   const auto x = RandomArray<Bf16>(stream, padded * inputs);
   const auto bias = RandomArray<float>(stream, outputs);
-  const Array<Bf16> y(MemoryKind::kDevice, padded * outputs);
-  args.splits = LinearSplits(rows, args.inputs, args.outputs, args.batch,
-                             CurrentDevice().processors);
+  const Array<Bf16> y(MemoryKind::kDevice, padded * narrow);
+  const Array<float> rest(MemoryKind::kDevice, padded * (outputs - narrow));
+  args.splits = LinearSplits({rows, args.inputs, args.outputs, args.batch},
+                             matrix.finished_by, CurrentDevice().processors);
   const Array<float> partial(MemoryKind::kDevice,
                              int64_t{args.splits} * padded * outputs);
   args.x = x.data();
@@ -193,8 +199,9 @@ KernelTime TimeProduct(Stream& stream, const KernelShape& shape,
   args.bias = bias.data();
   args.activation = LinearActivation::kRelu;
   args.narrow = y.data();
-  args.out_stride = outputs;
-  args.out_batch = args.outputs;
+  args.out_stride = narrow;
+  args.out_batch = args.rest_from;
+  args.rest = matrix.rest > 0 ? rest.data() : nullptr;
   args.partial = partial.data();
 
   KernelTime time;
@@ -208,8 +215,9 @@ KernelTime TimeProduct(Stream& stream, const KernelShape& shape,
   });
   const double numbers =
       static_cast<double>(size) +
-      static_cast<double>(rows) * (static_cast<double>(inputs) + outputs);
-  time.bytes = numbers * sizeof(Bf16);
+      static_cast<double>(rows) * (static_cast<double>(inputs) + narrow);
+  time.bytes = numbers * sizeof(Bf16) +
+               static_cast<double>(rows * (outputs - narrow)) * sizeof(float);
   time.flops = 2 * static_cast<double>(size) * rows;
   return time;
 }
@@ -219,13 +227,14 @@ KernelTime TimeProduct(Stream& stream, const KernelShape& shape,
 std::vector<KernelTime> TimeProducts(Stream& stream, const KernelShape& shape,
                                      int rows) {
   const int64_t head_width = shape.width / shape.heads;
+  constexpr FinishedBy kOwn = FinishedBy::kOwnKernel;
+  constexpr FinishedBy kNext = FinishedBy::kNextKernel;
   const Matrix matrices[] = {
-      {"wq, wo", shape.width, shape.width, 1},
-      {"keys", head_width, shape.width, shape.heads},
-      {"positions", head_width, shape.distances, shape.heads},
-      {"values", shape.width, head_width, shape.heads},
-      {"ff1", shape.width, shape.inner, 1},
-      {"ff2", shape.inner, shape.width, 1}};
+      {"wq, wo", shape.width, shape.width, 1, kNext},
+      {"keys", head_width, shape.width, shape.heads, kOwn, shape.distances},
+      {"values", shape.width, head_width, shape.heads, kOwn},
+      {"ff1", shape.width, shape.inner, 1, kOwn},
+      {"ff2", shape.inner, shape.width, 1, kNext}};
   std::vector<KernelTime> times;
   for (const Matrix& matrix : matrices) {
     times.push_back(TimeProduct(stream, shape, matrix, rows));

@@ -19,8 +19,7 @@ int Blocks(const LinearShape& shape) {
 }
 
 int Splits(const LinearShape& shape, int processors = kH100) {
-  return LinearSplits(shape.rows, shape.inputs, shape.outputs, shape.batch,
-                      processors);
+  return LinearSplits(shape, FinishedBy::kNextKernel, processors);
 }
 
 TEST(PlanLinearTest, FewRowsFitIntoOneBlockAndStreamTheWeights) {
@@ -78,6 +77,20 @@ TEST(LinearSplitsTest, AreNotThereWhereTheOutputsFillTheDevice) {
   EXPECT_EQ(Splits({512, 1024, 1024, 1}), 1);
   EXPECT_EQ(Splits({512, 4096, 1024, 1}), 1);
   EXPECT_EQ(Splits({16, 1024, 1024, 1}, 1), 1);
+}
+
+// A head's values of a few rows: their own kernel that adds up would take
+// longer than what is won. Many inputs and few outputs are still split.
+TEST(LinearSplitsTest, AreFewerWhereAddingUpTakesAKernel) {
+  const auto apart = [](const LinearShape& shape) {
+    return LinearSplits(shape, FinishedBy::kOwnKernel, kH100);
+  };
+  for (const int rows : {1, 8, 32}) {
+    const LinearShape values = {rows, 1024, 64, 16};
+    EXPECT_GT(Splits(values), 1);
+    EXPECT_EQ(apart(values), 1);
+    EXPECT_GT(apart({rows, 16384, 64, 1}), 1);
+  }
 }
 
 TEST(LinearSplitsTest, AreNeverMoreThanThereAreUnitsOfInputs) {

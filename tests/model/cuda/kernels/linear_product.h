@@ -78,6 +78,7 @@ class Product {
   bool has_residual = true;
   bool to_wide = true;
   bool to_narrow = true;
+  int rest_from = 0;  // 0: there is no rest
   int splits = 1;
   // Rows that are asked for.
   int first_row = 0;
@@ -90,6 +91,7 @@ class Product {
   struct Result {
     std::vector<float> wide;
     std::vector<T> narrow;
+    std::vector<float> rest;
   };
   using Launch = std::function<void(Stream&, const LinearArgs<T>&)>;
   Result Run(const Launch& launch) const;
@@ -114,6 +116,10 @@ class Product {
   int64_t OutIndex(int r, int b, int n) const {
     return r * out_stride_ + int64_t{b} * shape_.outputs + n;
   }
+  int rest_outputs() const {
+    return rest_from > 0 ? shape_.outputs - rest_from : 0;
+  }
+  bool IsRest(int n) const { return rest_from > 0 && n >= rest_from; }
 
   ProductShape shape_;
   int64_t x_stride_ = 0;
@@ -133,6 +139,8 @@ typename Product<T>::Result Product<T>::Run(const Launch& launch) const {
   const int64_t size = shape_.rows * out_stride_;
   const Array<float> wide = Unwritten<float>(size);
   const Array<T> narrow = Unwritten<T>(size);
+  const Array<float> rest =
+      Unwritten<float>(int64_t{shape_.rows} * shape_.batch * rest_outputs());
   const Array<float> partial =
       Unwritten<float>(int64_t{splits} * shape_.rows * bias_.size());
   LinearArgs<T> args;
@@ -151,6 +159,8 @@ typename Product<T>::Result Product<T>::Run(const Launch& launch) const {
   args.narrow = to_narrow ? narrow.data() : nullptr;
   args.out_stride = out_stride_;
   args.out_batch = shape_.outputs;
+  args.rest = rest_from > 0 ? rest.data() : nullptr;
+  args.rest_from = rest_from;
   args.splits = splits;
   args.partial = splits > 1 ? partial.data() : nullptr;
   const Array<int32_t> range = ToDevice<int32_t>({first_row, last_row});
@@ -159,7 +169,7 @@ typename Product<T>::Result Product<T>::Run(const Launch& launch) const {
   launch(stream, args);
   if (splits > 1) LaunchFinishLinear(stream, args);
   stream.Wait();
-  return {ToHost(wide), ToHost(narrow)};
+  return {ToHost(wide), ToHost(narrow), ToHost(rest)};
 }
 
 template <typename T>
@@ -177,7 +187,7 @@ typename Product<T>::Number Product<T>::Expected(int r, int b, int n) const {
   }
   if (has_bias) add(bias_[int64_t{b} * shape_.outputs + n]);
   sum.value = ActivationOf(sum.value, activation);
-  if (has_residual) add(residual_[OutIndex(r, b, n)]);
+  if (has_residual && !IsRest(n)) add(residual_[OutIndex(r, b, n)]);
   return sum;
 }
 
@@ -201,10 +211,18 @@ void Product<T>::Check(const Result& result, double factor) const {
         wrong += !std::isnan(wide) || !std::isnan(narrow);
         continue;
       }
-      const Number number = Expected(r, static_cast<int>(at / shape_.outputs),
-                                     static_cast<int>(at % shape_.outputs));
-      wrong += !check(wide, to_wide, number, 0) ||
-               !check(narrow, to_narrow, number, Rounding<T>(number.value));
+      const int b = static_cast<int>(at / shape_.outputs);
+      const int n = static_cast<int>(at % shape_.outputs);
+      const Number number = Expected(r, b, n);
+      wrong += !check(wide, to_wide && !IsRest(n), number, 0) ||
+               !check(narrow, to_narrow && !IsRest(n), number,
+                      Rounding<T>(number.value));
+    }
+    for (int at = 0; at < shape_.batch * rest_outputs(); ++at) {
+      const Number number =
+          Expected(r, at / rest_outputs(), rest_from + at % rest_outputs());
+      const int64_t row = int64_t{r} * shape_.batch * rest_outputs();
+      wrong += !check(result.rest[row + at], is_asked, number, 0);
     }
   }
   EXPECT_EQ(wrong, 0) << shape_.rows << " rows, " << shape_.inputs

@@ -21,7 +21,8 @@ bool SameBits(const Result& a, const Result& b) {
     return x.size() == y.size() &&
            std::memcmp(x.data(), y.data(), x.size() * sizeof(x[0])) == 0;
   };
-  return same(a.wide, b.wide) && same(a.narrow, b.narrow);
+  return same(a.wide, b.wide) && same(a.narrow, b.narrow) &&
+         same(a.rest, b.rest);
 }
 
 template <typename T>
@@ -111,6 +112,27 @@ TYPED_TEST(LinearTest, LeavesOutWhatIsNotThere) {
         product.to_wide = missing != 2;
         product.to_narrow = missing != 3;
         product.splits = splits;
+        product.Check(product.Run(), 1);
+      }
+    }
+  }
+}
+
+// Two matrices in one: the second one's outputs go to an array of their own,
+// from a border on that no tile needs to begin at.
+TYPED_TEST(LinearTest, TheRestOfTheOutputsHasAPlaceOfItsOwn) {
+  for (const ProductShape& shape : kShapes) {
+    for (int from = kLinearUnit; from < shape.outputs; from += kLinearUnit) {
+      for (const int splits : {1, 2}) {
+        if (splits > shape.inputs / kLinearUnit) continue;
+        auto product = this->Real(shape);
+        product.rest_from = from;
+        product.splits = splits;
+        product.activation = LinearActivation::kRelu;
+        product.Check(product.Run(), 1);
+        product.has_range = true;
+        product.first_row = 1;
+        product.last_row = 40;
         product.Check(product.Run(), 1);
       }
     }

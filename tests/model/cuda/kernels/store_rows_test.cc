@@ -30,8 +30,8 @@ TYPED_TEST(StoreRowsTest, WritesEachRowAtItsPlaceInItsRing) {
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) / 8;
   const Array<float> x_there = ToDevice(x);
   Stream stream;
-  LaunchStoreRows(stream, {4, slots.data(), positions.data()}, x_there.data(),
-                  kStride, rings);
+  const StepRows rows = {4, slots.data(), positions.data()};
+  LaunchStoreRows(stream, StoreArgs<M>{rows, x_there.data(), kStride, rings});
   stream.Wait();
   const std::vector<M> stored = ToHost(memory);
   // What should lie in a ring's row: row r of x, or what was there before.

@@ -83,6 +83,22 @@ class CudaWeightsTest : public ::testing::Test {
     return n % kPadded < kHead ? n / kPadded * kHead + n % kPadded : -1;
   }
 
+  // Number k of row n of a head's keys: of 128 padded numbers of stored rows,
+  // then of distances up to the clamp.
+  double Key(const LayerWeights& layer, int head, int n, int k) const {
+    const int64_t row = head * kHead + k;
+    if (n < 128) return n < 70 ? At(layer.wk, {row, n}) : 0;
+    const int delta = n - 128;
+    double key = 0;
+    for (int i = 0; delta < 7 && i < 70; ++i) {
+      const double angle =
+          delta / std::pow(model_.config.pos_base, 2.0 * (i % 35) / 70);
+      key +=
+          At(layer.wr, {row, i}) * (i < 35 ? std::sin(angle) : std::cos(angle));
+    }
+    return key;
+  }
+
   const RandomCase model_ = CaseOf(OddConfig(), 3, 1);
   const CudaWeights<T> weights_ =
       UploadWeights<T>(model_.config, model_.weights);
@@ -98,9 +114,6 @@ TYPED_TEST(CudaWeightsTest, HeadsAreAbsorbedAndPaddedEachByItself) {
     ExpectMatrix("wq", layer.wq, [&](int, int n, int k) {
       const int64_t row = Test::HeadRow(n);
       return row < 0 ? 0 : At(from.wq, {row, k});
-    });
-    ExpectMatrix("keys", layer.absorbed_keys, [&](int b, int n, int k) {
-      return k < Test::kHead ? At(from.wk, {b * Test::kHead + k, n}) : 0;
     });
     ExpectMatrix("values", layer.absorbed_values, [&](int b, int n, int k) {
       return n < Test::kHead ? At(from.wv, {b * Test::kHead + n, k}) : 0;
@@ -118,48 +131,47 @@ TYPED_TEST(CudaWeightsTest, HeadsAreAbsorbedAndPaddedEachByItself) {
   }
 }
 
-TYPED_TEST(CudaWeightsTest, QueryBiasesAreAddedUp) {
+// Per head Wk_n turned; behind it, by distance, Wr_n R_delta up to the clamp.
+TYPED_TEST(CudaWeightsTest, KeysOfRowsAndOfPositionsAreOneMatrix) {
   using Test = CudaWeightsTest<TypeParam>;
-  const LayerWeights& from = this->model_.weights.layers[1];
-  const auto check = [&](const Array<float>& array, const at::Tensor& bias) {
-    const std::vector<float> numbers = ToHost(array);
-    ASSERT_EQ(numbers.size(), size_t{Test::kHeads * Test::kPadded});
-    for (int n = 0; n < Test::kHeads * Test::kPadded; ++n) {
-      const int64_t row = Test::HeadRow(n);
-      double expected = 0;
-      if (row >= 0) {
-        expected = At(bias.reshape({-1}), {row});
-        if (from.bq.defined()) expected += At(from.bq, {row});
-      }
-      EXPECT_NEAR(numbers[n], expected, 1e-6);
-    }
-  };
-  check(this->weights_.layers[1].content_bias, from.u);
-  check(this->weights_.layers[1].position_bias, from.v);
-}
-
-// Row delta of head n is Wr_n R_delta, up to the clamp.
-TYPED_TEST(CudaWeightsTest, PositionalKeysAscendByDistance) {
-  using Test = CudaWeightsTest<TypeParam>;
-  const ModelConfig& config = this->model_.config;
   EXPECT_EQ(this->weights_.shape.distances, 7);  // 0..clamp_len
   const LayerWeights& from = this->model_.weights.layers[0];
-  const std::vector<TypeParam> numbers =
-      ToHost(this->weights_.layers[0].position_keys.numbers);
+  const DeviceMatrix<TypeParam>& keys = this->weights_.layers[0].keys;
+  EXPECT_EQ(keys.batch, Test::kHeads);
+  EXPECT_EQ(keys.outputs, 128 + 64);
+  EXPECT_EQ(keys.inputs, Test::kPadded);
+  const std::vector<TypeParam> numbers = ToHost(keys.numbers);
   for (int h = 0; h < Test::kHeads; ++h) {
-    for (int delta = 0; delta < 64; ++delta) {
+    for (int n = 0; n < 128 + 64; ++n) {
       for (int k = 0; k < Test::kPadded; ++k) {
-        double expected = 0;
-        for (int i = 0; delta < 7 && k < Test::kHead && i < 70; ++i) {
-          const double angle =
-              delta / std::pow(config.pos_base, 2.0 * (i % 35) / 70);
-          expected += At(from.wr, {h * Test::kHead + k, i}) *
-                      (i < 35 ? std::sin(angle) : std::cos(angle));
-        }
-        const TypeParam found = numbers[(h * 64 + delta) * Test::kPadded + k];
+        const double expected = k < Test::kHead ? this->Key(from, h, n, k) : 0;
+        const TypeParam found = numbers[(h * 192 + n) * Test::kPadded + k];
         EXPECT_NEAR(Widen(found), expected,
                     1e-5 + std::abs(Widen(found)) / 250);
       }
+    }
+  }
+}
+
+// u with the keys of rows, v with those of positions; bq, if there is one, with
+// both.
+TYPED_TEST(CudaWeightsTest, WhatQueryBiasesGiveIsOnceMadeAtLoad) {
+  using Test = CudaWeightsTest<TypeParam>;
+  const LayerWeights& from = this->model_.weights.layers[1];
+  const std::vector<float> numbers = ToHost(this->weights_.layers[1].key_bias);
+  ASSERT_EQ(numbers.size(), size_t{Test::kHeads * 192});
+  for (int h = 0; h < Test::kHeads; ++h) {
+    for (int n = 0; n < 192; ++n) {
+      const at::Tensor& bias = n < 128 ? from.u : from.v;
+      double expected = 0;
+      for (int k = 0; k < Test::kHead; ++k) {
+        double of_query = At(bias.reshape({-1}), {h * Test::kHead + k});
+        if (from.bq.defined()) {
+          of_query += At(from.bq, {h * Test::kHead + k});
+        }
+        expected += of_query * this->Key(from, h, n, k);
+      }
+      EXPECT_NEAR(numbers[h * 192 + n], expected, 1e-5);
     }
   }
 }
