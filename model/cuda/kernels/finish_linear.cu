@@ -15,13 +15,10 @@ FinishLinear(LinearArgs<T> args) {
   if (column >= args.batch * args.outputs) return;
   if (!SpanOf(args.range, args.rows).Contains(BlockY())) return;
   const SumPlace at = {column / args.outputs, BlockY(), column % args.outputs};
-  Neighbours<float, kEach> sum = {};
-  for (int split = 0; split < args.splits; ++split) {
-    const auto part =
-        LoadNeighbours<kEach>(args.partial + PartialIndex(args, split, at));
-    for (int i = 0; i < kEach; ++i) sum.v[i] += part.v[i];
-  }
-  FinishSums(args, at, sum);
+  const float* pieces = args.partial + PartialIndex(args, 0, at);
+  const int64_t distance =
+      PartialIndex(args, 1, at) - PartialIndex(args, 0, at);
+  FinishSums(args, at, SumOfPieces<kEach>(pieces, distance, args.splits));
 }
 
 }  // namespace

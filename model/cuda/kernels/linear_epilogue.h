@@ -3,23 +3,10 @@
 // What happens to a product's sums; for .cu files only.
 
 #include "model/cuda/device/kernel.h"
+#include "model/cuda/kernels/group.h"
 #include "model/cuda/kernels/linear.h"
 
 namespace txl::cuda {
-
-// N neighbours that are read and written with one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N) Neighbours {
-  T v[N];
-};
-template <int N, typename T>
-TXL_DEVICE Neighbours<T, N> LoadNeighbours(const T* from) {
-  return *reinterpret_cast<const Neighbours<T, N>*>(from);
-}
-template <int N, typename T>
-TXL_DEVICE void StoreNeighbours(T* to, const Neighbours<T, N>& values) {
-  *reinterpret_cast<Neighbours<T, N>*>(to) = values;
-}
 
 // Step by step as on the CPU (model/cpu/vector_kernels.cc).
 TXL_DEVICE float GeluTanh(float x) {
@@ -35,14 +22,6 @@ TXL_DEVICE float Activate(float x, LinearActivation activation) {
   if (activation == LinearActivation::kRelu) return x > 0 ? x : 0;
   if (activation == LinearActivation::kGeluTanh) return GeluTanh(x);
   return x;
-}
-
-// x, rounded for a row of T.
-template <typename T, int N>
-TXL_DEVICE void StoreRounded(T* to, const Neighbours<float, N>& x) {
-  Neighbours<T, N> rounded;
-  for (int i = 0; i < N; ++i) rounded.v[i] = Narrow<T>(x.v[i]);
-  StoreNeighbours<N>(to, rounded);
 }
 
 // Where a sum stands: of batch entry b, row r, from output n on.
@@ -62,24 +41,22 @@ TXL_DEVICE int64_t RestIndex(const LinearArgs<T>& args, const SumPlace& at) {
 // Bias, activation, residual and output of N whole sums.
 template <typename T, int N>
 TXL_DEVICE void FinishSums(const LinearArgs<T>& args, const SumPlace& at,
-                           Neighbours<float, N> y) {
+                           Group<float, N> y) {
   if (args.bias != nullptr) {
     const int64_t n = static_cast<int64_t>(at.b) * args.outputs + at.n;
-    const auto bias = LoadNeighbours<N>(args.bias + n);
-    for (int i = 0; i < N; ++i) y.v[i] += bias.v[i];
+    Add(y, LoadGroup<N>(args.bias + n));
   }
-  for (int i = 0; i < N; ++i) y.v[i] = Activate(y.v[i], args.activation);
+  for (int i = 0; i < N; ++i) y.x[i] = Activate(y.x[i], args.activation);
   if (args.rest != nullptr && at.n >= args.rest_from) {
-    StoreNeighbours<N>(args.rest + RestIndex(args, at), y);
+    StoreGroup(args.rest + RestIndex(args, at), y);
     return;
   }
   const int64_t out = at.r * args.out_stride + at.b * args.out_batch + at.n;
   if (args.residual != nullptr) {
-    const auto residual = LoadNeighbours<N>(args.residual + out);
-    for (int i = 0; i < N; ++i) y.v[i] += residual.v[i];
+    Add(y, LoadGroup<N>(args.residual + out));
   }
-  if (args.wide != nullptr) StoreNeighbours<N>(args.wide + out, y);
-  if (args.narrow != nullptr) StoreRounded(args.narrow + out, y);
+  if (args.wide != nullptr) StoreGroup(args.wide + out, y);
+  if (args.narrow != nullptr) StoreGroup(args.narrow + out, y);
 }
 
 // Where the sums of a split stand in args.partial.
@@ -93,11 +70,11 @@ TXL_DEVICE int64_t PartialIndex(const LinearArgs<T>& args, int split,
 // What a kernel does with N sums of a split.
 template <typename T, int N>
 TXL_DEVICE void StoreSums(const LinearArgs<T>& args, int split,
-                          const SumPlace& at, const Neighbours<float, N>& y) {
+                          const SumPlace& at, const Group<float, N>& y) {
   if (args.splits == 1) {
     FinishSums(args, at, y);
   } else {
-    StoreNeighbours<N>(args.partial + PartialIndex(args, split, at), y);
+    StoreGroup(args.partial + PartialIndex(args, split, at), y);
   }
 }
 

@@ -106,8 +106,8 @@ TXL_DEVICE void ShareSums(const WarpSums<kM>& sums) {
     for (int j = 0; j < kN; ++j) {
       const float(&c)[4] = sums.c[i][j];
       float* to = mine + (16 * i + row) * kSumsPitch + 8 * j + column;
-      StoreNeighbours<2, float>(to, {c[0], c[1]});
-      StoreNeighbours<2, float>(to + 8 * kSumsPitch, {c[2], c[3]});
+      StoreGroup(to, Group<float, 2>{{c[0], c[1]}});
+      StoreGroup(to + 8 * kSumsPitch, Group<float, 2>{{c[2], c[3]}});
     }
   }
   BlockBarrier();
@@ -137,11 +137,10 @@ TXL_DEVICE void StoreSharedSums(const LinearArgs<T>& args,
     const int n = i % kRowThreads * kEach;
     if (!shared.span.Contains(first.r + r)) continue;
     const float* from = sums + r * kSumsPitch + n;
-    Neighbours<float, kEach> sum = LoadNeighbours<kEach>(from);
+    Group<float, kEach> sum = LoadGroup<kEach>(from);
     for (int other = 1; other < sharing; ++other) {
       from += 16 * kM * kSumsPitch;
-      const auto more = LoadNeighbours<kEach>(from);
-      for (int e = 0; e < kEach; ++e) sum.v[e] += more.v[e];
+      Add(sum, LoadGroup<kEach>(from));
     }
     StoreSums(args, shared.split, {first.b, first.r + r, first.n + n}, sum);
   }

@@ -51,18 +51,18 @@ TXL_DEVICE void MultiplyStage(const float* stage,
   const float* x = stage + Thread() / kSide * kPitch;
   const float* w = stage + (kSide * kRowsEach + Thread() % kSide) * kPitch;
   for (int k = 0; k < kInputs; k += 4) {
-    Neighbours<float, 4> a[kRowsEach];
-    Neighbours<float, 4> c[kOutputsEach];
+    Four<float> a[kRowsEach];
+    Four<float> c[kOutputsEach];
     for (int i = 0; i < kRowsEach; ++i) {
-      a[i] = LoadNeighbours<4>(x + i * kSide * kPitch + k);
+      a[i] = LoadGroup<4>(x + i * kSide * kPitch + k);
     }
     for (int j = 0; j < kOutputsEach; ++j) {
-      c[j] = LoadNeighbours<4>(w + j * kSide * kPitch + k);
+      c[j] = LoadGroup<4>(w + j * kSide * kPitch + k);
     }
     for (int e = 0; e < 4; ++e) {
       for (int i = 0; i < kRowsEach; ++i) {
         for (int j = 0; j < kOutputsEach; ++j) {
-          sums[i][j] += a[i].v[e] * c[j].v[e];
+          sums[i][j] += a[i].x[e] * c[j].x[e];
         }
       }
     }
@@ -92,7 +92,7 @@ TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const RowSpan& span,
     const int n = i % kGroups * 4;
     if (!span.Contains(r)) continue;
     StoreSums(args, place.split, {place.b, r, BlockX() * kOutputs + n},
-              LoadNeighbours<4>(shared + i / kGroups * kRowPitch + n));
+              LoadGroup<4>(shared + i / kGroups * kRowPitch + n));
   }
 }
 

@@ -9,7 +9,36 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 constexpr int kEach = 4;  // neighbours that a thread takes at once
-using Group = Neighbours<float, kEach>;
+
+// A block's shared memory; rows are of `stride` numbers, and a thread reads of
+// them what it wrote itself.
+struct SharedRows {
+  float* sums;  // of the warps, twice
+  float* row;
+  float* bias;
+  float* gain;
+  float* shift;
+};
+constexpr int kSharedRows = 4;
+constexpr int kSharedSums = 2 * kMaxThreads / kWarp;
+
+TXL_DEVICE SharedRows SharedRowsOf(int64_t stride) {
+  SharedRows shared;
+  shared.sums = reinterpret_cast<float*>(SharedMemory());
+  shared.row = shared.sums + kSharedSums;
+  shared.bias = shared.row + stride;
+  shared.gain = shared.bias + stride;
+  shared.shift = shared.gain + stride;
+  return shared;
+}
+
+// Begins to copy a row of weights; none where `from` is null.
+TXL_DEVICE void CopyRow(float* to, const float* from, int64_t stride) {
+  if (from == nullptr) return;
+  for (int k = Thread() * kEach; k < stride; k += Threads() * kEach) {
+    CopyLater16(to + k, from + k, true);
+  }
+}
 
 // Over the block, the same bits in every thread. `sums`: shared memory, one
 // number per warp, used by no other call.
@@ -24,24 +53,17 @@ TXL_DEVICE float BlockSum(float x, float* sums) {
 
 // x of row r, columns k..k+3.
 template <typename T>
-TXL_DEVICE Group InputOf(const NormArgs<T>& args, int r, int k) {
+TXL_DEVICE Four<float> InputOf(const NormArgs<T>& args, const float* bias,
+                               int r, int k) {
   const int64_t at = r * args.stride + k;
-  if (args.partial == nullptr) return LoadNeighbours<kEach>(args.wide_in + at);
-  Group x = {};
-  for (int split = 0; split < args.splits; ++split) {
-    const int64_t before = split * args.rows * args.stride;
-    const auto part = LoadNeighbours<kEach>(args.partial + before + at);
-    for (int i = 0; i < kEach; ++i) x.v[i] += part.v[i];
-  }
-  if (args.bias != nullptr) {
-    const auto bias = LoadNeighbours<kEach>(args.bias + k);
-    for (int i = 0; i < kEach; ++i) x.v[i] += bias.v[i];
-  }
-  for (int i = 0; i < kEach; ++i) x.v[i] = Activate(x.v[i], args.activation);
-  if (args.residual != nullptr) {
-    const auto residual = LoadNeighbours<kEach>(args.residual + at);
-    for (int i = 0; i < kEach; ++i) x.v[i] += residual.v[i];
-  }
+  if (args.partial == nullptr) return LoadGroup<kEach>(args.wide_in + at);
+  Four<float> residual;  // on its way together with the sums
+  if (args.residual != nullptr) residual = LoadGroup<kEach>(args.residual + at);
+  Four<float> x = SumOfPieces<kEach>(args.partial + at, args.rows * args.stride,
+                                     args.splits);
+  if (args.bias != nullptr) Add(x, LoadGroup<kEach>(bias + k));
+  for (int i = 0; i < kEach; ++i) x.x[i] = Activate(x.x[i], args.activation);
+  if (args.residual != nullptr) Add(x, residual);
   return x;
 }
 
@@ -55,58 +77,61 @@ TXL_DEVICE Moments MomentsOf(const float* row, int width, float eps,
                              float* sums) {
   float sum = 0;
   for (int k = Thread() * kEach; k < width; k += Threads() * kEach) {
-    const auto x = LoadNeighbours<kEach>(row + k);
-    for (int i = 0; i < kEach; ++i) sum += k + i < width ? x.v[i] : 0;
+    const Four<float> x = LoadGroup<kEach>(row + k);
+    for (int i = 0; i < kEach; ++i) sum += k + i < width ? x.x[i] : 0;
   }
   const float mean = BlockSum(sum, sums) / static_cast<float>(width);
   float squares = 0;
   for (int k = Thread() * kEach; k < width; k += Threads() * kEach) {
-    const auto x = LoadNeighbours<kEach>(row + k);
+    const Four<float> x = LoadGroup<kEach>(row + k);
     for (int i = 0; i < kEach; ++i) {
-      const float d = k + i < width ? x.v[i] - mean : 0;
+      const float d = k + i < width ? x.x[i] - mean : 0;
       squares += d * d;
     }
   }
   const float variance =
-      BlockSum(squares, sums + kMaxThreads / kWarp) / static_cast<float>(width);
+      BlockSum(squares, sums + kSharedSums / 2) / static_cast<float>(width);
   return {mean, 1.0f / sqrtf(variance + eps)};
 }
 
-// One block per row, which it keeps in shared memory.
+// One block per row, which it keeps in shared memory. The weights are on their
+// way before what they meet is known.
 template <typename T>
 TXL_KERNEL_OF(kMaxThreads)
 NormRow(NormArgs<T> args) {
+  const SharedRows shared = SharedRowsOf(args.stride);
+  CopyRow(shared.bias, args.bias, args.stride);
+  CopyRow(shared.gain, args.gain, args.stride);
+  CopyRow(shared.shift, args.shift, args.stride);
+  CloseCopies();
   AwaitEarlierKernels();
+  FinishCopies<0>();
   const int r = BlockX();
-  float* sums = reinterpret_cast<float*>(SharedMemory());
-  float* row = sums + 2 * kMaxThreads / kWarp;
   for (int k = Thread() * kEach; k < args.stride; k += Threads() * kEach) {
-    Group x = InputOf(args, r, k);
-    for (int i = 0; i < kEach; ++i) x.v[i] = k + i < args.width ? x.v[i] : 0;
-    StoreNeighbours<kEach>(row + k, x);
-    if (args.sum != nullptr) {
-      StoreNeighbours<kEach>(args.sum + r * args.stride + k, x);
-    }
+    Four<float> x = InputOf(args, shared.bias, r, k);
+    for (int i = 0; i < kEach; ++i) x.x[i] = k + i < args.width ? x.x[i] : 0;
+    StoreGroup(shared.row + k, x);
+    if (args.sum != nullptr) StoreGroup(args.sum + r * args.stride + k, x);
   }
   if (args.wide == nullptr && args.narrow == nullptr) return;
   Moments moments = {0, 1};
   if (args.gain != nullptr) {
-    moments = MomentsOf(row, args.width, args.eps, sums);
+    moments = MomentsOf(shared.row, args.width, args.eps, shared.sums);
   }
   for (int k = Thread() * kEach; k < args.stride; k += Threads() * kEach) {
-    Group y = LoadNeighbours<kEach>(row + k);
+    Four<float> y = LoadGroup<kEach>(shared.row + k);
     if (args.gain != nullptr) {
-      const auto gain = LoadNeighbours<kEach>(args.gain + k);
-      const auto shift = LoadNeighbours<kEach>(args.shift + k);
+      const Four<float> gain = LoadGroup<kEach>(shared.gain + k);
+      const Four<float> shift = LoadGroup<kEach>(shared.shift + k);
       for (int i = 0; i < kEach; ++i) {
         const float z =
-            (y.v[i] - moments.mean) * moments.scale * gain.v[i] + shift.v[i];
-        y.v[i] = k + i < args.width ? z : 0;
+            (y.x[i] - moments.mean) * moments.scale * gain.x[i] + shift.x[i];
+        y.x[i] = k + i < args.width ? z : 0;
       }
     }
     const int64_t at = r * args.stride + k;
-    if (args.wide != nullptr) StoreNeighbours<kEach>(args.wide + at, y);
-    if (args.narrow != nullptr) StoreRounded(args.narrow + at, y);
+    if (args.wide != nullptr) StoreGroup(args.wide + at, y);
+    if (args.narrow != nullptr) StoreGroup(args.narrow + at, y);
   }
 }
 
@@ -118,7 +143,7 @@ void LaunchNorm(Stream& stream, const NormArgs<T>& args) {
   const int threads =
       static_cast<int>(std::min<int64_t>(warps * kWarp, kMaxThreads));
   const size_t shared =
-      (2 * kMaxThreads / kWarp + static_cast<size_t>(args.stride)) *
+      (kSharedSums + kSharedRows * static_cast<size_t>(args.stride)) *
       sizeof(float);
   Launch(stream, {{args.rows}, threads, shared}, NormRow<T>, args);
 }

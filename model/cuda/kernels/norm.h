@@ -17,7 +17,8 @@ namespace txl::cuda {
 // y[r]  = (x - mean) / sqrt(variance + eps) * gain + shift
 // y goes to `wide`, to `narrow` rounded, or both. Columns from width to stride
 // are written as zeros. With gain null there is no norm: y = x. All arrays are
-// aligned to 16 bytes.
+// aligned to 16 bytes. No kernel of the stream writes bias, gain or shift: they
+// are read before it has ended.
 template <typename T>
 struct NormArgs {
   int rows = 0;

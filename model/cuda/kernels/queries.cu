@@ -10,12 +10,8 @@ template <typename T>
 TXL_DEVICE void AddUpQueries(const QueryArgs<T>& args, int64_t size) {
   const int64_t i = FirstElement();
   if (i >= size) return;
-  Four<float> q = LoadGroup<4>(args.partial + i);
-  for (int s = 1; s < args.splits; ++s) {
-    const Four<float> more = LoadGroup<4>(args.partial + s * size + i);
-    for (int k = 0; k < kElementsEach; ++k) q.x[k] += more.x[k];
-  }
-  StoreGroup(args.queries + i, q);
+  StoreGroup(args.queries + i,
+             SumOfPieces<kElementsEach>(args.partial + i, size, args.splits));
 }
 
 // The last rows.count blocks store a row each.

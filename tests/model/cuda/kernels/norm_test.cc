@@ -30,7 +30,7 @@ struct Rows {
   int rows;
   int width;
   int64_t stride = (width + kLinearUnit - 1) / kLinearUnit * kLinearUnit;
-  int splits = 3;
+  int splits = 6;  // more than a thread has on their way
   // Far from 0, so that a variance of squares alone would be lost.
   std::vector<float> wide_in = Draw(rows * stride, 1, 100);
   std::vector<float> partial = Draw(splits * rows * stride, 2);
