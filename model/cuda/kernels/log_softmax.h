@@ -12,10 +12,11 @@ namespace txl::cuda {
 // x[r, k] -= log sum_k exp(x[r, k]) for r < rows in `range`, k < width. A NaN
 // or +inf makes its whole row NaN. Then, where `index` is not null,
 //   x[r, k] += add[index[r] * add_stride].
+// What lies between width and stride is read, and stays as it is.
 struct LogSoftmaxArgs {
   int rows = 0;
   int64_t width = 0;   // >= 1
-  int64_t stride = 0;  // of rows
+  int64_t stride = 0;  // of rows; a multiple of 4, and x aligned to 16 bytes
   float* x = nullptr;  // [rows, stride]
   RowRange range = {};
   const int32_t* index = nullptr;  // [rows]

@@ -38,9 +38,9 @@ std::vector<float> LogSoftmaxOf(const Logits& logits,
   return ToHost(there);
 }
 
-// One word, fewer than threads, more than threads.
+// One word, fewer than threads, more than threads, more than they load at once.
 const Logits kSizes[] = {
-    {2, 1, 64}, {3, 61, 64}, {2, 512, 512}, {2, 1501, 1536}};
+    {2, 1, 64}, {3, 61, 64}, {2, 512, 512}, {2, 1501, 1536}, {2, 16423, 16448}};
 
 TEST(LogSoftmaxTest, IsTheLogOfNormalisedExponentials) {
   for (const Logits& logits : kSizes) {
