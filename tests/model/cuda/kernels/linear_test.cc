@@ -18,7 +18,8 @@ namespace {
 template <typename Result>
 bool SameBits(const Result& a, const Result& b) {
   const auto same = [](const auto& x, const auto& y) {
-    return x.size() == y.size() &&
+    if (x.size() != y.size()) return false;
+    return x.empty() ||
            std::memcmp(x.data(), y.data(), x.size() * sizeof(x[0])) == 0;
   };
   return same(a.wide, b.wide) && same(a.narrow, b.narrow) &&
