@@ -34,9 +34,9 @@ enum class LinearActivation { kNone, kRelu, kGeluTanh };
 // left out. Outputs from rest_from on go to `rest` instead, without residual:
 // two matrices that meet the same rows are one product. With splits > 1 the
 // sums over k are split: nothing of the above but partial sums are written,
-// [splits, rows, batch * outputs], and FinishLinear or FinishNorm (norm.h) does
-// the rest. Rows outside of `range` are left out by the product and by
-// FinishLinear.
+// [splits, rows, batch * outputs], and FinishLinear or the kernel that goes on
+// with them (norm.h, queries.h) does that. Rows outside of `range` are left out
+// by the product and by FinishLinear.
 template <typename T>
 struct LinearArgs {
   int rows = 0;
