@@ -11,7 +11,7 @@ Linux: processor time comes from /proc. The engine is the server's busiest
 thread (with --threads 1 it has one).
 """
 
-import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -21,7 +21,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import bench_script
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -97,38 +98,33 @@ def measure(options, server, address, streams):
 
 
 def parse_options(arguments):
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--streams", default="1,8,32")
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build" / "bin")
+    parser = bench_script.new_parser(__doc__)
+    parser.add_argument("--streams", type=bench_script.counts,
+                        default="1,8,32")
     parser.add_argument("--prompt", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--turns", type=int, default=2, help="of a stream")
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args(arguments[:end])
-    options.flags = arguments[end + 1:]
-    options.counts = [int(count) for count in options.streams.split(",")]
-    return options
+    return bench_script.parse(parser, arguments)
 
 
-def main():
-    options = parse_options(sys.argv[1:])
-    lines = []
+@contextlib.contextmanager
+def running_server(options):
+    """(the server's process, its address), until the block ends."""
     with tempfile.TemporaryDirectory() as folder:
         address = f"unix:{folder}/server.sock"
         server = start_server(options, address)
         try:
-            for count in options.counts:
-                lines.append(measure(options, server, address, count))
-                print(json.dumps(lines[-1]), flush=True)
+            yield server, address
         finally:
             server.terminate()
             server.wait()
-    if options.json:
-        options.json.write_text(json.dumps(lines, indent=1) + "\n",
-                                encoding="utf-8")
+
+
+def main():
+    options = parse_options(sys.argv[1:])
+    with running_server(options) as (server, address):
+        bench_script.report((measure(options, server, address, count)
+                             for count in options.streams), options.json)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class FrontBench(unittest.TestCase):
     def test_flags_behind_two_dashes_are_the_servers(self):
         options = front_bench.parse_options(
             ["--model", "m", "--streams", "1,4", "--", "--threads", "1"])
-        self.assertEqual(options.counts, [1, 4])
+        self.assertEqual(options.streams, [1, 4])
         self.assertEqual(options.flags, ["--threads", "1"])
 
 

@@ -13,7 +13,6 @@ The runner's own processor time is in the server's; `txl-bench-front --sink`
 says what it is. Linux: processor time comes from /proc.
 """
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -24,6 +23,7 @@ import sys
 import tempfile
 import urllib.request
 
+import bench_script
 import front_bench
 
 QUEUE = "txl_stream_queue_tokens"
@@ -118,9 +118,9 @@ def measure(options, server, url, address, streams):
 
 
 def parse_options(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--streams", default="32,128,512")
+    parser = bench_script.new_parser(__doc__)
+    parser.add_argument("--streams", type=bench_script.counts,
+                        default="32,128,512")
     parser.add_argument("--rate", type=float, default=60000,
                         help="tokens a second of the device")
     parser.add_argument("--rows", type=int, default=512, help="of a step")
@@ -133,26 +133,17 @@ def parse_options(arguments):
                         help="0: as txl bench has it")
     parser.add_argument("--warmup", type=float, default=2)
     parser.add_argument("--seconds", type=float, default=8)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=front_bench.ROOT / "build" / "bin")
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args(arguments)
-    options.counts = [int(count) for count in options.streams.split(",")]
-    return options
+    return parser.parse_args(arguments)
 
 
 def main():
     options = parse_options(sys.argv[1:])
-    lines = []
     with tempfile.TemporaryDirectory() as folder:
         address = f"unix:{folder}/server.sock"
         with running_server(options, address) as (server, url):
-            for count in options.counts:
-                lines.append(measure(options, server, url, address, count))
-                print(json.dumps(lines[-1]), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(lines, indent=1) + "\n",
-                                encoding="utf-8")
+            bench_script.report(
+                (measure(options, server, url, address, count)
+                 for count in options.streams), options.json)
 
 
 if __name__ == "__main__":

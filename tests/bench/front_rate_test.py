@@ -76,7 +76,7 @@ class FrontRate(unittest.TestCase):
             self.assertEqual(command[command.index(flag) + 1], value)
 
     def test_streams_are_a_list_of_counts(self):
-        self.assertEqual(options_of("--streams", "1,64").counts, [1, 64])
+        self.assertEqual(options_of("--streams", "1,64").streams, [1, 64])
 
 
 if __name__ == "__main__":

@@ -10,14 +10,12 @@ that answers requests all the time.
 
 import argparse
 import json
-import pathlib
 import subprocess
 import sys
-import tempfile
 
+import bench_script
 import front_bench
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOREVER = "86400"
 
 
@@ -55,57 +53,45 @@ def load_command(options, address):
             FOREVER]
 
 
-def rounds_beside(options, folder):
-    """Every round has both kinds, so that a better hour favours neither."""
-    address = f"unix:{folder}/server.sock"
-    for threads in options.threads.split(",") * options.rounds:
-        yield from measure(options, threads, False)
-        server = front_bench.start_server(
-            argparse.Namespace(bin=options.bin, model=options.neighbour,
-                               flags=[]), address)
+def measure_beside(options, threads):
+    neighbour = argparse.Namespace(bin=options.bin, model=options.neighbour,
+                                   flags=[])
+    with front_bench.running_server(neighbour) as (server, address):
         load = subprocess.Popen(load_command(options, address),
                                 stdout=subprocess.DEVNULL)
         try:
             lines = measure(options, threads, True)
             if load.poll() is not None or server.poll() is not None:
                 raise SystemExit("the neighbour ended before the engine")
-            yield from lines
+            return lines
         finally:
             load.kill()
             load.wait()
-            server.kill()
-            server.wait()
+
+
+def rounds(options):
+    """Every round has both kinds, so that a better hour favours neither."""
+    for threads in options.threads.split(",") * options.rounds:
+        yield from measure(options, threads, False)
+        yield from measure_beside(options, threads)
 
 
 def parse_options(arguments):
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--model", required=True, help="of the engine")
+    parser = bench_script.new_parser(__doc__)
     parser.add_argument("--sessions", default="1,8")
     parser.add_argument("--threads", default="2,1")
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--neighbour", default=ROOT / "models" / "shakespeare")
+    parser.add_argument("--neighbour",
+                        default=bench_script.ROOT / "models" / "shakespeare")
     parser.add_argument("--rate", default="5", help="requests a second")
     parser.add_argument("--tokens", default="64", help="of a request")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build" / "bin")
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args(arguments[:end])
-    options.flags = arguments[end + 1:]
-    return options
+    return bench_script.parse(parser, arguments)
 
 
 def main():
     options = parse_options(sys.argv[1:])
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        for line in rounds_beside(options, folder):
-            lines.append(line)
-            print(json.dumps(line), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(lines, indent=1) + "\n",
-                                encoding="utf-8")
+    bench_script.report(rounds(options), options.json)
 
 
 if __name__ == "__main__":

@@ -8,17 +8,13 @@ in turns against one server.
                  [-- SERVER FLAGS]
 """
 
-import argparse
 import json
-import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
 
+import bench_script
 import front_bench
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def line_of(streams, bare, tester):
@@ -53,42 +49,27 @@ def run(command):
 
 
 def parse_options(arguments):
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--streams", default="1,8,32")
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=ROOT / "build" / "bin")
+    parser = bench_script.new_parser(__doc__)
+    parser.add_argument("--streams", type=bench_script.counts,
+                        default="1,8,32")
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--turns", type=int, default=4, help="of a stream")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=pathlib.Path)
-    options = parser.parse_args(arguments[:end])
-    options.flags = arguments[end + 1:]
-    options.counts = [int(count) for count in options.streams.split(",")]
-    return options
+    return bench_script.parse(parser, arguments)
+
+
+def measure(options, address, streams):
+    bare, tester = commands_of(options, address, streams)
+    run(bare)  # warm
+    rounds = [(run(bare), run(tester)) for _ in range(options.rounds)]
+    return line_of(streams, *zip(*rounds))
 
 
 def main():
     options = parse_options(sys.argv[1:])
-    lines = []
-    with tempfile.TemporaryDirectory() as folder:
-        address = f"unix:{folder}/server.sock"
-        server = front_bench.start_server(options, address)
-        try:
-            for streams in options.counts:
-                bare, tester = commands_of(options, address, streams)
-                run(bare)  # warm
-                rounds = [(run(bare), run(tester))
-                          for _ in range(options.rounds)]
-                lines.append(line_of(streams, *zip(*rounds)))
-                print(json.dumps(lines[-1]), flush=True)
-        finally:
-            server.terminate()
-            server.wait()
-    if options.json:
-        options.json.write_text(json.dumps(lines, indent=1) + "\n",
-                                encoding="utf-8")
+    with front_bench.running_server(options) as (_, address):
+        bench_script.report((measure(options, address, count)
+                             for count in options.streams), options.json)
 
 
 if __name__ == "__main__":
