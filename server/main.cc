@@ -49,6 +49,9 @@ int Serve(ServerFlags flags) {
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
        {"metrics_address", (*server)->metrics_address()},
+       {"device", (*server)->engine().device},
+       {"slots", (*server)->engine().slots},
+       {"bytes_per_slot", (*server)->engine().bytes_per_slot},
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
   std::printf("listening on %s\n", (*server)->address().c_str());
   if (const std::string metrics = (*server)->metrics_address();

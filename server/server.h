@@ -37,6 +37,8 @@ class Server {
   const std::string& address() const { return grpc_->address(); }
   // Of the metrics endpoint, with the real port; empty: there is none.
   std::string metrics_address() const;
+  // What the engine can hold and do.
+  const RunnerInfo& engine() const { return runner_->info(); }
 
   // Health is NOT_SERVING and new calls are refused at once; running turns get
   // the drain timeout, the rest end with SERVER_DRAIN. Returns when every call

@@ -122,6 +122,21 @@ TEST_F(Programs, TokenizeAndStatusTalkToTheServer) {
   EXPECT_THAT(Run({"status"}).out, HasSubstr("state        ready"));
 }
 
+TEST_F(Programs, TheLogSaysHowManySessionsTheDeviceHolds) {
+  const std::string log = server_.Log();
+  const size_t at = log.find(R"("event":"ready")");
+  ASSERT_NE(at, std::string::npos) << log;
+  const size_t begin = log.rfind('\n', at) + 1;
+  const auto line =
+      nlohmann::json::parse(log.substr(begin, log.find('\n', at) - begin));
+  EXPECT_EQ(line["fields"]["address"], server_.address());
+  EXPECT_EQ(line["fields"]["device"], "cpu");
+  EXPECT_EQ(line["fields"]["slots"], 8);
+  const auto model = server_.client().GetModel();
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(line["fields"]["bytes_per_slot"], model->bytes_per_session());
+}
+
 TEST_F(Programs, BenchFindsEveryStreamWellFormed) {
   const int64_t before = server_.Status().tokens_delivered();
   const Completed run =

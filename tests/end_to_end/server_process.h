@@ -37,6 +37,9 @@ class ServerProcess {
   // One snapshot of the counters, whose conservation laws are checked.
   v1::GetServerStatusResponse Status();
 
+  // Its log so far.
+  std::string Log() const { return process_.Err(); }
+
   // Of the process, from /proc.
   int64_t ResidentBytes() const;
   int64_t OpenFiles() const;
