@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "model/cuda/device/launch.h"
+#include "model/cuda/device/warp.h"
 #include "model/cuda/kernels/group.h"
 #include "model/cuda/kernels/log_softmax.h"
 
@@ -31,33 +32,16 @@ TXL_DEVICE void ForGroups(const float* x, int64_t width, const Use& use) {
   }
 }
 
-// The threads' values in the order of their warps: the same bits everywhere.
-TXL_DEVICE void ShareByWarp(float* shared, float value) {
-  BlockBarrier();  // who still reads what lies there
-  if (Lane() == 0) shared[WarpOfBlock()] = value;
-  BlockBarrier();
-}
-TXL_DEVICE float BlockMax(float* shared, float value) {
-  ShareByWarp(shared, WarpMax(value));
-  float most = shared[0];
-  for (int w = 1; w < Threads() / kWarp; ++w) {
-    most = most < shared[w] ? shared[w] : most;
-  }
-  return most;
-}
-TXL_DEVICE float BlockSum(float* shared, float value) {
-  ShareByWarp(shared, WarpSum(value));
-  float sum = 0;
-  for (int w = 0; w < Threads() / kWarp; ++w) sum += shared[w];
-  return sum;
-}
+struct Larger {
+  TXL_DEVICE float operator()(float a, float b) const { return a < b ? b : a; }
+};
 
 // One block per row.
 TXL_KERNEL_OF(kMostThreads)
 LogSoftmax(LogSoftmaxArgs args) {
   AwaitEarlierKernels();
   if (!SpanOf(args.range, args.rows).Contains(BlockX())) return;
-  float* shared = reinterpret_cast<float*>(SharedMemory());
+  auto& scratch = *reinterpret_cast<BlockScratch*>(SharedMemory());
   float* x = args.x + BlockX() * args.stride;
   float most = -INFINITY;
   ForGroups(x, args.width, [&](int64_t k, const Four<float>& group) {
@@ -65,14 +49,14 @@ LogSoftmax(LogSoftmaxArgs args) {
       most = most < group.x[i] ? group.x[i] : most;
     }
   });
-  most = BlockMax(shared, most);
+  most = BlockReduce(most, Larger(), scratch);
   float sum = 0;
   ForGroups(x, args.width, [&](int64_t k, const Four<float>& group) {
     for (int i = 0; i < kEach && k + i < args.width; ++i) {
       sum += expf(group.x[i] - most);
     }
   });
-  const float shift = most + logf(BlockSum(shared, sum));
+  const float shift = most + logf(BlockReduce(sum, Plus(), scratch));
   const float more = args.index == nullptr
                          ? 0
                          : args.add[args.index[BlockX()] * args.add_stride];
@@ -90,8 +74,8 @@ void LaunchLogSoftmax(Stream& stream, const LogSoftmaxArgs& args) {
   constexpr int64_t kOfWarp = kWarp * kEach;
   const int64_t warps = std::min<int64_t>((args.width + kOfWarp - 1) / kOfWarp,
                                           kMostThreads / kWarp);
-  const size_t shared = static_cast<size_t>(warps) * sizeof(float);
-  Launch(stream, {{args.rows}, static_cast<int>(warps) * kWarp, shared},
+  Launch(stream,
+         {{args.rows}, static_cast<int>(warps) * kWarp, sizeof(BlockScratch)},
          LogSoftmax, args);
 }
 
