@@ -156,6 +156,12 @@ int64_t ModelConfig::serving_window() const {
   return std::min(window.value_or(mem_len + 1), mem_len + 1);
 }
 
+int64_t ModelConfig::position_distances() const {
+  const int64_t seen = serving_window();
+  if (pos == PositionKind::kTable || !clamp_len.has_value()) return seen;
+  return std::min(seen, *clamp_len + 1);
+}
+
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
                                              absl::string_view origin) {
   TXL_ASSIGN_OR_RETURN(const json object, ParseJsonObject(text, origin));

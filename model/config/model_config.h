@@ -77,6 +77,10 @@ struct ModelConfig {
   // An unlimited window is served with M + 1, which is what the model's own
   // token-by-token loop does.
   int64_t serving_window() const;
+  // Distances that have a positional key of their own when served,
+  // 0..result-1: all of the window, or those up to the clamp (tables are not
+  // clamped).
+  int64_t position_distances() const;
 };
 
 // Parses and validates the text of a config.json. `origin` (a file name) opens

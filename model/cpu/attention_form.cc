@@ -4,6 +4,20 @@
 
 namespace txl {
 
+const char* FormName(AttentionForm form) {
+  for (const NamedForm& named : kForms) {
+    if (named.form == form) return named.name;
+  }
+  return "";
+}
+
+std::optional<AttentionForm> FindForm(absl::string_view name) {
+  for (const NamedForm& named : kForms) {
+    if (named.name == name) return named.form;
+  }
+  return std::nullopt;
+}
+
 double AttentionCost(const AttentionWork& work, AttentionForm form) {
   const double rows = static_cast<double>(work.mem_len);
   const double width = static_cast<double>(work.heads * work.head_width);

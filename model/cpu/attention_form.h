@@ -3,9 +3,12 @@
 // Which form of attention a model is served with (docs/ARCHITECTURE.md, "One
 // step"), and when which is faster.
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
-#include "model/cpu/panel_product.h"
+#include "absl/strings/string_view.h"
+#include "model/base/number_format.h"
 
 namespace txl {
 
@@ -13,6 +16,19 @@ namespace txl {
 // kAbsorbed: their projections move into query and output, and attention runs
 // on the stored rows themselves: fewer bytes, n_head times the arithmetic.
 enum class AttentionForm { kProjected, kAbsorbed };
+
+struct NamedForm {
+  const char* name;
+  AttentionForm form;
+};
+
+inline constexpr std::array<NamedForm, 2> kForms = {
+    {{"projected", AttentionForm::kProjected},
+     {"absorbed", AttentionForm::kAbsorbed}}};
+
+const char* FormName(AttentionForm form);
+// Nothing: no such form.
+std::optional<AttentionForm> FindForm(absl::string_view name);
 
 // Attention for one new token with a full memory.
 struct AttentionWork {

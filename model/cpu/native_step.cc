@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
 #include "model/checkpoint/weights_check.h"
-#include "model/cpu/format_names.h"
+#include "model/cpu/attention_form.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_layers.h"
 #include "model/cpu/native_softmax.h"

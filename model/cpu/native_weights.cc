@@ -100,7 +100,7 @@ NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
   out.bo = PaddedBias(layer.bo, config.d_model);
   out.u = Padded(layer.u, width);
   if (config.pos == PositionKind::kTable) {
-    const int64_t count = PositionDistances(config);
+    const int64_t count = config.position_distances();
     PackPositions(TableRows(config, layer.rel_t, count),
                   TableRows(config, layer.rel_s, count), formats.derived, out);
   } else {
@@ -146,14 +146,6 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
 
 }  // namespace
 
-int64_t PositionDistances(const ModelConfig& config) {
-  const int64_t window = config.serving_window();
-  if (config.pos == PositionKind::kTable || !config.clamp_len.has_value()) {
-    return window;
-  }
-  return std::min(window, *config.clamp_len + 1);
-}
-
 AttentionForm ResolveForm(const ModelConfig& config,
                           const NativeFormats& formats) {
   if (formats.form.has_value()) return *formats.form;
@@ -166,7 +158,7 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
                           const NativeFormats& formats) {
   c10::InferenceMode guard;
   NativeWeights out;
-  out.distances = PositionDistances(config);
+  out.distances = config.position_distances();
   at::Tensor encoding;
   if (config.pos != PositionKind::kTable) {
     encoding = PositionEncoding(config, weights, out.distances).to(at::kDouble);

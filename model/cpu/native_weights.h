@@ -27,10 +27,6 @@ struct NativeFormats {
   std::optional<AttentionForm> form;
 };
 
-// Distances that have a positional key of their own, 0..result-1: all that a
-// query sees, or those up to the clamp (tables are not clamped).
-int64_t PositionDistances(const ModelConfig& config);
-
 // formats.form, or the model's cheaper one.
 AttentionForm ResolveForm(const ModelConfig& config,
                           const NativeFormats& formats);

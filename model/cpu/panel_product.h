@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "model/base/number_format.h"
+
 namespace txl {
 
 // Columns come in groups of this many; a panel is kPanel columns wide.
@@ -22,15 +24,6 @@ inline constexpr int64_t kPanel = 64;
 // x rounded up to a multiple of `unit`.
 inline constexpr int64_t RoundUp(int64_t x, int64_t unit) {
   return (x + unit - 1) / unit * unit;
-}
-
-// How numbers are stored; all arithmetic is float32.
-enum class NumberFormat { kF32, kBF16, kF16, kInt8 };
-
-constexpr int64_t NumberBytes(NumberFormat format) {
-  return format == NumberFormat::kF32    ? 4
-         : format == NumberFormat::kInt8 ? 1
-                                         : 2;
 }
 
 // x [count] to `out` in another format, rounded to nearest, ties to even. Not

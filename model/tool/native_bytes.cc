@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/cpu/native_weights.h"
+#include "model/cpu/panel_product.h"
 
 namespace txl {
 namespace {
@@ -79,7 +80,7 @@ int64_t NativeWeightBytes(const ModelConfig& config,
 
 int64_t NativePositionKeyBytes(const ModelConfig& config,
                                NumberFormat derived) {
-  const int64_t distances = PositionDistances(config);
+  const int64_t distances = config.position_distances();
   int64_t head_bytes = PackedMatrix::BytesOf(distances, config.d_head, derived);
   if (config.pos == PositionKind::kTable) head_bytes += BiasBytes(distances);
   return config.n_layer * config.n_head * head_bytes;

@@ -7,10 +7,10 @@
 #include <map>
 #include <string>
 
+#include "model/base/number_format.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/config/model_config.h"
 #include "model/cpu/attention_form.h"
-#include "model/cpu/panel_product.h"
 
 namespace txl {
 

@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/cpu/format_names.h"
+#include "model/base/number_format.h"
+#include "model/cpu/attention_form.h"
 
 namespace txl {
 namespace {

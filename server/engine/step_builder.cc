@@ -9,7 +9,6 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
-#include "model/cpu/format_names.h"
 #include "model/cpu/native_step.h"
 #include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"

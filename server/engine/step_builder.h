@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "model/base/number_format.h"
 #include "model/cpu/attention_form.h"
 #include "model/step/model_step.h"
 #include "model/step/sampling_step.h"

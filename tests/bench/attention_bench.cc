@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/checkpoint/weights.h"
+#include "model/cpu/attention_form.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_attention.h"
 #include "model/cpu/native_weights.h"
@@ -131,13 +133,13 @@ class AttentionBench {
   int64_t layer_ = 0;
 };
 
-struct NamedForm {
+struct FormInFormat {
   const char* name;
   AttentionForm form;
   NumberFormat format;  // of what is read
 };
 
-void BenchAttention(benchmark::State& state, const NamedForm& form,
+void BenchAttention(benchmark::State& state, const FormInFormat& form,
                     const MachinePeaks& peaks) {
   AttentionCase what;
   what.mem_len = state.range(0);
@@ -153,12 +155,12 @@ void BenchAttention(benchmark::State& state, const NamedForm& form,
 }  // namespace
 
 void RegisterAttention(const MachinePeaks& peaks) {
-  const NamedForm forms[] = {
+  const FormInFormat forms[] = {
       {"projected/f32", AttentionForm::kProjected, NumberFormat::kF32},
       {"projected/f16", AttentionForm::kProjected, NumberFormat::kF16},
       {"absorbed/f32", AttentionForm::kAbsorbed, NumberFormat::kF32},
       {"absorbed/f16", AttentionForm::kAbsorbed, NumberFormat::kF16}};
-  for (const NamedForm& form : forms) {
+  for (const FormInFormat& form : forms) {
     benchmark::RegisterBenchmark(absl::StrCat("Attention/", form.name).c_str(),
                                  [form, &peaks](benchmark::State& state) {
                                    BenchAttention(state, form, peaks);

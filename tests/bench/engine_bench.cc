@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "server/engine/load_step_runner.h"
 #include "server/engine/step_place.h"
@@ -37,11 +38,9 @@ using json = nlohmann::ordered_json;
 
 constexpr int kWarmUpSteps = 3;
 
+// The engine has accepted the name.
 NumberFormat FormatNamed(const std::string& name) {
-  if (name == "bf16") return NumberFormat::kBF16;
-  if (name == "f16") return NumberFormat::kF16;
-  if (name == "int8") return NumberFormat::kInt8;
-  return NumberFormat::kF32;
+  return FindFormat(kWeightFormats, name).value_or(NumberFormat::kF32);
 }
 
 class EngineBench {

@@ -65,7 +65,7 @@ PhaseCost MemoryCost(const ModelConfig& config, const StepWork& work) {
 
 PhaseCost DistanceCost(const ModelConfig& config, const StepWork& work) {
   const double numbers =
-      static_cast<double>(config.n_layer * PositionDistances(config)) *
+      static_cast<double>(config.n_layer * config.position_distances()) *
       AttentionWidth(config);
   return {numbers * Bytes(work.formats.derived),
           2 * numbers * static_cast<double>(work.sessions)};
@@ -114,7 +114,7 @@ double PromptFlops(const ModelConfig& config, int64_t begin, int64_t rows) {
   for (int64_t t = begin; t < begin + rows; ++t) {
     const int64_t seen = std::min(window, t + 1 + (zeros ? config.mem_len : 0));
     keys += seen;
-    distances += std::min(seen, PositionDistances(config));
+    distances += std::min(seen, config.position_distances());
   }
   const double layers = static_cast<double>(config.n_layer);
   return 2 * LayerNumbers(config) * static_cast<double>(rows) +

@@ -16,11 +16,36 @@ import sys
 PLAIN_MODEL = ("model/base", "model/config", "model/sampling", "model/text",
                "model/memory")
 
+# What a serving step is made from.
+STEP = PLAIN_MODEL + ("model/checkpoint", "model/reference", "model/step")
+
 # Folder -> folders it may include besides itself. The longest matching prefix
 # of a file's folder is its rule.
 RULES = {
     "proto": (),
-    "model": ("model", "txl/convert"),
+    "model/base": (),
+    "model/memory": ("model/base",),
+    "model/sampling": ("model/base",),
+    "model/text": ("model/base",),
+    "model/config": ("model/base", "model/sampling"),
+    "model/checkpoint": PLAIN_MODEL,
+    "model/reference": PLAIN_MODEL + ("model/checkpoint",),
+    "model/step": PLAIN_MODEL,
+    "model/cpu": STEP,
+    "model/torch": STEP,
+    "model/cuda/device": ("model/base",),
+    "model/cuda/kernels": ("model/base", "model/sampling",
+                           "model/cuda/device"),
+    "model/cuda/step": STEP + ("model/cuda",),
+    "model/convert/container": ("model/base", "model/config",
+                                "model/checkpoint", "txl/convert"),
+    "model/convert/family": ("model/base", "model/config",
+                             "model/convert/container"),
+    "model/convert/vocabulary": ("model/base", "model/config", "model/text",
+                                 "model/convert/container"),
+    "model/convert": PLAIN_MODEL + ("model/checkpoint",),
+    "model/train": PLAIN_MODEL + ("model/checkpoint", "model/reference"),
+    "model/tool": ("model",),
     "server/base": (),
     "server/metrics": ("server/base",),
     "server/session": PLAIN_MODEL + ("server/metrics", "server/base"),

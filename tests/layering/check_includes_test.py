@@ -56,6 +56,22 @@ class CheckIncludes(unittest.TestCase):
         })
         self.assertEqual(1, len([e for e in errors if "may not" in e]))
 
+    def test_the_steps_of_two_devices_do_not_know_each_other(self):
+        errors = self.check({
+            "model/cuda/step/a.cc": '#include "model/cpu/b.h"\n',
+            "model/cpu/b.h": "\n",
+        })
+        self.assertEqual(
+            ["model/cuda/step/a.cc: may not include model/cpu/b.h"], errors)
+
+    def test_a_folder_without_a_rule_may_include_nothing(self):
+        errors = self.check({
+            "model/a.cc": '#include "model/base/b.h"\n',
+            "model/base/b.h": "\n",
+        })
+        self.assertEqual(["model/a.cc: may not include model/base/b.h"],
+                         errors)
+
     def test_client_knows_only_the_api(self):
         errors = self.check({
             "client/a.cc": '#include "txl/v1/generation_service.pb.h"\n'
@@ -83,13 +99,13 @@ class CheckIncludes(unittest.TestCase):
 
     def test_folder_cycle_is_found(self):
         errors = self.check({
-            "model/text/a.h": '#include "model/config/b.h"\n',
-            "model/config/b.h": "\n",
-            "model/config/c.h": '#include "model/text/d.h"\n',
-            "model/text/d.h": "\n",
+            "client/cli/a.h": '#include "client/call/b.h"\n',
+            "client/call/b.h": "\n",
+            "client/call/c.h": '#include "client/cli/d.h"\n',
+            "client/cli/d.h": "\n",
         })
-        self.assertEqual(["cycle of folders: model/config -> model/text -> "
-                          "model/config"], errors)
+        self.assertEqual(["cycle of folders: client/call -> client/cli -> "
+                          "client/call"], errors)
 
     def test_missing_file_is_found(self):
         self.assertEqual(["model/text/a.cc: no such file: model/text/b.h"],

@@ -1,8 +1,8 @@
 #include "model/cuda/step/cuda_model.h"
 
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/checkpoint/weights.h"
-#include "model/cpu/format_names.h"
 #include "model/cuda/step/step_buckets.h"
 #include "model/step/serving_state.h"
 

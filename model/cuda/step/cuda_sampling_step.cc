@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
-#include "model/cpu/format_names.h"
 #include "model/cuda/kernels/step_tokens.h"
 #include "model/cuda/step/caller_rows.h"
 #include "model/cuda/step/cuda_model.h"

@@ -1,6 +1,5 @@
 #include "model/cuda/step/cuda_shape.h"
 
-#include "model/cpu/native_weights.h"
 #include "model/cuda/kernels/linear.h"
 
 namespace txl::cuda {
@@ -19,7 +18,7 @@ CudaShape MakeCudaShape(const ModelConfig& config) {
   shape.head_width = static_cast<int>(config.d_head);
   shape.head_stride = PaddedWidth(config.d_head);
   shape.inner_stride = PaddedWidth(config.d_inner);
-  shape.distances = static_cast<int>(PositionDistances(config));
+  shape.distances = static_cast<int>(config.position_distances());
   shape.distance_stride = PaddedWidth(shape.distances);
   return shape;
 }

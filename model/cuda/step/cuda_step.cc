@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
-#include "model/cpu/format_names.h"
 #include "model/cuda/step/cuda_model.h"
 #include "model/cuda/step/cuda_softmax.h"
 #include "model/cuda/step/step_buckets.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "model/base/number_format.h"
 #include "model/config/model_config.h"
-#include "model/cpu/panel_product.h"
 
 namespace txl {
 

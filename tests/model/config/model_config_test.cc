@@ -146,6 +146,21 @@ TEST(ModelConfig, ServingSeesAtMostTheMemoryAndTheTokenItself) {
   EXPECT_EQ(With("mem_len", 0).serving_window(), 1);
 }
 
+TEST(ModelConfig, DistancesEndWithTheWindowOrTheClamp) {
+  EXPECT_EQ(Parse(Smallest()).position_distances(), 5);
+  EXPECT_EQ(With("window", 3).position_distances(), 3);
+  EXPECT_EQ(With("clamp_len", 2).position_distances(), 3);
+  EXPECT_EQ(With("clamp_len", 7).position_distances(), 5);
+  EXPECT_EQ(With("mem_len", 0).position_distances(), 1);
+}
+
+TEST(ModelConfig, ATablesDistancesAreNotClamped) {
+  json object = Smallest();
+  object["pos"] = "table";
+  object["clamp_len"] = 2;
+  EXPECT_EQ(Parse(object).position_distances(), 5);
+}
+
 TEST(ModelConfig, LargePublishedModelsAreWithinTheBounds) {
   json object = Smallest();
   object["vocab_size"] = 793471;  // lm1b

@@ -5,6 +5,14 @@
 namespace txl {
 namespace {
 
+TEST(AttentionForm, NamesAreFoundAgain) {
+  for (const NamedForm& named : kForms) {
+    EXPECT_STREQ(FormName(named.form), named.name);
+    EXPECT_EQ(FindForm(named.name), named.form);
+  }
+  EXPECT_EQ(FindForm("auto"), std::nullopt);
+}
+
 AttentionWork Work(int64_t heads, int64_t head_width, NumberFormat rows) {
   return {18, 1600, heads, head_width, heads * head_width, rows, rows};
 }

@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/format_names.h"
+#include "model/base/number_format.h"
+#include "model/cpu/attention_form.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/format_names.h"
+#include "model/cpu/attention_form.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_layers.h"
 #include "model/cpu/native_softmax.h"

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/cpu/format_names.h"
+#include "model/cpu/attention_form.h"
 #include "model/torch/torch_step.h"
 #include "tests/model/cpu/native_driver.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/cpu/format_names.h"
+#include "model/cpu/attention_form.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace txl {

@@ -14,7 +14,8 @@
 #include <tuple>
 #include <vector>
 
-#include "model/cpu/format_names.h"
+#include "model/base/number_format.h"
+#include "model/cpu/attention_form.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace txl {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/format_names.h"
+#include "model/cpu/attention_form.h"
 #include "tests/model/cpu/native_driver.h"
 
 namespace txl {

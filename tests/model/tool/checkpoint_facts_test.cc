@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/format_names.h"
+#include "model/base/number_format.h"
+#include "model/cpu/attention_form.h"
 #include "model/cpu/native_weights.h"
 #include "model/tool/number_formats.h"
 

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number_format.h"
 #include "model/checkpoint/weights.h"
-#include "model/cpu/format_names.h"
+#include "model/cpu/attention_form.h"
 #include "model/tool/number_formats.h"
 #include "tests/model/golden_paths.h"
 #include "tests/model/torch/golden_case.h"

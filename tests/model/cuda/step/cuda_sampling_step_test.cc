@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/cpu/format_names.h"
+#include "model/base/number_format.h"
 #include "tests/model/cuda/device_data.h"
 #include "tests/model/cuda/step/sampling_driver.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/cpu/format_names.h"
+#include "model/base/number_format.h"
 #include "tests/model/cuda/step/sampling_driver.h"
 #include "tests/model/cuda/step/shipped_model.h"
 

@@ -1,0 +1,46 @@
+#pragma once
+
+// How weights and memories are stored, by the names that flags, reports and
+// state images use. Arithmetic is float32 in every format.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace txl {
+
+enum class NumberFormat { kF32, kBF16, kF16, kInt8 };
+
+// Of one number; the scales of kInt8 come on top.
+constexpr int64_t NumberBytes(NumberFormat format) {
+  return format == NumberFormat::kF32    ? 4
+         : format == NumberFormat::kInt8 ? 1
+                                         : 2;
+}
+
+struct NamedFormat {
+  const char* name;
+  NumberFormat format;
+};
+
+inline constexpr std::array<NamedFormat, 4> kWeightFormats = {
+    {{"f32", NumberFormat::kF32},
+     {"bf16", NumberFormat::kBF16},
+     {"f16", NumberFormat::kF16},
+     {"int8", NumberFormat::kInt8}}};
+// Of stored and of derived rows, which have no scales.
+inline constexpr absl::Span<const NamedFormat> kRowFormats =
+    absl::MakeConstSpan(kWeightFormats).first(3);
+
+const char* FormatName(NumberFormat format);
+// Nothing: no such name among `formats`.
+std::optional<NumberFormat> FindFormat(absl::Span<const NamedFormat> formats,
+                                       absl::string_view name);
+// "f32, bf16, f16"
+std::string JoinNames(absl::Span<const NamedFormat> formats);
+
+}  // namespace txl

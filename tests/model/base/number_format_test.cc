@@ -1,0 +1,35 @@
+#include "model/base/number_format.h"
+
+#include <gtest/gtest.h>
+
+namespace txl {
+namespace {
+
+TEST(NumberFormat, NamesAreFoundAgain) {
+  for (const NamedFormat& named : kWeightFormats) {
+    EXPECT_STREQ(FormatName(named.format), named.name);
+    EXPECT_EQ(FindFormat(kWeightFormats, named.name), named.format);
+  }
+}
+
+TEST(NumberFormat, OfRowsHasNoScales) {
+  EXPECT_EQ(FindFormat(kWeightFormats, "int8"), NumberFormat::kInt8);
+  EXPECT_EQ(FindFormat(kRowFormats, "int8"), std::nullopt);
+  EXPECT_EQ(JoinNames(kRowFormats), "f32, bf16, f16");
+  EXPECT_EQ(JoinNames(kWeightFormats), "f32, bf16, f16, int8");
+}
+
+TEST(NumberFormat, NamesAreSpeltOneWay) {
+  EXPECT_EQ(FindFormat(kWeightFormats, "F32"), std::nullopt);
+  EXPECT_EQ(FindFormat(kWeightFormats, ""), std::nullopt);
+}
+
+TEST(NumberFormat, TakesAsManyBytesAsItsNameSays) {
+  EXPECT_EQ(NumberBytes(NumberFormat::kF32), 4);
+  EXPECT_EQ(NumberBytes(NumberFormat::kBF16), 2);
+  EXPECT_EQ(NumberBytes(NumberFormat::kF16), 2);
+  EXPECT_EQ(NumberBytes(NumberFormat::kInt8), 1);
+}
+
+}  // namespace
+}  // namespace txl
