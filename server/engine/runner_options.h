@@ -27,8 +27,10 @@ struct StepRunnerOptions {
   // ended, on H100 and later. The same bits; not yet measured.
   bool overlaps_kernels = false;
   // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU
-  // and with LibTorch at most max_rows. Their memory is taken at start.
-  // slot_bytes 0: 1 GiB; with the native CUDA step what the device has left
+  // and with LibTorch at most max_rows. Their memory is taken at start; the
+  // CPU's native step only reserves it, and takes pages as they are written.
+  // slot_bytes 0: half of what the host has left (host_memory.h), 1 GiB of a
+  // device with LibTorch; with the native CUDA step what the device has left
   // but a reserve (cuda_builder.h).
   int32_t slots = 0;
   int64_t slot_bytes = 0;

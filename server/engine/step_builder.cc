@@ -14,12 +14,10 @@
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 #include "server/engine/device_name.h"
+#include "server/engine/host_memory.h"
 
 namespace txl {
 namespace {
-
-// Where slot_bytes is left open: a CPU's memory is not the server's alone.
-constexpr int64_t kUsualSlotBytes = int64_t{1} << 30;
 
 absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
                                          absl::Span<const NamedFormat> formats,
@@ -38,9 +36,14 @@ bool UseNative(const at::Tensor& weight, const std::string& step) {
 // Of a step on the CPU or of LibTorch: more slots than rows could not decode in
 // one step.
 absl::StatusOr<int32_t> CpuSlotCount(int64_t bytes_per_slot,
+                                     const Weights& weights,
                                      const StepRunnerOptions& options) {
   StepRunnerOptions room = options;
-  if (room.slot_bytes == 0) room.slot_bytes = kUsualSlotBytes;
+  if (room.slot_bytes == 0) {
+    const bool on_host = weights.layers.at(0).wq.is_cpu();
+    room.slot_bytes = UsualSlotBytes(
+        on_host ? AvailableHostBytes() : std::nullopt, weights.Bytes());
+  }
   return SlotCount(bytes_per_slot, options.max_rows, room);
 }
 
@@ -67,7 +70,7 @@ absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
   TXL_ASSIGN_OR_RETURN(
       built.slots, CpuSlotCount(NativeStepSlotBytes(config, options.spare_rows,
                                                     native.formats),
-                                options));
+                                weights, options));
   native.slots = built.slots;
   native.spare_rows = options.spare_rows;
   native.max_rows = options.max_rows;
@@ -98,7 +101,7 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
   TXL_ASSIGN_OR_RETURN(
       built.slots,
       CpuSlotCount(TorchSlotBytes(config, options.spare_rows, element_bytes),
-                   options));
+                   weights, options));
   TorchStepOptions torch;
   torch.slots = built.slots;
   torch.spare_rows = options.spare_rows;

@@ -1,0 +1,23 @@
+#pragma once
+
+// What the host has left for slots.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace txl {
+
+// Bytes that this process can still take without swapping: what Linux says is
+// available (proc(5), MemAvailable), or less where a control group, version 1
+// or 2, limits this process or a group above it; pages of files that the group
+// can give back are not counted as used. `root`: of the file system. Nothing
+// where it does not say, as outside Linux.
+std::optional<int64_t> AvailableHostBytes(const std::string& root = "/");
+
+// Bytes for slots on a host that has `available` bytes left and is still to
+// pack `weight_bytes`: half of the rest, >= 0, since sessions without a slot
+// and other programs need memory as well. 1 GiB where nothing is known.
+int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes);
+
+}  // namespace txl
