@@ -8,7 +8,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/call_error.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
@@ -82,6 +84,7 @@ using Sessions = v1::SessionService::StubInterface;
 using Model = v1::ModelService::StubInterface;
 
 struct Client::Stubs {
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<Generation> generation;
   std::unique_ptr<Sessions> sessions;
   std::unique_ptr<Model> model;
@@ -95,10 +98,20 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = OpenChannel(options);
   if (!channel.ok()) return channel.status();
   auto stubs = std::make_unique<Stubs>();
+  stubs->channel = *channel;
   stubs->generation = v1::GenerationService::NewStub(*channel);
   stubs->sessions = v1::SessionService::NewStub(*channel);
   stubs->model = v1::ModelService::NewStub(*channel);
   return std::unique_ptr<Client>(new Client(std::move(stubs)));
+}
+
+absl::Status Client::Connect(absl::Duration timeout) {
+  if (stubs_->channel->WaitForConnected(
+          absl::ToChronoTime(absl::Now() + timeout))) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("not connected within ", absl::FormatDuration(timeout)));
 }
 
 absl::Status Client::Generate(

@@ -38,6 +38,11 @@ class Client {
       const ChannelOptions& options);
   ~Client();
 
+  // Connects now instead of at the first call, which fails at once where its
+  // attempt to connect does; this one tries again until `timeout` has passed.
+  // UNAVAILABLE when it has.
+  absl::Status Connect(absl::Duration timeout);
+
   // One turn. Every response is handed over on the calling thread as it comes:
   // Started, tokens, Finished. While `on_response` runs nothing is read, so a
   // slow one slows the turn down. A stream that ends OK without Finished is

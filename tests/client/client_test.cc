@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "client/call_error.h"
 #include "tests/client/fake_service.h"
@@ -14,6 +18,7 @@ using ::testing::ElementsAre;
 using testing::FakeError;
 using testing::FakeServer;
 using testing::FakeService;
+using ::testing::HasSubstr;
 
 ChannelOptions At(const std::string& address) {
   ChannelOptions options;
@@ -206,6 +211,26 @@ TEST(ClientWithoutServer, CallsAreUnavailable) {
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ((*client)->GetModel().status().code(),
             absl::StatusCode::kUnavailable);
+}
+
+TEST(ClientWithoutServer, ConnectGivesUpAfterItsTimeout) {
+  auto client = Client::Create(At("unix:no-such-socket"));
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Status status = (*client)->Connect(absl::Milliseconds(50));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("50ms"));
+}
+
+TEST(ClientWithoutServer, ConnectTriesUntilThereIsOne) {
+  const std::string address =
+      absl::StrCat("unix:", ::testing::TempDir(), "late-", getpid());
+  auto client = Client::Create(At(address));
+  ASSERT_TRUE(client.ok()) << client.status();
+  // Refused: the first attempt has failed.
+  ASSERT_FALSE((*client)->GetModel().ok());
+  FakeServer server(address);
+  EXPECT_TRUE((*client)->Connect(absl::Seconds(20)).ok());
+  EXPECT_EQ((*client)->GetModel()->name(), "fake");
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <grpcpp/server_builder.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -279,17 +281,18 @@ grpc::Status FakeService::Detokenize(grpc::ServerContext* context,
   return See("Detokenize", context);
 }
 
-FakeServer::FakeServer() {
+FakeServer::FakeServer(const std::string& address) : address_(address) {
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port);
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(
       static_cast<v1::GenerationService::Service*>(&service_));
   builder.RegisterService(static_cast<v1::SessionService::Service*>(&service_));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(&service_));
   server_ = builder.BuildAndStart();
-  address_ = absl::StrCat("127.0.0.1:", port);
+  if (absl::EndsWith(address, ":0")) {
+    address_ = absl::StrCat(absl::StripSuffix(address, "0"), port);
+  }
 }
 
 FakeServer::~FakeServer() {

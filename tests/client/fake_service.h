@@ -122,7 +122,8 @@ class FakeService final : public v1::GenerationService::Service,
 // A FakeService on a free port of loopback.
 class FakeServer {
  public:
-  FakeServer();
+  // `address`: where it listens, "127.0.0.1:0" at any free port.
+  explicit FakeServer(const std::string& address = "127.0.0.1:0");
   ~FakeServer();
 
   FakeService* operator->() { return &service_; }
