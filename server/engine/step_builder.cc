@@ -119,7 +119,7 @@ absl::Status CheckStepOptions(const StepRunnerOptions& options) {
     return absl::InvalidArgumentError("slots: must not be negative");
   }
   if (options.slot_bytes < 0) {
-    return absl::InvalidArgumentError("slot_bytes: must not be negative");
+    return absl::InvalidArgumentError("slot memory: must not be negative");
   }
   if (options.spare_rows < 8) {
     return absl::InvalidArgumentError("spare_rows: must be at least 8");
@@ -144,7 +144,7 @@ absl::StatusOr<int32_t> SlotCount(int64_t bytes_per_slot, int64_t most,
   const int64_t fit = options.slot_bytes / bytes_per_slot;
   if (fit < 1) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "slot_bytes: ", options.slot_bytes,
+        "slot memory: ", options.slot_bytes,
         " bytes hold no slot; one of this model takes ", bytes_per_slot));
   }
   return static_cast<int32_t>(std::min(fit, most));

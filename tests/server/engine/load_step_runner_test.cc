@@ -132,7 +132,7 @@ TEST(LoadStepRunnerTest, AByteBudgetIsFilledWithSlots) {
   options.slot_bytes = 100;
   runner = CreateStepRunner(golden.config, golden.weights, "thu", options);
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(runner.status().message(), HasSubstr("slot_bytes"));
+  EXPECT_THAT(runner.status().message(), HasSubstr("slot memory"));
 }
 
 TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
@@ -148,7 +148,7 @@ TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
   EXPECT_THAT(message(options), HasSubstr("slots"));
   options.slots = 0;
   options.slot_bytes = -1;
-  EXPECT_THAT(message(options), HasSubstr("slot_bytes"));
+  EXPECT_THAT(message(options), HasSubstr("slot memory"));
   options = SmallOptions();
   options.spare_rows = 7;
   EXPECT_THAT(message(options), HasSubstr("spare_rows"));

@@ -77,7 +77,7 @@ TEST(StepBuilderTest, OptionsThatNoStepTakesAreNamed) {
   EXPECT_EQ(message([](auto&) {}), "");
   EXPECT_THAT(message([](auto& o) { o.slots = -1; }), HasSubstr("slots"));
   EXPECT_THAT(message([](auto& o) { o.slot_bytes = -1; }),
-              HasSubstr("slot_bytes"));
+              HasSubstr("slot memory"));
   EXPECT_THAT(message([](auto& o) { o.spare_rows = 7; }),
               HasSubstr("spare_rows"));
   EXPECT_THAT(message([](auto& o) { o.max_rows = 0; }), HasSubstr("max_rows"));
