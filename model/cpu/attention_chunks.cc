@@ -10,9 +10,11 @@ namespace {
 constexpr int64_t kProjectedRows = 6;
 // Queries that read stored rows together: more would not fit the caches.
 constexpr int64_t kAbsorbedQueries = 24;
-// Long enough that merging costs little, short enough that a chunk's rows are
-// still in the second-level cache when they are read again as values.
-constexpr int64_t kProjectedLength = 256;
+// Long enough that merging, and going from keys to values and back, cost
+// little; short enough that the second-level cache holds a chunk's keys and
+// values for all rows of a prompt, and a chunk's stored rows until they are
+// read again as values.
+constexpr int64_t kProjectedLength = 512;
 constexpr int64_t kAbsorbedLength = 128;
 
 int64_t FloorTo(int64_t position, int64_t unit) {

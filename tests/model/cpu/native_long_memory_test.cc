@@ -18,8 +18,8 @@
 namespace txl {
 namespace {
 
-constexpr int64_t kMemory = 700;
-constexpr int64_t kLength = 1500;  // more than the ring holds
+constexpr int64_t kMemory = 1300;
+constexpr int64_t kLength = 2000;  // more than the ring holds
 
 // A golden model with a longer memory.
 GoldenCase LongCase(const std::string& name, at::ScalarType dtype) {
