@@ -11,8 +11,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Where ccache is used, clones in different folders share its results.
-export CCACHE_BASEDIR=$PWD
+# Where ccache is used, clones in different folders share its results, also of
+# the sanitizers' builds, whose debug information names the folder.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # ctest runs two programs at once; more threads than cores wait for each other.
 export OMP_NUM_THREADS=1
 
