@@ -50,7 +50,7 @@ TEST(StepBuilderTest, NativeOnTheCpuUnlessTorchIsAskedFor) {
 TEST(StepBuilderTest, AsManySlotsAsFitButNoMoreThanRowsOfAStep) {
   StepRunnerOptions options;
   options.max_rows = 5;
-  EXPECT_EQ(Build(options)->slots, 5);  // 1 GiB holds more
+  EXPECT_EQ(Build(options)->slots, 5);  // the host has room for more
   const int64_t slot = Build(options)->step->BytesPerSlot();
   options.slot_bytes = 3 * slot + slot / 2;
   EXPECT_EQ(Build(options)->slots, 3);
