@@ -221,12 +221,11 @@ TEST(ClientWithoutServer, ConnectGivesUpAfterItsTimeout) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("50ms"));
 }
 
-TEST(ClientWithoutServer, ConnectTriesUntilThereIsOne) {
+TEST(ClientWithoutServer, ConnectTriesAgainAfterAFailedAttempt) {
   const std::string address =
       absl::StrCat("unix:", ::testing::TempDir(), "late-", getpid());
   auto client = Client::Create(At(address));
   ASSERT_TRUE(client.ok()) << client.status();
-  // Refused: the first attempt has failed.
   ASSERT_FALSE((*client)->GetModel().ok());
   FakeServer server(address);
   EXPECT_TRUE((*client)->Connect(absl::Seconds(20)).ok());

@@ -119,7 +119,7 @@ class FakeService final : public v1::GenerationService::Service,
   int64_t statuses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// A FakeService on a free port of loopback.
+// A FakeService that listens.
 class FakeServer {
  public:
   // `address`: where it listens, "127.0.0.1:0" at any free port.
