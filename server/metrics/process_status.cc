@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/text_file.h"
 
 namespace txl {
 namespace {
@@ -24,12 +23,6 @@ constexpr size_t kThreads = 20 - 3;
 constexpr size_t kStartTicks = 22 - 3;
 constexpr size_t kVirtualBytes = 23 - 3;
 constexpr size_t kResidentPages = 24 - 3;
-
-std::string ReadFile(const char* path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 int64_t CountOpenFds() {
   std::error_code error;
@@ -85,14 +78,14 @@ ProcessStatus ReadProcessStatus() {
   ProcessStatus status;
   status.open_fds = CountOpenFds();
   status.max_fds = MaxFds();
-  const auto stat = ParseProcStat(ReadFile("/proc/self/stat"));
+  const auto stat = ParseProcStat(ReadTextFile("/proc/self/stat"));
   if (!stat.has_value()) return status;
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   status.cpu_seconds = static_cast<double>(stat->cpu_ticks) / ticks;
   status.threads = stat->threads;
   status.virtual_bytes = stat->virtual_bytes;
   status.resident_bytes = stat->resident_pages * sysconf(_SC_PAGESIZE);
-  if (const auto boot = ParseBootTime(ReadFile("/proc/stat"))) {
+  if (const auto boot = ParseBootTime(ReadTextFile("/proc/stat"))) {
     status.start_time_seconds = static_cast<double>(*boot) +
                                 static_cast<double>(stat->start_ticks) / ticks;
   }
