@@ -10,34 +10,42 @@ namespace {
 constexpr int kMaxThreads = 256;
 constexpr int kEach = 4;  // neighbours that a thread takes at once
 
-// A block's shared memory; rows are of `stride` numbers, and a thread reads of
-// them what it wrote itself.
-struct SharedRows {
-  float* sums;  // of the warps, twice
-  float* row;
-  float* bias;
-  float* gain;
-  float* shift;
+// What a block works with; rows are of `stride` numbers, and a thread reads of
+// shared ones what it wrote itself.
+struct BlockRows {
+  float* sums;  // shared; of the warps, twice
+  float* row;   // shared
+  const float* bias;
+  const float* gain;
+  const float* shift;
 };
-constexpr int kSharedRows = 4;
+constexpr int kWeightRows = 3;
 constexpr int kSharedSums = 2 * kMaxThreads / kWarp;
+// Wider rows leave weights where they are; a block of an A100 has 163 KiB.
+constexpr size_t kMostShared = 96 << 10;
 
-TXL_DEVICE SharedRows SharedRowsOf(int64_t stride) {
-  SharedRows shared;
-  shared.sums = reinterpret_cast<float*>(SharedMemory());
-  shared.row = shared.sums + kSharedSums;
-  shared.bias = shared.row + stride;
-  shared.gain = shared.bias + stride;
-  shared.shift = shared.gain + stride;
-  return shared;
-}
-
-// Begins to copy a row of weights; none where `from` is null.
-TXL_DEVICE void CopyRow(float* to, const float* from, int64_t stride) {
-  if (from == nullptr) return;
+// Begins to copy a row of weights to `to`, which it returns; nothing where
+// there is none.
+TXL_DEVICE const float* CopiedRow(float* to, const float* from,
+                                  int64_t stride) {
+  if (from == nullptr) return to;
   for (int k = Thread() * kEach; k < stride; k += Threads() * kEach) {
     CopyLater16(to + k, from + k, true);
   }
+  return to;
+}
+
+template <bool kSharesWeights, typename T>
+TXL_DEVICE BlockRows BlockRowsOf(const NormArgs<T>& args) {
+  BlockRows rows = {nullptr, nullptr, args.bias, args.gain, args.shift};
+  rows.sums = reinterpret_cast<float*>(SharedMemory());
+  rows.row = rows.sums + kSharedSums;
+  if constexpr (!kSharesWeights) return rows;
+  float* const copies = rows.row + args.stride;
+  rows.bias = CopiedRow(copies, args.bias, args.stride);
+  rows.gain = CopiedRow(copies + args.stride, args.gain, args.stride);
+  rows.shift = CopiedRow(copies + 2 * args.stride, args.shift, args.stride);
+  return rows;
 }
 
 // Over the block, the same bits in every thread. `sums`: shared memory, one
@@ -96,33 +104,30 @@ TXL_DEVICE Moments MomentsOf(const float* row, int width, float eps,
 
 // One block per row, which it keeps in shared memory. The weights are on their
 // way before what they meet is known.
-template <typename T>
+template <bool kSharesWeights, typename T>
 TXL_KERNEL_OF(kMaxThreads)
 NormRow(NormArgs<T> args) {
-  const SharedRows shared = SharedRowsOf(args.stride);
-  CopyRow(shared.bias, args.bias, args.stride);
-  CopyRow(shared.gain, args.gain, args.stride);
-  CopyRow(shared.shift, args.shift, args.stride);
+  const BlockRows rows = BlockRowsOf<kSharesWeights>(args);
   CloseCopies();
   AwaitEarlierKernels();
   FinishCopies<0>();
   const int r = BlockX();
   for (int k = Thread() * kEach; k < args.stride; k += Threads() * kEach) {
-    Four<float> x = InputOf(args, shared.bias, r, k);
+    Four<float> x = InputOf(args, rows.bias, r, k);
     for (int i = 0; i < kEach; ++i) x.x[i] = k + i < args.width ? x.x[i] : 0;
-    StoreGroup(shared.row + k, x);
+    StoreGroup(rows.row + k, x);
     if (args.sum != nullptr) StoreGroup(args.sum + r * args.stride + k, x);
   }
   if (args.wide == nullptr && args.narrow == nullptr) return;
   Moments moments = {0, 1};
   if (args.gain != nullptr) {
-    moments = MomentsOf(shared.row, args.width, args.eps, shared.sums);
+    moments = MomentsOf(rows.row, args.width, args.eps, rows.sums);
   }
   for (int k = Thread() * kEach; k < args.stride; k += Threads() * kEach) {
-    Four<float> y = LoadGroup<kEach>(shared.row + k);
+    Four<float> y = LoadGroup<kEach>(rows.row + k);
     if (args.gain != nullptr) {
-      const Four<float> gain = LoadGroup<kEach>(shared.gain + k);
-      const Four<float> shift = LoadGroup<kEach>(shared.shift + k);
+      const Four<float> gain = LoadGroup<kEach>(rows.gain + k);
+      const Four<float> shift = LoadGroup<kEach>(rows.shift + k);
       for (int i = 0; i < kEach; ++i) {
         const float z =
             (y.x[i] - moments.mean) * moments.scale * gain.x[i] + shift.x[i];
@@ -142,10 +147,14 @@ void LaunchNorm(Stream& stream, const NormArgs<T>& args) {
   const int64_t warps = (args.stride / kEach + kWarp - 1) / kWarp;
   const int threads =
       static_cast<int>(std::min<int64_t>(warps * kWarp, kMaxThreads));
-  const size_t shared =
-      (kSharedSums + kSharedRows * static_cast<size_t>(args.stride)) *
-      sizeof(float);
-  Launch(stream, {{args.rows}, threads, shared}, NormRow<T>, args);
+  const auto row_bytes = static_cast<size_t>(args.stride) * sizeof(float);
+  const size_t least = kSharedSums * sizeof(float) + row_bytes;
+  const size_t most = least + kWeightRows * row_bytes;
+  if (most <= kMostShared) {
+    Launch(stream, {{args.rows}, threads, most}, NormRow<true, T>, args);
+  } else {
+    Launch(stream, {{args.rows}, threads, least}, NormRow<false, T>, args);
+  }
 }
 
 template void LaunchNorm(Stream&, const NormArgs<float>&);

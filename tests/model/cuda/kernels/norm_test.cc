@@ -96,8 +96,10 @@ class NormTest : public ::testing::Test {};
 using Formats = ::testing::Types<float, Bf16, F16>;
 TYPED_TEST_SUITE(NormTest, Formats);
 
-// One column, widths that fill nothing, one round of a block's threads, two.
-const Rows<int> kSizes[] = {{3, 1}, {1, 64}, {5, 413}, {2, 1024}, {2, 1090}};
+// One column, widths that fill nothing, one round of a block's threads, two,
+// more than a block's shared memory has for weights.
+const Rows<int> kSizes[] = {{3, 1},    {1, 64},   {5, 413},
+                            {2, 1024}, {2, 1090}, {1, 6200}};
 
 TYPED_TEST(NormTest, NormalizesWideRows) {
   for (const auto& size : kSizes) {
