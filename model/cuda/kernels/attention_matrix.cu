@@ -73,13 +73,14 @@ TXL_DEVICE void Attend(const AttentionArgs<M, M>& args, const Rows& rows,
   }
   // The first tiles are copied while earlier kernels still run, if none of them
   // can be the one that stores a row of this step there.
-  const int64_t behind = (range.tile + stages - 1) * kRingTile;
+  const int64_t behind = range.first + (stages - 1) * kRingTile;
   if (behind > position - args.rows.count + 1) AwaitEarlierKernels();
   TilePipeline<M, kColumns> tiles;
   tiles.rings = &args.rings;
-  tiles.range = range;
+  tiles.waiting = range.tiles;
+  tiles.visible = range.visible;
   tiles.ring = args.rings.rows + slot * args.rings.slot_stride;
-  tiles.row = RowOfRing(args.rings, range.tile * kRingTile);
+  tiles.row = RowOfRing(args.rings, range.first);
   tiles.memory = SharedMemory() + kExchangeBytes +
                  WarpOfBlock() * stages * Slice<M, kColumns>::kBytes;
   tiles.stages = stages;
@@ -95,25 +96,22 @@ TXL_DEVICE void Attend(const AttentionArgs<M, M>& args, const Rows& rows,
   }
   Results<M, kColumns, kRows> results;
   OwnHeads<M> own[kRows];
-  TXL_UNROLL
-  for (int r = 0; r < kRows; ++r) own[r].r = r;
-  // From the first row to the lane's position of the next tile.
-  int distance = static_cast<int>(position - range.tile * kRingTile) - Lane();
+  VisibleRange visible[kRows];  // from the next tile
   TXL_UNROLL
   for (int r = 0; r < kRows; ++r) {
-    own[r].LoadPositions(args, rows, distance + r);
+    visible[r] = VisibleTo(args.rings, position + r, range.first);
+    own[r].r = r;
+    own[r].LoadPositions(args, rows, visible[r].newest - Lane());
   }
   for (int i = 0; i < range.tiles; ++i) {
     const Slice<M, kColumns> tile = tiles.Wait();
     Score<kRows>(queries, tile);
     BlockBarrier();
-    distance -= kRingTile;
     TXL_UNROLL
     for (int r = 0; r < kRows; ++r) {
-      const TileView view =
-          ViewOf(VisibleTo(args.rings, position + r), range.tile + i);
-      own[r].Weigh(args.scale * kLog2E, view);
-      own[r].LoadPositions(args, rows, distance + r);
+      own[r].Weigh(args.scale * kLog2E, ViewOf(visible[r]));
+      visible[r].newest -= kRingTile;
+      own[r].LoadPositions(args, rows, visible[r].newest - Lane());
     }
     BlockBarrier();
     results.Add(tile);

@@ -112,18 +112,16 @@ TXL_DEVICE void AddTile(const M* tile, int64_t stride, TileView view,
 // Takes a tile's scores into the softmax of the warp's head.
 template <typename M>
 TXL_DEVICE void WeighTile(const AttentionArgs<float, M>& args,
-                          const AttentionRange& range, int64_t tile, int head,
+                          const VisibleRange& visible, int head,
                           RunningSoftmax& softmax) {
   const Workspace shared = WorkspaceOf(args.rings.stride);
   const int h = WarpOfBlock();
   const int64_t row = static_cast<int64_t>(BlockZ()) * args.heads + head;
   float score = -INFINITY;
-  if (ViewOf(range.visible, tile).Has(Lane())) {
-    const int distance =
-        static_cast<int>(range.visible.newest - tile * kRingTile) - Lane();
+  if (ViewOf(visible).Has(Lane())) {
     score = (shared.scores[Lane()][h] +
              PositionScore(args.positions + row * args.position_stride,
-                           distance, args.distances)) *
+                           visible.newest - Lane(), args.distances)) *
             (args.scale * kLog2E);
   }
   const float factor = softmax.Raise(WarpMax(score));
@@ -197,13 +195,16 @@ PlainAttention(AttentionArgs<float, M> args) {
   Begin(args, head, heads);
   BlockBarrier();
   RunningSoftmax softmax;
-  for (int64_t t = range.tile; t < range.tile + range.tiles; ++t) {
-    const M* tile = RingRow(args.rings, slot, t * kRingTile);
-    const TileView view = ViewOf(range.visible, t);
+  for (int i = 0; i < range.tiles; ++i) {
+    const int start = i * kRingTile;
+    const M* tile = RingRow(args.rings, slot, range.first + start);
+    const VisibleRange visible = {range.visible.newest - start,
+                                  range.visible.count};
+    const TileView view = ViewOf(visible);
     ScoreTile(tile, stride, view, shared);
     BlockBarrier();
     const int h = WarpOfBlock();
-    if (h < heads) WeighTile(args, range, t, head + h, softmax);
+    if (h < heads) WeighTile(args, visible, head + h, softmax);
     BlockBarrier();
     AddTile(tile, stride, view, shared);
   }

@@ -14,33 +14,36 @@ namespace txl::cuda {
 // Scores are kept in units of ln 2, because 2^x is what the device computes.
 inline constexpr float kLog2E = 1.44269504088896340736f;
 
-// The positions that a row sees, or a block's rows see together.
+// The positions that a row sees, or a block's rows see together, counted from
+// the first position of a tile.
 struct VisibleRange {
-  int64_t oldest = 0;
-  int64_t newest = 0;  // the row's own position
+  int newest = 0;  // the row's own position
+  int count = 0;
 };
 
-// What is seen, and which of its tiles a split has.
+// What is seen of a split's tiles.
 struct AttentionRange {
-  VisibleRange visible;
-  int64_t tile = 0;  // the first one
+  int64_t first = 0;  // position, of the first tile
   int tiles = 0;
+  VisibleRange visible;  // from there
 };
 
 TXL_DEVICE int64_t TileOf(int64_t position) {
   return (position >= 0 ? position : position - (kRingTile - 1)) / kRingTile;
 }
 
-// Of the row at `position`.
+// How many positions are visible at `position`.
 template <typename M>
-TXL_DEVICE VisibleRange VisibleTo(const Rings<M>& rings, int64_t position) {
-  VisibleRange visible;
-  visible.newest = position;
-  visible.oldest = position - rings.window + 1;
-  if (visible.oldest < rings.first_position) {
-    visible.oldest = rings.first_position;
-  }
-  return visible;
+TXL_DEVICE int VisibleCount(const Rings<M>& rings, int64_t position) {
+  const int64_t there = position - rings.first_position + 1;
+  return static_cast<int>(there < rings.window ? there : rings.window);
+}
+
+// Of the row at `position`, counted from `first`.
+template <typename M>
+TXL_DEVICE VisibleRange VisibleTo(const Rings<M>& rings, int64_t position,
+                                  int64_t first) {
+  return {static_cast<int>(position - first), VisibleCount(rings, position)};
 }
 
 // Of `rows` rows at positions from `position` on. Every split gets as many of
@@ -48,15 +51,17 @@ TXL_DEVICE VisibleRange VisibleTo(const Rings<M>& rings, int64_t position) {
 template <typename M>
 TXL_DEVICE AttentionRange RangeOf(const Rings<M>& rings, int64_t position,
                                   int rows, int split, int splits) {
-  AttentionRange range;
-  range.visible = VisibleTo(rings, position);
-  range.visible.newest += rows - 1;
-  const int64_t first = TileOf(range.visible.oldest);
-  const int tiles = static_cast<int>(TileOf(range.visible.newest) - first + 1);
+  const int64_t newest = position + rows - 1;
+  const int count = VisibleCount(rings, position) + rows - 1;
+  const int64_t oldest_tile = TileOf(newest - count + 1);
+  const int tiles = static_cast<int>(TileOf(newest) - oldest_tile + 1);
   const int each = tiles / splits;
   const int longer = tiles - each * splits;  // splits that have one more
-  range.tile = first + each * split + (split < longer ? split : longer);
+  const int before = each * split + (split < longer ? split : longer);
+  AttentionRange range;
+  range.first = (oldest_tile + before) * kRingTile;
   range.tiles = each + (split < longer ? 1 : 0);
+  range.visible = {static_cast<int>(newest - range.first), count};
   return range;
 }
 
@@ -70,16 +75,11 @@ struct TileView {
     return position >= low && position <= high;
   }
 };
-TXL_DEVICE TileView ViewOf(const VisibleRange& visible, int64_t tile) {
-  const int64_t start = tile * kRingTile;
+TXL_DEVICE TileView ViewOf(const VisibleRange& visible) {
+  const int oldest = visible.newest - visible.count + 1;
   TileView view;
-  view.high = kRingTile - 1;
-  if (visible.oldest > start) {
-    view.low = static_cast<int>(visible.oldest - start);
-  }
-  if (visible.newest < start + kRingTile) {
-    view.high = static_cast<int>(visible.newest - start);
-  }
+  view.low = oldest > 0 ? oldest : 0;
+  view.high = visible.newest < kRingTile ? visible.newest : kRingTile - 1;
   return view;
 }
 

@@ -107,7 +107,8 @@ struct TilePipeline {
   static constexpr int kMostStages = 6;
 
   const Rings<M>* rings = nullptr;
-  AttentionRange range;     // its tiles are those that were not copied yet
+  int waiting = 0;          // tiles that were not copied yet
+  VisibleRange visible;     // from the first of them
   const M* ring = nullptr;  // the slot's
   int row = 0;              // of the ring: the first one of the next tile
   unsigned char* memory = nullptr;  // the warp's: [stages] slices
@@ -119,14 +120,13 @@ struct TilePipeline {
   }
 
   TXL_DEVICE void CopyNext(int index) {
-    if (range.tiles > 0) {
+    if (waiting > 0) {
       Place(index).template Copy<kRingTile>(ring + row * rings->stride,
-                                            rings->stride,
-                                            ViewOf(range.visible, range.tile));
+                                            rings->stride, ViewOf(visible));
       row += kRingTile;
       if (row == rings->capacity) row = 0;
-      ++range.tile;
-      --range.tiles;
+      visible.newest -= kRingTile;
+      --waiting;
     }
     CloseCopies();
   }
