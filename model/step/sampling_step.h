@@ -69,12 +69,23 @@ class StateTransfer {
   virtual StateImage Take() = 0;
 };
 
-// All calls from one thread, except that Collect and StateTransfer::Take may
-// come from another one. What is called takes effect in the order of the calls,
-// without waiting for the device unless it says so. Slots, positions, ids and
-// parameters are checked by the caller. May throw std::bad_alloc and
-// cuda::DeviceError; after the latter the step is of no further use, unless it
-// was about memory.
+// A state on its way to its slot.
+class StateArrival {
+ public:
+  virtual ~StateArrival() = default;
+  // Brings it to the device and waits for it there, or says again how that
+  // ended. From any thread; whoever uses the slot first brings it too.
+  // Errors as CheckStateImage, and InvalidArgument for another number of rows
+  // than an export gives: the slot is as it was. May throw as SamplingStep.
+  virtual absl::Status Bring() = 0;
+};
+
+// All calls from one thread, except that Collect, StateTransfer::Take and
+// StateArrival::Bring may come from other ones. What is called takes effect in
+// the order of the calls, without waiting for the device unless it says so.
+// Slots, positions, ids and parameters are checked by the caller. May throw
+// std::bad_alloc and cuda::DeviceError; after the latter the step is of no
+// further use, unless it was about memory.
 class SamplingStep {
  public:
   // Steps that may be queued and not collected.
@@ -103,7 +114,11 @@ class SamplingStep {
   // slot that they write, and leave how it samples.
   virtual void Clear(int32_t slot) = 0;
   virtual void Copy(int32_t from, int32_t to) = 0;
-  virtual absl::Status Import(int32_t slot, const StateImage& image) = 0;
+  // The slot is the image's for all later calls, unless that is refused, but
+  // steps of other slots run on while it is brought. REQUIRES: there is an
+  // image.
+  virtual std::unique_ptr<StateArrival> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) = 0;
   // Of the slot as the calls so far leave it; what is called later does not
   // change it. Steps of other slots run on meanwhile.
   virtual std::unique_ptr<StateTransfer> Export(int32_t slot,

@@ -9,6 +9,7 @@
 #include "model/base/status_macros.h"
 #include "server/engine/device_errors.h"
 #include "server/engine/device_queue.h"
+#include "server/engine/image_arrival.h"
 #include "server/engine/plan_segments.h"
 #include "server/engine/sampled_tokens.h"
 #include "server/engine/sampling_plan.h"
@@ -35,7 +36,8 @@ class SamplingStepRunner final : public StepRunner {
       : info_(std::move(info)),
         step_(std::move(step)),
         tokens_(info_.slots),
-        slots_(info_.slots) {
+        slots_(info_.slots),
+        arriving_(info_.slots) {
     for (SlotReadiness& slot : slots_) {
       slot.sampling = absl::FailedPreconditionError(
           "the slot decodes before it was configured");
@@ -64,7 +66,10 @@ class SamplingStepRunner final : public StepRunner {
   absl::Status ConfigureNow(int32_t slot, const SlotSampling& sampling);
   absl::StatusOr<std::unique_ptr<StateTransfer>> StartExport(int32_t slot,
                                                              int64_t position);
-  absl::Status ImportNow(int32_t slot, const StateImage& image);
+  absl::StatusOr<std::shared_ptr<ImageArrival>> StartImport(
+      int32_t slot, std::shared_ptr<const StateImage> image);
+  // Before anything reads the slot's rows.
+  void Arrive(int32_t slot);
 
   const RunnerInfo info_;
   const std::unique_ptr<SamplingStep> step_;
@@ -74,7 +79,9 @@ class SamplingStepRunner final : public StepRunner {
   std::deque<std::shared_ptr<InFlight>> in_flight_;
   SampledTokens tokens_;
 
-  std::vector<SlotReadiness> slots_;  // the device thread only
+  // The device thread only.
+  std::vector<SlotReadiness> slots_;
+  std::vector<std::shared_ptr<ImageArrival>> arriving_;  // of slots; null: none
 
   DeviceQueue transfers_;
   DeviceQueue queue_;  // last: its thread uses everything above
@@ -97,6 +104,7 @@ StepId SamplingStepRunner::Submit(StepPlan plan) {
 }
 
 void SamplingStepRunner::Queue(InFlight& step) {
+  for (const StepRow& row : step.plan.rows) Arrive(row.slot);
   step.status = CatchDeviceErrors("step", [&] {
     step.sampling = MakeSamplingPlan(step.plan, slots_);
     if (!step.sampling.rows.empty()) step_->Queue(step.sampling.rows);
@@ -162,6 +170,7 @@ absl::Status SamplingStepRunner::ConfigureNow(int32_t slot,
 void SamplingStepRunner::Clear(int32_t slot) {
   if (!CheckSlot(slot, info_).ok()) return;
   queue_.Add([this, slot] {
+    arriving_[slot] = nullptr;
     slots_[slot].rows = CatchDeviceErrors("clearing a slot", [&] {
       step_->Clear(slot);
       return absl::OkStatus();
@@ -172,6 +181,8 @@ void SamplingStepRunner::Clear(int32_t slot) {
 void SamplingStepRunner::Copy(int32_t from, int32_t to) {
   if (!CheckSlot(from, info_).ok() || !CheckSlot(to, info_).ok()) return;
   queue_.Add([this, from, to] {
+    Arrive(from);
+    arriving_[to] = nullptr;
     slots_[to].rows = CatchDeviceErrors("copying a slot", [&] {
       step_->Copy(from, to);
       return slots_[from].rows;
@@ -208,6 +219,7 @@ std::future<absl::StatusOr<StateImage>> SamplingStepRunner::Export(
 absl::StatusOr<std::unique_ptr<StateTransfer>> SamplingStepRunner::StartExport(
     int32_t slot, int64_t position) {
   TXL_RETURN_IF_ERROR(CheckExport(slot, position, info_));
+  Arrive(slot);
   TXL_RETURN_IF_ERROR(slots_[slot].rows);
   std::unique_ptr<StateTransfer> transfer;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("exporting a state", [&] {
@@ -219,31 +231,48 @@ absl::StatusOr<std::unique_ptr<StateTransfer>> SamplingStepRunner::StartExport(
 
 std::future<absl::Status> SamplingStepRunner::Import(
     int32_t slot, std::shared_ptr<const StateImage> image) {
-  using Task = std::packaged_task<absl::Status()>;
-  auto task = std::make_shared<Task>([this, slot, image = std::move(image)] {
-    return ImportNow(slot, *image);
+  auto promise = std::make_shared<std::promise<absl::Status>>();
+  queue_.Add([this, promise, slot, image = std::move(image)]() mutable {
+    const auto arrival = StartImport(slot, std::move(image));
+    if (!arrival.ok()) {
+      promise->set_value(arrival.status());
+      return;
+    }
+    transfers_.Add([promise, arrival = *arrival] {
+      promise->set_value(arrival->Bring().status());
+    });
   });
-  queue_.Add([task] { (*task)(); });
-  return task->get_future();
+  return promise->get_future();
 }
 
-absl::Status SamplingStepRunner::ImportNow(int32_t slot,
-                                           const StateImage& image) {
+absl::StatusOr<std::shared_ptr<ImageArrival>> SamplingStepRunner::StartImport(
+    int32_t slot, std::shared_ptr<const StateImage> image) {
   TXL_RETURN_IF_ERROR(CheckSlot(slot, info_));
-  absl::Status refused;  // the image's fault: nothing was changed
+  Arrive(slot);
+  std::unique_ptr<StateArrival> arrival;
   const absl::Status broken = CatchDeviceErrors("importing a state", [&] {
-    refused = step_->Import(slot, image);
+    arrival = step_->Import(slot, std::move(image));
     return absl::OkStatus();
   });
-  TXL_RETURN_IF_ERROR(refused);
-  slots_[slot].rows = broken;
-  return broken;
+  if (!broken.ok()) {
+    slots_[slot].rows = broken;
+    return broken;
+  }
+  return arriving_[slot] = std::make_shared<ImageArrival>(std::move(arrival));
+}
+
+void SamplingStepRunner::Arrive(int32_t slot) {
+  if (arriving_[slot] == nullptr) return;
+  const ImageArrival::Outcome outcome = arriving_[slot]->Bring();
+  if (outcome.refused.ok()) slots_[slot].rows = outcome.broken;
+  arriving_[slot] = nullptr;
 }
 
 }  // namespace
 
 std::unique_ptr<StepRunner> MakeSamplingStepRunner(
     RunnerInfo info, std::unique_ptr<SamplingStep> step) {
+  info.imports_aside = true;
   return std::make_unique<SamplingStepRunner>(std::move(info), std::move(step));
 }
 

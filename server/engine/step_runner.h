@@ -89,6 +89,9 @@ struct RunnerInfo {
   int64_t window = 0;
   // An imported state wants a kDerive row for each of its stored rows.
   bool derives = false;
+  // Steps of other slots run on while a state is imported; one with a row of
+  // its slot waits for it.
+  bool imports_aside = false;
   // A state depends on the last so many ids only, M + (N - 1)(W - 1) + 1.
   int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
   StateIdentity identity;

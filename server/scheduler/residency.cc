@@ -15,12 +15,16 @@ int64_t CommittedRows(const SessionLease& lease) {
   return std::max<int64_t>(lease.position() - 1, 0);
 }
 
+template <typename T>
+bool IsReady(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 }  // namespace
 
-bool Entrance::ready() const {
-  return !save.valid() ||
-         save.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-}
+bool Placement::arriving() const { return import.valid() && !IsReady(import); }
+
+bool Entrance::ready() const { return !save.valid() || IsReady(save); }
 
 Residency::Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
                      Clock* clock)

@@ -26,10 +26,13 @@ struct Placement {
   // The session's state is lost: its last tokens have to be fed again.
   bool rebuild = false;
   // Valid when the state came from an image: its outcome is known as soon as a
-  // later step is collected.
+  // later step with a row of this slot is collected.
   std::future<absl::Status> import;
   bool import_failed = false;
   int64_t rows_to_derive = 0;  // left to plan, before the turn's own rows
+
+  // Whether the state's image is still on its way.
+  bool arriving() const;
 };
 
 // A turn on its way to its place: what has to be safe as an image before, the

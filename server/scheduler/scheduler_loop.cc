@@ -267,14 +267,26 @@ void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
   --shared_->live_turns;
 }
 
-SchedulerLoop::Plan SchedulerLoop::MakePlan() {
-  std::vector<Running*> able;
-  std::vector<uint64_t> ids;
-  std::vector<BatchCandidate> candidates;
-  for (auto& [id, running] : running_) {
+std::vector<SchedulerLoop::RunningMap::iterator> SchedulerLoop::Able() {
+  std::vector<RunningMap::iterator> able;
+  std::vector<RunningMap::iterator> arriving;
+  for (auto it = running_.begin(); it != running_.end(); ++it) {
+    const Running& running = it->second;
     if (!MayPlan(running)) continue;
-    able.push_back(&running);
-    ids.push_back(id);
+    const bool waits =
+        runner_->info().imports_aside && running.place.arriving();
+    (waits ? arriving : able).push_back(it);
+  }
+  // A step would wait for their states: no other turn has to, but where there
+  // is nothing else to do, the step is as good as any to wait in.
+  return able.empty() && in_flight_.empty() ? arriving : able;
+}
+
+SchedulerLoop::Plan SchedulerLoop::MakePlan() {
+  const std::vector<RunningMap::iterator> able = Able();
+  std::vector<BatchCandidate> candidates;
+  for (const auto& it : able) {
+    const Running& running = it->second;
     BatchCandidate candidate;
     candidate.prompt_rows = running.place.rows_to_derive > 0
                                 ? running.place.rows_to_derive
@@ -296,8 +308,8 @@ SchedulerLoop::Plan SchedulerLoop::MakePlan() {
     if (rows[i] == 0) continue;
     (candidates[i].decode ? shape.streams : shape.prompts) = true;
     ++shape.turns;
-    PlanRows(*able[i], rows[i], plan.step.rows);
-    plan.record.owners.resize(plan.step.rows.size(), ids[i]);
+    PlanRows(able[i]->second, rows[i], plan.step.rows);
+    plan.record.owners.resize(plan.step.rows.size(), able[i]->first);
   }
   for (const StepRow& row : plan.step.rows) {
     plan.record.kinds.push_back(row.kind);

@@ -103,6 +103,8 @@ class SchedulerLoop {
   void WaitForEntrance();
   void Refuse(QueuedTurn queued, const absl::Status& status);
 
+  // Turns that may have rows in the next step.
+  std::vector<RunningMap::iterator> Able();
   Plan MakePlan();
   bool MayPlan(const Running& running) const;
   // `count` rows of a turn: of what its state still needs, then its own.

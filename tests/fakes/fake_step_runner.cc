@@ -36,6 +36,7 @@ RunnerInfo Info(const FakeStepRunnerOptions& options) {
   info.mem_len = options.mem_len;
   info.window = options.window;
   info.derives = options.derives;
+  info.imports_aside = options.imports_aside;
   info.rebuild_ids = options.mem_len + 1;  // one layer
   info.identity.fingerprint = "fake";
   info.identity.window = options.window;
@@ -91,6 +92,7 @@ StepId FakeStepRunner::Submit(StepPlan plan) {
   StepResult result;
   result.device_seconds = options_.device_seconds;
   for (const StepRow& row : plan.rows) {
+    if (Arrive(row.slot)) calls_.push_back(absl::StrCat("wait ", row.slot));
     result.rows.push_back(RunRow(row, fails));
   }
   plans_.push_back(std::move(plan));
@@ -194,7 +196,8 @@ std::future<absl::Status> FakeStepRunner::Import(
     std::memcpy(&row.id, image->data.data() + i * sizeof(int32_t),
                 sizeof(int32_t));
   }
-  return Ready(absl::OkStatus());
+  if (!imports_held_) return Ready(absl::OkStatus());
+  return held_imports_[slot].get_future();
 }
 
 std::vector<float> FakeStepRunner::LogProbs(
@@ -261,6 +264,24 @@ void FakeStepRunner::ReleaseExports() {
     held.promise.set_value(std::move(held.result));
   }
   held_exports_.clear();
+}
+
+void FakeStepRunner::HoldImports() {
+  absl::MutexLock lock(&mutex_);
+  imports_held_ = true;
+}
+
+void FakeStepRunner::ReleaseImports() {
+  absl::MutexLock lock(&mutex_);
+  imports_held_ = false;
+  while (!held_imports_.empty()) Arrive(held_imports_.begin()->first);
+}
+
+bool FakeStepRunner::Arrive(int32_t slot) {
+  auto held = held_imports_.extract(slot);
+  if (held.empty()) return false;
+  held.mapped().set_value(absl::OkStatus());
+  return true;
 }
 
 std::vector<StepPlan> FakeStepRunner::plans() const {

@@ -38,7 +38,8 @@ struct FakeStepRunnerOptions {
   int64_t vocab_size = 50;
   int64_t mem_len = 32;
   int64_t window = 33;
-  bool derives = false;           // an imported state wants kDerive rows
+  bool derives = false;  // an imported state wants kDerive rows
+  bool imports_aside = false;
   double device_seconds = 0.001;  // reported for every step
 };
 
@@ -79,10 +80,14 @@ class FakeStepRunner : public StepRunner {
   // While held, exported states are on their way and do not arrive.
   void HoldExports();
   void ReleaseExports();
+  // While held, imported states are on their way and do not arrive, unless a
+  // step has a row of their slot and waits for them ("wait 1" among the calls).
+  void HoldImports();
+  void ReleaseImports();
 
   // What came in, oldest first: every plan; and every call as text
   // ("submit 0", "configure 1", "clear 1", "copy 1 2", "export 1 @7",
-  // "import 1 @7").
+  // "import 1 @7", "wait 1").
   std::vector<StepPlan> plans() const;
   std::vector<std::string> calls() const;
   // Broken preconditions; a test ends with this empty.
@@ -121,6 +126,8 @@ class FakeStepRunner : public StepRunner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportRow(const StepRow& row, Slot& slot, RowResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The slot's held import, if there is one.
+  bool Arrive(int32_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Slot& SlotAt(int32_t slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Violation(std::string what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -137,6 +144,10 @@ class FakeStepRunner : public StepRunner {
   std::set<std::pair<int32_t, int64_t>> row_failures_ ABSL_GUARDED_BY(mutex_);
   bool exports_held_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<HeldExport> held_exports_ ABSL_GUARDED_BY(mutex_);
+  bool imports_held_ ABSL_GUARDED_BY(mutex_) = false;
+  // By slot.
+  std::map<int32_t, std::promise<absl::Status>> held_imports_
+      ABSL_GUARDED_BY(mutex_);
   absl::Status next_export_ ABSL_GUARDED_BY(mutex_);
   absl::Status next_import_ ABSL_GUARDED_BY(mutex_);
   std::vector<StepPlan> plans_ ABSL_GUARDED_BY(mutex_);

@@ -12,6 +12,7 @@
 namespace txl {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -156,6 +157,28 @@ TEST(FakeStepRunnerTest, AHeldExportIsThatOfItsTime) {
             std::future_status::timeout);
   runner.ReleaseExports();
   EXPECT_EQ(image.get()->checksum, expected.checksum);
+}
+
+TEST(FakeStepRunnerTest, AHeldImportArrivesWhenAStepWaitsForIt) {
+  FakeStepRunner runner;
+  runner.Clear(0);
+  TokenOf(runner, Prompt(0, {3, 1}));
+  const auto image =
+      std::make_shared<const StateImage>(runner.Export(0, 2).get().value());
+  runner.HoldImports();
+  auto waited = runner.Import(1, image);
+  auto released = runner.Import(2, image);
+  const auto is_there = [](const std::future<absl::Status>& import) {
+    return import.wait_for(std::chrono::seconds(0)) ==
+           std::future_status::ready;
+  };
+  EXPECT_FALSE(is_there(waited));
+  EXPECT_EQ(TokenOf(runner, Prompt(1, {4}, 2)), runner.NextToken({3, 1, 4}));
+  EXPECT_TRUE(is_there(waited));
+  EXPECT_THAT(runner.calls(), Contains("wait 1"));
+  EXPECT_FALSE(is_there(released));
+  runner.ReleaseImports();
+  EXPECT_TRUE(released.get().ok());
 }
 
 TEST(FakeStepRunnerTest, BannedIdsArePassedOverUntilTheirPosition) {

@@ -52,7 +52,8 @@ class CudaSamplingStep final : public SamplingStep {
 
   void Clear(int32_t slot) override;
   void Copy(int32_t from, int32_t to) override;
-  absl::Status Import(int32_t slot, const StateImage& image) override;
+  std::unique_ptr<StateArrival> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) override;
   std::unique_ptr<StateTransfer> Export(int32_t slot,
                                         int64_t position) override {
     model_->Use();
@@ -203,12 +204,11 @@ void CudaSamplingStep<T, M>::Copy(int32_t from, int32_t to) {
 }
 
 template <typename T, typename M>
-absl::Status CudaSamplingStep<T, M>::Import(int32_t slot,
-                                            const StateImage& image) {
+std::unique_ptr<StateArrival> CudaSamplingStep<T, M>::Import(
+    int32_t slot, std::shared_ptr<const StateImage> image) {
   model_->Use();
-  TXL_RETURN_IF_ERROR(model_->states().Import(slot, image));
-  records_.ForgetLast(slot);
-  return absl::OkStatus();
+  return model_->states().Import(slot, std::move(image),
+                                 [this, slot] { records_.ForgetLast(slot); });
 }
 
 }  // namespace

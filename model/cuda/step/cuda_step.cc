@@ -57,7 +57,10 @@ class CudaStep final : public ModelStep {
   }
   absl::Status Import(int32_t slot, const StateImage& image) override {
     model_->Use();
-    return model_->states().Import(slot, image);
+    // It is brought before this returns, and not looked at later.
+    const std::shared_ptr<const StateImage> borrowed(
+        std::shared_ptr<const StateImage>(), &image);
+    return model_->states().Import(slot, borrowed)->Bring();
   }
 
   const RingGeometry& ring() const override { return model_->arena().ring(); }

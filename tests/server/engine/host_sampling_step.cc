@@ -84,6 +84,21 @@ class HostTransfer final : public StateTransfer {
   const int64_t done_at_;
 };
 
+class HostArrival final : public StateArrival {
+ public:
+  HostArrival(std::shared_ptr<StepControl> control, absl::Status status)
+      : control_(std::move(control)), status_(std::move(status)) {}
+
+  absl::Status Bring() override {
+    control_->Begin(StepCall::kBring);
+    return status_;
+  }
+
+ private:
+  const std::shared_ptr<StepControl> control_;
+  const absl::Status status_;
+};
+
 HostSamplingStep::HostSamplingStep(std::unique_ptr<ModelStep> step,
                                    VocabularyBins bins,
                                    const HostSamplingOptions& options,
@@ -295,18 +310,19 @@ void HostSamplingStep::Copy(int32_t from, int32_t to) {
   });
 }
 
-absl::Status HostSamplingStep::Import(int32_t slot, const StateImage& image) {
+std::unique_ptr<StateArrival> HostSamplingStep::Import(
+    int32_t slot, std::shared_ptr<const StateImage> image) {
   Begin(StepCall::kImport);
-  const absl::Status status = CheckStateImage(image, identity());
-  if (!status.ok()) return status;
+  const absl::Status status = CheckStateImage(*image, identity());
   absl::MutexLock lock(&mutex_);
-  Add([this, slot, image]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  Add([this, slot, image, fits = status.ok()]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (!fits) return;
     slots_[slot].last_sampled.reset();
-    if (!step_->Import(slot, image).ok()) {
+    if (!step_->Import(slot, *image).ok()) {
       control_->Violation("an image of the wrong length");
     }
   });
-  return absl::OkStatus();
+  return std::make_unique<HostArrival>(control_, status);
 }
 
 std::unique_ptr<StateTransfer> HostSamplingStep::Export(int32_t slot,

@@ -32,6 +32,7 @@ enum class StepCall {
   kClear,
   kCopy,
   kImport,
+  kBring,
   kExport,
   kTake,
 };
@@ -55,6 +56,7 @@ class StepControl {
  private:
   friend class HostSamplingStep;
   friend class HostTransfer;
+  friend class HostArrival;
   // Waits and throws as it was told.
   void Begin(StepCall call);
   void Violation(std::string what);
@@ -85,7 +87,8 @@ class HostSamplingStep final : public SamplingStep {
   SampledRows Collect() override;
   void Clear(int32_t slot) override;
   void Copy(int32_t from, int32_t to) override;
-  absl::Status Import(int32_t slot, const StateImage& image) override;
+  std::unique_ptr<StateArrival> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) override;
   std::unique_ptr<StateTransfer> Export(int32_t slot,
                                         int64_t position) override;
 

@@ -134,6 +134,7 @@ TEST_F(SamplingStepRunnerTest, ASlotThatCouldNotBeWrittenRunsNothing) {
       {StepCall::kCopy, [&] { runner_.Copy(0, 1); },
        "copying a slot: device lost"},
       {StepCall::kImport, import, "importing a state: device lost"},
+      {StepCall::kBring, import, "importing a state: device lost"},
   };
   for (const Case& broken : cases) {
     control_.Throw(broken.call, kLost);
@@ -158,10 +159,41 @@ TEST_F(SamplingStepRunnerTest, ASlotThatCouldNotBeWrittenRunsNothing) {
 TEST_F(SamplingStepRunnerTest, AnImportSaysThatItFailed) {
   RunRows({{Decode(0, 0, 1)}});
   const StateImage image = runner_.Export(0, 1).get().value();
-  control_.Throw(StepCall::kImport, kLost);
-  EXPECT_EQ(runner_.Import(1, Shared(image)).get(),
-            absl::InternalError("importing a state: device lost"));
-  EXPECT_TRUE(runner_.Import(1, Shared(image)).get().ok());
+  for (const StepCall call : {StepCall::kImport, StepCall::kBring}) {
+    control_.Throw(call, kLost);
+    EXPECT_EQ(runner_.Import(1, Shared(image)).get(),
+              absl::InternalError("importing a state: device lost"));
+    EXPECT_TRUE(runner_.Import(1, Shared(image)).get().ok());
+  }
+}
+
+TEST_F(SamplingStepRunnerTest, OtherSlotsRunWhileAStateIsImported) {
+  RunRows({{Decode(0, 0, 1)}});
+  const StateImage image = runner_.Export(0, 1).get().value();
+  control_.Hold(StepCall::kBring);
+  auto import = runner_.Import(1, Shared(image));
+  const RowResult beside = RunRow(Decode(0, 1, 2));
+  EXPECT_TRUE(beside.status.ok()) << beside.status;
+  EXPECT_EQ(import.wait_for(std::chrono::seconds(0)),
+            std::future_status::timeout);
+  const StepId step = runner_.Submit({{Decode(1, 1, 2)}});  // waits for it
+  control_.Release(StepCall::kBring);
+  const auto result = runner_.Collect(step);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->rows[0].token_id, beside.token_id);
+  EXPECT_TRUE(import.get().ok());
+}
+
+TEST_F(SamplingStepRunnerTest, WhatWritesASlotNeedNotWaitForItsImport) {
+  RunRows({{Decode(0, 0, 1)}});
+  const StateImage image = runner_.Export(0, 1).get().value();
+  control_.Hold(StepCall::kBring);
+  auto import = runner_.Import(1, Shared(image));
+  runner_.Clear(1);
+  const RowResult cleared = RunRow(Decode(1, 0, 1));
+  EXPECT_TRUE(cleared.status.ok()) << cleared.status;
+  control_.Release(StepCall::kBring);
+  EXPECT_TRUE(import.get().ok());
 }
 
 TEST_F(SamplingStepRunnerTest, AnExportThatFailsLeavesTheSlot) {

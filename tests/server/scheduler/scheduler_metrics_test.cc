@@ -174,7 +174,7 @@ TEST(SchedulerMetrics, AStalledStreamsTimeEndsWhenItReadsOrEnds) {
   world.ExpectAtRest();
 }
 
-WorldOptions OneSlot() {
+WorldOptions OneSlotOneByOne() {
   WorldOptions options = OneByOne();
   options.runner.slots = 1;
   return options;
@@ -191,7 +191,7 @@ void MoveOut(World& world) {
 }
 
 TEST(SchedulerMetrics, ASessionThatMovesOutHasBeenIdle) {
-  World world(OneSlot());
+  World world(OneSlotOneByOne());
   MoveOut(world);
   const Distributions d = world.metrics.Get().distributions;
   EXPECT_EQ(d.idle_before_evict_seconds.count(), 1);
@@ -200,7 +200,7 @@ TEST(SchedulerMetrics, ASessionThatMovesOutHasBeenIdle) {
 }
 
 TEST(SchedulerMetrics, ASessionThatMovesInIsARestore) {
-  World world(OneSlot());
+  World world(OneSlotOneByOne());
   MoveOut(world);
   world.ExpectHealthy("s0");
   const Snapshot s = world.metrics.Get();
@@ -212,7 +212,7 @@ TEST(SchedulerMetrics, ASessionThatMovesInIsARestore) {
 }
 
 TEST(SchedulerMetrics, ABadImageIsAFailedRestoreAndThenARebuild) {
-  World world(OneSlot());
+  World world(OneSlotOneByOne());
   MoveOut(world);
   world.runner->FailNextImport(absl::DataLossError("checksum"));
   world.Generate("s0", {1}, 3);

@@ -18,22 +18,6 @@ using ::testing::Contains;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-WorldOptions OneSlot() {
-  WorldOptions options;
-  options.runner.slots = 1;
-  return options;
-}
-
-// Sessions of `count` tokens each, named s0, s1, ...
-void Fill(World& world, int sessions, int count) {
-  for (int i = 0; i < sessions; ++i) {
-    world.CreateSession(absl::StrCat("s", i));
-    world.Submit(absl::StrCat("s", i), TurnKind::kAppend,
-                 World::SomeIds(count, i));
-    world.Run();
-  }
-}
-
 TEST(SchedulerMoves, AShortTurnSavesNothing) {
   World world;
   Fill(world, 1, 20);
@@ -220,93 +204,6 @@ TEST(SchedulerMoves, AFailedExportEndsTheNewTurnOnly) {
   world.Run();
   EXPECT_EQ(Outcome(long_prompt.sink->failed()), "INTERNAL STEP_FAILED");
   world.ExpectHealthy("s0");
-  world.ExpectAtRest();
-}
-
-TEST(SchedulerMoves, AnImportThatFailsOnceIsTriedAgain) {
-  World world(OneSlot());
-  Fill(world, 2, 20);
-  world.runner->FailNextImport(absl::UnavailableError("lost device"));
-  const TestTurn failed = world.Generate("s0", {1, 2}, 3);
-  world.Run();
-  EXPECT_EQ(Outcome(failed.sink->failed()), "INTERNAL STEP_FAILED");
-  EXPECT_EQ(world.TokensOf("s0"), World::SomeIds(20, 0));
-  world.ExpectHealthy("s0");
-  EXPECT_EQ(world.metrics.Get().rows_rebuild, 0);
-  world.ExpectHealthy("s1");
-}
-
-int64_t RowsOfKind(const StepPlan& plan, RowKind kind) {
-  return std::count_if(plan.rows.begin(), plan.rows.end(),
-                       [kind](const StepRow& row) { return row.kind == kind; });
-}
-
-// What derives from an imported state is work like a prompt: within its budget
-// and beside running streams, before the turn's own rows.
-TEST(SchedulerMoves, AnImportedStateIsDerivedBesideRunningStreams) {
-  WorldOptions options;
-  options.runner.slots = 2;
-  options.runner.derives = true;
-  options.scheduler.prompt_rows_per_step = 10;
-  World world(options);
-  Fill(world, 3, 60);  // s0 is moved out
-  const TestTurn stream = world.Generate("s2", {1}, 30);
-  for (int i = 0; i < 3; ++i) world.Step();
-  const size_t before = world.runner->plans().size();
-  const TestTurn turn = world.Generate("s0", {7, 8}, 4);
-  world.Run();
-  ASSERT_TRUE(turn.sink->finished().has_value());
-  ASSERT_TRUE(stream.sink->finished().has_value());
-  int64_t derived = 0, steps = 0;
-  const std::vector<StepPlan> plans = world.runner->plans();
-  for (size_t i = before; i < plans.size(); ++i) {
-    const int64_t rows = RowsOfKind(plans[i], RowKind::kDerive);
-    if (rows == 0) continue;
-    EXPECT_LE(rows, 10);
-    EXPECT_EQ(RowsOfKind(plans[i], RowKind::kDecode), 1);
-    derived += rows;
-    ++steps;
-  }
-  EXPECT_EQ(derived, 32);  // the memory's length
-  EXPECT_EQ(steps, 4);
-  EXPECT_EQ(world.metrics.Get().rows_rebuild, 0);
-  world.ExpectHealthy("s0");
-  world.ExpectAtRest();
-}
-
-TEST(SchedulerMoves, ATurnCancelledWhileItsStateIsDerivedLosesNothing) {
-  WorldOptions options = OneSlot();
-  options.runner.derives = true;
-  options.scheduler.prompt_rows_per_step = 4;
-  World world(options);
-  Fill(world, 2, 60);
-  const TestTurn turn = world.Generate("s0", {7, 8}, 4);
-  for (int i = 0; i < 3; ++i) world.Step();
-  turn.cancel->Cancel(CancelToken::Why::kCancelled);
-  world.Run();
-  EXPECT_EQ(Outcome(turn.sink->failed()), "CANCELLED CANCELLED");
-  EXPECT_EQ(world.TokensOf("s0"), World::SomeIds(60, 0));
-  world.ExpectAtRest();
-}
-
-TEST(SchedulerMoves, ADamagedImageIsRebuiltFromTheTokens) {
-  World world(OneSlot());
-  Fill(world, 2, 90);
-  world.runner->FailNextImport(absl::DataLossError("checksum"));
-  const TestTurn failed = world.Generate("s0", {1, 2}, 3);
-  world.Run();
-  EXPECT_EQ(Outcome(failed.sink->failed()), "INTERNAL STEP_FAILED");
-  EXPECT_EQ(world.TokensOf("s0"), World::SomeIds(90, 0));
-  // A rebuild that is broken off changes nothing and begins anew.
-  const TestTurn cancelled = world.Generate("s0", {1, 2}, 3);
-  for (int i = 0; i < 3; ++i) world.Step();
-  cancelled.cancel->Cancel(CancelToken::Why::kCancelled);
-  world.Run();
-  world.ExpectHealthy("s0");
-  // All that the memory of 32 depends on: the last token is the turn's own.
-  EXPECT_GE(world.metrics.Get().rows_rebuild, 32);
-  world.ExpectHealthy("s0");
-  world.ExpectHealthy("s1");
   world.ExpectAtRest();
 }
 

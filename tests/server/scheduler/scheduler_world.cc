@@ -9,6 +9,12 @@
 
 namespace txl {
 
+WorldOptions OneSlot() {
+  WorldOptions options;
+  options.runner.slots = 1;
+  return options;
+}
+
 World::World(WorldOptions options) {
   Clock* const clock = options.clock != nullptr ? options.clock : &fake_clock;
   runner = std::make_unique<FakeStepRunner>(options.runner);
@@ -119,6 +125,15 @@ void World::ExpectAtRest() {
   EXPECT_EQ(s.tokens_delivered, delivered);
   EXPECT_EQ(s.distributions.generated_tokens.sum(), delivered);
   EXPECT_EQ(s.distributions.step_tokens.sum(), rows);
+}
+
+void Fill(World& world, int sessions, int count) {
+  for (int i = 0; i < sessions; ++i) {
+    world.CreateSession(absl::StrCat("s", i));
+    world.Submit(absl::StrCat("s", i), TurnKind::kAppend,
+                 World::SomeIds(count, i));
+    world.Run();
+  }
 }
 
 std::string Outcome(const absl::Status& status) {

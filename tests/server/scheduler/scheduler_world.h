@@ -29,6 +29,8 @@ struct WorldOptions {
   Clock* clock = nullptr;  // null: the fake one
 };
 
+WorldOptions OneSlot();
+
 // A turn of a test: what it is, and where its results go.
 struct TestTurn {
   std::shared_ptr<RecordingSink> sink;
@@ -70,6 +72,9 @@ class World {
  private:
   std::vector<std::shared_ptr<RecordingSink>> sinks_;
 };
+
+// Sessions of `count` tokens each, named s0, s1, ...
+void Fill(World& world, int sessions, int count);
 
 // "CODE REASON" of a status; "OK".
 std::string Outcome(const absl::Status& status);

@@ -189,7 +189,10 @@ TEST_F(SamplingPromisesTest, WhoeverWritesASlotForgetsItsLastToken) {
   auto step = Make();
   const std::vector<std::function<void()>> writes = {
       [&] { step->Clear(0); }, [&] { step->Copy(1, 0); },
-      [&] { ASSERT_TRUE(step->Import(0, step->Export(1, 1)->Take()).ok()); }};
+      [&] {
+        step->Import(
+            0, std::make_shared<const StateImage>(step->Export(1, 1)->Take()));
+      }};
   for (const auto& write : writes) {
     for (const int32_t slot : {0, 1}) {
       step->Clear(slot);
@@ -206,6 +209,19 @@ TEST_F(SamplingPromisesTest, WhoeverWritesASlotForgetsItsLastToken) {
     // How it samples stays.
     EXPECT_EQ(RunRows(*step, {Sample(0, 1, 3)}).rows[0].token, 7);
   }
+}
+
+TEST_F(SamplingPromisesTest, ARefusedImageForgetsNothing) {
+  auto step = Make();
+  step->Configure(0, Always(7), {});
+  RunRows(*step, {Sample(0, 0, 3)});
+  StateImage damaged = step->Export(0, 1)->Take();
+  damaged.data[0] ^= 1;
+  const auto import =
+      step->Import(0, std::make_shared<const StateImage>(damaged));
+  const SampledRows then = RunRows(*step, {Sample(0, 1, kLastSampledToken)});
+  EXPECT_EQ(then.rows[0].status, SampledStatus::kOk);
+  EXPECT_EQ(import->Bring().code(), absl::StatusCode::kDataLoss);
 }
 
 // Collect may come from another thread, as soon as a step is queued.

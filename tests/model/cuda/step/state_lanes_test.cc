@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,10 @@ class StateLanesTest : public ::testing::Test {
   CudaArena<float> arena_{Ring(), Shape(), kSlots, stream_};
 };
 
+std::shared_ptr<const StateImage> Shared(const StateImage& image) {
+  return std::make_shared<const StateImage>(image);
+}
+
 // What was asked for, and what should come.
 struct Asked {
   std::unique_ptr<StateTransfer> transfer;
@@ -77,9 +82,10 @@ struct Asked {
 TEST_F(StateLanesTest, EveryStateArrivesAsItWas) {
   for (int lanes = 1; lanes <= 4; ++lanes) {
     ShuffleThreads(lanes);
-    StateLanes<float> states(arena_, identity_, lanes, stream_);
+    StateLanes<float> states(arena_, identity_, 0, lanes, stream_);
     std::map<int32_t, StateImage> held;
     std::vector<Asked> asked;
+    std::vector<std::unique_ptr<StateArrival>> arriving;
     const auto take = [&](size_t i) {
       const StateImage found = asked[i].transfer->Take();
       EXPECT_EQ(found.data, asked[i].expected.data);
@@ -91,7 +97,7 @@ TEST_F(StateLanesTest, EveryStateArrivesAsItWas) {
       const int kind = static_cast<int>(random_() % 6);
       if (kind < 2 || !held.contains(slot)) {
         held[slot] = AnyImage();
-        ASSERT_TRUE(states.Import(slot, held[slot]).ok());
+        arriving.push_back(states.Import(slot, Shared(held[slot])));
       } else if (kind < 4) {
         asked.push_back({states.Export(slot, held[slot].position), held[slot]});
       } else if (kind == 4) {  // as a step would, over all of the slot
@@ -100,6 +106,12 @@ TEST_F(StateLanesTest, EveryStateArrivesAsItWas) {
         held.erase(slot);
       } else if (!asked.empty() && random_() % 4 == 0) {
         asked.pop_back();  // nobody wants it
+      } else if (!arriving.empty()) {
+        // At once, or after the slot was used; or nobody asks for it.
+        if (random_() % 4 != 0) {
+          EXPECT_TRUE(arriving.back()->Bring().ok());
+        }
+        arriving.pop_back();
       }
       if (asked.size() > 6) take(random_() % asked.size());
     }
@@ -110,13 +122,16 @@ TEST_F(StateLanesTest, EveryStateArrivesAsItWas) {
 // What lies in a slot once it is settled is what the next work on the stream
 // finds there.
 TEST_F(StateLanesTest, ASettledSlotIsWhole) {
-  StateLanes<float> states(arena_, identity_, 2, stream_);
+  StateLanes<float> states(arena_, identity_, 0, 2, stream_);
   const Array<float> there =
       Unwritten<float>(kLayers * kMemory * Shape().stride);
   for (int i = 0; i < 40; ++i) {
     ShuffleThreads(i);
     const StateImage image = AnyImage();
-    ASSERT_TRUE(states.Import(3, image).ok());
+    const auto arrival = states.Import(3, Shared(image));
+    if (i % 2 == 0) {
+      ASSERT_TRUE(arrival->Bring().ok());
+    }
     states.Settle(3);
     arena_.Pack(3, image.position - image.rows, image.position, there.data());
     stream_.Wait();
@@ -131,29 +146,79 @@ TEST_F(StateLanesTest, ASettledSlotIsWhole) {
   }
 }
 
-TEST_F(StateLanesTest, ImagesThatDoNotFitAreRefused) {
-  StateLanes<float> states(arena_, identity_, 1, stream_);
+// As a server does: one thread brings, the other one uses slots.
+TEST_F(StateLanesTest, AnotherThreadBringsWhatThisOneWaitsFor) {
+  StateLanes<float> states(arena_, identity_, 0, 2, stream_);
+  for (int i = 0; i < 40; ++i) {
+    const StateImage images[] = {AnyImage(), AnyImage(), AnyImage()};
+    std::vector<std::unique_ptr<StateArrival>> arriving;
+    for (int32_t slot = 0; slot < 2; ++slot) {
+      arriving.push_back(states.Import(slot, Shared(images[slot])));
+    }
+    std::thread other([&] {
+      for (const auto& arrival : arriving) EXPECT_TRUE(arrival->Bring().ok());
+    });
+    // There are two lanes: this one waits for the first.
+    const auto third = states.Import(2, Shared(images[2]));
+    for (int32_t slot = 2; slot >= 0; --slot) {
+      EXPECT_EQ(states.Export(slot, images[slot].position)->Take().data,
+                images[slot].data);
+    }
+    other.join();
+  }
+}
+
+TEST_F(StateLanesTest, AnArrivalSaysAgainHowItEnded) {
+  StateLanes<float> states(arena_, identity_, 0, 1, stream_);
   const StateImage own = AnyImage();
+  StateImage other = own;
+  other.data[0] ^= 1;
+  const auto good = states.Import(0, Shared(own));
+  const auto bad = states.Import(1, Shared(other));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(good->Bring().ok());
+    EXPECT_THAT(bad->Bring().message(), HasSubstr("checksum"));
+  }
+}
+
+TEST_F(StateLanesTest, AnArrivalMayOutliveTheLanes) {
+  std::unique_ptr<StateArrival> brought, left;
+  {
+    StateLanes<float> states(arena_, identity_, 0, 2, stream_);
+    brought = states.Import(0, Shared(AnyImage()));
+    left = states.Import(1, Shared(AnyImage()));
+  }
+  EXPECT_TRUE(brought->Bring().ok());
+}
+
+TEST_F(StateLanesTest, ImagesThatDoNotFitAreRefusedAndTheSlotIsAsItWas) {
+  StateLanes<float> states(arena_, identity_, 0, 1, stream_);
+  const StateImage own = AnyImage();
+  const auto bring = [&](const StateImage& image) {
+    return states.Import(0, Shared(image))->Bring();
+  };
+  EXPECT_TRUE(bring(own).ok());
   StateImage other = own;
   other.identity.fingerprint = "g";
   other.Seal();
-  EXPECT_THAT(states.Import(0, other).message(), HasSubstr("fingerprint"));
+  EXPECT_THAT(bring(other).message(), HasSubstr("fingerprint"));
   other = own;
   other.position = 3;
   other.rows = 2;
   other.data.resize(kLayers * 2 * kWidth * sizeof(float));
   other.Seal();
-  EXPECT_THAT(states.Import(0, other).message(),
-              HasSubstr("2 rows at position 3"));
-  EXPECT_TRUE(states.Import(0, own).ok());
+  EXPECT_THAT(bring(other).message(), HasSubstr("2 rows at position 3"));
+  // Refused, and nobody asked.
+  states.Import(0, Shared(other));
+  EXPECT_EQ(states.Export(0, own.position)->Take().data, own.data);
 }
 
 TEST_F(StateLanesTest, TheFirstPositionHasNoRows) {
-  StateLanes<float> states(arena_, identity_, 1, stream_);
+  StateLanes<float> states(arena_, identity_, 0, 1, stream_);
   const StateImage image = states.Export(2, 0)->Take();
   EXPECT_EQ(image.rows, 0);
   EXPECT_TRUE(image.data.empty());
-  EXPECT_TRUE(states.Import(2, image).ok());
+  EXPECT_TRUE(states.Import(2, Shared(image))->Bring().ok());
 }
 
 TEST(StateLaneBytesTest, AreOfAllRowsPadded) {
