@@ -94,9 +94,9 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 "as fit --slot-memory");
   table->Bytes(
       "slot-memory", &flags->runner.slot_bytes, 0, kInt64Max,
-      "Bytes for sessions' memory on the device; 0: on the CPU half of "
-      "what the machine or a container's limit leaves, with the native "
-      "CUDA step what the device has left but 1 GiB");
+      "Bytes for sessions' memory on the device; 0: half of what is left of "
+      "the host, a container's limit or, with LibTorch's step, the device; "
+      "with the native CUDA step all that the device has left but 1 GiB");
   table->Number("spare-rows", &flags->runner.spare_rows, 8, kMaxRows,
                 "Positions of a prompt that one step may feed for a session");
   table->Number("max-rows", &flags->runner.max_rows, 1, kMaxRows,

@@ -15,9 +15,10 @@ namespace txl {
 // where it does not say, as outside Linux.
 std::optional<int64_t> AvailableHostBytes(const std::string& root = "/");
 
-// Bytes for slots on a host that has `available` bytes left and is still to
-// pack `weight_bytes`: half of the rest, >= 0, since sessions without a slot
-// and other programs need memory as well. 1 GiB where nothing is known.
+// Bytes for slots on a host, or in LibTorch's care on a device, that has
+// `available` bytes left and is still to pack `weight_bytes`: half of the rest,
+// >= 0, since sessions without a slot, a step's tensors and other programs need
+// memory as well. 1 GiB where nothing is known.
 int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes);
 
 }  // namespace txl

@@ -29,9 +29,9 @@ struct StepRunnerOptions {
   // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU
   // and with LibTorch at most max_rows. Their memory is taken at start; the
   // CPU's native step only reserves it, and takes pages as they are written.
-  // slot_bytes 0: half of what the host has left (host_memory.h), 1 GiB of a
-  // device with LibTorch; with the native CUDA step what the device has left
-  // but a reserve (cuda_builder.h).
+  // slot_bytes 0: half of what the host has left (host_memory.h), or a device
+  // with LibTorch; with the native CUDA step what the device has left but a
+  // reserve (cuda_builder.h).
   int32_t slots = 0;
   int64_t slot_bytes = 0;
   int64_t spare_rows = 64;  // >= 8

@@ -13,6 +13,7 @@
 #include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
+#include "server/engine/device_memory.h"
 #include "server/engine/device_name.h"
 #include "server/engine/host_memory.h"
 
@@ -33,6 +34,13 @@ bool UseNative(const at::Tensor& weight, const std::string& step) {
   return weight.is_cpu() && weight.scalar_type() == at::kFloat;
 }
 
+// What is left where the weights are.
+std::optional<int64_t> AvailableBytes(const at::Tensor& weight) {
+  if (weight.is_cpu()) return AvailableHostBytes();
+  if (weight.is_cuda()) return FreeDeviceBytes(weight.device().index());
+  return std::nullopt;
+}
+
 // Of a step on the CPU or of LibTorch: more slots than rows could not decode in
 // one step.
 absl::StatusOr<int32_t> CpuSlotCount(int64_t bytes_per_slot,
@@ -40,9 +48,8 @@ absl::StatusOr<int32_t> CpuSlotCount(int64_t bytes_per_slot,
                                      const StepRunnerOptions& options) {
   StepRunnerOptions room = options;
   if (room.slot_bytes == 0) {
-    const bool on_host = weights.layers.at(0).wq.is_cpu();
-    room.slot_bytes = UsualSlotBytes(
-        on_host ? AvailableHostBytes() : std::nullopt, weights.Bytes());
+    room.slot_bytes = UsualSlotBytes(AvailableBytes(weights.layers.at(0).wq),
+                                     weights.Bytes());
   }
   return SlotCount(bytes_per_slot, options.max_rows, room);
 }
