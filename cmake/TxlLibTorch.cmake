@@ -24,11 +24,12 @@ if(EXISTS ${torch_config})
   endif()
 endif()
 
-# It carries an old copy of protobuf: its headers must be searched after the
-# system's, and nothing else is looked for beside it.
+# It carries an old copy of protobuf: no other package is looked for in it, and
+# its headers are searched after the system's.
 if(NOT torch_root IN_LIST CMAKE_SYSTEM_PREFIX_PATH)
   list(APPEND CMAKE_IGNORE_PREFIX_PATH ${torch_root})
 endif()
+
 add_library(txl_torch INTERFACE)
 foreach(dir ${TXL_TORCH_INCLUDE} ${TXL_TORCH_INCLUDE}/torch/csrc/api/include)
   target_compile_options(txl_torch INTERFACE

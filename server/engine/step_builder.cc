@@ -43,9 +43,9 @@ std::optional<int64_t> AvailableBytes(const at::Tensor& weight) {
 
 // Of a step on the CPU or of LibTorch: more slots than rows could not decode in
 // one step.
-absl::StatusOr<int32_t> CpuSlotCount(int64_t bytes_per_slot,
-                                     const Weights& weights,
-                                     const StepRunnerOptions& options) {
+absl::StatusOr<int32_t> CappedSlotCount(int64_t bytes_per_slot,
+                                        const Weights& weights,
+                                        const StepRunnerOptions& options) {
   StepRunnerOptions room = options;
   if (room.slot_bytes == 0) {
     room.slot_bytes = UsualSlotBytes(AvailableBytes(weights.layers.at(0).wq),
@@ -75,9 +75,10 @@ absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
   TXL_ASSIGN_OR_RETURN(native.formats, ParseFormats(options));
   built.form = FormName(ResolveForm(config, native.formats));
   TXL_ASSIGN_OR_RETURN(
-      built.slots, CpuSlotCount(NativeStepSlotBytes(config, options.spare_rows,
-                                                    native.formats),
-                                weights, options));
+      built.slots,
+      CappedSlotCount(
+          NativeStepSlotBytes(config, options.spare_rows, native.formats),
+          weights, options));
   native.slots = built.slots;
   native.spare_rows = options.spare_rows;
   native.max_rows = options.max_rows;
@@ -107,8 +108,8 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
   const int64_t element_bytes = weights.layers.at(0).wq.element_size();
   TXL_ASSIGN_OR_RETURN(
       built.slots,
-      CpuSlotCount(TorchSlotBytes(config, options.spare_rows, element_bytes),
-                   weights, options));
+      CappedSlotCount(TorchSlotBytes(config, options.spare_rows, element_bytes),
+                      weights, options));
   TorchStepOptions torch;
   torch.slots = built.slots;
   torch.spare_rows = options.spare_rows;

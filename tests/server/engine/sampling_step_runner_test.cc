@@ -184,7 +184,8 @@ TEST_F(SamplingStepRunnerTest, OtherSlotsRunWhileAStateIsImported) {
   EXPECT_TRUE(import.get().ok());
 }
 
-TEST_F(SamplingStepRunnerTest, WhatWritesASlotNeedNotWaitForItsImport) {
+// The step itself may have to.
+TEST_F(SamplingStepRunnerTest, ClearsASlotWithoutWaitingForItsImport) {
   RunRows({{Decode(0, 0, 1)}});
   const StateImage image = runner_.Export(0, 1).get().value();
   control_.Hold(StepCall::kBring);
