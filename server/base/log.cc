@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::atomic<LogSeverity> g_level{LogSeverity::kInfo};
+std::atomic<int64_t> g_dropped{0};
 ABSL_CONST_INIT absl::Mutex g_mutex(absl::kConstInit);
 ABSL_CONST_INIT LogCapture* g_capture ABSL_GUARDED_BY(g_mutex) = nullptr;
 
@@ -97,6 +98,8 @@ void Log(LogSeverity severity, absl::string_view event,
   line += '\n';
   WriteWhole(line);
 }
+
+int64_t LogLinesDropped() { return g_dropped.load(std::memory_order_relaxed); }
 
 void SetLogLevel(LogSeverity severity) {
   g_level.store(severity, std::memory_order_relaxed);

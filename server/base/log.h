@@ -78,6 +78,8 @@ std::string FormatLogLine(absl::Time time, LogSeverity severity,
 // Thread-safe; lines never mix. Below the level nothing happens.
 void Log(LogSeverity severity, absl::string_view event,
          const LogFields& fields = {});
+// Lines that were lost because nobody read them in time. Thread-safe.
+int64_t LogLinesDropped();
 // Lines below `severity` are dropped. At start: kInfo.
 void SetLogLevel(LogSeverity severity);
 

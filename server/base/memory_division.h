@@ -18,7 +18,7 @@ struct MemoryDivision {
   int64_t records = 0;   // answers of turns with a request_id
   int64_t requests = 0;  // messages half received, calls in flight
   int64_t streams = 0;   // answers being written
-  int64_t reserve = 0;   // libraries, stacks, a step's tensors, the heap's waste
+  int64_t reserve = 0;  // libraries, stacks, a step's tensors, the heap's waste
 };
 
 }  // namespace txl

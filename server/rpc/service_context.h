@@ -4,7 +4,10 @@
 // and outlives the gRPC server.
 
 #include "absl/time/time.h"
+#include "server/base/byte_budget.h"
 #include "server/base/clock.h"
+#include "server/base/memory_division.h"
+#include "server/base/memory_guard.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/server_status.h"
 #include "server/rpc/callback_thread.h"
@@ -24,6 +27,11 @@ struct ServiceContext {
   Clock* clock = nullptr;
   Lifecycle* lifecycle = nullptr;
   CallbackThread* callbacks = nullptr;
+  // Null: unlimited, as in tests of other things.
+  const MemoryDivision* memory = nullptr;
+  ByteBudget* requests = nullptr;  // MemoryDivision::requests
+  ByteBudget* streams = nullptr;   // MemoryDivision::streams
+  const MemoryGuard* guard = nullptr;
 
   RequestLimits limits;
   // As given to store and scheduler; reported by GetModel.
