@@ -80,16 +80,16 @@ void SessionLease::Release() {
   // Emptied first: the wake-up may look at this lease.
   const RecordPtr record = std::move(record_);
   SessionStore* const store = std::exchange(store_, nullptr);
-  LeaseCallback next;
+  Handover handover;
   {
     StoreLock lock(store->impl_.get());
-    next = store->impl_->EndTurn(record);
+    handover = store->impl_->EndTurn(record);
   }
-  if (next == nullptr) return;
-  if (record->delete_requested) {
-    next(SessionDeletedError());
+  if (handover.next == nullptr) return;
+  if (handover.deleted) {
+    handover.next(SessionDeletedError());
   } else {
-    next(SessionLease(store, record));
+    handover.next(SessionLease(store, record));
   }
 }
 

@@ -62,20 +62,22 @@ void SessionStore::Impl::BecomeBusy(SessionRecord& record) {
   ++busy_count;
 }
 
-LeaseCallback SessionStore::Impl::EndTurn(const RecordPtr& record) {
-  LeaseCallback next = std::exchange(record->next, nullptr);
+Handover SessionStore::Impl::EndTurn(const RecordPtr& record) {
+  wake_pending = true;
+  Handover handover;
+  handover.next = std::exchange(record->next, nullptr);
+  handover.deleted = record->delete_requested;
   record->superseded = false;
-  if (next != nullptr && !record->delete_requested) return next;
+  if (handover.next != nullptr && !handover.deleted) return handover;
   record->busy = false;
   record->running = TurnIdentity();
   --busy_count;
-  if (record->temporary() || record->delete_requested) {
+  if (record->temporary() || handover.deleted) {
     End(record);
   } else {
     BecomeIdle(*record);
-    wake_pending = true;
   }
-  return next;
+  return handover;
 }
 
 void SessionStore::Impl::End(const RecordPtr& record) {

@@ -26,6 +26,15 @@ namespace txl {
 
 using RecordPtr = std::shared_ptr<SessionRecord>;
 
+// What the end of a lease leaves to do without the lock: `next`, if somebody
+// waited, gets a new lease of the session, which is still busy, or
+// SESSION_DELETED. Decided under the lock: a delete that comes later is for the
+// new lease's holder, who sees it in the lease.
+struct Handover {
+  LeaseCallback next;
+  bool deleted = false;
+};
+
 struct SessionStore::Impl {
   Impl(const SessionStoreOptions& store_options, Clock* store_clock)
       : options(store_options),
@@ -71,9 +80,8 @@ struct SessionStore::Impl {
   void BecomeIdle(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void BecomeBusy(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // The end of a lease: handed on, idle again, or ended where nobody can name
-  // it. Who waited for it, if anybody: to be called without the lock, with a
-  // new lease where the session is still busy, else with SESSION_DELETED.
-  LeaseCallback EndTurn(const RecordPtr& record)
+  // it.
+  Handover EndTurn(const RecordPtr& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // REQUIRES: not idle and not busy, or idle.
   void End(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

@@ -19,9 +19,12 @@
 namespace txl {
 namespace {
 
+using ::testing::AnyOf;
+
 constexpr int kThreads = 6;
 constexpr int kSessions = 5;
 constexpr int kRounds = 1500;
+constexpr int kRaces = 1000;
 
 void RunThreads(int threads, const std::function<void(int)>& work) {
   std::vector<std::thread> running;
@@ -186,10 +189,68 @@ TEST_F(SessionThreadsTest, OfManyThatCreateTheSameIdExactlyOneDoes) {
   EXPECT_EQ(store.counts().created, kIds);
 }
 
+// A turn ends, the same request takes over, the session is deleted: in every
+// order the session ends once and whoever waited is told once.
+TEST_F(SessionThreadsTest, ATakeOverAgainstAReleaseAndADeleteLeaksNothing) {
+  SessionStore& store = MakeStore();
+  const TurnIdentity turn{"r", "d"};
+  for (int i = 0; i < kRaces; ++i) {
+    ASSERT_TRUE(store.Create("a", {}).ok());
+    auto running = store.AcquireFor("a", turn, nullptr);
+    ASSERT_TRUE(running.ok() && running->has_value());
+    std::atomic<int> answers{0};
+    const auto later = [&](absl::StatusOr<SessionLease> lease) {
+      ++answers;
+      EXPECT_THAT(Refusal(lease), AnyOf("OK", "ABORTED SESSION_DELETED"));
+    };
+    std::atomic<bool> waits{false};
+    RunThreads(3, [&](int thread) {
+      if (thread == 0) {
+        (*running)->Release();
+      } else if (thread == 1) {
+        EXPECT_TRUE(store.Delete("a").ok());
+      } else {
+        const auto taken = store.AcquireFor("a", turn, later);
+        waits = taken.ok() && !taken->has_value();
+      }
+    });
+    ASSERT_EQ(answers, waits ? 1 : 0);
+    ASSERT_EQ(store.counts().busy, 0);
+    ASSERT_EQ(store.counts().ended, i + 1);
+    ASSERT_EQ(store.TakeEndedKeys().size(), 1u);
+  }
+}
+
+// T14: whoever loses is refused, and nobody sees half of a change.
+TEST_F(SessionThreadsTest, ADeleteAgainstAnExpiryEndsTheSessionOnce) {
+  SessionStore& store = MakeStore();
+  for (int i = 0; i < kRaces; ++i) {
+    ASSERT_TRUE(store.Create("a", absl::Seconds(1)).ok());
+    clock_.Advance(absl::Seconds(1) - absl::Nanoseconds(1));
+    RunThreads(3, [&](int thread) {
+      if (thread == 0) {
+        EXPECT_THAT(Refusal(store.Delete("a")),
+                    AnyOf("OK", "NOT_FOUND SESSION_EXPIRED"));
+      } else if (thread == 1) {
+        clock_.Advance(absl::Nanoseconds(1));
+        store.ExpireNow();
+      } else {
+        EXPECT_THAT(Refusal(store.Acquire("a")),
+                    AnyOf("OK", "NOT_FOUND SESSION_EXPIRED",
+                          "NOT_FOUND SESSION_UNKNOWN"));
+      }
+    });
+    clock_.Advance(absl::Seconds(1));
+    store.ExpireNow();
+    ASSERT_EQ(store.counts().busy + store.counts().idle, 0);
+    ASSERT_EQ(store.TakeEndedKeys().size(), 1u);
+  }
+}
+
 TEST_F(SessionThreadsTest, ADeleteDuringTheTurnEndsTheSessionOnce) {
   SessionStore& store = MakeStore();
   std::set<uint64_t> ended;
-  constexpr int kDeletes = 300;
+  constexpr int kDeletes = kRaces;
   for (int i = 0; i < kDeletes; ++i) {
     ASSERT_TRUE(store.Create("a", {}).ok());
     SessionLease lease = Lease("a");

@@ -138,6 +138,27 @@ TEST_F(SessionTurnsTest, WhoWaitsForADeletedSessionHearsSo) {
   EXPECT_EQ(store_->counts().busy, 0);
 }
 
+// The wake-up runs after the decision and before the one who waited is told.
+TEST_F(SessionTurnsTest, ADeleteWhileTheSessionIsHandedOnLeaksNothing) {
+  SessionLease running = LeaseFor("a", turn_);
+  Waiting waiting;
+  WaitFor("a", turn_, &waiting);
+  int deletes = 0;
+  store_->SetWakeup([&] {
+    if (store_->Delete("a").ok()) ++deletes;
+  });
+  running.Release();
+  ASSERT_EQ(deletes, 1);
+  EXPECT_EQ(waiting.answers, std::vector<std::string>{"OK"});
+  ASSERT_TRUE(waiting.lease.has_value()) << "somebody must end the session";
+  EXPECT_TRUE(waiting.lease->delete_requested());
+  waiting.lease.reset();
+  EXPECT_EQ(store_->counts().busy, 0);
+  EXPECT_EQ(store_->counts().ended, 1);
+  EXPECT_EQ(store_->TakeEndedKeys().size(), 1u);
+  ExpectConserved();
+}
+
 TEST_F(SessionTurnsTest, TheRecordStaysUntilAnotherTurnCommits) {
   Finish(LeaseFor("a", turn_), turn_, 5);
   {
