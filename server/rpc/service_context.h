@@ -5,7 +5,10 @@
 
 #include "absl/time/time.h"
 #include "server/base/byte_budget.h"
+#include "server/base/byte_budget.h"
 #include "server/base/clock.h"
+#include "server/base/memory_division.h"
+#include "server/base/memory_guard.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
 #include "server/metrics/metrics.h"
