@@ -1,5 +1,6 @@
 #include "model/text/byte_vocabulary.h"
 
+#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -30,11 +31,12 @@ class ByteDetokenizer final : public Detokenizer {
 }  // namespace
 
 absl::StatusOr<std::vector<int32_t>> ByteVocabulary::Encode(
-    absl::string_view text) const {
-  std::vector<int32_t> ids;
-  ids.reserve(text.size());
-  for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
-  return ids;
+    absl::string_view text, int64_t max_tokens) const {
+  TokenList ids(max_tokens);
+  for (const char byte : text) {
+    TXL_RETURN_IF_ERROR(ids.Add(static_cast<unsigned char>(byte)));
+  }
+  return ids.Take();
 }
 
 std::string ByteVocabulary::TokenBytes(int32_t id) const {

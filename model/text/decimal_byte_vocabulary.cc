@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -47,13 +48,12 @@ DecimalByteVocabulary::DecimalByteVocabulary(std::vector<unsigned char> bytes)
 }
 
 absl::StatusOr<std::vector<int32_t>> DecimalByteVocabulary::Encode(
-    absl::string_view text) const {
-  std::vector<int32_t> ids;
-  ids.reserve(text.size());
+    absl::string_view text, int64_t max_tokens) const {
+  TokenList ids(max_tokens);
   for (size_t i = 0; i < text.size(); ++i) {
     const int32_t id = ids_[static_cast<unsigned char>(text[i])];
     if (id >= 0) {
-      ids.push_back(id);
+      TXL_RETURN_IF_ERROR(ids.Add(id));
     } else if (text[i] != '\n') {
       return absl::InvalidArgumentError(
           absl::StrCat("the vocabulary has no symbol for byte ",
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<int32_t>> DecimalByteVocabulary::Encode(
                        " at offset ", i, " of the text"));
     }
   }
-  return ids;
+  return ids.Take();
 }
 
 std::string DecimalByteVocabulary::TokenBytes(int32_t id) const {

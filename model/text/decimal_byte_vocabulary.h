@@ -19,13 +19,14 @@ class DecimalByteVocabulary final : public Vocabulary {
   // bytes[id]: the byte. REQUIRES: all distinct.
   explicit DecimalByteVocabulary(std::vector<unsigned char> bytes);
 
+  using Vocabulary::Encode;
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
   absl::string_view kind() const override { return "decimal_bytes"; }
   // Line breaks are dropped when byte 10 has no id: the original preparation
   // uses them only to part lines. Errors: InvalidArgument naming the first
   // other byte without an id and its offset.
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text) const override;
+      absl::string_view text, int64_t max_tokens) const override;
   // The byte, not its decimal spelling.
   std::string TokenBytes(int32_t id) const override;
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;

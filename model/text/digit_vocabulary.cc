@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -27,16 +28,16 @@ class DigitDetokenizer final : public Detokenizer {
 }  // namespace
 
 absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
-    absl::string_view text) const {
+    absl::string_view text, int64_t max_tokens) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  std::vector<int32_t> ids;
+  TokenList ids(max_tokens);
   while (!text.empty()) {
     const Utf8Character next = FirstCharacter(text);
     const int32_t digit = next.code_point - '0';
     if (digit >= 0 && digit < size_) {
-      ids.push_back(digit);
+      TXL_RETURN_IF_ERROR(ids.Add(digit));
     } else if (!IsWhitespace(next.code_point)) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, next.length)),
@@ -44,7 +45,7 @@ absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
     }
     text.remove_prefix(next.length);
   }
-  return ids;
+  return ids.Take();
 }
 
 std::string DigitVocabulary::TokenBytes(int32_t id) const {

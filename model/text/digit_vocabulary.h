@@ -16,13 +16,14 @@ class DigitVocabulary final : public Vocabulary {
   // REQUIRES: 1 <= size <= 10.
   explicit DigitVocabulary(int64_t size) : size_(size) {}
 
+  using Vocabulary::Encode;
   int64_t size() const override { return size_; }
   absl::string_view kind() const override { return "digits"; }
   // "3 1 4" or "314": every digit is an id of its own, whitespace is skipped.
   // Errors: InvalidArgument showing the first other character or too large
   // digit.
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text) const override;
+      absl::string_view text, int64_t max_tokens) const override;
   std::string TokenBytes(int32_t id) const override;
   // Digits joined by one space, which comes with the digit after it.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;

@@ -97,26 +97,27 @@ SentencePieceVocabulary::SentencePieceVocabulary(SentencePieceModel model,
 }
 
 absl::StatusOr<std::vector<int32_t>> SentencePieceVocabulary::Encode(
-    absl::string_view text) const {
+    absl::string_view text, int64_t max_tokens) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
   const std::string normalized =
       ReplaceInvalidUtf8(normalizer_.Normalize(text));
-  std::vector<int32_t> ids;
+  TokenList ids(max_tokens);
   bool after_unknown = false;
   for (const PieceCutter::Cut& cut : cutter_.CutUp(normalized)) {
     const bool unknown = cut.id == model_.unknown_id;
     if (unknown && !byte_ids_.empty()) {
       for (const char byte : cut.text) {
-        ids.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
+        TXL_RETURN_IF_ERROR(
+            ids.Add(byte_ids_[static_cast<unsigned char>(byte)]));
       }
     } else if (!unknown || !after_unknown) {
-      ids.push_back(cut.id);
+      TXL_RETURN_IF_ERROR(ids.Add(cut.id));
     }
     after_unknown = unknown;
   }
-  return ids;
+  return ids.Take();
 }
 
 std::string SentencePieceVocabulary::TokenBytes(int32_t id) const {

@@ -81,23 +81,25 @@ int64_t SymbolVocabulary::size() const {
 }
 
 absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::Encode(
-    absl::string_view text) const {
+    absl::string_view text, int64_t max_tokens) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
   const std::string lowered = rules_.lower_case ? LowerCase(text) : "";
   absl::string_view rest = rules_.lower_case ? lowered : text;
-  std::vector<int32_t> ids;
+  TokenList ids(max_tokens);
   while (!rest.empty()) {
     const size_t end =
         rules_.line_id ? rest.find('\n') : absl::string_view::npos;
     TXL_RETURN_IF_ERROR(AppendPieces(rest.substr(0, end), ids));
     if (end == absl::string_view::npos) break;
-    ids.push_back(*rules_.line_id);
-    if (rules_.double_line_tokens) ids.push_back(*rules_.line_id);
+    TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
+    if (rules_.double_line_tokens) {
+      TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
+    }
     rest.remove_prefix(end + 1);
   }
-  return ids;
+  return ids.Take();
 }
 
 absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::EncodeDocument(
@@ -106,26 +108,28 @@ absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::EncodeDocument(
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  std::vector<int32_t> ids;
+  TokenList ids(kNoTokenLimit);
   while (!text.empty()) {
     const absl::string_view line = TakeLine(text);
     const std::string lowered = rules_.lower_case ? LowerCase(line) : "";
-    if (rules_.double_line_tokens) ids.push_back(*rules_.line_id);
+    if (rules_.double_line_tokens) {
+      TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
+    }
     TXL_RETURN_IF_ERROR(
         AppendLine(StripWhitespace(rules_.lower_case ? lowered : line), ids));
-    if (rules_.line_id) ids.push_back(*rules_.line_id);
+    if (rules_.line_id) TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
   }
-  return ids;
+  return ids.Take();
 }
 
 absl::Status SymbolVocabulary::AppendLine(absl::string_view line,
-                                          std::vector<int32_t>& ids) const {
+                                          TokenList& ids) const {
   if (rules_.split != SymbolSplit::kSpace) return AppendPieces(line, ids);
   for (const absl::string_view piece : absl::StrSplit(line, ' ')) {
     if (!piece.empty()) {
       TXL_RETURN_IF_ERROR(AppendPiece(piece, ids));
     } else if (rules_.unknown_id) {
-      ids.push_back(*rules_.unknown_id);
+      TXL_RETURN_IF_ERROR(ids.Add(*rules_.unknown_id));
     } else {
       return NoSymbol(piece);
     }
@@ -134,7 +138,7 @@ absl::Status SymbolVocabulary::AppendLine(absl::string_view line,
 }
 
 absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
-                                            std::vector<int32_t>& ids) const {
+                                            TokenList& ids) const {
   const bool by_character = rules_.split == SymbolSplit::kCharacters;
   size_t begin = 0;  // of the piece
   for (size_t at = 0; at < line.size();) {
@@ -152,20 +156,17 @@ absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
 }
 
 absl::Status SymbolVocabulary::AppendPiece(absl::string_view piece,
-                                           std::vector<int32_t>& ids) const {
+                                           TokenList& ids) const {
   if (piece.empty()) return absl::OkStatus();
   if (rules_.space_id && piece == " ") {
-    ids.push_back(*rules_.space_id);
-    return absl::OkStatus();
+    return ids.Add(*rules_.space_id);
   }
   if (const auto found = ids_.find(piece); found != ids_.end()) {
-    ids.push_back(found->second);
-    return absl::OkStatus();
+    return ids.Add(found->second);
   }
   if (rules_.space_id && piece == "\n") return absl::OkStatus();
   if (!rules_.unknown_id) return NoSymbol(piece);
-  ids.push_back(*rules_.unknown_id);
-  return absl::OkStatus();
+  return ids.Add(*rules_.unknown_id);
 }
 
 std::unique_ptr<Detokenizer> SymbolVocabulary::NewDetokenizer() const {

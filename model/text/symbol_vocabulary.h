@@ -56,10 +56,11 @@ class SymbolVocabulary final : public Vocabulary {
   SymbolVocabulary(const SymbolVocabulary&) = delete;
   SymbolVocabulary& operator=(const SymbolVocabulary&) = delete;
 
+  using Vocabulary::Encode;
   int64_t size() const override;
   absl::string_view kind() const override { return kind_; }
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text) const override;
+      absl::string_view text, int64_t max_tokens) const override;
   absl::StatusOr<std::vector<int32_t>> EncodeDocument(
       absl::string_view text) const override;
   std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
@@ -71,13 +72,10 @@ class SymbolVocabulary final : public Vocabulary {
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
-  absl::Status AppendPieces(absl::string_view line,
-                            std::vector<int32_t>& ids) const;
+  absl::Status AppendPieces(absl::string_view line, TokenList& ids) const;
   // A stripped line of a document.
-  absl::Status AppendLine(absl::string_view line,
-                          std::vector<int32_t>& ids) const;
-  absl::Status AppendPiece(absl::string_view piece,
-                           std::vector<int32_t>& ids) const;
+  absl::Status AppendLine(absl::string_view line, TokenList& ids) const;
+  absl::Status AppendPiece(absl::string_view piece, TokenList& ids) const;
 
   const std::string kind_;
   const std::vector<std::string> symbols_;

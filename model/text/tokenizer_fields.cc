@@ -1,39 +1,17 @@
 #include "model/text/tokenizer_fields.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/text/symbol_file.h"
 
 namespace txl {
 
 using Json = nlohmann::json;
-
-absl::StatusOr<std::string> ReadVocabularyFile(
-    const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    return absl::NotFoundError(absl::StrCat(path.string(), ": no such file"));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  // A directory opens but does not read; an empty file sets only failbit of
-  // `content`.
-  if (!in ||
-      (in.peek() != std::ifstream::traits_type::eof() &&
-       !(content << in.rdbuf())) ||
-      in.bad()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path.string(), ": cannot be read"));
-  }
-  return std::move(content).str();
-}
 
 absl::Status TokenizerFieldError(absl::string_view field,
                                  absl::string_view problem) {
@@ -72,7 +50,7 @@ absl::StatusOr<std::string> FileName(const TokenizerSource& source) {
 absl::StatusOr<std::string> FileContent(const TokenizerSource& source) {
   TXL_ASSIGN_OR_RETURN(const std::string name, FileName(source));
   absl::StatusOr<std::string> content =
-      ReadVocabularyFile(source.directory / name);
+      ReadRegularFile(source.directory / name, kMaxVocabularyFileBytes);
   if (!content.ok())
     return TokenizerFieldError("file", content.status().message());
   return content;

@@ -20,16 +20,17 @@ namespace txl {
 
 inline constexpr absl::string_view kTokenizerFile = "tokenizer.json";
 
+// What these files may have. The largest published vocabulary, the 793,471
+// words of the One Billion Word corpus, has 8 MiB.
+inline constexpr int64_t kMaxTokenizerFileBytes = int64_t{1} << 20;
+inline constexpr int64_t kMaxVocabularyFileBytes = int64_t{64} << 20;
+
 // What a loader of a kind gets.
 struct TokenizerSource {
   nlohmann::json json;  // an object with a known "kind"
   std::filesystem::path directory;
   int64_t vocab_size = 0;
 };
-
-// NotFound when there is no such file, InvalidArgument when it cannot be read.
-absl::StatusOr<std::string> ReadVocabularyFile(
-    const std::filesystem::path& path);
 
 absl::Status TokenizerFieldError(absl::string_view field,
                                  absl::string_view problem);

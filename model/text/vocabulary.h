@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "model/text/token_list.h"
 
 namespace txl {
 
@@ -41,11 +42,17 @@ class Vocabulary {
   // As in tokenizer.json, see vocabulary_loader.h.
   virtual absl::string_view kind() const = 0;
 
-  // Ids of `text` (valid UTF-8), each call on its own.
-  // Errors: InvalidArgument naming the first piece of text that has no symbol
-  // when there is no unknown symbol.
+  // Ids of `text` (valid UTF-8), each call on its own. Takes time in proportion
+  // to the bytes of the text whatever they are, and ends as soon as it is
+  // certain that there are more than max_tokens ids.
+  // Errors: OutOfRange ("more than N tokens"); InvalidArgument naming the first
+  // piece of text that has no symbol when there is no unknown symbol.
+  // REQUIRES: max_tokens >= 0.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text) const = 0;
+      absl::string_view text, int64_t max_tokens) const = 0;
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const {
+    return Encode(text, kNoTokenLimit);
+  }
 
   // Ids of a whole text file, as the original training code reads one: where
   // that cuts text into lines, the last line counts as ended. Else as Encode.
@@ -61,7 +68,8 @@ class Vocabulary {
 
   virtual std::unique_ptr<Detokenizer> NewDetokenizer() const = 0;
 
-  // All ids through a fresh detokenizer and Flush.
+  // All ids through a fresh detokenizer and Flush; in time in proportion to
+  // their number and to the length of what comes out.
   std::string Decode(absl::Span<const int32_t> ids) const;
 };
 

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/text/tokenizer_fields.h"
 #include "model/text/vocabulary_kinds.h"
@@ -36,9 +37,9 @@ std::string KindNames() {
 absl::StatusOr<std::unique_ptr<Vocabulary>> LoadVocabulary(
     const std::string& model_directory, int64_t vocab_size) {
   const std::filesystem::path directory(model_directory);
-  TXL_ASSIGN_OR_RETURN(
-      const std::string text,
-      ReadVocabularyFile(directory / std::string(kTokenizerFile)));
+  TXL_ASSIGN_OR_RETURN(const std::string text,
+                       ReadRegularFile(directory / std::string(kTokenizerFile),
+                                       kMaxTokenizerFileBytes));
   TokenizerSource source{nlohmann::json::parse(text, nullptr, false), directory,
                          vocab_size};
   if (!source.json.is_object()) {

@@ -38,9 +38,10 @@ namespace txl {
 //   {"kind": "digits"}        ids are digits, V <= 10; "3 1 4" or "314"
 // "file" is needed where it stands. Vocabulary files have one symbol a line,
 // line number = id (a JSON array of strings when the name ends in .json, so
-// that "\n" can be a symbol).
+// that "\n" can be a symbol), and 64 MiB at most; tokenizer.json has 1 MiB at
+// most.
 // Errors: NotFound when there is no tokenizer.json (a model of ids only);
-// InvalidArgument naming file and field.
+// InvalidArgument naming file and field; what is no regular file is refused.
 absl::StatusOr<std::unique_ptr<Vocabulary>> LoadVocabulary(
     const std::string& model_directory, int64_t vocab_size);
 

@@ -82,20 +82,20 @@ int64_t WikitextVocabulary::size() const {
 }
 
 absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::Encode(
-    absl::string_view text) const {
+    absl::string_view text, int64_t max_tokens) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  std::vector<int32_t> ids;
+  TokenList ids(max_tokens);
   while (!text.empty()) {
     const size_t end =
         rules_.line_id ? text.find('\n') : absl::string_view::npos;
     TXL_RETURN_IF_ERROR(AppendLine(text.substr(0, end), ids));
     if (end == absl::string_view::npos) break;
-    ids.push_back(*rules_.line_id);
+    TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
     text.remove_prefix(end + 1);
   }
-  return ids;
+  return ids.Take();
 }
 
 absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::EncodeDocument(
@@ -103,12 +103,12 @@ absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::EncodeDocument(
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  std::vector<int32_t> ids;
+  TokenList ids(kNoTokenLimit);
   while (!text.empty()) {
     TXL_RETURN_IF_ERROR(AppendLine(TakeLine(text), ids));
-    if (rules_.line_id) ids.push_back(*rules_.line_id);
+    if (rules_.line_id) TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
   }
-  return ids;
+  return ids.Take();
 }
 
 std::vector<std::string> WikitextVocabulary::Words(
@@ -136,12 +136,12 @@ void WikitextVocabulary::AppendPlain(absl::string_view text,
 }
 
 absl::Status WikitextVocabulary::AppendLine(absl::string_view line,
-                                            std::vector<int32_t>& ids) const {
+                                            TokenList& ids) const {
   for (const std::string& word : Words(line)) {
     if (const auto found = ids_.find(word); found != ids_.end()) {
-      ids.push_back(found->second);
+      TXL_RETURN_IF_ERROR(ids.Add(found->second));
     } else if (rules_.unknown_id) {
-      ids.push_back(*rules_.unknown_id);
+      TXL_RETURN_IF_ERROR(ids.Add(*rules_.unknown_id));
     } else {
       return absl::InvalidArgumentError(
           absl::StrCat("the vocabulary has no symbol for \"",

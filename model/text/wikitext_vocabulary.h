@@ -41,10 +41,11 @@ class WikitextVocabulary final : public Vocabulary {
   WikitextVocabulary(const WikitextVocabulary&) = delete;
   WikitextVocabulary& operator=(const WikitextVocabulary&) = delete;
 
+  using Vocabulary::Encode;
   int64_t size() const override;
   absl::string_view kind() const override { return "wikitext"; }
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text) const override;
+      absl::string_view text, int64_t max_tokens) const override;
   absl::StatusOr<std::vector<int32_t>> EncodeDocument(
       absl::string_view text) const override;
   std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
@@ -54,8 +55,7 @@ class WikitextVocabulary final : public Vocabulary {
   std::vector<std::string> Words(absl::string_view line) const;
 
  private:
-  absl::Status AppendLine(absl::string_view line,
-                          std::vector<int32_t>& ids) const;
+  absl::Status AppendLine(absl::string_view line, TokenList& ids) const;
   void AppendPlain(absl::string_view text,
                    std::vector<std::string>& words) const;
 

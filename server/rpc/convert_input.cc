@@ -49,9 +49,12 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
     return OverLimitError(kField, absl::StrCat(text.size(), " bytes, at most ",
                                                limits.prompt_bytes));
   }
-  absl::StatusOr<std::vector<int32_t>> ids = facts.vocabulary->Encode(text);
+  absl::StatusOr<std::vector<int32_t>> ids =
+      facts.vocabulary->Encode(text, limits.prompt_tokens);
+  if (absl::IsOutOfRange(ids.status())) {
+    return OverLimitError(kField, ids.status().message());
+  }
   if (!ids.ok()) return FieldError(kField, ids.status().message());
-  TXL_RETURN_IF_ERROR(CheckTokenCount(ids->size(), kField, limits));
   return ids;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/pickle_data.h"
 #include "model/convert/vocabulary/native_vocabulary.h"
@@ -78,8 +79,9 @@ absl::StatusOr<VocabularyFiles> FromOwn(const fs::path& path, const json& own,
   }
   if (IsFile(directory / "generation.json")) names.push_back("generation.json");
   for (const std::string& name : names) {
-    TXL_ASSIGN_OR_RETURN(found.files[name],
-                         ReadVocabularyFile(directory / name));
+    TXL_ASSIGN_OR_RETURN(
+        found.files[name],
+        ReadRegularFile(directory / name, kMaxVocabularyFileBytes));
   }
   return found;
 }
@@ -111,7 +113,8 @@ absl::StatusOr<VocabularyFiles> FromFile(const fs::path& path,
     TXL_ASSIGN_OR_RETURN(const json data, ReadPickleData(path.string()));
     return FromData(data, request, path.string());
   }
-  TXL_ASSIGN_OR_RETURN(std::string content, ReadVocabularyFile(path));
+  TXL_ASSIGN_OR_RETURN(std::string content,
+                       ReadRegularFile(path, kMaxVocabularyFileBytes));
   if (path.extension() == ".json") return FromJson(path, content, request);
   if (path.extension() == ".model") {
     return Described(
@@ -128,7 +131,8 @@ absl::StatusOr<VocabularyFiles> FromFile(const fs::path& path,
 
 // tokenizer.json is also a name of Hugging Face's; theirs has no "kind".
 bool IsOwnTokenizer(const fs::path& path) {
-  const absl::StatusOr<std::string> content = ReadVocabularyFile(path);
+  const absl::StatusOr<std::string> content =
+      ReadRegularFile(path, kMaxVocabularyFileBytes);
   if (!content.ok()) return false;
   const json data = json::parse(*content, nullptr, false);
   return data.is_object() && data.contains("kind");
@@ -144,7 +148,8 @@ std::optional<fs::path> OtherModel(const fs::path& folder) {
     if (path.extension() != ".model" || !IsFile(path)) continue;
     // Checkpoints have that name too.
     if (fs::file_size(path, error) > kMaxModelBytes || error) continue;
-    const absl::StatusOr<std::string> content = ReadVocabularyFile(path);
+    const absl::StatusOr<std::string> content =
+        ReadRegularFile(path, kMaxVocabularyFileBytes);
     if (!content.ok() || !ParseSentencePieceModel(*content).ok()) continue;
     if (only) return std::nullopt;
     only = path;

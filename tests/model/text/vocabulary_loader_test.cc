@@ -1,5 +1,7 @@
 #include "model/text/vocabulary_loader.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -180,6 +182,25 @@ TEST_F(LoadVocabularyTest, AFolderInPlaceOfAFileIsRefused) {
   std::filesystem::create_directories(directory_ / "vocab.txt");
   EXPECT_THAT(Error(R"({"kind": "symbols", "file": "vocab.txt"})", 2),
               HasSubstr("vocab.txt"));
+}
+
+TEST_F(LoadVocabularyTest, APipeIsRefusedInsteadOfWaitedFor) {
+  ASSERT_EQ(::mkfifo((directory_ / "vocab.txt").c_str(), 0600), 0);
+  EXPECT_THAT(Error(R"({"kind": "symbols", "file": "vocab.txt"})", 2),
+              AllOf(HasSubstr("vocab.txt"), HasSubstr("not a regular file")));
+  std::filesystem::remove(directory_ / "tokenizer.json");
+  ASSERT_EQ(::mkfifo((directory_ / "tokenizer.json").c_str(), 0600), 0);
+  EXPECT_THAT(std::string(Load(2).status().message()),
+              AllOf(HasSubstr("tokenizer.json: is not a regular file")));
+}
+
+TEST_F(LoadVocabularyTest, ALargerFileThanAnyVocabularyIsRefused) {
+  Write("vocab.txt", "a\nb\n");
+  std::filesystem::resize_file(directory_ / "vocab.txt", (64 << 20) + 1);
+  EXPECT_THAT(Error(R"({"kind": "symbols", "file": "vocab.txt"})", 2),
+              AllOf(HasSubstr("vocab.txt"), HasSubstr("67108864 bytes")));
+  EXPECT_THAT(Error(std::string((1 << 20) + 1, ' '), 2),
+              AllOf(HasSubstr("tokenizer.json"), HasSubstr("1048576 bytes")));
 }
 
 // For every kind: what a stream says is what decoding the whole says, always

@@ -1,0 +1,47 @@
+#pragma once
+
+// Files of a model directory, opened so that none of them can hang or exhaust
+// the program: a pipe, a device or a directory is refused at once, and so is
+// what is larger than it may be.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace txl {
+
+// Open for reading; closed with the object. Movable.
+class RegularFile {
+ public:
+  static constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
+
+  // Never waits. Errors name the path: NotFound when there is no such file,
+  // InvalidArgument when it is no regular file, has more than max_bytes or
+  // cannot be opened. Symbolic links are followed.
+  static absl::StatusOr<RegularFile> Open(const std::string& path,
+                                          int64_t max_bytes = kAnySize);
+  RegularFile(RegularFile&& other) noexcept;
+  RegularFile& operator=(RegularFile&& other) noexcept;
+  ~RegularFile();
+
+  int fd() const { return fd_; }
+  // As it was opened.
+  int64_t bytes() const { return bytes_; }
+  // The descriptor, which is then the caller's to close.
+  int Release();
+
+ private:
+  RegularFile(int fd, int64_t bytes) : fd_(fd), bytes_(bytes) {}
+
+  int fd_ = -1;
+  int64_t bytes_ = 0;
+};
+
+// The whole content. Errors as of Open; also InvalidArgument when it cannot be
+// read, or grows beyond max_bytes meanwhile.
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path,
+                                            int64_t max_bytes);
+
+}  // namespace txl
