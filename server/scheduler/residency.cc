@@ -44,24 +44,10 @@ void Residency::DropEnded() {
   PublishUse();
 }
 
-std::vector<SlotView> Residency::Views() const {
-  const absl::Duration now = clock_->Monotonic();
-  std::vector<SlotView> views;
-  views.reserve(table_.entries().size());
-  for (const SlotEntry& entry : table_.entries()) {
-    SlotView view;
-    view.key = entry.key;
-    view.running = entry.running;
-    view.leaving = entry.leaving;
-    if (entry.key.has_value() && !entry.running) {
-      const SessionStore::KeyState state = store_->GetKeyState(*entry.key);
-      if (!state.exists) view.key.reset();
-      // A session whose next turn waits in the queue is BUSY, its slot is not.
-      view.idle = state.busy ? now - entry.last_use : state.idle;
-    }
-    views.push_back(view);
-  }
-  return views;
+SlotChoice Residency::Choose(const SessionLease& lease,
+                             absl::Duration min_idle) const {
+  return ChooseSlot(table_.CandidatesFor(lease.key(), clock_->Monotonic()),
+                    min_idle);
 }
 
 Entrance Residency::Approach(const SlotChoice& choice,
@@ -69,10 +55,11 @@ Entrance Residency::Approach(const SlotChoice& choice,
                              int64_t rows_before_commit) {
   Entrance entrance;
   entrance.choice = choice;
-  SlotEntry& entry = table_.at(choice.slot);
+  if (choice.kind == SlotChoice::Kind::kFree) return entrance;
+  const SlotEntry& entry = table_.at(choice.slot);
   switch (choice.kind) {
     case SlotChoice::Kind::kResident: {
-      entry.running = true;
+      table_.Occupy(choice.slot, /*leaving=*/false);
       const int64_t rows = CommittedRows(lease);
       if (rows_before_commit > runner_->info().spare_rows && rows > 0 &&
           !entry.image_current) {
@@ -81,8 +68,7 @@ Entrance Residency::Approach(const SlotChoice& choice,
       break;
     }
     case SlotChoice::Kind::kEvict:
-      entry.running = true;
-      entry.leaving = true;
+      table_.Occupy(choice.slot, /*leaving=*/true);
       if (!entry.image_current) {
         entrance.save = runner_->Export(choice.slot, entry.rows);
       }
@@ -113,19 +99,15 @@ absl::StatusOr<Placement> Residency::Enter(Entrance entrance,
 
 void Residency::TurnAway(const Entrance& entrance) {
   if (entrance.choice.kind == SlotChoice::Kind::kFree) return;
-  SlotEntry& entry = table_.at(entrance.choice.slot);
-  entry.leaving = false;
-  entry.running = false;
-  if (!entry.ended) return;
-  table_.Free(entrance.choice.slot);
+  table_.Vacate(entrance.choice.slot);
   PublishUse();
 }
 
 void Residency::Committed(const Placement& placement) {
   if (placement.slot < 0) return;
-  SlotEntry& entry = table_.at(placement.slot);
+  const SlotEntry& entry = table_.at(placement.slot);
   if (!entry.image_current) return;
-  entry.image_current = false;
+  table_.SetImageCurrent(placement.slot, false);
   store_->DropImage(*entry.key);
 }
 
@@ -147,14 +129,14 @@ void Residency::DropBadImage(const SessionLease& lease) {
 
 // Of the session that is in the slot: the one that moves out, or the turn's.
 absl::Status Residency::Save(Entrance& entrance) {
-  SlotEntry& entry = table_.at(entrance.choice.slot);
+  const SlotEntry& entry = table_.at(entrance.choice.slot);
   absl::StatusOr<StateImage> image = entrance.save.get();
   absl::Status status =
       image.ok() ? store_->PutImage(*entry.key, *std::move(image))
                  : StepFailed("the session's state could not be saved",
                               image.status());
   if (status.ok()) {
-    entry.image_current = true;
+    table_.SetImageCurrent(entrance.choice.slot, true);
     return status;
   }
   // A session that ended just now needs no image.
@@ -190,7 +172,7 @@ Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
   }
   placement.import = runner_->Import(slot, image);
   if (runner_->info().derives) placement.rows_to_derive = image->rows;
-  table_.at(slot).image_current = true;
+  table_.SetImageCurrent(slot, true);
   metrics_->Update([](Snapshot& s) { ++s.sessions_moved_in; });
   return placement;
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <future>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -52,7 +51,8 @@ class Residency {
 
   // Frees the slots of sessions that have ended.
   void DropEnded();
-  std::vector<SlotView> Views() const;
+  // Which slot the turn of `lease` gets now; see ChooseSlot.
+  SlotChoice Choose(const SessionLease& lease, absl::Duration min_idle) const;
 
   // Begins to carry out `choice` (kResident, kFree or kEvict) for the session
   // of `lease`, whose turn writes up to `rows_before_commit` rows past the

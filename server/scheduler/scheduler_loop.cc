@@ -57,7 +57,8 @@ bool SchedulerLoop::Iterate() {
 }
 
 absl::Duration SchedulerLoop::NextLimit() const {
-  absl::Duration limit = shared_->queue.EarliestDeadline();
+  absl::Duration limit =
+      std::min(next_expiry_, shared_->queue.EarliestDeadline());
   for (const auto& [id, running] : running_) {
     limit = std::min(limit, running.sequence.turn().deadline.value_or(limit));
     if (running.parked_since.has_value()) {
@@ -173,12 +174,11 @@ void SchedulerLoop::Admit() {
   bool blocked = false;
   bool more = true;
   while (more && !shared_->queue.empty()) {
-    const std::vector<SlotView> slots = residency_.Views();
     SlotChoice choice;
     // A turn that has to wait lets only those pass that need no new slot.
     const auto next = [&](const QueuedTurn& queued) {
       if (InputRows(queued.turn) == 0) return true;
-      choice = ChooseSlot(slots, queued.turn.lease.key(), options_.min_idle);
+      choice = residency_.Choose(queued.turn.lease, options_.min_idle);
       const bool waits = choice.kind == SlotChoice::Kind::kWait;
       const bool resident = choice.kind == SlotChoice::Kind::kResident;
       if (blocked || waits) {

@@ -55,7 +55,8 @@ class SchedulerLoop {
   // there is one to run, and collects the oldest one when no more may be in
   // flight or there was none to submit. False: there was nothing to do.
   bool Iterate();
-  // Time until something happens by itself (a deadline, a slow reader's limit).
+  // Time until something happens by itself (a deadline, a slow reader's limit,
+  // the next look for sessions whose time-to-live has passed).
   absl::Duration NextLimit() const;
   // Ends every turn with `status` and collects what is in flight.
   void EndWith(const absl::Status& status);

@@ -2,27 +2,17 @@
 
 namespace txl {
 
-SlotChoice ChooseSlot(absl::Span<const SlotView> slots, uint64_t key,
-                      absl::Duration min_idle) {
+SlotChoice ChooseSlot(const SlotCandidates& slots, absl::Duration min_idle) {
   using Kind = SlotChoice::Kind;
-  SlotChoice choice{Kind::kRefuse, -1};
-  for (int32_t i = 0; i < static_cast<int32_t>(slots.size()); ++i) {
-    const SlotView& slot = slots[i];
-    if (slot.key == key) {
-      return slot.leaving ? SlotChoice{Kind::kWait, -1}
-                          : SlotChoice{Kind::kResident, i};
-    }
-    if (choice.kind == Kind::kFree) continue;
-    if (!slot.key.has_value()) {
-      choice = {Kind::kFree, i};
-    } else if (slot.running) {
-      if (choice.kind == Kind::kRefuse) choice = {Kind::kWait, -1};
-    } else if (slot.idle >= min_idle && (choice.kind != Kind::kEvict ||
-                                         slot.idle > slots[choice.slot].idle)) {
-      choice = {Kind::kEvict, i};
-    }
+  if (slots.own.has_value()) {
+    return slots.own->leaving ? SlotChoice{Kind::kWait, -1}
+                              : SlotChoice{Kind::kResident, slots.own->slot};
   }
-  return choice;
+  if (slots.free.has_value()) return {Kind::kFree, *slots.free};
+  if (slots.idle_longest.has_value() && slots.idle_longest->idle >= min_idle) {
+    return {Kind::kEvict, slots.idle_longest->slot};
+  }
+  return {slots.running ? Kind::kWait : Kind::kRefuse, -1};
 }
 
 }  // namespace txl

@@ -1,20 +1,29 @@
 #pragma once
 
-// Which slot a turn gets: a pure function of a snapshot of the slots.
+// Which slot a turn gets: a pure function of the few slots that may serve it.
 
 #include <cstdint>
 #include <optional>
 
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 
 namespace txl {
 
-struct SlotView {
-  std::optional<uint64_t> key;  // session that lives here; none: free
-  bool running = false;         // a turn works on it, or it moves out
-  bool leaving = false;         // the session moves out; another will come
-  absl::Duration idle;          // since its last turn, when not running
+// What SlotTable knows of the slots for one turn: the best of each kind, so
+// that a choice costs the same however many slots there are.
+struct SlotCandidates {
+  struct Own {
+    int32_t slot = -1;
+    bool leaving = false;  // the session moves out; another will come
+  };
+  struct Idle {
+    int32_t slot = -1;
+    absl::Duration idle;  // since the last turn of the session there
+  };
+  std::optional<Own> own;            // where the turn's session lives
+  std::optional<int32_t> free;       // an empty one
+  std::optional<Idle> idle_longest;  // of the sessions without a turn
+  bool running = false;              // a turn works in some slot
 };
 
 struct SlotChoice {
@@ -32,7 +41,6 @@ struct SlotChoice {
 // Own slot before a free one before the one idle longest. A session that is
 // idle for less than `min_idle` or has a running turn is never moved out; one
 // that moves out waits until it has.
-SlotChoice ChooseSlot(absl::Span<const SlotView> slots, uint64_t key,
-                      absl::Duration min_idle);
+SlotChoice ChooseSlot(const SlotCandidates& slots, absl::Duration min_idle);
 
 }  // namespace txl

@@ -1,7 +1,5 @@
 #include "server/scheduler/slot_policy.h"
 
-#include <vector>
-
 #include "gtest/gtest.h"
 
 namespace txl {
@@ -9,58 +7,77 @@ namespace {
 
 using Kind = SlotChoice::Kind;
 
-SlotView Free() { return {}; }
-SlotView Running(uint64_t key) {
-  return {.key = key, .running = true, .idle = absl::ZeroDuration()};
+SlotCandidates Slots() {
+  return {.own = std::nullopt,
+          .free = std::nullopt,
+          .idle_longest = std::nullopt,
+          .running = false};
 }
-SlotView Idle(uint64_t key, int seconds) {
-  return {.key = key, .running = false, .idle = absl::Seconds(seconds)};
+SlotCandidates::Own Own(int slot, bool leaving = false) {
+  return {slot, leaving};
+}
+SlotCandidates::Idle Idle(int slot, int seconds) {
+  return {slot, absl::Seconds(seconds)};
 }
 
-void ExpectChoice(const std::vector<SlotView>& slots, int min_idle_seconds,
-                  Kind kind, int slot) {
-  const SlotChoice choice =
-      ChooseSlot(slots, 100, absl::Seconds(min_idle_seconds));
+void ExpectChoice(const SlotCandidates& slots, int min_idle_seconds, Kind kind,
+                  int slot) {
+  const SlotChoice choice = ChooseSlot(slots, absl::Seconds(min_idle_seconds));
   EXPECT_EQ(choice.kind, kind);
   EXPECT_EQ(choice.slot, slot);
 }
 
 TEST(SlotPolicy, ASessionGoesToItsOwnSlotFirst) {
-  ExpectChoice({Free(), Idle(3, 50), Idle(100, 0)}, 10, Kind::kResident, 2);
+  SlotCandidates slots = Slots();
+  slots.own = Own(2);
+  slots.free = 0;
+  slots.idle_longest = Idle(1, 50);
+  ExpectChoice(slots, 10, Kind::kResident, 2);
 }
 
 TEST(SlotPolicy, AFreeSlotComesBeforeMovingAnotherSessionOut) {
-  ExpectChoice({Idle(3, 50), Free(), Free()}, 0, Kind::kFree, 1);
+  SlotCandidates slots = Slots();
+  slots.free = 1;
+  slots.idle_longest = Idle(0, 50);
+  ExpectChoice(slots, 0, Kind::kFree, 1);
 }
 
-TEST(SlotPolicy, TheSessionIdleLongestIsMovedOut) {
-  ExpectChoice({Idle(3, 50), Idle(4, 70), Running(5), Idle(6, 60)}, 0,
-               Kind::kEvict, 1);
+TEST(SlotPolicy, TheSessionIdleLongestIsMovedOutEvenIfItJustEndedItsTurn) {
+  SlotCandidates slots = Slots();
+  slots.idle_longest = Idle(1, 70);
+  slots.running = true;
+  ExpectChoice(slots, 0, Kind::kEvict, 1);
+  slots.idle_longest = Idle(1, 0);
+  ExpectChoice(slots, 0, Kind::kEvict, 1);
 }
 
 TEST(SlotPolicy, ARunningTurnIsNeverMovedOut) {
-  ExpectChoice({Running(3), Running(4)}, 0, Kind::kWait, -1);
+  SlotCandidates slots = Slots();
+  slots.running = true;
+  ExpectChoice(slots, 0, Kind::kWait, -1);
 }
 
 TEST(SlotPolicy, ASessionThatMovesOutWaitsUntilItHas) {
-  SlotView leaving = Running(100);
-  leaving.leaving = true;
-  ExpectChoice({Free(), leaving}, 0, Kind::kWait, -1);
-  leaving.key = 3;
-  ExpectChoice({leaving}, 0, Kind::kWait, -1);
+  SlotCandidates slots = Slots();
+  slots.own = Own(1, /*leaving=*/true);
+  slots.free = 0;
+  slots.running = true;
+  ExpectChoice(slots, 0, Kind::kWait, -1);
 }
 
 TEST(SlotPolicy, ASessionIdleForLessThanTheMinimumIsNotMovedOut) {
-  ExpectChoice({Idle(3, 4), Idle(4, 5)}, 5, Kind::kEvict, 1);
-  ExpectChoice({Idle(3, 4), Idle(4, 4)}, 5, Kind::kRefuse, -1);
+  SlotCandidates slots = Slots();
+  slots.idle_longest = Idle(1, 5);
+  ExpectChoice(slots, 5, Kind::kEvict, 1);
+  slots.idle_longest = Idle(1, 4);
+  ExpectChoice(slots, 5, Kind::kRefuse, -1);
 }
 
 TEST(SlotPolicy, WhereATurnStillRunsTheNextOneWaitsForIt) {
-  ExpectChoice({Idle(3, 4), Running(4)}, 5, Kind::kWait, -1);
-}
-
-TEST(SlotPolicy, JustEndedTurnsMayBeMovedOutWithoutAMinimum) {
-  ExpectChoice({Idle(3, 0)}, 0, Kind::kEvict, 0);
+  SlotCandidates slots = Slots();
+  slots.idle_longest = Idle(1, 4);
+  slots.running = true;
+  ExpectChoice(slots, 5, Kind::kWait, -1);
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "server/scheduler/slot_table.h"
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace txl {
@@ -26,6 +30,8 @@ TEST(SlotTable, ASessionThatEndsWhileIdleLeavesAtOnce) {
   table.EndSession(7);
   EXPECT_FALSE(table.at(0).key.has_value());
   EXPECT_EQ(table.used(), 0);
+  EXPECT_EQ(table.CandidatesFor(8, kNow).free, 0);
+  EXPECT_FALSE(table.CandidatesFor(8, kNow).idle_longest.has_value());
 }
 
 TEST(SlotTable, ASessionThatEndsDuringItsTurnLeavesWithIt) {
@@ -40,7 +46,7 @@ TEST(SlotTable, ASessionThatEndsDuringItsTurnLeavesWithIt) {
 TEST(SlotTable, ASlotForgetsItsFormerSession) {
   SlotTable table(1);
   table.Assign(0, 7);
-  table.at(0).image_current = true;
+  table.SetImageCurrent(0, true);
   table.Leave(0, 30, kNow);
   table.Free(0);
   table.Assign(0, 8);
@@ -49,6 +55,99 @@ TEST(SlotTable, ASlotForgetsItsFormerSession) {
   table.EndSession(7);
   EXPECT_EQ(table.at(0).key, 8u);
   EXPECT_FALSE(table.at(0).ended);
+}
+
+TEST(SlotTable, ASessionThatDoesNotMoveOutAfterAllIsAsItWas) {
+  SlotTable table(1);
+  table.Assign(0, 7);
+  table.Leave(0, 30, kNow);
+  table.Occupy(0, /*leaving=*/true);
+  EXPECT_TRUE(table.CandidatesFor(7, kNow).own->leaving);
+  EXPECT_FALSE(table.CandidatesFor(8, kNow).idle_longest.has_value());
+  EXPECT_TRUE(table.CandidatesFor(8, kNow).running);
+  table.Vacate(0);
+  const SlotCandidates slots = table.CandidatesFor(7, 2 * kNow);
+  EXPECT_FALSE(slots.own->leaving);
+  EXPECT_FALSE(slots.running);
+  EXPECT_EQ(slots.idle_longest->idle, kNow);
+  EXPECT_EQ(table.at(0).rows, 30);
+}
+
+TEST(SlotTable, ASessionThatEndsWhileItMovesOutLeavesAFreeSlot) {
+  SlotTable table(1);
+  table.Assign(0, 7);
+  table.Leave(0, 30, kNow);
+  table.Occupy(0, /*leaving=*/true);
+  table.EndSession(7);
+  table.Vacate(0);
+  EXPECT_EQ(table.used(), 0);
+  EXPECT_EQ(table.CandidatesFor(8, kNow).free, 0);
+}
+
+// What CandidatesFor says, found by looking at every slot.
+SlotCandidates Expected(const SlotTable& table, int32_t slots, uint64_t key,
+                        absl::Duration now) {
+  SlotCandidates expected;
+  for (int32_t slot = 0; slot < slots; ++slot) {
+    const SlotEntry& entry = table.at(slot);
+    if (!entry.key.has_value()) {
+      if (!expected.free.has_value()) expected.free = slot;
+      continue;
+    }
+    if (entry.key == key) expected.own = {slot, entry.leaving};
+    if (entry.running) {
+      expected.running = true;
+    } else if (!expected.idle_longest.has_value() ||
+               now - entry.last_use > expected.idle_longest->idle) {
+      expected.idle_longest = {slot, now - entry.last_use};
+    }
+  }
+  return expected;
+}
+
+void ExpectSame(const SlotCandidates& got, const SlotCandidates& expected) {
+  ASSERT_EQ(got.own.has_value(), expected.own.has_value());
+  if (got.own.has_value()) {
+    EXPECT_EQ(got.own->slot, expected.own->slot);
+    EXPECT_EQ(got.own->leaving, expected.own->leaving);
+  }
+  EXPECT_EQ(got.free, expected.free);
+  ASSERT_EQ(got.idle_longest.has_value(), expected.idle_longest.has_value());
+  if (got.idle_longest.has_value()) {
+    EXPECT_EQ(got.idle_longest->slot, expected.idle_longest->slot);
+    EXPECT_EQ(got.idle_longest->idle, expected.idle_longest->idle);
+  }
+  EXPECT_EQ(got.running, expected.running);
+}
+
+TEST(SlotTable, TheCandidatesAreThoseThatALookAtEverySlotWouldFind) {
+  constexpr int32_t kSlots = 12;
+  SlotTable table(kSlots);
+  std::mt19937 random(7);
+  uint64_t next_key = 1;
+  for (int i = 0; i < 5000; ++i) {
+    const auto slot = static_cast<int32_t>(random() % kSlots);
+    const SlotEntry entry = table.at(slot);
+    // Few times, so that some are equal.
+    const absl::Duration now = absl::Seconds(i / 10);
+    if (!entry.key.has_value()) {
+      table.Assign(slot, next_key++);
+    } else if (random() % 8 == 0) {
+      table.EndSession(*entry.key);
+    } else if (!entry.running) {
+      table.Occupy(slot, random() % 2 == 0);
+    } else if (entry.leaving && random() % 2 == 0) {
+      table.Free(slot);
+    } else if (random() % 2 == 0) {
+      table.Vacate(slot);
+    } else {
+      table.Leave(slot, i, now);
+    }
+    const uint64_t key =
+        next_key - 1 - random() % std::min<uint64_t>(next_key, 15);
+    ExpectSame(table.CandidatesFor(key, now),
+               Expected(table, kSlots, key, now));
+  }
 }
 
 }  // namespace
