@@ -1,5 +1,5 @@
-// txl-server: serves a model directory over gRPC. Exit status: 0 after a drain,
-// 1 when it cannot start, 2 for wrong usage.
+// txl-server: serves a model directory over gRPC. Exit status:
+// server/exit_code.h.
 
 #include <cstdio>
 #include <memory>
@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/log.h"
+#include "server/exit_code.h"
 #include "server/flags.h"
 #include "server/server.h"
 #include "server/signals.h"
@@ -23,10 +25,10 @@ namespace {
 // After the drain's own grace; together at most the timeout and two seconds.
 constexpr absl::Duration kLastResort = absl::Milliseconds(300);
 
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "txl-server: %s\n",
-               std::string(status.message()).c_str());
-  return 1;
+int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
+  LogPlain(absl::StrCat("txl-server: ", status.message()));
+  FlushLog(kLastFlush);
+  return code;
 }
 
 int CheckConfig(const ServerFlags& flags) {
@@ -53,6 +55,7 @@ int Serve(ServerFlags flags) {
        {"slots", (*server)->engine().slots},
        {"bytes_per_slot", (*server)->engine().bytes_per_slot},
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
+  FlushLog(kLastFlush);  // who sees the line below finds those above
   std::printf("listening on %s\n", (*server)->address().c_str());
   if (const std::string metrics = (*server)->metrics_address();
       !metrics.empty()) {
@@ -64,7 +67,8 @@ int Serve(ServerFlags flags) {
   ExitAfter(drain_timeout + kDrainGrace + kLastResort);
   server->reset();  // drains
   Log(LogSeverity::kInfo, "exit", {{"forced", false}});
-  return 0;
+  FlushLog(kLastFlush);
+  return kExitDrained;
 }
 
 }  // namespace
@@ -74,8 +78,7 @@ int main(int argc, char** argv) {
   absl::StatusOr<txl::ParsedFlags> parsed =
       txl::ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
   if (!parsed.ok()) {
-    txl::Fail(parsed.status());
-    return 2;
+    return txl::Fail(parsed.status(), txl::kExitUsage);
   }
   if (!parsed->print.empty()) {
     std::fputs(parsed->print.c_str(), stdout);

@@ -152,9 +152,9 @@ Server::~Server() {
 }
 
 bool Server::WaitUntilIdle(absl::Duration timeout) {
-  const absl::Time end = absl::Now() + timeout;
+  const absl::Duration end = context_.clock->Monotonic() + timeout;
   while (!scheduler_->Idle()) {
-    if (absl::Now() >= end) return false;
+    if (context_.clock->Monotonic() >= end) return false;
     absl::SleepFor(kPollInterval);
   }
   return true;

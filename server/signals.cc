@@ -6,6 +6,9 @@
 
 #include <atomic>
 
+#include "server/base/log.h"
+#include "server/exit_code.h"
+
 namespace txl {
 
 struct SignalWaiter::State {
@@ -17,8 +20,17 @@ struct SignalWaiter::State {
     while (true) {
       int signal = 0;
       sigwait(&signals, &signal);
-      if (!serving.load()) _exit(0);
-      if (requested.HasBeenNotified()) _exit(1);
+      if (signal == SIGHUP) {
+        // Nothing can be read again yet; a terminal that closes ends nothing.
+        Log(LogSeverity::kInfo, "ignored", {{"signal", "SIGHUP"}});
+        continue;
+      }
+      if (!serving.load()) _exit(kExitDrained);
+      if (requested.HasBeenNotified()) {
+        Log(LogSeverity::kWarning, "exit", {{"forced", true}});
+        FlushLog(kLastFlush);
+        _exit(kExitForced);
+      }
       requested.Notify();
     }
   }
@@ -29,6 +41,7 @@ SignalWaiter::SignalWaiter() : state_(new State) {
   sigemptyset(&state_->signals);
   sigaddset(&state_->signals, SIGTERM);
   sigaddset(&state_->signals, SIGINT);
+  sigaddset(&state_->signals, SIGHUP);
   // Threads that are started later inherit the mask.
   pthread_sigmask(SIG_BLOCK, &state_->signals, nullptr);
   std::thread([state = state_] { state->Loop(); }).detach();

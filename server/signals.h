@@ -1,6 +1,7 @@
 #pragma once
 
-// SIGTERM and SIGINT as a request to drain; the second one ends the process.
+// SIGTERM and SIGINT as a request to drain; the second one ends the process
+// with kExitForced. SIGHUP is ignored, with a line in the log.
 
 #include <thread>
 

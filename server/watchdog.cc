@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <thread>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "server/base/log.h"
+#include "server/exit_code.h"
 
 namespace txl {
 
@@ -15,37 +17,25 @@ bool ShouldServe(ServerPhase phase, absl::Duration stall,
 }
 
 HealthWatch::HealthWatch(HealthWatchOptions options)
-    : options_(std::move(options)), thread_([this] { Loop(); }) {}
+    : options_(std::move(options)),
+      thread_(options_.interval, [this] { Check(); }) {}
 
-HealthWatch::~HealthWatch() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
-  thread_.join();
-}
-
-void HealthWatch::Loop() {
-  bool serving = false;
-  absl::MutexLock lock(&mutex_);
-  while (!mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
-                                  options_.interval)) {
-    const absl::Duration stall = options_.stall();
-    const bool serve =
-        ShouldServe(options_.phase(), stall, options_.stall_limit);
-    if (serve == serving) continue;
-    serving = serve;
-    options_.set_serving(serve);
-    Log(serve ? LogSeverity::kInfo : LogSeverity::kWarning, "health",
-        {{"serving", serve}, {"stall_seconds", absl::ToDoubleSeconds(stall)}});
-  }
+void HealthWatch::Check() {
+  const absl::Duration stall = options_.stall();
+  const bool serve = ShouldServe(options_.phase(), stall, options_.stall_limit);
+  if (serve == serving_) return;
+  serving_ = serve;
+  options_.set_serving(serve);
+  Log(serve ? LogSeverity::kInfo : LogSeverity::kWarning, "health",
+      {{"serving", serve}, {"stall_seconds", absl::ToDoubleSeconds(stall)}});
 }
 
 void ExitAfter(absl::Duration timeout) {
   std::thread([timeout] {
     absl::SleepFor(timeout);
     Log(LogSeverity::kWarning, "exit", {{"forced", true}});
-    _exit(0);
+    FlushLog(kLastFlush);
+    _exit(kExitForced);
   }).detach();
 }
 

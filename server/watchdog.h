@@ -3,11 +3,9 @@
 // Keeps health checking honest, and the exit certain.
 
 #include <functional>
-#include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/periodic.h"
 #include "server/rpc/lifecycle.h"
 
 namespace txl {
@@ -28,19 +26,17 @@ struct HealthWatchOptions {
 class HealthWatch {
  public:
   explicit HealthWatch(HealthWatchOptions options);
-  ~HealthWatch();
 
  private:
-  void Loop();
+  void Check();
 
   const HealthWatchOptions options_;
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last
+  bool serving_ = false;  // of the thread
+  Periodic thread_;       // last
 };
 
-// Ends the process with status 0 after `timeout`, whatever else hangs. Cannot
-// be called off.
+// Ends the process with kExitForced after `timeout`, whatever else hangs and
+// whoever does not read the log. Cannot be called off.
 void ExitAfter(absl::Duration timeout);
 
 }  // namespace txl

@@ -1,15 +1,13 @@
 #include "server/base/log.h"
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "absl/base/const_init.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/clock.h"
+#include "server/base/log_writer.h"
 
 namespace txl {
 namespace {
@@ -17,21 +15,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::atomic<LogSeverity> g_level{LogSeverity::kInfo};
-std::atomic<int64_t> g_dropped{0};
 ABSL_CONST_INIT absl::Mutex g_mutex(absl::kConstInit);
 ABSL_CONST_INIT LogCapture* g_capture ABSL_GUARDED_BY(g_mutex) = nullptr;
 
-// The log is the last resort: when it cannot be written there is nobody to
-// tell, so errors are dropped.
-void WriteWhole(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return;
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
+std::string DroppedLine(int64_t lines) {
+  return FormatLogLine(Clock::Real()->Now(), LogSeverity::kWarning,
+                       "log_dropped", {{"lines", lines}});
+}
+
+// Lives until the process ends, whatever other threads still log then.
+LogWriter& Writer() {
+  static auto* const writer = new LogWriter({.dropped_line = &DroppedLine});
+  return *writer;
 }
 
 }  // namespace
@@ -90,16 +85,21 @@ void Log(LogSeverity severity, absl::string_view event,
   if (severity < g_level.load(std::memory_order_relaxed)) return;
   std::string line =
       FormatLogLine(Clock::Real()->Now(), severity, event, fields);
-  absl::MutexLock lock(&g_mutex);
-  if (g_capture != nullptr) {
-    g_capture->Add(std::move(line));
-    return;
+  {
+    absl::MutexLock lock(&g_mutex);
+    if (g_capture != nullptr) {
+      g_capture->Add(std::move(line));
+      return;
+    }
   }
-  line += '\n';
-  WriteWhole(line);
+  Writer().Add(std::move(line));
 }
 
-int64_t LogLinesDropped() { return g_dropped.load(std::memory_order_relaxed); }
+int64_t LogLinesDropped() { return Writer().dropped(); }
+
+void LogPlain(std::string line) { Writer().Add(std::move(line)); }
+
+void FlushLog(absl::Duration timeout) { Writer().Flush(timeout); }
 
 void SetLogLevel(LogSeverity severity) {
   g_level.store(severity, std::memory_order_relaxed);

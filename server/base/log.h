@@ -75,11 +75,19 @@ using LogFields = std::vector<std::pair<std::string, LogValue>>;
 std::string FormatLogLine(absl::Time time, LogSeverity severity,
                           absl::string_view event, const LogFields& fields);
 
-// Thread-safe; lines never mix. Below the level nothing happens.
+// Thread-safe; lines never mix. Below the level nothing happens. Never waits
+// for whoever reads standard error: lines go through a bounded queue, and those
+// that find no room are dropped and counted.
 void Log(LogSeverity severity, absl::string_view event,
          const LogFields& fields = {});
 // Lines that were lost because nobody read them in time. Thread-safe.
 int64_t LogLinesDropped();
+// A line for a person who starts the program, as it is, among the others.
+void LogPlain(std::string line);
+// Waits, `timeout` at most, until standard error has all lines.
+void FlushLog(absl::Duration timeout);
+// The same before the process ends: who does not read holds it up no longer.
+inline constexpr absl::Duration kLastFlush = absl::Milliseconds(200);
 // Lines below `severity` are dropped. At start: kInfo.
 void SetLogLevel(LogSeverity severity);
 

@@ -1,25 +1,35 @@
 #include "server/base/periodic.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace txl {
+namespace {
+
+// So that now and an interval make a time.
+constexpr absl::Duration kLongest = absl::Hours(24 * 365);
+
+}  // namespace
 
 Periodic::Periodic(absl::Duration interval, std::function<void()> act)
-    : interval_(interval), act_(std::move(act)), thread_([this] { Loop(); }) {}
+    : interval_(absl::ToChronoNanoseconds(std::min(interval, kLongest))),
+      act_(std::move(act)),
+      thread_([this] { Loop(); }) {}
 
 Periodic::~Periodic() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
   }
+  changed_.notify_one();
   thread_.join();
 }
 
 void Periodic::Loop() {
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (changed_.wait_for(lock, interval_, [this] { return stopping_; })) {
         return;
       }
     }

@@ -2,11 +2,12 @@
 
 // A thread that does something at every interval.
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace txl {
@@ -21,13 +22,15 @@ class Periodic {
   Periodic& operator=(const Periodic&) = delete;
 
  private:
-  void Loop() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Loop();
 
-  const absl::Duration interval_;
+  const std::chrono::nanoseconds interval_;
   const std::function<void()> act_;
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last
+  // Not Abseil's, whose timeouts follow the wall clock and its jumps.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;  // under mutex_
+  std::thread thread_;     // last
 };
 
 }  // namespace txl

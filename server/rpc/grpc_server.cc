@@ -1,6 +1,8 @@
 #include "server/rpc/grpc_server.h"
 
 #include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -11,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/log.h"
 
 namespace txl {
 namespace {
@@ -26,6 +29,16 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 // Of the synchronous API, which only reflection uses.
 constexpr int kMaxSyncThreads = 16;
 
+// gRPC's own lines, which it would write itself and wait for their reader.
+void LogOfGrpc(gpr_log_func_args* args) {
+  const LogSeverity severity =
+      args->severity == GPR_LOG_SEVERITY_ERROR  ? LogSeverity::kWarning
+      : args->severity == GPR_LOG_SEVERITY_INFO ? LogSeverity::kInfo
+                                                : LogSeverity::kDebug;
+  Log(severity, "grpc",
+      {{"file", args->file}, {"line", args->line}, {"message", args->message}});
+}
+
 void SetLibraryOptionsOnce() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -34,6 +47,7 @@ void SetLibraryOptionsOnce() {
     // Protobuf would log a line for every malformed message that a client
     // sends; the client is told, which is enough.
     google::protobuf::SetLogHandler(nullptr);
+    gpr_set_log_function(&LogOfGrpc);
   });
 }
 
@@ -102,7 +116,10 @@ void GrpcServer::SetServing(bool serving) {
 }
 
 void GrpcServer::Shutdown(absl::Duration timeout) {
-  server_->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
+  // Not by the wall clock, which may jump.
+  server_->Shutdown(gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN)));
   server_->Wait();
 }
 

@@ -96,7 +96,7 @@ TEST(Drain, ASecondSignalEndsTheServerAtOnce) {
     return !status.ok() || status->state() == v1::SERVER_STATE_DRAINING;
   }));
   server.Terminate();
-  server.Wait();  // a drain would outlast this test's time limit
+  EXPECT_EQ(server.Wait(), 3);  // a drain would outlast the test's time limit
   EXPECT_FALSE(stuck.ReadOn().status.ok());
 }
 

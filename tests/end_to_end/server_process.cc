@@ -17,9 +17,10 @@ namespace txl::testing {
 namespace {
 
 std::vector<std::string> Argv(const std::string& model_directory,
-                              const std::vector<std::string>& flags) {
-  std::vector<std::string> argv = {TXL_SERVER_PROGRAM, "--model",
-                                   model_directory, "--listen", "127.0.0.1:0"};
+                              const std::vector<std::string>& flags,
+                              std::vector<std::string> argv) {
+  argv.insert(argv.end(), {TXL_SERVER_PROGRAM, "--model", model_directory,
+                           "--listen", "127.0.0.1:0"});
   argv.insert(argv.end(), flags.begin(), flags.end());
   return argv;
 }
@@ -40,8 +41,9 @@ std::string GoldenModel(const std::string& name) {
 }
 
 ServerProcess::ServerProcess(const std::string& model_directory,
-                             const std::vector<std::string>& flags)
-    : process_(Argv(model_directory, flags)) {
+                             const std::vector<std::string>& flags,
+                             const std::vector<std::string>& wrapper)
+    : process_(Argv(model_directory, flags, wrapper)) {
   const std::string line = process_.ReadLine();
   absl::string_view address = line;
   if (!absl::ConsumePrefix(&address, "listening on ")) {

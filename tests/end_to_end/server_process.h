@@ -23,8 +23,11 @@ class ServerProcess {
  public:
   // Starts it and waits for its "listening on" line; fails the test when that
   // does not come.
+  // `wrapper`: a program and its first arguments that runs the server with the
+  // rest of them and becomes it.
   explicit ServerProcess(const std::string& model_directory,
-                         const std::vector<std::string>& flags = {});
+                         const std::vector<std::string>& flags = {},
+                         const std::vector<std::string>& wrapper = {});
   // SIGTERM, then waits.
   ~ServerProcess();
 
@@ -44,6 +47,7 @@ class ServerProcess {
   int64_t ResidentBytes() const;
   int64_t OpenFiles() const;
 
+  void Signal(int signal) { process_.Signal(signal); }
   void Terminate();  // SIGTERM
   int Wait();        // exit code
 

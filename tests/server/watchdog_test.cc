@@ -1,10 +1,13 @@
 #include "server/watchdog.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "absl/time/clock.h"
+#include "server/base/log.h"
+#include "server/exit_code.h"
 
 namespace txl {
 namespace {
@@ -52,13 +55,31 @@ TEST(HealthWatch, EndsWithoutWaitingForItsInterval) {
   HealthWatch watch(options);
 }
 
-TEST(ExitAfterDeathTest, EndsTheProcessWithStatusZero) {
+TEST(ExitAfterDeathTest, EndsTheProcessAsForced) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
         ExitAfter(absl::ZeroDuration());
         while (true) absl::SleepFor(absl::Seconds(1));
       },
-      testing::ExitedWithCode(0), "forced");
+      testing::ExitedWithCode(kExitForced), "forced");
+}
+
+// A process whose log nobody reads and whose drain hangs.
+[[noreturn]] void HangWithAnUnreadLog() {
+  int ends[2];
+  if (::pipe(ends) != 0) _exit(1);
+  ::dup2(ends[1], STDERR_FILENO);
+  while (LogLinesDropped() == 0) {
+    Log(LogSeverity::kInfo, "unread", {{"filler", std::string(10'000, 'x')}});
+  }
+  ExitAfter(absl::ZeroDuration());
+  while (true) absl::SleepFor(absl::Seconds(1));
+}
+
+TEST(ExitAfterDeathTest, DoesNotWaitForAReaderOfTheLog) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(HangWithAnUnreadLog(), testing::ExitedWithCode(kExitForced), "");
 }
 
 }  // namespace

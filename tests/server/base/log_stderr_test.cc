@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -32,6 +33,7 @@ std::string CaptureStderr(F write) {
     }
   });
   write();
+  FlushLog(absl::Seconds(60));
   ::dup2(saved, STDERR_FILENO);
   ::close(saved);
   reader.join();
@@ -74,6 +76,23 @@ TEST(LogStderrTest, LongLinesOfManyThreadsNeverMix) {
     ASSERT_FALSE(json.is_discarded());
     EXPECT_EQ(json["fields"]["filler"], filler);
   }
+}
+
+// A program that logs into a pipe that nobody reads, then exits with `code`.
+[[noreturn]] void LogUnreadAndExit(int code) {
+  int ends[2];
+  if (::pipe(ends) != 0) _exit(1);
+  ::dup2(ends[1], STDERR_FILENO);
+  while (LogLinesDropped() == 0) {
+    Log(LogSeverity::kInfo, "unread", {{"filler", std::string(10'000, 'x')}});
+  }
+  FlushLog(absl::Milliseconds(1));
+  std::exit(code);
+}
+
+TEST(LogStderrDeathTest, AnUnreadLogHoldsUpNeitherCallersNorTheExit) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(LogUnreadAndExit(7), ::testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
