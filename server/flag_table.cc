@@ -1,12 +1,18 @@
 #include "server/flag_table.h"
 
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "model/base/regular_file.h"
+#include "server/setting_names.h"
 
 namespace txl {
 namespace {
@@ -105,16 +111,55 @@ absl::Status FlagTable::Parse(std::vector<std::string> arguments) {
     app_.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     return absl::CancelledError(app_.help());
+  } catch (const CLI::ExtrasError& error) {
+    const std::vector<std::string> unknown = app_.remaining();
+    return absl::InvalidArgumentError(
+        unknown.empty()
+            ? error.what()
+            : NoSuchSetting(unknown.front(), Names([](const auto* option) {
+                              return "--" + FlagName(option);
+                            })));
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(error.what());
+  }
+  return CheckEnvironment();
+}
+
+std::vector<std::string> FlagTable::Names(
+    const std::function<std::string(const CLI::Option*)>& name) const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_.get_options()) {
+    if (std::string text = name(option); !text.empty()) names.push_back(text);
+  }
+  return names;
+}
+
+absl::Status FlagTable::CheckEnvironment() const {
+  const std::vector<std::string> names =
+      Names([](const CLI::Option* option) { return option->get_envname(); });
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(*variable, absl::MaxSplits('=', 1));
+    const auto& [name, value] = parts;
+    if (!absl::StartsWith(name, "TXL_") || IsForeignVariable(name, value) ||
+        std::find(names.begin(), names.end(), name) != names.end()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(NoSuchSetting(name, names));
   }
   return absl::OkStatus();
 }
 
 absl::Status FlagTable::ApplyFile(const std::string& path) {
+  const absl::StatusOr<std::string> text =
+      ReadRegularFile(path, kMaxConfigBytes);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--config: ", text.status().message()));
+  }
   toml::table table;
   try {
-    table = toml::parse_file(path);
+    table = toml::parse(*text, path);
   } catch (const toml::parse_error& error) {
     return absl::InvalidArgumentError(
         absl::StrCat("--config: ", path, ":", error.source().begin.line, ": ",
@@ -127,7 +172,11 @@ absl::Status FlagTable::ApplyFile(const std::string& path) {
                      [&](const auto& e) { return FlagName(e.first) == key; });
     const std::string where = absl::StrCat("--config: ", path, ": ", key);
     if (entry == entries_.end() || key == "config") {
-      return absl::InvalidArgumentError(where + ": no such flag");
+      return absl::InvalidArgumentError(
+          absl::StrCat("--config: ", path, ": ",
+                       NoSuchSetting(key, Names([](const CLI::Option* option) {
+                                       return FlagName(option);
+                                     }))));
     }
     const std::optional<std::string> text = FlagText(node);
     if (!text.has_value()) {

@@ -19,6 +19,8 @@
 
 namespace txl {
 
+inline constexpr int64_t kMaxConfigBytes = 1 << 20;
+
 class FlagTable {
  public:
   explicit FlagTable(const std::string& description);
@@ -40,11 +42,13 @@ class FlagTable {
   // A switch of the command line only.
   void Switch(const std::string& name, bool* target, const std::string& help);
 
-  // Command line and environment. InvalidArgument naming the flag; Cancelled
-  // with the text when help was asked for.
+  // Command line and environment. InvalidArgument naming the flag or the
+  // variable, also a TXL_ variable that is no setting (setting_names.h);
+  // Cancelled with the text when help was asked for.
   absl::Status Parse(std::vector<std::string> arguments);
   // Values for flags that neither the command line nor the environment set.
-  // InvalidArgument naming the key, also for one that is no flag.
+  // InvalidArgument naming the key, also for one that is no flag, or the file
+  // where it is no regular one or above kMaxConfigBytes.
   absl::Status ApplyFile(const std::string& path);
   // Flags that must have a value have one. InvalidArgument naming the flag.
   absl::Status CheckRequired(const std::vector<std::string>& names) const;
@@ -55,6 +59,10 @@ class FlagTable {
  private:
   CLI::Option* Add(const std::string& name, CLI::Option* option,
                    std::function<std::string()> show);
+  absl::Status CheckEnvironment() const;
+  // Names as `name` makes them of an option; no empty ones.
+  std::vector<std::string> Names(
+      const std::function<std::string(const CLI::Option*)>& name) const;
 
   CLI::App app_;
   // In the order of definition: flag and its value as TOML.

@@ -65,6 +65,14 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
                   absl::Hours(1),
                   "Health is NOT_SERVING when work waits and no step ended "
                   "for this long");
+  table->Duration("hang-limit", &flags->hang_limit, absl::ZeroDuration(),
+                  absl::Hours(24),
+                  "The process ends with exit code 4, to be started again, "
+                  "when work waits and no step ended for this long; 0: never");
+  table->Duration("listener-limit", &flags->listener_limit,
+                  absl::ZeroDuration(), absl::Hours(24),
+                  "Likewise when its own connections to --listen, one a "
+                  "second, are not answered for this long; 0: never");
 }
 
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {

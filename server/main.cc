@@ -14,6 +14,7 @@
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/open_files.h"
 #include "server/server.h"
 #include "server/signals.h"
 #include "server/version.h"
@@ -40,10 +41,16 @@ int CheckConfig(const ServerFlags& flags) {
 
 int Serve(ServerFlags flags) {
   SignalWaiter signals;
+  const OpenFiles files = RaiseOpenFiles();
   const absl::Duration drain_timeout = flags.drain_timeout;
   const absl::Time start = absl::Now();
   Log(LogSeverity::kInfo, "start",
-      {{"version", kServerVersion}, {"model", flags.model}});
+      {{"version", kServerVersion},
+       {"model", flags.model},
+       {"open_files", files.now}});
+  if (files.now >= 0 && files.now < kFewOpenFiles) {
+    Log(LogSeverity::kWarning, "few_open_files", {{"limit", files.now}});
+  }
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(std::move(flags));
   if (!server.ok()) return Fail(server.status());

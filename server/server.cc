@@ -9,6 +9,7 @@
 #include "model/checkpoint/canonical_tensors.h"
 #include "server/base/log.h"
 #include "server/engine/load_step_runner.h"
+#include "server/listener_probe.h"
 #include "server/torch_threads.h"
 #include "server/version.h"
 #include "server/warm_up.h"
@@ -17,6 +18,8 @@ namespace txl {
 namespace {
 
 constexpr absl::Duration kEndTime = absl::Milliseconds(500);
+// For an attempt to connect to ourselves: three fit the default limit.
+constexpr absl::Duration kProbeTime = absl::Milliseconds(1500);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 
 ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
@@ -111,21 +114,44 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
     std::unique_ptr<StepRunner> runner) {
   std::unique_ptr<Server> server(
       new Server(std::move(flags), std::move(model), std::move(runner)));
+  TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
   TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
                                                         &server->context_));
   TXL_RETURN_IF_ERROR(server->StartMetrics());
   TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
   server->lifecycle_.SetReady();
   server->grpc_->SetServing(true);
-  HealthWatchOptions watch;
-  watch.stall_limit = server->flags_.stall_limit;
-  watch.phase = [s = server.get()] { return s->lifecycle_.phase(); };
-  watch.stall = [s = server.get()] { return s->scheduler_->StallTime(); };
-  watch.set_serving = [s = server.get()](bool serving) {
-    s->grpc_->SetServing(serving);
-  };
-  server->health_ = std::make_unique<HealthWatch>(std::move(watch));
+  server->StartWatches();
   return server;
+}
+
+void Server::StartWatches() {
+  HealthWatchOptions health;
+  health.stall_limit = flags_.stall_limit;
+  health.phase = [this] { return lifecycle_.phase(); };
+  health.stall = [this] { return scheduler_->StallTime(); };
+  health.set_serving = [this](bool serving) { grpc_->SetServing(serving); };
+  health.hang_limit = flags_.hang_limit;
+  health.hung = [](absl::Duration stall) {
+    GiveUp("hang", absl::StrCat("no step for ", absl::FormatDuration(stall)));
+  };
+  health_ = std::make_unique<HealthWatch>(std::move(health));
+
+  if (flags_.listener_limit == absl::ZeroDuration()) return;
+  const absl::StatusOr<ListenerProbe> probe =
+      ListenerProbe::Create(address(), flags_.listener_limit);
+  if (!probe.ok()) {
+    Log(LogSeverity::kWarning, "unwatched",
+        {{"address", address()}, {"error", probe.status().message()}});
+    return;
+  }
+  ListenerWatchOptions listener;
+  listener.limit = flags_.listener_limit;
+  listener.attempt = [probe = *probe] { return probe.Try(kProbeTime); };
+  listener.deaf = [](const absl::Status& last) {
+    GiveUp("listener", last.message());
+  };
+  listener_ = std::make_unique<ListenerWatch>(std::move(listener));
 }
 
 absl::Status Server::StartMetrics() {
@@ -163,6 +189,7 @@ bool Server::WaitUntilIdle(absl::Duration timeout) {
 void Server::Drain() {
   if (lifecycle_.phase() == ServerPhase::kDraining) return;
   const bool was_idle = scheduler_->Idle();
+  listener_.reset();
   health_.reset();  // it must not say SERVING again
   grpc_->SetServing(false);
   lifecycle_.SetDraining();

@@ -11,12 +11,14 @@
 #include "server/engine/step_runner.h"
 #include "server/exporter/metrics_endpoint.h"
 #include "server/flags.h"
+#include "server/listener_watch.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/callback_thread.h"
 #include "server/rpc/grpc_server.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/model_facts.h"
 #include "server/rpc/service_context.h"
+#include "server/unix_socket.h"
 #include "server/watchdog.h"
 
 namespace txl {
@@ -50,6 +52,7 @@ class Server {
   Server(ServerFlags flags, ModelDirectory model,
          std::unique_ptr<StepRunner> runner);
   absl::Status StartMetrics();
+  void StartWatches();
   bool WaitUntilIdle(absl::Duration timeout);
 
   const ServerFlags flags_;
@@ -62,9 +65,11 @@ class Server {
   CallbackThread callbacks_;
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
+  SocketClaim claim_;  // outlives grpc_
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<MetricsEndpoint> endpoint_;
   std::unique_ptr<HealthWatch> health_;
+  std::unique_ptr<ListenerWatch> listener_;
 };
 
 // What a drain takes beyond its timeout: ending turns, then cutting off

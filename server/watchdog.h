@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/periodic.h"
 #include "server/rpc/lifecycle.h"
@@ -20,7 +21,15 @@ struct HealthWatchOptions {
   std::function<ServerPhase()> phase;
   std::function<absl::Duration()> stall;  // Scheduler::StallTime
   std::function<void(bool)> set_serving;  // called when the answer changes
+  absl::Duration hang_limit = absl::ZeroDuration();  // 0: none
+  std::function<void(absl::Duration)> hung;  // gets the stall; see HangCount
 };
+
+// Checks in a row, this one included, that found a stall of the limit or above;
+// kHangChecks make a hang: after the process was stopped (a debugger, a frozen
+// container), a single one finds a stall that is none.
+int HangCount(int before, absl::Duration stall, absl::Duration hang_limit);
+inline constexpr int kHangChecks = 20;
 
 // A thread that asks ShouldServe at every interval until it is destroyed.
 class HealthWatch {
@@ -31,9 +40,13 @@ class HealthWatch {
   void Check();
 
   const HealthWatchOptions options_;
-  bool serving_ = false;  // of the thread
-  Periodic thread_;       // last
+  bool serving_ = false;  // of the thread, as the next
+  int hang_checks_ = 0;
+  Periodic thread_;  // last
 };
+
+// Ends the process at once with kExitNotServing; `cause` for the log.
+[[noreturn]] void GiveUp(absl::string_view cause, absl::string_view details);
 
 // Ends the process with kExitForced after `timeout`, whatever else hangs and
 // whoever does not read the log. Cannot be called off.

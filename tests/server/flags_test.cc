@@ -1,6 +1,8 @@
 #include "server/flags.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/flag_table.h"
 
 namespace txl {
 namespace {
@@ -207,6 +210,45 @@ TEST_F(FlagsTest, BadFilesAreErrorsThatNameTheKey) {
   EXPECT_THAT(error("config = \"other\""), HasSubstr("config"));
   EXPECT_THAT(error("a = \n"), HasSubstr(":1"));
   EXPECT_THAT(Error({"--config", "/no/such/file"}), HasSubstr("--config"));
+}
+
+TEST_F(FlagsTest, ThatAreMisspeltGetTheNearestName) {
+  EXPECT_THAT(Error({"--drain-timout", "5s"}),
+              AllOf(HasSubstr("--drain-timout: no such setting"),
+                    HasSubstr("did you mean --drain-timeout?")));
+  EXPECT_THAT(
+      Error({"--config", WriteFile("max-tokns = 1")}),
+      HasSubstr("max-tokns: no such setting; did you mean max-tokens?"));
+  const Environment misspelt("TXL_DRAIN_TIMOUT", "5s");
+  EXPECT_THAT(Error({}), HasSubstr("TXL_DRAIN_TIMOUT: no such setting; did you "
+                                   "mean TXL_DRAIN_TIMEOUT?"));
+}
+
+TEST_F(FlagsTest, VariablesOfOtherProgramsAreNoSettings) {
+  const Environment client("TXL_SERVER", "127.0.0.1:1");
+  const Environment proxy("TXL_PROXY_SERVER_1", "txl-1:50051");
+  EXPECT_EQ(Parse({}).model, "m");
+  const Environment none("TXL_NOTHING_LIKE_IT", "1");
+  EXPECT_THAT(Error({}), HasSubstr("TXL_NOTHING_LIKE_IT: no such setting"));
+}
+
+TEST_F(FlagsTest, TakeAFileOnlyWhereItIsRegularAndNotLarge) {
+  const std::string pipe = WriteFile("") + ".pipe";
+  unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(Error({"--config", pipe}), HasSubstr(pipe));
+  unlink(pipe.c_str());
+  EXPECT_THAT(Error({"--config", "/dev/zero"}), HasSubstr("/dev/zero"));
+  EXPECT_THAT(Error({"--config", testing::TempDir()}), HasSubstr("--config"));
+  const std::string large = WriteFile(std::string(kMaxConfigBytes + 1, '#'));
+  EXPECT_THAT(Error({"--config", large}), HasSubstr(large));
+}
+
+TEST_F(FlagsTest, EndAHungOrDeafServerUnlessToldNotTo) {
+  EXPECT_EQ(Parse({}).hang_limit, absl::Seconds(30));
+  EXPECT_EQ(Parse({}).listener_limit, absl::Seconds(5));
+  EXPECT_EQ(Parse({"--listener-limit", "0"}).listener_limit,
+            absl::ZeroDuration());
 }
 
 TEST_F(FlagsTest, PrintConfigIsAFileThatGivesTheSameValues) {

@@ -38,6 +38,7 @@ class ServerTest : public ::testing::Test {
   void SetUp() override {
     flags_.listen = "127.0.0.1:0";
     flags_.limits.max_tokens = 10'000'000;
+    flags_.hang_limit = absl::ZeroDuration();  // tests hold the device
   }
 
   absl::Status Start() {
@@ -181,6 +182,24 @@ TEST_F(ServerTest, ListensOnAUnixSocket) {
   ASSERT_TRUE(Start().ok());
   EXPECT_EQ(server_->address(), flags_.listen);
   EXPECT_EQ(State(), v1::SERVER_STATE_READY);
+}
+
+TEST_F(ServerTest, LeavesAUnixSocketToTheServerThatHasIt) {
+  flags_.listen = "unix:" + ::testing::TempDir() + "/txl-server-two.sock";
+  ASSERT_TRUE(Start().ok());
+  const auto second = Server::StartWith(
+      flags_, ByteModel(),
+      std::make_unique<FakeStepRunner>(
+          FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr(flags_.listen), HasSubstr("another server")));
+  // A new connection, which needs the file.
+  channel_ =
+      grpc::CreateChannel(flags_.listen, grpc::InsecureChannelCredentials());
+  model_ = v1::ModelService::NewStub(channel_);
+  EXPECT_EQ(State(), v1::SERVER_STATE_READY);
+  server_.reset();
+  EXPECT_TRUE(Start().ok());  // the first has left it
 }
 
 TEST_F(ServerTest, DrainLetsRunningTurnsFinish) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/log.h"
 #include "server/exit_code.h"
@@ -53,6 +54,47 @@ TEST(HealthWatch, EndsWithoutWaitingForItsInterval) {
   options.stall = [] { return absl::ZeroDuration(); };
   options.set_serving = [](bool) {};
   HealthWatch watch(options);
+}
+
+TEST(HangCountTest, CountsChecksInARowThatFindAStallOfTheLimit) {
+  const absl::Duration limit = absl::Seconds(30);
+  EXPECT_EQ(HangCount(0, absl::Seconds(29), limit), 0);
+  EXPECT_EQ(HangCount(0, limit, limit), 1);
+  EXPECT_EQ(HangCount(7, absl::Hours(1), limit), 8);
+  EXPECT_EQ(HangCount(19, absl::Seconds(1), limit), 0);
+}
+
+TEST(HangCountTest, WithoutALimitNothingHangs) {
+  EXPECT_EQ(HangCount(5, absl::InfiniteDuration(), absl::ZeroDuration()), 0);
+}
+
+TEST(HealthWatch, SaysThatItHangsOnce) {
+  std::atomic<int> checks{0};
+  std::atomic<int> told{0};
+  absl::Notification later;
+  HealthWatchOptions options;
+  options.interval = absl::Microseconds(10);
+  options.phase = [] { return ServerPhase::kReady; };
+  options.stall = [&] {
+    if (++checks == 3 * kHangChecks) later.Notify();
+    return absl::Seconds(31);
+  };
+  options.set_serving = [](bool) {};
+  options.hang_limit = absl::Seconds(30);
+  options.hung = [&](absl::Duration stall) {
+    EXPECT_EQ(stall, absl::Seconds(31));
+    EXPECT_EQ(checks, kHangChecks);
+    ++told;
+  };
+  HealthWatch watch(options);
+  later.WaitForNotification();
+  EXPECT_EQ(told, 1);
+}
+
+TEST(GiveUpDeathTest, EndsTheProcessWithItsCause) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(GiveUp("listener", "no answer"),
+              testing::ExitedWithCode(kExitNotServing), "listener.*no answer");
 }
 
 TEST(ExitAfterDeathTest, EndsTheProcessAsForced) {

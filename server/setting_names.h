@@ -1,0 +1,28 @@
+#pragma once
+
+// Names of settings that somebody misspelt, and variables that are no settings.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+// The name that takes the fewest changes of a character (insert, remove,
+// replace), the first of several; empty where all take more than a third of
+// `wanted`'s characters, so that there is nothing to suggest.
+std::string NearestName(absl::string_view wanted,
+                        const std::vector<std::string>& names);
+
+// "WANTED: no such setting", with the nearest name as a question.
+std::string NoSuchSetting(absl::string_view wanted,
+                          const std::vector<std::string>& names);
+
+// Whether a variable TXL_... is for something else than this program: others of
+// the project (TXL_SERVER is txl's; TXL_PROXY_, TXL_TEST_ and the like are the
+// deployments', the scripts' and the tests'), or one that Kubernetes makes of a
+// service whose name begins with txl.
+bool IsForeignVariable(absl::string_view name, absl::string_view value);
+
+}  // namespace txl

@@ -1,0 +1,56 @@
+#include "server/setting_names.h"
+
+#include <gtest/gtest.h>
+
+namespace txl {
+namespace {
+
+const std::vector<std::string> kNames = {"slots", "slot-memory",
+                                         "session-memory", "drain-timeout"};
+
+TEST(NearestNameTest, TakesTheFewestChanges) {
+  EXPECT_EQ(NearestName("drain-timout", kNames), "drain-timeout");
+  EXPECT_EQ(NearestName("drain-timeoutt", kNames), "drain-timeout");
+  EXPECT_EQ(NearestName("drain_timeout", kNames), "drain-timeout");
+  EXPECT_EQ(NearestName("slot-memmory", kNames), "slot-memory");
+  EXPECT_EQ(NearestName("slot", kNames), "slots");
+}
+
+TEST(NearestNameTest, SuggestsNothingThatIsFar) {
+  EXPECT_EQ(NearestName("telemetry", kNames), "");
+  EXPECT_EQ(NearestName("", kNames), "");
+  EXPECT_EQ(NearestName("abc", {}), "");
+}
+
+TEST(NoSuchSettingTest, NamesBoth) {
+  EXPECT_EQ(NoSuchSetting("slotss", kNames),
+            "slotss: no such setting; did you mean slots?");
+  EXPECT_EQ(NoSuchSetting("telemetry", kNames), "telemetry: no such setting");
+}
+
+TEST(IsForeignVariableTest, WhatOtherProgramsOfTheProjectRead) {
+  for (const char* name :
+       {"TXL_SERVER", "TXL_TEST_DATA", "TXL_PROXY_SERVER_1", "TXL_SOAK_SECONDS",
+        "TXL_CUT_TURNS", "TXL_FUZZ_SECONDS", "TXL_JOBS", "TXL_CERTIFICATES",
+        "TXL_PUBLIC_PORT", "TXL_DEVICE_SECONDS"}) {
+    EXPECT_TRUE(IsForeignVariable(name, "1")) << name;
+  }
+}
+
+TEST(IsForeignVariableTest, WhatKubernetesMakesOfAService) {
+  EXPECT_TRUE(IsForeignVariable("TXL_PORT", "tcp://10.0.0.1:50051"));
+  EXPECT_TRUE(IsForeignVariable("TXL_SERVICE_HOST", "10.0.0.1"));
+  EXPECT_TRUE(IsForeignVariable("TXL_GRPC_SERVICE_PORT", "50051"));
+  EXPECT_TRUE(IsForeignVariable("TXL_SERVICE_PORT_METRICS", "9464"));
+  EXPECT_TRUE(IsForeignVariable("TXL_PORT_50051_TCP_ADDR", "10.0.0.1"));
+}
+
+TEST(IsForeignVariableTest, NotAMisspeltSetting) {
+  for (const char* name : {"TXL_DRAIN_TIMOUT", "TXL_SLOT_MEMROY", "TXL_",
+                           "TXL_SERVERS", "TXL_DEVICES"}) {
+    EXPECT_FALSE(IsForeignVariable(name, "1")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace txl
