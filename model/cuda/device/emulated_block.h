@@ -77,5 +77,9 @@ void SetSeed(uint64_t seed);
 // The next of them, for other parts of the emulated device.
 uint64_t Random();
 
+// This thread's `nth` call from now that queues work on a stream, 1 the next,
+// throws DeviceOutOfMemory instead; 0: none does.
+void FailQueueing(int nth);
+
 }  // namespace emulator
 }  // namespace txl::cuda

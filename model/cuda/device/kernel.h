@@ -76,8 +76,8 @@ TXL_DEVICE T ShuffleFrom(T value, int lane) {
 TXL_DEVICE bool AnyInWarp(bool value) {
   return __any_sync(0xffffffffu, value) != 0;
 }
-// The largest of the warp's numbers, none of which is NaN, in every lane.
-// Over the warp; NaN counts as nothing.
+// The largest of the warp's numbers, in every lane. NaN counts as nothing:
+// where all are NaN it is -inf.
 TXL_DEVICE float WarpMax(float x) {
   // Floats are ordered like integers, but the negative ones the wrong way; the
   // device finds an integer's maximum in one instruction.

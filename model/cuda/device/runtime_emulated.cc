@@ -35,6 +35,8 @@ struct Mark {
 thread_local std::vector<Work>* captured = nullptr;
 thread_local Stream::Impl* captured_stream = nullptr;
 thread_local bool capture_failed = false;
+// Calls until one of this thread's fails.
+thread_local int calls_to_failure = 0;
 
 void RefuseInCapture(const char* what) {
   if (captured == nullptr) return;
@@ -118,8 +120,13 @@ Memory::~Memory() {
   std::free(data_);
 }
 
+void emulator::FailQueueing(int nth) { calls_to_failure = nth; }
+
 // A kernel's launch ends up here too (launch.h).
 void RunOn(Stream& stream, Work work) {
+  if (calls_to_failure > 0 && --calls_to_failure == 0) {
+    throw DeviceOutOfMemory(1);
+  }
   if (captured_stream == &stream.impl()) {
     captured->push_back(std::move(work));
     return;

@@ -74,6 +74,8 @@ class CudaSamplingStep final : public SamplingStep {
   };
 
   void CaptureGraphs(int rows);
+  // All work of a step whose rows are in its place and its input.
+  void Launch(int buffer);
 
   const std::unique_ptr<CudaModel<T, M>> model_;
   const VocabularyBins bins_;
@@ -156,16 +158,31 @@ void CudaSamplingStep<T, M>::Queue(absl::Span<const SamplingRow> rows) {
   model_->Use();
   Stream& stream = model_->stream();
   for (const SamplingRow& row : rows) model_->states().Settle(row.slot);
-  const int buffer = static_cast<int>(queued_++ % kDepth);
+  const int buffer = static_cast<int>(queued_ % kDepth);
   Pending& step = pending_[buffer];
   step.rows = CountRows(rows);
   WriteRows(step.rows, model_->max_rows(), buffer, input_);
+  try {
+    Launch(buffer);
+  } catch (...) {
+    // Part of the step may be on its way: the next one takes its place only
+    // once nothing reads or writes that any more.
+    stream.Wait();
+    throw;
+  }
+  ++queued_;
+}
+
+template <typename T, typename M>
+void CudaSamplingStep<T, M>::Launch(int buffer) {
+  Stream& stream = model_->stream();
+  Pending& step = pending_[buffer];
   const std::vector<int>& buckets = model_->buckets();
+  const auto rows = static_cast<int64_t>(step.rows.rows.size());
   const bool has_top = step.rows.has_top;
   stream.Record(step.begin);
   input_.QueueCopy(buffer, stream);
-  layer_graphs_[BucketOf(buckets, static_cast<int64_t>(rows.size()))]->Launch(
-      stream);
+  layer_graphs_[BucketOf(buckets, rows)]->Launch(stream);
   if (step.rows.wanted > 0) {
     sampling_graphs_[has_top][BucketOf(buckets, step.rows.wanted)]->Launch(
         stream);
