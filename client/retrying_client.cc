@@ -73,7 +73,8 @@ absl::Status RetryingClient::Generate(
           const auto fresh = joiner.Take(response);
           broken = fresh.status();
           if (!fresh.ok() || !fresh->has_value()) return;
-          attempts.MadeProgress();
+          // A turn that only begins, again and again, gets nowhere.
+          if (!(*fresh)->has_started()) attempts.MadeProgress();
           on_response(**fresh);
         });
     if (!broken.ok()) return broken;

@@ -20,13 +20,14 @@ class RetryingClient {
       : client_(client), policy_(policy) {}
 
   // As Client::Generate, but `on_response` gets the turn once, whatever number
-  // of attempts it takes: one Started, gap-free tokens, one Finished. A request
-  // without request_id gets a random one. A turn without a session cannot go
-  // on: it is sent again only as long as nothing has come of it.
-  // The timeout is that of all attempts together. Where others use the session
-  // too, set expected_position: else a retry after their turn is a new turn.
-  // Errors: the last attempt's; DataLoss where the server did not continue the
-  // same turn.
+  // of attempts it takes: Started, gap-free tokens, one Finished. Where the
+  // server began the turn anew before any token, Started comes again: the last
+  // one tells position and seed. A request without request_id gets a random
+  // one. A turn without a session cannot go on: it is sent again only as long
+  // as nothing has come of it. The timeout is that of all attempts together.
+  // Where others use the session too, set expected_position: else a retry after
+  // their turn is a new turn. Errors: the last attempt's; DataLoss where the
+  // server did not continue the same turn.
   absl::Status Generate(
       v1::GenerateRequest request, const CallOptions& options,
       absl::FunctionRef<void(const v1::GenerateResponse&)> on_response);

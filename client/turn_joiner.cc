@@ -11,10 +11,9 @@ absl::StatusOr<std::optional<v1::GenerateResponse>> TurnJoiner::Take(
   using Result = std::optional<v1::GenerateResponse>;
   switch (response.event_case()) {
     case v1::GenerateResponse::kStarted: {
-      const bool first = !started();
-      const absl::Status same = CheckStarted(response.started());
-      if (!same.ok()) return same;
-      return first ? Result(std::move(response)) : Result();
+      const absl::StatusOr<bool> is_new = TakeStarted(response.started());
+      if (!is_new.ok()) return is_new.status();
+      return *is_new ? Result(std::move(response)) : Result();
     }
     case v1::GenerateResponse::kToken: {
       const absl::StatusOr<bool> is_new = TakeToken(response.token());
@@ -36,23 +35,20 @@ absl::StatusOr<std::optional<v1::GenerateResponse>> TurnJoiner::Take(
   }
 }
 
-absl::Status TurnJoiner::CheckStarted(const v1::Started& started) {
-  if (!started_.has_value()) {
-    started_ = started;
-    return absl::OkStatus();
-  }
-  if (started.position() == started_->position() &&
+absl::StatusOr<bool> TurnJoiner::TakeStarted(const v1::Started& started) {
+  if (started_.has_value() && started.position() == started_->position() &&
       started.prompt_token_count() == started_->prompt_token_count() &&
       started.seed() == started_->seed() &&
       started.model_fingerprint() == started_->model_fingerprint()) {
-    return absl::OkStatus();
+    return false;
   }
-  // Without a token nothing is lost: the turn begins anew.
-  if (ids_.empty()) {
-    started_ = started;
-    return absl::OkStatus();
+  // Without a token nothing is lost: the turn begins anew, and the caller must
+  // hear with which seed.
+  if (!ids_.empty()) {
+    return absl::DataLossError("the server began another turn");
   }
-  return absl::DataLossError("the server began another turn");
+  started_ = started;
+  return true;
 }
 
 absl::StatusOr<bool> TurnJoiner::TakeToken(const v1::Token& token) {

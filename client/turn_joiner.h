@@ -14,9 +14,10 @@ namespace txl {
 // Not thread-safe.
 class TurnJoiner {
  public:
-  // A response of the running attempt. What of it is new: the first Started,
-  // tokens not seen before, Finished; nullopt: nothing. DataLoss when the
-  // attempt is not the same turn, or its tokens have a gap.
+  // A response of the running attempt. What of it is new: the first Started, or
+  // one that replaces it because the turn began anew before any token; tokens
+  // not seen before; Finished; nullopt: nothing. DataLoss when the attempt is
+  // not the same turn, or its tokens have a gap.
   absl::StatusOr<std::optional<v1::GenerateResponse>> Take(
       v1::GenerateResponse response);
 
@@ -26,7 +27,8 @@ class TurnJoiner {
   int64_t tokens() const { return static_cast<int64_t>(ids_.size()); }
 
  private:
-  absl::Status CheckStarted(const v1::Started& started);
+  // True: the turn is new.
+  absl::StatusOr<bool> TakeStarted(const v1::Started& started);
   // True: the token is new.
   absl::StatusOr<bool> TakeToken(const v1::Token& token);
 

@@ -59,7 +59,10 @@ class RetryingClientTest : public ::testing::Test {
   absl::Status Generate(const CallOptions& options = {}) {
     return RetryingClient(plain_.get(), policy_)
         .Generate(request_, options, [&](const v1::GenerateResponse& response) {
-          started_ += response.has_started() ? 1 : 0;
+          if (response.has_started()) {
+            ++started_;
+            seed_ = response.started().seed();
+          }
           finished_ += response.has_finished() ? 1 : 0;
           text_ += response.token().text();
         });
@@ -71,6 +74,7 @@ class RetryingClientTest : public ::testing::Test {
   v1::GenerateRequest request_;
   size_t attempts_ = 0;
   int started_ = 0, finished_ = 0;
+  uint64_t seed_ = 0;  // of the last Started
   std::string text_;
 };
 
@@ -81,6 +85,37 @@ TEST_F(RetryingClientTest, JoinsTheAttemptsToOneTurn) {
   EXPECT_EQ(started_, 1);
   EXPECT_EQ(finished_, 1);
   EXPECT_EQ(attempts_, 5u);
+}
+
+// Each attempt draws a seed of its own until a token has come.
+TEST_F(RetryingClientTest, TellsTheSeedOfTheAttemptThatGaveTheTokens) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest&,
+                                FakeService::Writer* writer) {
+    v1::GenerateResponse started = StartedEvent(0, 3);
+    started.mutable_started()->set_seed(++attempts_);
+    writer->Write(started);
+    if (attempts_ == 1) return grpc::Status(grpc::UNAVAILABLE, "cut");
+    writer->Write(TokenEvent(0, 'a'));
+    writer->Write(FinishedEvent(4, 3, 1));
+    return grpc::Status::OK;
+  };
+  ASSERT_TRUE(Generate().ok());
+  EXPECT_EQ(started_, 2);
+  EXPECT_EQ(seed_, 2u);
+}
+
+TEST_F(RetryingClientTest, ATurnThatOnlyEverBeginsIsGivenUp) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest&,
+                                FakeService::Writer* writer) {
+    v1::GenerateResponse started = StartedEvent(0, 3);
+    started.mutable_started()->set_seed(++attempts_);
+    writer->Write(started);
+    return grpc::Status(grpc::UNAVAILABLE, "cut");
+  };
+  EXPECT_EQ(Generate().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(attempts_, 3u);
 }
 
 TEST_F(RetryingClientTest, EveryAttemptIsTheSameRequestWithAnIdOfItsOwn) {

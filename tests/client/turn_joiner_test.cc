@@ -102,10 +102,11 @@ TEST_F(TurnJoinerTest, AnotherTurnBehindTokensIsAnError) {
   }
 }
 
-TEST_F(TurnJoinerTest, WithoutATokenTheTurnMayBeginAnew) {
+TEST_F(TurnJoinerTest, ATurnThatBeginsAnewBeforeATokenTellsItsNewSeed) {
   Take(StartedEvent(3, 1));
   v1::GenerateResponse seeded = StartedEvent(3, 1);
   seeded.mutable_started()->set_seed(8);
+  EXPECT_EQ(Take(seeded), "started");
   EXPECT_EQ(Take(seeded), "nothing");
   EXPECT_EQ(Take(TokenEvent(0, 'a')), "a");
   EXPECT_EQ(Take(StartedEvent(3, 1)), "the server began another turn");
