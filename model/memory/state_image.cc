@@ -2,12 +2,16 @@
 
 #include <cstring>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 
 namespace txl {
 namespace {
 
-// FNV-1a over 64-bit words: guards against accidents, not against forgery.
+// Guards against accidents, not against forgery. A word is mixed in by a
+// product of 128 bits whose halves are folded, so that what one damaged word
+// changes depends on all words before it and no pattern of damage cancels
+// itself.
 class Checksum {
  public:
   void Add(const void* data, size_t bytes) {
@@ -28,9 +32,14 @@ class Checksum {
   uint64_t value() const { return value_; }
 
  private:
-  void Mix(uint64_t word) { value_ = (value_ ^ word) * 0x100000001b3; }
+  void Mix(uint64_t word) {
+    // Digits of pi: any odd number without a pattern does.
+    const absl::uint128 product =
+        absl::uint128(value_ ^ word) * uint64_t{0x9216d5d98979fb1b};
+    value_ = absl::Uint128High64(product) ^ absl::Uint128Low64(product);
+  }
 
-  uint64_t value_ = 0xcbf29ce484222325;
+  uint64_t value_ = 0x243f6a8885a308d3;
 };
 
 uint64_t ChecksumOf(const StateImage& image) {

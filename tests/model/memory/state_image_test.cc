@@ -124,6 +124,25 @@ TEST(StateImage, EveryFlippedBitOfTheRowsIsNoticed) {
   }
 }
 
+TEST(StateImage, TwoFlippedBitsOfTheRowsAreNoticed) {
+  StateImage image = Image();
+  const auto flip = [&image](size_t bit) {
+    image.data[bit / 8] ^= static_cast<uint8_t>(1 << (bit % 8));
+  };
+  const size_t bits = image.data.size() * 8;
+  int missed = 0;
+  for (size_t first = 0; first < bits; ++first) {
+    flip(first);
+    for (size_t second = 0; second < first; ++second) {
+      flip(second);
+      missed += CheckStateImage(image, Identity()).ok() ? 1 : 0;
+      flip(second);
+    }
+    flip(first);
+  }
+  EXPECT_EQ(missed, 0);
+}
+
 TEST(StateImage, SwappedRowsAreNoticed) {
   StateImage image = Image();
   std::swap_ranges(image.data.begin(), image.data.begin() + 12,
