@@ -14,7 +14,8 @@ bool InRange(int32_t id, absl::Span<const double> logprobs) {
 
 double Penalized(double logprob, int32_t count, const SamplingParams& params) {
   logprob = logprob <= 0 ? logprob * params.repetition_penalty
-                         : logprob / params.repetition_penalty;
+                         : std::min(logprob / params.repetition_penalty,
+                                    kMostAdjustedLogprob);
   logprob -= params.presence_penalty;
   return logprob - params.frequency_penalty * count;
 }

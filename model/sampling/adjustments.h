@@ -14,7 +14,8 @@ namespace txl {
 //   bias:        l := l + logit_bias[id]
 //   repetition:  for each distinct id in the window, l := l * r if l <= 0, else
 //                l / r (Keskar et al. 2019, arXiv:1909.05858, on log-probs
-//                instead of logits; l > 0 only comes from a bias)
+//                instead of logits; l > 0 only comes from a bias), at most
+//                kMostAdjustedLogprob
 //   presence:    for each distinct id in the window, l := l - a
 //   frequency:   the same, l := l - b * (times that the id is in the window)
 // The window is the last penalty_window of recent_ids (all, when there are

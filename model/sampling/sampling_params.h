@@ -13,6 +13,10 @@ namespace txl {
 
 inline constexpr int32_t kMaxPenaltyWindow = 4096;
 inline constexpr size_t kMaxLogitBiasEntries = 1024;
+// What a bias and a repetition penalty near 0 make of a log-probability at
+// most: every legal request leaves finite numbers, also in float32. Words that
+// reach it tie, and the lowest id stands first.
+inline constexpr double kMostAdjustedLogprob = 1e30;
 
 // Every field at its API default. Ranges are what ValidateSamplingParams
 // accepts; they are repeated in proto/txl/v1.

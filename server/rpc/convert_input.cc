@@ -113,7 +113,8 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
   TXL_ASSIGN_OR_RETURN(params.sampling,
                        ReadSampling(request.sampling(), facts, limits));
   TXL_ASSIGN_OR_RETURN(params.stop, ReadStop(request.stop(), facts, limits));
-  TXL_RETURN_IF_ERROR(CheckMinTokens(params.sampling, params.stop));
+  TXL_RETURN_IF_ERROR(
+      CheckMinTokens(params.sampling, params.stop, facts.config.vocab_size));
   TXL_ASSIGN_OR_RETURN(params.output,
                        ReadOutput(request.output(), facts, limits));
   // Last, because it is the dearest.

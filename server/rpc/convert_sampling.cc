@@ -1,6 +1,7 @@
 #include "server/rpc/convert_sampling.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -212,11 +213,23 @@ absl::StatusOr<OutputParams> ReadOutput(const v1::OutputOptions& request,
 }
 
 absl::Status CheckMinTokens(const SamplingParams& sampling,
-                            const StopRules& stop) {
-  if (sampling.min_tokens <= stop.max_tokens) return absl::OkStatus();
-  return FieldError("sampling.min_tokens",
-                    absl::StrCat(sampling.min_tokens, " is above max_tokens ",
-                                 stop.max_tokens));
+                            const StopRules& stop, int64_t vocab_size) {
+  constexpr char kField[] = "sampling.min_tokens";
+  if (sampling.min_tokens > stop.max_tokens) {
+    return FieldError(kField,
+                      absl::StrCat(sampling.min_tokens, " is above max_tokens ",
+                                   stop.max_tokens));
+  }
+  if (sampling.min_tokens == 0) return absl::OkStatus();
+  std::set<int32_t> banned(stop.stop_token_ids.begin(),
+                           stop.stop_token_ids.end());
+  if (!stop.ignore_end_token) {
+    banned.insert(stop.end_token_ids.begin(), stop.end_token_ids.end());
+  }
+  if (static_cast<int64_t>(banned.size()) < vocab_size) return absl::OkStatus();
+  return FieldError(kField,
+                    "until then no token could be sampled: every token of the "
+                    "vocabulary is a stop or end token");
 }
 
 void WriteSampling(const SamplingParams& params, v1::SamplingParams* message) {

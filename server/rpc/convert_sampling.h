@@ -35,9 +35,10 @@ absl::StatusOr<StopRules> ReadStop(const v1::StopConditions& request,
 absl::StatusOr<OutputParams> ReadOutput(const v1::OutputOptions& request,
                                         const ModelFacts& facts,
                                         const RequestLimits& limits);
-// min_tokens <= max_tokens, after all defaults.
+// min_tokens <= max_tokens, and, above 0, it leaves a token that may be sampled
+// besides the stop and end tokens; after all defaults.
 absl::Status CheckMinTokens(const SamplingParams& sampling,
-                            const StopRules& stop);
+                            const StopRules& stop, int64_t vocab_size);
 
 // `count`, when it is in [0, limit]; else OVER_LIMIT.
 absl::StatusOr<int32_t> ReadLogprobs(uint32_t count, absl::string_view field,

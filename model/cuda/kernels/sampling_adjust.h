@@ -85,6 +85,7 @@ TXL_DEVICE double Penalized(const SamplingSlot& slot, double logprob,
                             int32_t count) {
   logprob = logprob <= 0 ? RoundedProduct(logprob, slot.repetition_penalty)
                          : logprob / slot.repetition_penalty;
+  if (logprob > kMostAdjustedLogprob) logprob = kMostAdjustedLogprob;
   logprob -= slot.presence_penalty;
   return logprob - RoundedProduct(slot.frequency_penalty, count);
 }

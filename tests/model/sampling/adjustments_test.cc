@@ -11,6 +11,7 @@
 namespace txl {
 namespace {
 
+using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
@@ -44,6 +45,14 @@ TEST(Adjustments, RepetitionDividesWhatABiasMadePositive) {
   params.repetition_penalty = 2;
   params.logit_bias = {{0, 5}};
   EXPECT_THAT(Adjusted(params, {0}, {-1, -2}), ElementsAre(2, -2));
+}
+
+TEST(Adjustments, WhatABiasMadePositiveStaysFinite) {
+  SamplingParams params;
+  params.repetition_penalty = 1e-308;
+  params.logit_bias = {{0, 100}};
+  EXPECT_THAT(Adjusted(params, {0, 1}, {-1, -2}),
+              ElementsAre(kMostAdjustedLogprob, DoubleEq(-2e-308)));
 }
 
 TEST(Adjustments, PresenceCountsOnceAndFrequencyEveryTime) {

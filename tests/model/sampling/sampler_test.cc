@@ -53,6 +53,28 @@ std::vector<int32_t> SampleMany(const Sampler& sampler,
   return ids;
 }
 
+// The least legal penalty makes of a biased word more than a double can hold.
+TEST(AnySampling, GivesATokenForEveryLegalBiasAndPenalty) {
+  const Sampler sampler({{4}});
+  const std::vector<int32_t> recent = {2, 3};
+  SampleContext context;
+  context.recent_ids = recent;
+  for (const double temperature : {0.0, 1e-308, 1.0, 100.0}) {
+    for (const double typical_p : {1.0, 0.5}) {
+      SamplingParams params;
+      params.temperature = temperature;
+      params.typical_p = typical_p;
+      params.repetition_penalty = 1e-308;
+      params.logit_bias = {{2, 100}, {1, 50}};
+      const auto id =
+          sampler.Sample(Logs({0.1, 0.4, 0.2, 0.3}), params, context);
+      ASSERT_TRUE(id.ok()) << id.status() << " at " << temperature;
+      // Token 2 alone is both positive by its bias and seen.
+      EXPECT_EQ(*id, 2);
+    }
+  }
+}
+
 TEST(GreedySampling, TakesTheMostProbableOfEqualOnesTheLowestId) {
   const Sampler sampler({{4}});
   EXPECT_EQ(*sampler.Sample(Logs({0.1, 0.4, 0.2, 0.3}), Greedy(), {}), 1);

@@ -113,6 +113,23 @@ TEST(ReadGenerate, LowersADefaultToALowerLimitOfTheServer) {
   EXPECT_EQ(Read("", ByteModel(), limits).stop.max_tokens, 50);
 }
 
+TEST(ReadGenerate, RefusesMinTokensThatLeaveNothingToSample) {
+  ModelFacts facts = IdModel();
+  facts.config.vocab_size = 3;
+  facts.generation.end_tokens = {2};
+  const std::string stops = "stop { stop_token_ids: [1, 0, 0] ";
+  const std::string one = "sampling { min_tokens: 1 } ";
+  const auto refusal = [&](const std::string& text) {
+    return Refusal(
+        ReadGenerate(FromText<v1::GenerateRequest>(text), facts, {}));
+  };
+  EXPECT_EQ(refusal(one + stops + "}"),
+            "INVALID_ARGUMENT FIELD_INVALID sampling.min_tokens");
+  EXPECT_EQ(refusal(stops + "}"), "OK");
+  EXPECT_EQ(refusal(one + stops + "ignore_end_token: true }"), "OK");
+  EXPECT_EQ(refusal(one + "stop { stop_token_ids: [1] }"), "OK");
+}
+
 TEST(ReadAppend, ReportsScoresOnlyWhenAsked) {
   const ModelFacts facts = ByteModel();
   const auto plain = ReadAppend(

@@ -36,7 +36,9 @@ void SetFilters(Dice& dice, int vocab, SamplingParams& params) {
 
 void SetPenalties(Dice& dice, int vocab, RowToSample& row) {
   SamplingParams& params = row.params;
-  if (dice.OneIn(2)) params.repetition_penalty = dice.Between(0.5, 2);
+  if (dice.OneIn(2)) {
+    params.repetition_penalty = dice.OneIn(9) ? 1e-308 : dice.Between(0.5, 2);
+  }
   if (dice.OneIn(2)) params.presence_penalty = dice.Between(-2, 2);
   if (dice.OneIn(2)) params.frequency_penalty = dice.Between(-2, 2);
   if (dice.OneIn(2)) {
