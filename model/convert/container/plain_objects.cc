@@ -67,19 +67,14 @@ const PickleValue* Find(const PickleValue& dict, absl::string_view name) {
   return nullptr;
 }
 
-// Texts of a set, also of one made by a call with a list.
-absl::flat_hash_set<absl::string_view> TextsOf(const PickleValue* set) {
-  absl::flat_hash_set<absl::string_view> texts;
-  if (set == nullptr) return texts;
-  auto items = set->items();
+// Entries of a set, also of one made by a call with a list; duplicates too.
+absl::Span<const PickleValue* const> EntriesOfSet(const PickleValue* set) {
+  if (set == nullptr) return {};
   if (set->kind == PickleKind::kObject && set->args() != nullptr &&
       set->args()->items().size() == 1) {
-    items = set->args()->items()[0]->items();
+    return set->args()->items()[0]->items();
   }
-  for (const PickleValue* item : items) {
-    if (item->IsText()) texts.insert(item->text);
-  }
-  return texts;
+  return set->items();
 }
 
 bool IsModule(const PickleValue& state) {
@@ -279,8 +274,12 @@ absl::Status PlainDataWriter::AddModule(const PickleValue& state,
 
 absl::Status PlainDataWriter::AddModuleTensors(const PickleValue& tensors,
                                                const PickleValue* left_out) {
-  const absl::flat_hash_set<absl::string_view> unsaved = TextsOf(left_out);
-  TXL_RETURN_IF_ERROR(Spend(unsaved.size() * sizeof(absl::string_view)));
+  const auto entries = EntriesOfSet(left_out);
+  TXL_RETURN_IF_ERROR(Spend(entries.size() * sizeof(absl::string_view)));
+  absl::flat_hash_set<absl::string_view> unsaved;
+  for (const PickleValue* entry : entries) {
+    if (entry->IsText()) unsaved.insert(entry->text);
+  }
   TXL_ASSIGN_OR_RETURN(const auto pairs, EntriesOf(tensors));
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     const std::string name = KeyText(*pairs[i], i / 2);

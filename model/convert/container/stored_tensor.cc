@@ -11,6 +11,9 @@ namespace txl {
 namespace {
 
 constexpr size_t kMaxDims = 8;
+// Of a view that repeats elements, as torch's expand() makes it: a buffer that
+// somebody saved so is small, a file that asks for terabytes is hostile.
+constexpr int64_t kMaxRepeatedBytes = int64_t{64} << 20;
 
 absl::Status Bad(const ByteSource& storage, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(storage.name(), ": ", what));
@@ -189,6 +192,12 @@ StoredTensor SplitLast(const StoredTensor& t, int64_t outer, int64_t inner) {
 }
 
 absl::StatusOr<std::string> ReadTensor(const StoredTensor& t) {
+  if (t.bytes() > kMaxRepeatedBytes &&
+      static_cast<uint64_t>(t.bytes()) > t.storage->size()) {
+    return Bad(*t.storage, absl::StrCat("a tensor of ", Sizes(t.shape),
+                                        " repeats the storage's ",
+                                        t.storage->size(), " bytes"));
+  }
   std::string out(static_cast<size_t>(t.bytes()), '\0');
   if (out.empty()) return out;
   const absl::Status read = ReadStrided(

@@ -59,7 +59,8 @@ StoredTensor SplitLast(const StoredTensor& t, int64_t outer, int64_t inner);
 
 // The elements in row-major order. Allocates bytes() and, for a view that is
 // not contiguous, at most the bytes between its first and last element more.
-// Errors: as ByteSource::Read.
+// Errors: as ByteSource::Read; InvalidArgument for a view that repeats elements
+// (strides of 0) until they are more than 64 MiB and than the whole storage.
 absl::StatusOr<std::string> ReadTensor(const StoredTensor& t);
 
 }  // namespace txl

@@ -144,6 +144,26 @@ TEST(PlainData, BuffersThatAreNotSavedAreLeftOut) {
   EXPECT_THAT(Names(plain), ElementsAre("y"));
 }
 
+TEST(PlainData, ASetThatManyModulesShareIsPaidForByEach) {
+  const auto net = [](const std::string& unsaved) {
+    std::string set = "c__builtin__\nset\n((";
+    for (int i = 0; i < 20'000; ++i) set += "U\1x";
+    Entries children;
+    for (int i = 0; i < 2'000; ++i) {
+      children.push_back({absl::StrCat(i),
+                          Module({{"_parameters", kEmpty},
+                                  {"_modules", kEmpty},
+                                  {"_buffers", kEmpty},
+                                  {"_non_persistent_buffers_set", unsaved}})});
+    }
+    return absl::StrCat(
+        Dict({{"names", set + "ltRp7\n"}, {"net", Dict(children)}}), ".");
+  };
+  EXPECT_TRUE(Convert(net(kEmpty)).ok());
+  EXPECT_THAT(Convert(net("g7\n")).status().message(),
+              HasSubstr("shares its values so often"));
+}
+
 TEST(PlainData, TensorsAreNamedByTheirPlace) {
   const PlainData plain = Plain(absl::StrCat(
       Dict({{"a", absl::StrCat("(", Tensor("1"), Tensor("2"), "l")},

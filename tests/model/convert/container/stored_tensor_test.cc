@@ -104,6 +104,17 @@ TEST(StoredTensor, StridedRefusesWhatLeavesTheStorage) {
   EXPECT_THAT(ErrorOf({0}, {1}, 13), HasSubstr("leaves its storage"));
 }
 
+TEST(StoredTensor, ExpandedViewsAreReadUpToABound) {
+  const StoredTensor twice =
+      *Strided(DType::kI32, {2, 3}, {0, 1}, 4, Counting(12));
+  EXPECT_THAT(Read(twice), ElementsAre(4, 5, 6, 4, 5, 6));
+  const StoredTensor hostile =
+      *Strided(DType::kI32, {1 << 20, 1 << 20}, {0, 0}, 0, Counting(12));
+  const absl::Status status = ReadTensor(hostile).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(status.message(), HasSubstr("repeats the storage's 48 bytes"));
+}
+
 TEST(StoredTensor, StridedRefusesNegativeNumbers) {
   EXPECT_THAT(ErrorOf({2}, {1}, -1), HasSubstr("negative offset"));
   EXPECT_THAT(ErrorOf({2}, {-1}, 4), HasSubstr("negative stride"));
