@@ -1,14 +1,14 @@
 #include "model/checkpoint/model_directory.h"
 
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/text/vocabulary_loader.h"
 
@@ -19,25 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxJsonBytes = 1 << 20;
 
-absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  if (error) {
-    return absl::NotFoundError(absl::StrCat(path, ": ", error.message()));
-  }
-  if (bytes > kMaxJsonBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is larger than 1 MiB"));
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
-  }
-  return text.str();
-}
-
 absl::StatusOr<std::string> Sha256OfFiles(
     const std::vector<std::string>& paths) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(
@@ -45,14 +26,12 @@ absl::StatusOr<std::string> Sha256OfFiles(
   EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr);
   std::vector<char> block(1 << 20);
   for (const std::string& path : paths) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-    while (in) {
-      in.read(block.data(), static_cast<std::streamsize>(block.size()));
-      EVP_DigestUpdate(context.get(), block.data(),
-                       static_cast<size_t>(in.gcount()));
+    TXL_ASSIGN_OR_RETURN(const RegularFile file, RegularFile::Open(path));
+    ssize_t got = 0;
+    while ((got = ::read(file.fd(), block.data(), block.size())) > 0) {
+      EVP_DigestUpdate(context.get(), block.data(), static_cast<size_t>(got));
     }
-    if (in.bad()) {
+    if (got < 0) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be read"));
     }
   }
@@ -83,13 +62,14 @@ absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
   directory.path = path;
   directory.name = DirectoryName(path);
   const std::string config_path = absl::StrCat(path, "/config.json");
-  TXL_ASSIGN_OR_RETURN(const std::string config, ReadSmallFile(config_path));
+  TXL_ASSIGN_OR_RETURN(const std::string config,
+                       ReadRegularFile(config_path, kMaxJsonBytes));
   TXL_ASSIGN_OR_RETURN(directory.config, ParseModelConfig(config, config_path));
 
   const std::string generation_path = absl::StrCat(path, "/generation.json");
   if (Exists(generation_path)) {
     TXL_ASSIGN_OR_RETURN(const std::string text,
-                         ReadSmallFile(generation_path));
+                         ReadRegularFile(generation_path, kMaxJsonBytes));
     TXL_ASSIGN_OR_RETURN(directory.generation,
                          ParseGenerationDefaults(text, generation_path,
                                                  directory.config.vocab_size));

@@ -1,9 +1,6 @@
 #include "model/checkpoint/safetensors.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/config/json_fields.h"
 
@@ -46,13 +44,6 @@ absl::Status Bad(const std::string& path, absl::string_view what) {
 absl::Status BadTensor(const std::string& path, const std::string& name,
                        absl::string_view what) {
   return Bad(path, absl::StrCat("tensor ", name, " ", what));
-}
-
-absl::Status FileError(const std::string& path, absl::string_view what) {
-  const std::string message =
-      absl::StrCat(path, ": ", what, ": ", std::strerror(errno));
-  return errno == ENOENT ? absl::NotFoundError(message)
-                         : absl::InvalidArgumentError(message);
 }
 
 // Names go into messages and logs: short, one line.
@@ -176,23 +167,17 @@ int64_t TensorInfo::numel() const {
 
 absl::StatusOr<std::unique_ptr<SafetensorsReader>> SafetensorsReader::Open(
     const std::string& path) {
-  // O_NONBLOCK: a pipe is refused below instead of waited for.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return FileError(path, "cannot be opened");
-  struct stat file = {};
-  const bool regular = ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode);
+  TXL_ASSIGN_OR_RETURN(const RegularFile file, RegularFile::Open(path));
+  if (file.bytes() < 8) return Bad(path, "is too short for a header");
+  const auto bytes = static_cast<uint64_t>(file.bytes());
+  void* map = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  if (map == MAP_FAILED) {
+    return Bad(path, absl::StrCat("cannot be mapped: ", std::strerror(errno)));
+  }
   auto reader = std::unique_ptr<SafetensorsReader>(new SafetensorsReader());
   reader->path_ = path;
-  if (regular && file.st_size >= 8) {
-    reader->map_bytes_ = static_cast<uint64_t>(file.st_size);
-    void* map =
-        ::mmap(nullptr, reader->map_bytes_, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map != MAP_FAILED) reader->map_ = static_cast<const uint8_t*>(map);
-  }
-  ::close(fd);
-  if (!regular) return Bad(path, "is not a regular file");
-  if (file.st_size < 8) return Bad(path, "is too short for a header");
-  if (reader->map_ == nullptr) return FileError(path, "cannot be mapped");
+  reader->map_ = static_cast<const uint8_t*>(map);
+  reader->map_bytes_ = bytes;
   TXL_RETURN_IF_ERROR(reader->ParseHeader());
   return reader;
 }

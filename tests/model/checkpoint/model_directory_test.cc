@@ -1,5 +1,7 @@
 #include "model/checkpoint/model_directory.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -163,6 +165,23 @@ TEST_F(ModelDirectoryTest, AConfigOfMoreThanAMebibyteIsNotRead) {
 TEST_F(ModelDirectoryTest, AGenerationFileThatCannotBeReadIsAnError) {
   fs::create_directories(folder_ + "/generation.json");
   EXPECT_FALSE(Refusal("generation.json").ok());
+}
+
+// A pipe that nobody writes to would be waited for, for ever.
+TEST_F(ModelDirectoryTest, FilesThatAreNoneAreRefusedAtOnce) {
+  for (const std::string name : {"config.json", "model.safetensors"}) {
+    const std::string path = folder_ + "/" + name;
+    fs::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_THAT(std::string(Refusal(name).message()),
+                HasSubstr("is not a regular file"));
+    fs::remove(path);
+    fs::create_symlink("/dev/zero", path);
+    EXPECT_THAT(std::string(Refusal(name).message()),
+                HasSubstr("is not a regular file"));
+    fs::remove(path);
+    Write(name, name == "config.json" ? kConfig : "");
+  }
 }
 
 TEST_F(ModelDirectoryTest, WeightsAreLoadedOnDemandOnly) {
