@@ -10,7 +10,7 @@ import yaml
 
 SERVICE_KEYS = {
     "image", "build", "user", "command", "environment", "volumes", "networks",
-    "ports", "tmpfs", "read_only", "cap_drop", "security_opt", "restart",
+    "ports", "dns_opt", "tmpfs", "read_only", "cap_drop", "security_opt", "restart",
     "logging", "stop_grace_period", "stop_signal", "healthcheck", "deploy"}
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
@@ -39,6 +39,7 @@ class Service:
     volumes: list
     ports: list
     networks: dict  # name: aliases in it
+    dns_options: list
     read_only: bool
     drops_all_capabilities: bool
     no_new_privileges: bool
@@ -95,6 +96,7 @@ def parse_service(name, entry, folder):
         volumes=[parse_volume(v, folder) for v in entry.get("volumes", [])],
         ports=[parse_port(p) for p in entry.get("ports", [])],
         networks=parse_networks(entry["networks"]),
+        dns_options=entry.get("dns_opt", []),
         read_only=entry.get("read_only", False),
         drops_all_capabilities=entry.get("cap_drop") == ["ALL"],
         no_new_privileges=(

@@ -180,7 +180,8 @@ class Sandbox:
         path = self.work / f"{container}.resolv.conf"
         path.write_text("".join(
             f"nameserver {self.networks[n].gateway}\n"
-            for n in reversed(list(service.networks))))
+            for n in reversed(list(service.networks))) +
+            f"options {' '.join(service.dns_options)}\n")
         return str(path)
 
     def volume_source(self, volume, uid, gid):

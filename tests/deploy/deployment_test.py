@@ -22,6 +22,7 @@ import boundary_checks
 import compose_sandbox
 from deployment import ROOT, Deployment, expect, say
 import monitoring_checks
+import name_checks
 import proxy_limits
 import session_checks
 
@@ -34,6 +35,7 @@ CHECKS = [
     session_checks.check_reload, session_checks.check_new_start,
     session_checks.check_drain, session_checks.check_return,
     session_checks.check_crash, session_checks.check_processes,
+    name_checks.check_start_before_names,
     proxy_limits.check_paths, proxy_limits.check_limits,
     monitoring_checks.check_targets, monitoring_checks.check_expressions]
 
@@ -41,7 +43,8 @@ CHECKS = [
 def run(arguments, work):
     d = Deployment(arguments.programs.resolve(), work)
     d.up()
-    for check in CHECKS:
+    for check in (c for c in CHECKS
+                  if not arguments.only or c.__name__ in arguments.only):
         check(d)
         say(f"ok: {' '.join(check.__doc__.split())}")
     if arguments.results:
@@ -62,6 +65,8 @@ def parse():
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--watch", type=float, default=180,
                         help="seconds of load for --results")
+    parser.add_argument("--only", action="append", default=[],
+                        help="name of a check, as in CHECKS; repeatable")
     parser.add_argument("--inside", action="store_true",
                         help=argparse.SUPPRESS)
     return parser.parse_args()

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import time
 
 OUTSIDE = "outside"  # a machine that reaches the published ports and no more
 HOST_ADDRESS = "203.0.113.1"
@@ -34,14 +35,28 @@ class Network:
         self.dns = subprocess.Popen(
             ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null",
              "--no-hosts", "--no-resolv", "--user=root", "--pid-file=",
-             f"--addn-hosts={self.hosts}", "--bind-interfaces",
+             f"--addn-hosts={self.hosts}", "--local=//", "--bind-interfaces",
              f"--listen-address={self.gateway}", "--log-facility=-"],
             stderr=subprocess.DEVNULL)
+        # A signal that comes while the program is still being loaded, as it is
+        # for long on a machine that has never run it, ends it.
+        wait_until_open(self.dns, self.gateway, 53)
 
     def publish_names(self):
         self.hosts.write_text("".join(f"{address} {name}\n" for address, name
                                       in sorted(self.entries)))
         self.dns.send_signal(signal.SIGHUP)
+
+    def hide_names(self):
+        self.hosts.write_text("")
+        self.dns.send_signal(signal.SIGHUP)
+
+    def be_silent(self):
+        """Questions are lost from here on: no answer, not even a refusal."""
+        self.dns.send_signal(signal.SIGSTOP)
+
+    def speak(self):
+        self.dns.send_signal(signal.SIGCONT)
 
     def join(self, namespace, interface, names):
         address = f"10.77.{self.gateway.split('.')[2]}.{next(self.numbers)}"
@@ -91,10 +106,15 @@ def publish(port, address):
         ["socat", f"TCP-LISTEN:{port.published},bind={host},fork,reuseaddr,"
          "nodelay", f"TCP:{address}:{port.target},nodelay"],
         stderr=subprocess.DEVNULL)
-    while not is_open(host, port.published):
-        if process.poll() is not None:
-            raise RuntimeError(f"cannot publish port {port.published}")
+    wait_until_open(process, host, port.published)
     return process
+
+
+def wait_until_open(process, host, port):
+    while not is_open(host, port):
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args[0]} cannot open port {port}")
+        time.sleep(0.01)
 
 
 def is_open(host, port):
