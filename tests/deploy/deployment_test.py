@@ -21,6 +21,7 @@ import tempfile
 import boundary_checks
 import compose_sandbox
 from deployment import ROOT, Deployment, expect, say
+import flood_checks
 import monitoring_checks
 import name_checks
 import proxy_limits
@@ -37,6 +38,11 @@ CHECKS = [
     session_checks.check_crash, session_checks.check_processes,
     name_checks.check_start_before_names,
     proxy_limits.check_paths, proxy_limits.check_limits,
+    proxy_limits.check_running, proxy_limits.check_networks,
+    proxy_limits.check_new_sessions,
+    flood_checks.check_unread_stream, flood_checks.check_unfinished_call,
+    flood_checks.check_headers, flood_checks.check_frames,
+    flood_checks.check_rapid_reset,
     monitoring_checks.check_targets, monitoring_checks.check_expressions]
 
 

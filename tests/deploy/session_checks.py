@@ -2,14 +2,14 @@
 of HAProxy, and when its server drains, dies and comes back."""
 
 import json
-import os
 import signal
 import subprocess
 import time
 
 from boundary_checks import outside
-from deployment import PUBLIC, ROOT, expect, wait_for
+from deployment import PUBLIC, expect, wait_for
 import proxy_limits
+import proxy_process
 import sandbox_network
 
 LOST = "UNAVAILABLE: the server of this session is down or drains"
@@ -193,50 +193,19 @@ def check_crash(d):
 def check_processes(d):
     """The same haproxy.cfg as a process, its servers by address, and by one
     name for all of them as in Kubernetes."""
-    by_address = {f"TXL_PROXY_SERVER_{number}":
-                  f"{container.addresses['inner']}:50051"
-                  for number, container in enumerate(d.servers, 1)}
-    check_process(d, "by-address", by_address)
+    check_process(d, "by-address", proxy_process.by_address(d))
     check_process(d, "by-name", {"TXL_PROXY_SERVERS": "txl-server:50051"})
 
 
 def check_process(d, name, environment):
-    folder = d.work / name
-    folder.mkdir()
-    address = "127.0.0.1:7443"
-    certificates = d.authority.issue(folder / "tls", "127.0.0.1", owner=0)
-    # haproxy reads the DNS server's address from here.
-    resolver = folder / "resolv.conf"
-    resolver.write_text(
-        f"nameserver {d.sandbox.networks['inner'].gateway}\n")
-    process = subprocess.Popen(
-        ["bwrap", "--dev-bind", "/", "/", "--ro-bind", resolver,
-         "/etc/resolv.conf", "--die-with-parent",
-         "haproxy", "-f", ROOT / "deploy/haproxy/haproxy.cfg"],
-        env={"TXL_PROXY_LISTEN": address,
-             "TXL_PROXY_METRICS": "127.0.0.1:7404",
-             "TXL_PROXY_PEER": "127.0.0.1:7000",
-             "TXL_PROXY_CERTIFICATE": str(certificates / "tls.crt"),
-             "PATH": os.environ["PATH"], **environment},
-        stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    flags = ["--server", address, "--tls", "--ca", d.authority.certificate]
-
-    def txl(*command):
-        return subprocess.run([d.txl, *command, *flags], text=True,
-                              capture_output=True)
-
-    try:
-        wait_for("HAProxy as a process",
-                 lambda: txl("status", "--check").returncode == 0)
+    with proxy_process.running(d, name, environment):
         owners = set()
         while len(owners) < len(d.servers):
-            session = txl("sessions", "create").stdout.strip()
+            session = proxy_process.txl(d, "sessions",
+                                        "create").stdout.strip()
             owner, = d.owners(session)
             owners.add(owner.name)
             for _ in range(4):
-                turn = txl("generate", "--session", session, "--max-tokens",
-                           "2", "--prompt", "A")
+                turn = proxy_process.txl(d, "generate", "--session", session,
+                                         "--max-tokens", "2", "--prompt", "A")
                 expect(turn.returncode == 0, f"{name}: {turn.stderr}")
-    finally:
-        process.terminate()
-        process.wait()
