@@ -6,7 +6,8 @@ Usage: attack.py [--server build/bin/txl-server] [--short] [--proxy] [NAME...]
 
 Starts a server for every attack (all of them without a NAME; a NAME may end in
 "*") and prints "held NAME figure" or "FELL NAME figure" for each. --short takes
-seconds for each; --proxy makes those that a proxy can meet through HAProxy.
+seconds for each; --proxy makes those that a proxy can meet through HAProxy (as
+root: in a network of its own).
 Loopback only. Exits 0 when all held, 1 when one fell, 2 for a wrong usage.
 """
 
@@ -21,6 +22,7 @@ import floods
 import headers
 import memory
 import process
+import proxy
 import readers
 import requests
 import sessions
@@ -87,12 +89,14 @@ def parse(arguments):
 def main():
     options = parse(sys.argv[1:])
     chosen = select(options.names)
-    if options.proxy:
-        chosen = [a for a in chosen if a.proxied]
+    chosen = [a for a in chosen
+              if (a.proxied if options.proxy else a.direct)]
     if options.list:
-        for attack in chosen:
+        for attack in ATTACKS:
             print(f"{attack.name:22} {attack.source:12} {attack.passes}")
         return 0
+    if options.proxy:
+        proxy.own_network()
     fell = 0
     for attack in chosen:
         begin = time.monotonic()

@@ -25,6 +25,7 @@ class Attack:
     short: dict   # size of the short form
     whole: dict   # and of the whole one
     proxied: bool = False  # also made through HAProxy
+    direct: bool = True    # made without it
     # "memory" in them: the growth that is allowed to the marked server.
 
     def size(self, short):

@@ -3,7 +3,7 @@
 import time
 
 import api
-import observe
+import proxy
 import wire
 from case import Attack
 from server import Fell, MIB, expect, wait_until
@@ -183,6 +183,27 @@ def many_connections(site, size):
             f"health check took {seconds * 1e3:.0f} ms")
 
 
+def many_addresses(site, size):
+    """One customer has a network of 2^64 addresses, and is one customer."""
+    server = site.server("--slots", "4", "--log-level", "error")
+    server.warm()
+    server.mark()
+    held, refused = [], 0
+    for i in range(size.connections):
+        try:
+            held.append(server.proxy.channel(f"{proxy.CUSTOMER}{i + 1:x}"))
+        except OSError:
+            refused += 1
+    with server.client() as client:
+        client.health_seconds()
+    for channel in held:
+        channel.close()
+    expect(0 < len(held) <= 64, f"{len(held)} connections from as many addresses "
+           "of one /64")
+    server.expect_well()
+    return f"{len(held)} connections of one /64 were taken, {refused} refused"
+
+
 def kept_alive(site, size):
     """An idle, whole connection is not for ever, and closing it harms no
     call."""
@@ -216,6 +237,9 @@ ATTACKS = [
            "another address is served within 5 s", many_connections,
            {"connections": 10, "streams": 50},
            {"connections": 64, "streams": 100}, proxied=True),
+    Attack("many-addresses", "audit 13", "a /64 has one address's connections",
+           many_addresses, {"connections": 100}, {"connections": 1000},
+           proxied=True, direct=False),
     Attack("kept-alive", "limits", "turns on one connection stay whole",
            kept_alive, {"seconds": 1}, {"seconds": 20}, proxied=True),
 ]

@@ -1,5 +1,6 @@
 """HAProxy with the configuration that is shipped, in front of one server."""
 
+import ctypes
 import os
 import pathlib
 import socket
@@ -12,6 +13,24 @@ import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURATION = ROOT / "deploy/haproxy/haproxy.cfg"
+
+
+# One network of a provider's customer, of which every address is this machine's
+# in `own_network`.
+CUSTOMER = "fd00:bad::"
+_CLONE_NEWNET = 0x40000000
+_IPV6_FREEBIND = 78
+
+
+def own_network():
+    """Moves this process into a network of its own, with loopback alone. As
+    root."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "--proxy needs root: unshare")
+    for command in ("link set lo up",
+                    f"-6 route add local {CUSTOMER}/64 dev lo"):
+        subprocess.run(["ip", *command.split()], check=True)
 
 
 def free_port():
@@ -37,7 +56,8 @@ class Proxy:
                 ["haproxy", "-db", "-f", CONFIGURATION],
                 stdout=log, stderr=subprocess.STDOUT,
                 env={**os.environ,
-                     "TXL_PROXY_LISTEN": f"127.0.0.1:{self.port}",
+                     "TXL_PROXY_LISTEN":
+                     f"127.0.0.1:{self.port},[::1]:{self.port}",
                      "TXL_PROXY_CERTIFICATE": str(self.certificate),
                      "TXL_PROXY_METRICS": f"127.0.0.1:{self.metrics_port}",
                      "TXL_PROXY_PEER": f"127.0.0.1:{free_port()}",
@@ -48,11 +68,17 @@ class Proxy:
         self.process.wait()
 
     def tcp(self, source):
-        return socket.create_connection(("127.0.0.1", self.port), 20,
-                                        (source, 0))
+        six = ":" in source
+        channel = socket.socket(socket.AF_INET6 if six else socket.AF_INET)
+        channel.settimeout(20)
+        if six:  # an address of a network that is this machine's as a whole
+            channel.setsockopt(socket.IPPROTO_IPV6, _IPV6_FREEBIND, 1)
+        channel.bind((source, 0))
+        channel.connect(("::1" if six else "127.0.0.1", self.port))
+        return channel
 
     def channel(self, source):
-        """A TLS connection from this address of loopback."""
+        """A TLS connection from this address of the machine."""
         context = ssl.create_default_context(cafile=self.certificate)
         context.set_alpn_protocols(["h2"])
         return context.wrap_socket(self.tcp(source),
