@@ -1,9 +1,10 @@
 """Sessions: too many, too long, and requests that come too late."""
 
+import time
+
 import api
-import wire
-from case import TINY, Attack
-from server import MIB, expect, copy_model
+from case import Attack
+from server import expect
 
 _MONTH = "2592000s"
 
@@ -125,6 +126,52 @@ def session_ids(site, size):
     return f"refused after {size.tokens} ids: {status.reason}"
 
 
+def delete_races(site, size):
+    """Turns that end while their session is deleted and made anew."""
+    server = site.server("--slots", "4", "--log-level", "error")
+    server.warm()
+    server.mark()
+    codes = {}
+    with server.client() as turns, server.client() as deletes:
+        for i in range(size.rounds):
+            name = f"s{i % 4}"
+            made = deletes.start("Session.CreateSession", {"sessionId": name})
+            deletes.finish(made)
+            running = [turns.start("Generation.Generate", api.turn(
+                1 + i % 3, name, ids=[i % 61])) for _ in range(2)]
+            if i % 2:
+                turns.connection.wait(lambda: running[0].messages, 5)
+            delete = deletes.start("Session.DeleteSession",
+                                   {"sessionId": name})
+            if i % 5 == 0:
+                turns.connection.cancel(running.pop())
+            for stream in running:
+                status = turns.finish(stream, 10)
+                codes[status.code] = codes.get(status.code, 0) + 1
+            deletes.finish(delete)
+    server.expect_quiet()
+    status = server.status()
+    expect(status.sessions_busy == 0, f"{status.sessions_busy} sessions stay "
+           f"busy after {size.rounds} deletes")
+    expect(set(codes) <= {api.OK, api.ABORTED, api.NOT_FOUND},
+           f"codes {codes}")
+    server.expect_well()
+    return f"{size.rounds} deletes, none stays busy, codes {codes}"
+
+
+def expiry(site, size):
+    """Nobody calls, and sessions end all the same."""
+    server = site.server("--slots", "4")
+    with server.client() as client:
+        for _ in range(size.sessions):
+            client.call("Session.CreateSession", {"ttl": "1s"})
+    time.sleep(3)
+    left = server.status().sessions_idle
+    expect(left == 0, f"{left} sessions are still there 2 s after their end")
+    server.expect_well()
+    return f"{size.sessions} sessions gone within 2 s of their end"
+
+
 def round_robin(site, size):
     """More sessions than slots, turn by turn, each as if it were alone."""
     server = site.server("--slots", size.slots, "--log-level", "error")
@@ -158,6 +205,10 @@ ATTACKS = [
            routing_header, {"calls": 120}, {"calls": 450}, proxied=True),
     Attack("session-ids", "audit 9", "OVER_LIMIT at --max-session-tokens",
            session_ids, {"tokens": 50_000}, {"tokens": 1_000_003}),
+    Attack("delete-races", "audit 11", "no session stays busy",
+           delete_races, {"rounds": 500}, {"rounds": 20_000}),
+    Attack("expiry", "review B", "shown within 2 s on an idle server",
+           expiry, {"sessions": 20}, {"sessions": 1000}),
     Attack("round-robin", "T26", "every turn as alone; +64 MiB",
            round_robin, {"slots": 4, "sessions": 16, "turns": 200},
            {"slots": 64, "sessions": 1000, "turns": 10_000}),

@@ -142,6 +142,41 @@ def worst_texts(site, size):
             f"{alone / beside:.2f} times; {done} texts answered")
 
 
+def _ask(server, clients, name, fields, seconds):
+    """Calls without a pause; how many were answered."""
+    made = [server.client(hostile=True) for _ in range(clients)]
+    running = [client.start(name, fields) for client in made]
+    done = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        wire.pump_all([client.connection for client in made], 0.05)
+        for i, stream in enumerate(running):
+            if stream.ended:
+                done += 1
+                made[i].connection.forget(stream)
+                running[i] = made[i].start(name, fields)
+    return done
+
+
+def big_answers(site, size):
+    """Scores of 8,000 tokens with 20 alternatives each: 2 MiB an answer."""
+    server = site.server("--slots", "4", "--log-level", "error")
+    server.warm()
+    fields = {"tokens": {"ids": [1] * 8000}, "logprobs": 20}
+    with server.client() as client:
+        client.call("Generation.Score", fields)
+    server.mark()
+    load = observe.attack(_ask, server, size.clients, "Generation.Score",
+                          fields, size.seconds)
+    time.sleep(0.5)
+    median, longest = observe.health(server, size.checks, 0.01)
+    done = load.result()
+    expect(median <= 0.1, f"health took {median * 1e3:.0f} ms (median)")
+    server.expect_well()
+    return (f"{done} answers of 2 MiB, health {median * 1e3:.1f} ms, at most "
+            f"{longest * 1e3:.0f}")
+
+
 def token_flood(site, size):
     """Rejected calls: too many tokens, unknown ones, a word without an end."""
     server = site.server("--slots", "4", "--log-level", "error",
@@ -211,6 +246,9 @@ ATTACKS = [
            "health within 100 ms (median), streams keep their pace within 1.5",
            worst_texts, {"clients": 8, "seconds": 4},
            {"clients": 64, "seconds": 20}),
+    Attack("big-answers", "audit 17", "health within 100 ms (median)",
+           big_answers, {"clients": 4, "seconds": 3, "checks": 100},
+           {"clients": 16, "seconds": 20, "checks": 500}),
     Attack("token-flood", "T38",
            "a rejection costs 100 us beyond a health check; pace within 1.5",
            token_flood, {"calls": 1000, "seconds": 1},
