@@ -5,10 +5,10 @@
 #                          nvcc is, the device's kernels are compiled too
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
-#                          fuzzing, proto lint, format, a third-party client by
-#                          reflection, a soak, every attack in its whole form,
-#                          deployment and image (as root);
-#                          fails where a prerequisite is missing
+#                          fuzzing, a million simulated seeds, proto lint,
+#                          format, a third-party client by reflection, a soak,
+#                          deployment and image (as root); fails where a
+#                          prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -87,6 +87,10 @@ if [ "$all" = 1 ]; then
   rm -rf .deps/large
   step "fuzzing"
   tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
+  step "simulation: a million seeds"
+  build/tests/txl_server_simulation_test --seed 1 --seeds 500000 &
+  build/tests/txl_server_simulation_test --seed 500001 --seeds 500000
+  wait $!
   build_and_test scalar build/scalar "txl_model_cpu_kernels_test
     txl_model_cpu_test txl_model_cpu_allocation_test" -L cpu
   # Without "long": millions of draws through code that the other tests cover,
@@ -102,9 +106,6 @@ if [ "$all" = 1 ]; then
     TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \
     build/tests/txl_end_to_end_test --gtest_brief=1 \
     --gtest_filter='LostConnection.AtRandom*:Soak.*' 2> /dev/null
-  step "attacks, whole: on the server, and through HAProxy"
-  .deps/venv/bin/python -B tests/attack/attack.py
-  .deps/venv/bin/python -B tests/attack/attack.py --proxy
   step "deployment: Kubernetes manifests, systemd unit"
   .deps/venv/bin/python -B tests/deploy/kubernetes_test.py
   .deps/venv/bin/python -B tests/deploy/systemd_test.py

@@ -1,9 +1,10 @@
 #pragma once
 
 // The answer of AppendTokens and Score: collects what the scheduler reports and
-// ends the call once. Bounded by the limit on input tokens.
+// finishes the call once. Bounded by the limit on input tokens.
 
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
 
 #include <functional>
 #include <memory>
@@ -14,37 +15,32 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/rpc/call_record.h"
 #include "server/rpc/callback_thread.h"
-#include "server/rpc/open_call.h"
-#include "server/rpc/work_pool.h"
 #include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {
 
 struct UnaryTurnOptions {
-  // Serialises the answer; called once, on the callback thread or, when there
-  // is much to it, on the pool.
+  // Serialises the answer; called once, on the callback thread.
   std::function<grpc::ByteBuffer(const TurnFinished&,
                                  const std::vector<ScoredToken>&)>
       answer;
   std::optional<absl::Duration> deadline;  // on the record's clock
   std::function<void()> wake;              // the scheduler
   CallbackThread* callbacks = nullptr;
-  WorkPool* work = nullptr;
-  ByteHold hold;  // room for the answer
+  CallRecord record;
 };
 
-class UnaryTurn final : public TokenSink, public CallEvents {
+class UnaryTurn final : public grpc::ServerUnaryReactor, public TokenSink {
  public:
-  // Takes the call over.
-  static std::shared_ptr<UnaryTurn> Create(std::shared_ptr<OpenCall> call,
+  // `response` is gRPC's own and lives until OnDone.
+  static std::shared_ptr<UnaryTurn> Create(grpc::ByteBuffer* response,
                                            UnaryTurnOptions options);
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
   std::optional<absl::Duration> deadline() const { return options_.deadline; }
-  // A session that there is: returned to the client.
-  void Found(const std::string& session_id);
 
   // TokenSink.
   void Started(const TurnStarted& started) override;
@@ -54,20 +50,22 @@ class UnaryTurn final : public TokenSink, public CallEvents {
   void Failed(const absl::Status& status) override;
   int Unsent() const override { return 0; }
 
-  // CallEvents.
+  // ServerUnaryReactor.
   void OnCancel() override;
-  void OnDone() override {}
+  void OnDone() override;
 
  private:
-  UnaryTurn(std::shared_ptr<OpenCall> call, UnaryTurnOptions options);
+  UnaryTurn(grpc::ByteBuffer* response, UnaryTurnOptions options);
   void End(const absl::Status& status, TurnFinished finished);
 
+  grpc::ByteBuffer* const response_;
   const UnaryTurnOptions options_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
   absl::Mutex mutex_;
-  std::shared_ptr<OpenCall> call_ ABSL_GUARDED_BY(mutex_);  // until its end
+  std::shared_ptr<UnaryTurn> self_ ABSL_GUARDED_BY(mutex_);  // until OnDone
   std::vector<ScoredToken> scored_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace txl

@@ -30,21 +30,21 @@ constexpr int kParkEvents = 16;
 
 // A call as gRPC drives it: operations end on either of two threads, OnDone
 // comes after everything else.
-class FakeCall final : public CallWriter {
+class FakeCall final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
  public:
   // Write `first_bad_write` (from 0) and those after it fail.
-  explicit FakeCall(int first_bad_write) : first_bad_write_(first_bad_write) {}
-  ~FakeCall() override {
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  // REQUIRES: called once, before anything is written.
-  void Bind(TokenStream* stream) {
-    stream_ = stream;
+  FakeCall(TokenStream* stream, int first_bad_write)
+      : stream_(stream), first_bad_write_(first_bad_write) {
     for (std::thread& thread : threads_) {
       thread = std::thread([this] { Loop(); });
     }
   }
+  ~FakeCall() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // From now on operations run; those that were started before as well.
+  void Bind() { BindReactor(stream_); }
 
   // The client cancels, once `messages` have arrived.
   void CancelAfter(int messages) {
@@ -67,22 +67,27 @@ class FakeCall final : public CallWriter {
   }
   const grpc::Status& status() const { return status_; }
 
-  // CallWriter.
-  void Write(const grpc::ByteBuffer* message) override {
+  // ServerCallbackWriter.
+  void SendInitialMetadata() override {}
+  void Write(const grpc::ByteBuffer* message, grpc::WriteOptions) override {
     Start({message, std::nullopt});
   }
-  void WriteAndFinish(const grpc::ByteBuffer* message,
-                      const grpc::Status& status) override {
-    Start({message, status});
+  void WriteAndFinish(const grpc::ByteBuffer* message, grpc::WriteOptions,
+                      grpc::Status status) override {
+    Start({message, std::move(status)});
   }
-  void Finish(const grpc::Status& status) override { Start({nullptr, status}); }
-  void Cancel() override {}
+  void Finish(grpc::Status status) override {
+    Start({nullptr, std::move(status)});
+  }
 
  private:
   struct Operation {
     const grpc::ByteBuffer* message = nullptr;  // the stream's until it ends
     std::optional<grpc::Status> status;
   };
+
+  grpc::internal::ServerReactor* reactor() override { return stream_; }
+  void CallOnDone() override {}
 
   void Start(Operation operation) {
     absl::MutexLock lock(&mutex_);
@@ -141,7 +146,7 @@ class FakeCall final : public CallWriter {
     done_ = true;
   }
 
-  TokenStream* stream_ = nullptr;
+  TokenStream* const stream_;
   const int first_bad_write_;
   absl::Mutex mutex_;
   std::deque<Operation> operations_ ABSL_GUARDED_BY(mutex_);
@@ -208,12 +213,12 @@ struct Conversation {
     options.wake = [this] { turn->Wake(); };
     options.callbacks = callbacks;
     options.record = StartRecord("test", Clock::Real(), &metrics);
-    call = std::make_unique<FakeCall>(first_bad_write);
-    auto stream = TokenStream::Create(call.get(), std::move(options));
+    auto stream = TokenStream::Create(nullptr, std::move(options));
     cancel = stream->cancel();
-    call->Bind(stream.get());
+    call = std::make_unique<FakeCall>(stream.get(), first_bad_write);
     turn = std::make_unique<SchedulerSide>(std::move(stream));
     scheduler = std::thread([this] { turn->Run(); });
+    call->Bind();
   }
   void Join() {
     scheduler.join();

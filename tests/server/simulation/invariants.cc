@@ -1,0 +1,156 @@
+// World: what holds between any two events, whatever happened.
+
+#include <algorithm>
+
+#include "server/metrics/conservation.h"
+#include "tests/server/simulation/world.h"
+
+namespace txl::simulation {
+namespace {
+
+// How long after its time a session may still be there, while the scheduler's
+// loop runs.
+constexpr absl::Duration kExpiryInterval = absl::Seconds(1);
+
+}  // namespace
+
+int64_t World::FewestSessions() const {
+  auto sessions = static_cast<int64_t>(model.named().size());
+  for (const auto& call : calls) {
+    if (!call->active() || call->released) continue;
+    if (within() && call->MayLetGo()) continue;
+    const ModelSession& session = *call->session;
+    if (session.deleted || session.name.empty()) ++sessions;
+  }
+  return sessions;
+}
+
+int64_t World::MostSessions() const {
+  auto sessions = static_cast<int64_t>(model.named().size());
+  for (const auto& call : calls) {
+    if (!call->active() || call->released) continue;
+    const ModelSession& session = *call->session;
+    if (session.deleted || session.name.empty()) ++sessions;
+  }
+  return sessions;
+}
+
+void World::CheckInvariants() {
+  if (diverged()) return;
+  CheckCounts();
+  CheckSessions();
+  CheckLaws();
+}
+
+// Before anything looks for sessions, which would end those whose time has
+// passed.
+void World::CheckCounts() {
+  int64_t busy = 0;
+  for (const auto& call : calls) busy += call->active() ? 1 : 0;
+  int64_t fewest = 0;
+  int64_t most = 0;
+  for (const auto& [name, session] : model.named()) {
+    if (session->holder != nullptr) continue;
+    if (session->used_after + session->ttl > Now()) ++fewest;
+    if (session->used_before + session->ttl + kExpiryInterval > last_run_) {
+      ++most;
+    }
+  }
+  const SessionCounts counts = store->counts();
+  if (counts.busy != busy) {
+    Diverge(counts.busy, " sessions are busy, ", busy, " calls hold one");
+  }
+  if (counts.idle < fewest || counts.idle > most) {
+    Diverge(counts.idle, " sessions are idle, not ", fewest, " to ", most);
+  }
+  if (counts.created != counts.ended + counts.idle + counts.busy) {
+    Diverge("of ", counts.created, " sessions some are lost");
+  }
+  if (counts.image_bytes < 0 || counts.image_bytes > odds.store.image_bytes ||
+      counts.turn_record_bytes < 0 ||
+      counts.turn_record_bytes > odds.store.turn_record_bytes) {
+    Diverge("a budget of the store is broken");
+  }
+}
+
+void World::CheckSessions() {
+  Expire();
+  for (const auto& [name, session] : model.named()) {
+    const absl::StatusOr<SessionText> text = store->GetWithTokens(name);
+    if (!text.ok()) {
+      Diverge("'", name, "' is lost: ", Outcome(text.status()));
+      continue;
+    }
+    if (text->token_ids != model.IdsOf(*session, false).front() ||
+        text->info.position != static_cast<int64_t>(text->token_ids.size())) {
+      Diverge("'", name, "' holds other ids than were handed out");
+    }
+    const bool busy = text->info.state == SessionState::kBusy;
+    if (busy != (session->holder != nullptr)) {
+      Diverge("'", name, "' is ", busy ? "busy" : "idle");
+    }
+  }
+}
+
+void World::CheckLaws() {
+  const Snapshot snapshot = metrics.Get();
+  for (const std::string& law : BrokenLaws(snapshot)) Diverge(law);
+  for (const std::string& broken : runner.model().violations()) {
+    Diverge("the device: ", broken);
+  }
+  int64_t submitted = 0;
+  for (const auto& call : calls) {
+    submitted += call->phase == Call::Phase::kSubmitted ? 1 : 0;
+  }
+  if (snapshot.turns_active != submitted) {
+    Diverge(snapshot.turns_active, " turns are active, not ", submitted);
+  }
+  if (scheduler != nullptr && scheduler->Idle() != (submitted == 0)) {
+    Diverge("the scheduler is ", scheduler->Idle() ? "idle" : "busy");
+  }
+}
+
+void World::CheckAtRest() {
+  CheckInvariants();
+  for (const auto& call : calls) {
+    if (call->phase != Call::Phase::kEnded) {
+      Diverge("call ", call->id, " never ends");
+    }
+  }
+  const Snapshot snapshot = metrics.Get();
+  if (snapshot.queued_calls != 0 || snapshot.queued_tokens != 0 ||
+      snapshot.turns_parked != 0 || snapshot.turns_active != 0) {
+    Diverge("something of a turn is left");
+  }
+  // Every token that went through the device is booked once.
+  if (snapshot.rows_run != runner.rows() || snapshot.steps != runner.steps()) {
+    Diverge(runner.rows(), " rows ran, ", snapshot.rows_run, " are booked");
+  }
+  int64_t delivered = 0;
+  for (const auto& call : calls) {
+    delivered += std::max<int64_t>(
+        static_cast<int64_t>(call->tokens.size()) - call->resumed, 0);
+  }
+  if (snapshot.tokens_delivered != delivered) {
+    Diverge(delivered, " tokens came, ", snapshot.tokens_delivered,
+            " are booked");
+  }
+  if (scheduler != nullptr && scheduler->StallTime() != absl::ZeroDuration()) {
+    Diverge("the scheduler stalls with nothing to do");
+  }
+}
+
+void World::CheckEmpty() {
+  const SessionCounts counts = store->counts();
+  if (counts.idle != 0 || counts.busy != 0 || counts.image_bytes != 0 ||
+      counts.turn_record_bytes != 0) {
+    Diverge("something of a session is left: ", counts.idle, " idle, ",
+            counts.busy, " busy, ", counts.image_bytes, " of images, ",
+            counts.turn_record_bytes, " of records");
+  }
+  if (scheduler != nullptr && metrics.Get().slots_used != 0) {
+    Diverge(metrics.Get().slots_used, " slots are used by nobody");
+  }
+}
+
+}  // namespace txl::simulation

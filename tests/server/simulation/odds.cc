@@ -1,0 +1,103 @@
+#include "tests/server/simulation/odds.h"
+
+namespace txl::simulation {
+namespace {
+
+// Never, seldom, often.
+double DrawChance(Random& random, double often) {
+  switch (random.Below(4)) {
+    case 0:
+      return often;
+    case 1:
+      return often / 8;
+    default:
+      return 0;
+  }
+}
+
+FaultOdds DrawFaults(Random& random) {
+  FaultOdds odds;
+  odds.step_fails = DrawChance(random, 0.1);
+  odds.step_short = DrawChance(random, 0.05);
+  odds.row_not_finite = DrawChance(random, 0.1);
+  odds.export_fails = DrawChance(random, 0.3);
+  odds.export_late = DrawChance(random, 0.6);
+  odds.import_fails = DrawChance(random, 0.3);
+  odds.import_late = DrawChance(random, 0.6);
+  odds.image_bad = DrawChance(random, 0.5);
+  odds.interleaved = DrawChance(random, 0.12);
+  odds.callback_late = DrawChance(random, 0.6);
+  odds.deadline = DrawChance(random, 0.3);
+  odds.slow_reader = DrawChance(random, 0.7);
+  return odds;
+}
+
+FakeStepRunnerOptions DrawRunner(Random& random) {
+  FakeStepRunnerOptions runner;
+  runner.slots = static_cast<int32_t>(random.Between(1, 4));
+  runner.spare_rows = random.Between(2, 6);
+  runner.max_rows = static_cast<int32_t>(random.Between(1, 12));
+  runner.depth = random.Chance(0.7) ? 2 : 1;
+  runner.vocab_size = 11;
+  runner.mem_len = random.Between(2, 9);
+  runner.window = runner.mem_len + 1;
+  runner.derives = random.Chance(0.3);
+  runner.imports_aside = random.Chance(0.5);
+  return runner;
+}
+
+SchedulerOptions DrawScheduler(Random& random) {
+  SchedulerOptions options;
+  options.max_queued_calls =
+      static_cast<int32_t>(random.Chance(0.3) ? random.Between(1, 2) : 64);
+  options.max_queued_tokens = random.Chance(0.2) ? random.Between(1, 12) : 1000;
+  options.prompt_rows_per_step = static_cast<int32_t>(random.Between(1, 8));
+  options.park_events = static_cast<int32_t>(random.Between(2, 5));
+  options.slow_reader_limit = absl::Seconds(5);
+  if (random.Chance(0.2)) options.min_idle = absl::Seconds(2);
+  return options;
+}
+
+}  // namespace
+
+Odds DrawOdds(Random& random) {
+  Odds odds;
+  odds.runner = DrawRunner(random);
+  odds.scheduler = DrawScheduler(random);
+  odds.faults = DrawFaults(random);
+  odds.sessions = static_cast<int>(random.Between(1, 6));
+  odds.events = static_cast<int>(random.Between(30, 90));
+
+  SessionStoreOptions& store = odds.store;
+  store.default_ttl = absl::Hours(1);
+  store.max_sessions = random.Chance(0.2) ? random.Between(1, 4) : 100;
+  odds.few_images = random.Chance(0.15);
+  if (odds.few_images) {
+    store.image_bytes = random.Between(0, 8 * odds.runner.mem_len);
+  }
+  odds.few_records = random.Chance(0.15);
+  if (odds.few_records) store.turn_record_bytes = random.Between(0, 2000);
+  store.remembered_ends = random.Chance(0.2) ? 0 : 1000;
+  store.bytes_per_slot = 4 * odds.runner.mem_len;
+
+  // Some seeds hardly do anything but retry, or delete, or wait.
+  OperationWeights& weights = odds.weights;
+  if (random.Chance(0.3)) weights.retry = 25;
+  if (random.Chance(0.2)) weights.remove = 8;
+  if (random.Chance(0.2)) weights.long_time_passes = 5;
+  if (random.Chance(0.2)) weights.run = 15;
+  if (random.Chance(0.2)) weights.cancel = 8;
+  switch (random.Below(8)) {
+    case 0:
+      odds.ending = Ending::kDrain;
+      break;
+    case 1:
+      odds.ending = Ending::kSchedulerEnds;
+      break;
+    default:
+      break;
+  }
+  return odds;
+}
+
+}  // namespace txl::simulation

@@ -1,0 +1,61 @@
+#pragma once
+
+// How a client reads its stream: at once, slowly, an event now and then, or not
+// at all any more.
+
+#include <algorithm>
+
+#include "absl/time/time.h"
+#include "tests/server/simulation/random.h"
+
+namespace txl::simulation {
+
+enum class ReaderKind { kFast, kSlow, kTrickling, kStopped };
+
+class Reader {
+ public:
+  Reader(ReaderKind kind, int park_events)
+      : kind_(kind), park_events_(park_events) {}
+
+  ReaderKind kind() const { return kind_; }
+  void set_kind(ReaderKind kind) { kind_ = kind; }
+  int unsent() const { return unsent_; }
+  int most_unsent() const { return most_unsent_; }
+
+  void Add(absl::Duration now) {
+    if (kind_ == ReaderKind::kFast) return;
+    ++unsent_;
+    most_unsent_ = std::max(most_unsent_, unsent_);
+    if (unsent_ == park_events_) full_since_ = now;
+  }
+  // The reader has a moment.
+  void Read(Random& random) {
+    switch (kind_) {
+      case ReaderKind::kFast:
+        unsent_ = 0;
+        break;
+      case ReaderKind::kSlow:
+        unsent_ -= static_cast<int>(random.Below(unsent_ + 1));
+        break;
+      case ReaderKind::kTrickling:
+        if (unsent_ > 0 && random.Chance(0.3)) --unsent_;
+        break;
+      case ReaderKind::kStopped:
+        break;
+    }
+  }
+  // Since when so much is unread that its turn may be parked; infinite: it is
+  // not.
+  absl::Duration full_since() const {
+    return unsent_ >= park_events_ ? full_since_ : absl::InfiniteDuration();
+  }
+
+ private:
+  ReaderKind kind_;
+  const int park_events_;
+  int unsent_ = 0;
+  int most_unsent_ = 0;
+  absl::Duration full_since_;
+};
+
+}  // namespace txl::simulation

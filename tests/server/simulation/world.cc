@@ -1,0 +1,110 @@
+#include "tests/server/simulation/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/error.h"
+
+namespace txl::simulation {
+
+std::string Outcome(const absl::Status& status) {
+  if (status.ok()) return "OK";
+  return absl::StrCat(absl::StatusCodeToString(status.code()), " ",
+                      GetErrorDetails(status).reason);
+}
+
+World::Within::Within(World* world) : world_(world) {
+  if (world->depth_++ == 0) world->within_since_ = world->Now();
+}
+
+World::World(uint64_t seed, bool keep_trace,
+             std::function<void(World&)> meanwhile)
+    : random(seed),
+      odds(DrawOdds(random)),
+      runner(odds, &random, &faults),
+      model(odds, &runner.model()),
+      store(std::make_unique<SessionStore>(odds.store, &clock)),
+      scheduler(std::make_unique<Scheduler>(odds.scheduler, &runner,
+                                            store.get(), &metrics, &clock,
+                                            /*start_thread=*/false)),
+      tracing(keep_trace),
+      meanwhile_(std::move(meanwhile)),
+      interleaving_([this] { AtPoint(Fault::kInterleavedAtMutex); }) {
+  DrawNextPoint();
+}
+
+World::~World() {
+  scheduler = nullptr;
+  tasks_.clear();
+  // Calls and sessions hold each other.
+  for (const auto& call : calls) {
+    if (call->session != nullptr) call->session->last = nullptr;
+    call->session = nullptr;
+    call->waits_for = nullptr;
+    call->resumes = nullptr;
+  }
+}
+
+void World::AtPoint(Fault where) {
+  if (depth_ == 0 || mended || diverged()) return;
+  if (odds.faults.interleaved == 0 || --points_left_ > 0) return;
+  DrawNextPoint();
+  Interleaving::Alone alone;
+  if (!alone.first()) return;
+  faults.Fired(where);
+  Note("meanwhile, ", FaultName(where), ":");
+  meanwhile_(*this);
+  Note("... until here");
+}
+
+void World::DrawNextPoint() {
+  if (odds.faults.interleaved == 0) return;
+  points_left_ =
+      1 + random.Below(static_cast<int64_t>(2 / odds.faults.interleaved));
+}
+
+bool World::RunScheduler() {
+  runner.SomeArrive();
+  MarkDue();
+  last_run_ = Now();
+  bool busy = false;
+  {
+    const Within within(this);
+    busy = scheduler->RunOnce(absl::ZeroDuration());
+  }
+  for (const auto& call : calls) {
+    if (call->phase == Call::Phase::kEnded) continue;
+    if (call->released) Diverge("call ", call->id, " heard nothing of its end");
+    if (call->must_end) Diverge("call ", call->id, " goes on");
+  }
+  return busy;
+}
+
+void World::EndScheduler() {
+  Note("the scheduler ends");
+  draining = true;
+  {
+    const Within within(this);
+    scheduler = nullptr;
+  }
+  for (const auto& call : calls) {
+    if (call->phase == Call::Phase::kSubmitted) {
+      Diverge("call ", call->id, " outlives the scheduler");
+    }
+  }
+}
+
+void World::Expire() {
+  const absl::Duration now = Now();
+  for (const SessionPtr& session : model.MayHaveExpired(now)) {
+    const bool there = store->Get(session->name).ok();
+    const bool due = session->used_before + session->ttl <= now;
+    if (there && due) Diverge("'", session->name, "' outlives its time");
+    if (there) continue;
+    Note("'", session->name, "' expires");
+    model.Expired(session);
+    faults.Fired(Fault::kSessionExpires);
+  }
+}
+
+}  // namespace txl::simulation
