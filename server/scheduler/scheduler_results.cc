@@ -71,7 +71,9 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
     row.Add(kind);
     const bool sampled = kind == RowKind::kDecode && result.status.ok();
     ledger_.Discarded(row, sampled ? 1 : 0);
-    if (wanted) Fail(it, StepFailed("the step failed", result.status));
+    if (!wanted) return;
+    if (kind == RowKind::kDerive) it->second.place.import_failed = true;
+    Fail(it, StepFailed("the step failed", result.status));
     return;
   }
   Sequence& sequence = it->second.sequence;
@@ -185,6 +187,7 @@ void SchedulerLoop::Retire(Running& running, const std::string& outcome,
   // on their way in, or may never have been there.
   const Placement& place = running.place;
   const bool arrived = !place.import.valid() && !place.import_failed &&
+                       place.rows_to_derive == 0 &&
                        (!place.rebuild || sequence.committed());
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;

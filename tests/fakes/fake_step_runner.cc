@@ -131,6 +131,7 @@ void FakeStepRunner::Clear(int32_t slot) {
   std::fill(state.ring.begin(), state.ring.end(), Row{});
   state.last_sampled.reset();
   state.underived = 0;
+  state.lost = false;
 }
 
 void FakeStepRunner::Copy(int32_t from, int32_t to) {
@@ -138,6 +139,7 @@ void FakeStepRunner::Copy(int32_t from, int32_t to) {
   calls_.push_back(absl::StrCat("copy ", from, " ", to));
   SlotAt(to).ring = SlotAt(from).ring;
   SlotAt(to).underived = SlotAt(from).underived;
+  SlotAt(to).lost = SlotAt(from).lost;
   SlotAt(to).last_sampled.reset();
 }
 
@@ -180,15 +182,14 @@ std::future<absl::Status> FakeStepRunner::Import(
     int32_t slot, std::shared_ptr<const StateImage> image) {
   absl::MutexLock lock(&mutex_);
   calls_.push_back(absl::StrCat("import ", slot, " @", image->position));
-  if (!next_import_.ok()) {
-    return Ready(std::exchange(next_import_, absl::OkStatus()));
-  }
-  absl::Status status = CheckStateImage(*image, info_.identity);
-  if (!status.ok()) return Ready(std::move(status));
+  Arrive(slot);  // what came before it
   Slot& state = SlotAt(slot);
   std::fill(state.ring.begin(), state.ring.end(), Row{});
   state.last_sampled.reset();
+  absl::Status status = std::exchange(next_import_, absl::OkStatus());
+  if (status.ok()) status = CheckStateImage(*image, info_.identity);
   state.underived = options_.derives ? image->rows : 0;
+  if ((state.lost = !status.ok())) return Ready(std::move(status));
   for (int64_t i = 0; i < image->rows; ++i) {
     const int64_t t = image->position - image->rows + i;
     Row& row = state.ring[ring_.IndexOf(t)];
@@ -328,6 +329,7 @@ RowResult FakeStepRunner::RunRow(const StepRow& row, bool step_fails) {
   }
   if (slot.underived > 0) Violation("a row that others wait for stands first");
   RowResult result;
+  const bool row_fails = row_failures_.erase({row.slot, row.position}) > 0;
   const std::optional<int32_t> input =
       row.token_id == kLastSampled ? slot.last_sampled : row.token_id;
   if (row.kind == RowKind::kDecode) slot.last_sampled.reset();
@@ -339,7 +341,7 @@ RowResult FakeStepRunner::RunRow(const StepRow& row, bool step_fails) {
     Violation(absl::StrCat("token ", *input, " at position ", row.position));
   }
   slot.ring[ring_.IndexOf(row.position)] = {row.position, *input};
-  if (row_failures_.erase({row.slot, row.position}) > 0) {
+  if (row_fails) {
     result.status = absl::InternalError("the row's numbers are not finite");
     return result;
   }
@@ -355,7 +357,7 @@ void FakeStepRunner::ReportRow(const StepRow& row, Slot& slot,
   std::vector<std::pair<int64_t, int32_t>> seen;
   for (int64_t t = ring_.OldestVisible(row.position); t <= row.position; ++t) {
     const Row& stored = slot.ring[ring_.IndexOf(t)];
-    if (stored.position != t) {
+    if (stored.position != t && !slot.lost) {
       Violation(absl::StrCat("slot ", row.slot, " at ", row.position,
                              ": row of position ", t, " is not there"));
     }

@@ -105,6 +105,7 @@ class FakeStepRunner : public StepRunner {
     SlotSampling sampling;
     std::optional<int32_t> last_sampled;
     int64_t underived = 0;  // rows of an imported state
+    bool lost = false;      // the state did not come in: rows are of no use
   };
   struct InFlight {
     StepId id = 0;

@@ -138,6 +138,8 @@ TEST(SchedulerImports, ATurnCancelledWhileItsStateIsDerivedLosesNothing) {
   world.Run();
   EXPECT_EQ(Outcome(turn.sink->failed()), "CANCELLED CANCELLED");
   EXPECT_EQ(world.TokensOf("s0"), World::SomeIds(60, 0));
+  // The next turn does not find half of it in the slot.
+  world.ExpectHealthy("s0");
   world.ExpectAtRest();
 }
 
