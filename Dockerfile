@@ -13,12 +13,15 @@
 #   docker run --gpus all --read-only -p 127.0.0.1:50051:50051 txl-cuda
 #
 # Every flag F of txl-server is the variable TXL_F, or an argument. podman
-# builds it too. Build arguments: DEBIAN, the base image's tag; CUDA_BUILD and
-# CUDA_RUN, images of one Debian or Ubuntu release, the first with nvcc;
+# builds it too. Build arguments: DEBIAN, the base images' tag; DEBIAN_BUILD and
+# DEBIAN_RUN, the images themselves, to pin them (NAME@sha256:...); CUDA_BUILD
+# and CUDA_RUN, images of one Debian or Ubuntu release, the first with nvcc;
 # TXL_JOBS, compilers at once (default: as many as cores); REVISION and VERSION
 # for the labels; PIP_INDEX_URL, PIP_FIND_LINKS and PIP_CERT as pip knows them,
 # where its packages come from a mirror.
 ARG DEBIAN=12
+ARG DEBIAN_BUILD=debian:${DEBIAN}
+ARG DEBIAN_RUN=debian:${DEBIAN}-slim
 ARG CUDA_BUILD=nvidia/cuda:13.0.2-devel-ubuntu24.04
 ARG CUDA_RUN=ubuntu:24.04
 
@@ -64,7 +67,7 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=120s \
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["txl-server"]
 
-FROM debian:${DEBIAN} AS build
+FROM ${DEBIAN_BUILD} AS build
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates
 WORKDIR /src
@@ -83,7 +86,7 @@ RUN --mount=type=cache,target=/ccache \
  && cd .deps/venv/lib/python3*/site-packages/torch/lib \
  && cp libtorch.so libtorch_cpu.so libc10.so libgomp.so.1 /opt/txl/lib/
 
-FROM debian:${DEBIAN}-slim
+FROM ${DEBIAN_RUN}
 ENV PATH=/opt/txl/bin:$PATH LD_LIBRARY_PATH=/opt/txl/lib
 COPY --from=build /opt/txl /opt/txl
 COPY --from=build /src/models/shakespeare /model

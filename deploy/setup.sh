@@ -121,6 +121,12 @@ if [ ! -f "$(site_packages)/google/rpc/error_details.proto" ]; then
   say "installing the google.rpc protos"
   pip_install "googleapis-common-protos==$googleapis_version"
 fi
+for package in hpack==4.2.0 protobuf==7.36.2; do
+  if [ ! -d "$(site_packages)/${package/==/-}.dist-info" ]; then
+    say "installing Python's $package for the attacks of the tests"
+    pip_install "$package"
+  fi
+done
 if [ "$all" = 1 ]; then
   if ! "$venv/bin/python" -c 'import matplotlib' 2> /dev/null; then
     say "installing Python's matplotlib for the pictures of benchmarks"

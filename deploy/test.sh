@@ -7,8 +7,8 @@
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, a million simulated seeds, proto lint,
 #                          format, a third-party client by reflection, a soak,
-#                          deployment and image (as root); fails where a
-#                          prerequisite is missing
+#                          every attack in its whole form, deployment and image
+#                          (as root); fails where a prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -106,6 +106,9 @@ if [ "$all" = 1 ]; then
     TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \
     build/tests/txl_end_to_end_test --gtest_brief=1 \
     --gtest_filter='LostConnection.AtRandom*:Soak.*' 2> /dev/null
+  step "attacks, whole: on the server, and through HAProxy"
+  .deps/venv/bin/python -B tests/attack/attack.py
+  .deps/venv/bin/python -B tests/attack/attack.py --proxy
   step "deployment: Kubernetes manifests, systemd unit"
   .deps/venv/bin/python -B tests/deploy/kubernetes_test.py
   .deps/venv/bin/python -B tests/deploy/systemd_test.py

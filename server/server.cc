@@ -91,6 +91,11 @@ Server::Server(ServerFlags flags, ModelDirectory model,
   context_.clock = clock;
   context_.lifecycle = &lifecycle_;
   context_.callbacks = &callbacks_;
+  WorkPoolOptions work;
+  work.threads =
+      WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
+  work_ = std::make_unique<WorkPool>(work, clock);
+  context_.work = work_.get();
   context_.limits = flags_.limits;
   context_.scheduler_options = flags_.scheduler;
   context_.store_options = flags_.sessions;

@@ -63,6 +63,7 @@ class Server {
   Metrics metrics_;
   Lifecycle lifecycle_;
   CallbackThread callbacks_;
+  std::unique_ptr<WorkPool> work_;
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
   SocketClaim claim_;  // outlives grpc_

@@ -26,11 +26,29 @@ struct SessionCounts {
   int64_t turn_record_bytes = 0;  // of the records of turns with a request_id
 };
 
+// Work that is done off gRPC's threads.
+struct WorkCounts {
+  int64_t queued = 0;   // now
+  int64_t running = 0;  // now
+  int64_t done = 0;
+  int64_t refused = 0;  // the queue was full, or the wait too long
+};
+
+// Calls of the API's methods.
+struct CallCounts {
+  int64_t open = 0;       // now
+  int64_t reading = 0;    // of these: requests that have not come whole
+  int64_t answering = 0;  // answers, not streams, that clients have not read
+  int64_t refused = 0;    // for want of room: calls, bytes, or memory is short
+};
+
 struct ServerStatus {
   ServerPhase phase = ServerPhase::kStarting;
   absl::Duration uptime;
   absl::Duration stall;  // age of the last step while work waits, else 0
   SessionCounts sessions;
+  WorkCounts work;
+  CallCounts calls;
   Snapshot snapshot;
 };
 

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <vector>
 
-#include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/rpc/convert_input.h"
 
@@ -16,19 +15,15 @@ constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
 
 }  // namespace
 
-absl::Status ExchangeSessionMetadata(grpc::CallbackServerContext* context,
-                                     const std::string& session_id) {
-  const auto& metadata = context->client_metadata();
+absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
+                           const std::string& session_id) {
+  const auto& metadata = context.client_metadata();
   const auto [begin, end] = metadata.equal_range(kSessionMetadata);
   std::vector<std::string> values;
   for (auto it = begin; it != end; ++it) {
     values.emplace_back(it->second.data(), it->second.size());
   }
-  TXL_RETURN_IF_ERROR(CheckSessionMetadata(values, session_id));
-  if (!session_id.empty()) {
-    context->AddInitialMetadata(kSessionMetadata, session_id);
-  }
-  return absl::OkStatus();
+  return CheckSessionMetadata(values, session_id);
 }
 
 std::optional<absl::Duration> CallDeadline(

@@ -19,10 +19,9 @@ namespace txl {
 // route by it.
 inline constexpr char kSessionMetadata[] = "x-txl-session";
 
-// Checks the client's metadata against the request's field and returns a named
-// session in the initial metadata. REQUIRES: session_id is empty or valid.
-absl::Status ExchangeSessionMetadata(grpc::CallbackServerContext* context,
-                                     const std::string& session_id);
+// Checks the client's metadata against the request's field.
+absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
+                           const std::string& session_id);
 
 // The call's deadline on Clock::Monotonic; absent: none.
 std::optional<absl::Duration> CallDeadline(

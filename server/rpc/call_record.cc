@@ -23,10 +23,21 @@ CallRecord StartRecord(const char* method, Clock* clock, Metrics* metrics) {
   return record;
 }
 
-void EndRecord(const CallRecord& record, const absl::Status& status) {
+void CountCall(const CallRecord& record, const absl::Status& status) {
   record.metrics->Update([&](Snapshot& s) {
     ++s.calls[{record.method, status.code()}];
   });
+}
+
+void EndRecord(const CallRecord& record, const absl::Status& status) {
+  CountCall(record, status);
+  int64_t left_out = 0;
+  if (!status.ok() && !IsServerError(status.code()) &&
+      record.refusals != nullptr) {
+    const auto line = record.refusals->Take(record.clock->Monotonic());
+    if (!line.has_value()) return;
+    left_out = *line;
+  }
   const absl::Duration took = record.clock->Monotonic() - record.start;
   LogFields fields = {
       {"method", record.method},
@@ -37,6 +48,7 @@ void EndRecord(const CallRecord& record, const absl::Status& status) {
       {"generated_tokens", record.generated_tokens},
       {"seconds", absl::ToDoubleSeconds(took)},
   };
+  if (left_out > 0) fields.push_back({"lines_left_out", left_out});
   if (IsServerError(status.code())) {
     fields.push_back({"error", status.message()});
     Log(LogSeverity::kError, "call", fields);

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/metrics/metrics.h"
+#include "server/rpc/line_limit.h"
 
 namespace txl {
 
@@ -17,8 +18,9 @@ struct CallRecord {
   const char* method = "";  // "txl.v1.GenerationService/Generate", a literal
   Clock* clock = nullptr;
   Metrics* metrics = nullptr;
-  absl::Duration start;        // Clock::Monotonic at arrival
-  bool named_session = false;  // else temporary or none
+  LineLimit* refusals = nullptr;  // null: no limit
+  absl::Duration start;           // Clock::Monotonic at arrival
+  bool named_session = false;     // else temporary or none
   int64_t prompt_tokens = 0;
   int64_t generated_tokens = 0;  // handed to the stream
 };
@@ -26,6 +28,10 @@ struct CallRecord {
 CallRecord StartRecord(const char* method, Clock* clock, Metrics* metrics);
 // Logs and counts the call. Errors of the server itself (INTERNAL, UNKNOWN,
 // DATA_LOSS) are ERROR lines with their full text, all others INFO.
+// Lines of other errors, which clients can cause at will, are limited; the next
+// one says how many were left out.
 void EndRecord(const CallRecord& record, const absl::Status& status);
+// Counts the call without a line.
+void CountCall(const CallRecord& record, const absl::Status& status);
 
 }  // namespace txl

@@ -11,14 +11,13 @@
 #include "server/rpc/raw_message.h"
 #include "server/rpc/token_stream.h"
 #include "server/rpc/turn_submit.h"
-#include "server/rpc/unary_call.h"
 
 namespace txl {
 namespace {
 
-// A client that has not read the end of its turn for this many slow-reader
-// limits loses its call.
-constexpr int kStallLimits = 10;
+// A client that has not read so many events of an ended turn's rest within a
+// slow-reader limit loses its call.
+constexpr int64_t kLeastEvents = 30;
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -44,8 +43,8 @@ TokenStreamOptions StreamOptions(const ServiceContext& service,
     options.bytes_of = service.facts->vocabulary;
   }
   options.tokens_per_message = params.output.tokens_per_message;
-  options.stall_limit =
-      kStallLimits * service.scheduler_options.slow_reader_limit;
+  options.stall_limit = service.scheduler_options.slow_reader_limit;
+  options.least_events = kLeastEvents;
   options.park_events = service.scheduler_options.park_events;
   options.wake = [scheduler = service.scheduler] { scheduler->Wake(); };
   options.callbacks = service.callbacks;
@@ -54,19 +53,31 @@ TokenStreamOptions StreamOptions(const ServiceContext& service,
 }
 
 absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
-                                        grpc::CallbackServerContext* call,
-                                        const grpc::ByteBuffer& bytes) {
-  TXL_RETURN_IF_ERROR(service.lifecycle->CheckServing());
+                                        OpenCall& call) {
   v1::GenerateRequest request;
-  TXL_RETURN_IF_ERROR(ParseMessage(bytes, &request));
+  TXL_RETURN_IF_ERROR(ParseMessage(call.request(), &request));
+  TXL_RETURN_IF_ERROR(CheckMetadata(call.context(), request.session_id()));
   TXL_ASSIGN_OR_RETURN(GenerateParams params,
                        ReadGenerate(request, *service.facts, service.limits));
   if (!request.sampling().has_seed() &&
       !service.facts->generation.sampling.seed.has_value()) {
     params.sampling.seed = RandomSeed();
   }
-  TXL_RETURN_IF_ERROR(ExchangeSessionMetadata(call, params.session_id));
+  // No session is made for a turn that cannot run.
+  if (params.session_id.empty()) {
+    TXL_RETURN_IF_ERROR(
+        TurnInput(params.input, 0, service.facts->generation).status());
+  }
   return params;
+}
+
+// What the events of a stream take that its client does not read.
+int64_t StreamBytes(const ServiceContext& service, const OutputParams& output) {
+  constexpr int64_t kTextBytes = 32;
+  const int64_t event =
+      static_cast<int64_t>(sizeof(StreamEvent)) + kTextBytes +
+      output.top_logprobs * static_cast<int64_t>(sizeof(TokenLogprob));
+  return event * service.scheduler_options.park_events;
 }
 
 // The session is free before the client hears of it.
@@ -81,7 +92,7 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
                  std::shared_ptr<const TurnRecord> record) {
   if (record != nullptr && record->finished.has_value()) {
     lease.Release();
-    return Replay(*record, stream.get());
+    return stream->Replay(std::move(record));
   }
   Turn turn;
   turn.kind = TurnKind::kGenerate;
@@ -115,63 +126,38 @@ grpc::ByteBuffer ScoreAnswer(const TurnFinished&,
 
 }  // namespace
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request) {
-  CallRecord record = StartRecord("txl.v1.GenerationService/Generate",
-                                  context_.clock, context_.metrics);
-  absl::StatusOr<GenerateParams> params = ReadCall(context_, call, *request);
-  if (!params.ok()) return TokenStream::Refuse(record, params.status());
-  record.named_session = !params->session_id.empty();
-  if (!record.named_session) {
-    // No session is made for a turn that cannot run.
-    const absl::Status input =
-        TurnInput(params->input, 0, context_.facts->generation).status();
-    if (!input.ok()) return TokenStream::Refuse(record, input);
-  }
-
-  TokenStreamOptions options = StreamOptions(context_, *params, record);
-  options.deadline = CallDeadline(*call, context_.clock);
+void Generate(const ServiceContext& service,
+              const std::shared_ptr<OpenCall>& call) {
+  absl::StatusOr<GenerateParams> params = ReadCall(service, *call);
+  if (!params.ok()) return call->End(params.status());
+  absl::StatusOr<ByteHold> hold =
+      call->desk().HoldAnswer(StreamBytes(service, params->output));
+  if (!hold.ok()) return call->End(hold.status());
+  call->record().named_session = !params->session_id.empty();
+  TokenStreamOptions options = StreamOptions(service, *params, call->record());
+  options.deadline = CallDeadline(call->context(), service.clock);
   const std::shared_ptr<TokenStream> stream =
-      TokenStream::Create(call, std::move(options));
+      TokenStream::Create(call.get(), std::move(options));
   TurnStart start;
   start.session_id = params->session_id;
   start.identity = params->identity;
   start.expected_position = params->expected_position;
   start.fail = [stream](const absl::Status& status) { stream->Failed(status); };
-  start.run = [this, stream, params = *std::move(params)](
+  // The call is there: nothing ends it but the stream, which has not begun.
+  start.run = [&service, call = call.get(), stream,
+               params = *std::move(params)](
                   SessionLease lease, std::shared_ptr<const TurnRecord> kept) {
-    RunGenerate(context_, params, stream, std::move(lease), std::move(kept));
+    if (!params.session_id.empty()) call->ReturnSession(params.session_id);
+    RunGenerate(service, params, stream, std::move(lease), std::move(kept));
   };
-  StartTurn(context_, std::move(start));
-  // From here the stream is gRPC's: it ends the call itself.
-  return stream.get();
+  call->HandOver(stream, *std::move(hold));
+  StartTurn(service, std::move(start));
 }
 
-grpc::ServerUnaryReactor* GenerationService::Score(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  CallRecord record = StartRecord("txl.v1.GenerationService/Score",
-                                  context_.clock, context_.metrics);
-  const auto submit = [&]() -> absl::StatusOr<grpc::ServerUnaryReactor*> {
-    TXL_RETURN_IF_ERROR(context_.lifecycle->CheckServing());
-    v1::ScoreRequest message;
-    TXL_RETURN_IF_ERROR(ParseMessage(*request, &message));
-    TXL_ASSIGN_OR_RETURN(FeedParams params,
-                         ReadScore(message, *context_.facts, context_.limits));
-    TXL_RETURN_IF_ERROR(ExchangeSessionMetadata(call, params.session_id));
-    record.named_session = !params.session_id.empty();
-    record.prompt_tokens = static_cast<int64_t>(params.input.size());
-    UnaryTurnOptions options;
-    options.answer = ScoreAnswer;
-    options.deadline = CallDeadline(*call, context_.clock);
-    options.wake = [scheduler = context_.scheduler] { scheduler->Wake(); };
-    options.callbacks = context_.callbacks;
-    options.record = record;
-    return SubmitFeed(context_, TurnKind::kScore, std::move(params),
-                      UnaryTurn::Create(response, std::move(options)));
-  };
-  absl::StatusOr<grpc::ServerUnaryReactor*> reactor = submit();
-  return reactor.ok() ? *reactor : FinishNow(call, record, reactor.status());
+void Score(const ServiceContext& service,
+           const std::shared_ptr<OpenCall>& call) {
+  SubmitCall<v1::ScoreRequest>(service, call, TurnKind::kScore, ReadScore,
+                               ScoreAnswer);
 }
 
 }  // namespace txl

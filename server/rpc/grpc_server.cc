@@ -9,6 +9,7 @@
 #include <grpcpp/server_builder.h>
 
 #include <mutex>
+#include <random>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -20,7 +21,6 @@ namespace {
 
 // Transport settings; sources: docs/ARCHITECTURE.md, failure rules.
 constexpr int kMaxMetadataBytes = 8 << 10;
-constexpr int kMaxStreamsPerConnection = 1000;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingMs = 30'000;
@@ -51,13 +51,22 @@ void SetLibraryOptionsOnce() {
   });
 }
 
-void SetTransport(const RequestLimits& limits, grpc::ServerBuilder* builder) {
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+void SetTransport(const RequestLimits& limits, const CallLimits& calls,
+                  grpc::ServerBuilder* builder) {
   // A compressed message would be unpacked before its size is checked.
   builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.message_bytes));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                              kMaxStreamsPerConnection);
+                              static_cast<int>(calls.streams_per_connection));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                              Milliseconds(calls.connection_idle));
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                              Milliseconds(calls.connection_age));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                               kKeepaliveTimeoutMs);
@@ -74,6 +83,14 @@ void SetTransport(const RequestLimits& limits, grpc::ServerBuilder* builder) {
   builder->SetResourceQuota(quota);
 }
 
+// A host that no client can name: what is registered for it is never called.
+std::string NoHost() {
+  std::random_device device;
+  std::string host = "reflection-only";
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&host, "-", device());
+  return host;
+}
+
 std::string RealAddress(const std::string& listen, int port) {
   if (absl::StartsWith(listen, "unix:")) return listen;
   return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
@@ -82,7 +99,7 @@ std::string RealAddress(const std::string& listen, int port) {
 }  // namespace
 
 GrpcServer::GrpcServer(const ServiceContext* context)
-    : generation_(context), sessions_(context), model_(context) {}
+    : desk_(context), api_(&desk_) {}
 
 GrpcServer::~GrpcServer() = default;
 
@@ -91,12 +108,14 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   SetLibraryOptionsOnce();
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
   grpc::ServerBuilder builder;
-  SetTransport(context->limits, &builder);
+  SetTransport(context->limits, context->call_limits, &builder);
   int port = 0;
   builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&server->generation_);
-  builder.RegisterService(&server->sessions_);
-  builder.RegisterService(&server->model_);
+  const std::string nowhere = NoHost();
+  builder.RegisterService(nowhere, &server->generation_);
+  builder.RegisterService(nowhere, &server->sessions_);
+  builder.RegisterService(nowhere, &server->model_);
+  builder.RegisterCallbackGenericService(&server->api_);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {
     return absl::UnavailableError(absl::StrCat("cannot listen on ", listen));

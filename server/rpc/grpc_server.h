@@ -10,10 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/rpc/generation_service.h"
-#include "server/rpc/model_service.h"
+#include "server/rpc/api_service.h"
+#include "server/rpc/call_desk.h"
 #include "server/rpc/service_context.h"
-#include "server/rpc/session_service.h"
+#include "txl/v1/generation_service.grpc.pb.h"
+#include "txl/v1/model_service.grpc.pb.h"
+#include "txl/v1/session_service.grpc.pb.h"
 
 namespace txl {
 
@@ -30,6 +32,9 @@ class GrpcServer {
   // The address with the real port.
   const std::string& address() const { return address_; }
 
+  // Thread-safe.
+  CallCounts calls() const { return desk_.counts(); }
+
   // What health checking answers for "" and every service. Thread-safe.
   void SetServing(bool serving);
 
@@ -40,9 +45,12 @@ class GrpcServer {
  private:
   explicit GrpcServer(const ServiceContext* context);
 
-  GenerationService generation_;
-  SessionService sessions_;
-  ModelService model_;
+  CallDesk desk_;
+  ApiService api_;
+  // For reflection, which lists what is registered. No call comes to them.
+  v1::GenerationService::Service generation_;
+  v1::SessionService::Service sessions_;
+  v1::ModelService::Service model_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

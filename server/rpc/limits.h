@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
+
 namespace txl {
 
 struct RequestLimits {
@@ -19,6 +21,17 @@ struct RequestLimits {
   int64_t logit_bias = 1024;
   int64_t tokens_per_message = 1024;
   int64_t message_bytes = 1 << 20;  // enforced by gRPC itself
+};
+
+// Limits of calls and connections, whatever they carry. Flags, too.
+struct CallLimits {
+  // Calls at a time; over it RESOURCE_EXHAUSTED, OVERLOADED.
+  int64_t calls = 4096;
+  int64_t streams_per_connection = 100;
+  absl::Duration request_timeout = absl::Seconds(20);  // to arrive whole
+  absl::Duration answer_timeout = absl::Seconds(30);   // to be read, if unary
+  absl::Duration connection_idle = absl::Minutes(5);
+  absl::Duration connection_age = absl::Minutes(30);
 };
 
 // Not a flag: the range of a logit_bias value (model/sampling checks it).

@@ -17,11 +17,14 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
   if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) {
     return absl::OkStatus();
   }
+  return MalformedError(
+      "the message does not parse, or a text is not valid UTF-8");
+}
+
+absl::Status MalformedError(absl::string_view message) {
   ErrorDetails details;
   details.reason = "MALFORMED_MESSAGE";
-  return MakeError(absl::StatusCode::kInvalidArgument,
-                   "the message does not parse, or a text is not valid UTF-8",
-                   details);
+  return MakeError(absl::StatusCode::kInvalidArgument, message, details);
 }
 
 grpc::ByteBuffer SerializeMessage(

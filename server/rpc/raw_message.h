@@ -7,6 +7,7 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace txl {
 
@@ -14,6 +15,9 @@ namespace txl {
 // is not UTF-8 does not).
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* message);
+
+// What ParseMessage says of such bytes, with another cause.
+absl::Status MalformedError(absl::string_view message);
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::MessageLite& message);
 

@@ -5,10 +5,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/byte_budget.h"
-#include "server/base/byte_budget.h"
 #include "server/base/clock.h"
-#include "server/base/memory_division.h"
-#include "server/base/memory_guard.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
 #include "server/metrics/metrics.h"
@@ -17,6 +14,7 @@
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/model_facts.h"
+#include "server/rpc/work_pool.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
 
@@ -30,6 +28,7 @@ struct ServiceContext {
   Clock* clock = nullptr;
   Lifecycle* lifecycle = nullptr;
   CallbackThread* callbacks = nullptr;
+  WorkPool* work = nullptr;
   // Null: unlimited, as in tests of other things.
   const MemoryDivision* memory = nullptr;
   ByteBudget* requests = nullptr;  // MemoryDivision::requests
@@ -37,6 +36,7 @@ struct ServiceContext {
   const MemoryGuard* guard = nullptr;
 
   RequestLimits limits;
+  CallLimits call_limits;
   // As given to store and scheduler; reported by GetModel.
   SchedulerOptions scheduler_options;
   SessionStoreOptions store_options;

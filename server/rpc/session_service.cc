@@ -15,36 +15,35 @@
 namespace txl {
 namespace {
 
-absl::Status Create(const ServiceContext& service,
-                    grpc::CallbackServerContext* call,
+absl::Status Create(const ServiceContext& service, OpenCall& call,
                     const v1::CreateSessionRequest& request,
                     v1::CreateSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const std::optional<absl::Duration> ttl,
                        ReadTtl(request));
-  TXL_RETURN_IF_ERROR(ExchangeSessionMetadata(call, request.session_id()));
+  TXL_RETURN_IF_ERROR(CheckMetadata(call.context(), request.session_id()));
   TXL_ASSIGN_OR_RETURN(const SessionInfo info,
                        service.store->Create(request.session_id(), ttl));
-  if (request.session_id().empty()) {
-    call->AddInitialMetadata(kSessionMetadata, info.session_id);
-  }
+  call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();
 }
 
-absl::Status Get(const ServiceContext& service,
-                 grpc::CallbackServerContext* call,
+absl::Status Get(const ServiceContext& service, OpenCall& call,
                  const v1::GetSessionRequest& request,
                  v1::GetSessionResponse* response) {
-  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id()));
-  TXL_RETURN_IF_ERROR(ExchangeSessionMetadata(call, request.session_id()));
-  if (!request.include_tokens()) {
-    TXL_ASSIGN_OR_RETURN(const SessionInfo info,
-                         service.store->Get(request.session_id()));
-    WriteSession(info, response->mutable_session());
-    return absl::OkStatus();
-  }
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
+                       service.store->Get(request.session_id()));
+  call.ReturnSession(info.session_id);
+  WriteSession(info, response->mutable_session());
+  return absl::OkStatus();
+}
+
+absl::Status GetTokens(const ServiceContext& service, OpenCall& call,
+                       const v1::GetSessionRequest& request,
+                       v1::GetSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const SessionText text,
                        service.store->GetWithTokens(request.session_id()));
+  call.ReturnSession(text.info.session_id);
   WriteSession(text.info, response->mutable_session());
   response->mutable_token_ids()->Add(text.token_ids.begin(),
                                      text.token_ids.end());
@@ -52,6 +51,15 @@ absl::Status Get(const ServiceContext& service,
     response->set_text(service.facts->vocabulary->Decode(text.token_ids));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<v1::GetSessionRequest> ReadGet(OpenCall& call) {
+  v1::GetSessionRequest request;
+  TXL_RETURN_IF_ERROR(ParseMessage(call.request(), &request));
+  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id()));
+  TXL_RETURN_IF_ERROR(CheckMetadata(call.context(), request.session_id()));
+  if (request.include_tokens()) TXL_RETURN_IF_ERROR(call.desk().CheckMemory());
+  return request;
 }
 
 absl::Status ListPage(const ServiceContext& service,
@@ -77,75 +85,54 @@ grpc::ByteBuffer AppendAnswer(const TurnFinished& finished,
 
 }  // namespace
 
-grpc::ServerUnaryReactor* SessionService::CreateSession(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return AnswerUnary<v1::CreateSessionRequest, v1::CreateSessionResponse>(
-      context_, "txl.v1.SessionService/CreateSession", call, request, response,
-      [&](const auto& in, auto* out) {
-        return Create(context_, call, in, out);
+void CreateSession(const ServiceContext& service,
+                   const std::shared_ptr<OpenCall>& call) {
+  AnswerCall<v1::CreateSessionRequest, v1::CreateSessionResponse>(
+      *call, [&](const auto& in, auto* out) {
+        return Create(service, *call, in, out);
       });
 }
 
-grpc::ServerUnaryReactor* SessionService::GetSession(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return AnswerUnary<v1::GetSessionRequest, v1::GetSessionResponse>(
-      context_, "txl.v1.SessionService/GetSession", call, request, response,
-      [&](const auto& in, auto* out) { return Get(context_, call, in, out); });
+void GetSession(const ServiceContext& service,
+                const std::shared_ptr<OpenCall>& call) {
+  const absl::StatusOr<v1::GetSessionRequest> request = ReadGet(*call);
+  if (!request.ok()) return call->End(request.status());
+  const auto answer = [&service, call, request = *request](auto* get) {
+    v1::GetSessionResponse response;
+    const absl::Status status = get(service, *call, request, &response);
+    if (!status.ok()) return call->End(status);
+    call->Answer(SerializeMessage(response));
+  };
+  if (!request->include_tokens()) return answer(Get);
+  call->Work([answer] { answer(GetTokens); });
 }
 
-grpc::ServerUnaryReactor* SessionService::ListSessions(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return AnswerUnary<v1::ListSessionsRequest, v1::ListSessionsResponse>(
-      context_, "txl.v1.SessionService/ListSessions", call, request, response,
-      [&](const auto& in, auto* out) { return ListPage(context_, in, out); });
+void ListSessions(const ServiceContext& service,
+                  const std::shared_ptr<OpenCall>& call) {
+  call->Work([&service, call] {
+    AnswerCall<v1::ListSessionsRequest, v1::ListSessionsResponse>(
+        *call,
+        [&](const auto& in, auto* out) { return ListPage(service, in, out); });
+  });
 }
 
-grpc::ServerUnaryReactor* SessionService::DeleteSession(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  return AnswerUnary<v1::DeleteSessionRequest, v1::DeleteSessionResponse>(
-      context_, "txl.v1.SessionService/DeleteSession", call, request, response,
-      [&](const auto& in, auto*) -> absl::Status {
+void DeleteSession(const ServiceContext& service,
+                   const std::shared_ptr<OpenCall>& call) {
+  AnswerCall<v1::DeleteSessionRequest, v1::DeleteSessionResponse>(
+      *call, [&](const auto& in, auto*) -> absl::Status {
         TXL_RETURN_IF_ERROR(ValidateSessionId(in.session_id()));
-        TXL_RETURN_IF_ERROR(ExchangeSessionMetadata(call, in.session_id()));
-        TXL_RETURN_IF_ERROR(context_.store->Delete(in.session_id()));
-        context_.scheduler->Wake();
+        TXL_RETURN_IF_ERROR(CheckMetadata(call->context(), in.session_id()));
+        TXL_RETURN_IF_ERROR(service.store->Delete(in.session_id()));
+        call->ReturnSession(in.session_id());
+        service.scheduler->Wake();
         return absl::OkStatus();
       });
 }
 
-absl::StatusOr<grpc::ServerUnaryReactor*> SessionService::Append(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer& request,
-    grpc::ByteBuffer* response, CallRecord* record) {
-  TXL_RETURN_IF_ERROR(context_.lifecycle->CheckServing());
-  v1::AppendTokensRequest message;
-  TXL_RETURN_IF_ERROR(ParseMessage(request, &message));
-  TXL_ASSIGN_OR_RETURN(FeedParams params,
-                       ReadAppend(message, *context_.facts, context_.limits));
-  TXL_RETURN_IF_ERROR(ExchangeSessionMetadata(call, params.session_id));
-  record->named_session = true;
-  record->prompt_tokens = static_cast<int64_t>(params.input.size());
-  UnaryTurnOptions options;
-  options.answer = AppendAnswer;
-  options.deadline = CallDeadline(*call, context_.clock);
-  options.wake = [scheduler = context_.scheduler] { scheduler->Wake(); };
-  options.callbacks = context_.callbacks;
-  options.record = *record;
-  return SubmitFeed(context_, TurnKind::kAppend, std::move(params),
-                    UnaryTurn::Create(response, std::move(options)));
-}
-
-grpc::ServerUnaryReactor* SessionService::AppendTokens(
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request,
-    grpc::ByteBuffer* response) {
-  CallRecord record = StartRecord("txl.v1.SessionService/AppendTokens",
-                                  context_.clock, context_.metrics);
-  absl::StatusOr<grpc::ServerUnaryReactor*> reactor =
-      Append(call, *request, response, &record);
-  return reactor.ok() ? *reactor : FinishNow(call, record, reactor.status());
+void AppendTokens(const ServiceContext& service,
+                  const std::shared_ptr<OpenCall>& call) {
+  SubmitCall<v1::AppendTokensRequest>(service, call, TurnKind::kAppend,
+                                      ReadAppend, AppendAnswer);
 }
 
 }  // namespace txl

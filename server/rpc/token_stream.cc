@@ -6,39 +6,21 @@
 #include "server/rpc/convert_output.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/raw_message.h"
+#include "server/rpc/turn_submit.h"
 
 namespace txl {
-namespace {
 
-// A call that ends without a turn.
-class RefusedStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
- public:
-  explicit RefusedStream(const absl::Status& status) {
-    Finish(ToGrpcStatus(status));
-  }
-  void OnDone() override { delete this; }
-};
-
-}  // namespace
-
-grpc::ServerWriteReactor<grpc::ByteBuffer>* TokenStream::Refuse(
-    const CallRecord& record, const absl::Status& status) {
-  EndRecord(record, status);
-  return new RefusedStream(status);
-}
-
-std::shared_ptr<TokenStream> TokenStream::Create(
-    grpc::CallbackServerContext* context, TokenStreamOptions options) {
+std::shared_ptr<TokenStream> TokenStream::Create(CallWriter* writer,
+                                                 TokenStreamOptions options) {
   std::shared_ptr<TokenStream> stream(
-      new TokenStream(context, std::move(options)));
+      new TokenStream(writer, std::move(options)));
   absl::MutexLock lock(&stream->mutex_);
   stream->self_ = stream;
   return stream;
 }
 
-TokenStream::TokenStream(grpc::CallbackServerContext* context,
-                         TokenStreamOptions options)
-    : context_(context),
+TokenStream::TokenStream(CallWriter* writer, TokenStreamOptions options)
+    : writer_(writer),
       options_(std::move(options)),
       queue_(options_.record.metrics) {}
 
@@ -96,6 +78,22 @@ void TokenStream::Push(StreamEvent event, std::optional<absl::Status> end) {
   });
 }
 
+void TokenStream::Replay(std::shared_ptr<const TurnRecord> record) {
+  const TurnStarted started = StartedAgain(*record);
+  absl::MutexLock lock(&mutex_);
+  if (done_ || end_.has_value()) return;
+  prompt_tokens_ = started.prompt_tokens;
+  queue_.Push(started);
+  replay_ = std::move(record);
+  end_ = absl::OkStatus();
+  const bool pump = !writing_;
+  writing_ = true;
+  options_.callbacks->Run([self = self_, pump] {
+    self->WatchForStall();
+    if (pump) self->Pump();
+  });
+}
+
 int TokenStream::Unsent() const {
   absl::MutexLock lock(&mutex_);
   return UnsentLocked();
@@ -106,12 +104,15 @@ void TokenStream::Pump() {
   bool write = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (broken_) queue_.Clear();
-    if (!queue_.empty()) {
+    if (broken_) {
+      queue_.Clear();
+      replay_ = nullptr;
+    }
+    if (HasNext()) {
       message_ = SerializeMessage(NextMessage());
       write = true;
     }
-    if (queue_.empty() && end_.has_value() && (end_->ok() || !write)) {
+    if (!HasNext() && end_.has_value() && (end_->ok() || !write)) {
       finish = *end_;
     }
     if (!write && !finish.has_value()) {
@@ -121,17 +122,33 @@ void TokenStream::Pump() {
   }
   // Outside of the lock: gRPC may call back.
   if (write && finish.has_value()) {
-    StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
+    writer_->WriteAndFinish(&message_, grpc::Status::OK);
   } else if (write) {
-    StartWrite(&message_);
+    writer_->Write(&message_);
   } else {
-    Finish(ToGrpcStatus(*finish));
+    writer_->Finish(ToGrpcStatus(*finish));
   }
+}
+
+bool TokenStream::TokenIsNext() const {
+  if (!queue_.empty()) return queue_.token_is_next();
+  return replay_ != nullptr && replay_next_ < replay_->tokens.size();
+}
+
+StreamEvent TokenStream::TakeNext() {
+  if (!queue_.empty()) return queue_.Pop();
+  if (TokenIsNext()) {
+    ++tokens_;
+    return replay_->tokens[replay_next_++];
+  }
+  const auto record = std::move(replay_);
+  replay_ = nullptr;
+  return *record->finished;
 }
 
 v1::GenerateResponse TokenStream::NextMessage() {
   v1::GenerateResponse message;
-  StreamEvent event = queue_.Pop();
+  StreamEvent event = TakeNext();
   in_flight_ = 1;
   if (const auto* started = std::get_if<TurnStarted>(&event)) {
     *message.mutable_started() = options_.started;
@@ -145,15 +162,14 @@ v1::GenerateResponse TokenStream::NextMessage() {
 }
 
 void TokenStream::FillTokens(TokenEvent first, v1::GenerateResponse* message) {
-  if (options_.tokens_per_message == 1 || !queue_.token_is_next()) {
+  if (options_.tokens_per_message == 1 || !TokenIsNext()) {
     WriteToken(first, options_.bytes_of, message->mutable_token());
     return;
   }
   v1::TokenBatch* batch = message->mutable_tokens();
   WriteToken(first, options_.bytes_of, batch->add_tokens());
-  while (queue_.token_is_next() &&
-         batch->tokens_size() < options_.tokens_per_message) {
-    WriteToken(std::get<TokenEvent>(queue_.Pop()), options_.bytes_of,
+  while (TokenIsNext() && batch->tokens_size() < options_.tokens_per_message) {
+    WriteToken(std::get<TokenEvent>(TakeNext()), options_.bytes_of,
                batch->add_tokens());
   }
   in_flight_ = batch->tokens_size();
@@ -164,8 +180,8 @@ void TokenStream::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     may_unpark = UnsentLocked() >= options_.park_events;
+    written_ += in_flight_;
     in_flight_ = 0;
-    ++writes_;
     if (!ok) broken_ = true;
   }
   if (!ok) {
@@ -192,6 +208,7 @@ void TokenStream::OnDone() {
     record.prompt_tokens = prompt_tokens_;
     record.generated_tokens = tokens_;
     queue_.Clear();
+    replay_ = nullptr;
     alarm_.reset();
   }
   EndRecord(record, status);
@@ -203,18 +220,18 @@ void TokenStream::WatchForStall() {
   // A new alarm each time: the old one may be the caller.
   alarm_ = std::make_unique<grpc::Alarm>();
   alarm_->Set(absl::ToChronoTime(absl::Now() + options_.stall_limit),
-              [weak = weak_from_this(), writes = writes_](bool expired) {
+              [weak = weak_from_this(), written = written_](bool expired) {
                 if (!expired) return;
-                if (auto self = weak.lock()) self->OnStallAlarm(writes);
+                if (auto self = weak.lock()) self->OnStallAlarm(written);
               });
 }
 
-void TokenStream::OnStallAlarm(int64_t writes_then) {
+void TokenStream::OnStallAlarm(int64_t written_then) {
   {
     absl::MutexLock lock(&mutex_);
-    if (done_) return;  // the context is gone
-    if (writes_ == writes_then) {
-      context_->TryCancel();
+    if (done_) return;  // the writer is gone
+    if (written_ - written_then < options_.least_events) {
+      writer_->Cancel();
       return;
     }
   }

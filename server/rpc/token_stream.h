@@ -5,14 +5,14 @@
 // queues; gRPC is called from the callback thread and gRPC's own threads.
 //
 // The queue is bounded from outside: the scheduler parks a turn whose Unsent()
-// reaches its limit. A client that does not read the rest of an ended turn
-// either loses its call after `stall_limit` without a finished write; the rest
-// includes the status, which gRPC cannot send past unread messages.
+// reaches its limit. A turn that is told again is read from its record as the
+// client reads, and takes no queue. A client that does not read the rest of an
+// ended turn loses its call: `least_events` must be written in every
+// `stall_limit`; the rest includes the status, which gRPC cannot send past
+// unread messages.
 
 #include <grpcpp/alarm.h>
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <functional>
 #include <memory>
@@ -25,10 +25,12 @@
 #include "absl/time/time.h"
 #include "model/text/vocabulary.h"
 #include "server/rpc/call_record.h"
+#include "server/rpc/call_writer.h"
 #include "server/rpc/callback_thread.h"
 #include "server/rpc/event_queue.h"
 #include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
+#include "server/session/turn_record.h"
 #include "txl/v1/generation_service.pb.h"
 
 namespace txl {
@@ -38,7 +40,8 @@ struct TokenStreamOptions {
   v1::Started started;
   const Vocabulary* bytes_of = nullptr;  // source of token_bytes; null: none
   int32_t tokens_per_message = 1;
-  absl::Duration stall_limit = absl::Minutes(5);
+  absl::Duration stall_limit = absl::Seconds(30);
+  int64_t least_events = 1;
   // Unsent events at which the scheduler parks the turn; it is woken below.
   int32_t park_events = 64;
   std::optional<absl::Duration> deadline;  // on the record's clock
@@ -48,15 +51,17 @@ struct TokenStreamOptions {
 };
 
 // Lives until gRPC is done with the call and the scheduler with the sink.
-class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                          public TokenSink,
+class TokenStream final : public TokenSink,
+                          public CallEvents,
                           public std::enable_shared_from_this<TokenStream> {
  public:
-  static std::shared_ptr<TokenStream> Create(
-      grpc::CallbackServerContext* context, TokenStreamOptions options);
-  // A call that is refused: ends at once with the error.
-  static grpc::ServerWriteReactor<grpc::ByteBuffer>* Refuse(
-      const CallRecord& record, const absl::Status& status);
+  // `writer` lives until OnDone.
+  static std::shared_ptr<TokenStream> Create(CallWriter* writer,
+                                             TokenStreamOptions options);
+
+  // Tells a finished turn again, instead of all calls of TokenSink.
+  // REQUIRES: record->finished.
+  void Replay(std::shared_ptr<const TurnRecord> record);
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
   std::optional<absl::Duration> deadline() const { return options_.deadline; }
@@ -69,40 +74,49 @@ class TokenStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void Failed(const absl::Status& status) override;
   int Unsent() const override;
 
-  // ServerWriteReactor.
+  // CallEvents.
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
 
  private:
-  TokenStream(grpc::CallbackServerContext* context, TokenStreamOptions options);
+  TokenStream(CallWriter* writer, TokenStreamOptions options);
 
   void Push(StreamEvent event, std::optional<absl::Status> end);
   // Writes what is there, or finishes. REQUIRES: the caller owns the writer
   // (set writing_ itself, or is its write's completion).
   void Pump();
-  // Takes the next message's events off the queue.
+  // Takes the next message's events off the queue or the record.
   v1::GenerateResponse NextMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasNext() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return !queue_.empty() || replay_ != nullptr;
+  }
+  bool TokenIsNext() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // REQUIRES: HasNext.
+  StreamEvent TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FillTokens(TokenEvent first, v1::GenerateResponse* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WatchForStall();
-  void OnStallAlarm(int64_t writes_then);
+  void OnStallAlarm(int64_t written_then);
   int UnsentLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return static_cast<int>(queue_.size()) + in_flight_;
   }
 
-  grpc::CallbackServerContext* const context_;
+  CallWriter* const writer_;
   const TokenStreamOptions options_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<TokenStream> self_ ABSL_GUARDED_BY(mutex_);  // until OnDone
   EventQueue queue_ ABSL_GUARDED_BY(mutex_);
+  // What is told again behind the queue, and its next token; null: nothing.
+  std::shared_ptr<const TurnRecord> replay_ ABSL_GUARDED_BY(mutex_);
+  size_t replay_next_ ABSL_GUARDED_BY(mutex_) = 0;
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // events of the running write
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a write failed
   bool done_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC's call is gone
-  int64_t writes_ ABSL_GUARDED_BY(mutex_) = 0;   // finished ones
+  int64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // events
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;   // taken
   int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);

@@ -30,12 +30,29 @@ void StartWith(const TurnStart& start, absl::StatusOr<SessionLease> lease) {
 }
 
 void RunFeed(const ServiceContext& service, Turn turn,
-             const std::shared_ptr<UnaryTurn>& reactor) {
-  turn.sink = reactor;
-  turn.cancel = reactor->cancel();
-  turn.deadline = reactor->deadline();
+             const std::shared_ptr<UnaryTurn>& sink) {
+  turn.sink = sink;
+  turn.cancel = sink->cancel();
+  turn.deadline = sink->deadline();
   const absl::Status status = service.scheduler->Submit(std::move(turn));
-  if (!status.ok()) reactor->Failed(status);
+  if (!status.ok()) sink->Failed(status);
+}
+
+// What the answer takes, about: nothing may refuse it once the turn is done.
+int64_t AnswerBytes(const FeedParams& params) {
+  constexpr int64_t kAnswerBytes = 64;
+  constexpr int64_t kTokenBytes = 48;  // with its text, a word's
+  constexpr int64_t kAlternativeBytes = 16;
+  if (!params.return_scored) return kAnswerBytes;
+  return kAnswerBytes +
+         static_cast<int64_t>(params.input.size()) *
+             (kTokenBytes + kAlternativeBytes * params.top_logprobs);
+}
+
+// Tells a sink again what a finished turn gave.
+void Replay(const TurnRecord& record, UnaryTurn* sink) {
+  if (!record.scored.empty()) sink->Scored(record.scored);
+  sink->Finished(*record.finished);
 }
 
 }  // namespace
@@ -56,34 +73,42 @@ void StartTurn(const ServiceContext& service, TurnStart start) {
   if (now->has_value()) StartWith(*shared, **std::move(now));
 }
 
-void Replay(const TurnRecord& record, TokenSink* sink) {
+TurnStarted StartedAgain(const TurnRecord& record) {
   TurnStarted started;
   started.position = record.start_position;
   started.prompt_tokens = record.prompt_tokens;
   started.seed = record.seed;
   started.replayed_tokens = static_cast<int64_t>(record.tokens.size());
-  sink->Started(started);
-  for (const TokenEvent& token : record.tokens) sink->Token(token);
-  if (!record.scored.empty()) sink->Scored(record.scored);
-  sink->Finished(*record.finished);
+  return started;
 }
 
-grpc::ServerUnaryReactor* SubmitFeed(const ServiceContext& service,
-                                     TurnKind kind, FeedParams params,
-                                     std::shared_ptr<UnaryTurn> reactor) {
+void SubmitFeed(const ServiceContext& service,
+                const std::shared_ptr<OpenCall>& call, TurnKind kind,
+                FeedParams params, FeedAnswer answer) {
+  absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(params));
+  if (!hold.ok()) return call->End(hold.status());
+  call->record().named_session = !params.session_id.empty();
+  call->record().prompt_tokens = static_cast<int64_t>(params.input.size());
+  UnaryTurnOptions options;
+  options.answer = answer;
+  options.deadline = CallDeadline(call->context(), service.clock);
+  options.wake = [scheduler = service.scheduler] { scheduler->Wake(); };
+  options.callbacks = service.callbacks;
+  options.work = service.work;
+  options.hold = *std::move(hold);
+  const auto sink = UnaryTurn::Create(call, std::move(options));
   TurnStart start;
   start.session_id = params.session_id;
   start.identity = params.identity;
   start.expected_position = params.expected_position;
-  start.fail = [reactor](const absl::Status& status) {
-    reactor->Failed(status);
-  };
-  start.run = [&service, kind, reactor, params = std::move(params)](
+  start.fail = [sink](const absl::Status& status) { sink->Failed(status); };
+  start.run = [&service, kind, sink, params = std::move(params)](
                   SessionLease lease,
                   std::shared_ptr<const TurnRecord> record) {
+    if (!params.session_id.empty()) sink->Found(params.session_id);
     if (record != nullptr) {
       lease.Release();
-      return Replay(*record, reactor.get());
+      return Replay(*record, sink.get());
     }
     Turn turn;
     turn.kind = kind;
@@ -92,11 +117,9 @@ grpc::ServerUnaryReactor* SubmitFeed(const ServiceContext& service,
     turn.top_logprobs = params.top_logprobs;
     turn.return_scored = params.return_scored;
     turn.identity = params.identity;
-    RunFeed(service, std::move(turn), reactor);
+    RunFeed(service, std::move(turn), sink);
   };
   StartTurn(service, std::move(start));
-  // From here the reactor is gRPC's: it ends the call itself.
-  return reactor.get();
 }
 
 }  // namespace txl

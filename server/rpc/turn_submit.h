@@ -11,7 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/rpc/call_context.h"
 #include "server/rpc/convert_input.h"
+#include "server/rpc/open_call.h"
+#include "server/rpc/raw_message.h"
 #include "server/rpc/service_context.h"
 #include "server/rpc/unary_turn.h"
 #include "server/session/turn_record.h"
@@ -33,13 +36,36 @@ struct TurnStart {
 
 void StartTurn(const ServiceContext& service, TurnStart start);
 
-// Tells a sink again what a finished turn gave.
-void Replay(const TurnRecord& record, TokenSink* sink);
+// How a finished turn that is told again begins.
+TurnStarted StartedAgain(const TurnRecord& record);
 
-// Runs checked input as a kAppend or kScore turn. Answers and refusals (busy,
-// queue full, ...) come through the reactor. `service` outlives the call.
-grpc::ServerUnaryReactor* SubmitFeed(const ServiceContext& service,
-                                     TurnKind kind, FeedParams params,
-                                     std::shared_ptr<UnaryTurn> reactor);
+using FeedAnswer = grpc::ByteBuffer (*)(const TurnFinished&,
+                                        const std::vector<ScoredToken>&);
+
+// Runs checked input of a call as a kAppend or kScore turn, and ends the call.
+// `service` outlives it.
+void SubmitFeed(const ServiceContext& service,
+                const std::shared_ptr<OpenCall>& call, TurnKind kind,
+                FeedParams params, FeedAnswer answer);
+
+// The same of a call's request; `read` checks it.
+template <typename Request>
+void SubmitCall(const ServiceContext& service,
+                const std::shared_ptr<OpenCall>& call, TurnKind kind,
+                absl::StatusOr<FeedParams> (*read)(const Request&,
+                                                   const ModelFacts&,
+                                                   const RequestLimits&),
+                FeedAnswer answer) {
+  Request request;
+  absl::Status status = ParseMessage(call->request(), &request);
+  if (status.ok()) {
+    status = CheckMetadata(call->context(), request.session_id());
+  }
+  if (!status.ok()) return call->End(status);
+  absl::StatusOr<FeedParams> params =
+      read(request, *service.facts, service.limits);
+  if (!params.ok()) return call->End(params.status());
+  SubmitFeed(service, call, kind, *std::move(params), answer);
+}
 
 }  // namespace txl

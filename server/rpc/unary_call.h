@@ -1,48 +1,29 @@
 #pragma once
 
-// Methods that answer at once, on gRPC's own thread.
+// The common path of methods with one answer.
 
-#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
+
+#include <memory>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "server/rpc/call_record.h"
-#include "server/rpc/grpc_status.h"
+#include "server/rpc/open_call.h"
 #include "server/rpc/raw_message.h"
-#include "server/rpc/service_context.h"
 
 namespace txl {
 
-// Ends an unary call now.
-inline grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* call,
-                                           const CallRecord& record,
-                                           const absl::Status& status) {
-  EndRecord(record, status);
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
-}
-
-// Parses, calls `handler`, serialises and finishes. Refuses with UNAVAILABLE
-// unless the server serves or `always` is true.
+// Parses, calls `handler`, serialises and ends the call.
 template <typename Request, typename Response>
-grpc::ServerUnaryReactor* AnswerUnary(
-    const ServiceContext& service, const char* method,
-    grpc::CallbackServerContext* call, const grpc::ByteBuffer* request_bytes,
-    grpc::ByteBuffer* response_bytes,
-    absl::FunctionRef<absl::Status(const Request&, Response*)> handler,
-    bool always = false) {
-  const CallRecord record = StartRecord(method, service.clock, service.metrics);
-  absl::Status status =
-      always ? absl::OkStatus() : service.lifecycle->CheckServing();
+void AnswerCall(
+    OpenCall& call,
+    absl::FunctionRef<absl::Status(const Request&, Response*)> handler) {
   Request request;
-  if (status.ok()) status = ParseMessage(*request_bytes, &request);
+  absl::Status status = ParseMessage(call.request(), &request);
   Response response;
   if (status.ok()) status = handler(request, &response);
-  if (status.ok()) *response_bytes = SerializeMessage(response);
-  return FinishNow(call, record, status);
+  if (!status.ok()) return call.End(status);
+  call.Answer(SerializeMessage(response));
 }
 
 }  // namespace txl

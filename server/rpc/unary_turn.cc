@@ -4,20 +4,30 @@
 #include <utility>
 
 #include "server/rpc/call_context.h"
-#include "server/rpc/grpc_status.h"
 
 namespace txl {
+namespace {
 
-std::shared_ptr<UnaryTurn> UnaryTurn::Create(grpc::ByteBuffer* response,
+// Answers of more tokens are built on the pool.
+constexpr size_t kInlineTokens = 64;
+
+}  // namespace
+
+std::shared_ptr<UnaryTurn> UnaryTurn::Create(std::shared_ptr<OpenCall> call,
                                              UnaryTurnOptions options) {
-  std::shared_ptr<UnaryTurn> turn(new UnaryTurn(response, std::move(options)));
-  absl::MutexLock lock(&turn->mutex_);
-  turn->self_ = turn;
+  ByteHold hold = std::move(options.hold);
+  std::shared_ptr<UnaryTurn> turn(new UnaryTurn(call, std::move(options)));
+  call->HandOver(turn, std::move(hold));
   return turn;
 }
 
-UnaryTurn::UnaryTurn(grpc::ByteBuffer* response, UnaryTurnOptions options)
-    : response_(response), options_(std::move(options)) {}
+UnaryTurn::UnaryTurn(std::shared_ptr<OpenCall> call, UnaryTurnOptions options)
+    : options_(std::move(options)), call_(std::move(call)) {}
+
+void UnaryTurn::Found(const std::string& session_id) {
+  absl::MutexLock lock(&mutex_);
+  if (call_ != nullptr) call_->ReturnSession(session_id);
+}
 
 void UnaryTurn::Started(const TurnStarted&) {}
 
@@ -37,32 +47,39 @@ void UnaryTurn::Finished(const TurnFinished& finished) {
 void UnaryTurn::Failed(const absl::Status& status) { End(status, {}); }
 
 void UnaryTurn::End(const absl::Status& status, TurnFinished finished) {
-  absl::MutexLock lock(&mutex_);
-  if (end_.has_value()) return;
-  end_ = status;
-  // gRPC keeps the call until Finish, so `self_` is set here.
-  options_.callbacks->Run(
-      [self = self_, status, finished, scored = std::move(scored_)] {
-        if (status.ok())
-          *self->response_ = self->options_.answer(finished, scored);
-        self->Finish(ToGrpcStatus(status));
-      });
+  std::shared_ptr<OpenCall> call;
+  std::vector<ScoredToken> scored;
+  {
+    absl::MutexLock lock(&mutex_);
+    call = std::move(call_);
+    call_ = nullptr;
+    scored = std::move(scored_);
+  }
+  if (call == nullptr) return;
+  if (!status.ok()) {
+    options_.callbacks->Run([call, status] { call->End(status); });
+    return;
+  }
+  const bool much = scored.size() > kInlineTokens;
+  const auto answer = [call, finished, build = options_.answer,
+                       scored = std::move(scored)] {
+    call->Answer(build(finished, scored));
+  };
+  if (!much) return options_.callbacks->Run(answer);
+  // The turn is done and its tokens are fed: the client must hear of it,
+  // however much there is to do.
+  options_.work->Run(call->peer(), [answer](const absl::Status&) { answer(); });
 }
 
 void UnaryTurn::OnCancel() {
-  CancelTurn(options_.record, options_.deadline, cancel_.get());
-  options_.wake();
-}
-
-void UnaryTurn::OnDone() {
-  std::shared_ptr<UnaryTurn> self;
-  absl::Status status;
+  std::shared_ptr<OpenCall> call;
   {
     absl::MutexLock lock(&mutex_);
-    self = std::move(self_);
-    status = end_.value_or(absl::CancelledError());
+    call = call_;
   }
-  EndRecord(options_.record, status);
+  if (call == nullptr) return;
+  CancelTurn(call->record(), options_.deadline, cancel_.get());
+  options_.wake();
 }
 
 }  // namespace txl

@@ -1,10 +1,9 @@
 #pragma once
 
 // The answer of AppendTokens and Score: collects what the scheduler reports and
-// finishes the call once. Bounded by the limit on input tokens.
+// ends the call once. Bounded by the limit on input tokens.
 
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include <functional>
 #include <memory>
@@ -15,32 +14,37 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/rpc/call_record.h"
 #include "server/rpc/callback_thread.h"
+#include "server/rpc/open_call.h"
+#include "server/rpc/work_pool.h"
 #include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {
 
 struct UnaryTurnOptions {
-  // Serialises the answer; called once, on the callback thread.
+  // Serialises the answer; called once, on the callback thread or, when there
+  // is much to it, on the pool.
   std::function<grpc::ByteBuffer(const TurnFinished&,
                                  const std::vector<ScoredToken>&)>
       answer;
   std::optional<absl::Duration> deadline;  // on the record's clock
   std::function<void()> wake;              // the scheduler
   CallbackThread* callbacks = nullptr;
-  CallRecord record;
+  WorkPool* work = nullptr;
+  ByteHold hold;  // room for the answer
 };
 
-class UnaryTurn final : public grpc::ServerUnaryReactor, public TokenSink {
+class UnaryTurn final : public TokenSink, public CallEvents {
  public:
-  // `response` is gRPC's own and lives until OnDone.
-  static std::shared_ptr<UnaryTurn> Create(grpc::ByteBuffer* response,
+  // Takes the call over.
+  static std::shared_ptr<UnaryTurn> Create(std::shared_ptr<OpenCall> call,
                                            UnaryTurnOptions options);
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
   std::optional<absl::Duration> deadline() const { return options_.deadline; }
+  // A session that there is: returned to the client.
+  void Found(const std::string& session_id);
 
   // TokenSink.
   void Started(const TurnStarted& started) override;
@@ -50,22 +54,20 @@ class UnaryTurn final : public grpc::ServerUnaryReactor, public TokenSink {
   void Failed(const absl::Status& status) override;
   int Unsent() const override { return 0; }
 
-  // ServerUnaryReactor.
+  // CallEvents.
   void OnCancel() override;
-  void OnDone() override;
+  void OnDone() override {}
 
  private:
-  UnaryTurn(grpc::ByteBuffer* response, UnaryTurnOptions options);
+  UnaryTurn(std::shared_ptr<OpenCall> call, UnaryTurnOptions options);
   void End(const absl::Status& status, TurnFinished finished);
 
-  grpc::ByteBuffer* const response_;
   const UnaryTurnOptions options_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
   absl::Mutex mutex_;
-  std::shared_ptr<UnaryTurn> self_ ABSL_GUARDED_BY(mutex_);  // until OnDone
+  std::shared_ptr<OpenCall> call_ ABSL_GUARDED_BY(mutex_);  // until its end
   std::vector<ScoredToken> scored_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace txl

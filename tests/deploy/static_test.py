@@ -100,6 +100,24 @@ class ComposeFile(unittest.TestCase):
         self.assertEqual(missing, [])
 
 
+class Images(unittest.TestCase):
+    def test_every_base_image_can_be_pinned_by_an_argument(self):
+        dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+        arguments = re.findall(r"^ARG (\w+)=", dockerfile, re.M)
+        bases = re.findall(r"^FROM (\S+)", dockerfile, re.M)
+        self.assertEqual(len(bases), 4)
+        for base in bases:
+            self.assertIn(base, [f"${{{name}}}" for name in arguments])
+
+    def test_every_image_of_the_compose_file_can_be_pinned(self):
+        pinned = "a/b@sha256:" + 64 * "0"
+        services, _ = compose_file.load(COMPOSE, {
+            name: pinned for name in ("HAPROXY_IMAGE", "PROMETHEUS_IMAGE",
+                                      "GRAFANA_IMAGE")})
+        self.assertEqual({s.image for s in services.values()},
+                         {"txl", pinned})
+
+
 class Proxy(unittest.TestCase):
     def test_it_has_rules_for_every_server(self):
         for number in range(1, 9):

@@ -57,6 +57,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   scheduler = std::make_unique<Scheduler>(options.scheduler, &runner,
                                           store.get(), &metrics, Clock::Real());
   callbacks = std::make_unique<CallbackThread>();
+  work = std::make_unique<WorkPool>(options.work);
   facts.name = "fake";
   facts.fingerprint = "f00d";
   facts.config.vocab_size = ByteVocabulary::kSize;
@@ -69,7 +70,9 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.clock = Clock::Real();
   context.lifecycle = &lifecycle;
   context.callbacks = callbacks.get();
+  context.work = work.get();
   context.limits = options.limits;
+  context.call_limits = options.calls;
   context.scheduler_options = options.scheduler;
   context.store_options = store_options;
   auto started = GrpcServer::Start("127.0.0.1:0", &context);
@@ -91,6 +94,7 @@ RpcWorld::~RpcWorld() {
   server.reset();
   scheduler.reset();
   callbacks.reset();
+  work.reset();
   EXPECT_TRUE(runner.violations().empty());
 }
 

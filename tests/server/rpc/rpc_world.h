@@ -31,6 +31,8 @@ struct RpcWorldOptions {
   FakeStepRunnerOptions runner;  // vocab_size is the byte vocabulary's
   SchedulerOptions scheduler;
   RequestLimits limits;
+  CallLimits calls;
+  WorkPoolOptions work;
 };
 
 // A finished Generate call.
@@ -73,6 +75,7 @@ class RpcWorld {
   std::unique_ptr<SessionStore> store;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<CallbackThread> callbacks;
+  std::unique_ptr<WorkPool> work;
   ModelFacts facts;
   ServiceContext context;
   std::unique_ptr<GrpcServer> server;

@@ -248,6 +248,41 @@ TEST(EveryCall, ReturnsANamedSessionInTheMetadata) {
   EXPECT_EQ(metadata, "s");
 }
 
+// A proxy would learn a way to a session that is not there.
+TEST(EveryCall, ReturnsNoSessionThatWasNotFound) {
+  RpcWorld world;
+  std::string metadata;
+  v1::GetSessionResponse got;
+  v1::DeleteSessionResponse deleted;
+  v1::AppendTokensResponse appended;
+  v1::ScoreResponse scored;
+  EXPECT_EQ(Outcome(Call(*world.sessions, &Sessions::GetSession,
+                         "session_id: 's'", &got, {}, &metadata)),
+            "NOT_FOUND SESSION_UNKNOWN");
+  EXPECT_EQ(Outcome(Call(*world.sessions, &Sessions::GetSession,
+                         "session_id: 's' include_tokens: true", &got, {},
+                         &metadata)),
+            "NOT_FOUND SESSION_UNKNOWN");
+  EXPECT_EQ(Outcome(Call(*world.sessions, &Sessions::DeleteSession,
+                         "session_id: 's'", &deleted, {}, &metadata)),
+            "NOT_FOUND SESSION_UNKNOWN");
+  EXPECT_EQ(
+      Outcome(Call(*world.sessions, &Sessions::AppendTokens,
+                   "session_id: 's' text: 'a'", &appended, {}, &metadata)),
+      "NOT_FOUND SESSION_UNKNOWN");
+  EXPECT_EQ(Outcome(Call(*world.generation, &Generation::Score,
+                         "session_id: 's' text: 'a'", &scored, {}, &metadata)),
+            "NOT_FOUND SESSION_UNKNOWN");
+  EXPECT_EQ(metadata, "");
+  EXPECT_EQ(world.Generate("session_id: 's' text: 'a'").session_metadata, "");
+  v1::CreateSessionResponse created;
+  EXPECT_EQ(Outcome(Call(*world.sessions, &Sessions::CreateSession,
+                         "session_id: 's' ttl { seconds: -1 }", &created, {},
+                         &metadata)),
+            "INVALID_ARGUMENT FIELD_INVALID ttl");
+  EXPECT_EQ(metadata, "");
+}
+
 TEST(EveryCall, RefusesMetadataUnlikeTheField) {
   RpcWorld world;
   world.MakeSession("s");

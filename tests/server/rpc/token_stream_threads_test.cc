@@ -30,21 +30,21 @@ constexpr int kParkEvents = 16;
 
 // A call as gRPC drives it: operations end on either of two threads, OnDone
 // comes after everything else.
-class FakeCall final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
+class FakeCall final : public CallWriter {
  public:
   // Write `first_bad_write` (from 0) and those after it fail.
-  FakeCall(TokenStream* stream, int first_bad_write)
-      : stream_(stream), first_bad_write_(first_bad_write) {
-    for (std::thread& thread : threads_) {
-      thread = std::thread([this] { Loop(); });
-    }
-  }
+  explicit FakeCall(int first_bad_write) : first_bad_write_(first_bad_write) {}
   ~FakeCall() override {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // From now on operations run; those that were started before as well.
-  void Bind() { BindReactor(stream_); }
+  // REQUIRES: called once, before anything is written.
+  void Bind(TokenStream* stream) {
+    stream_ = stream;
+    for (std::thread& thread : threads_) {
+      thread = std::thread([this] { Loop(); });
+    }
+  }
 
   // The client cancels, once `messages` have arrived.
   void CancelAfter(int messages) {
@@ -67,27 +67,22 @@ class FakeCall final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
   }
   const grpc::Status& status() const { return status_; }
 
-  // ServerCallbackWriter.
-  void SendInitialMetadata() override {}
-  void Write(const grpc::ByteBuffer* message, grpc::WriteOptions) override {
+  // CallWriter.
+  void Write(const grpc::ByteBuffer* message) override {
     Start({message, std::nullopt});
   }
-  void WriteAndFinish(const grpc::ByteBuffer* message, grpc::WriteOptions,
-                      grpc::Status status) override {
-    Start({message, std::move(status)});
+  void WriteAndFinish(const grpc::ByteBuffer* message,
+                      const grpc::Status& status) override {
+    Start({message, status});
   }
-  void Finish(grpc::Status status) override {
-    Start({nullptr, std::move(status)});
-  }
+  void Finish(const grpc::Status& status) override { Start({nullptr, status}); }
+  void Cancel() override {}
 
  private:
   struct Operation {
     const grpc::ByteBuffer* message = nullptr;  // the stream's until it ends
     std::optional<grpc::Status> status;
   };
-
-  grpc::internal::ServerReactor* reactor() override { return stream_; }
-  void CallOnDone() override {}
 
   void Start(Operation operation) {
     absl::MutexLock lock(&mutex_);
@@ -146,7 +141,7 @@ class FakeCall final : public grpc::ServerCallbackWriter<grpc::ByteBuffer> {
     done_ = true;
   }
 
-  TokenStream* const stream_;
+  TokenStream* stream_ = nullptr;
   const int first_bad_write_;
   absl::Mutex mutex_;
   std::deque<Operation> operations_ ABSL_GUARDED_BY(mutex_);
@@ -213,12 +208,12 @@ struct Conversation {
     options.wake = [this] { turn->Wake(); };
     options.callbacks = callbacks;
     options.record = StartRecord("test", Clock::Real(), &metrics);
-    auto stream = TokenStream::Create(nullptr, std::move(options));
+    call = std::make_unique<FakeCall>(first_bad_write);
+    auto stream = TokenStream::Create(call.get(), std::move(options));
     cancel = stream->cancel();
-    call = std::make_unique<FakeCall>(stream.get(), first_bad_write);
+    call->Bind(stream.get());
     turn = std::make_unique<SchedulerSide>(std::move(stream));
     scheduler = std::thread([this] { turn->Run(); });
-    call->Bind();
   }
   void Join() {
     scheduler.join();

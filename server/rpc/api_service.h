@@ -1,0 +1,29 @@
+#pragma once
+
+// Every method of the API behind one generic service: a path that is not in its
+// table is UNIMPLEMENTED.
+
+#include <grpcpp/generic/async_generic_service.h>
+
+#include "absl/strings/string_view.h"
+#include "server/rpc/call_desk.h"
+#include "server/rpc/open_call.h"
+
+namespace txl {
+
+// The method of "/PACKAGE.SERVICE/METHOD"; null: there is none.
+const ApiMethod* FindMethod(absl::string_view path);
+
+// Thread-safe. The desk outlives the service.
+class ApiService final : public grpc::CallbackGenericService {
+ public:
+  explicit ApiService(CallDesk* desk) : desk_(desk) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* call) override;
+
+ private:
+  CallDesk* const desk_;
+};
+
+}  // namespace txl

@@ -1,0 +1,115 @@
+#include "server/rpc/call_desk.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+
+namespace txl {
+namespace {
+
+// Calls for the server's state, beside all others.
+constexpr int64_t kAlwaysCalls = 64;
+// A call is not ended in favour of another one before this time: a message
+// that is on its way takes less.
+constexpr absl::Duration kLeastWait = absl::Milliseconds(200);
+constexpr absl::Duration kRetry = absl::Seconds(1);
+constexpr int kAll = std::numeric_limits<int>::max();
+
+absl::Duration SweepInterval(const CallLimits& limits) {
+  return std::min({limits.request_timeout / 4, limits.answer_timeout / 4,
+                   absl::Seconds(1)});
+}
+
+}  // namespace
+
+CallDesk::CallDesk(const ServiceContext* context)
+    : context_(*context),
+      sweeper_(SweepInterval(context->call_limits), [this] { Sweep(); }) {}
+
+absl::Status CallDesk::Overloaded(absl::string_view message) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return OverloadedError(message, kRetry);
+}
+
+absl::Status CallDesk::CheckMemory() {
+  if (context_.guard == nullptr || !context_.guard->Shedding()) {
+    return absl::OkStatus();
+  }
+  return Overloaded("the server is short of memory");
+}
+
+absl::Status CallDesk::Enter(Admission admission) {
+  const bool always = admission == Admission::kAlways;
+  if (!always) TXL_RETURN_IF_ERROR(context_.lifecycle->CheckServing());
+  if (admission == Admission::kNewWork) TXL_RETURN_IF_ERROR(CheckMemory());
+  std::atomic<int64_t>& calls = always ? always_ : open_;
+  const int64_t limit = always ? kAlwaysCalls : context_.call_limits.calls;
+  if (calls.fetch_add(1, std::memory_order_relaxed) < limit) {
+    return absl::OkStatus();
+  }
+  calls.fetch_sub(1, std::memory_order_relaxed);
+  return Overloaded(absl::StrCat("more than ", limit, " calls at a time"));
+}
+
+void CallDesk::Leave(Admission admission) {
+  (admission == Admission::kAlways ? always_ : open_)
+      .fetch_sub(1, std::memory_order_relaxed);
+}
+
+absl::StatusOr<ByteHold> CallDesk::HoldUnread() {
+  if (context_.requests == nullptr) return ByteHold();
+  const int64_t bytes = kCallBytes + context_.limits.message_bytes;
+  while (true) {
+    if (auto hold = context_.requests->TryHold(bytes)) return *std::move(hold);
+    const auto oldest = reading_.Take(Now() - kLeastWait, 1);
+    if (oldest.empty()) {
+      return Overloaded("the server reads as many requests as it has room for");
+    }
+    oldest.front()->GiveUpReading();
+  }
+}
+
+absl::StatusOr<ByteHold> CallDesk::HoldRequest(int64_t bytes) {
+  if (context_.requests == nullptr) return ByteHold();
+  auto hold =
+      context_.requests->TryHold(kCallBytes + kMessageExpansion * bytes);
+  if (hold.has_value()) return *std::move(hold);
+  return Overloaded("the server works on as many requests as it has room for");
+}
+
+absl::StatusOr<ByteHold> CallDesk::HoldAnswer(int64_t bytes) {
+  if (context_.streams == nullptr) return ByteHold();
+  while (true) {
+    if (auto hold = context_.streams->TryHold(bytes)) return *std::move(hold);
+    const auto oldest = answering_.Take(Now() - kLeastWait, 1);
+    if (oldest.empty()) {
+      return Overloaded("the server has no room for another answer");
+    }
+    oldest.front()->CutOff();
+  }
+}
+
+void CallDesk::Sweep() {
+  const CallLimits& limits = context_.call_limits;
+  for (const auto& call : reading_.Take(Now() - limits.request_timeout, kAll)) {
+    call->TimeOutReading();
+  }
+  for (const auto& call :
+       answering_.Take(Now() - limits.answer_timeout, kAll)) {
+    call->CutOff();
+  }
+}
+
+CallCounts CallDesk::counts() const {
+  CallCounts counts;
+  counts.open = open_.load(std::memory_order_relaxed) +
+                always_.load(std::memory_order_relaxed);
+  counts.reading = reading_.size();
+  counts.answering = answering_.size();
+  counts.refused = refused_.load(std::memory_order_relaxed);
+  return counts;
+}
+
+}  // namespace txl

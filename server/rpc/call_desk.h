@@ -1,0 +1,98 @@
+#pragma once
+
+// Where calls are taken on: who is let in, how much may be in flight, and which
+// calls wait for their clients.
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/base/byte_budget.h"
+#include "server/base/periodic.h"
+#include "server/metrics/server_status.h"
+#include "server/rpc/line_limit.h"
+#include "server/rpc/service_context.h"
+#include "server/rpc/wait_list.h"
+
+namespace txl {
+
+// Whom a method serves when others are refused.
+enum class Admission {
+  kAlways,   // the server's own state: in every phase, however full it is
+  kServing,  // what gives room or takes little: while the server serves
+  kNewWork,  // everything else: not while memory is short
+};
+
+// What a call takes beside its message: gRPC's and our own objects.
+inline constexpr int64_t kCallBytes = 16 << 10;
+// What a message becomes: it is kept while it is parsed, as a message, as
+// checked values and as a turn's input.
+inline constexpr int64_t kMessageExpansion = 6;
+
+// A call that waits for its client, once somebody has taken it off a list.
+class WaitingCall {
+ public:
+  virtual ~WaitingCall() = default;
+  // Its request has not come whole: for too long, or others need the room.
+  virtual void TimeOutReading() = 0;
+  virtual void GiveUpReading() = 0;
+  // Its answer has not been read.
+  virtual void CutOff() = 0;
+};
+
+// Log lines of refused calls in a second.
+inline constexpr int64_t kRefusalLines = 50;
+
+// Thread-safe.
+class CallDesk {
+ public:
+  explicit CallDesk(const ServiceContext* context);
+
+  const ServiceContext& context() const { return context_; }
+
+  // Lets a call in, before anything of its message is read; OK: Leave is due.
+  // Errors: NOT_READY, DRAINING, OVERLOADED.
+  absl::Status Enter(Admission admission);
+  void Leave(Admission admission);
+
+  // OVERLOADED while memory is short.
+  absl::Status CheckMemory();
+  // Counts.
+  absl::Status Overloaded(absl::string_view message);
+
+  // Room for a message of which nothing is known yet. Where there is none, the
+  // call that has been waiting for its message for longest is ended in favour
+  // of this one.
+  absl::StatusOr<ByteHold> HoldUnread();
+  // Room for a message of `bytes` and what is made of it.
+  absl::StatusOr<ByteHold> HoldRequest(int64_t bytes);
+  // Room for an answer. Where there is none, the answer that has been unread
+  // for longest is cut off.
+  absl::StatusOr<ByteHold> HoldAnswer(int64_t bytes);
+
+  LineLimit& refusal_lines() { return refusal_lines_; }
+  WaitList<WaitingCall>& reading() { return reading_; }
+  WaitList<WaitingCall>& answering() { return answering_; }
+  absl::Duration Now() const { return context_.clock->Monotonic(); }
+
+  // Ends the calls whose clients have taken too long.
+  void Sweep();
+
+  CallCounts counts() const;
+
+ private:
+  const ServiceContext& context_;
+  std::atomic<int64_t> open_{0};
+  std::atomic<int64_t> always_{0};  // of these: Admission::kAlways
+  std::atomic<int64_t> refused_{0};
+  LineLimit refusal_lines_{kRefusalLines};
+  WaitList<WaitingCall> reading_;
+  WaitList<WaitingCall> answering_;
+  Periodic sweeper_;  // last
+};
+
+}  // namespace txl

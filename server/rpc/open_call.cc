@@ -1,0 +1,220 @@
+#include "server/rpc/open_call.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "server/base/error.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/grpc_status.h"
+#include "server/rpc/raw_message.h"
+
+namespace txl {
+
+grpc::ServerGenericBidiReactor* OpenCall::Open(
+    grpc::GenericCallbackServerContext* context, const ApiMethod& method,
+    CallDesk* desk) {
+  std::shared_ptr<OpenCall> call(new OpenCall(context, method, desk));
+  {
+    absl::MutexLock lock(&call->mutex_);
+    call->self_ = call;
+  }
+  call->Start();
+  return call.get();
+}
+
+OpenCall::OpenCall(grpc::GenericCallbackServerContext* context,
+                   const ApiMethod& method, CallDesk* desk)
+    : context_(context),
+      method_(method),
+      desk_(desk),
+      record_(StartRecord(method.name, desk->context().clock,
+                          desk->context().metrics)) {
+  record_.refusals = &desk->refusal_lines();
+}
+
+void OpenCall::Start() {
+  absl::Status status = desk_->Enter(method_.admission);
+  if (!status.ok()) return End(status);
+  entered_ = true;
+  if (method_.admission != Admission::kAlways) {
+    absl::StatusOr<ByteHold> hold = desk_->HoldUnread();
+    if (!hold.ok()) return End(hold.status());
+    absl::MutexLock lock(&mutex_);
+    request_hold_ = *std::move(hold);
+  }
+  reading_ = desk_->reading().Add(weak_from_this(), desk_->Now());
+  StartRead(&request_);
+}
+
+void OpenCall::OnReadDone(bool ok) {
+  if (!desk_->reading().Remove(reading_)) return;  // ended already
+  if (!ok) return EndUnread();
+  const absl::Status status = Arrived();
+  if (!status.ok()) return End(status);
+  const ServiceContext& context = desk_->context();
+  if (method_.admission == Admission::kAlways ||
+      static_cast<int64_t>(request_.Length()) <= kInlineBytes) {
+    return method_.handle(context, shared_from_this());
+  }
+  Work([&context, self = this] {
+    self->method_.handle(context, self->shared_from_this());
+  });
+}
+
+absl::Status OpenCall::Arrived() {
+  if (method_.admission == Admission::kAlways) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  request_hold_.Release();
+  TXL_ASSIGN_OR_RETURN(
+      request_hold_,
+      desk_->HoldRequest(static_cast<int64_t>(request_.Length())));
+  return absl::OkStatus();
+}
+
+// The client has left, or it has closed its side without a message. Nothing was
+// done for the call, and a client can make very many of them: no line is
+// written.
+void OpenCall::EndUnread() {
+  const absl::Status status = cancelled()
+                                  ? absl::CancelledError("the client has left")
+                                  : MalformedError("the call has no message");
+  CountCall(record_, status);
+  Finish(ToGrpcStatus(status));
+}
+
+void OpenCall::TimeOutReading() {
+  End(absl::DeadlineExceededError(absl::StrCat(
+      "the request did not arrive whole within ",
+      absl::FormatDuration(desk_->context().call_limits.request_timeout),
+      " (--request-timeout)")));
+}
+
+void OpenCall::GiveUpReading() {
+  {
+    absl::MutexLock lock(&mutex_);
+    request_hold_.Release();
+  }
+  End(desk_->Overloaded(
+      "others need the room for a request that comes slowly"));
+}
+
+void OpenCall::CutOff() {
+  Cancel();
+  absl::MutexLock lock(&mutex_);
+  answer_hold_.Release();
+}
+
+void OpenCall::ReturnSession(const std::string& session_id) {
+  context_->AddInitialMetadata(kSessionMetadata, session_id);
+}
+
+void OpenCall::Work(std::function<void()> work) {
+  desk_->context().work->Run(
+      peer(), [self = shared_from_this(),
+               work = std::move(work)](const absl::Status& status) {
+        if (self->cancelled()) {
+          return self->End(absl::CancelledError("the client has left"));
+        }
+        if (!status.ok()) return self->End(status);
+        work();
+      });
+}
+
+void OpenCall::Answer(const absl::StatusOr<grpc::ByteBuffer>& answer) {
+  if (!answer.ok()) return End(answer.status());
+  if (!HasRoom()) {
+    absl::StatusOr<ByteHold> hold =
+        desk_->HoldAnswer(static_cast<int64_t>(answer->Length()));
+    if (!hold.ok()) return End(hold.status());
+    absl::MutexLock lock(&mutex_);
+    answer_hold_ = *std::move(hold);
+  }
+  EndRecord(record_, absl::OkStatus());
+  {
+    absl::MutexLock lock(&mutex_);
+    request_hold_.Release();
+  }
+  request_.Clear();
+  answer_ = *answer;
+  answering_ = desk_->answering().Add(weak_from_this(), desk_->Now());
+  StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+}
+
+void OpenCall::End(const absl::Status& status) {
+  EndRecord(record_, status);
+  Finish(ToGrpcStatus(status));
+}
+
+void OpenCall::HandOver(std::shared_ptr<CallEvents> events, ByteHold hold) {
+  bool cancelled;
+  {
+    absl::MutexLock lock(&mutex_);
+    events_ = events;
+    answer_hold_ = std::move(hold);
+    cancelled = cancelled_;
+  }
+  request_.Clear();
+  if (cancelled) events->OnCancel();
+}
+
+void OpenCall::Write(const grpc::ByteBuffer* message) { StartWrite(message); }
+
+void OpenCall::WriteAndFinish(const grpc::ByteBuffer* message,
+                              const grpc::Status& status) {
+  StartWriteAndFinish(message, grpc::WriteOptions(), status);
+}
+
+void OpenCall::Finish(const grpc::Status& status) {
+  grpc::ServerGenericBidiReactor::Finish(status);
+}
+
+void OpenCall::Cancel() {
+  absl::MutexLock lock(&mutex_);
+  if (!done_) context_->TryCancel();
+}
+
+void OpenCall::OnWriteDone(bool ok) {
+  if (const auto told = events()) told->OnWriteDone(ok);
+}
+
+void OpenCall::OnCancel() {
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  if (const auto told = events()) told->OnCancel();
+}
+
+void OpenCall::OnDone() {
+  desk_->answering().Remove(answering_);
+  if (entered_) desk_->Leave(method_.admission);
+  std::shared_ptr<CallEvents> told;
+  std::shared_ptr<OpenCall> self;
+  {
+    absl::MutexLock lock(&mutex_);
+    done_ = true;
+    told = std::move(events_);
+    self = std::move(self_);
+    request_hold_.Release();
+    answer_hold_.Release();
+  }
+  if (told != nullptr) told->OnDone();
+}
+
+bool OpenCall::HasRoom() const {
+  absl::MutexLock lock(&mutex_);
+  return answer_hold_.bytes() > 0;
+}
+
+bool OpenCall::cancelled() const {
+  absl::MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
+std::shared_ptr<CallEvents> OpenCall::events() const {
+  absl::MutexLock lock(&mutex_);
+  return events_;
+}
+
+}  // namespace txl
