@@ -3,7 +3,6 @@
 
 #include "model/text/moses_tokenizer.h"
 #include "model/text/pattern.h"
-#include "model/text/utf8.h"
 
 namespace txl {
 namespace {
@@ -14,7 +13,7 @@ struct Rule {
 };
 
 // In this order; each works on what the one before left. \x{A0}: no-break
-// space.
+// space. None matches a line end.
 std::vector<Rule>* NewRules() {
   const char* const sources[][2] = {
       // Spaces at parentheses and punctuation.
@@ -74,13 +73,13 @@ std::vector<Rule>* NewRules() {
 
 }  // namespace
 
-std::string NormalizeMosesPunctuation(absl::string_view line) {
+std::string NormalizeMosesPunctuation(absl::string_view text) {
   static const std::vector<Rule>& rules = *NewRules();
-  std::string text(line);
+  std::string normalized(text);
   for (const Rule& rule : rules) {
-    text = rule.pattern.Replace(text, rule.replacement);
+    normalized = rule.pattern.Replace(normalized, rule.replacement);
   }
-  return std::string(StripWhitespace(text));
+  return normalized;
 }
 
 }  // namespace txl

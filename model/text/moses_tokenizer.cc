@@ -1,18 +1,18 @@
 #include "model/text/moses_tokenizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "model/text/moses_classes.h"
 #include "model/text/moses_prefixes.h"
 #include "model/text/pattern.h"
+#include "model/text/piece_index.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -23,18 +23,26 @@ struct Rule {
   std::string replacement;
 };
 
+// What stands for a protected word while the rules run. Text cannot hold it:
+// control characters are dropped before. To the rules the first character is a
+// letter, but no lower case one, and the second a digit.
+constexpr char kStandIn[] = "\x01\x02";
+
+std::string Letter() { return MosesLetterOr("\\x{1}"); }
+
 std::string Fill(absl::string_view with_classes) {
-  return absl::StrReplaceAll(with_classes, {{"{AN}", MosesLetterOrDigit()},
-                                            {"{A}", MosesLetter()},
-                                            {"{N}", MosesNumber()},
-                                            {"{a}", MosesLowerCase()}});
+  return absl::StrReplaceAll(with_classes,
+                             {{"{AN}", MosesLetterOr("\\p{Nd}\\x{1}\\x{2}")},
+                              {"{A}", Letter()},
+                              {"{N}", "(?:\\x{2}|" + MosesNumber() + ")"}});
 }
 
-// In this order. {A}: a letter, {N}: a number character, {AN}: either.
+// In this order. {A}: a letter, {N}: a number character, {AN}: either. The
+// rules see lines: "." matches no line end, and "$" before each.
 std::vector<Rule>* NewRules() {
   const char* const sources[][2] = {
       // Everything but letters, digits, spaces and .'`,- stands alone.
-      {R"((?!{AN})[^ .'`,\-])", " $0 "},
+      {R"((?!{AN})[^ .'`,\-\n])", " $0 "},
       {"({AN})-(?={AN})", "$1 @-@ "},
       {R"(\.{2,})", " $0 "},
       // Commas, unless they are inside numbers.
@@ -50,27 +58,41 @@ std::vector<Rule>* NewRules() {
   };
   auto* rules = new std::vector<Rule>;
   for (const auto& source : sources) {
-    rules->push_back({Pattern(Fill(source[0])), source[1]});
+    rules->push_back({Pattern("(*LF)(?m-s)" + Fill(source[0])), source[1]});
   }
   return rules;
 }
 
-// str.split() of Python.
+// str.split() of Python line by line; "\n" between the lines.
 std::vector<std::string> Split(absl::string_view text) {
   std::vector<std::string> words;
-  std::string word;
-  while (!text.empty()) {
-    const Utf8Character next = FirstCharacter(text);
-    if (!IsWhitespace(next.code_point)) {
-      word.append(text.data(), next.length);
-    } else if (!word.empty()) {
-      words.push_back(std::move(word));
-      word.clear();
+  size_t begin = 0;  // of the word
+  for (size_t at = 0; at <= text.size();) {
+    const Utf8Character next = at < text.size()
+                                   ? FirstCharacter(text.substr(at))
+                                   : Utf8Character{'\n', 1};
+    if (IsWhitespace(next.code_point)) {
+      if (at > begin) words.emplace_back(text.substr(begin, at - begin));
+      begin = at + next.length;
+      if (next.code_point == '\n' && at < text.size()) words.push_back("\n");
     }
-    text.remove_prefix(next.length);
+    at += next.length;
   }
-  if (!word.empty()) words.push_back(std::move(word));
   return words;
+}
+
+// Lines of words with one space between them, without control characters.
+std::string Tidy(absl::string_view text) {
+  static const Pattern& control = *new Pattern(R"([\x{0}-\x{9}\x{B}-\x{1F}])");
+  std::string tidy;
+  tidy.reserve(text.size());
+  bool between = false;  // words of a line
+  for (const std::string& word : Split(text)) {
+    if (between && word != "\n") tidy += ' ';
+    between = word != "\n";
+    tidy += word;
+  }
+  return control.Replace(tidy, "");
 }
 
 bool IsDots(absl::string_view word) {
@@ -79,9 +101,9 @@ bool IsDots(absl::string_view word) {
 }
 
 // Whether the period at the end of `prefix` + "." belongs to it; `next` is the
-// word after it, empty at the end of the line.
+// word after it, empty or "\n" at the end of the line.
 bool KeepsPeriod(absl::string_view prefix, absl::string_view next) {
-  static const Pattern& has_letter = *new Pattern(MosesLetter());
+  static const Pattern& has_letter = *new Pattern(Letter());
   static const Pattern& starts_lower = *new Pattern("^" + MosesLowerCase());
   if (absl::StrContains(prefix, '.') && has_letter.Matches(prefix)) return true;
   if (IsMosesPrefix(prefix) || starts_lower.Matches(next)) return true;
@@ -89,109 +111,102 @@ bool KeepsPeriod(absl::string_view prefix, absl::string_view next) {
          absl::ascii_isdigit(static_cast<unsigned char>(next[0]));
 }
 
-void SplitPeriods(std::vector<std::string>& words) {
+// Appends a word without the period that ends its sentence, and that period.
+// `next` as above.
+void AppendSplit(std::string word, absl::string_view next,
+                 std::vector<std::string>& out) {
+  // A period right before the apostrophe that ends the line.
+  if ((next.empty() || next == "\n") && absl::EndsWith(word, ".'")) {
+    word.resize(word.size() - 2);
+    if (!word.empty()) out.push_back(std::move(word));
+    out.insert(out.end(), {".", "'"});
+    return;
+  }
+  const bool splits =
+      word.size() > 1 && word.back() == '.' && !IsDots(word) &&
+      !KeepsPeriod(absl::string_view(word).substr(0, word.size() - 1), next);
+  if (splits) word.pop_back();
+  out.push_back(std::move(word));
+  if (splits) out.push_back(".");
+}
+
+std::vector<std::string> SplitPeriods(std::vector<std::string> words) {
   std::vector<std::string> out;
   out.reserve(words.size());
   for (size_t i = 0; i < words.size(); ++i) {
-    std::string& word = words[i];
-    const bool splits =
-        word.size() > 1 && word.back() == '.' && !IsDots(word) &&
-        !KeepsPeriod(absl::string_view(word).substr(0, word.size() - 1),
-                     i + 1 < words.size() ? words[i + 1] : "");
-    if (splits) word.pop_back();
-    out.push_back(std::move(word));
-    if (splits) out.push_back(".");
+    AppendSplit(std::move(words[i]), i + 1 < words.size() ? words[i + 1] : "",
+                out);
   }
-  words = std::move(out);
+  return out;
 }
 
-// A period right before the apostrophe that ends the line.
-void SplitLastPeriodAndApostrophe(std::vector<std::string>& words) {
-  if (words.empty() || !absl::EndsWith(words.back(), ".'")) return;
-  std::string& last = words.back();
-  last.resize(last.size() - 2);
-  if (last.empty()) words.pop_back();
-  words.push_back(".");
-  words.push_back("'");
-}
-
-// Protected words are replaced by a stand-in while the rules run: to them it
-// is a word that starts with a letter and ends with a digit.
+// Puts the stand-in in the place of protected words.
 class Protection {
  public:
   Protection(absl::Span<const std::string> words, std::string& text) {
     if (words.empty()) return;
-    stand_in_ = Unused(text) + "0";
+    const PieceIndex index = IndexOf(words);
+    const std::string lower = absl::AsciiStrToLower(text);
     std::string out;
+    out.reserve(text.size());
     for (size_t at = 0; at < text.size();) {
-      const absl::string_view rest = absl::string_view(text).substr(at);
-      const size_t length = LongestAt(words, rest);
+      const size_t length =
+          index.LongestPrefix(absl::string_view(lower).substr(at));
       if (length == 0) {
         out += text[at++];
         continue;
       }
-      originals_.emplace_back(rest.substr(0, length));
-      out += stand_in_;
+      originals_.push_back(text.substr(at, length));
+      out += kStandIn;
       at += length;
     }
     text = std::move(out);
   }
 
-  void Restore(std::vector<std::string>& words) {
-    if (originals_.empty()) return;
+  // The stand-ins of `words` are those that were put in, in the same order: no
+  // rule drops, doubles or parts one.
+  void Restore(std::vector<std::string>& words) const {
     size_t next = 0;
     for (std::string& word : words) {
-      for (size_t at = word.find(stand_in_); at != std::string::npos;
-           at = word.find(stand_in_, at)) {
-        word.replace(at, stand_in_.size(), originals_[next]);
-        at += originals_[next++].size();
+      size_t at = word.find(kStandIn);
+      if (at == std::string::npos) continue;
+      std::string restored;
+      size_t done = 0;
+      for (; at != std::string::npos && next < originals_.size();
+           at = word.find(kStandIn, done)) {
+        restored.append(word, done, at - done);
+        restored += originals_[next++];
+        done = at + sizeof(kStandIn) - 1;
       }
+      word = restored.append(word, done, std::string::npos);
     }
   }
 
  private:
-  // A letter that is not lower case and does not occur in `text`.
-  static std::string Unused(absl::string_view text) {
-    // Yi syllables, U+A000 to U+A48C; a text with all of them is no text.
-    for (int c = 0xA000; c < 0xA48C; ++c) {
-      const char encoded[] = {static_cast<char>(0xE0 | (c >> 12)),
-                              static_cast<char>(0x80 | ((c >> 6) & 0x3F)),
-                              static_cast<char>(0x80 | (c & 0x3F))};
-      const std::string letter(encoded, sizeof(encoded));
-      if (!absl::StrContains(text, letter)) return letter;
-    }
-    return "\xEA\x92\x8C";
-  }
-
-  static size_t LongestAt(absl::Span<const std::string> words,
-                          absl::string_view text) {
-    size_t longest = 0;
+  static PieceIndex IndexOf(absl::Span<const std::string> words) {
+    std::vector<std::pair<std::string, int32_t>> entries;
     for (const std::string& word : words) {
-      if (absl::StartsWithIgnoreCase(text, word)) {
-        longest = std::max(longest, word.size());
-      }
+      entries.emplace_back(absl::AsciiStrToLower(word), 0);
     }
-    return longest;
+    std::sort(entries.begin(), entries.end());
+    entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+    return PieceIndex(std::move(entries));
   }
 
-  std::string stand_in_;
   std::vector<std::string> originals_;
 };
 
 }  // namespace
 
 std::vector<std::string> MosesWords(
-    absl::string_view line, absl::Span<const std::string> protected_words) {
+    absl::string_view text, absl::Span<const std::string> protected_words) {
   static const std::vector<Rule>& rules = *NewRules();
-  static const Pattern& control = *new Pattern(R"([\x{0}-\x{1F}])");
-  std::string text = control.Replace(absl::StrJoin(Split(line), " "), "");
-  Protection protection(protected_words, text);
+  std::string spaced = Tidy(text);
+  const Protection protection(protected_words, spaced);
   for (const Rule& rule : rules) {
-    text = rule.pattern.Replace(text, rule.replacement);
+    spaced = rule.pattern.Replace(spaced, rule.replacement);
   }
-  std::vector<std::string> words = Split(text);
-  SplitPeriods(words);
-  SplitLastPeriodAndApostrophe(words);
+  std::vector<std::string> words = SplitPeriods(Split(spaced));
   protection.Restore(words);
   return words;
 }
@@ -202,7 +217,7 @@ std::vector<std::string> SplitMosesNumbers(
       *new Pattern(R"((?<=\p{Nd})[,.](?=\p{Nd}))");
   std::vector<std::string> out;
   for (const std::string& word : words) {
-    if (word.find_first_of(",.") == std::string::npos) {
+    if (word.size() < 3 || word.find_first_of(",.") == std::string::npos) {
       out.push_back(word);
       continue;
     }

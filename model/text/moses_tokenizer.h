@@ -14,16 +14,20 @@
 
 namespace txl {
 
-// Plain ASCII quotes, dashes and ellipses, and tidy spaces.
-// REQUIRES: line is valid UTF-8.
-std::string NormalizeMosesPunctuation(absl::string_view line);
+// Text may hold many lines, parted by "\n"; each is worked on as if it were
+// alone. All of this takes time in proportion to the bytes of the text.
+
+// Plain ASCII quotes, dashes and ellipses, and tidy spaces (but for those at
+// the ends of lines). REQUIRES: text is valid UTF-8.
+std::string NormalizeMosesPunctuation(absl::string_view text);
 
 // The words of normalized text, cut by tokenizer.perl's rules with aggressive
-// dash splits. Occurrences of a `protected_words` entry, ASCII case ignored,
-// are not cut open. REQUIRES: all is valid UTF-8; a protected word is not empty
-// and has no whitespace.
+// dash splits; each "\n" is a word of its own. Occurrences of a
+// `protected_words` entry, ASCII case ignored as in the Python port, are not
+// cut open. REQUIRES: all is valid UTF-8; a protected word is not empty and has
+// no whitespace.
 std::vector<std::string> MosesWords(
-    absl::string_view line, absl::Span<const std::string> protected_words);
+    absl::string_view text, absl::Span<const std::string> protected_words);
 
 // Words with "," and "." between digits cut out as "@,@" and "@.@".
 std::vector<std::string> SplitMosesNumbers(absl::Span<const std::string> words);

@@ -11,8 +11,6 @@
 namespace txl {
 namespace {
 
-constexpr size_t kSpareBytes = 64;  // most replacements add little
-
 using MatchData =
     std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)>;
 
@@ -27,6 +25,27 @@ PCRE2_SPTR Units(absl::string_view text) {
 MatchData NewMatchData(const void* code) {
   return MatchData(pcre2_match_data_create_from_pattern(Code(code), nullptr),
                    pcre2_match_data_free);
+}
+
+// "$1" is what the first group matched; places[2] to places[3].
+void AppendReplacement(absl::string_view text, const std::string& replacement,
+                       const PCRE2_SIZE* places, std::string& out) {
+  for (size_t i = 0; i < replacement.size(); ++i) {
+    if (replacement[i] != '$' || i + 1 == replacement.size()) {
+      out += replacement[i];
+      continue;
+    }
+    const auto group = static_cast<size_t>(replacement[++i] - '0');
+    out.append(text.data() + places[2 * group],
+               places[2 * group + 1] - places[2 * group]);
+  }
+}
+
+size_t NextCharacter(absl::string_view text, size_t at) {
+  do {
+    ++at;
+  } while (at < text.size() && (text[at] & 0xC0) == 0x80);
+  return at;
 }
 
 }  // namespace
@@ -47,23 +66,25 @@ Pattern::Pattern(Pattern&& other) noexcept
 
 Pattern::~Pattern() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
 
+// Not pcre2_substitute, which reads the replacement anew for each match and,
+// where the result is much longer than the text, does everything twice.
 std::string Pattern::Replace(absl::string_view text,
                              const std::string& replacement) const {
   const MatchData data = NewMatchData(code_);
-  std::string out(text.size() + kSpareBytes, '\0');
-  int result = PCRE2_ERROR_NOMEMORY;
-  while (result == PCRE2_ERROR_NOMEMORY) {
-    size_t size = out.size();
-    result = pcre2_substitute(
-        Code(code_), Units(text), text.size(), 0,
-        PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH |
-            PCRE2_NO_UTF_CHECK,
-        data.get(), nullptr, Units(replacement), replacement.size(),
-        reinterpret_cast<PCRE2_UCHAR*>(out.data()), &size);
-    // Without room `size` is what it takes, the closing zero included.
-    out.resize(size);
+  const PCRE2_SIZE* const places = pcre2_get_ovector_pointer(data.get());
+  std::string out;
+  out.reserve(text.size() + text.size() / 2);
+  size_t done = 0;  // what is before has been written
+  size_t from = 0;
+  while (from <= text.size() &&
+         pcre2_match(Code(code_), Units(text), text.size(), from,
+                     PCRE2_NO_UTF_CHECK, data.get(), nullptr) > 0) {
+    out.append(text.data() + done, places[0] - done);
+    AppendReplacement(text, replacement, places, out);
+    done = places[1];
+    from = done > places[0] ? done : NextCharacter(text, done);
   }
-  return result < 0 ? std::string(text) : out;
+  return out.append(text.data() + done, text.size() - done);
 }
 
 bool Pattern::Matches(absl::string_view text) const {

@@ -20,7 +20,8 @@ class Pattern {
 
   // `text` with every match replaced, left to right, none overlapping. "$1" in
   // `replacement` is the first group, "$0" the match.
-  // REQUIRES: text is valid UTF-8.
+  // REQUIRES: text is valid UTF-8; every "$" in the replacement is followed by
+  // the digit of a group that takes part in every match.
   std::string Replace(absl::string_view text,
                       const std::string& replacement) const;
 

@@ -15,6 +15,10 @@ int ByteAt(const std::string& text, size_t depth) {
 PieceIndex::PieceIndex(std::vector<std::pair<std::string, int32_t>> entries)
     : entries_(std::move(entries)) {
   std::sort(entries_.begin(), entries_.end());
+  for (size_t byte = 0; byte < 256; ++byte) {
+    by_first_byte_[byte + 1] =
+        Narrow({0, entries_.size()}, 0, static_cast<char>(byte)).end;
+  }
 }
 
 size_t PieceIndex::LongestPrefix(absl::string_view text) const {

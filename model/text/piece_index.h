@@ -2,6 +2,7 @@
 
 // Texts with ids, found at the start of a longer text.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,12 +22,14 @@ class PieceIndex {
   // first. Takes time for the longest one, not for all of `text`.
   template <typename Visitor>
   void VisitPrefixes(absl::string_view text, Visitor visit) const {
-    Range range{0, entries_.size()};
-    for (size_t depth = 0; depth < text.size(); ++depth) {
-      range = Narrow(range, depth, text[depth]);
-      if (range.begin == range.end) return;
+    if (text.empty()) return;
+    const auto first = static_cast<unsigned char>(text[0]);
+    Range range{by_first_byte_[first], by_first_byte_[first + 1]};
+    for (size_t depth = 1; range.begin < range.end; ++depth) {
       const auto& [entry, id] = entries_[range.begin];
-      if (entry.size() == depth + 1) visit(depth + 1, id);
+      if (entry.size() == depth) visit(depth, id);
+      if (depth == text.size()) return;
+      range = Narrow(range, depth, text[depth]);
     }
   }
 
@@ -42,6 +45,8 @@ class PieceIndex {
   Range Narrow(Range range, size_t depth, char byte) const;
 
   std::vector<std::pair<std::string, int32_t>> entries_;  // sorted
+  // Entries with first byte b: from [b] to [b + 1].
+  std::array<size_t, 257> by_first_byte_ = {};
 };
 
 }  // namespace txl

@@ -6,7 +6,9 @@
 #include <queue>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -16,6 +18,9 @@ using Entries = std::vector<std::pair<std::string, int32_t>>;
 
 // How much worse an unknown character is than the worst piece.
 constexpr float kUnknownPenalty = 10.0f;
+
+// Cuts are given when there are so many bytes of them.
+constexpr size_t kGivenBytes = 4096;
 
 bool StandsForText(PieceType type) {
   return type == PieceType::kNormal || type == PieceType::kUserDefined ||
@@ -54,7 +59,7 @@ class PairJoiner {
     }
   }
 
-  std::vector<PieceCutter::Cut> Join() {
+  absl::Status Join(PieceCutter::Taker take) {
     while (!queue_.empty()) {
       const Pair pair = queue_.top();
       queue_.pop();
@@ -72,11 +77,10 @@ class PairJoiner {
       Offer(left.previous, pair.left);
       Offer(pair.left, left.next);
     }
-    std::vector<PieceCutter::Cut> cuts;
     for (const Part& part : parts_) {
-      if (!part.text.empty()) Append(part.text, cuts);
+      if (!part.text.empty()) TXL_RETURN_IF_ERROR(Give(part.text, take));
     }
-    return cuts;
+    return absl::OkStatus();
   }
 
  private:
@@ -111,7 +115,7 @@ class PairJoiner {
   }
 
   // A piece that is out of use is cut where it was joined.
-  void Append(absl::string_view text, std::vector<PieceCutter::Cut>& cuts) {
+  absl::Status Give(absl::string_view text, PieceCutter::Taker take) {
     std::vector<absl::string_view> pending = {text};
     while (!pending.empty()) {
       const absl::string_view piece = pending.back();
@@ -124,8 +128,9 @@ class PairJoiner {
         pending.push_back(piece.substr(0, half->second));
         continue;
       }
-      cuts.push_back({piece, id >= 0 ? id : model_.unknown_id});
+      TXL_RETURN_IF_ERROR(take({piece, id >= 0 ? id : model_.unknown_id}));
     }
+    return absl::OkStatus();
   }
 
   const SentencePieceModel& model_;
@@ -133,6 +138,53 @@ class PairJoiner {
   std::vector<Part> parts_;
   std::priority_queue<Pair> queue_;
   absl::flat_hash_map<absl::string_view, size_t> halves_;
+};
+
+// The best ways to cut a text, found from its start on. What lies before a
+// place that every way goes through is given away, so that little is held.
+class BestCuts {
+ public:
+  explicit BestCuts(absl::string_view text) : text_(text) { best_.resize(1); }
+
+  // A piece from `begin`, which a way ends at, to `end`.
+  void Offer(size_t begin, size_t end, double score, int32_t id) {
+    reach_ = std::max(reach_, end);
+    if (best_.size() <= reach_ - given_) best_.resize(reach_ - given_ + 1);
+    const double sum = score + best_[begin - given_].score;
+    Best& best = best_[end - given_];
+    if (best.size > 0 && !(sum > best.score)) return;
+    best = {id, static_cast<float>(sum), end - begin};
+  }
+
+  // Whether no piece so far lies across `place` or ends behind it.
+  bool AllGoThrough(size_t place) const { return place == reach_; }
+  size_t given() const { return given_; }
+
+  // Gives the cuts before `place`. REQUIRES: all ways go through it.
+  absl::Status GiveUpTo(size_t place, PieceCutter::Taker take) {
+    std::vector<PieceCutter::Cut> cuts;
+    for (size_t end = place; end > given_;) {
+      const Best& best = best_[end - given_];
+      end -= best.size;
+      cuts.push_back({text_.substr(end, best.size), best.id});
+    }
+    for (size_t i = cuts.size(); i-- > 0;) TXL_RETURN_IF_ERROR(take(cuts[i]));
+    best_ = {best_[place - given_]};
+    given_ = place;
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Best {  // of the ways that end at a place
+    int32_t id = -1;
+    float score = 0;
+    size_t size = 0;  // of the last piece; 0: no way yet
+  };
+
+  absl::string_view text_;
+  size_t given_ = 0;
+  size_t reach_ = 0;        // where the piece that ends last ends
+  std::vector<Best> best_;  // by place, from given_ on
 };
 
 }  // namespace
@@ -159,30 +211,35 @@ int32_t PieceCutter::Find(absl::string_view text) const {
   return found == ids_.end() ? -1 : found->second;
 }
 
-std::vector<PieceCutter::Cut> PieceCutter::CutUp(absl::string_view text) const {
+absl::Status PieceCutter::CutUp(absl::string_view text, Taker take) const {
   return model_->algorithm == SentencePieceModel::Algorithm::kBpe
-             ? Bpe(text)
-             : Unigram(text);
+             ? Bpe(text, take)
+             : Unigram(text, take);
 }
 
-std::vector<PieceCutter::Cut> PieceCutter::Bpe(absl::string_view text) const {
-  return PairJoiner(*model_, *this, text).Join();
+absl::Status PieceCutter::Bpe(absl::string_view text, Taker take) const {
+  size_t begin = 0;
+  size_t reach = 0;  // where the pieces found so far end
+  for (size_t at = 0; at < text.size();) {
+    // Nothing is ever joined across this place: it would be a piece.
+    if (at >= reach && at - begin >= kGivenBytes) {
+      PairJoiner joiner(*model_, *this, text.substr(begin, at - begin));
+      TXL_RETURN_IF_ERROR(joiner.Join(take));
+      begin = at;
+    }
+    const absl::string_view rest = text.substr(at);
+    reach = std::max(reach, at + index_.LongestPrefix(rest));
+    at += FirstCharacter(rest).length;
+  }
+  return PairJoiner(*model_, *this, text.substr(begin)).Join(take);
 }
 
-std::vector<PieceCutter::Cut> PieceCutter::Unigram(
-    absl::string_view text) const {
-  struct Best {  // of the paths that end at a place
-    int32_t id = -1;
-    float score = 0;
-    ptrdiff_t begin = -1;  // of the last piece; -1: no path yet
-  };
-  std::vector<Best> best(text.size() + 1);
-  const auto offer = [&](size_t begin, size_t end, double score, int32_t id) {
-    const double sum = score + best[begin].score;
-    if (best[end].begin >= 0 && !(sum > best[end].score)) return;
-    best[end] = {id, static_cast<float>(sum), static_cast<ptrdiff_t>(begin)};
-  };
+absl::Status PieceCutter::Unigram(absl::string_view text, Taker take) const {
+  BestCuts cuts(text);
   for (size_t begin = 0; begin < text.size();) {
+    if (begin - cuts.given() >= kGivenBytes && cuts.AllGoThrough(begin)) {
+      TXL_RETURN_IF_ERROR(cuts.GiveUpTo(begin, take));
+    }
     const size_t character = FirstCharacter(text.substr(begin)).length;
     bool has_character = false;
     index_.VisitPrefixes(text.substr(begin), [&](size_t size, int32_t id) {
@@ -192,23 +249,16 @@ std::vector<PieceCutter::Cut> PieceCutter::Unigram(
       const double score = piece.type == PieceType::kUserDefined
                                ? static_cast<float>(size) * max_score_ - 0.1
                                : piece.score;
-      offer(begin, begin + size, score, id);
+      cuts.Offer(begin, begin + size, score, id);
       has_character = has_character || size == character;
     });
     if (!has_character) {
-      offer(begin, begin + character, min_score_ - kUnknownPenalty,
-            model_->unknown_id);
+      cuts.Offer(begin, begin + character, min_score_ - kUnknownPenalty,
+                 model_->unknown_id);
     }
     begin += character;
   }
-  std::vector<Cut> cuts;
-  for (size_t end = text.size(); end > 0;) {
-    const auto begin = static_cast<size_t>(best[end].begin);
-    cuts.push_back({text.substr(begin, end - begin), best[end].id});
-    end = begin;
-  }
-  std::reverse(cuts.begin(), cuts.end());
-  return cuts;
+  return cuts.GiveUpTo(text.size(), take);
 }
 
 }  // namespace txl

@@ -104,8 +104,11 @@ std::string PieceNormalizer::Normalize(absl::string_view text) const {
     absl::string_view piece = next.replacement;
     while (after_space && absl::ConsumePrefix(&piece, " ")) {
     }
-    for (const char byte : piece) {
-      absl::StrAppend(&out, byte == ' ' ? space : absl::string_view(&byte, 1));
+    for (size_t at = 0; at < piece.size();) {
+      const size_t end = std::min(piece.find(' ', at), piece.size());
+      absl::StrAppend(&out, piece.substr(at, end - at),
+                      end < piece.size() ? space : "");
+      at = end + 1;
     }
     if (!piece.empty()) after_space = absl::EndsWith(piece, " ");
     if (!tidy) after_space = false;

@@ -101,23 +101,27 @@ absl::StatusOr<std::vector<int32_t>> SentencePieceVocabulary::Encode(
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  const std::string normalized =
-      ReplaceInvalidUtf8(normalizer_.Normalize(text));
+  std::string normalized = normalizer_.Normalize(text);
+  // A damaged table of characters may give anything.
+  if (!IsValidUtf8(normalized)) normalized = ReplaceInvalidUtf8(normalized);
   TokenList ids(max_tokens);
   bool after_unknown = false;
-  for (const PieceCutter::Cut& cut : cutter_.CutUp(normalized)) {
-    const bool unknown = cut.id == model_.unknown_id;
-    if (unknown && !byte_ids_.empty()) {
-      for (const char byte : cut.text) {
-        TXL_RETURN_IF_ERROR(
-            ids.Add(byte_ids_[static_cast<unsigned char>(byte)]));
-      }
-    } else if (!unknown || !after_unknown) {
-      TXL_RETURN_IF_ERROR(ids.Add(cut.id));
-    }
-    after_unknown = unknown;
-  }
+  TXL_RETURN_IF_ERROR(
+      cutter_.CutUp(normalized, [&](const PieceCutter::Cut& cut) {
+        const bool unknown = cut.id == model_.unknown_id;
+        const bool again = std::exchange(after_unknown, unknown) && unknown;
+        if (unknown && !byte_ids_.empty()) return AddBytes(cut.text, ids);
+        return again ? absl::OkStatus() : ids.Add(cut.id);
+      }));
   return ids.Take();
+}
+
+absl::Status SentencePieceVocabulary::AddBytes(absl::string_view text,
+                                               TokenList& ids) const {
+  for (const char byte : text) {
+    TXL_RETURN_IF_ERROR(ids.Add(byte_ids_[static_cast<unsigned char>(byte)]));
+  }
+  return absl::OkStatus();
 }
 
 std::string SentencePieceVocabulary::TokenBytes(int32_t id) const {

@@ -40,6 +40,8 @@ class SentencePieceVocabulary final : public Vocabulary {
  private:
   SentencePieceVocabulary(SentencePieceModel model, int64_t size,
                           CharacterMap map);
+  // A character without a piece. REQUIRES: the model has pieces for bytes.
+  absl::Status AddBytes(absl::string_view text, TokenList& ids) const;
 
   const SentencePieceModel model_;
   const int64_t size_;

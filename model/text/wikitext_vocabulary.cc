@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/text/moses_detokenizer.h"
@@ -43,37 +41,95 @@ class WikitextDetokenizer final : public Detokenizer {
   MosesDetokenizer line_;
 };
 
-// Where a special symbol occurs first; the longest of those there.
-struct Occurrence {
-  size_t begin = absl::string_view::npos;
-  size_t size = 0;
-};
+// Lines are cut this many bytes at a time: the rules cost as much for a short
+// text as for hundreds of bytes, so that they must not run for each line.
+constexpr size_t kBatchBytes = 16 * 1024;
 
-Occurrence FirstOccurrence(absl::string_view text,
-                           const std::vector<std::string>& special) {
-  Occurrence first;
-  for (const std::string& symbol : special) {
-    const size_t begin = text.find(symbol);
-    if (begin < first.begin ||
-        (begin == first.begin && symbol.size() > first.size &&
-         begin != absl::string_view::npos)) {
-      first = {begin, symbol.size()};
-    }
+WikitextRules WithOwnSymbols(WikitextRules rules,
+                             const std::vector<std::string>& symbols) {
+  for (const std::optional<int32_t> id : {rules.unknown_id, rules.line_id}) {
+    if (id) rules.special.push_back(symbols[*id]);
   }
-  return first;
+  std::sort(rules.special.begin(), rules.special.end());
+  rules.special.erase(std::unique(rules.special.begin(), rules.special.end()),
+                      rules.special.end());
+  return rules;
+}
+
+PieceIndex IndexOf(const std::vector<std::string>& special) {
+  std::vector<std::pair<std::string, int32_t>> entries;
+  for (const std::string& symbol : special) entries.emplace_back(symbol, 0);
+  return PieceIndex(std::move(entries));
 }
 
 }  // namespace
 
+// Gathers text between special symbols and line ends, a line each, and gives it
+// to the rules in batches.
+class WikitextVocabulary::Cutter {
+ public:
+  Cutter(const WikitextVocabulary& vocabulary, int64_t max_tokens)
+      : vocabulary_(vocabulary), ids_(max_tokens) {}
+
+  // A line that is ended by `end` (AppendWords); `line` outlives the cutter.
+  absl::Status Add(absl::string_view line, absl::string_view end) {
+    size_t begin = 0;
+    for (size_t at = 0; at < line.size();) {
+      const size_t size = vocabulary_.special_.LongestPrefix(line.substr(at));
+      if (size == 0) {
+        ++at;
+        continue;
+      }
+      TXL_RETURN_IF_ERROR(
+          AddPlain(line.substr(begin, at - begin), line.substr(at, size)));
+      begin = at += size;
+    }
+    return AddPlain(line.substr(begin), end);
+  }
+
+  absl::StatusOr<std::vector<int32_t>> Finish() {
+    TXL_RETURN_IF_ERROR(Cut());
+    return ids_.Take();
+  }
+
+ private:
+  absl::Status AddPlain(absl::string_view text, absl::string_view end) {
+    text = StripWhitespace(text);
+    const size_t old_size = lines_.size();
+    absl::StrAppend(&lines_, text);
+    // Where "\n" is no line end it is whitespace like any other.
+    std::replace(lines_.begin() + static_cast<ptrdiff_t>(old_size),
+                 lines_.end(), '\n', '\t');
+    lines_ += '\n';
+    ends_.push_back(end);
+    return lines_.size() < kBatchBytes ? absl::OkStatus() : Cut();
+  }
+
+  absl::Status Cut() {
+    const std::string normalized = NormalizeMosesPunctuation(
+        vocabulary_.rules_.lower_case ? LowerCase(lines_) : lines_);
+    TXL_RETURN_IF_ERROR(vocabulary_.AppendWords(
+        SplitMosesNumbers(MosesWords(normalized, vocabulary_.rules_.special)),
+        ends_, ids_));
+    lines_.clear();
+    ends_.clear();
+    return absl::OkStatus();
+  }
+
+  const WikitextVocabulary& vocabulary_;
+  TokenList ids_;
+  std::string lines_;                    // each with "\n"
+  std::vector<absl::string_view> ends_;  // of the lines
+};
+
 WikitextVocabulary::WikitextVocabulary(std::vector<std::string> symbols,
                                        WikitextRules rules)
-    : symbols_(std::move(symbols)), rules_(std::move(rules)) {
+    : symbols_(std::move(symbols)),
+      rules_(WithOwnSymbols(std::move(rules), symbols_)),
+      special_(IndexOf(rules_.special)) {
   ids_.reserve(symbols_.size());
   for (size_t i = 0; i < symbols_.size(); ++i) {
     ids_.emplace(symbols_[i], static_cast<int32_t>(i));
-  }
-  for (const std::optional<int32_t> id : {rules_.unknown_id, rules_.line_id}) {
-    if (id) rules_.special.push_back(symbols_[*id]);
   }
 }
 
@@ -86,16 +142,18 @@ absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::Encode(
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  TokenList ids(max_tokens);
+  Cutter cutter(*this, max_tokens);
   while (!text.empty()) {
     const size_t end =
         rules_.line_id ? text.find('\n') : absl::string_view::npos;
-    TXL_RETURN_IF_ERROR(AppendLine(text.substr(0, end), ids));
-    if (end == absl::string_view::npos) break;
-    TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
+    if (end == absl::string_view::npos) {
+      TXL_RETURN_IF_ERROR(cutter.Add(text, ""));
+      break;
+    }
+    TXL_RETURN_IF_ERROR(cutter.Add(text.substr(0, end), text.substr(end, 1)));
     text.remove_prefix(end + 1);
   }
-  return ids.Take();
+  return cutter.Finish();
 }
 
 absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::EncodeDocument(
@@ -103,52 +161,42 @@ absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::EncodeDocument(
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  TokenList ids(kNoTokenLimit);
+  Cutter cutter(*this, kNoTokenLimit);
   while (!text.empty()) {
-    TXL_RETURN_IF_ERROR(AppendLine(TakeLine(text), ids));
-    if (rules_.line_id) TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
+    TXL_RETURN_IF_ERROR(cutter.Add(TakeLine(text), rules_.line_id ? "\n" : ""));
   }
-  return ids.Take();
+  return cutter.Finish();
 }
 
-std::vector<std::string> WikitextVocabulary::Words(
-    absl::string_view line) const {
-  std::vector<std::string> words;
-  while (!line.empty()) {
-    const Occurrence next = FirstOccurrence(line, rules_.special);
-    AppendPlain(line.substr(0, next.begin), words);
-    if (next.begin == absl::string_view::npos) break;
-    words.emplace_back(line.substr(next.begin, next.size));
-    line.remove_prefix(next.begin + next.size);
-  }
-  return words;
-}
-
-void WikitextVocabulary::AppendPlain(absl::string_view text,
-                                     std::vector<std::string>& words) const {
-  text = StripWhitespace(text);
-  if (text.empty()) return;
-  const std::string normalized = NormalizeMosesPunctuation(
-      rules_.lower_case ? LowerCase(text) : std::string(text));
-  std::vector<std::string> cut =
-      SplitMosesNumbers(MosesWords(normalized, rules_.special));
-  std::move(cut.begin(), cut.end(), std::back_inserter(words));
-}
-
-absl::Status WikitextVocabulary::AppendLine(absl::string_view line,
-                                            TokenList& ids) const {
-  for (const std::string& word : Words(line)) {
-    if (const auto found = ids_.find(word); found != ids_.end()) {
-      TXL_RETURN_IF_ERROR(ids.Add(found->second));
-    } else if (rules_.unknown_id) {
-      TXL_RETURN_IF_ERROR(ids.Add(*rules_.unknown_id));
-    } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the vocabulary has no symbol for \"",
-                       absl::Utf8SafeCEscape(Utf8Prefix(word, 40)), "\""));
+absl::Status WikitextVocabulary::AppendWords(
+    absl::Span<const std::string> words,
+    absl::Span<const absl::string_view> ends, TokenList& ids) const {
+  size_t line = 0;
+  for (const std::string& word : words) {
+    if (word != "\n") {
+      TXL_RETURN_IF_ERROR(AppendWord(word, ids));
+      continue;
+    }
+    // The rules keep every line; a special symbol is never empty.
+    const absl::string_view end = line < ends.size() ? ends[line++] : "";
+    if (end == "\n") {
+      TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
+    } else if (!end.empty()) {
+      TXL_RETURN_IF_ERROR(AppendWord(end, ids));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status WikitextVocabulary::AppendWord(absl::string_view word,
+                                            TokenList& ids) const {
+  if (const auto found = ids_.find(word); found != ids_.end()) {
+    return ids.Add(found->second);
+  }
+  if (rules_.unknown_id) return ids.Add(*rules_.unknown_id);
+  return absl::InvalidArgumentError(
+      absl::StrCat("the vocabulary has no symbol for \"",
+                   absl::Utf8SafeCEscape(Utf8Prefix(word, 40)), "\""));
 }
 
 std::unique_ptr<Detokenizer> WikitextVocabulary::NewDetokenizer() const {

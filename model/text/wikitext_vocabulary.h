@@ -12,6 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "model/text/piece_index.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
@@ -29,8 +31,9 @@ struct WikitextRules {
 // Encode: text becomes lines, a line the text between special symbols; each is
 // stripped, lowered where asked, its punctuation normalized, cut into words
 // (moses_tokenizer.h) and its numbers cut open. Original differences that are
-// kept: the text forgets its spacing and kinds of quotes. EncodeDocument gives
-// the last line its token even without "\n".
+// kept: the text forgets its spacing and kinds of quotes, and what differs from
+// a special symbol by case alone stays one word, though not that symbol.
+// EncodeDocument gives the last line its token even without "\n".
 //
 // Decoding: moses_detokenizer.h line by line. A special symbol is a word.
 class WikitextVocabulary final : public Vocabulary {
@@ -51,17 +54,20 @@ class WikitextVocabulary final : public Vocabulary {
   std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
-  // The words of a line before they become ids.
-  std::vector<std::string> Words(absl::string_view line) const;
-
  private:
-  absl::Status AppendLine(absl::string_view line, TokenList& ids) const;
-  void AppendPlain(absl::string_view text,
-                   std::vector<std::string>& words) const;
+  class Cutter;
+
+  // Appends the ids of words that stand in lines, each ended by one of `ends`:
+  // a special symbol, "\n" for the line token, or nothing.
+  absl::Status AppendWords(absl::Span<const std::string> words,
+                           absl::Span<const absl::string_view> ends,
+                           TokenList& ids) const;
+  absl::Status AppendWord(absl::string_view word, TokenList& ids) const;
 
   const std::vector<std::string> symbols_;
   WikitextRules rules_;
   absl::flat_hash_map<absl::string_view, int32_t> ids_;  // into symbols_
+  PieceIndex special_;
 };
 
 }  // namespace txl

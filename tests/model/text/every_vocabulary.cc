@@ -25,10 +25,8 @@ std::vector<unsigned char> AllBytesBackwards() {
 }
 
 std::vector<std::string> Letters() {
-  std::vector<std::string> letters = {"\n", "_"};
-  for (char c = '!'; c <= '~'; ++c) {
-    if (c != '_') letters.emplace_back(1, c);
-  }
+  std::vector<std::string> letters = {"\n"};
+  for (char c = ' '; c <= '~'; ++c) letters.emplace_back(1, c);
   return letters;
 }
 
@@ -118,11 +116,11 @@ void AddSymbols(std::vector<NamedVocabulary>& all) {
   all.push_back({"symbols, lines in pairs", Symbols(words, false), true});
   SymbolRules strict;
   all.push_back({"symbols without an unknown", Symbols(strict, false), false});
-  all.back().text = "but soft! what light through yonder window breaks . . .";
+  all.back().text = "but soft! what light through yonder window breaks . . . ";
   SymbolRules letters;
   letters.split = SymbolSplit::kCharacters;
-  letters.space_id = 1;
   all.push_back({"characters", Symbols(letters, true), false, true});
+  letters.space_id = '_' - ' ' + 1;
   letters.lower_case = true;
   letters.unknown_id = 5;
   all.push_back({"characters, lower case", Symbols(letters, true), true});
@@ -137,7 +135,7 @@ std::vector<NamedVocabulary> EveryVocabulary() {
                  std::make_unique<DecimalByteVocabulary>(AllBytesBackwards()),
                  true, true});
   all.push_back({"digits", std::make_unique<DigitVocabulary>(10), false});
-  all.back().text = "3 1 4 1 5 9 2 6 5 3 5 8";
+  all.back().text = "3 1 4 1 5 9 2 6 5 3 5 8 ";
   AddSymbols(all);
   all.push_back({"wikitext", Wikitext(true), true});
   all.push_back({"wikitext, lower case without lines", Wikitext(false), true});

@@ -39,6 +39,31 @@ TEST(MosesTokenizer, EqualsThePythonPortOnEveryLineOfTheData) {
   }
 }
 
+// One text of many lines has the words of each of them.
+TEST(MosesTokenizer, EveryLineOfATextIsCutAsIfItWereAlone) {
+  const nlohmann::json data = DataJson("moses.json");
+  std::string text;
+  std::vector<std::string> expected;
+  for (const nlohmann::json& line : data["lines"]) {
+    std::string one = line["text"];
+    if (one.find('\n') != std::string::npos) continue;
+    text += one + "\n";
+    for (const nlohmann::json& word : line["words"]) expected.push_back(word);
+    expected.push_back("\n");
+  }
+  ASSERT_GT(expected.size(), 5000u);
+  EXPECT_EQ(Words(text + "end"), [&] {
+    expected.push_back("end");
+    return expected;
+  }());
+}
+
+TEST(MosesTokenizer, ARuleSeesNoNeighbouringLine) {
+  EXPECT_THAT(Words("a,\n5 '\nMr.\nx.'\n.'\n\n,\nb"),
+              ElementsAre("a", ",", "\n", "5", "'", "\n", "Mr.", "\n", "x", ".",
+                          "'", "\n", ".", "'", "\n", "\n", ",", "\n", "b"));
+}
+
 TEST(MosesTokenizer, CutsPunctuationOffAndDashesAndNumbersOpen) {
   EXPECT_THAT(Words("It's a well-known 3,000.5 \"thing\"."),
               ElementsAre("It", "'s", "a", "well", "@-@", "known", "3", "@,@",
@@ -57,6 +82,28 @@ TEST(MosesTokenizer, ProtectedWordsStayWhole) {
   EXPECT_THAT(MosesWords("<x>", Special()), ElementsAre("<", "x", ">"));
 }
 
+// What stands for a protected word cannot be in the text: every letter of a
+// script cannot use it up, and its own bytes are dropped before.
+TEST(MosesTokenizer, NoTextPassesForAProtectedWord) {
+  std::string all_yi;
+  for (int c = 0xA000; c <= 0xA48C; ++c) {
+    all_yi += {static_cast<char>(0xE0 | c >> 12),
+               static_cast<char>(0x80 | (c >> 6 & 0x3F)),
+               static_cast<char>(0x80 | (c & 0x3F))};
+  }
+  const std::string last = "\uA48C";
+  EXPECT_THAT(
+      MosesWords(all_yi + " " + last + "0 " + last + "0 <UNK>", Special()),
+      ElementsAre(all_yi, last + "0", last + "0", "<UNK>"));
+  EXPECT_THAT(MosesWords("a\x01\x02 \x01\x02 <unk>\x01\x02<UNK>", Special()),
+              ElementsAre("a", "<unk><UNK>"));
+}
+
+TEST(MosesTokenizer, ManyProtectedWordsInOneWordAllComeBack) {
+  EXPECT_THAT(MosesWords("x<unk><UNK><eos>. <formula>'s", Special()),
+              ElementsAre("x<unk><UNK><eos>", ".", "<formula>", "'s"));
+}
+
 TEST(MosesTokenizer, NoTextIsNoWord) {
   EXPECT_THAT(Words(""), IsEmpty());
   EXPECT_THAT(Words(" \t\u3000 "), IsEmpty());
@@ -71,7 +118,7 @@ TEST(MosesTokenizer, ALongLineOfHardTextTakesLinearTime) {
 TEST(MosesTokenizer, NormalizesQuotesDashesAndSpaces) {
   EXPECT_EQ(NormalizeMosesPunctuation("\u201Ca\u201D \u2013 b\u2014c\u2026"),
             "\"a\" - b - c...");
-  EXPECT_EQ(NormalizeMosesPunctuation("( a ) 5 % x :"), "(a) 5% x:");
+  EXPECT_EQ(NormalizeMosesPunctuation("( a ) 5 % x :"), " (a) 5% x:");
   EXPECT_EQ(NormalizeMosesPunctuation("\u2018it\u2019s\u2019"), "'it's'");
   EXPECT_EQ(NormalizeMosesPunctuation("\"end\"."), "\"end.\"");
   EXPECT_EQ(NormalizeMosesPunctuation("1\u00A0"

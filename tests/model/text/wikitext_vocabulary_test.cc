@@ -54,6 +54,56 @@ TEST(WikitextVocabulary, TextOnEachSideOfASpecialSymbolIsCutOnItsOwn) {
               ElementsAre(kIt, kUnk, kKnown, kFormula, kDot, kEos, kIt));
 }
 
+// As the original does: it looks for special symbols as they are spelled, and
+// keeps what looks like one in any case whole.
+TEST(WikitextVocabulary, ASpecialSymbolInOtherCaseIsOneUnknownWord) {
+  const WikitextVocabulary vocabulary(Symbols(), Rules());
+  EXPECT_THAT(*vocabulary.Encode("it <FORMULA> <EOS>"),
+              ElementsAre(kIt, kUnk, kUnk));
+}
+
+TEST(WikitextVocabulary, OfSpecialSymbolsAtAPlaceTheLongestCounts) {
+  WikitextRules rules = Rules();
+  rules.special = {"<formula>", "<form", "<formula>"};
+  const WikitextVocabulary vocabulary(Symbols(), rules);
+  EXPECT_THAT(*vocabulary.Encode("<formula><form"),
+              ElementsAre(kFormula, kUnk));
+}
+
+// Text is cut in batches of lines; none shows.
+TEST(WikitextVocabulary, LongTextHasTheIdsOfItsLines) {
+  const WikitextVocabulary vocabulary(Symbols(), Rules());
+  const std::vector<std::string> lines = {"it's well-known.",
+                                          "",
+                                          "<unk>it <formula>.'<FORMULA>",
+                                          "known,",
+                                          "'s",
+                                          "(it",
+                                          "Mr.",
+                                          " . ",
+                                          "<eos>"};
+  std::string text;
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string& line = lines[i * 7 % 64 % lines.size()];
+    text += line + "\n";
+    const auto ids = vocabulary.Encode(line);
+    ASSERT_TRUE(ids.ok());
+    expected.insert(expected.end(), ids->begin(), ids->end());
+    expected.push_back(kEos);
+  }
+  EXPECT_EQ(*vocabulary.Encode(text), expected);
+  EXPECT_EQ(*vocabulary.EncodeDocument(text), expected);
+}
+
+TEST(WikitextVocabulary, WithoutALineTokenALineEndIsASpace) {
+  WikitextRules rules = Rules();
+  rules.line_id.reset();
+  const WikitextVocabulary vocabulary(Symbols(), rules);
+  EXPECT_THAT(*vocabulary.Encode("it's\nwell\n-known\n."),
+              ElementsAre(kIt, kIs, kWell, kUnk, kDot));
+}
+
 TEST(WikitextVocabulary, LowersTheCaseWhenAsked) {
   WikitextRules rules = Rules();
   rules.lower_case = true;
