@@ -39,7 +39,7 @@ CHECKS = [
     name_checks.check_start_before_names,
     proxy_limits.check_paths, proxy_limits.check_limits,
     proxy_limits.check_running, proxy_limits.check_networks,
-    proxy_limits.check_new_sessions,
+    proxy_limits.check_new_sessions, proxy_limits.check_unknown_sessions,
     flood_checks.check_unread_stream, flood_checks.check_unfinished_call,
     flood_checks.check_headers, flood_checks.check_frames,
     flood_checks.check_rapid_reset,

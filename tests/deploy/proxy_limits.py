@@ -214,3 +214,23 @@ def check_new_sessions(d):
             d, "generate", "--session", results[0].stdout.strip(),
             "--max-tokens", "2", "--prompt", "A")
         expect(turn.returncode == 0, f"a turn: {turn.stderr}")
+
+
+def check_unknown_sessions(d):
+    """HAProxy remembers no name of a session that no server knows."""
+    with proxy_process.running(d, "unknown", proxy_process.by_address(d)):
+        connection = http2_frames.Connection(
+            (proxy_process.HOST, proxy_process.PORT), d.authority.certificate)
+        for number in range(100):
+            name = f"unknown-{number}"
+            for method in ("SessionService/GetSession",
+                           "SessionService/DeleteSession",
+                           "GenerationService/Generate"):
+                stream = connection.call(
+                    f"/txl.v1.{method}", http2_frames.field(1, name),
+                    [("x-txl-session", name)])
+                while connection.receive().stream != stream:
+                    pass
+        expect(proxy_process.remembered_sessions() == 0,
+               f"{proxy_process.remembered_sessions()} unknown names are "
+               "remembered")
