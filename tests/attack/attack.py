@@ -29,7 +29,7 @@ import sessions
 import streams
 import texts
 from case import MIB, ROOT, Site
-from server import Fell
+from server import Fell, resident
 
 FAMILIES = {"texts": texts, "requests": requests, "readers": readers,
             "streams": streams, "sessions": sessions, "headers": headers,
@@ -61,9 +61,14 @@ def make(attack, program, short, proxied):
                           None)
             if marked is None:
                 return True, figure
-            growth = marked.growth()
-            figure = f"{figure}, {growth / MIB:+.1f} MiB"
-            return growth <= size.memory, figure
+            growths = {"": marked.growth()}
+            if marked.proxy:
+                growths["HAProxy "] = (
+                    resident(marked.proxy.process.pid, "VmHWM") -
+                    marked.proxy.marked)
+            figure += "".join(f", {who}{growth / MIB:+.1f} MiB"
+                              for who, growth in growths.items())
+            return max(growths.values()) <= size.memory, figure
         except Fell as fell:
             return False, str(fell)
         except Exception as error:  # pylint: disable=broad-except

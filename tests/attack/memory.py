@@ -7,7 +7,7 @@ import api
 import observe
 import wire
 from case import Attack
-from server import MIB, expect
+from server import MIB, expect, resident
 
 _GENERATE = "Generation.Generate"
 _KEPT = api.turn(4096, "kept", logprobs=20, request_id="kept")
@@ -120,7 +120,7 @@ def memory_limit(site, size):
     end = time.monotonic() + size.seconds
     while time.monotonic() < end:
         time.sleep(0.2)
-        peak = max(peak, server.memory("VmHWM"))
+        peak = max(peak, resident(server.pid, "VmHWM"))
         with server.client() as client:
             client.health_seconds(timeout=10)
             status, _ = client.try_generate(api.turn(3), timeout=10)

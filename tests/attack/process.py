@@ -215,5 +215,5 @@ ATTACKS = [
     Attack("hang-up", "audit 17", "it serves on", hang_up, {}, {}),
     Attack("exits", "audit 17", "0 drained, 3 forced", exits, {}, {}),
     Attack("metrics-abuse", "audit", "health within 100 ms (median)",
-           metrics_abuse, {"connections": 40}, {"connections": 400}),
+           metrics_abuse, {"connections": 40}, {"connections": 200}),
 ]

@@ -51,6 +51,19 @@ def conservation(status):
                      for name, (left, right) in laws.items() if left != right)
 
 
+def resident(pid, field="VmRSS"):
+    """Bytes; "VmHWM": the peak since `mark_peak`."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    line = next(l for l in text.splitlines() if l.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+def mark_peak(pid):
+    """The peak of resident memory starts anew; the bytes now."""
+    pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
+    return resident(pid)
+
+
 class Server:
     """A running txl-server; its log goes to a file unless `stderr` is given."""
 
@@ -123,21 +136,21 @@ class Server:
         expect(self.alive(), f"the server ended: {self.process.returncode} "
                f"{self.log_text()[-200:].strip()}")
 
-    def memory(self, field="VmRSS"):
-        """Bytes; "VmHWM": the peak since `mark`."""
+    def memory(self):
+        """Resident bytes."""
         self.expect_alive()
-        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        line = next(l for l in text.splitlines() if l.startswith(field))
-        return int(line.split()[1]) * 1024
+        return resident(self.pid)
 
     def mark(self):
         """From here on growth of memory counts."""
-        pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
-        self.marked = self.memory()
+        self.marked = mark_peak(self.pid)
+        if self.proxy:
+            self.proxy.marked = mark_peak(self.proxy.process.pid)
 
     def growth(self):
         """Highest resident memory since `mark` over what it was then."""
-        return self.memory("VmHWM") - self.marked
+        self.expect_alive()
+        return resident(self.pid, "VmHWM") - self.marked
 
     def processor_seconds(self):
         """Of all its threads, those that have ended too."""
