@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Attacks a running txl-server and says what held.
 
-Usage: attack.py [--server build/bin/txl-server] [--short] [--proxy] [NAME...]
+Usage: attack.py [--server build/bin/txl-server] [--short] [--proxy]
+                 [--flags="SERVER FLAGS"] [NAME...]
        attack.py --list
 
 Starts a server for every attack (all of them without a NAME; a NAME may end in
@@ -51,10 +52,11 @@ def select(names):
     return chosen
 
 
-def make(attack, program, short, proxied):
+def make(attack, options):
     """(whether it held, the figure)."""
-    size = attack.size(short)
-    with Site(program, proxied) as site:
+    size = attack.size(options.short)
+    with Site(options.server.resolve(), options.proxy,
+              options.flags.split()) as site:
         try:
             figure = attack.run(site, size)
             marked = next((s for s in site.servers if s.marked is not None),
@@ -86,6 +88,7 @@ def parse(arguments):
                         default=ROOT / "build/bin/txl-server")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--proxy", action="store_true")
+    parser.add_argument("--flags", default="", help="more of the server's")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     return parser.parse_args(arguments)
@@ -105,8 +108,7 @@ def main():
     fell = 0
     for attack in chosen:
         begin = time.monotonic()
-        held, figure = make(attack, options.server.resolve(), options.short,
-                            options.proxy)
+        held, figure = make(attack, options)
         fell += not held
         leg = "proxy/" if options.proxy else ""
         print("held" if held else "FELL", leg + attack.name,

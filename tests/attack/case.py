@@ -38,8 +38,9 @@ class Attack:
 class Site:
     """Starts servers and ends them."""
 
-    def __init__(self, program, proxied=False):
+    def __init__(self, program, proxied=False, flags=()):
         self.program = str(program)
+        self.flags = list(flags)
         self.proxied = proxied
         self.servers = []
         self.proxies = []
@@ -61,7 +62,7 @@ class Site:
         return path
 
     def server(self, *flags, model=TINY, **options):
-        server = Server(self.program, str(model), [str(f) for f in flags],
+        server = Server(self.program, str(model), [*map(str, flags), *self.flags],
                         self.folder(), **options)
         self.servers.append(server)
         if self.proxied:

@@ -133,6 +133,7 @@ def worst_texts(site, size):
     median, longest = observe.health(server, 100)
     beside, _ = stream.result(60)
     done = load.result(60)
+    expect(done > 0, "no text was answered")
     expect(median <= 0.1, f"health took {median * 1e3:.0f} ms (median), "
            f"{longest * 1e3:.0f} ms at most; pace {alone / beside:.2f} times")
     expect(alone / beside <= 1.5, f"a stream's pace fell {alone / beside:.2f} "
