@@ -41,7 +41,8 @@ def _flood(server, frames, count, batch):
 def _beside(server, *flood):
     """Floods from a process of its own while health is probed: (frames,
     connections, longest health check)."""
-    load = observe.attack(_flood, server, *flood)
+    # As fast as can be: it does not give way to the server.
+    load = observe.Child(_flood, server, *flood)
     longest = 0.0
     with server.client() as client:
         while load.process.is_alive():
