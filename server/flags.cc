@@ -59,6 +59,10 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
             return level.ok() ? "" : std::string(level.status().message());
           },
           ""));
+  table->Bytes("memory-limit", &flags->memory_limit, 0, kInt64Max,
+               "Bytes of host memory that the process may take, divided once "
+               "at start; 0: what the machine or a control group has left, "
+               "but a sixteenth");
   table->Duration("drain-timeout", &flags->drain_timeout, absl::ZeroDuration(),
                   absl::Hours(1), "Time that running turns get after SIGTERM");
   table->Duration("stall-limit", &flags->stall_limit, absl::Milliseconds(100),
@@ -102,9 +106,9 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 "as fit --slot-memory");
   table->Bytes(
       "slot-memory", &flags->runner.slot_bytes, 0, kInt64Max,
-      "Bytes for sessions' memory on the device; 0: half of what is left of "
-      "the host, a container's limit or, with LibTorch's step, the device; "
-      "with the native CUDA step all that the device has left but 1 GiB");
+      "Bytes for sessions' memory on the device; 0: by division of "
+      "--memory-limit or, with LibTorch's step on a device, half of what that "
+      "has left; with the native CUDA step all of that but 1 GiB");
   table->Number("spare-rows", &flags->runner.spare_rows, 8, kMaxRows,
                 "Positions of a prompt that one step may feed for a session");
   table->Number("max-rows", &flags->runner.max_rows, 1, kMaxRows,
@@ -143,11 +147,13 @@ void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
                   "CreateSession says");
   table->Number("max-sessions", &sessions.max_sessions, 1, kInt64Max,
                 "Sessions that may exist; over it NO_SESSION_MEMORY");
-  table->Bytes("session-memory", &sessions.image_bytes, 0, kInt64Max,
-               "Bytes of host memory for sessions that are not on the device");
-  table->Bytes("replay-memory", &sessions.turn_record_bytes, 0, kInt64Max,
+  table->Bytes("session-memory", &flags->session_memory, 0, kInt64Max,
+               "Bytes of host memory for sessions that are not on the device; "
+               "0: by division of --memory-limit");
+  table->Bytes("replay-memory", &flags->replay_memory, 0, kInt64Max,
                "Bytes of host memory for the answers of turns with a "
-               "request_id; over it the oldest are forgotten");
+               "request_id; over it the oldest are forgotten; 0: by division "
+               "of --memory-limit");
 }
 
 void AddLimitFlags(ServerFlags* flags, FlagTable* table) {

@@ -22,6 +22,11 @@ struct ServerFlags {
   std::string listen = "127.0.0.1:50051";
   std::string metrics_listen;  // HOST:PORT; empty: no metrics endpoint
   std::string log_level = "info";
+  // Bytes of host memory (DivideMemory); the first 0: what the machine gives,
+  // the others: by division. StepRunnerOptions has the slots'.
+  int64_t memory_limit = 0;
+  int64_t session_memory = 0;
+  int64_t replay_memory = 0;
   int32_t threads = 0;  // of a step on the CPU; 0: see ChooseThreads
   absl::Duration drain_timeout = absl::Seconds(30);
   // Work waits and no step ended for this long: health is NOT_SERVING.
@@ -34,7 +39,7 @@ struct ServerFlags {
 
   StepRunnerOptions runner;
   SchedulerOptions scheduler;
-  SessionStoreOptions sessions;
+  SessionStoreOptions sessions;  // but for bytes: see above
   RequestLimits limits;
 
   bool check_config = false;

@@ -14,6 +14,7 @@
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/memory_budgets.h"
 #include "server/open_files.h"
 #include "server/server.h"
 #include "server/signals.h"
@@ -35,6 +36,9 @@ int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
 int CheckConfig(const ServerFlags& flags) {
   const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
   if (!model.ok()) return Fail(model.status());
+  // As serving would load them, but into the host's memory.
+  const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
+  if (!weights.ok()) return Fail(weights);
   std::printf("configuration and model directory are valid\n");
   return 0;
 }
@@ -42,6 +46,7 @@ int CheckConfig(const ServerFlags& flags) {
 int Serve(ServerFlags flags) {
   SignalWaiter signals;
   const OpenFiles files = RaiseOpenFiles();
+  BoundHeapWaste();
   const absl::Duration drain_timeout = flags.drain_timeout;
   const absl::Time start = absl::Now();
   Log(LogSeverity::kInfo, "start",

@@ -3,8 +3,8 @@
 find_package(CLI11 CONFIG REQUIRED)
 find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
-  SRCS flag_table.cc flags.cc listener_probe.cc listener_watch.cc open_files.cc
-    server.cc setting_names.cc signals.cc torch_threads.cc unix_socket.cc
+  SRCS flag_table.cc flags.cc listener_probe.cc listener_watch.cc memory_budgets.cc
+    open_files.cc server.cc setting_names.cc signals.cc torch_threads.cc unix_socket.cc
     warm_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_exporter txl_server_engine txl_server_scheduler
     txl_server_session txl_server_metrics txl_server_base

@@ -56,7 +56,9 @@ ExporterFacts MakeExporterFacts(const ModelFacts& model) {
 }
 
 ServerFlags WithModel(ServerFlags flags, const ModelDirectory& model,
-                      const RunnerInfo& info) {
+                      const RunnerInfo& info,
+                      const std::optional<MemoryDivision>& memory) {
+  if (memory.has_value()) SetMemory(*memory, &flags.sessions);
   flags.sessions.bytes_per_slot = info.bytes_per_slot;
   flags.sessions.vocabulary = model.vocabulary.get();
   return flags;
@@ -75,11 +77,13 @@ StepRunnerOptions WithLimits(StepRunnerOptions options,
 }  // namespace
 
 Server::Server(ServerFlags flags, ModelDirectory model,
-               std::unique_ptr<StepRunner> runner)
-    : flags_(WithModel(std::move(flags), model, runner->info())),
+               std::unique_ptr<StepRunner> runner,
+               std::optional<MemoryDivision> memory)
+    : flags_(WithModel(std::move(flags), model, runner->info(), memory)),
       model_(std::move(model)),
       runner_(std::move(runner)),
-      facts_(MakeFacts(model_, runner_->info())) {
+      facts_(MakeFacts(model_, runner_->info())),
+      memory_(MakeMemoryBudgets(memory)) {
   Clock* clock = Clock::Real();
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
@@ -96,6 +100,7 @@ Server::Server(ServerFlags flags, ModelDirectory model,
       WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
   work_ = std::make_unique<WorkPool>(work, clock);
   context_.work = work_.get();
+  if (memory_ != nullptr) memory_->SetIn(&context_);
   context_.limits = flags_.limits;
   context_.scheduler_options = flags_.scheduler;
   context_.store_options = flags_.sessions;
@@ -109,16 +114,19 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
       RequiredParameters(model.config));
   SetTorchThreads(flags.runner.threads);
   flags.runner = WithLimits(flags.runner, flags.limits, model);
+  TXL_ASSIGN_OR_RETURN(const MemoryDivision memory,
+                       DivideMemoryFor(model.config, &flags));
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
                        LoadStepRunner(model, flags.runner));
-  return StartWith(std::move(flags), std::move(model), std::move(runner));
+  return StartWith(std::move(flags), std::move(model), std::move(runner),
+                   memory);
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
-    ServerFlags flags, ModelDirectory model,
-    std::unique_ptr<StepRunner> runner) {
-  std::unique_ptr<Server> server(
-      new Server(std::move(flags), std::move(model), std::move(runner)));
+    ServerFlags flags, ModelDirectory model, std::unique_ptr<StepRunner> runner,
+    std::optional<MemoryDivision> memory) {
+  std::unique_ptr<Server> server(new Server(std::move(flags), std::move(model),
+                                            std::move(runner), memory));
   TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
   TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
                                                         &server->context_));

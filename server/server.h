@@ -4,6 +4,7 @@
 // put together, and the life of a server from start to drain.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -12,6 +13,7 @@
 #include "server/exporter/metrics_endpoint.h"
 #include "server/flags.h"
 #include "server/listener_watch.h"
+#include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/callback_thread.h"
 #include "server/rpc/grpc_server.h"
@@ -28,10 +30,12 @@ class Server {
   // Loads the model, listens, runs a warm-up turn and then serves. Errors name
   // the flag, file or address.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerFlags flags);
-  // The same on a model and engine that are there.
+  // The same on a model and engine that are there. `memory`: nothing for no
+  // budgets but those of the flags' options.
   static absl::StatusOr<std::unique_ptr<Server>> StartWith(
       ServerFlags flags, ModelDirectory model,
-      std::unique_ptr<StepRunner> runner);
+      std::unique_ptr<StepRunner> runner,
+      std::optional<MemoryDivision> memory = std::nullopt);
   // Drains, if nobody has.
   ~Server();
 
@@ -50,7 +54,8 @@ class Server {
 
  private:
   Server(ServerFlags flags, ModelDirectory model,
-         std::unique_ptr<StepRunner> runner);
+         std::unique_ptr<StepRunner> runner,
+         std::optional<MemoryDivision> memory);
   absl::Status StartMetrics();
   void StartWatches();
   bool WaitUntilIdle(absl::Duration timeout);
@@ -59,6 +64,7 @@ class Server {
   const ModelDirectory model_;
   const std::unique_ptr<StepRunner> runner_;
   ModelFacts facts_;
+  const std::unique_ptr<const MemoryBudgets> memory_;  // may be null
   ServiceContext context_;
   Metrics metrics_;
   Lifecycle lifecycle_;

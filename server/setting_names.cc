@@ -19,7 +19,7 @@ constexpr absl::string_view kForeignPrefixes[] = {
     "TXL_PROXY_",                               // HAProxy's configuration
     "TXL_TEST_",   "TXL_CUT_",    "TXL_SOAK_",  // tests
     "TXL_FUZZ_",   "TXL_ATTACK_", "TXL_BENCH_",
-    "TXL_DEVICE_",  // deploy/device_suite.sh
+    "TXL_DEVICE_", "TXL_IMAGE_",  // scripts
 };
 
 // Levenshtein's distance.

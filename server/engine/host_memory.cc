@@ -17,6 +17,7 @@ namespace {
 using std::filesystem::path;
 
 constexpr int64_t kUsualSlotBytes = int64_t{1} << 30;
+constexpr int64_t kUsualMemoryLimit = int64_t{4} << 30;
 
 // Files of a version of control groups (Linux, admin-guide/cgroup-v2 and
 // cgroup-v1/memory).
@@ -115,6 +116,12 @@ std::optional<int64_t> AvailableHostBytes(const std::string& root) {
       FindNumber(ReadTextFile(path(root) / "proc/meminfo"), "MemAvailable");
   if (available.has_value()) *available *= 1024;  // "kB"
   return Least(available, LeftOfAllGroups(root));
+}
+
+int64_t UsualMemoryLimit(std::optional<int64_t> available, int64_t resident) {
+  if (!available.has_value()) return kUsualMemoryLimit;
+  const int64_t all = *available + resident;
+  return all - all / 16;
 }
 
 int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the host has left for slots.
+// What the host has left.
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +14,11 @@ namespace txl {
 // can give back are not counted as used. `root`: of the file system. Nothing
 // where it does not say, as outside Linux.
 std::optional<int64_t> AvailableHostBytes(const std::string& root = "/");
+
+// What a process that has `resident` bytes may take in all where the host has
+// `available` bytes left: all but a sixteenth, for the kernel's part (sockets,
+// page tables) and other programs. 4 GiB where nothing is known.
+int64_t UsualMemoryLimit(std::optional<int64_t> available, int64_t resident);
 
 // Bytes for slots on a host, or in LibTorch's care on a device, that has
 // `available` bytes left and is still to pack `weight_bytes`: half of the rest,

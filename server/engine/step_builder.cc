@@ -54,17 +54,6 @@ absl::StatusOr<int32_t> CappedSlotCount(int64_t bytes_per_slot,
   return SlotCount(bytes_per_slot, options.max_rows, room);
 }
 
-absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
-  NativeFormats formats;
-  TXL_ASSIGN_OR_RETURN(formats.weights, ParseWeightFormat(options.weights));
-  TXL_ASSIGN_OR_RETURN(formats.memory,
-                       ParseRowFormat("memory", options.memory));
-  TXL_ASSIGN_OR_RETURN(formats.derived,
-                       ParseRowFormat("derived", options.derived));
-  TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
-  return formats;
-}
-
 absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
                                       const Weights& weights,
                                       const std::string& fingerprint,
@@ -173,6 +162,17 @@ absl::StatusOr<std::optional<AttentionForm>> ParseForm(
   if (form.has_value() || name == "auto") return form;
   return absl::InvalidArgumentError(absl::StrCat(
       "form: \"", name, "\" is none of auto, projected, absorbed"));
+}
+
+absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
+  NativeFormats formats;
+  TXL_ASSIGN_OR_RETURN(formats.weights, ParseWeightFormat(options.weights));
+  TXL_ASSIGN_OR_RETURN(formats.memory,
+                       ParseRowFormat("memory", options.memory));
+  TXL_ASSIGN_OR_RETURN(formats.derived,
+                       ParseRowFormat("derived", options.derived));
+  TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
+  return formats;
 }
 
 absl::StatusOr<BuiltStep> BuildStep(const ModelConfig& config,

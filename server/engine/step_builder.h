@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "model/base/number_format.h"
 #include "model/cpu/attention_form.h"
+#include "model/cpu/native_weights.h"
 #include "model/step/model_step.h"
 #include "model/step/sampling_step.h"
 #include "server/engine/runner_options.h"
@@ -48,6 +49,8 @@ absl::StatusOr<int32_t> SlotCount(int64_t bytes_per_slot, int64_t most,
 absl::StatusOr<NumberFormat> ParseWeightFormat(const std::string& name);
 absl::StatusOr<NumberFormat> ParseRowFormat(absl::string_view option,
                                             const std::string& name);
+// The native step's: of weights, memory, derived and form.
+absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options);
 // Nothing: the model's cheaper form.
 absl::StatusOr<std::optional<AttentionForm>> ParseForm(const std::string& name);
 

@@ -1,11 +1,16 @@
 // What surrounds the process: its log's reader, signals, file descriptors.
 
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +20,8 @@
 
 namespace txl::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A pipe in the file system, for a log that nobody reads.
 class UnreadPipe {
@@ -58,6 +65,133 @@ TEST(ServerProcessTest, IgnoresAHangUpWithALine) {
   EXPECT_TRUE(server.client().GetModel().ok());
   server.Terminate();
   EXPECT_EQ(server.Wait(), 0);
+}
+
+// Connections to an address "127.0.0.1:PORT" that say nothing.
+class IdleConnections {
+ public:
+  IdleConnections(const std::string& address, int count) {
+    sockaddr_in name = {};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    name.sin_port = htons(static_cast<uint16_t>(
+        std::stoi(address.substr(address.rfind(':') + 1))));
+    for (int i = 0; i < count; ++i) {
+      fds_.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+      ::connect(fds_.back(), reinterpret_cast<const sockaddr*>(&name),
+                sizeof(name));
+    }
+  }
+  ~IdleConnections() {
+    for (const int fd : fds_) ::close(fd);
+  }
+
+ private:
+  std::vector<int> fds_;
+};
+
+TEST(ServerProcessTest, WithoutFileDescriptorsServesOrEndsToBeStartedAgain) {
+  ServerProcess server(GoldenModel("kimi-char"), {"--slots", "2"},
+                       {"/bin/sh", "-c", "ulimit -n 128; exec \"$0\" \"$@\""});
+  { const IdleConnections connections(server.address(), 200); }
+  ChannelOptions options;
+  options.address = server.address();
+  options.own_connection = true;
+  const auto client = Client::Create(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  CallOptions call;
+  call.timeout = absl::Seconds(2);
+  bool served = false;
+  EXPECT_TRUE(WaitUntil([&] {
+    served = (*client)->GetModel(call).ok();
+    return served || server.HasEnded();
+  }));
+  if (served) server.Terminate();
+  EXPECT_EQ(server.Wait(), served ? 0 : 4) << server.Log();
+}
+
+// A copy of a golden model, to be damaged.
+class CheckConfig : public ::testing::Test {
+ protected:
+  CheckConfig()
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                absl::StrCat("txl-check-", getpid())) {
+    std::filesystem::create_directories(folder_);
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(
+          std::filesystem::path(GoldenModel("kimi-char")) / file,
+          folder_ / file, std::filesystem::copy_options::overwrite_existing);
+    }
+  }
+  ~CheckConfig() override { std::filesystem::remove_all(folder_); }
+
+  Completed Run() const {
+    return RunProgram(
+        {TXL_SERVER_PROGRAM, "--model", folder_.string(), "--check-config"});
+  }
+
+  const std::filesystem::path folder_;
+};
+
+TEST_F(CheckConfig, TakesAWholeModel) {
+  const Completed run = Run();
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("valid"));
+}
+
+TEST_F(CheckConfig, FindsWeightsThatAreTruncated) {
+  const auto weights = folder_ / "model.safetensors";
+  std::filesystem::resize_file(weights,
+                               std::filesystem::file_size(weights) - 100);
+  const Completed run = Run();
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("model.safetensors"));
+}
+
+TEST_F(CheckConfig, FindsAVocabularyThatIsNotThere) {
+  std::ofstream(folder_ / "tokenizer.json")
+      << R"({"kind": "characters", "file": "vocab.txt"})";
+  const Completed run = Run();
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("vocab.txt"));
+}
+
+TEST_F(CheckConfig, DoesNotHangOnAPipe) {
+  for (const char* file : {"model.safetensors", "config.json"}) {
+    std::filesystem::remove(folder_ / file);
+    ASSERT_EQ(mkfifo((folder_ / file).c_str(), 0600), 0);
+    const Completed run = Run();
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_THAT(run.err, HasSubstr(file));
+  }
+}
+
+TEST(ServerProgram, AMisspeltVariableIsWrongUsage) {
+  setenv("TXL_DRAIN_TIMOUT", "5s", 1);
+  const Completed run =
+      RunProgram({TXL_SERVER_PROGRAM, "--model", "m", "--check-config"});
+  unsetenv("TXL_DRAIN_TIMOUT");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("did you mean TXL_DRAIN_TIMEOUT?"));
+}
+
+TEST(ServerProgram, AMemoryLimitThatIsTooSmallIsAnError) {
+  const Completed run =
+      RunProgram({TXL_SERVER_PROGRAM, "--model", ShippedModel(), "--listen",
+                  "127.0.0.1:0", "--memory-limit", "64mb"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("--memory-limit"));
+}
+
+TEST(ServerProgram, ServesTheShippedModelIn256MiB) {
+  ServerProcess server(ShippedModel(), {"--memory-limit", "256mb"});
+  // More sessions than slots.
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_TRUE(
+        RunTurn(server.client(), Greedy("", std::vector<uint32_t>{1, 2, 3}, 20))
+            .status.ok());
+  }
+  EXPECT_LT(server.ResidentBytes(), int64_t{256} << 20);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -109,6 +110,13 @@ int64_t ServerProcess::OpenFiles() const {
 }
 
 void ServerProcess::Terminate() { process_.Signal(SIGTERM); }
+
+bool ServerProcess::HasEnded() const {
+  siginfo_t info = {};
+  return waitid(P_PID, process_.pid(), &info, WEXITED | WNOHANG | WNOWAIT) ==
+             0 &&
+         info.si_pid != 0;
+}
 
 int ServerProcess::Wait() {
   ended_ = true;

@@ -48,8 +48,9 @@ class ServerProcess {
   int64_t OpenFiles() const;
 
   void Signal(int signal) { process_.Signal(signal); }
-  void Terminate();  // SIGTERM
-  int Wait();        // exit code
+  void Terminate();       // SIGTERM
+  int Wait();             // exit code
+  bool HasEnded() const;  // whether Wait would return at once
 
  private:
   Process process_;

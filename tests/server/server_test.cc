@@ -9,6 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "model/text/byte_vocabulary.h"
+#include "server/exit_code.h"
 #include "tests/fakes/fake_step_runner.h"
 #include "tests/server/exporter/scrape.h"
 #include "txl/v1/generation_service.grpc.pb.h"
@@ -200,6 +201,24 @@ TEST_F(ServerTest, LeavesAUnixSocketToTheServerThatHasIt) {
   EXPECT_EQ(State(), v1::SERVER_STATE_READY);
   server_.reset();
   EXPECT_TRUE(Start().ok());  // the first has left it
+}
+
+using ServerDeathTest = ServerTest;
+
+TEST_F(ServerDeathTest, EndsWhenItsDeviceHangs) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto hang = [this] {
+    flags_.hang_limit = absl::Milliseconds(1);
+    ASSERT_TRUE(Start().ok());
+    runner_->Hold();
+    grpc::ClientContext client;
+    auto reader = generation_->Generate(&client, Endless());
+    v1::GenerateResponse event;
+    while (reader->Read(&event)) {
+    }
+  };
+  EXPECT_EXIT(hang(), ::testing::ExitedWithCode(kExitNotServing),
+              "\"cause\":\"hang\"");
 }
 
 TEST_F(ServerTest, DrainLetsRunningTurnsFinish) {

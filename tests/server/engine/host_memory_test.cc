@@ -121,6 +121,12 @@ TEST_F(HostMemoryTest, AGroupOverItsLimitHasNothingLeft) {
   EXPECT_EQ(Available(), 0);
 }
 
+TEST(UsualMemoryLimitTest, AllButASixteenth) {
+  EXPECT_EQ(UsualMemoryLimit(15 * kMiB, kMiB), 15 * kMiB);
+  EXPECT_EQ(UsualMemoryLimit(0, 0), 0);
+  EXPECT_EQ(UsualMemoryLimit(std::nullopt, kGiB), 4 * kGiB);
+}
+
 TEST(AvailableHostBytesTest, ThisHostHasSome) {
   const std::optional<int64_t> available = AvailableHostBytes();
   ASSERT_TRUE(available.has_value());

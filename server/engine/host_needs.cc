@@ -1,0 +1,45 @@
+#include "server/engine/host_needs.h"
+
+#include "model/base/status_macros.h"
+#include "model/checkpoint/canonical_tensors.h"
+#include "model/config/model_config.h"
+#include "model/cpu/native_step.h"
+#include "model/torch/torch_step.h"
+#include "server/engine/step_builder.h"
+#include "server/engine/step_place.h"
+
+namespace txl {
+namespace {
+
+constexpr int64_t kFloatBytes = sizeof(float);
+
+// A row's inputs and outputs in every part of a layer, and its logits.
+int64_t RowBytes(const ModelConfig& config) {
+  return kFloatBytes * (8 * config.d_model + 4 * config.n_head * config.d_head +
+                        config.d_inner + config.vocab_size);
+}
+
+}  // namespace
+
+absl::StatusOr<HostNeeds> HostNeedsOf(const ModelConfig& config,
+                                      const StepRunnerOptions& options) {
+  TXL_RETURN_IF_ERROR(CheckStepOptions(options));
+  TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
+  HostNeeds needs;
+  needs.step = options.max_rows * RowBytes(config);
+  if (place.native_cuda.has_value() || !place.weights.is_cpu()) return needs;
+  needs.most_slots = options.max_rows;
+  if (options.step == "torch") {
+    needs.weights = kFloatBytes * RequiredParameters(config);
+    needs.bytes_per_slot =
+        TorchSlotBytes(config, options.spare_rows, kFloatBytes);
+    return needs;
+  }
+  TXL_ASSIGN_OR_RETURN(const NativeFormats formats, ParseFormats(options));
+  needs.weights = NumberBytes(formats.weights) * RequiredParameters(config);
+  needs.bytes_per_slot =
+      NativeStepSlotBytes(config, options.spare_rows, formats);
+  return needs;
+}
+
+}  // namespace txl

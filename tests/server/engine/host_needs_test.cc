@@ -1,0 +1,68 @@
+#include "server/engine/host_needs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/checkpoint/canonical_tensors.h"
+#include "model/checkpoint/weights.h"
+#include "model/config/model_config.h"
+#include "server/engine/step_builder.h"
+
+namespace txl {
+namespace {
+
+ModelConfig TinyConfig() {
+  ModelConfig config;
+  config.vocab_size = 23;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.d_head = 8;
+  config.d_model = 16;
+  config.d_embed = 16;
+  config.d_inner = 24;
+  config.mem_len = 9;
+  return config;
+}
+
+TEST(HostNeedsTest, AreThoseOfTheStepThatIsBuiltThen) {
+  const ModelConfig config = TinyConfig();
+  const Weights weights = RandomWeights(config, 0.1, 1, {});
+  for (const char* step : {"auto", "native", "torch"}) {
+    StepRunnerOptions options;
+    options.step = step;
+    options.slots = 2;
+    options.device = "cpu";
+    const auto needs = HostNeedsOf(config, options);
+    ASSERT_TRUE(needs.ok()) << needs.status();
+    const auto built = BuildStep(config, weights, "tiny", options);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_EQ(needs->bytes_per_slot, built->step->BytesPerSlot()) << step;
+    EXPECT_EQ(needs->weights, 4 * RequiredParameters(config)) << step;
+    EXPECT_EQ(needs->most_slots, options.max_rows);
+    EXPECT_GE(needs->step, options.max_rows * config.vocab_size * 4);
+  }
+}
+
+TEST(HostNeedsTest, FollowTheNumberFormats) {
+  StepRunnerOptions options;
+  options.device = "cpu";
+  options.weights = "bf16";
+  options.form = "absorbed";
+  const auto full = HostNeedsOf(TinyConfig(), options);
+  ASSERT_TRUE(full.ok()) << full.status();
+  EXPECT_EQ(full->weights, 2 * RequiredParameters(TinyConfig()));
+  options.memory = "f16";
+  EXPECT_LT(HostNeedsOf(TinyConfig(), options)->bytes_per_slot,
+            full->bytes_per_slot);
+}
+
+TEST(HostNeedsTest, NameAnOptionThatIsWrong) {
+  StepRunnerOptions options;
+  options.weights = "f8";
+  EXPECT_THAT(
+      std::string(HostNeedsOf(TinyConfig(), options).status().message()),
+      ::testing::HasSubstr("weights"));
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,87 @@
+#include "server/memory_budgets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/config/model_config.h"
+#include "server/base/log.h"
+
+namespace txl {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+ModelConfig TinyConfig() {
+  ModelConfig config;
+  config.vocab_size = 23;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.d_head = 8;
+  config.d_model = 16;
+  config.d_embed = 16;
+  config.d_inner = 24;
+  config.mem_len = 9;
+  return config;
+}
+
+TEST(DivideMemoryForTest, TakesTheFlagsAndSetsTheEnginesPart) {
+  const LogCapture log;
+  ServerFlags flags;
+  flags.memory_limit = kGiB;
+  flags.session_memory = 100 * kMiB;
+  flags.replay_memory = 10 * kMiB;
+  const auto memory = DivideMemoryFor(TinyConfig(), &flags);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_EQ(memory->limit, kGiB);
+  EXPECT_EQ(memory->images, 100 * kMiB);
+  EXPECT_EQ(memory->records, 10 * kMiB);
+  EXPECT_GT(memory->slots, 0);
+  EXPECT_EQ(flags.runner.slot_bytes, memory->slots);
+  ASSERT_EQ(log.lines().size(), 1u);
+  const auto line = nlohmann::json::parse(log.lines()[0]);
+  EXPECT_EQ(line["event"], "memory");
+  EXPECT_EQ(line["fields"]["limit"], kGiB);
+  EXPECT_EQ(line["fields"]["reserve"], memory->reserve);
+}
+
+TEST(DivideMemoryForTest, WithoutALimitTakesWhatTheMachineHas) {
+  ServerFlags flags;
+  const auto memory = DivideMemoryFor(TinyConfig(), &flags);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  EXPECT_GT(memory->limit, 256 * kMiB);
+}
+
+TEST(DivideMemoryForTest, ALimitThatIsTooSmallIsAnError) {
+  ServerFlags flags;
+  flags.memory_limit = 100 * kMiB;
+  EXPECT_THAT(
+      std::string(DivideMemoryFor(TinyConfig(), &flags).status().message()),
+      ::testing::HasSubstr("--memory-limit"));
+}
+
+TEST(MemoryBudgetsTest, MethodsAndTheStoreGetTheirParts) {
+  MemoryDivision memory;
+  memory.limit = kGiB;
+  memory.images = 5;
+  memory.records = 6;
+  memory.requests = 7;
+  memory.streams = 8;
+  SessionStoreOptions sessions;
+  SetMemory(memory, &sessions);
+  EXPECT_EQ(sessions.image_bytes, 5);
+  EXPECT_EQ(sessions.turn_record_bytes, 6);
+  const auto budgets = MakeMemoryBudgets(memory);
+  ServiceContext context;
+  budgets->SetIn(&context);
+  EXPECT_EQ(context.memory->limit, kGiB);
+  EXPECT_EQ(context.requests->limit(), 7);
+  EXPECT_EQ(context.streams->limit(), 8);
+  EXPECT_EQ(context.guard->limit(), kGiB);
+  EXPECT_EQ(MakeMemoryBudgets(std::nullopt), nullptr);
+}
+
+}  // namespace
+}  // namespace txl
