@@ -211,14 +211,14 @@ std::vector<std::string> MosesWords(
   return words;
 }
 
-std::vector<std::string> SplitMosesNumbers(
-    absl::Span<const std::string> words) {
+std::vector<std::string> SplitMosesNumbers(std::vector<std::string> words) {
   static const Pattern& between_digits =
       *new Pattern(R"((?<=\p{Nd})[,.](?=\p{Nd}))");
   std::vector<std::string> out;
-  for (const std::string& word : words) {
+  out.reserve(words.size());
+  for (std::string& word : words) {
     if (word.size() < 3 || word.find_first_of(",.") == std::string::npos) {
-      out.push_back(word);
+      out.push_back(std::move(word));
       continue;
     }
     std::vector<std::string> pieces =

@@ -30,6 +30,6 @@ std::vector<std::string> MosesWords(
     absl::string_view text, absl::Span<const std::string> protected_words);
 
 // Words with "," and "." between digits cut out as "@,@" and "@.@".
-std::vector<std::string> SplitMosesNumbers(absl::Span<const std::string> words);
+std::vector<std::string> SplitMosesNumbers(std::vector<std::string> words);
 
 }  // namespace txl

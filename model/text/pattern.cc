@@ -57,12 +57,13 @@ Pattern::Pattern(const std::string& pattern) {
       pcre2_compile(Units(pattern), pattern.size(), PCRE2_UTF | PCRE2_DOTALL,
                     &error, &error_offset, nullptr);
   if (code == nullptr) std::abort();
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // works without it as well
+  is_native_ = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
   code_ = code;
 }
 
 Pattern::Pattern(Pattern&& other) noexcept
-    : code_(std::exchange(other.code_, nullptr)) {}
+    : code_(std::exchange(other.code_, nullptr)),
+      is_native_(other.is_native_) {}
 
 Pattern::~Pattern() { pcre2_code_free(static_cast<pcre2_code*>(code_)); }
 
@@ -72,13 +73,15 @@ std::string Pattern::Replace(absl::string_view text,
                              const std::string& replacement) const {
   const MatchData data = NewMatchData(code_);
   const PCRE2_SIZE* const places = pcre2_get_ovector_pointer(data.get());
+  // The same but for checks of the arguments, which short matches feel.
+  const auto match = is_native_ ? pcre2_jit_match : pcre2_match;
   std::string out;
   out.reserve(text.size() + text.size() / 2);
   size_t done = 0;  // what is before has been written
   size_t from = 0;
   while (from <= text.size() &&
-         pcre2_match(Code(code_), Units(text), text.size(), from,
-                     PCRE2_NO_UTF_CHECK, data.get(), nullptr) > 0) {
+         match(Code(code_), Units(text), text.size(), from, PCRE2_NO_UTF_CHECK,
+               data.get(), nullptr) > 0) {
     out.append(text.data() + done, places[0] - done);
     AppendReplacement(text, replacement, places, out);
     done = places[1];

@@ -29,7 +29,8 @@ class Pattern {
   bool Matches(absl::string_view text) const;
 
  private:
-  void* code_;  // pcre2_code
+  void* code_;              // pcre2_code
+  bool is_native_ = false;  // compiled to machine code
 };
 
 }  // namespace txl

@@ -3,21 +3,37 @@
 #include <algorithm>
 
 namespace txl {
-namespace {
-
-// The byte at `depth`; an entry that ends there comes before all others.
-int ByteAt(const std::string& text, size_t depth) {
-  return depth < text.size() ? static_cast<unsigned char>(text[depth]) : -1;
-}
-
-}  // namespace
 
 PieceIndex::PieceIndex(std::vector<std::pair<std::string, int32_t>> entries)
-    : entries_(std::move(entries)) {
-  std::sort(entries_.begin(), entries_.end());
-  for (size_t byte = 0; byte < 256; ++byte) {
-    by_first_byte_[byte + 1] =
-        Narrow({0, entries_.size()}, 0, static_cast<char>(byte)).end;
+    : nodes_(1) {
+  std::sort(entries.begin(), entries.end());
+  // Entries of each node, in the order of the nodes; those that end in the node
+  // are left out.
+  std::vector<std::pair<size_t, size_t>> ranges = {{0, entries.size()}};
+  size_t depth = 0;
+  size_t level_end = 1;  // nodes before it share `depth` bytes at most
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    if (node == level_end) {
+      ++depth;
+      level_end = nodes_.size();
+    }
+    auto [begin, end] = ranges[node];
+    if (begin < end && entries[begin].first.size() == depth) {
+      longest_ = depth;
+      nodes_[node].id = entries[begin++].second;
+    }
+    nodes_[node].children = static_cast<uint32_t>(nodes_.size());
+    while (begin < end) {
+      const char byte = entries[begin].first[depth];
+      const size_t first = begin;
+      while (begin < end && entries[begin].first[depth] == byte) ++begin;
+      ranges.emplace_back(first, begin);
+      nodes_.emplace_back().byte = static_cast<unsigned char>(byte);
+      ++nodes_[node].n_children;
+    }
+  }
+  for (uint32_t i = 0; i < nodes_[0].n_children; ++i) {
+    first_[nodes_[1 + i].byte] = 1 + i;
   }
 }
 
@@ -27,19 +43,15 @@ size_t PieceIndex::LongestPrefix(absl::string_view text) const {
   return longest;
 }
 
-PieceIndex::Range PieceIndex::Narrow(Range range, size_t depth,
-                                     char byte) const {
-  const int wanted = static_cast<unsigned char>(byte);
-  const auto first = entries_.begin() + static_cast<ptrdiff_t>(range.begin);
-  const auto last = entries_.begin() + static_cast<ptrdiff_t>(range.end);
-  const auto begin = std::partition_point(first, last, [&](const auto& entry) {
-    return ByteAt(entry.first, depth) < wanted;
-  });
-  const auto end = std::partition_point(begin, last, [&](const auto& entry) {
-    return ByteAt(entry.first, depth) == wanted;
-  });
-  return {static_cast<size_t>(begin - entries_.begin()),
-          static_cast<size_t>(end - entries_.begin())};
+uint32_t PieceIndex::Child(const Node& node, char byte) const {
+  const auto wanted = static_cast<unsigned char>(byte);
+  const auto begin = nodes_.begin() + node.children;
+  const auto end = begin + node.n_children;
+  const auto found = std::lower_bound(
+      begin, end, wanted,
+      [](const Node& child, unsigned char b) { return child.byte < b; });
+  if (found == end || found->byte != wanted) return 0;
+  return static_cast<uint32_t>(found - nodes_.begin());
 }
 
 }  // namespace txl

@@ -15,7 +15,7 @@ namespace txl {
 
 class PieceIndex {
  public:
-  // Texts are not empty and distinct.
+  // Texts are not empty and distinct, ids not negative.
   explicit PieceIndex(std::vector<std::pair<std::string, int32_t>> entries);
 
   // Calls visit(size, id) for every entry that `text` starts with, shortest
@@ -23,30 +23,37 @@ class PieceIndex {
   template <typename Visitor>
   void VisitPrefixes(absl::string_view text, Visitor visit) const {
     if (text.empty()) return;
-    const auto first = static_cast<unsigned char>(text[0]);
-    Range range{by_first_byte_[first], by_first_byte_[first + 1]};
-    for (size_t depth = 1; range.begin < range.end; ++depth) {
-      const auto& [entry, id] = entries_[range.begin];
-      if (entry.size() == depth) visit(depth, id);
-      if (depth == text.size()) return;
-      range = Narrow(range, depth, text[depth]);
+    uint32_t node = first_[static_cast<unsigned char>(text[0])];
+    for (size_t size = 1; node != 0; ++size) {
+      if (nodes_[node].id >= 0) visit(size, nodes_[node].id);
+      if (size == text.size()) return;
+      node = Child(nodes_[node], text[size]);
     }
   }
 
   // Bytes of the longest entry that `text` starts with; 0: none.
   size_t LongestPrefix(absl::string_view text) const;
 
+  // Bytes of the longest entry; 0: there is none.
+  size_t longest() const { return longest_; }
+
  private:
   // Entries that share their first bytes.
-  struct Range {
-    size_t begin, end;
+  struct Node {
+    int32_t id = -1;  // of the entry that ends here; -1: none
+    // The nodes of one byte more, one after the other in the order of that
+    // byte.
+    uint32_t children = 0;
+    uint16_t n_children = 0;
+    unsigned char byte = 0;  // the last of those shared
   };
-  // Those of `range` whose byte at `depth` is `byte`.
-  Range Narrow(Range range, size_t depth, char byte) const;
 
-  std::vector<std::pair<std::string, int32_t>> entries_;  // sorted
-  // Entries with first byte b: from [b] to [b + 1].
-  std::array<size_t, 257> by_first_byte_ = {};
+  // 0: none.
+  uint32_t Child(const Node& node, char byte) const;
+
+  std::vector<Node> nodes_;               // [0]: of no byte
+  std::array<uint32_t, 256> first_ = {};  // nodes of one byte; 0: none
+  size_t longest_ = 0;
 };
 
 }  // namespace txl

@@ -207,6 +207,7 @@ PieceCutter::PieceCutter(const SentencePieceModel& model)
 }
 
 int32_t PieceCutter::Find(absl::string_view text) const {
+  if (text.size() > index_.longest()) return -1;
   const auto found = ids_.find(text);
   return found == ids_.end() ? -1 : found->second;
 }

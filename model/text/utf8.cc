@@ -59,6 +59,10 @@ Utf8Character FirstCharacter(absl::string_view text) {
 }
 
 bool IsWhitespace(int32_t code_point) {
+  if (code_point < 0x80) {  // most text, and much faster
+    return code_point == ' ' || (code_point >= 0x09 && code_point <= 0x0D) ||
+           (code_point >= 0x1C && code_point <= 0x1F);
+  }
   const utf8proc_property_t* property = utf8proc_get_property(code_point);
   return property->category == UTF8PROC_CATEGORY_ZS ||
          property->bidi_class == UTF8PROC_BIDI_CLASS_WS ||

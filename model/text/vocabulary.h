@@ -43,11 +43,11 @@ class Vocabulary {
   virtual absl::string_view kind() const = 0;
 
   // Ids of `text` (valid UTF-8), each call on its own. Takes time in proportion
-  // to the bytes of the text whatever they are, and ends as soon as it is
-  // certain that there are more than max_tokens ids.
-  // Errors: OutOfRange ("more than N tokens"); InvalidArgument naming the first
-  // piece of text that has no symbol when there is no unknown symbol.
-  // REQUIRES: max_tokens >= 0.
+  // to the bytes of the text: at most five times that of a plain text of as
+  // many bytes, whatever it is. Ends as soon as it is certain that there are
+  // more than max_tokens ids. Errors: OutOfRange ("more than N tokens");
+  // InvalidArgument naming the first piece of text that has no symbol when
+  // there is no unknown symbol. REQUIRES: max_tokens >= 0.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text, int64_t max_tokens) const = 0;
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const {

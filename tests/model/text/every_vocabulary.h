@@ -18,8 +18,11 @@ struct NamedVocabulary {
   bool knows_all_text = false;
   // Decode(Encode(text)) == text, of text that is not refused.
   bool comes_back = false;
-  // A text that is not refused, of more than eight ids.
-  std::string text = "but soft! what light through yonder window breaks\n";
+  // A plain text that is not refused, also when it is repeated; of more than
+  // eight ids.
+  std::string text =
+      "But, soft! what light through yonder window breaks? It is the east, and "
+      "Juliet's the sun.\n";
 };
 
 std::vector<NamedVocabulary> EveryVocabulary();

@@ -27,6 +27,16 @@ TEST(Pattern, ALongResultFits) {
   EXPECT_EQ(Pattern("a").Replace(text, "bcd").size(), 3000u);
 }
 
+TEST(Pattern, NothingIsReplacedBetweenCharactersOnly) {
+  EXPECT_EQ(Pattern("x*").Replace("a\u00E9b", "-"), "-a-\u00E9-b-");
+  EXPECT_EQ(Pattern("x*").Replace("xa", "[$0]"), "[x][]a[]");
+}
+
+TEST(Pattern, SeesWhatIsBeforeAMatchThatWasReplaced) {
+  EXPECT_EQ(Pattern("(?<=a)a").Replace("aaa", "b"), "abb");
+  EXPECT_EQ(Pattern("a$").Replace("a\na", "$0$0"), "a\naa");
+}
+
 TEST(Pattern, SeesCharactersNotBytes) {
   EXPECT_TRUE(Pattern("^.$").Matches("\u4E2D"));
   EXPECT_TRUE(Pattern("^\\p{Lu}$").Matches("\u00C9"));
@@ -57,6 +67,13 @@ TEST(PieceIndex, FindsEveryEntryThatTextStartsWith) {
     ASSERT_EQ(index.LongestPrefix(text),
               expected.empty() ? 0 : expected.back().first);
   }
+}
+
+TEST(PieceIndex, KnowsItsLongestEntry) {
+  EXPECT_EQ(PieceIndex({{"a", 0}, {"abc", 1}, {"b", 2}}).longest(), 3u);
+  EXPECT_EQ(PieceIndex({}).longest(), 0u);
+  EXPECT_EQ(PieceIndex({}).LongestPrefix("a"), 0u);
+  EXPECT_EQ(PieceIndex({{"a", 0}}).LongestPrefix(""), 0u);
 }
 
 TEST(WireReader, ReadsFieldsOfEveryKind) {
