@@ -1,6 +1,7 @@
 """Readers that read slowly, late or never."""
 
 import random
+import statistics
 import time
 
 import api
@@ -50,22 +51,29 @@ def slow_readers(site, size):
     """Every slot's reader trickles; others come all the same."""
     server = site.server("--slots", size.slots, "--max-sessions", "5000")
     server.warm(size.slots)
-    alone, _ = observe.pace(server, 2, size.tokens)
     server.mark()
-    load = observe.attack(_trickle, server, size.slots, size.seconds + 25, 3)
-    wait_until(lambda: server.status().turns_active >= size.slots, 20,
-               "the readers' turns")
-    time.sleep(2)
-    first = max(_first_token(server) for _ in range(size.rounds))
-    expect(first <= 2, f"another client's first token took {first:.1f} s")
-    beside, longest = observe.pace(server, size.seconds / 2, size.tokens)
-    load.kill()
-    expect(beside >= 0.9 * alone, f"a client that reads has {beside:.0f} "
-           f"tokens/s, alone {alone:.0f}; first token {first:.2f} s")
+    ratios, firsts, waits = [], [], []
+    for _ in range(size.rounds):
+        alone, _ = observe.pace(server, size.seconds / 2, size.tokens)
+        load = observe.attack(_trickle, server, size.slots, 120, 3)
+        wait_until(lambda: server.status().turns_active >= size.slots, 30,
+                   "the readers' turns")
+        time.sleep(2)
+        firsts.append(_first_token(server))
+        expect(firsts[-1] <= 2, "another client's first token took "
+               f"{firsts[-1]:.1f} s")
+        beside, longest = observe.pace(server, size.seconds, size.tokens)
+        ratios.append(beside / alone)
+        waits.append(longest)
+        load.kill()
+        server.expect_quiet()
+    ratio = statistics.median(ratios)
+    figure = (f"first token {max(firsts) * 1e3:.0f} ms beside {size.slots}; "
+              f"{ratio:.2f} of the tokens/s alone, longest wait "
+              f"{max(waits) * 1e3:.0f} ms")
+    expect(ratio >= 0.9, figure)
     server.expect_well()
-    return (f"first token {first * 1e3:.0f} ms beside {size.slots}; "
-            f"{beside / alone:.2f} of the tokens/s alone, longest wait "
-            f"{longest * 1e3:.0f} ms")
+    return figure
 
 
 def _first_token(server):
@@ -203,8 +211,9 @@ def unread_sessions(site, size):
 ATTACKS = [
     Attack("slow-readers", "audit 2",
            "first token within 2 s beside them, 90 % of the tokens/s",
-           slow_readers, {"slots": 4, "seconds": 4, "rounds": 1, "tokens": 64},
-           {"slots": 256, "seconds": 30, "rounds": 5}, proxied=True),
+           slow_readers,
+           {"slots": 4, "seconds": 2, "rounds": 1, "tokens": 1000},
+           {"slots": 256, "seconds": 5, "rounds": 5}, proxied=True),
     Attack("never-read", "T4", "no steps for nobody, closed at the limit",
            never_read, {"streams": 32, "limit": 15},
            {"streams": 1000, "limit": 200}, proxied=True),

@@ -1,6 +1,7 @@
 """Texts and tokens that are dear to read."""
 
 import json
+import statistics
 import time
 
 import api
@@ -124,23 +125,26 @@ def worst_texts(site, size):
     bodies = [_fill(WORST[name], 256 * 1024 - 16)
               for name in ("specials", "one word", "apostrophes", "stand-ins")]
     server.warm()
-    alone, _ = observe.pace(server, size.seconds / 2)
-    load = observe.attack(_send_texts, server, size.clients, bodies,
-                          size.seconds + 4)
-    time.sleep(1)
     server.mark()
-    stream = observe.Child(observe.pace, server, size.seconds)
-    median, longest = observe.health(server, 100)
-    beside, _ = stream.result(60)
-    done = load.result(60)
-    expect(done > 0, "no text was answered")
-    expect(median <= 0.1, f"health took {median * 1e3:.0f} ms (median), "
-           f"{longest * 1e3:.0f} ms at most; pace {alone / beside:.2f} times")
-    expect(alone / beside <= 1.5, f"a stream's pace fell {alone / beside:.2f} "
-           f"times; health {median * 1e3:.1f} ms")
+    # Turn and turn about: what else the machine does meets both.
+    ratios, medians, longest, done = [], [], 0, 0
+    for _ in range(size.rounds):
+        alone, _ = observe.pace(server, size.seconds)
+        load = observe.attack(_send_texts, server, size.clients, bodies,
+                              size.seconds + 4)
+        time.sleep(1)
+        stream = observe.Child(observe.pace, server, size.seconds)
+        median, most = observe.health(server, 100 // size.rounds)
+        ratios.append(alone / max(stream.result()[0], 1e-9))
+        medians.append(median)
+        longest = max(longest, most)
+        done += load.result()
+    median, ratio = max(medians), statistics.median(ratios)
+    figure = (f"health {median * 1e3:.1f} ms, at most {longest * 1e3:.0f}; "
+              f"pace {ratio:.2f} times; {done} texts answered")
+    expect(median <= 0.1 and ratio <= 1.5 and done > 0, figure)
     server.expect_well()
-    return (f"health {median * 1e3:.1f} ms, at most {longest * 1e3:.0f}; pace "
-            f"{alone / beside:.2f} times; {done} texts answered")
+    return figure
 
 
 def _ask(server, clients, name, fields, seconds):
@@ -245,8 +249,8 @@ ATTACKS = [
            text_cost, {"bytes": 64 * 1024}, {"bytes": 256 * 1024 - 16}),
     Attack("worst-texts", "audit 4",
            "health within 100 ms (median), streams keep their pace within 1.5",
-           worst_texts, {"clients": 8, "seconds": 4},
-           {"clients": 64, "seconds": 20}),
+           worst_texts, {"clients": 8, "seconds": 2, "rounds": 2},
+           {"clients": 64, "seconds": 5, "rounds": 5}),
     Attack("big-answers", "audit 17", "health within 100 ms (median)",
            big_answers, {"clients": 4, "seconds": 3, "checks": 100},
            {"clients": 16, "seconds": 20, "checks": 500}),
