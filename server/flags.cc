@@ -147,6 +147,8 @@ void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
                   "CreateSession says");
   table->Number("max-sessions", &sessions.max_sessions, 1, kInt64Max,
                 "Sessions that may exist; over it NO_SESSION_MEMORY");
+  table->Number("max-session-tokens", &sessions.max_session_tokens, 1,
+                kInt64Max / 8, "Tokens that a session may hold");
   table->Bytes("session-memory", &flags->session_memory, 0, kInt64Max,
                "Bytes of host memory for sessions that are not on the device; "
                "0: by division of --memory-limit");

@@ -62,6 +62,7 @@ absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
 
 void SetMemory(const MemoryDivision& memory, SessionStoreOptions* sessions) {
   sessions->image_bytes = memory.images;
+  sessions->id_bytes = memory.ids;
   sessions->turn_record_bytes = memory.records;
 }
 

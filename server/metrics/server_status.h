@@ -24,6 +24,7 @@ struct SessionCounts {
   int64_t ended = 0;
   int64_t image_bytes = 0;        // of state images on the host
   int64_t turn_record_bytes = 0;  // of the records of turns with a request_id
+  int64_t id_bytes = 0;           // of session records and their token ids
 };
 
 // Work that is done off gRPC's threads.

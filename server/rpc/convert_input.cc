@@ -189,14 +189,6 @@ absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
                                        absl::Nanoseconds(ttl.nanos()));
 }
 
-absl::StatusOr<int> ReadPageSize(const v1::ListSessionsRequest& request) {
-  if (request.page_size() < 0) {
-    return FieldError("page_size", "must not be negative");
-  }
-  if (request.page_size() == 0) return kDefaultPageSize;
-  return std::min<int>(request.page_size(), kMaxPageSize);
-}
-
 absl::StatusOr<std::vector<int32_t>> TurnInput(
     std::optional<std::vector<int32_t>> prompt, int64_t position,
     const GenerationDefaults& generation) {

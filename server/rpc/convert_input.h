@@ -66,8 +66,6 @@ absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
 // store checks the range.
 absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
     const v1::CreateSessionRequest& request);
-// The page size to use.
-absl::StatusOr<int> ReadPageSize(const v1::ListSessionsRequest& request);
 
 // What a turn feeds to a session at `position`: the prompt, nothing (to go on
 // from the last token), or the model's start tokens.

@@ -35,6 +35,7 @@ void WriteLimits(const ServiceContext& context, v1::Limits* message) {
   message->set_max_queued_calls(context.scheduler_options.max_queued_calls);
   message->set_max_queued_tokens(context.scheduler_options.max_queued_tokens);
   message->set_max_sessions(context.store_options.max_sessions);
+  message->set_max_session_tokens(context.store_options.max_session_tokens);
 }
 
 v1::ServerState ToProto(ServerPhase phase) {

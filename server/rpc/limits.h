@@ -40,8 +40,4 @@ inline constexpr double kMaxLogitBias = 100;
 // What stop.max_tokens is when neither request nor generation.json says.
 inline constexpr int32_t kDefaultMaxTokens = 128;
 
-// ListSessions: page_size 0, and the largest page.
-inline constexpr int kDefaultPageSize = 100;
-inline constexpr int kMaxPageSize = 1000;
-
 }  // namespace txl

@@ -41,8 +41,10 @@ absl::Status Get(const ServiceContext& service, OpenCall& call,
 absl::Status GetTokens(const ServiceContext& service, OpenCall& call,
                        const v1::GetSessionRequest& request,
                        v1::GetSessionResponse* response) {
-  TXL_ASSIGN_OR_RETURN(const SessionText text,
-                       service.store->GetWithTokens(request.session_id()));
+  TXL_ASSIGN_OR_RETURN(
+      const SessionText text,
+      service.store->GetTokens(request.session_id(), /*from=*/0,
+                               service.store_options.max_session_tokens));
   call.ReturnSession(text.info.session_id);
   WriteSession(text.info, response->mutable_session());
   response->mutable_token_ids()->Add(text.token_ids.begin(),
@@ -65,9 +67,9 @@ absl::StatusOr<v1::GetSessionRequest> ReadGet(OpenCall& call) {
 absl::Status ListPage(const ServiceContext& service,
                       const v1::ListSessionsRequest& request,
                       v1::ListSessionsResponse* response) {
-  TXL_ASSIGN_OR_RETURN(const int page_size, ReadPageSize(request));
-  TXL_ASSIGN_OR_RETURN(const SessionPage page,
-                       service.store->List(page_size, request.page_token()));
+  TXL_ASSIGN_OR_RETURN(
+      const SessionPage page,
+      service.store->List(request.page_size(), request.page_token()));
   for (const SessionInfo& info : page.sessions) {
     WriteSession(info, response->add_sessions());
   }

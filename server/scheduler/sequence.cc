@@ -76,11 +76,10 @@ Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
       submitted_(queued.submitted),
       admitted_(now),
       text_(turn_.stop, Clone(start_detokenizer_.get())) {
-  const std::vector<int32_t>& ids = turn_.lease.token_ids();
   context_ =
       std::min(turn_.lease.position(), std::max<int64_t>(rebuild_ids, 1));
   first_position_ = turn_.lease.position() - context_;
-  feed_.assign(ids.end() - context_, ids.end());
+  feed_ = turn_.lease.token_ids().Last(context_);
   feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
   input_rows_ = InputRows(turn_) + std::max<int64_t>(context_ - 1, 0);
   if (Scores(turn_)) scores_.reserve(turn_.input.size());
@@ -90,8 +89,9 @@ Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
   }
   // What stop texts and the detokenizer hold back is not kept: it is found
   // again from the ids.
-  const absl::Span<const int32_t> turn_ids =
-      absl::MakeConstSpan(ids).subspan(start_position_);
+  const std::vector<int32_t> all =
+      turn_.lease.token_ids().Last(turn_.lease.position() - start_position_);
+  const absl::Span<const int32_t> turn_ids(all);
   text_.AddInput(turn_ids.first(prompt_tokens_));
   for (const int32_t id : turn_ids.subspan(prompt_tokens_)) {
     text_.AddGenerated(id);
@@ -156,13 +156,10 @@ SlotSampling Sequence::Sampling() const {
   sampling.params = turn_.sampling;
   // The id that the sampling row feeds is always among them.
   const auto wanted = std::max<int64_t>(turn_.sampling.penalty_window, 1);
-  const std::vector<int32_t>& ids = turn_.lease.token_ids();
   const std::vector<int32_t>& input = turn_.input;
   const auto from_input =
       std::min<int64_t>(wanted, static_cast<int64_t>(input.size()));
-  const auto from_session =
-      std::min<int64_t>(wanted - from_input, static_cast<int64_t>(ids.size()));
-  sampling.recent_ids.assign(ids.end() - from_session, ids.end());
+  sampling.recent_ids = turn_.lease.token_ids().Last(wanted - from_input);
   sampling.recent_ids.insert(sampling.recent_ids.end(),
                              input.end() - from_input, input.end());
   sampling.banned_ids = turn_.stop.stop_token_ids;

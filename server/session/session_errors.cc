@@ -30,6 +30,11 @@ absl::Status SessionExpiredError() {
                "the session's time-to-live has passed");
 }
 
+absl::Status SessionEvictedError() {
+  return Error(absl::StatusCode::kNotFound, "SESSION_EVICTED",
+               "the session was empty and made room for others");
+}
+
 absl::Status SessionExistsError() {
   return Error(absl::StatusCode::kAlreadyExists, "SESSION_EXISTS",
                "there is already a session of this id");

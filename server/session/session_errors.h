@@ -13,6 +13,7 @@ namespace txl {
 
 absl::Status SessionUnknownError();
 absl::Status SessionExpiredError();
+absl::Status SessionEvictedError();
 absl::Status SessionExistsError();
 absl::Status SessionBusyError(absl::Duration retry);
 absl::Status SessionDeletedError();

@@ -36,7 +36,7 @@ std::shared_ptr<const StateImage> SessionStore::GetImage(uint64_t key) const {
 }
 
 void SessionStore::DropImage(uint64_t key) {
-  absl::MutexLock lock(&impl_->mutex);
+  StoreLock lock(impl_.get());
   const auto found = impl_->by_key.find(key);
   if (found != impl_->by_key.end()) impl_->DropImage(*found->second);
 }

@@ -32,7 +32,7 @@ struct SessionInfo {
   absl::Time last_use_time;
   absl::Time expire_time;
   absl::Duration ttl;
-  int64_t memory_bytes = 0;
+  int64_t memory_bytes = 0;  // of segment memory and token ids
   LastTurn last_turn;
 };
 

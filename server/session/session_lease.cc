@@ -1,5 +1,6 @@
 // SessionLease: the running turn's side of a session.
 
+#include <algorithm>
 #include <utility>
 
 #include "server/session/session_errors.h"
@@ -36,7 +37,7 @@ uint64_t SessionLease::key() const { return record_->key; }
 
 int64_t SessionLease::position() const { return record_->position(); }
 
-const std::vector<int32_t>& SessionLease::token_ids() const {
+const TokenSequence& SessionLease::token_ids() const {
   return record_->token_ids;
 }
 
@@ -47,8 +48,22 @@ bool SessionLease::delete_requested() const {
 bool SessionLease::superseded() const { return record_->superseded; }
 
 void SessionLease::Append(absl::Span<const int32_t> ids) {
-  absl::MutexLock lock(&store_->impl_->mutex);
-  record_->token_ids.insert(record_->token_ids.end(), ids.begin(), ids.end());
+  SessionStore::Impl& impl = *store_->impl_;
+  absl::MutexLock lock(&impl.mutex);
+  record_->token_ids.Append(ids);
+  if (record_->position() > record_->charged_tokens) {
+    impl.Charge(*record_, record_->position());
+  }
+}
+
+int64_t SessionLease::room() const {
+  const int64_t most = store_->impl_->options.max_session_tokens;
+  return std::max<int64_t>(most - position(), 0);
+}
+
+absl::Status SessionLease::Reserve(int64_t tokens) {
+  StoreLock lock(store_->impl_.get());
+  return store_->impl_->Reserve(*record_, tokens);
 }
 
 std::unique_ptr<Detokenizer> SessionLease::CloneDetokenizer() const {
@@ -64,15 +79,21 @@ void SessionLease::SetDetokenizer(std::unique_ptr<Detokenizer> detokenizer) {
 void SessionLease::SetLastTurn(LastTurn turn,
                                std::shared_ptr<const TurnRecord> record) {
   const int64_t bytes = record == nullptr ? 0 : record->Bytes();
-  absl::MutexLock lock(&store_->impl_->mutex);
+  SessionStore::Impl& impl = *store_->impl_;
+  StoreLock lock(&impl);
+  const std::string& earlier = record_->last_turn.request_id;
+  if (!earlier.empty() && earlier != turn.request_id) {
+    record_->earlier_requests.Add(earlier, impl.options.remembered_requests);
+  }
   record_->last_turn = std::move(turn);
-  store_->impl_->KeepTurnRecord(*record_, std::move(record), bytes);
+  impl.KeepTurnRecord(*record_, std::move(record), bytes);
 }
 
 absl::StatusOr<std::shared_ptr<const TurnRecord>> SessionLease::RecordFor(
     const TurnIdentity& identity) const {
   absl::MutexLock lock(&store_->impl_->mutex);
-  return txl::RecordFor(identity, record_->turn_record, record_->last_turn);
+  return txl::RecordFor(identity, record_->turn_record, record_->last_turn,
+                        record_->earlier_requests);
 }
 
 void SessionLease::Release() {

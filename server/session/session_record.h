@@ -7,13 +7,14 @@
 #include <list>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "model/text/vocabulary.h"
 #include "server/session/lease_callback.h"
+#include "server/session/request_history.h"
 #include "server/session/session_info.h"
+#include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
 namespace txl {
@@ -38,9 +39,12 @@ struct SessionRecord {
   TurnIdentity running;
   LeaseCallback next;
 
-  std::vector<int32_t> token_ids;
+  TokenSequence token_ids;
+  // Ids whose bytes are taken from the budget: those held, and reserved ones.
+  int64_t charged_tokens = 0;
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
+  RequestHistory earlier_requests;  // of the turns before the last one
   std::shared_ptr<const TurnRecord> turn_record;  // of last_turn, or null
   // While there is a turn_record.
   int64_t record_bytes = 0;
@@ -48,7 +52,7 @@ struct SessionRecord {
   std::shared_ptr<const StateImage> image;
 
   bool temporary() const { return session_id.empty(); }
-  int64_t position() const { return static_cast<int64_t>(token_ids.size()); }
+  int64_t position() const { return token_ids.size(); }
   absl::Duration ExpiresAt() const { return last_use + ttl; }
 };
 

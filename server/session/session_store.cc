@@ -1,5 +1,6 @@
 #include "server/session/session_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +13,8 @@
 namespace txl {
 namespace {
 
-constexpr int kDefaultPageSize = 50;
-constexpr int kMaxPageSize = 1000;
+// Sessions that List copies under one hold of the lock.
+constexpr size_t kListedAtOnce = 50;
 
 absl::Status ValidateTtl(absl::Duration ttl,
                          const SessionStoreOptions& options) {
@@ -26,16 +27,12 @@ absl::Status ValidateTtl(absl::Duration ttl,
   return absl::OkStatus();
 }
 
-// 0 is the default.
-absl::StatusOr<int> EffectivePageSize(int page_size) {
+absl::StatusOr<size_t> EffectivePageSize(int page_size) {
   if (page_size < 0) {
     return FieldError("page_size", "a page size is not negative");
   }
-  if (page_size > kMaxPageSize) {
-    return OverLimitError("page_size", absl::StrCat("a page has at most ",
-                                                    kMaxPageSize, " sessions"));
-  }
-  return page_size == 0 ? kDefaultPageSize : page_size;
+  if (page_size == 0) page_size = kDefaultPageSize;
+  return static_cast<size_t>(std::min(page_size, kMaxPageSize));
 }
 
 }  // namespace
@@ -77,20 +74,27 @@ absl::StatusOr<SessionInfo> SessionStore::Get(const std::string& session_id) {
   return impl_->Info(**record);
 }
 
-absl::StatusOr<SessionText> SessionStore::GetWithTokens(
-    const std::string& session_id) {
+absl::StatusOr<SessionText> SessionStore::GetTokens(
+    const std::string& session_id, int64_t from, int64_t count) {
   const absl::Status valid = ValidateSessionId(session_id);
   if (!valid.ok()) return valid;
-  StoreLock lock(impl_.get());
-  impl_->Expire();
-  absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
-  if (!record.ok()) return record.status();
-  return SessionText{impl_->Info(**record), (*record)->token_ids};
+  SessionText text;
+  TokenSlice slice;
+  {
+    StoreLock lock(impl_.get());
+    impl_->Expire();
+    absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
+    if (!record.ok()) return record.status();
+    text.info = impl_->Info(**record);
+    slice = (*record)->token_ids.Slice(from, count);
+  }
+  text.token_ids = slice.Copy();
+  return text;
 }
 
 absl::StatusOr<SessionPage> SessionStore::List(int page_size,
                                                const std::string& page_token) {
-  const absl::StatusOr<int> size = EffectivePageSize(page_size);
+  const absl::StatusOr<size_t> size = EffectivePageSize(page_size);
   if (!size.ok()) return size.status();
   std::string after;  // before every id
   if (!page_token.empty()) {
@@ -99,19 +103,26 @@ absl::StatusOr<SessionPage> SessionStore::List(int page_size,
     after = *std::move(decoded);
   }
 
-  StoreLock lock(impl_.get());
-  impl_->Expire();
   SessionPage page;
-  auto next = impl_->by_id.upper_bound(after);
-  while (next != impl_->by_id.end() &&
-         static_cast<int>(page.sessions.size()) < *size) {
-    page.sessions.push_back(impl_->Info(*next->second));
-    ++next;
+  bool more = true;
+  while (more && page.sessions.size() < *size) {
+    const size_t count = std::min(*size - page.sessions.size(), kListedAtOnce);
+    more = impl_->ListSome(after, count, page.sessions);
+    if (more) after = page.sessions.back().session_id;
   }
-  if (next != impl_->by_id.end()) {
-    page.next_page_token = EncodePageToken(page.sessions.back().session_id);
-  }
+  if (more) page.next_page_token = EncodePageToken(after);
   return page;
+}
+
+bool SessionStore::Impl::ListSome(const std::string& after, size_t count,
+                                  std::vector<SessionInfo>& sessions) {
+  StoreLock lock(this);
+  Expire();
+  auto next = by_id.upper_bound(after);
+  for (; next != by_id.end() && count > 0; ++next, --count) {
+    sessions.push_back(Info(*next->second));
+  }
+  return next != by_id.end();
 }
 
 absl::Status SessionStore::Delete(const std::string& session_id) {
@@ -165,14 +176,16 @@ SessionStore::KeyState SessionStore::GetKeyState(uint64_t key) const {
   return state;
 }
 
-SessionStore::Counts SessionStore::counts() const {
-  absl::MutexLock lock(&impl_->mutex);
+SessionStore::Counts SessionStore::counts() {
+  StoreLock lock(impl_.get());
+  impl_->Expire();
   Counts counts;
   counts.idle = static_cast<int64_t>(impl_->idle.size());
   counts.busy = impl_->busy_count;
   counts.created = impl_->created_count;
   counts.ended = impl_->ended_count;
   counts.image_bytes = impl_->image_bytes;
+  counts.id_bytes = impl_->IdBytes();
   counts.turn_record_bytes = impl_->turn_record_bytes;
   return counts;
 }

@@ -25,6 +25,7 @@
 #include "server/session/lease_callback.h"
 #include "server/session/session_id.h"
 #include "server/session/session_info.h"
+#include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
 namespace txl {
@@ -48,14 +49,23 @@ class SessionLease {
   // Unique over the store's life, never reused; keys the scheduler's slots.
   uint64_t key() const;
   int64_t position() const;
-  const std::vector<int32_t>& token_ids() const;
+  const TokenSequence& token_ids() const;
   // Set by DeleteSession while this turn runs: end it with SESSION_DELETED.
   bool delete_requested() const;
   // Set when the same request came again (AcquireFor): end with SUPERSEDED.
   bool superseded() const;
 
+  // Tokens that the session may still be given: max_session_tokens - position.
+  int64_t room() const;
+  // Room for so many ids, >= 0, more than the session holds now, instead of
+  // what was reserved before; call it before the turn runs. What Append did
+  // not use is given back when the lease ends. Errors, which change nothing:
+  // INVALID_ARGUMENT OVER_LIMIT session_id (more than room()),
+  // RESOURCE_EXHAUSTED NO_SESSION_MEMORY with a time to retry.
+  absl::Status Reserve(int64_t tokens);
   // Commits: appends ids that the session now holds. Other threads see the new
-  // position at once.
+  // position at once. Never refused: what was not reserved is taken from the
+  // budget even where it is full.
   void Append(absl::Span<const int32_t> ids);
   // A copy of the session's detokenizer to run ahead with; null without a
   // vocabulary. SetDetokenizer commits it.
@@ -83,6 +93,15 @@ struct SessionStoreOptions {
   absl::Duration min_ttl = absl::Seconds(1);
   absl::Duration max_ttl = absl::Hours(24 * 30);
   int64_t max_sessions = 100'000;  // idle and busy, temporary ones included
+  int64_t max_session_tokens = int64_t{16} << 20;  // ids of one session
+  // Host bytes for session records and token ids; over it new sessions and
+  // turns get NO_SESSION_MEMORY.
+  int64_t id_bytes = int64_t{1} << 30;
+  // An empty session gives way when it was not used for so long.
+  absl::Duration empty_grace = absl::Seconds(1);
+  // Share of max_sessions and id_bytes, [0, 1), that only temporary sessions
+  // may take, so that idle sessions never keep turns without a session out.
+  double temporary_reserve = 1.0 / 16;
   // Host bytes for state images; over it new work gets NO_SESSION_MEMORY.
   int64_t image_bytes = int64_t{4} << 30;
   // Host bytes for the records of turns with a request_id; over it the oldest
@@ -90,7 +109,11 @@ struct SessionStoreOptions {
   int64_t turn_record_bytes = int64_t{256} << 20;
   // Bytes a session's segment memory takes, for memory_bytes.
   int64_t bytes_per_slot = 0;
-  int64_t remembered_ends = 10'000;        // ids of expired sessions remembered
+  // Ids of sessions remembered that expired or were evicted.
+  int64_t remembered_ends = 10'000;
+  // Request ids of a session's earlier turns remembered, so that a late retry
+  // is refused; at most 16 are within what a session is counted with.
+  int64_t remembered_requests = 16;
   const Vocabulary* vocabulary = nullptr;  // may be null; outlives the store
   absl::Duration busy_retry = absl::Milliseconds(100);  // with SESSION_BUSY
   absl::Duration memory_retry = absl::Seconds(1);  // with NO_SESSION_MEMORY
@@ -103,12 +126,22 @@ struct SessionPage {
 
 struct SessionText {
   SessionInfo info;
-  std::vector<int32_t> token_ids;
+  std::vector<int32_t> token_ids;  // those that were asked for
 };
 
-// Thread-safe. Errors carry the reasons of the public API
-// (server/base/error.h): SESSION_UNKNOWN, SESSION_EXPIRED, SESSION_EXISTS,
-// SESSION_BUSY (+retry), NO_SESSION_MEMORY (+retry), FIELD_INVALID, OVER_LIMIT.
+// List: page_size 0, and the largest page.
+inline constexpr int kDefaultPageSize = 100;
+inline constexpr int kMaxPageSize = 1000;
+
+// Thread-safe. When sessions or their ids fill what they may take, idle
+// sessions that hold no token end before anything is refused, the least
+// recently used first, but none within its empty_grace. They are gone with
+// SESSION_EVICTED.
+//
+// Errors carry the reasons of the public API
+// (server/base/error.h): SESSION_UNKNOWN, SESSION_EXPIRED, SESSION_EVICTED,
+// SESSION_EXISTS, SESSION_BUSY (+retry), NO_SESSION_MEMORY (+retry),
+// FIELD_INVALID, OVER_LIMIT.
 class SessionStore {
  public:
   SessionStore(const SessionStoreOptions& options, Clock* clock);
@@ -119,8 +152,14 @@ class SessionStore {
   absl::StatusOr<SessionInfo> Create(const std::string& session_id,
                                      std::optional<absl::Duration> ttl);
   absl::StatusOr<SessionInfo> Get(const std::string& session_id);
-  absl::StatusOr<SessionText> GetWithTokens(const std::string& session_id);
-  // page_size 0: 50; at most 1000. Temporary sessions are not shown.
+  // The session with at most `count` of its ids from position `from` on (both
+  // >= 0; past the end: none), all of one moment. The ids are copied without
+  // holding others up.
+  absl::StatusOr<SessionText> GetTokens(const std::string& session_id,
+                                        int64_t from, int64_t count);
+  // page_size 0: kDefaultPageSize; above kMaxPageSize: that. Temporary sessions
+  // are not shown. A large page is read in parts, between which sessions may
+  // come and go.
   absl::StatusOr<SessionPage> List(int page_size,
                                    const std::string& page_token);
   // A busy session's turn is asked to end; the session is gone at once.
@@ -163,7 +202,8 @@ class SessionStore {
   KeyState GetKeyState(uint64_t key) const;
 
   using Counts = SessionCounts;
-  Counts counts() const;
+  // Also ends what has expired, so that nobody is shown it.
+  Counts counts();
   // Called when a session ends, a lease is released or a busy session is
   // deleted: wakes the scheduler. On whichever thread did it, without the
   // store's lock, so it may call the store, but not SetWakeup. SetWakeup

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/session/session_errors.h"
 
 namespace txl {
@@ -11,7 +10,7 @@ void SessionStore::Impl::Expire() {
   const absl::Duration now = clock->Monotonic();
   while (!idle.empty() && idle.begin()->first <= now) {
     const RecordPtr record = by_key.at(idle.begin()->second);
-    expired.Remember(record->session_id);
+    ended.Remember(record->session_id, SessionEnd::kExpired);
     End(record);
   }
 }
@@ -20,17 +19,16 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Find(
     const std::string& session_id) const {
   const auto found = by_id.find(session_id);
   if (found != by_id.end()) return found->second;
-  if (expired.Contains(session_id)) return SessionExpiredError();
-  return SessionUnknownError();
+  const std::optional<SessionEnd> how = ended.Find(session_id);
+  if (!how.has_value()) return SessionUnknownError();
+  return *how == SessionEnd::kExpired ? SessionExpiredError()
+                                      : SessionEvictedError();
 }
 
 absl::StatusOr<RecordPtr> SessionStore::Impl::Add(std::string session_id,
                                                   absl::Duration ttl) {
-  if (static_cast<int64_t>(by_key.size()) >= options.max_sessions) {
-    return NoSessionMemoryError(absl::StrCat("the server holds its maximum of ",
-                                             options.max_sessions, " sessions"),
-                                options.memory_retry);
-  }
+  const absl::Status room = MakePlace(session_id.empty());
+  if (!room.ok()) return room;
   auto record = std::make_shared<SessionRecord>();
   record->key = next_key++;
   record->session_id = std::move(session_id);
@@ -43,9 +41,12 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Add(std::string session_id,
   }
   by_key[record->key] = record;
   if (!record->temporary()) {
-    expired.Forget(record->session_id);
+    ended.Forget(record->session_id);
     by_id[record->session_id] = record;
+  } else {
+    ++temporary_count;
   }
+  session_bytes += kSessionRecordBytes;
   ++created_count;
   return record;
 }
@@ -54,16 +55,19 @@ void SessionStore::Impl::BecomeIdle(SessionRecord& record) {
   record.last_use_time = clock->Now();
   record.last_use = clock->Monotonic();
   idle.emplace(record.ExpiresAt(), record.key);
+  if (record.position() == 0) empty_idle.emplace(record.last_use, record.key);
 }
 
 void SessionStore::Impl::BecomeBusy(SessionRecord& record) {
   idle.erase({record.ExpiresAt(), record.key});
+  empty_idle.erase({record.last_use, record.key});
   record.busy = true;
   ++busy_count;
 }
 
 Handover SessionStore::Impl::EndTurn(const RecordPtr& record) {
   wake_pending = true;
+  Charge(*record, record->position());  // what it did not use of its reserve
   Handover handover;
   handover.next = std::exchange(record->next, nullptr);
   handover.deleted = record->delete_requested;
@@ -82,12 +86,17 @@ Handover SessionStore::Impl::EndTurn(const RecordPtr& record) {
 
 void SessionStore::Impl::End(const RecordPtr& record) {
   idle.erase({record->ExpiresAt(), record->key});
+  empty_idle.erase({record->last_use, record->key});
   DropImage(*record);
   DropTurnRecord(*record);
   // A deleted session's id may belong to a newer one by now.
   const auto named = by_id.find(record->session_id);
   if (named != by_id.end() && named->second == record) by_id.erase(named);
   by_key.erase(record->key);
+  Charge(*record, 0);
+  session_bytes -= kSessionRecordBytes;
+  if (record->temporary()) --temporary_count;
+  dropped.push_back(record);
   ended_keys.push_back(record->key);
   ++ended_count;
   wake_pending = true;
@@ -96,7 +105,7 @@ void SessionStore::Impl::End(const RecordPtr& record) {
 void SessionStore::Impl::DropImage(SessionRecord& record) {
   if (record.image == nullptr) return;
   image_bytes -= record.image->Bytes();
-  record.image = nullptr;
+  dropped.push_back(std::exchange(record.image, nullptr));
 }
 
 SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
@@ -114,6 +123,7 @@ SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
   } else if (record.position() > 1) {
     info.memory_bytes = options.bytes_per_slot;
   }
+  info.memory_bytes += TokenSequence::BytesFor(record.position());
   info.last_turn = record.last_turn;
   return info;
 }
@@ -123,6 +133,8 @@ StoreLock::StoreLock(SessionStore::Impl* impl) : impl_(impl) {
 }
 
 StoreLock::~StoreLock() {
+  const std::vector<std::shared_ptr<const void>> dropped =
+      std::exchange(impl_->dropped, {});
   std::function<void()> wakeup;
   if (impl_->wake_pending) {
     impl_->wake_pending = false;

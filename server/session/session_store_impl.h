@@ -2,6 +2,7 @@
 
 // What the store knows, and the steps from which its methods are made.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -18,13 +19,18 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/session/expired_ids.h"
+#include "server/session/ended_ids.h"
 #include "server/session/session_record.h"
 #include "server/session/session_store.h"
 
 namespace txl {
 
 using RecordPtr = std::shared_ptr<SessionRecord>;
+
+// Host bytes that a session takes without its ids: the record, its nodes in
+// the store's tables, an id of 64 characters, the detokenizer, the last turn,
+// the ids of 16 earlier requests. session_room_test.cc measures it.
+inline constexpr int64_t kSessionRecordBytes = 2048;
 
 // What the end of a lease leaves to do without the lock: `next`, if somebody
 // waited, gets a new lease of the session, which is still busy, or
@@ -39,7 +45,7 @@ struct SessionStore::Impl {
   Impl(const SessionStoreOptions& store_options, Clock* store_clock)
       : options(store_options),
         clock(store_clock),
-        expired(options.remembered_ends) {}
+        ended(options.remembered_ends) {}
 
   const SessionStoreOptions options;
   Clock* const clock;
@@ -51,31 +57,59 @@ struct SessionStore::Impl {
   std::map<std::string, RecordPtr> by_id ABSL_GUARDED_BY(mutex);
   // The idle ones by (Clock::Monotonic of expiry, key).
   std::set<std::pair<absl::Duration, uint64_t>> idle ABSL_GUARDED_BY(mutex);
-  ExpiredIds expired ABSL_GUARDED_BY(mutex);
+  // Those of them that hold nothing, by (Clock::Monotonic of last use, key):
+  // the first to give way when memory is short.
+  std::set<std::pair<absl::Duration, uint64_t>> empty_idle
+      ABSL_GUARDED_BY(mutex);
+  EndedIds ended ABSL_GUARDED_BY(mutex);
   std::vector<uint64_t> ended_keys ABSL_GUARDED_BY(mutex);
 
   uint64_t next_key ABSL_GUARDED_BY(mutex) = 1;
   int64_t busy_count ABSL_GUARDED_BY(mutex) = 0;
+  int64_t temporary_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t created_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t ended_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t image_bytes ABSL_GUARDED_BY(mutex) = 0;
+  // Of records and ids of sessions that have not ended.
+  int64_t session_bytes ABSL_GUARDED_BY(mutex) = 0;
   int64_t turn_record_bytes ABSL_GUARDED_BY(mutex) = 0;
   // Keys of sessions that keep a turn's record.
   std::list<uint64_t> records_oldest_first ABSL_GUARDED_BY(mutex);
 
+  // What StoreLock frees after letting go of the mutex.
+  std::vector<std::shared_ptr<const void>> dropped ABSL_GUARDED_BY(mutex);
   bool wake_pending ABSL_GUARDED_BY(mutex) = false;
   int wakeups_running ABSL_GUARDED_BY(mutex) = 0;
   std::function<void()> wakeup ABSL_GUARDED_BY(mutex);
 
   // Ends what has expired; every method that looks for sessions starts so.
   void Expire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // The named session, or SESSION_UNKNOWN or SESSION_EXPIRED.
+  // The named session, or SESSION_UNKNOWN, SESSION_EXPIRED or SESSION_EVICTED.
   absl::StatusOr<RecordPtr> Find(const std::string& session_id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A new record in by_key, neither idle nor busy yet. NO_SESSION_MEMORY when
-  // the server is full.
+  // there is no room; an empty id makes a temporary session.
   absl::StatusOr<RecordPtr> Add(std::string session_id, absl::Duration ttl)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+
+  // Room for one more session, or for so many more bytes of ids: made, where it
+  // is missing, by forgetting ended ids and ending empty sessions. Else
+  // NO_SESSION_MEMORY. Temporary sessions may take what named ones may not.
+  absl::Status MakePlace(bool temporary) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  absl::Status MakeRoom(int64_t bytes, bool temporary)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // False: there is none, or none old enough.
+  bool EndOldestEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // SessionLease::Reserve.
+  absl::Status Reserve(SessionRecord& record, int64_t tokens)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Takes the bytes of so many ids of this session, instead of those before.
+  void Charge(SessionRecord& record, int64_t tokens)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Host bytes for ids, records and ended ids.
+  int64_t IdBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return session_bytes + ended.Bytes();
+  }
 
   void BecomeIdle(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void BecomeBusy(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
@@ -93,12 +127,17 @@ struct SessionStore::Impl {
   void DropTurnRecord(SessionRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
+  // Appends at most `count` > 0 sessions after the id `after`; whether there
+  // are more behind them.
+  bool ListSome(const std::string& after, size_t count,
+                std::vector<SessionInfo>& sessions) ABSL_LOCKS_EXCLUDED(mutex);
   SessionInfo Info(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 };
 
-// Holds the mutex, and calls the wake-up after letting go of it when a session
-// ended or became idle meanwhile: the scheduler may take its own locks there.
+// Holds the mutex. After letting go of it it frees what was dropped meanwhile,
+// which may be large, and calls the wake-up when a session ended or became
+// idle: the scheduler may take its own locks there.
 class ABSL_SCOPED_LOCKABLE StoreLock {
  public:
   explicit StoreLock(SessionStore::Impl* impl)

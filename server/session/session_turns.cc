@@ -65,7 +65,7 @@ void SessionStore::Impl::KeepTurnRecord(SessionRecord& record,
 void SessionStore::Impl::DropTurnRecord(SessionRecord& record) {
   if (record.turn_record == nullptr) return;
   turn_record_bytes -= record.record_bytes;
-  record.turn_record = nullptr;
+  dropped.push_back(std::exchange(record.turn_record, nullptr));
   records_oldest_first.erase(record.record_age);
 }
 

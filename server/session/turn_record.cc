@@ -32,11 +32,14 @@ int64_t TurnRecord::Bytes() const {
 
 absl::StatusOr<std::shared_ptr<const TurnRecord>> RecordFor(
     const TurnIdentity& identity, std::shared_ptr<const TurnRecord> record,
-    const LastTurn& last) {
-  if (!identity.named() || identity.request_id != last.request_id) {
+    const LastTurn& last, const RequestHistory& earlier) {
+  if (!identity.named()) return std::shared_ptr<const TurnRecord>();
+  const bool is_last = identity.request_id == last.request_id;
+  if (!is_last && !earlier.Contains(identity.request_id)) {
     return std::shared_ptr<const TurnRecord>();
   }
-  if (record == nullptr) {
+  if (!is_last || record == nullptr) {
+    // Where the last turn ended is where the session is.
     return ReplayEvictedError(last.start_position + last.prompt_tokens +
                               last.generated_tokens);
   }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/text/vocabulary.h"
+#include "server/session/request_history.h"
 #include "server/session/session_info.h"
 #include "server/session/turn_events.h"
 
@@ -42,11 +43,12 @@ struct TurnRecord {
 };
 
 // The record to answer a request of this identity from; null: it is a new turn.
-// `record` (may be null) and `last` are the session's. Errors: FIELD_INVALID
-// request_id (the id belongs to another request), ABORTED REPLAY_EVICTED (the
-// turn is done, but its record was given up).
+// `record` (may be null), `last` and `earlier` are the session's. Errors:
+// FIELD_INVALID request_id (the id belongs to another request), ABORTED
+// REPLAY_EVICTED (the turn is done, but its record was given up, or a later
+// turn of the session took its place).
 absl::StatusOr<std::shared_ptr<const TurnRecord>> RecordFor(
     const TurnIdentity& identity, std::shared_ptr<const TurnRecord> record,
-    const LastTurn& last);
+    const LastTurn& last, const RequestHistory& earlier);
 
 }  // namespace txl

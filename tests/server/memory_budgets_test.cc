@@ -66,12 +66,14 @@ TEST(MemoryBudgetsTest, MethodsAndTheStoreGetTheirParts) {
   MemoryDivision memory;
   memory.limit = kGiB;
   memory.images = 5;
+  memory.ids = 4;
   memory.records = 6;
   memory.requests = 7;
   memory.streams = 8;
   SessionStoreOptions sessions;
   SetMemory(memory, &sessions);
   EXPECT_EQ(sessions.image_bytes, 5);
+  EXPECT_EQ(sessions.id_bytes, 4);
   EXPECT_EQ(sessions.turn_record_bytes, 6);
   const auto budgets = MakeMemoryBudgets(memory);
   ServiceContext context;

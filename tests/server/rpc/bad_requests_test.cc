@@ -286,11 +286,5 @@ TEST(BadSessionRequest, DurationThatIsNone) {
   }
 }
 
-TEST(BadSessionRequest, NegativePageSize) {
-  EXPECT_EQ(
-      Refusal(ReadPageSize(FromText<v1::ListSessionsRequest>("page_size: -1"))),
-      "INVALID_ARGUMENT FIELD_INVALID page_size");
-}
-
 }  // namespace
 }  // namespace txl

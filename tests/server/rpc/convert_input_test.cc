@@ -169,15 +169,6 @@ TEST(ReadTtl, TellsAbsentFromGiven) {
             absl::ZeroDuration());
 }
 
-TEST(ReadPageSize, HasADefaultAndACeiling) {
-  EXPECT_EQ(*ReadPageSize({}), 100);
-  EXPECT_EQ(*ReadPageSize(FromText<v1::ListSessionsRequest>("page_size: 7")),
-            7);
-  EXPECT_EQ(
-      *ReadPageSize(FromText<v1::ListSessionsRequest>("page_size: 100000")),
-      1000);
-}
-
 TEST(TurnInput, IsThePromptWhereverTheSessionStands) {
   EXPECT_EQ(*TurnInput(Ids({1, 2}), 0, {}), Ids({1, 2}));
   EXPECT_EQ(*TurnInput(Ids({1, 2}), 9, {}), Ids({1, 2}));

@@ -114,6 +114,7 @@ TEST(WriteModel, ShowsEveryLimit) {
   context.scheduler_options.max_queued_calls = 11;
   context.scheduler_options.max_queued_tokens = 12;
   context.store_options.max_sessions = 13;
+  context.store_options.max_session_tokens = 16;
   context.store_options.min_ttl = absl::Seconds(14);
   context.store_options.max_ttl = absl::Seconds(15);
   v1::GetModelResponse message;
@@ -124,7 +125,8 @@ TEST(WriteModel, ShowsEveryLimit) {
             "max_logprobs: 7 max_logit_bias: 8 max_logit_bias_value: 100 "
             "max_message_bytes: 10 max_tokens_per_message: 9 "
             "min_ttl { seconds: 14 } max_ttl { seconds: 15 } "
-            "max_queued_calls: 11 max_queued_tokens: 12 max_sessions: 13");
+            "max_queued_calls: 11 max_queued_tokens: 12 max_sessions: 13 "
+            "max_session_tokens: 16");
 }
 
 TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {

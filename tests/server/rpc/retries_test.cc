@@ -191,11 +191,11 @@ TEST_F(Retries, AnIdBelongsToOneRequest) {
   EXPECT_EQ(world_.GetSession("s").state(), v1::SESSION_STATE_IDLE);
 }
 
-TEST_F(Retries, AfterAnotherTurnTheIdIsForgotten) {
+TEST_F(Retries, AfterAnotherTurnTheIdIsRefused) {
   world_.Generate(Request());
   world_.Generate("session_id: 's' text: 'c' stop { max_tokens: 1 }");
   const Stream again = world_.Generate(Request());
-  EXPECT_EQ(Outcome(again.status), "ABORTED POSITION_MISMATCH");
+  EXPECT_EQ(Outcome(again.status), "ABORTED REPLAY_EVICTED");
 }
 
 TEST_F(Retries, TurnsThatChangeNothingForgetNothing) {
@@ -241,6 +241,25 @@ TEST_F(Retries, AnAppendIsFedOnce) {
                                   "stop { max_tokens: 1 }")
                         .status),
             "INVALID_ARGUMENT FIELD_INVALID request_id");
+}
+
+TEST_F(Retries, AnAppendThatComesAgainAfterALaterOneIsNotFed) {
+  const auto append = [this](const char* id, const char* text) {
+    grpc::ClientContext context;
+    v1::AppendTokensRequest request;
+    request.set_session_id("s");
+    request.set_request_id(id);
+    request.set_text(text);
+    v1::AppendTokensResponse response;
+    return Outcome(world_.sessions->AppendTokens(&context, request, &response));
+  };
+  EXPECT_EQ(append("a", "hello"), "OK");
+  EXPECT_EQ(append("b", "xy"), "OK");
+  const int64_t position = world_.GetSession("s").position();
+  EXPECT_EQ(append("a", "hello"), "ABORTED REPLAY_EVICTED");
+  EXPECT_EQ(world_.GetSession("s").position(), position);
+  EXPECT_EQ(append("b", "xy"), "OK");
+  EXPECT_EQ(world_.GetSession("s").position(), position);
 }
 
 TEST_F(Retries, OfATemporarySessionAreTurnsOfTheirOwn) {

@@ -147,13 +147,16 @@ TEST_P(SchedulerRetries, AnAppendLeavesItsScores) {
   EXPECT_EQ(record->scored[5].logprob, turn.sink->scored()[5].logprob);
 }
 
-TEST_P(SchedulerRetries, ATurnWithoutIdLeavesNothing) {
+TEST_P(SchedulerRetries, AfterATurnWithoutIdNoTurnIsGoneOnWith) {
   World world(Options());
   world.CreateSession("a");
   CutAfter(world, Begin(world, World::SomeIds(4)), 2);
   world.Generate("a", World::SomeIds(2), 3);
   world.Run();
-  EXPECT_EQ(RecordOf(world), nullptr);
+  const auto lease = world.store->Acquire("a");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  EXPECT_EQ(Outcome(lease->RecordFor(kTurn).status()),
+            "ABORTED REPLAY_EVICTED");
 }
 
 TEST_P(SchedulerRetries, ASupersededTurnEndsAndHandsItsTokensOn) {

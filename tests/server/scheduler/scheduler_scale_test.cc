@@ -29,6 +29,7 @@ double SecondsPerEviction(int slots) {
   options.runner.window = 3;
   options.runner.spare_rows = 2;
   options.store.max_sessions = slots + kTurns;
+  options.store.temporary_reserve = 0;
   World world(options);
   for (int i = 0; i < slots; ++i) {
     const std::string id = absl::StrCat("s", i);

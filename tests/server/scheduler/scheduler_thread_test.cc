@@ -59,7 +59,7 @@ TEST(SchedulerThread, ClientsOnManyThreadsGetTheirOwnText) {
       const std::string id = absl::StrCat("s", c);
       if (!world.store->Create(id, std::nullopt).ok()) ++wrong;
       for (int turn = 0; turn < 12; ++turn) {
-        Ids ids = world.store->GetWithTokens(id)->token_ids;
+        Ids ids = world.TokensOf(id);
         const Ids prompt = World::SomeIds(1 + (turn * 7 + c * 5) % 40, c);
         const bool cancel = turn % 3 == 2;
         const TestTurn test = RunToEnd(world, id, prompt, 9, cancel);

@@ -76,7 +76,7 @@ void World::Run() {
 }
 
 Ids World::TokensOf(const std::string& session) const {
-  auto text = store->GetWithTokens(session);
+  auto text = store->GetTokens(session, 0, 1'000'000);
   return text.ok() ? text->token_ids : Ids{-1};
 }
 

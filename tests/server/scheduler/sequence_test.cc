@@ -137,7 +137,7 @@ TEST_F(SequenceTest, AStreamFeedsWhatTheDeviceSampledUntilTheLastToken) {
   EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
   const auto last = sequence.CommitToken(Sampled(32), absl::ZeroDuration());
   EXPECT_EQ(last.reason, FinishReason::kMaxTokens);
-  EXPECT_EQ(sequence.lease().token_ids(), (Ids{5, 6, 30, 31, 32}));
+  EXPECT_EQ(sequence.lease().token_ids().Last(9), (Ids{5, 6, 30, 31, 32}));
 }
 
 TEST_F(SequenceTest, NothingIsCommittedBeforeTheFirstToken) {

@@ -19,12 +19,14 @@ class SessionErrorsTest : public StoreTest {
   void SetUp() override {
     SessionStoreOptions options;
     options.max_sessions = 2;
+    options.temporary_reserve = 0;
     options.busy_retry = absl::Milliseconds(70);
     options.memory_retry = absl::Seconds(3);
     SessionStore& store = MakeStore(options);
     ASSERT_TRUE(store.Create("expired", absl::Seconds(1)).ok());
     clock_.Advance(absl::Seconds(2));
     ASSERT_TRUE(store.Create("idle", {}).ok());
+    Lease("idle").Append({1});  // an empty one would give way
     ASSERT_TRUE(store.Create("busy", {}).ok());
     busy_ = Lease("busy");
   }
@@ -32,7 +34,7 @@ class SessionErrorsTest : public StoreTest {
   // The refusal of every method that names a session.
   void ExpectAllRefuse(const std::string& id, const std::string& refusal) {
     EXPECT_EQ(Refusal(store_->Get(id)), refusal);
-    EXPECT_EQ(Refusal(store_->GetWithTokens(id)), refusal);
+    EXPECT_EQ(Refusal(store_->GetTokens(id, 0, 1)), refusal);
     EXPECT_EQ(Refusal(store_->Acquire(id)), refusal);
     EXPECT_EQ(Refusal(store_->Delete(id)), refusal);
   }

@@ -53,7 +53,7 @@ TEST_F(SessionExpiryTest, LookingAtASessionDoesNotMoveTheExpiry) {
   for (int i = 0; i < 9; ++i) {
     clock_.Advance(absl::Seconds(1));
     ASSERT_TRUE(store.Get("a").ok());
-    ASSERT_TRUE(store.GetWithTokens("a").ok());
+    ASSERT_TRUE(store.GetTokens("a", 0, 1).ok());
     ASSERT_EQ(store.List(0, "")->sessions.size(), 1u);
   }
   clock_.Advance(absl::Seconds(1));
@@ -100,6 +100,18 @@ TEST_F(SessionExpiryTest, ExpireNowEndsExactlyTheDueSessions) {
   EXPECT_EQ(store.counts().ended, 3);
   EXPECT_TRUE(store.Get("c").ok());
   ExpectConserved();
+}
+
+// Nobody else looks at the store of an idle server.
+TEST_F(SessionExpiryTest, TheCountsNeverShowAnExpiredSession) {
+  SessionStore& store = MakeStore();
+  ASSERT_TRUE(store.Create("a", absl::Seconds(10)).ok());
+  int wakeups = 0;
+  store.SetWakeup([&] { ++wakeups; });
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_EQ(store.counts().idle, 0);
+  EXPECT_EQ(store.counts().ended, 1);
+  EXPECT_EQ(wakeups, 1) << "its slot is free";
 }
 
 TEST_F(SessionExpiryTest, AnExpiredIdCanBeUsedAgain) {

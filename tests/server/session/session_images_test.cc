@@ -120,14 +120,15 @@ TEST_F(SessionImagesTest, AnEndedSessionTakesNoImage) {
   EXPECT_EQ(image_bytes(), 0);
 }
 
-TEST_F(SessionImagesTest, MemoryBytesAreTheImageOrTheSlot) {
+TEST_F(SessionImagesTest, MemoryBytesAreTheImageOrTheSlotAndTheIds) {
   EXPECT_EQ(store_->Get("a")->memory_bytes, 0);
   { Lease("a").Append({1}); }
-  EXPECT_EQ(store_->Get("a")->memory_bytes, 0);  // nothing fed yet
+  const int64_t ids = TokenSequence::BytesFor(1);
+  EXPECT_EQ(store_->Get("a")->memory_bytes, ids);  // nothing fed yet
   { Lease("a").Append({2}); }
-  EXPECT_EQ(store_->Get("a")->memory_bytes, 4096);
+  EXPECT_EQ(store_->Get("a")->memory_bytes, 4096 + ids);
   ASSERT_TRUE(store_->PutImage(a_, ImageOfBytes(33)).ok());
-  EXPECT_EQ(store_->Get("a")->memory_bytes, 33);
+  EXPECT_EQ(store_->Get("a")->memory_bytes, 33 + ids);
 }
 
 }  // namespace

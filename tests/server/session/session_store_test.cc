@@ -54,14 +54,14 @@ TEST_F(SessionStoreTest, CreateTimeStaysAndLastUseMoves) {
   EXPECT_EQ(info.expire_time, info.last_use_time + info.ttl);
 }
 
-TEST_F(SessionStoreTest, GetWithTokensGivesPositionAndIdsOfOneMoment) {
+TEST_F(SessionStoreTest, GetTokensGivesPositionAndIdsOfOneMoment) {
   SessionStore& store = MakeStore();
   ASSERT_TRUE(store.Create("a", {}).ok());
-  EXPECT_THAT(store.GetWithTokens("a")->token_ids, IsEmpty());
+  EXPECT_THAT(TokensOf("a"), IsEmpty());
   SessionLease lease = Lease("a");
   lease.Append({5, 6});
   lease.Append({7});
-  const absl::StatusOr<SessionText> text = store.GetWithTokens("a");
+  const absl::StatusOr<SessionText> text = store.GetTokens("a", 0, 9);
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(text->info.state, SessionState::kBusy);
   EXPECT_EQ(text->info.position, 3);
@@ -69,6 +69,18 @@ TEST_F(SessionStoreTest, GetWithTokensGivesPositionAndIdsOfOneMoment) {
   // A copy: what follows does not change it.
   lease.Append({8});
   EXPECT_THAT(text->token_ids, ElementsAre(5, 6, 7));
+}
+
+TEST_F(SessionStoreTest, GetTokensGivesThePartThatIsAskedFor) {
+  SessionStore& store = MakeStore();
+  ASSERT_TRUE(store.Create("a", {}).ok());
+  Lease("a").Append({5, 6, 7, 8});
+  EXPECT_THAT(store.GetTokens("a", 1, 2)->token_ids, ElementsAre(6, 7));
+  EXPECT_THAT(store.GetTokens("a", 3, 100)->token_ids, ElementsAre(8));
+  EXPECT_THAT(store.GetTokens("a", 4, 1)->token_ids, IsEmpty());
+  EXPECT_THAT(store.GetTokens("a", 100, 1)->token_ids, IsEmpty());
+  EXPECT_THAT(store.GetTokens("a", 0, 0)->token_ids, IsEmpty());
+  EXPECT_EQ(store.GetTokens("a", 3, 1)->info.position, 4);
 }
 
 TEST_F(SessionStoreTest, DeletingAnIdleSessionEndsItAtOnce) {
@@ -116,7 +128,7 @@ TEST_F(SessionStoreTest, AnIdIsFreeAtOnceAndTheOldTurnCannotHarmTheNewSession) {
   new_turn.Append({9});
   EXPECT_FALSE(new_turn.delete_requested());
   old_turn.Release();
-  EXPECT_THAT(store.GetWithTokens("a")->token_ids, ElementsAre(9));
+  EXPECT_THAT(TokensOf("a"), ElementsAre(9));
   new_turn.Release();
   EXPECT_EQ(store.Get("a")->state, SessionState::kIdle);
   EXPECT_EQ(store.TakeEndedKeys().size(), 1u);

@@ -171,8 +171,40 @@ TEST_F(SessionTurnsTest, TheRecordStaysUntilAnotherTurnCommits) {
     EXPECT_EQ(store_->counts().turn_record_bytes, (*record)->Bytes());
   }
   Lease("a").SetLastTurn(LastTurn());
-  EXPECT_EQ(*LeaseFor("a", turn_).RecordFor(turn_), nullptr);
+  EXPECT_EQ(Refusal(LeaseFor("a", turn_).RecordFor(turn_)),
+            "ABORTED REPLAY_EVICTED");
   EXPECT_EQ(store_->counts().turn_record_bytes, 0);
+}
+
+// a, b, a: the third is a retry that was on its way for long.
+TEST_F(SessionTurnsTest, ALateRetryIsRefusedAsLongAsItsIdIsRemembered) {
+  SessionStoreOptions options;
+  options.remembered_requests = 2;
+  ASSERT_TRUE(MakeStore(options).Create("a", {}).ok());
+  const auto refusal = [&](const char* id) {
+    return Refusal(LeaseFor("a", {id, "d"}).RecordFor({id, "d"}));
+  };
+  for (const char* id : {"1", "2", "3"}) {
+    SessionLease lease = LeaseFor("a", {id, "d"});
+    lease.Append({7});
+    Finish(std::move(lease), {id, "d"}, 1);
+  }
+  EXPECT_EQ(refusal("3"), "OK");
+  EXPECT_EQ(refusal("2"), "ABORTED REPLAY_EVICTED");
+  EXPECT_EQ(refusal("1"), "ABORTED REPLAY_EVICTED");
+  // A turn without an id makes the last one an earlier one, and is none itself.
+  Lease("a").SetLastTurn(LastTurn());
+  EXPECT_EQ(refusal("3"), "ABORTED REPLAY_EVICTED");
+  EXPECT_EQ(refusal("2"), "ABORTED REPLAY_EVICTED");
+  EXPECT_EQ(refusal("1"), "OK") << "only two are remembered";
+  // The same turn going on is not an earlier one of itself.
+  Finish(LeaseFor("a", {"4", "d"}), {"4", "d"}, 1);
+  Finish(LeaseFor("a", {"4", "d"}), {"4", "d"}, 2);
+  EXPECT_EQ(refusal("4"), "OK");
+  EXPECT_EQ(refusal("2"), "ABORTED REPLAY_EVICTED");
+  // Another session knows nothing of them.
+  ASSERT_TRUE(store_->Create("b", {}).ok());
+  EXPECT_EQ(*LeaseFor("b", {"3", "d"}).RecordFor({"3", "d"}), nullptr);
 }
 
 TEST_F(SessionTurnsTest, TheOldestRecordsMakeRoom) {

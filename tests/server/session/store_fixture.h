@@ -51,6 +51,12 @@ class StoreTest : public ::testing::Test {
     return lease.ok() ? *std::move(lease) : SessionLease();
   }
 
+  std::vector<int32_t> TokensOf(const std::string& id) {
+    const auto text = store_->GetTokens(id, 0, 1'000'000);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.ok() ? text->token_ids : std::vector<int32_t>{-1};
+  }
+
   // created == ended + idle + busy.
   void ExpectConserved() const {
     const SessionStore::Counts counts = store_->counts();

@@ -25,30 +25,45 @@ std::shared_ptr<const TurnRecord> Record(const std::string& request_id,
 
 TEST(RecordFor, TheSameRequestIsAnsweredFromItsRecord) {
   const auto record = Record("r", "d");
-  const auto found = RecordFor({"r", "d"}, record, Last("r"));
+  const auto found = RecordFor({"r", "d"}, record, Last("r"), {});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, record);
 }
 
 TEST(RecordFor, AnotherIdOrNoneIsANewTurn) {
   for (const char* id : {"", "s"}) {
-    const auto found = RecordFor({id, "d"}, Record("r", "d"), Last("r"));
+    const auto found = RecordFor({id, "d"}, Record("r", "d"), Last("r"), {});
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(*found, nullptr);
   }
   // Two turns without an id are never the same.
-  EXPECT_EQ(*RecordFor({"", ""}, nullptr, Last("")), nullptr);
+  EXPECT_EQ(*RecordFor({"", ""}, nullptr, Last(""), {}), nullptr);
 }
 
 TEST(RecordFor, AnotherRequestUnderTheIdIsRefused) {
-  EXPECT_EQ(Refusal(RecordFor({"r", "other"}, Record("r", "d"), Last("r"))),
+  EXPECT_EQ(Refusal(RecordFor({"r", "other"}, Record("r", "d"), Last("r"), {})),
             "INVALID_ARGUMENT FIELD_INVALID request_id");
 }
 
 TEST(RecordFor, ATurnWhoseRecordIsGoneIsNotRunAgain) {
-  const auto found = RecordFor({"r", "d"}, nullptr, Last("r"));
+  const auto found = RecordFor({"r", "d"}, nullptr, Last("r"), {});
   EXPECT_EQ(Refusal(found), "ABORTED REPLAY_EVICTED");
   EXPECT_EQ(GetErrorDetails(found.status()).metadata.at("position"), "17");
+}
+
+TEST(RecordFor, ARetryThatComesAfterALaterTurnIsNotRunAgain) {
+  RequestHistory earlier;
+  earlier.Add("r", 16);
+  for (const char* digest : {"d", "other"}) {
+    const auto found =
+        RecordFor({"r", digest}, Record("s", "d"), Last("s"), earlier);
+    EXPECT_EQ(Refusal(found), "ABORTED REPLAY_EVICTED");
+    EXPECT_EQ(GetErrorDetails(found.status()).metadata.at("position"), "17");
+  }
+  EXPECT_EQ(*RecordFor({"t", "d"}, Record("s", "d"), Last("s"), earlier),
+            nullptr);
+  EXPECT_EQ(*RecordFor({"", "d"}, Record("s", "d"), Last("s"), earlier),
+            nullptr);
 }
 
 TEST(TurnRecord, TakesMemoryForEverythingInIt) {

@@ -8,6 +8,10 @@
 namespace txl::simulation {
 namespace {
 
+Ids AllIds(const SessionLease& lease) {
+  return lease.token_ids().Last(lease.position());
+}
+
 std::string Joined(const Outcomes& outcomes) {
   std::string all;
   for (const std::string& outcome : outcomes) all += "[" + outcome + "]";
@@ -70,8 +74,9 @@ void World::Send(Request request) {
   if (waits) return Waits(call, session);
   if (!now.ok()) return Refused(*call, now.status());
   SessionLease lease = **std::move(now);
-  CheckLeft(*session, lease.token_ids());
-  model.Acquired(session, *call, lease.token_ids(), within_since(), Now());
+  const Ids ids = AllIds(lease);
+  CheckLeft(*session, ids);
+  model.Acquired(session, *call, ids, within_since(), Now());
   Use(call, std::move(lease));
 }
 
@@ -131,8 +136,9 @@ void World::OnLease(const std::shared_ptr<Call>& call,
     Diverge("call ", call->id, " gets a lease that is another's");
   }
   if (session->deleted) faults.Fired(Fault::kDeletedInHandover);
-  CheckLeft(*session, lease->token_ids());
-  model.Acquired(session, *call, lease->token_ids(), within_since(), Now());
+  const Ids ids = AllIds(*lease);
+  CheckLeft(*session, ids);
+  model.Acquired(session, *call, ids, within_since(), Now());
   call->phase = Call::Phase::kHolding;
   AtPoint(Fault::kInterleavedInCallback);
   if (random.Chance(odds.faults.callback_late)) {
@@ -162,7 +168,7 @@ void World::RunTask() {
 
 void World::Use(const std::shared_ptr<Call>& call, SessionLease lease) {
   call->phase = Call::Phase::kHolding;
-  if (lease.token_ids() != call->before) {
+  if (AllIds(lease) != call->before) {
     Diverge("call ", call->id, " finds ", lease.position(), " ids, not ",
             call->before.size());
   }
@@ -187,6 +193,10 @@ void World::CheckRecord(
   const ModelSession& session = *call.session;
   const Found found = model.Lookup(session, call.request.identity);
   const std::string outcome = Outcome(record.status());
+  if (found == Found::kEarlier) {
+    if (outcome == "ABORTED REPLAY_EVICTED") return;
+    return Diverge("call ", call.id, " runs again after a later one");
+  }
   if (outcome == "ABORTED REPLAY_EVICTED") {
     faults.Fired(Fault::kReplayEvicted);
     if (!odds.few_records || found == Found::kNew) Diverge("a record is lost");

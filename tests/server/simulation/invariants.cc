@@ -76,7 +76,8 @@ void World::CheckCounts() {
 void World::CheckSessions() {
   Expire();
   for (const auto& [name, session] : model.named()) {
-    const absl::StatusOr<SessionText> text = store->GetWithTokens(name);
+    const absl::StatusOr<SessionText> text =
+        store->GetTokens(name, 0, 1'000'000);
     if (!text.ok()) {
       Diverge("'", name, "' is lost: ", Outcome(text.status()));
       continue;

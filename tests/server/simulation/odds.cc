@@ -71,6 +71,9 @@ Odds DrawOdds(Random& random) {
   SessionStoreOptions& store = odds.store;
   store.default_ttl = absl::Hours(1);
   store.max_sessions = random.Chance(0.2) ? random.Between(1, 4) : 100;
+  // The model knows nothing of sessions that give way.
+  store.empty_grace = absl::InfiniteDuration();
+  store.temporary_reserve = 0;
   odds.few_images = random.Chance(0.15);
   if (odds.few_images) {
     store.image_bytes = random.Between(0, 8 * odds.runner.mem_len);

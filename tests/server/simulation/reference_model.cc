@@ -1,6 +1,8 @@
 #include "tests/server/simulation/reference_model.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 namespace txl::simulation {
 namespace {
@@ -81,9 +83,14 @@ Outcomes ReferenceModel::OfAcquire(const ModelSession& session,
 Found ReferenceModel::Lookup(const ModelSession& session,
                              const TurnIdentity& identity) const {
   const Call* const last = session.last.get();
-  if (last == nullptr || !last->named() ||
-      last->request.identity.request_id != identity.request_id) {
-    return Found::kNew;
+  if (last == nullptr || !identity.named()) return Found::kNew;
+  if (last->request.identity.request_id != identity.request_id) {
+    const auto known = std::min<std::ptrdiff_t>(odds_.store.remembered_requests,
+                                                std::ssize(session.earlier));
+    const bool is_earlier =
+        std::find(session.earlier.end() - known, session.earlier.end(),
+                  identity.request_id) != session.earlier.end();
+    return is_earlier ? Found::kEarlier : Found::kNew;
   }
   if (last->request.identity.digest != identity.digest) {
     return Found::kOtherRequest;
@@ -147,7 +154,14 @@ void ReferenceModel::Released(Call& call, const Ids& ids, absl::Duration since,
   if (call.request.kind == TurnKind::kAppend && !call.finished.has_value()) {
     call.must_finish = appended;
   }
-  if (appended || call.Committed()) session.last = call.shared_from_this();
+  if (appended || call.Committed()) {
+    const Call* const last = session.last.get();
+    if (last != nullptr && last->named() &&
+        last->request.identity.request_id != call.request.identity.request_id) {
+      session.earlier.push_back(last->request.identity.request_id);
+    }
+    session.last = call.shared_from_this();
+  }
   session.ids = ids;
 }
 

@@ -35,13 +35,22 @@ struct ModelSession {
   Call* granted = nullptr;  // ... and that no other can displace any more
   // The last call that changed the session: what a retry of it must hear.
   std::shared_ptr<Call> last;
+  // Request ids of the named turns before it, oldest first.
+  std::vector<std::string> earlier;
 };
 
 using SessionPtr = std::shared_ptr<ModelSession>;
 using Outcomes = std::set<std::string>;  // "OK", "CODE REASON"
 
 // What a request finds in the session that it gets.
-enum class Found { kNew, kFinished, kBroken, kBrokenOrFinished, kOtherRequest };
+enum class Found {
+  kNew,
+  kFinished,
+  kBroken,
+  kBrokenOrFinished,
+  kOtherRequest,
+  kEarlier,  // a turn before the last one
+};
 
 class ReferenceModel {
  public:
