@@ -54,7 +54,7 @@ absl::StatusOr<RegularFile> RegularFile::Open(const std::string& path,
 }
 
 RegularFile::RegularFile(RegularFile&& other) noexcept
-    : fd_(other.Release()), bytes_(other.bytes_) {}
+    : fd_(std::exchange(other.fd_, -1)), bytes_(other.bytes_) {}
 
 RegularFile& RegularFile::operator=(RegularFile&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -65,8 +65,6 @@ RegularFile& RegularFile::operator=(RegularFile&& other) noexcept {
 RegularFile::~RegularFile() {
   if (fd_ >= 0) ::close(fd_);
 }
-
-int RegularFile::Release() { return std::exchange(fd_, -1); }
 
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path,
                                             int64_t max_bytes) {

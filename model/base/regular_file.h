@@ -29,8 +29,6 @@ class RegularFile {
   int fd() const { return fd_; }
   // As it was opened.
   int64_t bytes() const { return bytes_; }
-  // The descriptor, which is then the caller's to close.
-  int Release();
 
  private:
   RegularFile(int fd, int64_t bytes) : fd_(fd), bytes_(bytes) {}

@@ -1,7 +1,5 @@
 #include "model/convert/container/byte_source.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
+#include "model/base/status_macros.h"
 
 namespace txl {
 namespace {
@@ -26,13 +26,12 @@ absl::Status CheckRange(const ByteSource& source, uint64_t offset,
 
 class FileSource : public ByteSource {
  public:
-  FileSource(int fd, uint64_t size, std::string name)
-      : fd_(fd), size_(size), name_(std::move(name)) {}
-  ~FileSource() override { ::close(fd_); }
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
+  FileSource(RegularFile file, std::string name)
+      : file_(std::move(file)), name_(std::move(name)) {}
 
-  uint64_t size() const override { return size_; }
+  uint64_t size() const override {
+    return static_cast<uint64_t>(file_.bytes());
+  }
   const std::string& name() const override { return name_; }
 
   absl::Status Read(uint64_t offset, absl::Span<uint8_t> out) const override {
@@ -41,8 +40,8 @@ class FileSource : public ByteSource {
       return range;
     }
     while (!out.empty()) {
-      const ssize_t got =
-          ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+      const ssize_t got = ::pread(file_.fd(), out.data(), out.size(),
+                                  static_cast<off_t>(offset));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) {
         return absl::DataLossError(
@@ -56,8 +55,7 @@ class FileSource : public ByteSource {
   }
 
  private:
-  const int fd_;
-  const uint64_t size_;
+  const RegularFile file_;
   const std::string name_;
 };
 
@@ -113,22 +111,8 @@ class MemorySource : public ByteSource {
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(
     const std::string& path) {
-  // O_NONBLOCK: a pipe is refused below instead of waited for.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
-    const std::string message =
-        absl::StrCat(path, ": cannot be opened: ", std::strerror(errno));
-    return errno == ENOENT ? absl::NotFoundError(message)
-                           : absl::InvalidArgumentError(message);
-  }
-  struct stat file = {};
-  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) {
-    ::close(fd);
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is not a regular file"));
-  }
-  return std::make_shared<FileSource>(fd, static_cast<uint64_t>(file.st_size),
-                                      path);
+  TXL_ASSIGN_OR_RETURN(RegularFile file, RegularFile::Open(path));
+  return std::make_shared<FileSource>(std::move(file), path);
 }
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> Slice(
