@@ -14,6 +14,8 @@
 namespace txl {
 namespace {
 
+constexpr absl::Duration kLongestConnection = absl::Hours(24 * 20);
+
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMaxRows = 1 << 16;
@@ -158,6 +160,37 @@ void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
                "of --memory-limit");
 }
 
+void AddCallFlags(ServerFlags* flags, FlagTable* table) {
+  CallLimits& calls = flags->calls;
+  table->Number("max-connections", &calls.connections, 1, kInt32Max,
+                "Connections at a time, fewer where the process may not open "
+                "as many files; others are closed at once");
+  table->Number("max-connections-per-host", &calls.connections_per_host, 0,
+                kInt32Max, "Those of one address; 0: no limit of their own");
+  table->Number("max-streams-per-connection", &calls.streams_per_connection, 1,
+                kInt32Max, "Calls at a time of one connection; others wait");
+  table->Number("max-calls", &calls.calls, 1, kInt32Max,
+                "Calls at a time; over it OVERLOADED");
+  table->Bytes("max-unread-bytes", &calls.unread_bytes, 0, kInt64Max,
+               "Bytes of requests that are being read, each counted as "
+               "--max-message-bytes; others wait, and the slowest reader gets "
+               "OVERLOADED");
+  table->Duration("request-timeout", &calls.request_timeout,
+                  absl::Milliseconds(100), absl::Hours(1),
+                  "Time in which a request has to arrive whole");
+  table->Duration("answer-timeout", &calls.answer_timeout,
+                  absl::Milliseconds(100), absl::Hours(1),
+                  "Time in which an answer that is no stream has to be read");
+  table->Duration("connection-idle", &calls.connection_idle, absl::Seconds(1),
+                  kLongestConnection, "A connection without a call is closed");
+  table->Duration("connection-age", &calls.connection_age, absl::Seconds(1),
+                  kLongestConnection,
+                  "A connection takes no new calls; those that run go on");
+  table->Number("work-threads", &flags->work_threads, 0, 1024,
+                "Threads that read large texts and build large answers; 0: "
+                "one for two cores");
+}
+
 void AddLimitFlags(ServerFlags* flags, FlagTable* table) {
   RequestLimits& limits = flags->limits;
   table->Number("max-prompt-tokens", &limits.prompt_tokens, 1, kInt32Max,
@@ -198,6 +231,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   AddEngineFlags(&flags, &table);
   AddQueueFlags(&flags, &table);
   AddSessionFlags(&flags, &table);
+  AddCallFlags(&flags, &table);
   AddLimitFlags(&flags, &table);
   table.Text("config", &config, "TOML file with values for flags");
   table.Switch("print-config", &print_config,

@@ -41,6 +41,8 @@ struct ServerFlags {
   SchedulerOptions scheduler;
   SessionStoreOptions sessions;  // but for bytes: see above
   RequestLimits limits;
+  CallLimits calls;
+  int32_t work_threads = 0;  // 0: see WorkThreads
 
   bool check_config = false;
 };

@@ -97,11 +97,14 @@ Server::Server(ServerFlags flags, ModelDirectory model,
   context_.callbacks = &callbacks_;
   WorkPoolOptions work;
   work.threads =
-      WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
+      flags_.work_threads > 0
+          ? flags_.work_threads
+          : WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
   work_ = std::make_unique<WorkPool>(work, clock);
   context_.work = work_.get();
   if (memory_ != nullptr) memory_->SetIn(&context_);
   context_.limits = flags_.limits;
+  context_.call_limits = flags_.calls;
   context_.scheduler_options = flags_.scheduler;
   context_.store_options = flags_.sessions;
   context_.start = clock->Monotonic();
@@ -171,7 +174,7 @@ absl::Status Server::StartMetrics() {
   if (flags_.metrics_listen.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
       MetricsEndpoint::Start(flags_.metrics_listen, MakeExporterFacts(facts_),
-                             [this] { return ReadStatus(context_); });
+                             [this] { return grpc_->Status(); });
   if (!endpoint.ok()) {
     return absl::Status(
         endpoint.status().code(),

@@ -199,6 +199,60 @@ void AddResidency(const ExporterFacts& facts, const ServerStatus& status,
       .Sample(s.distributions.restore_seconds, {{"source", "image"}});
 }
 
+void AddMemory(const ServerStatus& status, FamilyList& out) {
+  const MemoryUse& memory = status.memory;
+  const MemoryDivision& division = memory.division;
+  out.Gauge("txl_memory_limit_bytes", "What the process may take; 0: no limit")
+      .Sample(Value(division.limit));
+  out.Gauge("txl_memory_part_bytes", "The limit's parts")
+      .Sample(Value(division.weights), {{"part", "weights"}})
+      .Sample(Value(division.slots), {{"part", "slots"}})
+      .Sample(Value(division.images), {{"part", "images"}})
+      .Sample(Value(division.ids), {{"part", "ids"}})
+      .Sample(Value(division.records), {{"part", "records"}})
+      .Sample(Value(division.requests), {{"part", "requests"}})
+      .Sample(Value(division.streams), {{"part", "streams"}})
+      .Sample(Value(division.reserve), {{"part", "reserve"}});
+  out.Gauge("txl_memory_used_bytes", "What is used of a part")
+      .Sample(Value(status.sessions.image_bytes), {{"part", "images"}})
+      .Sample(Value(status.sessions.id_bytes), {{"part", "ids"}})
+      .Sample(Value(status.sessions.turn_record_bytes), {{"part", "records"}})
+      .Sample(Value(memory.request_bytes), {{"part", "requests"}})
+      .Sample(Value(memory.stream_bytes), {{"part", "streams"}});
+  out.Counter("txl_memory_refused_total", "Requests that found no room in one")
+      .Sample(Value(memory.requests_refused), {{"part", "requests"}})
+      .Sample(Value(memory.streams_refused), {{"part", "streams"}});
+  out.Gauge("txl_memory_shedding", "1 while new work is shed, else 0")
+      .Sample(memory.shedding ? 1 : 0);
+}
+
+void AddCalls(const ServerStatus& status, FamilyList& out) {
+  out.Gauge("txl_calls_open", "Open calls, by what they wait for")
+      .Sample(Value(status.calls.reading), {{"state", "reading"}})
+      .Sample(Value(status.calls.answering), {{"state", "answering"}})
+      .Sample(Value(status.calls.open - status.calls.reading -
+                    status.calls.answering),
+              {{"state", "working"}});
+  out.Gauge("txl_connections", "Open connections")
+      .Sample(Value(status.connections.open));
+  out.Gauge("txl_connections_limit", "Connections that may be open")
+      .Sample(Value(status.connections.limit));
+  out.Counter("txl_connections_refused_total", "Connections over the limit")
+      .Sample(Value(status.connections.refused));
+  out.Counter("txl_calls_refused_total", "Calls that got OVERLOADED")
+      .Sample(Value(status.calls.refused));
+  out.Gauge("txl_work_queued", "Large requests and answers that wait")
+      .Sample(Value(status.work.queued));
+  out.Gauge("txl_work_running", "Those that are worked on")
+      .Sample(Value(status.work.running));
+  out.Counter("txl_work_total", "Those that have left the queue, by outcome")
+      .Sample(Value(status.work.done), {{"outcome", "done"}})
+      .Sample(Value(status.work.refused), {{"outcome", "refused"}});
+  out.Counter("txl_log_lines_dropped_total",
+              "Lines of the log for which there was no room")
+      .Sample(Value(status.log_lines_dropped));
+}
+
 // The names that every Prometheus client library gives them.
 void AddProcess(const ProcessStatus& process, FamilyList& out) {
   out.Counter("process_cpu_seconds_total", "User and system time")
@@ -231,6 +285,8 @@ std::vector<prometheus::MetricFamily> StatusFamilies(
   AddSoftmax(status.snapshot.softmax_tails, out);
   AddSessions(status.sessions, out);
   AddResidency(facts, status, out);
+  AddMemory(status, out);
+  AddCalls(status, out);
   AddProcess(process, out);
   return out.Take();
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "server/base/memory_division.h"
 #include "server/metrics/metrics.h"
 
 namespace txl {
@@ -35,6 +36,12 @@ struct WorkCounts {
   int64_t refused = 0;  // the queue was full, or the wait too long
 };
 
+struct ConnectionCounts {
+  int64_t open = 0;   // now
+  int64_t limit = 0;  // of open
+  int64_t refused = 0;
+};
+
 // Calls of the API's methods.
 struct CallCounts {
   int64_t open = 0;       // now
@@ -43,13 +50,27 @@ struct CallCounts {
   int64_t refused = 0;    // for want of room: calls, bytes, or memory is short
 };
 
+// Memory by the division of the start, and what is used of it.
+struct MemoryUse {
+  MemoryDivision division;     // all 0: not divided
+  int64_t resident_bytes = 0;  // 0: not sampled
+  bool shedding = false;
+  int64_t request_bytes = 0;
+  int64_t requests_refused = 0;  // by the requests' part
+  int64_t stream_bytes = 0;
+  int64_t streams_refused = 0;  // by the streams' part
+};
+
 struct ServerStatus {
   ServerPhase phase = ServerPhase::kStarting;
   absl::Duration uptime;
   absl::Duration stall;  // age of the last step while work waits, else 0
   SessionCounts sessions;
+  MemoryUse memory;
+  int64_t log_lines_dropped = 0;
   WorkCounts work;
   CallCounts calls;
+  ConnectionCounts connections;
   Snapshot snapshot;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
@@ -19,13 +21,17 @@ constexpr int kAll = std::numeric_limits<int>::max();
 
 absl::Duration SweepInterval(const CallLimits& limits) {
   return std::min({limits.request_timeout / 4, limits.answer_timeout / 4,
-                   absl::Seconds(1)});
+                   absl::Milliseconds(250)});
 }
 
 }  // namespace
 
 CallDesk::CallDesk(const ServiceContext* context)
     : context_(*context),
+      most_readers_(std::max<int64_t>(
+          context->call_limits.unread_bytes / context->limits.message_bytes,
+          1)),
+      to_read_(static_cast<size_t>(context->call_limits.calls + kAlwaysCalls)),
       sweeper_(SweepInterval(context->call_limits), [this] { Sweep(); }) {}
 
 absl::Status CallDesk::Overloaded(absl::string_view message) {
@@ -58,17 +64,47 @@ void CallDesk::Leave(Admission admission) {
       .fetch_sub(1, std::memory_order_relaxed);
 }
 
-absl::StatusOr<ByteHold> CallDesk::HoldUnread() {
-  if (context_.requests == nullptr) return ByteHold();
-  const int64_t bytes = kCallBytes + context_.limits.message_bytes;
-  while (true) {
-    if (auto hold = context_.requests->TryHold(bytes)) return *std::move(hold);
-    const auto oldest = reading_.Take(Now() - kLeastWait, 1);
-    if (oldest.empty()) {
-      return Overloaded("the server reads as many requests as it has room for");
+absl::StatusOr<ByteHold> CallDesk::HoldCall() { return HoldRequest(0); }
+
+void CallDesk::AskToRead(const std::string& peer,
+                         std::weak_ptr<WaitingCall> call) {
+  std::optional<std::weak_ptr<WaitingCall>> dropped;
+  bool now = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    now = readers_ < most_readers_;
+    if (now) {
+      ++readers_;
+    } else {
+      dropped = to_read_.Push(peer, call);
     }
-    oldest.front()->GiveUpReading();
   }
+  if (now) {
+    if (const auto self = call.lock()) self->StartReading();
+    return;
+  }
+  if (dropped.has_value()) {
+    if (const auto other = dropped->lock()) other->GiveUpReading();
+  }
+  EndSlowestReader();
+}
+
+void CallDesk::DoneReading() {
+  std::shared_ptr<WaitingCall> next;
+  {
+    absl::MutexLock lock(&mutex_);
+    while (next == nullptr && !to_read_.empty()) next = to_read_.Pop().lock();
+    if (next == nullptr) --readers_;
+  }
+  if (next == nullptr) return;
+  context_.callbacks->Run([next] { next->StartReading(); });
+}
+
+bool CallDesk::EndSlowestReader() {
+  const auto oldest = reading_.Take(Now() - kLeastWait, 1);
+  if (oldest.empty()) return false;
+  context_.callbacks->Run([call = oldest.front()] { call->GiveUpReading(); });
+  return true;
 }
 
 absl::StatusOr<ByteHold> CallDesk::HoldRequest(int64_t bytes) {
@@ -93,13 +129,26 @@ absl::StatusOr<ByteHold> CallDesk::HoldAnswer(int64_t bytes) {
 
 void CallDesk::Sweep() {
   const CallLimits& limits = context_.call_limits;
+  size_t waiting;
+  {
+    absl::MutexLock lock(&mutex_);
+    waiting = to_read_.size();
+  }
+  while (waiting > 0 && EndSlowestReader()) --waiting;
   for (const auto& call : reading_.Take(Now() - limits.request_timeout, kAll)) {
-    call->TimeOutReading();
+    context_.callbacks->Run([call] { call->TimeOutReading(); });
   }
   for (const auto& call :
        answering_.Take(Now() - limits.answer_timeout, kAll)) {
     call->CutOff();
   }
+}
+
+ServerStatus CallDesk::Status() const {
+  ServerStatus status = ReadStatus(context_);
+  status.calls = counts();
+  if (connections_) status.connections = connections_();
+  return status;
 }
 
 CallCounts CallDesk::counts() const {

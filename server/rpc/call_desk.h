@@ -5,15 +5,21 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/byte_budget.h"
 #include "server/base/periodic.h"
 #include "server/metrics/server_status.h"
+#include "server/rpc/fair_queue.h"
 #include "server/rpc/line_limit.h"
 #include "server/rpc/service_context.h"
 #include "server/rpc/wait_list.h"
@@ -27,16 +33,19 @@ enum class Admission {
   kNewWork,  // everything else: not while memory is short
 };
 
-// What a call takes beside its message: gRPC's and our own objects.
-inline constexpr int64_t kCallBytes = 16 << 10;
+// What a call takes beside its message: gRPC's and our own objects, and what a
+// client may send before its message is read (kWindowBytes).
+inline constexpr int64_t kCallBytes = 32 << 10;
 // What a message becomes: it is kept while it is parsed, as a message, as
 // checked values and as a turn's input.
 inline constexpr int64_t kMessageExpansion = 6;
 
-// A call that waits for its client, once somebody has taken it off a list.
+// A call that waits for its client. The first three run on the callback thread,
+// one after the other, but for a StartReading while the call is being made.
 class WaitingCall {
  public:
   virtual ~WaitingCall() = default;
+  virtual void StartReading() = 0;
   // Its request has not come whole: for too long, or others need the room.
   virtual void TimeOutReading() = 0;
   virtual void GiveUpReading() = 0;
@@ -64,10 +73,8 @@ class CallDesk {
   // Counts.
   absl::Status Overloaded(absl::string_view message);
 
-  // Room for a message of which nothing is known yet. Where there is none, the
-  // call that has been waiting for its message for longest is ended in favour
-  // of this one.
-  absl::StatusOr<ByteHold> HoldUnread();
+  // Room for a call of whose message nothing is known.
+  absl::StatusOr<ByteHold> HoldCall();
   // Room for a message of `bytes` and what is made of it.
   absl::StatusOr<ByteHold> HoldRequest(int64_t bytes);
   // Room for an answer. Where there is none, the answer that has been unread
@@ -75,6 +82,14 @@ class CallDesk {
   absl::StatusOr<ByteHold> HoldAnswer(int64_t bytes);
 
   LineLimit& refusal_lines() { return refusal_lines_; }
+  // Lets the call read its message, by StartReading, now or soon: so many at a
+  // time, connections in turn. Where others wait, a call that has been reading
+  // for long is ended.
+  void AskToRead(const std::string& peer, std::weak_ptr<WaitingCall> call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // A call that was let read has its message, or has ended.
+  void DoneReading() ABSL_LOCKS_EXCLUDED(mutex_);
+
   WaitList<WaitingCall>& reading() { return reading_; }
   WaitList<WaitingCall>& answering() { return answering_; }
   absl::Duration Now() const { return context_.clock->Monotonic(); }
@@ -83,16 +98,31 @@ class CallDesk {
   void Sweep();
 
   CallCounts counts() const;
+  // Who knows the connections; before the first call.
+  void SetConnections(std::function<ConnectionCounts()> connections) {
+    connections_ = std::move(connections);
+  }
+  // All of GetServerStatus.
+  ServerStatus Status() const;
 
  private:
+  // Ends the call that has been reading for longest, if it is long; false:
+  // there is none.
+  bool EndSlowestReader();
+
   const ServiceContext& context_;
   std::atomic<int64_t> open_{0};
   std::atomic<int64_t> always_{0};  // of these: Admission::kAlways
   std::atomic<int64_t> refused_{0};
+  const int64_t most_readers_;
+  mutable absl::Mutex mutex_;
+  int64_t readers_ ABSL_GUARDED_BY(mutex_) = 0;
+  FairQueue<std::weak_ptr<WaitingCall>> to_read_ ABSL_GUARDED_BY(mutex_);
   LineLimit refusal_lines_{kRefusalLines};
   WaitList<WaitingCall> reading_;
   WaitList<WaitingCall> answering_;
-  Periodic sweeper_;  // last
+  std::function<ConnectionCounts()> connections_;  // may be null
+  Periodic sweeper_;                               // last
 };
 
 }  // namespace txl

@@ -50,6 +50,44 @@ v1::ServerState ToProto(ServerPhase phase) {
   return v1::SERVER_STATE_UNSPECIFIED;
 }
 
+void WriteDivision(const MemoryDivision& from, v1::MemoryDivision* to) {
+  to->set_limit(from.limit);
+  to->set_weights(from.weights);
+  to->set_slots(from.slots);
+  to->set_images(from.images);
+  to->set_ids(from.ids);
+  to->set_records(from.records);
+  to->set_requests(from.requests);
+  to->set_streams(from.streams);
+  to->set_reserve(from.reserve);
+}
+
+void WriteUse(const ServerStatus& status, v1::GetServerStatusResponse* to) {
+  const MemoryUse& memory = status.memory;
+  if (memory.division.limit > 0) {
+    WriteDivision(memory.division, to->mutable_memory());
+  }
+  to->set_resident_bytes(memory.resident_bytes);
+  to->set_shedding(memory.shedding);
+  to->set_id_bytes(status.sessions.id_bytes);
+  to->set_request_bytes(memory.request_bytes);
+  to->set_requests_refused(memory.requests_refused);
+  to->set_stream_bytes(memory.stream_bytes);
+  to->set_streams_refused(memory.streams_refused);
+  to->set_calls_open(status.calls.open);
+  to->set_calls_reading(status.calls.reading);
+  to->set_calls_answering(status.calls.answering);
+  to->set_calls_refused(status.calls.refused);
+  to->set_work_queued(status.work.queued);
+  to->set_work_running(status.work.running);
+  to->set_work_done(status.work.done);
+  to->set_work_refused(status.work.refused);
+  to->set_log_lines_dropped(status.log_lines_dropped);
+  to->set_connections_open(status.connections.open);
+  to->set_connections_limit(status.connections.limit);
+  to->set_connections_refused(status.connections.refused);
+}
+
 }  // namespace
 
 void WriteDuration(absl::Duration from, google::protobuf::Duration* to) {
@@ -229,6 +267,7 @@ void WriteStatus(const ServerStatus& status,
     to->set_computed(tail.computed);
     to->set_skipped(tail.skipped);
   }
+  WriteUse(status, message);
 }
 
 }  // namespace txl

@@ -12,8 +12,8 @@
 #include <random>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "server/base/log.h"
 
 namespace txl {
@@ -21,6 +21,7 @@ namespace {
 
 // Transport settings; sources: docs/ARCHITECTURE.md, failure rules.
 constexpr int kMaxMetadataBytes = 8 << 10;
+constexpr int kWindowBytes = 16 << 10;
 constexpr int kKeepaliveTimeMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingMs = 30'000;
@@ -61,6 +62,10 @@ void SetTransport(const RequestLimits& limits, const CallLimits& calls,
   builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.message_bytes));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // What a client may send of a message that nobody reads yet: not to grow.
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                              kWindowBytes);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(calls.streams_per_connection));
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
@@ -76,8 +81,6 @@ void SetTransport(const RequestLimits& limits, const CallLimits& calls,
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                               kHandshakeTimeoutMs);
-  // Two servers on one port would share its calls at random.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   grpc::ResourceQuota quota("txl-server");
   quota.SetMaxThreads(kMaxSyncThreads);
   builder->SetResourceQuota(quota);
@@ -91,11 +94,6 @@ std::string NoHost() {
   return host;
 }
 
-std::string RealAddress(const std::string& listen, int port) {
-  if (absl::StartsWith(listen, "unix:")) return listen;
-  return absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
-}
-
 }  // namespace
 
 GrpcServer::GrpcServer(const ServiceContext* context)
@@ -107,21 +105,26 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::string& listen, const ServiceContext* context) {
   SetLibraryOptionsOnce();
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
+  TXL_ASSIGN_OR_RETURN(server->gate_,
+                       ConnectionGate::Listen(listen, context->call_limits));
+  server->desk_.SetConnections(
+      [gate = server->gate_.get()] { return gate->counts(); });
   grpc::ServerBuilder builder;
   SetTransport(context->limits, context->call_limits, &builder);
-  int port = 0;
-  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   const std::string nowhere = NoHost();
   builder.RegisterService(nowhere, &server->generation_);
   builder.RegisterService(nowhere, &server->sessions_);
   builder.RegisterService(nowhere, &server->model_);
   builder.RegisterCallbackGenericService(&server->api_);
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", listen));
+  if (server->server_ == nullptr) {
+    return absl::UnavailableError("gRPC's server does not start");
   }
   server->SetServing(false);
-  server->address_ = RealAddress(listen, port);
+  server->gate_->Start(std::move(acceptor));
   return server;
 }
 
@@ -135,6 +138,7 @@ void GrpcServer::SetServing(bool serving) {
 }
 
 void GrpcServer::Shutdown(absl::Duration timeout) {
+  gate_->Stop();
   // Not by the wall clock, which may jump.
   server_->Shutdown(gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "server/rpc/api_service.h"
 #include "server/rpc/call_desk.h"
+#include "server/rpc/connection_gate.h"
 #include "server/rpc/service_context.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
@@ -30,10 +31,14 @@ class GrpcServer {
   ~GrpcServer();
 
   // The address with the real port.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return gate_->address(); }
 
   // Thread-safe.
   CallCounts calls() const { return desk_.counts(); }
+  ConnectionCounts connections() const { return gate_->counts(); }
+
+  // The whole server now, for scrapes. Thread-safe.
+  ServerStatus Status() const { return desk_.Status(); }
 
   // What health checking answers for "" and every service. Thread-safe.
   void SetServing(bool serving);
@@ -51,7 +56,7 @@ class GrpcServer {
   v1::GenerationService::Service generation_;
   v1::SessionService::Service sessions_;
   v1::ModelService::Service model_;
-  std::string address_;
+  std::unique_ptr<ConnectionGate> gate_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -27,9 +27,14 @@ struct RequestLimits {
 struct CallLimits {
   // Calls at a time; over it RESOURCE_EXHAUSTED, OVERLOADED.
   int64_t calls = 4096;
+  // Bytes of requests that are being read, each counted as large as it may be.
+  // Others wait; the one that has been arriving for longest gives way.
+  int64_t unread_bytes = int64_t{32} << 20;
   int64_t streams_per_connection = 100;
   absl::Duration request_timeout = absl::Seconds(20);  // to arrive whole
   absl::Duration answer_timeout = absl::Seconds(30);   // to be read, if unary
+  int64_t connections = 1024;
+  int64_t connections_per_host = 0;  // an address; 0: no limit
   absl::Duration connection_idle = absl::Minutes(5);
   absl::Duration connection_age = absl::Minutes(30);
 };

@@ -18,11 +18,11 @@ void GetModel(const ServiceContext& service,
       });
 }
 
-void GetServerStatus(const ServiceContext& service,
+void GetServerStatus(const ServiceContext&,
                      const std::shared_ptr<OpenCall>& call) {
   AnswerCall<v1::GetServerStatusRequest, v1::GetServerStatusResponse>(
       *call, [&](const auto&, auto* out) {
-        WriteStatus(ReadStatus(service), out);
+        WriteStatus(call->desk().Status(), out);
         return absl::OkStatus();
       });
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
+#include "server/base/log.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/raw_message.h"
@@ -37,18 +38,31 @@ void OpenCall::Start() {
   absl::Status status = desk_->Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
-  if (method_.admission != Admission::kAlways) {
-    absl::StatusOr<ByteHold> hold = desk_->HoldUnread();
-    if (!hold.ok()) return End(hold.status());
+  if (method_.admission == Admission::kAlways) return StartReading();
+  absl::StatusOr<ByteHold> hold = desk_->HoldCall();
+  if (!hold.ok()) return End(hold.status());
+  {
     absl::MutexLock lock(&mutex_);
     request_hold_ = *std::move(hold);
   }
+  desk_->AskToRead(peer(), weak_from_this());
+}
+
+void OpenCall::StartReading() {
+  reads_ = method_.admission != Admission::kAlways;
   reading_ = desk_->reading().Add(weak_from_this(), desk_->Now());
   StartRead(&request_);
 }
 
+// The call gives its place among the readers to the next one.
+void OpenCall::StopReading() {
+  if (reads_.exchange(false)) desk_->DoneReading();
+}
+
 void OpenCall::OnReadDone(bool ok) {
-  if (!desk_->reading().Remove(reading_)) return;  // ended already
+  const bool ours = desk_->reading().Remove(reading_);
+  StopReading();
+  if (!ours) return;  // ended already
   if (!ok) return EndUnread();
   const absl::Status status = Arrived();
   if (!status.ok()) return End(status);
@@ -84,6 +98,7 @@ void OpenCall::EndUnread() {
 }
 
 void OpenCall::TimeOutReading() {
+  StopReading();
   End(absl::DeadlineExceededError(absl::StrCat(
       "the request did not arrive whole within ",
       absl::FormatDuration(desk_->context().call_limits.request_timeout),
@@ -95,6 +110,7 @@ void OpenCall::GiveUpReading() {
     absl::MutexLock lock(&mutex_);
     request_hold_.Release();
   }
+  StopReading();
   End(desk_->Overloaded(
       "others need the room for a request that comes slowly"));
 }
@@ -183,7 +199,8 @@ void OpenCall::OnCancel() {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
   }
-  if (const auto told = events()) told->OnCancel();
+  if (const auto told = events()) return told->OnCancel();
+  Log(LogSeverity::kDebug, "cancel", {{"method", method_.name}});
 }
 
 void OpenCall::OnDone() {

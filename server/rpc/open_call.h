@@ -8,6 +8,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -73,6 +74,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // WaitingCall.
+  void StartReading() override;
   void TimeOutReading() override;
   void GiveUpReading() override;
   void CutOff() override;
@@ -94,6 +96,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   OpenCall(grpc::GenericCallbackServerContext* context, const ApiMethod& method,
            CallDesk* desk);
   void Start();
+  void StopReading();
   absl::Status Arrived();
   void EndUnread();
   bool HasRoom() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -105,6 +108,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   CallDesk* const desk_;
   CallRecord record_;
   bool entered_ = false;
+  std::atomic<bool> reads_ = false;  // one of the desk's readers
   WaitList<WaitingCall>::Place reading_ = 0;
   WaitList<WaitingCall>::Place answering_ = 0;
   grpc::ByteBuffer request_;

@@ -43,7 +43,8 @@ struct ServiceContext {
   absl::Duration start;  // Clock::Monotonic when the server started
 };
 
-// The server now, for GetServerStatus and for scrapes. Thread-safe.
+// The server now, for GetServerStatus and for scrapes; `calls` are GrpcServer's
+// to know. Thread-safe.
 ServerStatus ReadStatus(const ServiceContext& context);
 
 }  // namespace txl

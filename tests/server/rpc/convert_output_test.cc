@@ -156,7 +156,7 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   ServerStatus facts;
   facts.phase = ServerPhase::kDraining;
   facts.uptime = facts.stall = absl::Seconds(1);
-  facts.sessions = {1, 2, 3, 4, 5, 6};
+  facts.sessions = {1, 2, 3, 4, 5, 6, 7};
   Snapshot& s = facts.snapshot;
   s.turns_started = s.turns_active = s.queued_calls = s.queued_tokens = 1;
   s.turns_finished["OK"] = 2;
@@ -167,8 +167,26 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   s.slots_used = s.turns_parked = s.stream_queue_tokens = 1;
   s.softmax_tails = {{.computed = 4, .skipped = 3}, {.skipped = 7}};
   s.step_seconds = 0.5;
+  facts.memory.division = {36, 1, 2, 3, 4, 5, 6, 7, 8};
+  facts.memory.resident_bytes = 11;
+  facts.memory.shedding = true;
+  facts.memory.request_bytes = 12;
+  facts.memory.requests_refused = 13;
+  facts.memory.stream_bytes = 14;
+  facts.memory.streams_refused = 15;
+  facts.calls = {21, 22, 23, 24};
+  facts.work = {31, 32, 33, 34};
+  facts.log_lines_dropped = 41;
+  facts.connections = {51, 52, 53};
   v1::GetServerStatusResponse message;
   WriteStatus(facts, &message);
+  EXPECT_EQ(message.memory().ShortDebugString(),
+            "limit: 36 weights: 1 slots: 2 images: 3 ids: 4 records: 5 "
+            "requests: 6 streams: 7 reserve: 8");
+  EXPECT_EQ(message.request_bytes(), 12);
+  EXPECT_EQ(message.streams_refused(), 15);
+  EXPECT_EQ(message.calls_answering(), 23);
+  EXPECT_EQ(message.work_refused(), 34);
   std::vector<const google::protobuf::FieldDescriptor*> set;
   message.GetReflection()->ListFields(message, &set);
   EXPECT_EQ(static_cast<int>(set.size()),

@@ -1,0 +1,75 @@
+#pragma once
+
+// Accepts connections and gives them to gRPC, as many as there may be. gRPC's
+// own listener has no limit, and it stops for good once it finds no free file
+// descriptor (CVE-2023-4785).
+
+#include <grpcpp/server_builder.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "server/metrics/server_status.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/listening_sockets.h"
+
+namespace txl {
+
+// Connections that may be open where the process may have `files` open files:
+// some are left for everything else.
+int64_t ConnectionLimit(int64_t connections, int64_t files);
+
+// Thread-safe.
+class ConnectionGate {
+ public:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+  // Clients may connect from now on; they are served from Start on.
+  static absl::StatusOr<std::unique_ptr<ConnectionGate>> Listen(
+      const std::string& listen, const CallLimits& limits);
+  ~ConnectionGate() { Stop(); }
+
+  const std::string& address() const { return sockets_.address(); }
+
+  // The acceptor's server has been started.
+  void Start(std::unique_ptr<Acceptor> acceptor);
+  // Nobody can connect any more; connections that are there stay. Before the
+  // acceptor's server is shut down.
+  void Stop();
+
+  ConnectionCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // A connection, which is gRPC's, as far as we know it.
+  struct Connection {
+    uint64_t socket;   // its inode: a descriptor's number is used again
+    std::string host;  // of the client; empty for Unix sockets
+  };
+
+  ConnectionGate(ListeningSockets sockets, const CallLimits& limits, int stop);
+  void Loop();
+  // False: no more now.
+  bool Accept(int listener);
+  bool Admit(int fd, const std::string& host) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets connections that gRPC has closed.
+  void Prune() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoomFor(const std::string& host) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ListeningSockets sockets_;
+  const CallLimits limits_;
+  const int stop_;  // an eventfd
+  std::unique_ptr<Acceptor> acceptor_;
+  mutable absl::Mutex mutex_;
+  mutable std::map<int, Connection> open_ ABSL_GUARDED_BY(mutex_);
+  int64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::thread thread_;
+};
+
+}  // namespace txl

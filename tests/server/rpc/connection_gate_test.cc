@@ -1,0 +1,148 @@
+// Connections: how many, and what becomes of the rest.
+
+#include "server/rpc/connection_gate.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/server/rpc/rpc_world.h"
+
+namespace txl {
+namespace {
+
+// Plain connections that say nothing.
+class Connections {
+ public:
+  explicit Connections(const std::string& address) {
+    address_.sin_family = AF_INET;
+    int port = 0;
+    EXPECT_TRUE(
+        absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+    address_.sin_port = htons(static_cast<in_port_t>(port));
+    inet_pton(AF_INET, "127.0.0.1", &address_.sin_addr);
+  }
+  ~Connections() { Close(); }
+  void Open(int count) {
+    for (int i = 0; i < count; ++i) {
+      const int fd = socket(AF_INET, SOCK_STREAM, 0);
+      ASSERT_GE(fd, 0);
+      fds_.push_back(fd);
+      ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address_),
+                        sizeof(address_)),
+                0);
+    }
+  }
+  // The server has closed the newest one.
+  bool LastIsClosed() {
+    char byte;
+    return recv(fds_.back(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+  void Close() {
+    for (const int fd : fds_) close(fd);
+    fds_.clear();
+  }
+
+ private:
+  sockaddr_in address_ = {};
+  std::vector<int> fds_;
+};
+
+bool Answers(RpcWorld& world) {
+  return Outcome(CallRaw(world.NewChannel(), "/grpc.health.v1.Health/Check", "")
+                     .status) == "OK";
+}
+
+TEST(ConnectionLimit, LeavesFilesForEverythingElse) {
+  EXPECT_EQ(ConnectionLimit(1024, 1 << 20), 1024);
+  EXPECT_EQ(ConnectionLimit(1024, 256), 192);
+  EXPECT_EQ(ConnectionLimit(1024, 10), 1);
+}
+
+TEST(ConnectionGate, ClosesConnectionsOverTheLimitUntilOthersLeave) {
+  RpcWorldOptions options;
+  options.calls.connections = 8;
+  RpcWorld world(options);
+  Connections others(world.server->address());
+  others.Open(8);
+  ASSERT_TRUE(
+      Eventually([&] { return world.server->connections().open == 8; }));
+  others.Open(1);
+  EXPECT_TRUE(Eventually([&] { return others.LastIsClosed(); }));
+  EXPECT_EQ(world.server->connections().refused, 1);
+  others.Close();
+  EXPECT_TRUE(Eventually([&] { return Answers(world); }));
+}
+
+TEST(ConnectionGate, LimitsTheConnectionsOfAnAddress) {
+  RpcWorldOptions options;
+  options.calls.connections_per_host = 3;
+  RpcWorld world(options);
+  Connections others(world.server->address());
+  others.Open(4);
+  EXPECT_TRUE(Eventually([&] { return others.LastIsClosed(); }));
+  EXPECT_EQ(world.server->connections().open, 3);
+}
+
+// The listener of gRPC 1.51 never comes back from this (CVE-2023-4785).
+TEST(ConnectionGate, OutlivesATimeWithoutFileDescriptors) {
+  RpcWorld world;
+  ASSERT_TRUE(Answers(world));
+  Connections others(world.server->address());
+  others.Open(20);
+  ASSERT_TRUE(
+      Eventually([&] { return world.server->connections().open >= 20; }));
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  Connections waiting(world.server->address());
+  // Room for the client's side of two more, not for the server's.
+  const int next = dup(0);
+  close(next);
+  none.rlim_cur = static_cast<rlim_t>(next) + 2;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  waiting.Open(2);
+  // The kernel has taken them on; accept fails until there is room again.
+  EXPECT_TRUE(Eventually([&] { return dup(0) < 0; }));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  waiting.Close();
+  others.Close();
+  EXPECT_TRUE(Eventually([&] { return Answers(world); }));
+}
+
+TEST(ListeningSockets, ListenOnAUnixSocketAndRemoveItsFile) {
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "gate-", getpid(), ".sock");
+  {
+    auto sockets = ListeningSockets::Open("unix:" + path);
+    ASSERT_TRUE(sockets.ok()) << sockets.status();
+    EXPECT_EQ(sockets->address(), "unix:" + path);
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(ListeningSockets, SayThePortAndWhatIsWrong) {
+  auto sockets = ListeningSockets::Open("localhost:0");
+  ASSERT_TRUE(sockets.ok()) << sockets.status();
+  EXPECT_THAT(sockets->address(),
+              testing::MatchesRegex("localhost:[1-9][0-9]*"));
+  for (const char* address :
+       {"nowhere", "unix:/no/such/folder/socket", "256.256.256.256:1"}) {
+    const auto status = ListeningSockets::Open(address).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << address;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(address));
+  }
+}
+
+}  // namespace
+}  // namespace txl
