@@ -60,12 +60,28 @@ int List(Client& client, const Flags& flags) {
   return kDone;
 }
 
-int Show(Client& client, const Flags& flags) {
+// The session; with --tokens all its pages as one.
+absl::StatusOr<v1::GetSessionResponse> ReadSession(Client& client,
+                                                   const Flags& flags) {
   v1::GetSessionRequest request;
   request.set_session_id(flags.id);
   request.set_include_tokens(flags.tokens);
+  v1::GetSessionResponse whole;
+  while (true) {
+    const absl::StatusOr<v1::GetSessionResponse> page =
+        client.GetSession(request, flags.server.call_options());
+    if (!page.ok()) return page.status();
+    whole.mutable_token_ids()->MergeFrom(page->token_ids());
+    whole.mutable_text()->append(page->text());
+    *whole.mutable_session() = page->session();
+    if (page->next_page_token().empty()) return whole;
+    request.set_page_token(page->next_page_token());
+  }
+}
+
+int Show(Client& client, const Flags& flags) {
   const absl::StatusOr<v1::GetSessionResponse> response =
-      client.GetSession(request, flags.server.call_options());
+      ReadSession(client, flags);
   if (!response.ok()) return Fail(response.status());
   if (flags.json) {
     WriteOut(ToJson(*response) + "\n");

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kAlwaysCalls = 64;
 // A call is not ended in favour of another one before this time: a message
 // that is on its way takes less.
-constexpr absl::Duration kLeastWait = absl::Milliseconds(200);
+constexpr absl::Duration kLeastWait = absl::Seconds(1);
 constexpr absl::Duration kRetry = absl::Seconds(1);
 constexpr int kAll = std::numeric_limits<int>::max();
 

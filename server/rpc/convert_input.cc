@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/rpc/request_digest.h"
@@ -14,6 +16,8 @@ namespace {
 
 constexpr char kNoTokenizer[] =
     "the model has no tokenizer: send token ids instead of text";
+
+constexpr char kPageTokenPrefix[] = "p";
 
 absl::Status CheckSessionId(const std::string& session_id) {
   if (ValidateSessionId(session_id).ok()) return absl::OkStatus();
@@ -113,6 +117,7 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
   TXL_ASSIGN_OR_RETURN(params.sampling,
                        ReadSampling(request.sampling(), facts, limits));
   TXL_ASSIGN_OR_RETURN(params.stop, ReadStop(request.stop(), facts, limits));
+  params.gave_max_tokens = request.stop().has_max_tokens();
   TXL_RETURN_IF_ERROR(
       CheckMinTokens(params.sampling, params.stop, facts.config.vocab_size));
   TXL_ASSIGN_OR_RETURN(params.output,
@@ -120,6 +125,7 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
   // Last, because it is the dearest.
   if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
     TXL_ASSIGN_OR_RETURN(params.input, ReadInput(request, facts, limits));
+    params.field = request.has_text() ? "text" : "tokens";
   }
   return params;
 }
@@ -133,6 +139,7 @@ absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
   TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
   params.return_scored = request.return_logprobs();
+  params.field = request.has_text() ? "text" : "tokens";
   TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
   return params;
 }
@@ -189,6 +196,37 @@ absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
                                        absl::Nanoseconds(ttl.nanos()));
 }
 
+std::string TokenPageToken(int64_t from) {
+  return absl::StrCat(kPageTokenPrefix, from);
+}
+
+absl::StatusOr<TokenRange> ReadTokenRange(
+    const v1::GetSessionRequest& request) {
+  TokenRange range;
+  if (request.page_size() < 0) {
+    return FieldError("page_size", "must not be negative");
+  }
+  range.count = request.page_size() == 0
+                    ? kTokenPage
+                    : std::min<int64_t>(request.page_size(), kTokenPage);
+  range.from = request.start_position();
+  if (range.from < 0) {
+    return FieldError("start_position", "must not be negative");
+  }
+  if (request.page_token().empty()) return range;
+  constexpr char kField[] = "page_token";
+  if (request.start_position() != 0) {
+    return FieldError(kField, "must not be sent with a start_position");
+  }
+  absl::string_view digits = request.page_token();
+  if (!absl::ConsumePrefix(&digits, kPageTokenPrefix) || digits.empty() ||
+      digits.find_first_not_of("0123456789") != absl::string_view::npos ||
+      !absl::SimpleAtoi(digits, &range.from)) {
+    return FieldError(kField, "is no next_page_token of an answer");
+  }
+  return range;
+}
+
 absl::StatusOr<std::vector<int32_t>> TurnInput(
     std::optional<std::vector<int32_t>> prompt, int64_t position,
     const GenerationDefaults& generation) {
@@ -198,6 +236,36 @@ absl::StatusOr<std::vector<int32_t>> TurnInput(
   return FieldError("prompt",
                     "a session without tokens needs a prompt: the model has "
                     "no start tokens");
+}
+
+absl::Status CheckRoom(absl::string_view field, int64_t tokens, int64_t room) {
+  if (tokens <= room) return absl::OkStatus();
+  return OverLimitError(
+      field, absl::StrCat(tokens, " tokens, the session has room for ",
+                          std::max<int64_t>(room, 0)));
+}
+
+absl::StatusOr<int32_t> FitMaxTokens(const GenerateParams& params,
+                                     int64_t prompt_tokens, int64_t room) {
+  // One token at least is generated.
+  TXL_RETURN_IF_ERROR(
+      CheckRoom(params.field.empty() ? "session_id" : params.field,
+                prompt_tokens + 1, room));
+  const int64_t left = room - prompt_tokens;
+  if (params.stop.max_tokens <= left) return params.stop.max_tokens;
+  if (params.gave_max_tokens) {
+    return OverLimitError(
+        "stop.max_tokens",
+        absl::StrCat(params.stop.max_tokens, ", the session has room for ",
+                     left, " after the prompt"));
+  }
+  if (params.sampling.min_tokens > left) {
+    return FieldError(
+        "sampling.min_tokens",
+        absl::StrCat(params.sampling.min_tokens, ", the session has room for ",
+                     left, " after the prompt"));
+  }
+  return static_cast<int32_t>(left);
 }
 
 absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position) {

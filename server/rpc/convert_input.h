@@ -28,8 +28,10 @@ struct GenerateParams {
   std::string session_id;  // empty: temporary
   // Absent: no prompt. Never empty.
   std::optional<std::vector<int32_t>> input;
+  std::string field;  // of the input: "text" or "tokens"
   SamplingParams sampling;
   StopRules stop;
+  bool gave_max_tokens = false;  // stop.max_tokens is the request's own
   OutputParams output;
   TurnIdentity identity;
   std::optional<int64_t> expected_position;
@@ -38,6 +40,7 @@ struct GenerateParams {
 // An AppendTokensRequest or ScoreRequest that may be run.
 struct FeedParams {
   std::string session_id;
+  std::string field;           // of the input: "text" or "tokens"
   std::vector<int32_t> input;  // never empty
   int32_t top_logprobs = 0;
   bool return_scored = false;
@@ -67,11 +70,30 @@ absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
 absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
     const v1::CreateSessionRequest& request);
 
+// Which tokens of a session GetSession is asked for.
+struct TokenRange {
+  int64_t from = 0;   // a position
+  int64_t count = 0;  // at most; > 0
+};
+absl::StatusOr<TokenRange> ReadTokenRange(const v1::GetSessionRequest& request);
+// GetSession's page_token for the page from a position on.
+std::string TokenPageToken(int64_t from);
+
 // What a turn feeds to a session at `position`: the prompt, nothing (to go on
 // from the last token), or the model's start tokens.
 absl::StatusOr<std::vector<int32_t>> TurnInput(
     std::optional<std::vector<int32_t>> prompt, int64_t position,
     const GenerationDefaults& generation);
+
+// OVER_LIMIT, naming the input's field, when `tokens` are more than a session
+// has room for.
+absl::Status CheckRoom(absl::string_view field, int64_t tokens, int64_t room);
+
+// The most tokens that a turn may generate after `prompt_tokens` in a session
+// that has room for `room` tokens in all: what the request gave, else a default
+// that shrinks. Errors: OVER_LIMIT, FIELD_INVALID.
+absl::StatusOr<int32_t> FitMaxTokens(const GenerateParams& params,
+                                     int64_t prompt_tokens, int64_t room);
 
 // ABORTED, POSITION_MISMATCH with the true position in the metadata.
 absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position);

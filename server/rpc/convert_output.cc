@@ -190,6 +190,19 @@ void WriteSession(const SessionInfo& info, v1::Session* message) {
   last->set_generated_tokens(info.last_turn.generated_tokens);
 }
 
+std::string PageText(const Vocabulary& vocabulary,
+                     absl::Span<const int32_t> ids, size_t context, bool last) {
+  if (ids.size() <= context) return "";
+  const auto detokenizer = vocabulary.NewDetokenizer();
+  std::string text;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const std::string piece = detokenizer->Add(ids[i]);
+    if (i >= context) text += piece;
+  }
+  if (last) text += detokenizer->Flush();
+  return text;
+}
+
 void WriteModel(const ServiceContext& context, v1::GetModelResponse* message) {
   const ModelFacts& facts = *context.facts;
   message->set_name(facts.name);

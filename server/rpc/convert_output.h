@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "model/text/vocabulary.h"
 #include "server/metrics/server_status.h"
 #include "server/rpc/model_facts.h"
@@ -29,6 +30,15 @@ double WriteScored(
     google::protobuf::RepeatedPtrField<v1::ScoredToken>* messages);
 
 void WriteSession(const SessionInfo& info, v1::Session* message);
+
+// Tokens that stand before a page and are read for its text: a character or a
+// word that begins there ends in the page.
+inline constexpr int64_t kTextContext = 64;
+// The text that became certain with the last `ids.size() - context` of the ids;
+// `last`: no page follows, so the held rest too. The texts of a session's pages
+// put together are its text.
+std::string PageText(const Vocabulary& vocabulary,
+                     absl::Span<const int32_t> ids, size_t context, bool last);
 
 // Every fact and limit; values that are the same for the server's whole life.
 void WriteModel(const ServiceContext& context, v1::GetModelResponse* message);

@@ -1,5 +1,6 @@
 #include "server/rpc/generation_service.h"
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <utility>
@@ -87,33 +88,61 @@ void Refuse(SessionLease lease, TokenStream& stream,
   stream.Failed(status);
 }
 
+// The turn, but for its lease and for who gets its answer. `kept`: what an
+// earlier call of the same request left; null for a new turn.
+absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
+                              const GenerateParams& params, SessionLease& lease,
+                              std::shared_ptr<const TurnRecord> kept) {
+  Turn turn;
+  turn.kind = TurnKind::kGenerate;
+  turn.sampling = params.sampling;
+  turn.stop = params.stop;
+  turn.top_logprobs = params.output.top_logprobs;
+  turn.identity = params.identity;
+  int64_t start = lease.position();
+  int64_t prompt = 0;
+  int64_t kept_tokens = 0;
+  if (kept == nullptr) {
+    TXL_ASSIGN_OR_RETURN(turn.input, TurnInput(params.input, lease.position(),
+                                               service.facts->generation));
+    prompt = static_cast<int64_t>(turn.input.size());
+  } else {
+    turn.sampling.seed = kept->seed;
+    start = kept->start_position;
+    prompt = kept->prompt_tokens;
+    kept_tokens = static_cast<int64_t>(kept->tokens.size());
+    turn.resumed = std::move(kept);
+  }
+  TXL_ASSIGN_OR_RETURN(
+      turn.stop.max_tokens,
+      FitMaxTokens(params, prompt,
+                   service.store_options.max_session_tokens - start));
+  TXL_RETURN_IF_ERROR(
+      lease.Reserve(static_cast<int64_t>(turn.input.size()) +
+                    std::max<int64_t>(turn.stop.max_tokens - kept_tokens, 0)));
+  return turn;
+}
+
 void RunGenerate(const ServiceContext& service, const GenerateParams& params,
                  const std::shared_ptr<TokenStream>& stream, SessionLease lease,
                  std::shared_ptr<const TurnRecord> record) {
   if (record != nullptr && record->finished.has_value()) {
     lease.Release();
+    const absl::StatusOr<int32_t> most = FitMaxTokens(
+        params, record->prompt_tokens,
+        service.store_options.max_session_tokens - record->start_position);
+    if (most.ok()) stream->SetMaxTokens(*most);
     return stream->Replay(std::move(record));
   }
-  Turn turn;
-  turn.kind = TurnKind::kGenerate;
-  turn.sampling = params.sampling;
-  if (record == nullptr) {
-    absl::StatusOr<std::vector<int32_t>> input =
-        TurnInput(params.input, lease.position(), service.facts->generation);
-    if (!input.ok()) return Refuse(std::move(lease), *stream, input.status());
-    turn.input = *std::move(input);
-  } else {
-    turn.sampling.seed = record->seed;
-    turn.resumed = std::move(record);
-  }
-  turn.lease = std::move(lease);
-  turn.stop = params.stop;
-  turn.top_logprobs = params.output.top_logprobs;
-  turn.identity = params.identity;
-  turn.deadline = stream->deadline();
-  turn.sink = stream;
-  turn.cancel = stream->cancel();
-  const absl::Status status = service.scheduler->Submit(std::move(turn));
+  absl::StatusOr<Turn> turn =
+      MakeTurn(service, params, lease, std::move(record));
+  if (!turn.ok()) return Refuse(std::move(lease), *stream, turn.status());
+  stream->SetMaxTokens(turn->stop.max_tokens);
+  turn->lease = std::move(lease);
+  turn->deadline = stream->deadline();
+  turn->sink = stream;
+  turn->cancel = stream->cancel();
+  const absl::Status status = service.scheduler->Submit(*std::move(turn));
   if (!status.ok()) stream->Failed(status);
 }
 
@@ -148,6 +177,13 @@ void Generate(const ServiceContext& service,
                params = *std::move(params)](
                   SessionLease lease, std::shared_ptr<const TurnRecord> kept) {
     if (!params.session_id.empty()) call->ReturnSession(params.session_id);
+    if (kept != nullptr && kept->finished.has_value()) {
+      absl::StatusOr<ByteHold> record = call->desk().HoldAnswer(kept->Bytes());
+      if (!record.ok()) {
+        return Refuse(std::move(lease), *stream, record.status());
+      }
+      call->KeepHold(*std::move(record));
+    }
     RunGenerate(service, params, stream, std::move(lease), std::move(kept));
   };
   call->HandOver(stream, *std::move(hold));

@@ -42,6 +42,10 @@ struct CallLimits {
 // Not a flag: the range of a logit_bias value (model/sampling checks it).
 inline constexpr double kMaxLogitBias = 100;
 
+// GetSession: tokens of a page where the request says nothing, and at most: an
+// answer is then well below what clients take by default, 4 MiB.
+inline constexpr int64_t kTokenPage = 64 << 10;
+
 // What stop.max_tokens is when neither request nor generation.json says.
 inline constexpr int32_t kDefaultMaxTokens = 128;
 

@@ -174,6 +174,11 @@ void OpenCall::HandOver(std::shared_ptr<CallEvents> events, ByteHold hold) {
   if (cancelled) events->OnCancel();
 }
 
+void OpenCall::KeepHold(ByteHold hold) {
+  absl::MutexLock lock(&mutex_);
+  more_hold_ = std::move(hold);
+}
+
 void OpenCall::Write(const grpc::ByteBuffer* message) { StartWrite(message); }
 
 void OpenCall::WriteAndFinish(const grpc::ByteBuffer* message,
@@ -215,6 +220,7 @@ void OpenCall::OnDone() {
     self = std::move(self_);
     request_hold_.Release();
     answer_hold_.Release();
+    more_hold_.Release();
   }
   if (told != nullptr) told->OnDone();
 }

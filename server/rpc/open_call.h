@@ -73,6 +73,9 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   void HandOver(std::shared_ptr<CallEvents> events, ByteHold hold = {})
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // More room beside that of HandOver, until the call is done.
+  void KeepHold(ByteHold hold) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // WaitingCall.
   void StartReading() override;
   void TimeOutReading() override;
@@ -121,6 +124,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC's call is gone
   ByteHold request_hold_ ABSL_GUARDED_BY(mutex_);
   ByteHold answer_hold_ ABSL_GUARDED_BY(mutex_);
+  ByteHold more_hold_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace txl

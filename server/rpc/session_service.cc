@@ -1,5 +1,6 @@
 #include "server/rpc/session_service.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -41,16 +42,25 @@ absl::Status Get(const ServiceContext& service, OpenCall& call,
 absl::Status GetTokens(const ServiceContext& service, OpenCall& call,
                        const v1::GetSessionRequest& request,
                        v1::GetSessionResponse* response) {
+  TXL_ASSIGN_OR_RETURN(const TokenRange range, ReadTokenRange(request));
+  const int64_t before = std::min(range.from, kTextContext);
   TXL_ASSIGN_OR_RETURN(
-      const SessionText text,
-      service.store->GetTokens(request.session_id(), /*from=*/0,
-                               service.store_options.max_session_tokens));
-  call.ReturnSession(text.info.session_id);
-  WriteSession(text.info, response->mutable_session());
-  response->mutable_token_ids()->Add(text.token_ids.begin(),
-                                     text.token_ids.end());
+      const SessionText page,
+      service.store->GetTokens(request.session_id(), range.from - before,
+                               before + range.count));
+  call.ReturnSession(page.info.session_id);
+  WriteSession(page.info, response->mutable_session());
+  const absl::Span<const int32_t> ids = page.token_ids;
+  const size_t context = std::min<size_t>(before, ids.size());
+  const int64_t end = range.from - before + static_cast<int64_t>(ids.size());
+  const bool last = end >= page.info.position;
+  const auto wanted = ids.subspan(context);
+  response->mutable_token_ids()->Add(wanted.begin(), wanted.end());
+  response->set_start_position(range.from);
+  if (!last) response->set_next_page_token(TokenPageToken(end));
   if (service.facts->vocabulary != nullptr) {
-    response->set_text(service.facts->vocabulary->Decode(text.token_ids));
+    response->set_text(
+        PageText(*service.facts->vocabulary, ids, context, last));
   }
   return absl::OkStatus();
 }

@@ -78,6 +78,11 @@ void TokenStream::Push(StreamEvent event, std::optional<absl::Status> end) {
   });
 }
 
+void TokenStream::SetMaxTokens(int32_t max_tokens) {
+  absl::MutexLock lock(&mutex_);
+  max_tokens_ = max_tokens;
+}
+
 void TokenStream::Replay(std::shared_ptr<const TurnRecord> record) {
   const TurnStarted started = StartedAgain(*record);
   absl::MutexLock lock(&mutex_);
@@ -153,6 +158,9 @@ v1::GenerateResponse TokenStream::NextMessage() {
   if (const auto* started = std::get_if<TurnStarted>(&event)) {
     *message.mutable_started() = options_.started;
     WriteStarted(*started, message.mutable_started());
+    if (max_tokens_ > 0) {
+      message.mutable_started()->mutable_stop()->set_max_tokens(max_tokens_);
+    }
   } else if (const auto* finished = std::get_if<TurnFinished>(&event)) {
     WriteFinished(*finished, message.mutable_finished());
   } else {

@@ -59,6 +59,8 @@ class TokenStream final : public TokenSink,
   static std::shared_ptr<TokenStream> Create(CallWriter* writer,
                                              TokenStreamOptions options);
 
+  // What Started says of stop.max_tokens. REQUIRES: nothing was told yet.
+  void SetMaxTokens(int32_t max_tokens) ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells a finished turn again, instead of all calls of TokenSink.
   // REQUIRES: record->finished.
   void Replay(std::shared_ptr<const TurnRecord> record);
@@ -119,6 +121,7 @@ class TokenStream final : public TokenSink,
   int64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // events
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;   // taken
   int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  int32_t max_tokens_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: as in the options
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer message_;  // of the running write; owned by the writer

@@ -110,6 +110,15 @@ void SubmitFeed(const ServiceContext& service,
       lease.Release();
       return Replay(*record, sink.get());
     }
+    if (kind == TurnKind::kAppend) {
+      const auto tokens = static_cast<int64_t>(params.input.size());
+      absl::Status status = CheckRoom(params.field, tokens, lease.room());
+      if (status.ok()) status = lease.Reserve(tokens);
+      if (!status.ok()) {
+        lease.Release();
+        return sink->Failed(status);
+      }
+    }
     Turn turn;
     turn.kind = kind;
     turn.lease = std::move(lease);

@@ -2,6 +2,9 @@
 
 #include <grpcpp/server_builder.h>
 
+#include <algorithm>
+#include <string>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -171,7 +174,16 @@ grpc::Status FakeService::GetSession(grpc::ServerContext* context,
   response->mutable_session()->set_position(
       static_cast<int64_t>(it->second.size()));
   if (request->include_tokens()) {
-    response->mutable_token_ids()->Assign(it->second.begin(), it->second.end());
+    // Pages of three, so that clients have to ask again.
+    const size_t from =
+        request->page_token().empty() ? 0 : std::stoul(request->page_token());
+    const size_t end = std::min(from + 3, it->second.size());
+    response->mutable_token_ids()->Assign(it->second.begin() + from,
+                                          it->second.begin() + end);
+    response->set_text("[" + std::to_string(from) + "]");
+    if (end < it->second.size()) {
+      response->set_next_page_token(std::to_string(end));
+    }
   }
   return status;
 }

@@ -50,7 +50,7 @@ std::string Stream::text() const {
 RpcWorld::RpcWorld(RpcWorldOptions options)
     : runner(WithByteVocabulary(options.runner)) {
   SetLogLevel(LogSeverity::kDebug);
-  SessionStoreOptions store_options;
+  SessionStoreOptions store_options = options.sessions;
   store_options.bytes_per_slot = runner.info().bytes_per_slot;
   if (options.tokenizer) store_options.vocabulary = &vocabulary;
   store = std::make_unique<SessionStore>(store_options, Clock::Real());

@@ -33,6 +33,7 @@ struct RpcWorldOptions {
   RequestLimits limits;
   CallLimits calls;
   WorkPoolOptions work;
+  SessionStoreOptions sessions;
 };
 
 // A finished Generate call.
