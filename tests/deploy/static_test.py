@@ -127,6 +127,16 @@ class Proxy(unittest.TestCase):
         self.assertIn("server-template txl 8 ", HAPROXY)
         self.assertNotIn("txl9", HAPROXY)
 
+    def test_a_server_takes_all_its_connections_and_health_checks(self):
+        operating = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
+        taken = int(re.search(r"\| `--max-connections` \| ([0-9,]+) \|",
+                              operating)[1].replace(",", ""))
+        opened = int(re.search(r"default-server proto h2 .* maxconn (\d+) ",
+                               HAPROXY)[1])
+        # Each call has its own.
+        self.assertIn(" max-reuse 0 ", HAPROXY)
+        self.assertLessEqual(opened + 24, taken)
+
     def test_the_bytes_of_its_health_check_are_a_grpc_call(self):
         sent = bytes.fromhex("".join(
             re.findall(r"send-binary ([0-9a-f]+)", HAPROXY)))
