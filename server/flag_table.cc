@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -27,6 +28,9 @@ std::string TomlText(const std::string& text) {
 std::optional<std::string> FlagText(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) {
+    return absl::StrCat(number->get());
+  }
+  if (const auto* number = node.as_floating_point()) {
     return absl::StrCat(number->get());
   }
   return std::nullopt;
@@ -98,6 +102,28 @@ void FlagTable::Duration(const std::string& name, absl::Duration* target,
   option->type_name("")->default_str(absl::FormatDuration(*target));
   Add(name, option,
       [target] { return TomlText(absl::FormatDuration(*target)); });
+}
+
+void FlagTable::Real(const std::string& name, double* target, double low,
+                     double high, const std::string& help) {
+  auto* option = app_.add_option_function<std::string>(
+      "--" + name,
+      [target](const std::string& text) {
+        (void)absl::SimpleAtod(text, target);  // checked below
+      },
+      help);
+  option->check(CLI::Validator(
+      [low, high](const std::string& text) -> std::string {
+        double value = 0;
+        if (!absl::SimpleAtod(text, &value)) {
+          return absl::StrCat("\"", text, "\" is no number");
+        }
+        if (value >= low && value <= high) return "";
+        return absl::StrCat(text, " is not in ", low, " to ", high);
+      },
+      "NUMBER"));
+  option->type_name("")->default_str(absl::StrCat(*target));
+  Add(name, option, [target] { return TomlText(absl::StrCat(*target)); });
 }
 
 void FlagTable::Switch(const std::string& name, bool* target,
@@ -181,7 +207,7 @@ absl::Status FlagTable::ApplyFile(const std::string& path) {
     const std::optional<std::string> text = FlagText(node);
     if (!text.has_value()) {
       return absl::InvalidArgumentError(where +
-                                        ": must be a string or whole number");
+                                        ": must be a string or a number");
     }
     CLI::Option* option = entry->first;
     if (option->count() > 0) continue;

@@ -39,6 +39,9 @@ class FlagTable {
   void Duration(const std::string& name, absl::Duration* target,
                 absl::Duration low, absl::Duration high,
                 const std::string& help);
+  // A number that need not be whole, in [low, high].
+  void Real(const std::string& name, double* target, double low, double high,
+            const std::string& help);
   // A switch of the command line only.
   void Switch(const std::string& name, bool* target, const std::string& help);
 

@@ -133,6 +133,22 @@ void AddQueueFlags(ServerFlags* flags, FlagTable* table) {
                   absl::Milliseconds(1), absl::Hours(24),
                   "A stream that is not read for this long ends with "
                   "CLIENT_TOO_SLOW");
+  table->Real("least-rate", &scheduler.least_rate, 0, 1e6,
+              "Events per second that the reader of a full stream has to "
+              "take, over --rate-window, or it ends with CLIENT_TOO_SLOW; 0: "
+              "any");
+  table->Duration("rate-window", &scheduler.rate_window, absl::Milliseconds(1),
+                  absl::Hours(24), "Time over which --least-rate counts");
+  table->Number("max-parked-turns", &scheduler.max_parked_turns, 0, kInt32Max,
+                "Turns that wait for their readers without a slot, which they "
+                "gave up for others; one more ends with CLIENT_TOO_SLOW");
+  table->Duration("queue-limit", &scheduler.queue_limit, absl::Milliseconds(1),
+                  absl::Hours(24),
+                  "A call that waits for this long ends with QUEUE_FULL");
+  table->Duration("longest-turn", &scheduler.longest_turn,
+                  absl::Milliseconds(1), absl::Hours(24 * 30),
+                  "A turn that takes this long, its wait included, ends with "
+                  "DEADLINE_EXCEEDED");
   table->Duration("min-idle", &scheduler.min_idle, absl::ZeroDuration(),
                   absl::Hours(24),
                   "A session idle for less keeps its memory on the device; "

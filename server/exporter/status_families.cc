@@ -54,6 +54,12 @@ void AddRequests(const Snapshot& s, FamilyList& out) {
       .Sample(Value(s.queued_calls));
   out.Gauge("txl_requests_parked", "Running turns whose client does not read")
       .Sample(Value(s.turns_parked));
+  out.Gauge("txl_requests_parked_out",
+            "Parked turns that have given up their slots")
+      .Sample(Value(s.turns_parked_out));
+  out.Counter("txl_parked_moves_total",
+              "How often parked turns gave up their slots")
+      .Sample(Value(s.parked_moves));
   out.Gauge("txl_queue_tokens", "Prompt tokens of the turns in the queue")
       .Sample(Value(s.queued_tokens));
   out.Gauge("txl_stream_queue_tokens",

@@ -63,6 +63,8 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
   laws.NotNegative("sessions_moved_out", s.sessions_moved_out);
   laws.NotNegative("sessions_moved_in", s.sessions_moved_in);
   laws.NotNegative("turns_parked", s.turns_parked);
+  laws.NotNegative("turns_parked_out", s.turns_parked_out);
+  laws.NotNegative("parked_moves", s.parked_moves);
   laws.NotNegative("step_seconds", s.step_seconds);
 }
 
@@ -130,6 +132,8 @@ std::vector<std::string> BrokenLaws(const Snapshot& s) {
   laws.Equal("tokens_sampled = delivered + discarded", s.tokens_sampled,
              s.tokens_delivered + s.tokens_discarded);
   laws.AtMost("slots_used <= slots_total", s.slots_used, s.slots_total);
+  laws.AtMost("turns_parked_out <= turns_parked", s.turns_parked_out,
+              s.turns_parked);
   laws.AtMost("steps_with_decode <= steps", s.steps_with_decode, s.steps);
   laws.AtMost("steps_with_prompt_and_decode <= steps_with_decode",
               s.steps_with_prompt_and_decode, s.steps_with_decode);

@@ -88,6 +88,10 @@ struct Snapshot {
   int64_t rebuilds_ok = 0;
   int64_t rebuilds_failed = 0;  // the turn did not come to a commit
   int64_t turns_parked = 0;     // now
+  // Of them without a slot, which they gave up for others, and how often that
+  // has happened. turns_parked_out <= turns_parked
+  int64_t turns_parked_out = 0;
+  int64_t parked_moves = 0;
   double step_seconds = 0;      // sum over steps
 
   Distributions distributions;

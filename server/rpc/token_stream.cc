@@ -7,6 +7,7 @@
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/raw_message.h"
 #include "server/rpc/turn_submit.h"
+#include "server/scheduler/reader_watch.h"
 
 namespace txl {
 
@@ -187,9 +188,13 @@ void TokenStream::OnWriteDone(bool ok) {
   bool may_unpark;
   {
     absl::MutexLock lock(&mutex_);
-    may_unpark = UnsentLocked() >= options_.park_events;
+    // The scheduler looks at both: see reader_watch.h.
+    const int before = UnsentLocked();
+    const int caught_up = CaughtUpEvents(options_.park_events);
     written_ += in_flight_;
     in_flight_ = 0;
+    may_unpark = before >= options_.park_events ||
+                 (before > caught_up && UnsentLocked() <= caught_up);
     if (!ok) broken_ = true;
   }
   if (!ok) {

@@ -42,7 +42,8 @@ struct TokenStreamOptions {
   int32_t tokens_per_message = 1;
   absl::Duration stall_limit = absl::Seconds(30);
   int64_t least_events = 1;
-  // Unsent events at which the scheduler parks the turn; it is woken below.
+  // Unsent events at which the scheduler parks the turn; it is woken below,
+  // and when the reader has caught up.
   int32_t park_events = 64;
   std::optional<absl::Duration> deadline;  // on the record's clock
   std::function<void()> wake;              // the scheduler

@@ -65,6 +65,11 @@ absl::Duration AdmissionQueue::EarliestDeadline() const {
   return earliest;
 }
 
+absl::Duration AdmissionQueue::OldestSubmitted() const {
+  absl::MutexLock lock(&mutex_);
+  return turns_.empty() ? absl::InfiniteDuration() : turns_.front().submitted;
+}
+
 void AdmissionQueue::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;

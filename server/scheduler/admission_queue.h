@@ -50,6 +50,9 @@ class AdmissionQueue {
   // The earliest deadline of a waiting turn; infinite when there is none.
   absl::Duration EarliestDeadline() const ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // When the oldest waiting turn came; infinite when there is none.
+  absl::Duration OldestSubmitted() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   // From now on Push fails with DRAINING.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 

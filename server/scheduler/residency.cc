@@ -44,10 +44,8 @@ void Residency::DropEnded() {
   PublishUse();
 }
 
-SlotChoice Residency::Choose(const SessionLease& lease,
-                             absl::Duration min_idle) const {
-  return ChooseSlot(table_.CandidatesFor(lease.key(), clock_->Monotonic()),
-                    min_idle);
+SlotCandidates Residency::CandidatesFor(const SessionLease& lease) const {
+  return table_.CandidatesFor(lease.key(), clock_->Monotonic());
 }
 
 Entrance Residency::Approach(const SlotChoice& choice,
@@ -94,6 +92,7 @@ absl::StatusOr<Placement> Residency::Enter(Entrance entrance,
   }
   Placement placement;
   placement.slot = slot;
+  placement.entered = clock_->Monotonic();
   return placement;
 }
 
@@ -112,11 +111,11 @@ void Residency::Committed(const Placement& placement) {
 }
 
 void Residency::Leave(const Placement& placement, const SessionLease& lease,
-                      bool intact) {
+                      bool intact, absl::Duration last_use) {
   if (placement.slot < 0) return;
   const int64_t rows = CommittedRows(lease);
   if (intact && rows > 0) {
-    table_.Leave(placement.slot, rows, clock_->Monotonic());
+    table_.Leave(placement.slot, rows, last_use);
   } else {
     table_.Free(placement.slot);
   }
@@ -139,6 +138,8 @@ absl::Status Residency::Save(Entrance& entrance) {
     table_.SetImageCurrent(entrance.choice.slot, true);
     return status;
   }
+  // Without memory the tokens have to do.
+  if (absl::IsResourceExhausted(status)) return absl::OkStatus();
   // A session that ended just now needs no image.
   const bool ended = entry.leaving && !store_->GetKeyState(*entry.key).exists;
   return ended ? absl::OkStatus() : status;
@@ -158,6 +159,7 @@ void Residency::MoveOut(int32_t slot) {
 Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
   Placement placement;
   placement.slot = slot;
+  placement.entered = clock_->Monotonic();
   // The slot of a session that ended may not have been freed yet.
   table_.Free(slot);
   table_.Assign(slot, lease.key());
@@ -171,7 +173,9 @@ Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
     return placement;
   }
   placement.import = runner_->Import(slot, image);
-  if (runner_->info().derives) placement.rows_to_derive = image->rows;
+  if (runner_->info().derives) {
+    placement.rows_to_derive = placement.rows_underived = image->rows;
+  }
   table_.SetImageCurrent(slot, true);
   metrics_->Update([](Snapshot& s) { ++s.sessions_moved_in; });
   return placement;

@@ -29,6 +29,8 @@ struct Placement {
   std::future<absl::Status> import;
   bool import_failed = false;
   int64_t rows_to_derive = 0;  // left to plan, before the turn's own rows
+  int64_t rows_underived = 0;  // those and the ones that have not come back
+  absl::Duration entered;      // Clock::Monotonic
 
   // Whether the state's image is still on its way.
   bool arriving() const;
@@ -51,27 +53,30 @@ class Residency {
 
   // Frees the slots of sessions that have ended.
   void DropEnded();
-  // Which slot the turn of `lease` gets now; see ChooseSlot.
-  SlotChoice Choose(const SessionLease& lease, absl::Duration min_idle) const;
+  // The slots that the turn of `lease` may get; `parked` is left to the caller.
+  SlotCandidates CandidatesFor(const SessionLease& lease) const;
 
   // Begins to carry out `choice` (kResident, kFree or kEvict) for the session
   // of `lease`, whose turn writes up to `rows_before_commit` rows past the
   // committed ones: where that is more than the ring has to spare, the state is
-  // saved as an image first. Does not wait; nobody else gets the slot.
+  // saved as an image first. Does not wait; nobody else gets the slot. A state
+  // for which there is no memory is not saved: the session's next turn, or this
+  // one should it break off, feeds its last tokens again.
   Entrance Approach(const SlotChoice& choice, const SessionLease& lease,
                     int64_t rows_before_commit);
   // Carries it out. Waits for the device unless the entrance is ready. On error
-  // (NO_SESSION_MEMORY, STEP_FAILED) every session is as it was.
+  // (STEP_FAILED) every session is as it was.
   absl::StatusOr<Placement> Enter(Entrance entrance, const SessionLease& lease);
   // Instead of Enter: the turn does not come. Every session is as it was.
   void TurnAway(const Entrance& entrance);
   // The session has moved on: its image, if any, is out of date.
   void Committed(const Placement& placement);
-  // The turn ends; `lease` still holds the session. `intact`: the slot's rows
-  // are the session's own; else it is emptied (and its image is the session's
-  // state, if it has one).
-  void Leave(const Placement& placement, const SessionLease& lease,
-             bool intact);
+  // The turn ends, or gives its slot up; `lease` still holds the session, which
+  // counts as idle from `last_use` on. `intact`: the slot's rows are the
+  // session's own; else it is emptied (and its image is the session's state, if
+  // it has one).
+  void Leave(const Placement& placement, const SessionLease& lease, bool intact,
+             absl::Duration last_use);
   // The session's image cannot be read: the next turn rebuilds the state.
   void DropBadImage(const SessionLease& lease);
 

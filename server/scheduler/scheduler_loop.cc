@@ -1,5 +1,4 @@
-// SchedulerLoop: from the queue to the device. The way back is in
-// scheduler_results.cc.
+// SchedulerLoop: from the queue to the device.
 
 #include "server/scheduler/scheduler_loop.h"
 
@@ -8,8 +7,8 @@
 
 #include "server/base/error.h"
 #include "server/scheduler/batch_policy.h"
+#include "server/scheduler/turn_end.h"
 #include "server/scheduler/turn_errors.h"
-#include "server/session/session_errors.h"
 
 namespace txl {
 namespace {
@@ -57,14 +56,16 @@ bool SchedulerLoop::Iterate() {
 }
 
 absl::Duration SchedulerLoop::NextLimit() const {
+  const AdmissionQueue& queue = shared_->queue;
   absl::Duration limit =
-      std::min(next_expiry_, shared_->queue.EarliestDeadline());
+      std::min({next_expiry_, queue.EarliestDeadline(),
+                queue.OldestSubmitted() +
+                    std::min(options_.queue_limit, options_.longest_turn)});
   for (const auto& [id, running] : running_) {
-    limit = std::min(limit, running.sequence.turn().deadline.value_or(limit));
-    if (running.parked_since.has_value()) {
-      limit =
-          std::min(limit, *running.parked_since + options_.slow_reader_limit);
-    }
+    const Sequence& sequence = running.sequence;
+    limit = std::min({limit, sequence.turn().deadline.value_or(limit),
+                      sequence.submitted() + options_.longest_turn,
+                      running.reader.NextLimit(options_)});
   }
   return std::max(limit - clock_->Monotonic(), absl::ZeroDuration());
 }
@@ -74,7 +75,11 @@ void SchedulerLoop::EndWith(const absl::Status& status) {
              clock_->Monotonic(), [](const QueuedTurn&) { return true; })) {
     Refuse(*std::move(queued), status);
   }
-  while (!entering_.empty()) TurnAway(entering_.begin(), status);
+  while (!entering_.empty()) {
+    std::optional<QueuedTurn> queued = std::move(entering_.front().queued);
+    TurnAway(entering_.begin());
+    if (queued.has_value()) Refuse(*std::move(queued), status);
+  }
   while (!running_.empty()) Fail(running_.begin(), status);
   while (!in_flight_.empty()) Collect();
 }
@@ -86,80 +91,34 @@ void SchedulerLoop::Poll() {
     next_expiry_ = now + kExpiryInterval;
   }
   std::optional<absl::Status> end;
-  const auto ends = [&](const QueuedTurn& queued) {
-    end = shared_->end_all ? ServerDraining() : EndOf(queued.turn);
-    return end.has_value();
-  };
-  while (auto queued = shared_->queue.TakeFirst(now, ends)) {
+  while (auto queued =
+             shared_->queue.TakeFirst(now, [&](const QueuedTurn& queued) {
+               end = EndOfQueued(queued, now);
+               if (!end.has_value() &&
+                   now - queued.submitted >= options_.queue_limit) {
+                 end =
+                     QueuedTooLong(options_.queue_limit, options_.retry_after);
+               }
+               return end.has_value();
+             })) {
     Refuse(*std::move(queued), *end);
   }
   for (auto it = entering_.begin(); it != entering_.end();) {
     const auto current = it++;
-    if (ends(current->queued)) TurnAway(current, *end);
+    if (!current->queued.has_value()) continue;  // PollRunning's
+    end = EndOfQueued(*current->queued, now);
+    if (!end.has_value()) continue;
+    QueuedTurn queued = *std::move(current->queued);
+    TurnAway(current);
+    Refuse(std::move(queued), *end);
   }
   PollRunning(now);
 }
 
-std::optional<absl::Status> SchedulerLoop::EndOf(const Turn& turn) const {
-  if (turn.lease.delete_requested()) return SessionDeletedError();
-  if (turn.lease.superseded()) return SupersededError();
-  if (turn.cancel != nullptr) {
-    switch (turn.cancel->why()) {
-      case CancelToken::Why::kNone:
-        break;
-      case CancelToken::Why::kCancelled:
-        return TurnCancelled();
-      case CancelToken::Why::kDeadline:
-        return TurnDeadlineExceeded();
-    }
-  }
-  if (turn.deadline.has_value() && clock_->Monotonic() >= *turn.deadline) {
-    return TurnDeadlineExceeded();
-  }
-  return std::nullopt;
-}
-
-void SchedulerLoop::PollRunning(absl::Duration now) {
-  for (auto it = running_.begin(); it != running_.end();) {
-    const auto current = it++;
-    Running& running = current->second;
-    Park(running, now);
-    std::optional<absl::Status> end = EndOf(running.sequence.turn());
-    if (!end.has_value() && running.parked_since.has_value() &&
-        now - *running.parked_since >= options_.slow_reader_limit) {
-      end = ClientTooSlow();
-    }
-    if (end.has_value()) {
-      Fail(current, *end);
-    } else if (shared_->end_all && running.sequence.generated() == 0) {
-      Fail(current, ServerDraining());
-    } else if (shared_->end_all && running.sequence.tokens_in_flight() == 0) {
-      Finish(current, FinishReason::kServerDrain);
-    }
-  }
-}
-
-void SchedulerLoop::Park(Running& running, absl::Duration now) {
-  const bool full =
-      running.sequence.phase() == SequencePhase::kDecoding &&
-      running.sequence.turn().sink->Unsent() >= options_.park_events;
-  SetParked(running, full, now);
-}
-
-void SchedulerLoop::SetParked(Running& running, bool parked,
-                              absl::Duration now) {
-  if (parked == running.parked_since.has_value()) return;
-  if (parked) {
-    running.parked_since = now;
-    metrics_->Update([](Snapshot& s) { ++s.turns_parked; });
-    return;
-  }
-  const double seconds = absl::ToDoubleSeconds(now - *running.parked_since);
-  running.parked_since.reset();
-  metrics_->Update([seconds](Snapshot& s) {
-    --s.turns_parked;
-    s.distributions.stall_seconds.Observe(seconds);
-  });
+std::optional<absl::Status> SchedulerLoop::EndOfQueued(
+    const QueuedTurn& queued, absl::Duration now) const {
+  if (shared_->end_all) return ServerDraining();
+  return EndOf(queued.turn, queued.submitted, options_.longest_turn, now);
 }
 
 void SchedulerLoop::Admit() {
@@ -172,26 +131,54 @@ void SchedulerLoop::Admit() {
     Enter(std::move(entering));
   }
   bool blocked = false;
-  bool more = true;
-  while (more && !shared_->queue.empty()) {
-    SlotChoice choice;
-    // A turn that has to wait lets only those pass that need no new slot.
-    const auto next = [&](const QueuedTurn& queued) {
-      if (InputRows(queued.turn) == 0) return true;
-      choice = residency_.Choose(queued.turn.lease, options_.min_idle);
-      const bool waits = choice.kind == SlotChoice::Kind::kWait;
-      const bool resident = choice.kind == SlotChoice::Kind::kResident;
-      if (blocked || waits) {
-        blocked = true;
-        return resident;
-      }
-      return true;
-    };
-    std::optional<QueuedTurn> queued =
-        shared_->queue.TakeFirst(clock_->Monotonic(), next);
-    more = queued.has_value();
-    if (more) Start(*std::move(queued), choice);
+  while (AdmitNext(blocked)) {
   }
+}
+
+bool SchedulerLoop::AdmitNext(bool& blocked) {
+  if (shared_->queue.empty() && (blocked || returning_.empty())) return false;
+  // Who comes back waits for itself, once one before it has to.
+  const absl::Duration first_return = blocked || returning_.empty()
+                                          ? absl::InfiniteDuration()
+                                          : returning_.begin()->first;
+  SlotChoice choice;
+  const auto next = [&](const QueuedTurn& queued) {
+    if (InputRows(queued.turn) == 0) return true;
+    if (!blocked && queued.submitted > first_return) return false;
+    choice = Choose(queued.turn.lease);
+    const bool resident = choice.kind == SlotChoice::Kind::kResident;
+    blocked = blocked || choice.kind == SlotChoice::Kind::kWait;
+    return !blocked || resident;
+  };
+  std::optional<QueuedTurn> queued =
+      shared_->queue.TakeFirst(clock_->Monotonic(), next);
+  if (queued.has_value()) {
+    Start(*std::move(queued), choice);
+    return true;
+  }
+  if (blocked || returning_.empty()) return false;
+  const auto it = running_.find(returning_.begin()->second);
+  choice = Choose(it->second.sequence.lease());
+  blocked = choice.kind == SlotChoice::Kind::kWait ||
+            choice.kind == SlotChoice::Kind::kRefuse;
+  if (!blocked) Return(it, choice);
+  return true;
+}
+
+SlotChoice SchedulerLoop::Choose(const SessionLease& lease) const {
+  SlotCandidates slots = residency_.CandidatesFor(lease);
+  if (!may_yield_.empty()) {
+    const auto& [since, id] = *may_yield_.begin();
+    slots.parked = {running_.at(id).place.slot, clock_->Monotonic() - since};
+  }
+  return ChooseSlot(slots, options_.min_idle);
+}
+
+SlotChoice SchedulerLoop::TakePlace(SlotChoice choice,
+                                    const SessionLease& lease) {
+  if (choice.kind != SlotChoice::Kind::kYield) return choice;
+  Yield();
+  return Choose(lease);
 }
 
 void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
@@ -203,10 +190,13 @@ void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
     Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
     return;
   }
-  Entrance entrance =
-      residency_.Approach(choice, queued.turn.lease,
-                          RowsBeforeCommit(queued.turn, runner_->info().depth));
-  Entering entering{std::move(queued), std::move(entrance)};
+  Entrance entrance = residency_.Approach(
+      TakePlace(choice, queued.turn.lease), queued.turn.lease,
+      RowsBeforeCommit(queued.turn, runner_->info().depth));
+  Go({std::move(queued), 0, std::move(entrance)});
+}
+
+void SchedulerLoop::Go(Entering entering) {
   if (entering.entrance.ready()) {
     Enter(std::move(entering));
   } else {
@@ -215,21 +205,29 @@ void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
 }
 
 void SchedulerLoop::Enter(Entering entering) {
+  if (!entering.queued.has_value()) {
+    const auto it = running_.find(entering.returning);
+    absl::StatusOr<Placement> place = residency_.Enter(
+        std::move(entering.entrance), it->second.sequence.lease());
+    if (place.ok()) {
+      ComeBack(it, *std::move(place));
+    } else {
+      Fail(it, place.status());
+    }
+    return;
+  }
   absl::StatusOr<Placement> place = residency_.Enter(
-      std::move(entering.entrance), entering.queued.turn.lease);
+      std::move(entering.entrance), entering.queued->turn.lease);
   if (place.ok()) {
-    Run(std::move(entering.queued), *std::move(place));
+    Run(*std::move(entering.queued), *std::move(place));
   } else {
-    Refuse(std::move(entering.queued), place.status());
+    Refuse(*std::move(entering.queued), place.status());
   }
 }
 
-void SchedulerLoop::TurnAway(std::list<Entering>::iterator it,
-                             const absl::Status& status) {
+void SchedulerLoop::TurnAway(std::list<Entering>::iterator it) {
   residency_.TurnAway(it->entrance);
-  QueuedTurn queued = std::move(it->queued);
   entering_.erase(it);
-  Refuse(std::move(queued), status);
 }
 
 void SchedulerLoop::WaitForEntrance() {
@@ -242,7 +240,7 @@ void SchedulerLoop::WaitForEntrance() {
 void SchedulerLoop::Run(QueuedTurn queued, Placement place) {
   const int64_t rebuild_ids = place.rebuild ? runner_->info().rebuild_ids : 0;
   Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
-                  std::move(place), std::nullopt};
+                  std::move(place)};
   const auto it = running_.emplace(next_id_++, std::move(running)).first;
   const Sequence& sequence = it->second.sequence;
   const Turn& turn = sequence.turn();
@@ -335,6 +333,7 @@ void SchedulerLoop::PlanRows(Running& running, int64_t count,
 
 bool SchedulerLoop::MayPlan(const Running& running) const {
   const Sequence& sequence = running.sequence;
+  if (running.away) return false;
   switch (sequence.phase()) {
     case SequencePhase::kPrompting:
       return true;

@@ -1,7 +1,9 @@
 #pragma once
 
 // The loop of scheduler.h: Admit, Plan, Submit, Collect, Emit, Retire. All
-// state of running turns is here and belongs to one thread.
+// state of running turns is here and belongs to one thread. Its methods are in
+// scheduler_loop.cc (from the queue to the device), scheduler_readers.cc (slow
+// readers) and scheduler_results.cc (from the device to the sinks).
 
 #include <atomic>
 #include <cstdint>
@@ -10,7 +12,9 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,6 +24,7 @@
 #include "server/metrics/metrics.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/heartbeat.h"
+#include "server/scheduler/reader_watch.h"
 #include "server/scheduler/residency.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/scheduler/sequence.h"
@@ -67,13 +72,18 @@ class SchedulerLoop {
   struct Running {
     Sequence sequence;
     Placement place;
-    std::optional<absl::Duration> parked_since;
+    ReaderWatch reader = {};
+    std::optional<absl::Duration> parked_since = {};
+    // As may_yield_ and returning_ have it.
+    std::optional<absl::Duration> may_yield_since = {};
+    std::optional<absl::Duration> returns_since = {};
+    bool away = false;  // gave its slot up
   };
   using RunningMap = std::map<uint64_t, Running>;
-  // A turn that has left the queue and whose place is not ready: no step waits
-  // for it.
+  // A turn whose place is not ready: no step waits for it.
   struct Entering {
-    QueuedTurn queued;
+    std::optional<QueuedTurn> queued;  // it has left the queue
+    uint64_t returning = 0;            // else the running one that comes back
     Entrance entrance;
   };
   struct InFlight {
@@ -89,17 +99,36 @@ class SchedulerLoop {
 
   // Ends turns that nobody wants or that may not go on.
   void Poll();
-  std::optional<absl::Status> EndOf(const Turn& turn) const;
+  // How a turn that waits in the queue ends.
+  std::optional<absl::Status> EndOfQueued(const QueuedTurn& queued,
+                                          absl::Duration now) const;
   void PollRunning(absl::Duration now);
-  void Park(Running& running, absl::Duration now);
-  // Every change of whether it is parked.
+  void WatchReader(RunningMap::iterator it, absl::Duration now);
+  // Every change of whether it is parked, of whether it may give its slot up.
   void SetParked(Running& running, bool parked, absl::Duration now);
+  void SetMayYield(RunningMap::iterator it, bool may_yield);
 
+  // Turns enter slots, the one that has waited longest first, be it for the
+  // first time or after giving its slot up.
   void Admit();
+  // One turn; false when no other can. `blocked`: one that has waited longer
+  // gets no slot now, so that only those pass that need no new one.
+  bool AdmitNext(bool& blocked);
+  SlotChoice Choose(const SessionLease& lease) const;
+  // `choice`, after a parked turn has given its slot up where that is it.
+  SlotChoice TakePlace(SlotChoice choice, const SessionLease& lease);
   void Start(QueuedTurn queued, const SlotChoice& choice);
+  void Go(Entering entering);
   void Enter(Entering entering);
   void Run(QueuedTurn queued, Placement place);
-  void TurnAway(std::list<Entering>::iterator it, const absl::Status& status);
+  // The turn parked longest gives its slot up. REQUIRES: there is one.
+  void Yield();
+  void Return(RunningMap::iterator it, SlotChoice choice);
+  void ComeBack(RunningMap::iterator it, Placement place);
+  // The turn is not away any more: it has a place, or ends.
+  void EndAway(RunningMap::iterator it);
+  // The turn does not come to its place; Refuse or Fail ends it.
+  void TurnAway(std::list<Entering>::iterator it);
   // Nothing else is to be done: waits for the first place.
   void WaitForEntrance();
   void Refuse(QueuedTurn queued, const absl::Status& status);
@@ -123,8 +152,10 @@ class SchedulerLoop {
   void Finish(RunningMap::iterator it, FinishReason reason);
   void Fail(RunningMap::iterator it, const absl::Status& status);
   // `finished`: null for a turn that broke off.
-  void Retire(Running& running, const std::string& outcome,
+  void Retire(RunningMap::iterator it, const std::string& outcome,
               const TurnFinished* finished);
+  // How feeding the tokens of a lost state again ended.
+  void BookRebuild(const Running& running);
   // The turn's last counters.
   void BookFailure(TurnEnd end, const absl::Status& status);
 
@@ -137,8 +168,13 @@ class SchedulerLoop {
   StepLedger ledger_;
   Residency residency_;
 
-  std::list<Entering> entering_;  // in the order in which they left the queue
+  std::list<Entering> entering_;  // in the order in which they were let in
   RunningMap running_;
+  // Parked turns with nothing in flight, by since when their readers lag; and
+  // those without a slot whose readers have caught up, by when they had.
+  std::set<std::pair<absl::Duration, uint64_t>> may_yield_;
+  std::set<std::pair<absl::Duration, uint64_t>> returning_;
+  int64_t turns_away_ = 0;
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;

@@ -14,8 +14,20 @@ struct SchedulerOptions {
   // Prompt rows of one step over all turns; bounds what a prompt adds to the
   // inter-token latency of others.
   int32_t prompt_rows_per_step = 128;
+  // A turn that has waited for a slot for so long ends with QUEUE_FULL.
+  absl::Duration queue_limit = absl::Seconds(60);
+  // A turn that has not ended so long after it came ends with
+  // DEADLINE_EXCEEDED.
+  absl::Duration longest_turn = absl::Hours(1);
   int32_t park_events = 64;  // unsent events at which a turn is parked
+  // A parked turn's reader that reads nothing for so long, or fewer events per
+  // second than least_rate over rate_window, ends it with CLIENT_TOO_SLOW.
   absl::Duration slow_reader_limit = absl::Seconds(30);
+  double least_rate = 0.1;
+  absl::Duration rate_window = absl::Seconds(60);
+  // Parked turns that may be without a slot, which they gave up for others;
+  // where one more would be, it ends with CLIENT_TOO_SLOW.
+  int32_t max_parked_turns = 1024;
   // A session idle for less is never moved out of its slot.
   absl::Duration min_idle = absl::ZeroDuration();
   absl::Duration retry_after = absl::Milliseconds(200);  // RetryInfo

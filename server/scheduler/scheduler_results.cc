@@ -1,5 +1,6 @@
 // SchedulerLoop: from the device to the sinks.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -71,9 +72,7 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
     row.Add(kind);
     const bool sampled = kind == RowKind::kDecode && result.status.ok();
     ledger_.Discarded(row, sampled ? 1 : 0);
-    if (!wanted) return;
-    if (kind == RowKind::kDerive) it->second.place.import_failed = true;
-    Fail(it, StepFailed("the step failed", result.status));
+    if (wanted) Fail(it, StepFailed("the step failed", result.status));
     return;
   }
   Sequence& sequence = it->second.sequence;
@@ -89,6 +88,7 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
       sequence.CollectRow(kind);
       break;
     case RowKind::kDerive:
+      --it->second.place.rows_underived;
       return;
   }
   if (sequence.all_collected()) FinishInput(it);
@@ -98,8 +98,8 @@ bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
   Placement& place = it->second.place;
   if (!place.import.valid()) return true;
   const absl::Status status = place.import.get();
-  const double seconds = absl::ToDoubleSeconds(clock_->Monotonic() -
-                                               it->second.sequence.admitted());
+  const double seconds =
+      absl::ToDoubleSeconds(clock_->Monotonic() - place.entered);
   metrics_->Update([&](Snapshot& s) {
     ++(status.ok() ? s.image_restores_ok : s.image_restores_failed);
     if (status.ok()) s.distributions.restore_seconds.Observe(seconds);
@@ -151,7 +151,7 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   const TurnFinished finished = running.sequence.Finish(reason, now);
   TurnEnd end = running.sequence.EndAt(now);
   end.reason = name;
-  Retire(running, kind == TurnKind::kGenerate ? name : "OK", &finished);
+  Retire(it, kind == TurnKind::kGenerate ? name : "OK", &finished);
   running_.erase(it);
   ledger_.TurnEnded(end);
   sink->Finished(finished);
@@ -162,7 +162,7 @@ void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
   TurnEnd end = running.sequence.EndAt(clock_->Monotonic());
-  Retire(running, GetErrorDetails(status).reason, nullptr);
+  Retire(it, GetErrorDetails(status).reason, nullptr);
   running_.erase(it);
   BookFailure(std::move(end), status);
   sink->Failed(status);
@@ -176,9 +176,20 @@ void SchedulerLoop::BookFailure(TurnEnd end, const absl::Status& status) {
   ledger_.TurnEnded(end);
 }
 
-void SchedulerLoop::Retire(Running& running, const std::string& outcome,
+void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
                            const TurnFinished* finished) {
+  Running& running = it->second;
   Sequence& sequence = running.sequence;
+  SetMayYield(it, false);
+  if (running.away) {
+    EndAway(it);
+    const auto returns = std::find_if(entering_.begin(), entering_.end(),
+                                      [it](const Entering& entering) {
+                                        return !entering.queued.has_value() &&
+                                               entering.returning == it->first;
+                                      });
+    if (returns != entering_.end()) TurnAway(returns);
+  }
   SetParked(running, false, clock_->Monotonic());
   // What the turn ran and did not commit.
   ledger_.Discarded(sequence.TakePending(), 0);
@@ -187,17 +198,20 @@ void SchedulerLoop::Retire(Running& running, const std::string& outcome,
   // on their way in, or may never have been there.
   const Placement& place = running.place;
   const bool arrived = !place.import.valid() && !place.import_failed &&
-                       place.rows_to_derive == 0 &&
-                       (!place.rebuild || sequence.committed());
+                       place.rows_underived == 0 &&
+                       (!place.rebuild || sequence.advanced());
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
-  if (place.rebuild) {
-    metrics_->Update([&](Snapshot& s) {
-      ++(sequence.committed() ? s.rebuilds_ok : s.rebuilds_failed);
-    });
-  }
-  residency_.Leave(place, sequence.lease(), intact);
+  BookRebuild(running);
+  residency_.Leave(place, sequence.lease(), intact, clock_->Monotonic());
   sequence.lease().Release();
+}
+
+void SchedulerLoop::BookRebuild(const Running& running) {
+  if (!running.place.rebuild) return;
+  const bool done = running.sequence.advanced();
+  metrics_->Update(
+      [&](Snapshot& s) { ++(done ? s.rebuilds_ok : s.rebuilds_failed); });
 }
 
 }  // namespace txl

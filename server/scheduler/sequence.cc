@@ -76,10 +76,7 @@ Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
       submitted_(queued.submitted),
       admitted_(now),
       text_(turn_.stop, Clone(start_detokenizer_.get())) {
-  context_ =
-      std::min(turn_.lease.position(), std::max<int64_t>(rebuild_ids, 1));
-  first_position_ = turn_.lease.position() - context_;
-  feed_ = turn_.lease.token_ids().Last(context_);
+  FeedSession(rebuild_ids);
   feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
   input_rows_ = InputRows(turn_) + std::max<int64_t>(context_ - 1, 0);
   if (Scores(turn_)) scores_.reserve(turn_.input.size());
@@ -99,6 +96,21 @@ Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
   said_ = turn_.resumed->tokens;
 }
 
+void Sequence::Return(int64_t rebuild_ids) {
+  FeedSession(rebuild_ids);
+  input_rows_ = context_;
+  planned_ = 0;
+  collected_ = 0;
+  generated_before_ = generated_;
+  advanced_from_ = generated_ + 1;
+}
+
+void Sequence::FeedSession(int64_t ids) {
+  context_ = std::min(turn_.lease.position(), std::max<int64_t>(ids, 1));
+  first_position_ = turn_.lease.position() - context_;
+  feed_ = turn_.lease.token_ids().Last(context_);
+}
+
 TurnStarted Sequence::Started() const {
   TurnStarted started;
   started.position = start_position_;
@@ -111,9 +123,9 @@ TurnStarted Sequence::Started() const {
 SequencePhase Sequence::phase() const {
   if (planned_ < input_rows_) return SequencePhase::kPrompting;
   // The row of generated token j samples token j + 1; the last one is not fed.
-  const bool streams =
-      turn_.kind == TurnKind::kGenerate &&
-      planned_ < input_rows_ + turn_.stop.max_tokens - resumed_ - 1;
+  const bool streams = turn_.kind == TurnKind::kGenerate &&
+                       planned_ < input_rows_ + turn_.stop.max_tokens -
+                                      resumed_ - generated_before_ - 1;
   return streams ? SequencePhase::kDecoding : SequencePhase::kCollecting;
 }
 
@@ -123,7 +135,8 @@ int64_t Sequence::prompt_rows_left() const {
 
 int64_t Sequence::tokens_in_flight() const {
   if (turn_.kind != TurnKind::kGenerate) return 0;
-  return std::max<int64_t>(planned_ - input_rows_ + 1, 0) - generated_;
+  return std::max<int64_t>(planned_ - input_rows_ + 1, 0) -
+         (generated_ - generated_before_);
 }
 
 bool Sequence::all_collected() const {
@@ -156,7 +169,9 @@ SlotSampling Sequence::Sampling() const {
   sampling.params = turn_.sampling;
   // The id that the sampling row feeds is always among them.
   const auto wanted = std::max<int64_t>(turn_.sampling.penalty_window, 1);
-  const std::vector<int32_t>& input = turn_.input;
+  // Committed input is among the session's.
+  const absl::Span<const int32_t> input =
+      committed_ ? absl::Span<const int32_t>() : turn_.input;
   const auto from_input =
       std::min<int64_t>(wanted, static_cast<int64_t>(input.size()));
   sampling.recent_ids = turn_.lease.token_ids().Last(wanted - from_input);
@@ -302,7 +317,7 @@ int32_t Sequence::IdAt(int64_t row) const {
   if (row < input_rows_) return feed_[row];
   // The row after the newest committed token feeds it; later ones feed what the
   // device has sampled meanwhile.
-  const bool known = row - input_rows_ == generated_ - 1;
+  const bool known = row - input_rows_ == generated_ - generated_before_ - 1;
   return known ? turn_.lease.token_ids().back() : kLastSampled;
 }
 

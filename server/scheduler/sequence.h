@@ -45,14 +45,21 @@ class Sequence {
   // (turn.h).
   Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now);
 
+  // The turn comes back to a slot that it had given up between two tokens, and
+  // goes on there; `rebuild_ids` as above. REQUIRES: committed, no token in
+  // flight.
+  void Return(int64_t rebuild_ids);
+
   const Turn& turn() const { return turn_; }
   SessionLease& lease() { return turn_.lease; }
   bool committed() const { return committed_; }
+  // Has committed since it got its slot.
+  bool advanced() const { return committed_ && generated_ >= advanced_from_; }
   // Tokens of this run, without those of a resumed turn.
   int64_t generated() const { return generated_; }
   // What the sink hears first.
   TurnStarted Started() const;
-  absl::Duration admitted() const { return admitted_; }
+  absl::Duration submitted() const { return submitted_; }
   // As EndOfTurn, with the generated tokens.
   TurnEnd EndAt(absl::Duration now) const;
 
@@ -98,6 +105,9 @@ class Sequence {
   void RecordEnd(const std::string& outcome, const TurnFinished* finished);
 
  private:
+  // Makes `feed_` begin with the session's last tokens, so many or all, at
+  // least one.
+  void FeedSession(int64_t ids);
   std::shared_ptr<const TurnRecord> MakeRecord(const TurnFinished* finished);
   int32_t IdAt(int64_t row) const;
   RowKind KindOf(int64_t row) const;
@@ -119,9 +129,12 @@ class Sequence {
   int64_t first_position_ = 0;  // of feed_[0]
   int64_t input_rows_ = 0;      // with the rebuild's
 
+  // In the slot that the turn has now.
   int64_t planned_ = 0;
   int64_t collected_ = 0;
   int64_t generated_ = 0;
+  int64_t generated_before_ = 0;  // of them, in slots that it gave up
+  int64_t advanced_from_ = 0;     // see advanced
   bool committed_ = false;
   RowCounts pending_;
   TurnText text_;

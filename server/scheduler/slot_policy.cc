@@ -12,6 +12,9 @@ SlotChoice ChooseSlot(const SlotCandidates& slots, absl::Duration min_idle) {
   if (slots.idle_longest.has_value() && slots.idle_longest->idle >= min_idle) {
     return {Kind::kEvict, slots.idle_longest->slot};
   }
+  if (slots.parked.has_value() && slots.parked->idle >= min_idle) {
+    return {Kind::kYield, slots.parked->slot};
+  }
   return {slots.running ? Kind::kWait : Kind::kRefuse, -1};
 }
 

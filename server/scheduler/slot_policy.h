@@ -24,6 +24,8 @@ struct SlotCandidates {
   std::optional<int32_t> free;       // an empty one
   std::optional<Idle> idle_longest;  // of the sessions without a turn
   bool running = false;              // a turn works in some slot
+  // Of the turns that wait for their readers the one that has longest.
+  std::optional<Idle> parked;
 };
 
 struct SlotChoice {
@@ -31,6 +33,7 @@ struct SlotChoice {
     kResident,  // the session's own slot
     kFree,      // an empty one
     kEvict,     // move the session that lives there out, then take it
+    kYield,     // the parked turn there gives it up, then as kEvict
     kWait,      // nothing now, but a running turn will leave one
     kRefuse,    // only sessions that are idle for less than min_idle
   };
@@ -38,8 +41,9 @@ struct SlotChoice {
   int32_t slot = -1;
 };
 
-// Own slot before a free one before the one idle longest. A session that is
-// idle for less than `min_idle` or has a running turn is never moved out; one
+// Own slot before a free one before the one idle longest before the one parked
+// longest. A session that is idle, or whose turn is parked, for less than
+// `min_idle` is never moved out, nor one whose turn has something to do; one
 // that moves out waits until it has.
 SlotChoice ChooseSlot(const SlotCandidates& slots, absl::Duration min_idle);
 

@@ -31,9 +31,17 @@ absl::Status TurnDeadlineExceeded() {
                    Reason("DEADLINE_EXCEEDED"));
 }
 
+absl::Status TurnTooLong(absl::Duration longest_turn) {
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded,
+      absl::StrCat("the turn has taken longer than the server's longest_turn, ",
+                   absl::FormatDuration(longest_turn)),
+      Reason("DEADLINE_EXCEEDED"));
+}
+
 absl::Status ClientTooSlow() {
   return MakeError(absl::StatusCode::kResourceExhausted,
-                   "the client did not read its stream for too long",
+                   "the client did not read its stream, or too slowly",
                    Reason("CLIENT_TOO_SLOW"));
 }
 
@@ -46,6 +54,14 @@ absl::Status QueueFull(absl::Duration retry) {
   return MakeError(absl::StatusCode::kResourceExhausted,
                    "too much work is waiting",
                    RetryReason("QUEUE_FULL", retry));
+}
+
+absl::Status QueuedTooLong(absl::Duration limit, absl::Duration retry) {
+  return MakeError(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("the turn waited for ", absl::FormatDuration(limit),
+                   " and too much work is still before it"),
+      RetryReason("QUEUE_FULL", retry));
 }
 
 absl::Status NoSessionMemory(absl::Duration retry) {

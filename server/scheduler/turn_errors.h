@@ -10,9 +10,13 @@ namespace txl {
 
 absl::Status TurnCancelled();
 absl::Status TurnDeadlineExceeded();
+// DEADLINE_EXCEEDED too; the message names the setting.
+absl::Status TurnTooLong(absl::Duration longest_turn);
 absl::Status ClientTooSlow();   // RESOURCE_EXHAUSTED, CLIENT_TOO_SLOW
 absl::Status ServerDraining();  // UNAVAILABLE, DRAINING
-absl::Status QueueFull(absl::Duration retry);        // RESOURCE_EXHAUSTED
+absl::Status QueueFull(absl::Duration retry);  // RESOURCE_EXHAUSTED
+// QUEUE_FULL too: it was queued and no slot came within `limit`.
+absl::Status QueuedTooLong(absl::Duration limit, absl::Duration retry);
 absl::Status NoSessionMemory(absl::Duration retry);  // RESOURCE_EXHAUSTED
 // INTERNAL, STEP_FAILED: this turn only. `what` is what was done, `cause` the
 // device's own status.

@@ -164,6 +164,23 @@ TEST_F(FlagsTest, UnderstandTheSameInAFile) {
   EXPECT_EQ(flags.listen, "unix:/run/txl.sock");
 }
 
+TEST_F(FlagsTest, UnderstandARateAsANumber) {
+  EXPECT_EQ(Parse({"--least-rate=0.25"}).scheduler.least_rate, 0.25);
+  for (const char* text : {"least-rate = 2.5", "least-rate = \"2.5\""}) {
+    const ServerFlags flags = Parse({"--config", WriteFile(text)});
+    EXPECT_EQ(flags.scheduler.least_rate, 2.5) << text;
+  }
+}
+
+TEST_F(FlagsTest, BoundHowLongSlowClientsAndFullServersAreWaitedFor) {
+  const ServerFlags flags = Parse({"--queue-limit=5s", "--longest-turn=2m",
+                                   "--rate-window=9s", "--max-parked-turns=7"});
+  EXPECT_EQ(flags.scheduler.queue_limit, absl::Seconds(5));
+  EXPECT_EQ(flags.scheduler.longest_turn, absl::Minutes(2));
+  EXPECT_EQ(flags.scheduler.rate_window, absl::Seconds(9));
+  EXPECT_EQ(flags.scheduler.max_parked_turns, 7);
+}
+
 TEST_F(FlagsTest, OutOfRangeAreErrorsThatNameTheFlag) {
   for (const auto& [flag, value] :
        std::vector<std::pair<std::string, std::string>>{
@@ -181,6 +198,11 @@ TEST_F(FlagsTest, OutOfRangeAreErrorsThatNameTheFlag) {
            {"--session-ttl", "721h"},
            {"--session-ttl", "-5s"},
            {"--session-ttl", "90"},
+           {"--least-rate", "-0.1"},
+           {"--least-rate", "nan"},
+           {"--least-rate", "slow"},
+           {"--queue-limit", "0"},
+           {"--longest-turn", "0"},
            {"--listen", "50051"},
            {"--listen", "localhost:65536"},
            {"--listen", "unix:"},

@@ -81,6 +81,8 @@ ServerStatus FakeStatus() {
   s.queued_calls = 6;
   s.queued_tokens = 66;
   s.turns_parked = 3;
+  s.turns_parked_out = 2;
+  s.parked_moves = 17;
   s.turns_finished = {{"OK", 70}, {"CANCELLED", 20}};
   s.turns_ended = {{{"OK", "MAX_TOKENS"}, 60},
                    {{"OK", "APPENDED"}, 10},

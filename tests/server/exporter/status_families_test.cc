@@ -59,6 +59,8 @@ TEST(StatusFamiliesTest, EveryCountHasItsOwnSample) {
            {"txl_requests_running", 5},
            {"txl_requests_waiting", 6},
            {"txl_requests_parked", 3},
+           {"txl_requests_parked_out", 2},
+           {"txl_parked_moves_total", 17},
            {"txl_queue_tokens", 66},
            {"txl_stream_queue_tokens", 77},
            {"txl_requests_started_total", 101},

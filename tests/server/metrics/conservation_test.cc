@@ -47,6 +47,9 @@ Snapshot Kept() {
   s.stream_queue_tokens = 3;
   s.slots_total = 4;
   s.slots_used = 4;
+  s.turns_parked = 2;
+  s.turns_parked_out = 1;
+  s.parked_moves = 5;
   Distributions& d = s.distributions;
   Observe(d.queue_seconds, 9);
   Observe(d.request_seconds, 8);
@@ -178,18 +181,29 @@ TEST(ConservationTest, ReasonsAreThoseOfTheFinishedTurns) {
               ElementsAre("turns_finished = turns_ended CANCELLED: 3 and 0"));
 }
 
+TEST(ConservationTest, OnlyParkedTurnsGiveTheirSlotsUp) {
+  Snapshot s = Kept();
+  s.turns_parked_out = 3;
+  EXPECT_THAT(BrokenLaws(s),
+              ElementsAre("turns_parked_out <= turns_parked: 3 and 2"));
+}
+
 TEST(ConservationTest, NoCounterIsNegative) {
   int64_t Snapshot::*const counters[] = {
-      &Snapshot::queued_tokens,      &Snapshot::sessions_moved_out,
-      &Snapshot::sessions_moved_in,  &Snapshot::turns_parked,
-      &Snapshot::tokens_prompt,      &Snapshot::slots_used,
-      &Snapshot::stream_queue_tokens};
+      &Snapshot::queued_tokens,     &Snapshot::sessions_moved_out,
+      &Snapshot::sessions_moved_in, &Snapshot::turns_parked_out,
+      &Snapshot::parked_moves,      &Snapshot::tokens_prompt,
+      &Snapshot::slots_used,        &Snapshot::stream_queue_tokens};
   for (int64_t Snapshot::*const counter : counters) {
     Snapshot s = Kept();
     s.*counter = -1;
     EXPECT_THAT(BrokenLaws(s), ElementsAre(HasSubstr(" >= 0: -1")));
   }
   Snapshot s = Kept();
+  s.turns_parked = s.turns_parked_out = -1;
+  EXPECT_THAT(BrokenLaws(s), ElementsAre("turns_parked >= 0: -1",
+                                         "turns_parked_out >= 0: -1"));
+  s = Kept();
   s.step_seconds = -0.5;
   EXPECT_THAT(BrokenLaws(s), ElementsAre("step_seconds >= 0: -0.5"));
 }

@@ -73,6 +73,15 @@ TEST_F(AdmissionQueueTest, TheOldestWantedOneIsTakenAndOthersKeepTheirPlace) {
   EXPECT_EQ(queue.TakeFirst(kNow, Any)->turn.input.size(), 3u);
 }
 
+TEST_F(AdmissionQueueTest, SaysWhenTheOldestTurnCame) {
+  AdmissionQueue queue(Options(5, 100), &metrics_);
+  EXPECT_EQ(queue.OldestSubmitted(), absl::InfiniteDuration());
+  for (int tokens : {4, 9}) ASSERT_TRUE(Push(queue, tokens).ok());
+  EXPECT_EQ(queue.OldestSubmitted(), absl::Seconds(4));
+  queue.TakeFirst(kNow, Any);
+  EXPECT_EQ(queue.OldestSubmitted(), absl::Seconds(9));
+}
+
 TEST_F(AdmissionQueueTest, CallsAreBounded) {
   AdmissionQueue queue(Options(2, 100), &metrics_);
   ASSERT_TRUE(Push(queue, 1).ok());

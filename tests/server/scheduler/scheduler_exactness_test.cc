@@ -1,6 +1,7 @@
 // A turn's tokens are a function of its session's ids alone: not of company,
 // order, cuts, slots or moves.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,68 @@ TEST_P(SchedulerExactness, ThreeTimesMoreSessionsThanSlotsTakeTurns) {
   EXPECT_EQ(s.sessions_moved_out - s.sessions_moved_in, 8);
   EXPECT_EQ(s.rows_rebuild, 0);
   world.ExpectAtRest();
+}
+
+// Each reader takes events at its own pace, so that turns give their slots up
+// and come back at any token.
+void ExpectTheSameTextsForReadersThatTrickle(WorldOptions options) {
+  options.runner.slots = 4;
+  options.scheduler.park_events = 5;
+  World world(options);
+  std::vector<TestTurn> turns;
+  std::vector<Ids> expected;
+  for (int i = 0; i < 14; ++i) {
+    const Ids prompt = World::SomeIds(1 + (i * 11) % 60, i);
+    const int count = 60 + i;
+    const int32_t first = world.runner->NextToken(prompt);
+    turns.push_back(world.Generate("", prompt, count, [&](Turn& turn) {
+      // Banned by position: the sampling state comes back whole.
+      turn.stop.end_token_ids = {first};
+      turn.stop.max_tokens = count;
+      turn.sampling.min_tokens = count + 1;
+    }));
+    Ids ids = prompt;
+    for (int t = 0; t < count; ++t) {
+      ids.push_back(world.runner->NextToken(ids, {first}));
+    }
+    expected.emplace_back(ids.begin() + prompt.size(), ids.end());
+    if (i % 7 != 0) turns.back().sink->StopReading();
+  }
+  const auto done = [&] {
+    return std::all_of(turns.begin(), turns.end(),
+                       [](const TestTurn& turn) { return turn.sink->ended(); });
+  };
+  for (int i = 0; !done(); ++i) {
+    ASSERT_LT(i, 20'000);
+    world.Step();
+    for (size_t t = 0; t < turns.size(); ++t) {
+      const RecordingSink& sink = *turns[t].sink;
+      if (i % (t + 1) == 0 && sink.Unsent() > 0) turns[t].sink->Read(1);
+    }
+  }
+  world.Run();
+  for (size_t t = 0; t < turns.size(); ++t) {
+    EXPECT_EQ(turns[t].sink->ids(), expected[t]) << "turn " << t;
+  }
+  EXPECT_GT(world.metrics.Get().parked_moves, 20);
+  world.ExpectAtRest();
+}
+
+TEST_P(SchedulerExactness, ReadersThatTrickleGetTheSameText) {
+  ExpectTheSameTextsForReadersThatTrickle(Options());
+}
+
+TEST_P(SchedulerExactness, ReadersThatTrickleGetTheSameTextWhereStatesDerive) {
+  WorldOptions options = Options();
+  options.runner.derives = true;
+  options.runner.imports_aside = true;
+  ExpectTheSameTextsForReadersThatTrickle(options);
+}
+
+TEST_P(SchedulerExactness, ReadersThatTrickleGetTheSameTextWithoutImages) {
+  WorldOptions options = Options();
+  options.store.image_bytes = 0;
+  ExpectTheSameTextsForReadersThatTrickle(options);
 }
 
 TEST_P(SchedulerExactness, AMoreCrowdedStepThanRowsFitStillServesEveryone) {

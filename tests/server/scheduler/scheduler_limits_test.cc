@@ -76,5 +76,59 @@ TEST_F(SchedulerLimits, AnIdleLoopLooksForExpiredSessionsEachSecond) {
   EXPECT_EQ(loop_->NextLimit(), kExpiryLook);
 }
 
+// Everything else is further away than the next look.
+class SchedulerOwnLimits : public SchedulerLimits {
+ protected:
+  SchedulerOwnLimits() {
+    options_.park_events = 4;
+    options_.slow_reader_limit = absl::Milliseconds(900);
+    options_.rate_window = absl::Milliseconds(800);
+    options_.least_rate = 100;
+    options_.longest_turn = absl::Milliseconds(700);
+    options_.queue_limit = absl::Milliseconds(600);
+  }
+  // One turn that runs and has lagged from the start.
+  void Park() {
+    Build();
+    const auto sink = Push(std::nullopt);
+    sink->StopReading();
+    Rest();
+    EXPECT_EQ(sink->Unsent(), 4);
+  }
+};
+
+TEST_F(SchedulerOwnLimits, AReaderThatReadsNothingEndsTheSleep) {
+  options_.rate_window = options_.longest_turn = absl::Hours(1);
+  Park();
+  EXPECT_EQ(loop_->NextLimit(), absl::Milliseconds(900));
+}
+
+TEST_F(SchedulerOwnLimits, TheWindowOfASlowReaderEndsTheSleep) {
+  options_.longest_turn = absl::Hours(1);
+  Park();
+  EXPECT_EQ(loop_->NextLimit(), absl::Milliseconds(800));
+}
+
+TEST_F(SchedulerOwnLimits, TheLongestTurnEndsTheSleep) {
+  Park();
+  EXPECT_EQ(loop_->NextLimit(), absl::Milliseconds(700));
+}
+
+TEST_F(SchedulerOwnLimits, TheLongestWaitInTheQueueEndsTheSleep) {
+  options_.min_idle = absl::Hours(1);  // the parked one stays
+  Park();
+  Push(std::nullopt);
+  Rest();
+  EXPECT_EQ(loop_->NextLimit(), absl::Milliseconds(600));
+}
+
+TEST_F(SchedulerOwnLimits, ADeadlineEndsTheSleep) {
+  options_.min_idle = absl::Hours(1);
+  Park();
+  Push(clock_.Monotonic() + absl::Milliseconds(500));
+  Rest();
+  EXPECT_EQ(loop_->NextLimit(), absl::Milliseconds(500));
+}
+
 }  // namespace
 }  // namespace txl

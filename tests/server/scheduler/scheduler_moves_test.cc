@@ -170,24 +170,37 @@ TEST(SchedulerMoves, SlotsOfEndedSessionsAreFree) {
   world.ExpectAtRest();
 }
 
-TEST(SchedulerMoves, AFullImageBudgetRefusesTheNewcomerOnly) {
+TEST(SchedulerMoves, WithoutImageMemoryNobodyIsRefusedAndTheTokensServe) {
   WorldOptions options = OneSlot();
   options.store.image_bytes = 100;  // an image of 20 rows has 80 bytes
   World world(options);
-  Fill(world, 2, 21);
-  const TestTurn refused = world.Generate("", {1, 2}, 3);
+  Fill(world, 2, 21);  // s0's image fills the budget
+  const TestTurn turn = world.Generate("", {1, 2}, 3);
   world.Run();
-  EXPECT_EQ(Outcome(refused.sink->failed()),
-            "RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
+  EXPECT_EQ(turn.sink->ids(), world.runner->Continue({1, 2}, 3));
+  EXPECT_LE(world.store->counts().image_bytes, 100);
+  EXPECT_EQ(world.metrics.Get().rows_rebuild, 0);
+  world.ExpectHealthy("s1");  // its state was dropped
+  EXPECT_EQ(world.metrics.Get().rows_rebuild, 20);
+  world.ExpectHealthy("s0");
+  EXPECT_EQ(world.metrics.Get().rows_rebuild, 20);
+  world.ExpectAtRest();
+}
+
+TEST(SchedulerMoves, ALongPromptWithoutARollbackIsRebuiltWhenItBreaksOff) {
+  WorldOptions options = OneSlot();
+  options.store.image_bytes = 0;
+  World world(options);
+  Fill(world, 1, 21);
+  const TestTurn broken = world.Generate("s0", World::SomeIds(60), 3);
+  for (int i = 0; i < 3; ++i) world.Step();
+  broken.cancel->Cancel(CancelToken::Why::kCancelled);
+  world.Run();
   EXPECT_EQ(world.TokensOf("s0"), World::SomeIds(21, 0));
-  EXPECT_EQ(world.TokensOf("s1"), World::SomeIds(21, 1));
-  // A long prompt of the one in the slot cannot be made safe either.
-  const TestTurn long_prompt = world.Generate("s1", World::SomeIds(50), 3);
+  world.ExpectHealthy("s0");
+  EXPECT_EQ(world.metrics.Get().rows_rebuild, 20);
+  world.Submit("s0", TurnKind::kScore, World::SomeIds(60));
   world.Run();
-  EXPECT_EQ(Outcome(long_prompt.sink->failed()),
-            "RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
-  world.ExpectHealthy("s1");
-  ASSERT_TRUE(world.store->Delete("s1").ok());
   world.ExpectHealthy("s0");
   world.ExpectAtRest();
 }

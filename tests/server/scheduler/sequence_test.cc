@@ -194,6 +194,52 @@ TEST_F(SequenceTest, PendingRowsAreHandedOutOnce) {
   EXPECT_EQ(sequence.TakePending().total(), 0);
 }
 
+TEST_F(SequenceTest, ATurnThatReturnsFeedsItsLastTokenAndGoesOn) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {4, 5}, {6, 7});
+  queued.turn.stop.max_tokens = 4;
+  queued.turn.sampling.penalty_window = 3;
+  queued.turn.sampling.min_tokens = 2;
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration());
+  EXPECT_EQ(PlanInput(sequence), "P5@1 P6@2 D7@3");
+  sequence.CommitToken(Sampled(8), absl::ZeroDuration());
+  EXPECT_EQ(Plan(sequence, 1), "D8@4");
+  sequence.CommitToken(Sampled(9), absl::ZeroDuration());
+  EXPECT_TRUE(sequence.advanced());
+  sequence.Return(/*rebuild_ids=*/0);
+  EXPECT_FALSE(sequence.advanced());
+  EXPECT_EQ(sequence.tokens_in_flight(), 0);
+  EXPECT_EQ(sequence.rows_past_commit(), 0);
+  EXPECT_EQ(sequence.Sampling().recent_ids, (Ids{7, 8, 9}));
+  EXPECT_EQ(sequence.Sampling().min_position, 6);
+  EXPECT_EQ(PlanInput(sequence), "D9@5");
+  EXPECT_EQ(sequence.tokens_in_flight(), 1);
+  EXPECT_EQ(sequence.phase(), SequencePhase::kDecoding);
+  EXPECT_EQ(Plan(sequence, 1), "D*@6");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
+  const auto third = sequence.CommitToken(Sampled(1), absl::ZeroDuration());
+  EXPECT_EQ(third.event.index, 2);
+  EXPECT_FALSE(third.time.first);
+  EXPECT_EQ(third.time.prompt_tokens, 0);
+  EXPECT_TRUE(sequence.advanced());
+  const auto last = sequence.CommitToken(Sampled(2), absl::ZeroDuration());
+  EXPECT_EQ(last.reason, FinishReason::kMaxTokens);
+  EXPECT_EQ(sequence.lease().token_ids(), (Ids{4, 5, 6, 7, 8, 9, 1, 2}));
+}
+
+TEST_F(SequenceTest, ATurnThatReturnsWithoutItsStateFeedsItsLastTokens) {
+  Sequence sequence = Make(TurnKind::kGenerate, {4, 5}, {6, 7});
+  PlanInput(sequence);
+  sequence.CommitToken(Sampled(8), absl::ZeroDuration());
+  sequence.Return(/*rebuild_ids=*/3);
+  EXPECT_EQ(PlanInput(sequence), "R6@2 R7@3 D8@4");
+  EXPECT_EQ(Plan(sequence, 1), "D*@5");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
+  sequence.CommitToken(Sampled(9), absl::ZeroDuration());
+  sequence.Return(/*rebuild_ids=*/100);
+  EXPECT_EQ(PlanInput(sequence), "R4@0 R5@1 R6@2 R7@3 R8@4 D9@5");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
+}
+
 TEST_F(SequenceTest, TokensHaveTheTimeSinceTheTurnOrTheTokenBefore) {
   QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {1, 2});
   queued.submitted = absl::Seconds(10);

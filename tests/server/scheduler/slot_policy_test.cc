@@ -11,7 +11,8 @@ SlotCandidates Slots() {
   return {.own = std::nullopt,
           .free = std::nullopt,
           .idle_longest = std::nullopt,
-          .running = false};
+          .running = false,
+          .parked = std::nullopt};
 }
 SlotCandidates::Own Own(int slot, bool leaving = false) {
   return {slot, leaving};
@@ -78,6 +79,25 @@ TEST(SlotPolicy, WhereATurnStillRunsTheNextOneWaitsForIt) {
   slots.idle_longest = Idle(1, 4);
   slots.running = true;
   ExpectChoice(slots, 5, Kind::kWait, -1);
+}
+
+TEST(SlotPolicy, AParkedTurnGivesItsSlotUpWhereNoSessionIsIdle) {
+  SlotCandidates slots = Slots();
+  slots.running = true;
+  slots.parked = Idle(3, 5);
+  ExpectChoice(slots, 5, Kind::kYield, 3);
+  ExpectChoice(slots, 6, Kind::kWait, -1);
+  slots.idle_longest = Idle(1, 0);
+  ExpectChoice(slots, 0, Kind::kEvict, 1);
+  ExpectChoice(slots, 5, Kind::kYield, 3);
+}
+
+TEST(SlotPolicy, AParkedTurnStaysWhereTheSessionOfTheNewOneMovesOut) {
+  SlotCandidates slots = Slots();
+  slots.own = Own(1, /*leaving=*/true);
+  slots.running = true;
+  slots.parked = Idle(3, 5);
+  ExpectChoice(slots, 0, Kind::kWait, -1);
 }
 
 }  // namespace

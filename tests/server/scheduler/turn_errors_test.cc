@@ -21,6 +21,10 @@ TEST(TurnErrors, CarryTheCodesAndReasonsOfThePublicApi) {
   ExpectError(TurnCancelled(), Code::kCancelled, "CANCELLED", false);
   ExpectError(TurnDeadlineExceeded(), Code::kDeadlineExceeded,
               "DEADLINE_EXCEEDED", false);
+  ExpectError(TurnTooLong(later), Code::kDeadlineExceeded, "DEADLINE_EXCEEDED",
+              false);
+  ExpectError(QueuedTooLong(later, later), Code::kResourceExhausted,
+              "QUEUE_FULL", true);
   ExpectError(ClientTooSlow(), Code::kResourceExhausted, "CLIENT_TOO_SLOW",
               false);
   ExpectError(ServerDraining(), Code::kUnavailable, "DRAINING", false);

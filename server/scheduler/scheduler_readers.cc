@@ -1,0 +1,135 @@
+// SchedulerLoop: turns whose readers lag. A parked turn keeps its slot while
+// nobody else wants it. When another turn waits, it gives the slot up: its
+// session stays there as one without a turn and is moved out like any other.
+// The turn comes back when its reader has caught up, in the order of waiting.
+
+#include <utility>
+
+#include "server/scheduler/scheduler_loop.h"
+#include "server/scheduler/turn_end.h"
+#include "server/scheduler/turn_errors.h"
+
+namespace txl {
+
+void SchedulerLoop::PollRunning(absl::Duration now) {
+  for (auto it = running_.begin(); it != running_.end();) {
+    const auto current = it++;
+    Running& running = current->second;
+    WatchReader(current, now);
+    const Sequence& sequence = running.sequence;
+    std::optional<absl::Status> end = EndOf(
+        sequence.turn(), sequence.submitted(), options_.longest_turn, now);
+    if (!end.has_value() && running.reader.TooSlow(options_)) {
+      end = ClientTooSlow();
+    }
+    if (end.has_value()) {
+      Fail(current, *end);
+    } else if (shared_->end_all && sequence.generated() == 0) {
+      Fail(current, ServerDraining());
+    } else if (shared_->end_all && sequence.tokens_in_flight() == 0) {
+      Finish(current, FinishReason::kServerDrain);
+    }
+  }
+}
+
+void SchedulerLoop::WatchReader(RunningMap::iterator it, absl::Duration now) {
+  Running& running = it->second;
+  const Sequence& sequence = running.sequence;
+  const bool streams = sequence.phase() == SequencePhase::kDecoding;
+  int unsent = 0;
+  if (streams || running.away) {
+    unsent = sequence.turn().sink->Unsent();
+    running.reader.Look(options_, sequence.generated(), unsent, now);
+  }
+  if (running.away) {
+    if (running.reader.lags() || running.returns_since.has_value()) return;
+    running.returns_since = now;
+    returning_.emplace(now, it->first);
+    return;
+  }
+  const bool full = unsent >= options_.park_events;
+  SetParked(running, full, now);
+  SetMayYield(it, full && sequence.tokens_in_flight() == 0);
+}
+
+void SchedulerLoop::SetParked(Running& running, bool parked,
+                              absl::Duration now) {
+  if (parked == running.parked_since.has_value()) return;
+  if (parked) {
+    running.parked_since = now;
+    metrics_->Update([](Snapshot& s) { ++s.turns_parked; });
+    return;
+  }
+  const double seconds = absl::ToDoubleSeconds(now - *running.parked_since);
+  running.parked_since.reset();
+  metrics_->Update([seconds](Snapshot& s) {
+    --s.turns_parked;
+    s.distributions.stall_seconds.Observe(seconds);
+  });
+}
+
+void SchedulerLoop::SetMayYield(RunningMap::iterator it, bool may_yield) {
+  std::optional<absl::Duration>& since = it->second.may_yield_since;
+  if (may_yield == since.has_value()) return;
+  if (may_yield) {
+    since = it->second.reader.since();
+    may_yield_.emplace(*since, it->first);
+  } else {
+    may_yield_.erase({*since, it->first});
+    since.reset();
+  }
+}
+
+void SchedulerLoop::Yield() {
+  const auto it = running_.find(may_yield_.begin()->second);
+  Running& running = it->second;
+  const absl::Duration since = *running.may_yield_since;
+  SetMayYield(it, false);
+  BookRebuild(running);
+  residency_.Leave(running.place, running.sequence.lease(), /*intact=*/true,
+                   since);
+  running.place = Placement();
+  running.away = true;
+  ++turns_away_;
+  metrics_->Update([](Snapshot& s) {
+    ++s.turns_parked_out;
+    ++s.parked_moves;
+  });
+  if (turns_away_ <= options_.max_parked_turns) return;
+  Fail(it, ClientTooSlow());
+  residency_.DropEnded();
+}
+
+void SchedulerLoop::Return(RunningMap::iterator it, SlotChoice choice) {
+  Running& running = it->second;
+  // Its `returns_since` stays until it has entered: it does not return twice.
+  returning_.erase({*running.returns_since, it->first});
+  const SessionLease& lease = running.sequence.lease();
+  choice = TakePlace(choice, lease);
+  Go({std::nullopt, it->first,
+      residency_.Approach(choice, lease, runner_->info().depth)});
+}
+
+void SchedulerLoop::ComeBack(RunningMap::iterator it, Placement place) {
+  Running& running = it->second;
+  running.place = std::move(place);
+  EndAway(it);
+  SetParked(running, false, clock_->Monotonic());
+  running.sequence.Return(running.place.rebuild ? runner_->info().rebuild_ids
+                                                : 0);
+  runner_->Configure(running.place.slot, running.sequence.Sampling());
+}
+
+void SchedulerLoop::EndAway(RunningMap::iterator it) {
+  Running& running = it->second;
+  if (!running.away) return;
+  running.away = false;
+  if (running.returns_since.has_value()) {
+    returning_.erase({*running.returns_since, it->first});
+    running.returns_since.reset();
+  }
+  --turns_away_;
+  metrics_->Update([](Snapshot& s) { --s.turns_parked_out; });
+}
+
+}  // namespace txl
