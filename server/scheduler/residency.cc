@@ -132,17 +132,17 @@ absl::Status Residency::Save(Entrance& entrance) {
   absl::StatusOr<StateImage> image = entrance.save.get();
   absl::Status status =
       image.ok() ? store_->PutImage(*entry.key, *std::move(image))
-                 : StepFailed("the session's state could not be saved",
-                              image.status());
+                 : image.status();
   if (status.ok()) {
     table_.SetImageCurrent(entrance.choice.slot, true);
     return status;
   }
-  // Without memory the tokens have to do.
+  // Without memory, the budget's or the machine's, the tokens have to do.
   if (absl::IsResourceExhausted(status)) return absl::OkStatus();
   // A session that ended just now needs no image.
   const bool ended = entry.leaving && !store_->GetKeyState(*entry.key).exists;
-  return ended ? absl::OkStatus() : status;
+  return ended ? absl::OkStatus()
+               : StepFailed("the session's state could not be saved", status);
 }
 
 void Residency::MoveOut(int32_t slot) {

@@ -187,6 +187,18 @@ TEST(SchedulerMoves, WithoutImageMemoryNobodyIsRefusedAndTheTokensServe) {
   world.ExpectAtRest();
 }
 
+TEST(SchedulerMoves, AMachineWithoutMemoryForAnImageRefusesNobodyEither) {
+  World world(OneSlot());
+  Fill(world, 1, 21);
+  world.runner->FailNextExport(absl::ResourceExhaustedError("no memory"));
+  const TestTurn turn = world.Generate("", {1, 2}, 3);
+  world.Run();
+  EXPECT_EQ(turn.sink->ids(), world.runner->Continue({1, 2}, 3));
+  world.ExpectHealthy("s0");
+  EXPECT_EQ(world.metrics.Get().rows_rebuild, 20);
+  world.ExpectAtRest();
+}
+
 TEST(SchedulerMoves, ALongPromptWithoutARollbackIsRebuiltWhenItBreaksOff) {
   WorldOptions options = OneSlot();
   options.store.image_bytes = 0;
