@@ -130,9 +130,9 @@ void Residency::DropBadImage(const SessionLease& lease) {
 absl::Status Residency::Save(Entrance& entrance) {
   const SlotEntry& entry = table_.at(entrance.choice.slot);
   absl::StatusOr<StateImage> image = entrance.save.get();
-  absl::Status status =
-      image.ok() ? store_->PutImage(*entry.key, *std::move(image))
-                 : image.status();
+  absl::Status status = image.ok()
+                            ? store_->PutImage(*entry.key, *std::move(image))
+                            : image.status();
   if (status.ok()) {
     table_.SetImageCurrent(entrance.choice.slot, true);
     return status;

@@ -202,6 +202,47 @@ TEST(SchedulerFlow, AFullQueueRefusesAndReleasesTheSession) {
   world.ExpectAtRest();
 }
 
+TEST(SchedulerFlow, ALongestTurnEndsAndItsSessionStays) {
+  WorldOptions options;
+  options.scheduler.longest_turn = absl::Seconds(50);
+  World world(options);
+  world.CreateSession("a");
+  const TestTurn turn = world.Generate("a", {1, 2}, 1000);
+  for (int i = 0; i < 49; ++i) {
+    world.Step();
+    world.fake_clock.Advance(absl::Seconds(1));
+  }
+  world.Step();
+  EXPECT_FALSE(turn.sink->ended());
+  world.fake_clock.Advance(absl::Seconds(1));
+  world.Run();
+  EXPECT_EQ(Outcome(turn.sink->failed()),
+            "DEADLINE_EXCEEDED DEADLINE_EXCEEDED");
+  EXPECT_EQ(world.TokensOf("a").size(), 2 + turn.sink->ids().size());
+  world.ExpectHealthy("a");
+  world.ExpectAtRest();
+}
+
+TEST(SchedulerFlow, ATurnThatFindsNoSlotInTimeIsToldToComeAgain) {
+  WorldOptions options = OneSlot();
+  options.scheduler.queue_limit = absl::Seconds(20);
+  World world(options);
+  world.Generate("", {1}, 400);
+  world.Step();
+  const TestTurn waits = world.Generate("", {2}, 3);
+  world.fake_clock.Advance(absl::Seconds(19));
+  world.Step();
+  EXPECT_FALSE(waits.sink->ended());
+  world.fake_clock.Advance(absl::Seconds(1));
+  world.Step();
+  const absl::Status failed = waits.sink->failed();
+  EXPECT_EQ(Outcome(failed), "RESOURCE_EXHAUSTED QUEUE_FULL");
+  EXPECT_TRUE(GetErrorDetails(failed).retry.has_value());
+  EXPECT_NE(failed.message().find("waited for 20s"), std::string::npos);
+  world.Run();
+  world.ExpectAtRest();
+}
+
 TEST(SchedulerFlow, ATurnThatCannotRunIsRefusedByField) {
   World world;
   world.CreateSession("a");

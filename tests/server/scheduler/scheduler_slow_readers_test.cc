@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/error.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
 namespace txl {
@@ -358,47 +357,6 @@ TEST(SchedulerSlowReaders, AReaderOfOneEventNowAndThenIsClosedAfterAWindow) {
   world.Run();
   EXPECT_EQ(Outcome(turn.sink->failed()), "RESOURCE_EXHAUSTED CLIENT_TOO_SLOW");
   world.ExpectHealthy("a");
-  world.ExpectAtRest();
-}
-
-TEST(SchedulerSlowReaders, ALongestTurnEndsAndItsSessionStays) {
-  WorldOptions options = Slots(2);
-  options.scheduler.longest_turn = absl::Seconds(50);
-  World world(options);
-  world.CreateSession("a");
-  const TestTurn turn = world.Generate("a", {1, 2}, 1000);
-  for (int i = 0; i < 49; ++i) {
-    world.Step();
-    world.fake_clock.Advance(absl::Seconds(1));
-  }
-  world.Step();
-  EXPECT_FALSE(turn.sink->ended());
-  world.fake_clock.Advance(absl::Seconds(1));
-  world.Run();
-  EXPECT_EQ(Outcome(turn.sink->failed()),
-            "DEADLINE_EXCEEDED DEADLINE_EXCEEDED");
-  EXPECT_EQ(world.TokensOf("a").size(), 2 + turn.sink->ids().size());
-  world.ExpectHealthy("a");
-  world.ExpectAtRest();
-}
-
-TEST(SchedulerSlowReaders, ATurnThatFindsNoSlotInTimeIsToldToComeAgain) {
-  WorldOptions options = Slots(1);
-  options.scheduler.queue_limit = absl::Seconds(20);
-  World world(options);
-  world.Generate("", {1}, 400);
-  world.Step();
-  const TestTurn waits = world.Generate("", {2}, 3);
-  world.fake_clock.Advance(absl::Seconds(19));
-  world.Step();
-  EXPECT_FALSE(waits.sink->ended());
-  world.fake_clock.Advance(absl::Seconds(1));
-  world.Step();
-  const absl::Status failed = waits.sink->failed();
-  EXPECT_EQ(Outcome(failed), "RESOURCE_EXHAUSTED QUEUE_FULL");
-  EXPECT_TRUE(GetErrorDetails(failed).retry.has_value());
-  EXPECT_NE(failed.message().find("waited for 20s"), std::string::npos);
-  world.Run();
   world.ExpectAtRest();
 }
 
