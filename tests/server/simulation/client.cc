@@ -276,6 +276,7 @@ void World::Submit(const std::shared_ptr<Call>& call, SessionLease lease,
   turn.sink = call;
   turn.cancel = call->cancel;
   call->phase = Call::Phase::kSubmitted;
+  call->submitted = Now();
   if (scheduler == nullptr) {
     LetGo(*call, std::move(turn.lease));
     return Refused(*call, absl::CancelledError());

@@ -22,7 +22,7 @@ enum class Fault {
   kImportLate,
   kImageBad,
   // Limits.
-  kImagesFull,  // or every slot's session is too young to move out
+  kImagesFull,
   kSessionsFull,
   kQueueFull,
   kReplayEvicted,

@@ -123,6 +123,10 @@ void World::CheckAtRest() {
       snapshot.turns_parked != 0 || snapshot.turns_active != 0) {
     Diverge("something of a turn is left");
   }
+  // Where images find no room, states come back from their tokens.
+  if (odds.few_images && snapshot.rebuilds_ok > 0) {
+    faults.Fired(Fault::kImagesFull);
+  }
   // Every token that went through the device is booked once.
   if (snapshot.rows_run != runner.rows() || snapshot.steps != runner.steps()) {
     Diverge(runner.rows(), " rows ran, ", snapshot.rows_run, " are booked");

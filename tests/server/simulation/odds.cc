@@ -54,6 +54,10 @@ SchedulerOptions DrawScheduler(Random& random) {
   options.prompt_rows_per_step = static_cast<int32_t>(random.Between(1, 8));
   options.park_events = static_cast<int32_t>(random.Between(2, 5));
   options.slow_reader_limit = absl::Seconds(5);
+  if (random.Chance(0.3)) options.rate_window = absl::Seconds(3);
+  options.least_rate = random.Chance(0.5) ? 0 : 1;
+  if (random.Chance(0.2)) options.queue_limit = absl::Seconds(4);
+  if (random.Chance(0.1)) options.longest_turn = absl::Seconds(9);
   if (random.Chance(0.2)) options.min_idle = absl::Seconds(2);
   return options;
 }
@@ -64,6 +68,10 @@ Odds DrawOdds(Random& random) {
   Odds odds;
   odds.runner = DrawRunner(random);
   odds.scheduler = DrawScheduler(random);
+  odds.few_parked = random.Chance(0.15);
+  if (odds.few_parked) {
+    odds.scheduler.max_parked_turns = static_cast<int32_t>(random.Below(3));
+  }
   odds.faults = DrawFaults(random);
   odds.sessions = static_cast<int>(random.Between(1, 6));
   odds.events = static_cast<int>(random.Between(30, 90));

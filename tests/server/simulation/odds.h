@@ -58,6 +58,7 @@ struct Odds {
   int sessions = 1;  // names in use
   int events = 0;
   Ending ending = Ending::kAtRest;
+  bool few_parked = false;   // may be without a slot
   bool few_images = false;   // fit into the budget
   bool few_records = false;  // likewise
 };

@@ -26,7 +26,7 @@ class Reader {
     if (kind_ == ReaderKind::kFast) return;
     ++unsent_;
     most_unsent_ = std::max(most_unsent_, unsent_);
-    if (unsent_ == park_events_) full_since_ = now;
+    if (unsent_ >= park_events_ && !lags()) lags_since_ = now;
   }
   // The reader has a moment.
   void Read(Random& random) {
@@ -43,19 +43,19 @@ class Reader {
       case ReaderKind::kStopped:
         break;
     }
+    if (unsent_ <= park_events_ / 2) lags_since_ = absl::InfiniteDuration();
   }
-  // Since when so much is unread that its turn may be parked; infinite: it is
-  // not.
-  absl::Duration full_since() const {
-    return unsent_ >= park_events_ ? full_since_ : absl::InfiniteDuration();
-  }
+  // Since when the stream was full and half of it has not been read; infinite:
+  // the reader keeps up.
+  absl::Duration lags_since() const { return lags_since_; }
+  bool lags() const { return lags_since_ < absl::InfiniteDuration(); }
 
  private:
   ReaderKind kind_;
   const int park_events_;
   int unsent_ = 0;
   int most_unsent_ = 0;
-  absl::Duration full_since_;
+  absl::Duration lags_since_ = absl::InfiniteDuration();
 };
 
 }  // namespace txl::simulation

@@ -135,9 +135,6 @@ void World::OnFailed(Call& call, const absl::Status& status) {
   if (outcome == "RESOURCE_EXHAUSTED CLIENT_TOO_SLOW") {
     faults.Fired(Fault::kReaderTooSlow);
   }
-  if (outcome == "RESOURCE_EXHAUSTED NO_SESSION_MEMORY") {
-    faults.Fired(Fault::kImagesFull);
-  }
   Settle(call, /*finished=*/false);
 }
 
@@ -149,21 +146,29 @@ Outcomes World::FailuresOf(const Call& call) {
     may.insert("CANCELLED CANCELLED");
   }
   if (call.cancel->why() == CancelToken::Why::kDeadline ||
-      (call.deadline.has_value() && Now() >= *call.deadline)) {
+      (call.deadline.has_value() && Now() >= *call.deadline) ||
+      Now() - call.submitted >= odds.scheduler.longest_turn) {
     may.insert("DEADLINE_EXCEEDED DEADLINE_EXCEEDED");
   }
   if (call.session->deleted) may.insert("ABORTED SESSION_DELETED");
   if (call.superseded) may.insert("ABORTED SUPERSEDED");
   if (end_all || scheduler == nullptr) may.insert("UNAVAILABLE DRAINING");
   // It may have read after that was decided.
-  const absl::Duration full =
-      std::min(call.reader.full_since(), call.was_full_since);
-  if (Now() - full >= odds.scheduler.slow_reader_limit) {
+  const absl::Duration lags =
+      std::min(call.reader.lags_since(), call.lagged_since);
+  const absl::Duration least =
+      std::min(odds.scheduler.slow_reader_limit, odds.scheduler.rate_window);
+  const bool crowded = odds.few_parked && lags < absl::InfiniteDuration();
+  if (Now() - lags >= least || crowded) {
     may.insert("RESOURCE_EXHAUSTED CLIENT_TOO_SLOW");
   }
   const bool no_slot = odds.scheduler.min_idle > absl::ZeroDuration();
-  if (!call.started.has_value() && (no_slot || odds.few_images)) {
+  if (!call.started.has_value() && no_slot) {
     may.insert("RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
+  }
+  if (!call.started.has_value() &&
+      Now() - call.submitted >= odds.scheduler.queue_limit) {
+    may.insert("RESOURCE_EXHAUSTED QUEUE_FULL");
   }
   return may;
 }
@@ -183,7 +188,7 @@ void World::Settle(Call& call, bool finished) {
 void World::MarkDue() {
   for (const auto& call : calls) {
     if (call->phase != Call::Phase::kSubmitted) continue;
-    call->was_full_since = call->reader.full_since();
+    call->lagged_since = call->reader.lags_since();
     call->must_end = call->cancel->why() != CancelToken::Why::kNone ||
                      (call->deadline.has_value() && Now() >= *call->deadline) ||
                      call->session->deleted || call->session->waiter != nullptr;
