@@ -7,7 +7,7 @@ import api
 import observe
 import wire
 from case import Attack
-from server import MIB, expect, resident
+from server import Fell, MIB, expect, resident
 
 _GENERATE = "Generation.Generate"
 _KEPT = api.turn(4096, "kept", logprobs=20, request_id="kept")
@@ -104,6 +104,20 @@ def _alive(connection):
         return False
 
 
+def _probe(server):
+    """An honest client's health check and turn; how the turn ended."""
+    what = "health"
+    try:
+        with server.client() as client:
+            client.health_seconds(timeout=10)
+            what = "a turn"
+            return client.try_generate(api.turn(3), timeout=10)[0]
+    except (OSError, TimeoutError, api.Failed) as error:
+        server.expect_alive()
+        raise Fell(f"{what} of an honest client: {error}; "
+                   f"{server.memory() / MIB:.0f} MiB") from error
+
+
 def memory_limit(site, size):
     """Offered: twice what --memory-limit leaves."""
     if site.has_flag("--memory-limit"):
@@ -121,9 +135,7 @@ def memory_limit(site, size):
     while time.monotonic() < end:
         time.sleep(0.2)
         peak = max(peak, resident(server.pid, "VmHWM"))
-        with server.client() as client:
-            client.health_seconds(timeout=10)
-            status, _ = client.try_generate(api.turn(3), timeout=10)
+        status = _probe(server)
         probes += 1
         served += status.code == api.OK
         refused += status.code == api.RESOURCE_EXHAUSTED
