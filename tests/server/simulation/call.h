@@ -93,7 +93,7 @@ class Call : public TokenSink, public std::enable_shared_from_this<Call> {
   bool letting_go = false;  // of the lease, right now
   std::shared_ptr<CancelToken> cancel = std::make_shared<CancelToken>();
   std::optional<absl::Duration> deadline;
-  absl::Duration submitted = absl::InfiniteDuration();
+  absl::Duration submitted;
   bool superseded = false;  // the same request came while it had the lease
 
   // The model's side, from the moment on at which it gets the lease.
@@ -110,8 +110,8 @@ class Call : public TokenSink, public std::enable_shared_from_this<Call> {
   // What its end has to be, where others have seen it already.
   std::optional<bool> must_finish;
   bool must_end = false;  // before the scheduler's next turn is over
-  // The reader's lags_since when the scheduler's turn began.
-  absl::Duration lagged_since = absl::InfiniteDuration();
+  // The reader as it was when the scheduler's turn began.
+  std::optional<Reader> reader_before;
 
   // What it heard.
   std::optional<TurnStarted> started;

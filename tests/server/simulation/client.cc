@@ -8,10 +8,6 @@
 namespace txl::simulation {
 namespace {
 
-Ids AllIds(const SessionLease& lease) {
-  return lease.token_ids().Last(lease.position());
-}
-
 std::string Joined(const Outcomes& outcomes) {
   std::string all;
   for (const std::string& outcome : outcomes) all += "[" + outcome + "]";
@@ -56,7 +52,7 @@ void World::Send(Request request) {
   Expire();
   const SessionPtr session = model.Find(asked.session);
   const Outcomes may =
-      session == nullptr ? Outcomes{model.WhyNot(asked.session)}
+      session == nullptr ? model.WhyNot(asked.session)
                          : model.OfAcquire(*session, asked.identity, within());
   acquiring_ = true;
   absl::StatusOr<std::optional<SessionLease>> now =
@@ -74,21 +70,19 @@ void World::Send(Request request) {
   if (waits) return Waits(call, session);
   if (!now.ok()) return Refused(*call, now.status());
   SessionLease lease = **std::move(now);
-  const Ids ids = AllIds(lease);
-  CheckLeft(*session, ids);
-  model.Acquired(session, *call, ids, within_since(), Now());
+  CheckLeft(*session, IdsOf(lease));
+  model.Acquired(session, *call, IdsOf(lease), within_since(), Now());
   Use(call, std::move(lease));
 }
 
 void World::SendTemporary(const std::shared_ptr<Call>& call) {
-  const int64_t fewest = FewestSessions();
+  Expire();
   const int64_t most = MostSessions();
   absl::StatusOr<SessionLease> lease = store->AcquireTemporary();
   if (!lease.ok()) {
-    if (most < odds.store.max_sessions) Diverge("no room for a turn");
+    CheckNoRoom(most);
     return Refused(*call, lease.status());
   }
-  if (fewest >= odds.store.max_sessions) Diverge("a session too many");
   model.Acquired(model.Create("", absl::InfiniteDuration(), Now()), *call, {},
                  Now(), Now());
   Use(call, *std::move(lease));
@@ -136,9 +130,8 @@ void World::OnLease(const std::shared_ptr<Call>& call,
     Diverge("call ", call->id, " gets a lease that is another's");
   }
   if (session->deleted) faults.Fired(Fault::kDeletedInHandover);
-  const Ids ids = AllIds(*lease);
-  CheckLeft(*session, ids);
-  model.Acquired(session, *call, ids, within_since(), Now());
+  CheckLeft(*session, IdsOf(*lease));
+  model.Acquired(session, *call, IdsOf(*lease), within_since(), Now());
   call->phase = Call::Phase::kHolding;
   AtPoint(Fault::kInterleavedInCallback);
   if (random.Chance(odds.faults.callback_late)) {
@@ -168,7 +161,7 @@ void World::RunTask() {
 
 void World::Use(const std::shared_ptr<Call>& call, SessionLease lease) {
   call->phase = Call::Phase::kHolding;
-  if (AllIds(lease) != call->before) {
+  if (IdsOf(lease) != call->before) {
     Diverge("call ", call->id, " finds ", lease.position(), " ids, not ",
             call->before.size());
   }
@@ -180,11 +173,48 @@ void World::Use(const std::shared_ptr<Call>& call, SessionLease lease) {
     return Refused(*call, record.status());
   }
   const bool answered = *record != nullptr && (*record)->finished.has_value();
-  if (!answered) return Submit(call, std::move(lease), *record);
+  if (!answered) {
+    if (Reserve(*call, lease)) Submit(call, std::move(lease), *record);
+    return;
+  }
   CheckReplay(*call, **record);
   LetGo(*call, std::move(lease));
   call->finished = (*record)->finished;
   call->phase = Call::Phase::kEnded;
+}
+
+// Room for what the turn may give its session. False: there is none.
+bool World::Reserve(Call& call, SessionLease& lease) {
+  const Request& asked = call.request;
+  int64_t tokens = 0;
+  if (asked.kind != TurnKind::kScore) {
+    tokens = static_cast<int64_t>(asked.input.size());
+  }
+  if (asked.kind == TurnKind::kGenerate) tokens += asked.max_tokens;
+  const bool over = tokens > lease.room();
+  const absl::Status status = lease.Reserve(tokens);
+  if (over != (Outcome(status) == "INVALID_ARGUMENT OVER_LIMIT")) {
+    Diverge("call ", call.id, " wants ", tokens, " ids: ", Outcome(status));
+  }
+  if (status.ok()) return true;
+  if (over) faults.Fired(Fault::kSessionTooLong);
+  if (!over) faults.Fired(Fault::kIdsFull);
+  if (!over && !odds.few_ids) Diverge("no room for ids");
+  LetGo(call, std::move(lease));
+  Refused(call, status);
+  return false;
+}
+
+// Sessions without a token make room, the youngest excepted.
+void World::CheckNoRoom(int64_t most_sessions) {
+  if (odds.few_ids) return;
+  if (most_sessions < odds.store.max_sessions) Diverge("no room for a turn");
+  for (const auto& [name, session] : model.named()) {
+    if (session->holder == nullptr && session->ids.empty() &&
+        session->used_before + odds.store.empty_grace <= Now()) {
+      Diverge("'", name, "' keeps a turn out");
+    }
+  }
 }
 
 void World::CheckRecord(
@@ -193,11 +223,8 @@ void World::CheckRecord(
   const ModelSession& session = *call.session;
   const Found found = model.Lookup(session, call.request.identity);
   const std::string outcome = Outcome(record.status());
-  if (found == Found::kEarlier) {
-    if (outcome == "ABORTED REPLAY_EVICTED") return;
-    return Diverge("call ", call.id, " runs again after a later one");
-  }
   if (outcome == "ABORTED REPLAY_EVICTED") {
+    if (found == Found::kEarlier) return faults.Fired(Fault::kLateRetry);
     faults.Fired(Fault::kReplayEvicted);
     if (!odds.few_records || found == Found::kNew) Diverge("a record is lost");
     return;

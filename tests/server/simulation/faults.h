@@ -22,13 +22,20 @@ enum class Fault {
   kImportLate,
   kImageBad,
   // Limits.
-  kImagesFull,
+  kImagesFull,  // a session moved out and its state is lost
+  kSlotsFull,   // with sessions that are too young to move out
   kSessionsFull,
+  kIdsFull,
+  kSessionTooLong,
   kQueueFull,
+  kQueuedTooLong,
+  kTurnTooLong,
+  kSlotGivenUp,  // by a parked turn
   kReplayEvicted,
   // The clock.
   kDeadlinePasses,
   kSessionExpires,
+  kSessionEvicted,  // empty, where room was scarce
   kWallClockJumps,
   kWallClockStands,
   // Clients.

@@ -8,22 +8,9 @@
 namespace txl::simulation {
 namespace {
 
-// How long after its time a session may still be there, while the scheduler's
-// loop runs.
-constexpr absl::Duration kExpiryInterval = absl::Seconds(1);
+constexpr int64_t kAllTokens = 1'000'000;
 
 }  // namespace
-
-int64_t World::FewestSessions() const {
-  auto sessions = static_cast<int64_t>(model.named().size());
-  for (const auto& call : calls) {
-    if (!call->active() || call->released) continue;
-    if (within() && call->MayLetGo()) continue;
-    const ModelSession& session = *call->session;
-    if (session.deleted || session.name.empty()) ++sessions;
-  }
-  return sessions;
-}
 
 int64_t World::MostSessions() const {
   auto sessions = static_cast<int64_t>(model.named().size());
@@ -37,31 +24,29 @@ int64_t World::MostSessions() const {
 
 void World::CheckInvariants() {
   if (diverged()) return;
+  Expire();
   CheckCounts();
   CheckSessions();
   CheckLaws();
 }
 
-// Before anything looks for sessions, which would end those whose time has
-// passed.
 void World::CheckCounts() {
   int64_t busy = 0;
   for (const auto& call : calls) busy += call->active() ? 1 : 0;
-  int64_t fewest = 0;
-  int64_t most = 0;
+  int64_t idle = 0;
   for (const auto& [name, session] : model.named()) {
-    if (session->holder != nullptr) continue;
-    if (session->used_after + session->ttl > Now()) ++fewest;
-    if (session->used_before + session->ttl + kExpiryInterval > last_run_) {
-      ++most;
-    }
+    idle += session->holder == nullptr ? 1 : 0;
   }
   const SessionCounts counts = store->counts();
   if (counts.busy != busy) {
     Diverge(counts.busy, " sessions are busy, ", busy, " calls hold one");
   }
-  if (counts.idle < fewest || counts.idle > most) {
-    Diverge(counts.idle, " sessions are idle, not ", fewest, " to ", most);
+  if (counts.idle != idle) {
+    Diverge(counts.idle, " sessions are idle, not ", idle);
+  }
+  if (counts.idle + counts.busy > odds.store.max_sessions ||
+      counts.id_bytes > odds.store.id_bytes) {
+    Diverge("a session too many");
   }
   if (counts.created != counts.ended + counts.idle + counts.busy) {
     Diverge("of ", counts.created, " sessions some are lost");
@@ -74,10 +59,9 @@ void World::CheckCounts() {
 }
 
 void World::CheckSessions() {
-  Expire();
   for (const auto& [name, session] : model.named()) {
     const absl::StatusOr<SessionText> text =
-        store->GetTokens(name, 0, 1'000'000);
+        store->GetTokens(name, 0, kAllTokens);
     if (!text.ok()) {
       Diverge("'", name, "' is lost: ", Outcome(text.status()));
       continue;
@@ -119,13 +103,14 @@ void World::CheckAtRest() {
     }
   }
   const Snapshot snapshot = metrics.Get();
-  if (snapshot.queued_calls != 0 || snapshot.queued_tokens != 0 ||
-      snapshot.turns_parked != 0 || snapshot.turns_active != 0) {
-    Diverge("something of a turn is left");
-  }
-  // Where images find no room, states come back from their tokens.
-  if (odds.few_images && snapshot.rebuilds_ok > 0) {
+  if (snapshot.parked_moves > 0) faults.Fired(Fault::kSlotGivenUp);
+  if (odds.few_images && snapshot.rows_rebuild > 0) {
     faults.Fired(Fault::kImagesFull);
+  }
+  if (snapshot.turns_parked_out != 0 || snapshot.queued_calls != 0 ||
+      snapshot.queued_tokens != 0 || snapshot.turns_parked != 0 ||
+      snapshot.turns_active != 0) {
+    Diverge("something of a turn is left");
   }
   // Every token that went through the device is booked once.
   if (snapshot.rows_run != runner.rows() || snapshot.steps != runner.steps()) {
@@ -148,7 +133,8 @@ void World::CheckAtRest() {
 void World::CheckEmpty() {
   const SessionCounts counts = store->counts();
   if (counts.idle != 0 || counts.busy != 0 || counts.image_bytes != 0 ||
-      counts.turn_record_bytes != 0) {
+      counts.turn_record_bytes != 0 ||
+      (odds.store.remembered_ends == 0 && counts.id_bytes != 0)) {
     Diverge("something of a session is left: ", counts.idle, " idle, ",
             counts.busy, " busy, ", counts.image_bytes, " of images, ",
             counts.turn_record_bytes, " of records");

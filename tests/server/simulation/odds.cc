@@ -54,10 +54,10 @@ SchedulerOptions DrawScheduler(Random& random) {
   options.prompt_rows_per_step = static_cast<int32_t>(random.Between(1, 8));
   options.park_events = static_cast<int32_t>(random.Between(2, 5));
   options.slow_reader_limit = absl::Seconds(5);
-  if (random.Chance(0.3)) options.rate_window = absl::Seconds(3);
-  options.least_rate = random.Chance(0.5) ? 0 : 1;
-  if (random.Chance(0.2)) options.queue_limit = absl::Seconds(4);
-  if (random.Chance(0.1)) options.longest_turn = absl::Seconds(9);
+  options.rate_window = absl::Seconds(8);
+  options.least_rate = 0.5;
+  options.queue_limit = random.Chance(0.3) ? absl::Seconds(2) : absl::Hours(9);
+  options.longest_turn = random.Chance(0.3) ? absl::Seconds(9) : absl::Hours(9);
   if (random.Chance(0.2)) options.min_idle = absl::Seconds(2);
   return options;
 }
@@ -68,20 +68,22 @@ Odds DrawOdds(Random& random) {
   Odds odds;
   odds.runner = DrawRunner(random);
   odds.scheduler = DrawScheduler(random);
-  odds.few_parked = random.Chance(0.15);
-  if (odds.few_parked) {
-    odds.scheduler.max_parked_turns = static_cast<int32_t>(random.Below(3));
-  }
   odds.faults = DrawFaults(random);
   odds.sessions = static_cast<int>(random.Between(1, 6));
   odds.events = static_cast<int>(random.Between(30, 90));
 
   SessionStoreOptions& store = odds.store;
   store.default_ttl = absl::Hours(1);
-  store.max_sessions = random.Chance(0.2) ? random.Between(1, 4) : 100;
-  // The model knows nothing of sessions that give way.
-  store.empty_grace = absl::InfiniteDuration();
-  store.temporary_reserve = 0;
+  odds.few_sessions = random.Chance(0.2);
+  store.max_sessions = odds.few_sessions ? random.Between(1, 4) : 100;
+  if (random.Chance(0.3)) store.temporary_reserve = 0.4;
+  odds.few_ids = random.Chance(0.15);
+  if (odds.few_ids) store.id_bytes = random.Between(2'000, 12'000);
+  if (random.Chance(0.15)) store.max_session_tokens = random.Between(4, 40);
+  odds.few_parked = random.Chance(0.1);
+  if (odds.few_parked) {
+    odds.scheduler.max_parked_turns = static_cast<int32_t>(random.Below(2));
+  }
   odds.few_images = random.Chance(0.15);
   if (odds.few_images) {
     store.image_bytes = random.Between(0, 8 * odds.runner.mem_len);

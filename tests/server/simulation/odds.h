@@ -58,9 +58,14 @@ struct Odds {
   int sessions = 1;  // names in use
   int events = 0;
   Ending ending = Ending::kAtRest;
-  bool few_parked = false;   // may be without a slot
+  bool few_parked = false;  // turns may be without a slot
+  bool few_sessions = false;
+  bool few_ids = false;      // of sessions
   bool few_images = false;   // fit into the budget
   bool few_records = false;  // likewise
+
+  // Empty sessions may have to make room.
+  bool scarce() const { return few_sessions || few_ids; }
 };
 
 Odds DrawOdds(Random& random);

@@ -4,6 +4,7 @@
 // at all any more.
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "tests/server/simulation/random.h"
@@ -26,10 +27,13 @@ class Reader {
     if (kind_ == ReaderKind::kFast) return;
     ++unsent_;
     most_unsent_ = std::max(most_unsent_, unsent_);
-    if (unsent_ >= park_events_ && !lags()) lags_since_ = now;
+    if (unsent_ >= park_events_ && !lags_since_.has_value()) {
+      lags_since_ = last_read_ = now;
+    }
   }
   // The reader has a moment.
-  void Read(Random& random) {
+  void Read(absl::Duration now, Random& random) {
+    const int before = unsent_;
     switch (kind_) {
       case ReaderKind::kFast:
         unsent_ = 0;
@@ -43,19 +47,22 @@ class Reader {
       case ReaderKind::kStopped:
         break;
     }
-    if (unsent_ <= park_events_ / 2) lags_since_ = absl::InfiniteDuration();
+    if (unsent_ < before) last_read_ = now;
+    if (unsent_ <= park_events_ / 2) lags_since_.reset();
   }
-  // Since when the stream was full and half of it has not been read; infinite:
-  // the reader keeps up.
-  absl::Duration lags_since() const { return lags_since_; }
-  bool lags() const { return lags_since_ < absl::InfiniteDuration(); }
+  // From when so much was unread that its turn was parked until half of it was
+  // read.
+  std::optional<absl::Duration> lags_since() const { return lags_since_; }
+  // While it lags.
+  absl::Duration last_read() const { return last_read_; }
 
  private:
   ReaderKind kind_;
-  const int park_events_;
+  int park_events_;
   int unsent_ = 0;
   int most_unsent_ = 0;
-  absl::Duration lags_since_ = absl::InfiniteDuration();
+  std::optional<absl::Duration> lags_since_;
+  absl::Duration last_read_;
 };
 
 }  // namespace txl::simulation

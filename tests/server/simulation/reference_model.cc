@@ -1,8 +1,6 @@
 #include "tests/server/simulation/reference_model.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
 
 namespace txl::simulation {
 namespace {
@@ -13,21 +11,20 @@ bool Contains(const Ids& ids, int32_t id) {
 
 }  // namespace
 
-std::vector<SessionPtr> ReferenceModel::MayHaveExpired(
-    absl::Duration now) const {
+std::vector<SessionPtr> ReferenceModel::MayHaveEnded(absl::Duration now) const {
   std::vector<SessionPtr> may;
   for (const auto& [name, session] : named_) {
-    if (session->holder == nullptr &&
-        session->used_after + session->ttl <= now) {
-      may.push_back(session);
-    }
+    if (session->holder != nullptr) continue;
+    const bool due = session->used_after + session->ttl <= now;
+    if (due || (odds_.scarce() && session->ids.empty())) may.push_back(session);
   }
   return may;
 }
 
-void ReferenceModel::Expired(const SessionPtr& session) {
+void ReferenceModel::Ended(const SessionPtr& session,
+                           const std::string& reason) {
   named_.erase(session->name);
-  expired_names_.insert(session->name);
+  ended_[session->name] = reason;
 }
 
 SessionPtr ReferenceModel::Find(const std::string& name) const {
@@ -35,10 +32,14 @@ SessionPtr ReferenceModel::Find(const std::string& name) const {
   return found == named_.end() ? nullptr : found->second;
 }
 
-std::string ReferenceModel::WhyNot(const std::string& name) const {
-  const bool remembered =
-      odds_.store.remembered_ends > 0 && expired_names_.count(name) > 0;
-  return remembered ? "NOT_FOUND SESSION_EXPIRED" : "NOT_FOUND SESSION_UNKNOWN";
+Outcomes ReferenceModel::WhyNot(const std::string& name) const {
+  const Outcomes unknown = {"NOT_FOUND SESSION_UNKNOWN"};
+  const auto ended = ended_.find(name);
+  if (ended == ended_.end() || odds_.store.remembered_ends == 0) return unknown;
+  // Where room is scarce it is forgotten.
+  Outcomes may = {ended->second};
+  if (odds_.few_ids) may.insert(unknown.begin(), unknown.end());
+  return may;
 }
 
 SessionPtr ReferenceModel::Create(const std::string& name, absl::Duration ttl,
@@ -49,7 +50,7 @@ SessionPtr ReferenceModel::Create(const std::string& name, absl::Duration ttl,
   session->used_after = session->used_before = now;
   if (!name.empty()) {
     named_[name] = session;
-    expired_names_.erase(name);
+    ended_.erase(name);
   }
   return session;
 }
@@ -83,14 +84,12 @@ Outcomes ReferenceModel::OfAcquire(const ModelSession& session,
 Found ReferenceModel::Lookup(const ModelSession& session,
                              const TurnIdentity& identity) const {
   const Call* const last = session.last.get();
-  if (last == nullptr || !identity.named()) return Found::kNew;
+  if (!identity.named() || last == nullptr) return Found::kNew;
   if (last->request.identity.request_id != identity.request_id) {
-    const auto known = std::min<std::ptrdiff_t>(odds_.store.remembered_requests,
-                                                std::ssize(session.earlier));
-    const bool is_earlier =
-        std::find(session.earlier.end() - known, session.earlier.end(),
-                  identity.request_id) != session.earlier.end();
-    return is_earlier ? Found::kEarlier : Found::kNew;
+    const auto& earlier = session.earlier;
+    return std::count(earlier.begin(), earlier.end(), identity.request_id) > 0
+               ? Found::kEarlier
+               : Found::kNew;
   }
   if (last->request.identity.digest != identity.digest) {
     return Found::kOtherRequest;

@@ -35,8 +35,7 @@ struct ModelSession {
   Call* granted = nullptr;  // ... and that no other can displace any more
   // The last call that changed the session: what a retry of it must hear.
   std::shared_ptr<Call> last;
-  // Request ids of the named turns before it, oldest first.
-  std::vector<std::string> earlier;
+  std::vector<std::string> earlier;  // request ids of those before
 };
 
 using SessionPtr = std::shared_ptr<ModelSession>;
@@ -49,7 +48,7 @@ enum class Found {
   kBroken,
   kBrokenOrFinished,
   kOtherRequest,
-  kEarlier,  // a turn before the last one
+  kEarlier,  // another turn came after it
 };
 
 class ReferenceModel {
@@ -58,14 +57,16 @@ class ReferenceModel {
   ReferenceModel(const Odds& odds, const FakeStepRunner* runner)
       : odds_(odds), runner_(runner) {}
 
-  // Sessions whose time has passed, for certain or perhaps.
-  std::vector<SessionPtr> MayHaveExpired(absl::Duration now) const;
-  void Expired(const SessionPtr& session);
+  // Sessions that the server may have ended by itself: those whose time has
+  // passed, for certain or perhaps, and empty ones where room is scarce.
+  std::vector<SessionPtr> MayHaveEnded(absl::Duration now) const;
+  // It did, and says so with `reason`.
+  void Ended(const SessionPtr& session, const std::string& reason);
 
   // Null: there is none of this name.
   SessionPtr Find(const std::string& name) const;
-  // Why there is none.
-  std::string WhyNot(const std::string& name) const;
+  // What may be said of one that there is not.
+  Outcomes WhyNot(const std::string& name) const;
   SessionPtr Create(const std::string& name, absl::Duration ttl,
                     absl::Duration now);
   void Delete(const SessionPtr& session);
@@ -101,7 +102,7 @@ class ReferenceModel {
   const Odds& odds_;
   const FakeStepRunner* const runner_;
   std::map<std::string, SessionPtr> named_;
-  std::set<std::string> expired_names_;
+  std::map<std::string, std::string> ended_;  // why
 };
 
 }  // namespace txl::simulation

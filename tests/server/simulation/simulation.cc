@@ -19,13 +19,6 @@ void RunEvents(World& world, int count) {
   }
 }
 
-// A turn that comes back to a slot may wait for the session there to have been
-// idle for long enough.
-bool WaitsForMinIdle(const World& world) {
-  return world.odds.scheduler.min_idle > absl::ZeroDuration() &&
-         world.metrics.Get().turns_parked_out > 0;
-}
-
 // Everybody reads, nothing new goes wrong, until nothing is left to do.
 void ComeToRest(World& world) {
   world.mended = true;
@@ -35,12 +28,14 @@ void ComeToRest(World& world) {
     world.RunTask();
     for (const auto& call : world.calls) {
       call->reader.set_kind(ReaderKind::kFast);
-      call->reader.Read(world.random);
+      call->reader.Read(world.Now(), world.random);
     }
     world.runner.AllArrive();
     if (world.RunScheduler() || world.has_tasks()) continue;
-    if (!WaitsForMinIdle(world)) break;
-    PassTime(world, world.odds.scheduler.min_idle);
+    // A turn that comes back waits until another session is old enough to move.
+    const absl::Duration min_idle = world.odds.scheduler.min_idle;
+    if (world.scheduler->Idle() || min_idle == absl::ZeroDuration()) break;
+    PassTime(world, min_idle);
   }
   world.CheckAtRest();
 }
@@ -55,7 +50,9 @@ void GoOn(World& world) {
     SendHealthy(world, name);
     ComeToRest(world);
     const absl::Status& failed = world.calls.back()->failed;
-    const bool may_fail = world.odds.scheduler.min_idle > absl::ZeroDuration();
+    const bool may_fail =
+        world.odds.scheduler.min_idle > absl::ZeroDuration() ||
+        world.odds.scarce() || world.odds.store.max_session_tokens < 1000;
     if (!failed.ok() && !may_fail) {
       world.Diverge("'", name, "' is ill afterwards: ", failed.ToString());
     }

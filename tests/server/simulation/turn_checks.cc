@@ -135,6 +135,15 @@ void World::OnFailed(Call& call, const absl::Status& status) {
   if (outcome == "RESOURCE_EXHAUSTED CLIENT_TOO_SLOW") {
     faults.Fired(Fault::kReaderTooSlow);
   }
+  if (outcome == "RESOURCE_EXHAUSTED NO_SESSION_MEMORY") {
+    faults.Fired(Fault::kSlotsFull);
+  }
+  if (outcome == "RESOURCE_EXHAUSTED QUEUE_FULL") {
+    faults.Fired(Fault::kQueuedTooLong);
+  }
+  if (Now() - call.submitted >= odds.scheduler.longest_turn) {
+    faults.Fired(Fault::kTurnTooLong);
+  }
   Settle(call, /*finished=*/false);
 }
 
@@ -145,32 +154,37 @@ Outcomes World::FailuresOf(const Call& call) {
   if (call.cancel->why() == CancelToken::Why::kCancelled) {
     may.insert("CANCELLED CANCELLED");
   }
+  const absl::Duration age = Now() - call.submitted;
   if (call.cancel->why() == CancelToken::Why::kDeadline ||
       (call.deadline.has_value() && Now() >= *call.deadline) ||
-      Now() - call.submitted >= odds.scheduler.longest_turn) {
+      age >= odds.scheduler.longest_turn) {
     may.insert("DEADLINE_EXCEEDED DEADLINE_EXCEEDED");
   }
   if (call.session->deleted) may.insert("ABORTED SESSION_DELETED");
   if (call.superseded) may.insert("ABORTED SUPERSEDED");
   if (end_all || scheduler == nullptr) may.insert("UNAVAILABLE DRAINING");
   // It may have read after that was decided.
-  const absl::Duration lags =
-      std::min(call.reader.lags_since(), call.lagged_since);
-  const absl::Duration least =
-      std::min(odds.scheduler.slow_reader_limit, odds.scheduler.rate_window);
-  const bool crowded = odds.few_parked && lags < absl::InfiniteDuration();
-  if (Now() - lags >= least || crowded) {
+  if (TooSlow(call.reader) ||
+      (call.reader_before.has_value() && TooSlow(*call.reader_before))) {
     may.insert("RESOURCE_EXHAUSTED CLIENT_TOO_SLOW");
+  }
+  if (!call.started.has_value() && age >= odds.scheduler.queue_limit) {
+    may.insert("RESOURCE_EXHAUSTED QUEUE_FULL");
   }
   const bool no_slot = odds.scheduler.min_idle > absl::ZeroDuration();
   if (!call.started.has_value() && no_slot) {
     may.insert("RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
   }
-  if (!call.started.has_value() &&
-      Now() - call.submitted >= odds.scheduler.queue_limit) {
-    may.insert("RESOURCE_EXHAUSTED QUEUE_FULL");
-  }
   return may;
+}
+
+bool World::TooSlow(const Reader& reader) {
+  if (!reader.lags_since().has_value()) return false;
+  const SchedulerOptions& limits = odds.scheduler;
+  // Where there is room for few turns without a slot, one of them has to go.
+  return odds.few_parked ||
+         Now() - reader.last_read() >= limits.slow_reader_limit ||
+         Now() - *reader.lags_since() >= limits.rate_window;
 }
 
 void World::Settle(Call& call, bool finished) {
@@ -188,9 +202,10 @@ void World::Settle(Call& call, bool finished) {
 void World::MarkDue() {
   for (const auto& call : calls) {
     if (call->phase != Call::Phase::kSubmitted) continue;
-    call->lagged_since = call->reader.lags_since();
+    call->reader_before = call->reader;
     call->must_end = call->cancel->why() != CancelToken::Why::kNone ||
                      (call->deadline.has_value() && Now() >= *call->deadline) ||
+                     Now() - call->submitted >= odds.scheduler.longest_turn ||
                      call->session->deleted || call->session->waiter != nullptr;
   }
 }

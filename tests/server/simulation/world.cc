@@ -13,6 +13,10 @@ std::string Outcome(const absl::Status& status) {
                       GetErrorDetails(status).reason);
 }
 
+Ids IdsOf(const SessionLease& lease) {
+  return lease.token_ids().Last(lease.position());
+}
+
 World::Within::Within(World* world) : world_(world) {
   if (world->depth_++ == 0) world->within_since_ = world->Now();
 }
@@ -66,7 +70,6 @@ void World::DrawNextPoint() {
 bool World::RunScheduler() {
   runner.SomeArrive();
   MarkDue();
-  last_run_ = Now();
   bool busy = false;
   {
     const Within within(this);
@@ -96,14 +99,25 @@ void World::EndScheduler() {
 
 void World::Expire() {
   const absl::Duration now = Now();
-  for (const SessionPtr& session : model.MayHaveExpired(now)) {
-    const bool there = store->Get(session->name).ok();
+  for (const SessionPtr& session : model.MayHaveEnded(now)) {
+    const std::string outcome = Outcome(store->Get(session->name).status());
     const bool due = session->used_before + session->ttl <= now;
-    if (there && due) Diverge("'", session->name, "' outlives its time");
-    if (there) continue;
-    Note("'", session->name, "' expires");
-    model.Expired(session);
-    faults.Fired(Fault::kSessionExpires);
+    if (outcome == "OK") {
+      if (due) Diverge("'", session->name, "' outlives its time");
+      continue;
+    }
+    Note("'", session->name, "' ends: ", outcome);
+    const bool may_be_due = session->used_after + session->ttl <= now;
+    const bool may_be_evicted = odds.scarce() && session->ids.empty();
+    model.Ended(session, outcome);
+    if (outcome == "NOT_FOUND SESSION_EXPIRED" && may_be_due) {
+      faults.Fired(Fault::kSessionExpires);
+    } else if (outcome == "NOT_FOUND SESSION_EVICTED" && may_be_evicted) {
+      faults.Fired(Fault::kSessionEvicted);
+    } else if (model.WhyNot(session->name).count(outcome) == 0 ||
+               outcome != "NOT_FOUND SESSION_UNKNOWN") {
+      Diverge("'", session->name, "' ends with ", outcome);
+    }
   }
 }
 

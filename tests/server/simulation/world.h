@@ -27,6 +27,8 @@ namespace txl::simulation {
 
 // "OK", "CODE REASON".
 std::string Outcome(const absl::Status& status);
+// All of them.
+Ids IdsOf(const SessionLease& lease);
 
 class World : public CallObserver {
  public:
@@ -122,6 +124,7 @@ class World : public CallObserver {
   void DrawNextPoint();
 
   // client.cc
+  void CheckNoRoom(int64_t most_sessions);
   void SendTemporary(const std::shared_ptr<Call>& call);
   void OnLease(const std::shared_ptr<Call>& call,
                absl::StatusOr<SessionLease> lease);
@@ -132,6 +135,7 @@ class World : public CallObserver {
                    const absl::StatusOr<std::shared_ptr<const TurnRecord>>&);
   void Submit(const std::shared_ptr<Call>& call, SessionLease lease,
               std::shared_ptr<const TurnRecord> record);
+  bool Reserve(Call& call, SessionLease& lease);
   void LetGo(Call& call, SessionLease lease);
   void Refused(Call& call, const absl::Status& status);
   void CheckReplay(Call& call, const TurnRecord& record);
@@ -139,6 +143,7 @@ class World : public CallObserver {
 
   // turn_checks.cc
   Outcomes FailuresOf(const Call& call);
+  bool TooSlow(const Reader& reader);
   void Settle(Call& call, bool finished);
   void MarkDue();
 
@@ -153,14 +158,12 @@ class World : public CallObserver {
   absl::Duration within_since_;
   int64_t points_left_ = 0;
   int64_t steps_failed_ = 0;  // turns that ended so
-  absl::Duration last_run_ = -absl::InfiniteDuration();
   const std::function<void(World&)> meanwhile_;
   Interleaving interleaving_;
 
  public:
   bool has_tasks() const { return !tasks_.empty(); }
-  // Bounds of the store's number of sessions.
-  int64_t FewestSessions() const;
+  // That the store may have.
   int64_t MostSessions() const;
 };
 
