@@ -100,6 +100,18 @@ void CallDesk::DoneReading() {
   context_.callbacks->Run([next] { next->StartReading(); });
 }
 
+void CallDesk::CountReset(const std::string& peer) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (Now() - resets_since_ >= absl::Seconds(1)) {
+      resets_since_ = Now();
+      resets_.clear();
+    }
+    if (++resets_[peer] != kMostResets) return;
+  }
+  if (cut_off_) cut_off_(peer);
+}
+
 bool CallDesk::EndSlowestReader() {
   const auto oldest = reading_.Take(Now() - kLeastWait, 1);
   if (oldest.empty()) return false;

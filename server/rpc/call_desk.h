@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,6 +57,9 @@ class WaitingCall {
 // Log lines of refused calls in a second.
 inline constexpr int64_t kRefusalLines = 50;
 
+// Calls that a connection may reset in a second before their messages came.
+inline constexpr int kMostResets = 500;
+
 // Thread-safe.
 class CallDesk {
  public:
@@ -99,9 +103,14 @@ class CallDesk {
 
   CallCounts counts() const;
   // Who knows the connections; before the first call.
-  void SetConnections(std::function<ConnectionCounts()> connections) {
+  void SetConnections(std::function<ConnectionCounts()> connections,
+                      std::function<void(const std::string& peer)> cut_off) {
     connections_ = std::move(connections);
+    cut_off_ = std::move(cut_off);
   }
+  // A peer has ended a call before its message was there. One that does little
+  // else loses its connection: a reset costs it far less than it costs us.
+  void CountReset(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
   // All of GetServerStatus.
   ServerStatus Status() const;
 
@@ -121,8 +130,12 @@ class CallDesk {
   LineLimit refusal_lines_{kRefusalLines};
   WaitList<WaitingCall> reading_;
   WaitList<WaitingCall> answering_;
-  std::function<ConnectionCounts()> connections_;  // may be null
-  Periodic sweeper_;                               // last
+  // Resets of this second, by peer.
+  absl::Duration resets_since_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> resets_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(const std::string&)> cut_off_;  // may be null
+  std::function<ConnectionCounts()> connections_;    // may be null
+  Periodic sweeper_;                                 // last
 };
 
 }  // namespace txl

@@ -16,6 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
 namespace txl {
 namespace {
 
@@ -51,6 +55,22 @@ std::string HostOf(const sockaddr_storage& address) {
                 text, sizeof(text));
   }
   return text;
+}
+
+std::string PeerOf(const sockaddr_storage& address) {
+  const std::string host = HostOf(address);
+  if (address.ss_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address);
+    return absl::StrCat("ipv4:", host, ":", ntohs(v4->sin_port));
+  }
+  if (address.ss_family != AF_INET6) return "";
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
+  absl::string_view plain = host;
+  if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+    absl::ConsumePrefix(&plain, "::ffff:");
+    return absl::StrCat("ipv4:", plain, ":", ntohs(v6->sin6_port));
+  }
+  return absl::StrCat("ipv6:%5B", host, "%5D:", ntohs(v6->sin6_port));
 }
 
 }  // namespace
@@ -113,7 +133,7 @@ bool ConnectionGate::Accept(int listener) {
     return errno != EMFILE && errno != ENFILE && errno != ENOBUFS &&
            errno != ENOMEM;
   }
-  if (!Admit(fd, HostOf(address))) {
+  if (!Admit(fd, {SocketOf(fd), HostOf(address), PeerOf(address)})) {
     ::close(fd);
     return true;
   }
@@ -128,7 +148,17 @@ bool ConnectionGate::Accept(int listener) {
   return true;
 }
 
-bool ConnectionGate::Admit(int fd, const std::string& host) {
+void ConnectionGate::CutOff(const std::string& peer) {
+  absl::MutexLock lock(&mutex_);
+  Prune();
+  for (const auto& [fd, connection] : open_) {
+    // gRPC hears the end of the connection and closes it.
+    if (connection.peer == peer && !peer.empty()) ::shutdown(fd, SHUT_RDWR);
+  }
+}
+
+bool ConnectionGate::Admit(int fd, const Connection& connection) {
+  const std::string& host = connection.host;
   absl::MutexLock lock(&mutex_);
   open_.erase(fd);  // its number is new: what had it is closed
   if (!HasRoomFor(host)) {
@@ -138,7 +168,7 @@ bool ConnectionGate::Admit(int fd, const std::string& host) {
       return false;
     }
   }
-  open_[fd] = {SocketOf(fd), host};
+  open_[fd] = connection;
   return true;
 }
 

@@ -43,6 +43,10 @@ class ConnectionGate {
   // acceptor's server is shut down.
   void Stop();
 
+  // Ends the connection of a peer as gRPC names it ("ipv4:127.0.0.1:4711").
+  // Those of Unix sockets have no names of their own: nothing.
+  void CutOff(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+
   ConnectionCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -50,13 +54,14 @@ class ConnectionGate {
   struct Connection {
     uint64_t socket;   // its inode: a descriptor's number is used again
     std::string host;  // of the client; empty for Unix sockets
+    std::string peer;  // as gRPC names it; likewise
   };
 
   ConnectionGate(ListeningSockets sockets, const CallLimits& limits, int stop);
   void Loop();
   // False: no more now.
   bool Accept(int listener);
-  bool Admit(int fd, const std::string& host) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Admit(int fd, const Connection& connection) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets connections that gRPC has closed.
   void Prune() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasRoomFor(const std::string& host) const

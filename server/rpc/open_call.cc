@@ -90,9 +90,11 @@ absl::Status OpenCall::Arrived() {
 // done for the call, and a client can make very many of them: no line is
 // written.
 void OpenCall::EndUnread() {
-  const absl::Status status = cancelled()
-                                  ? absl::CancelledError("the client has left")
-                                  : MalformedError("the call has no message");
+  const bool left = cancelled();
+  // gRPC may tell of the client's leaving later.
+  desk_->CountReset(peer());
+  const absl::Status status = left ? absl::CancelledError("the client has left")
+                                   : MalformedError("the call has no message");
   CountCall(record_, status);
   Finish(ToGrpcStatus(status));
 }

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -117,6 +118,31 @@ TEST(ConnectionGate, OutlivesATimeWithoutFileDescriptors) {
   waiting.Close();
   others.Close();
   EXPECT_TRUE(Eventually([&] { return Answers(world); }));
+}
+
+TEST(ConnectionGate, CutsTheConnectionOffThatOnlyResetsCalls) {
+  RpcWorld world;
+  const auto channel = world.NewChannel();
+  grpc::GenericStub stub(channel);
+  for (int i = 0; i < 2 * kMostResets; ++i) {
+    grpc::ClientContext client;
+    grpc::CompletionQueue queue;
+    const auto call =
+        stub.PrepareCall(&client, "/txl.v1.GenerationService/Generate", &queue);
+    call->StartCall(nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+    client.TryCancel();
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    queue.Next(&tag, &ok);
+    if (world.server->connections().open == 0) break;
+  }
+  EXPECT_TRUE(
+      Eventually([&] { return world.server->connections().open == 0; }));
+  EXPECT_TRUE(Answers(world));  // others are served, and so is it anew
+  EXPECT_EQ(world.store->counts().created, 0);
 }
 
 TEST(ListeningSockets, ListenOnAUnixSocketAndRemoveItsFile) {
