@@ -191,6 +191,10 @@ void AddCallFlags(ServerFlags* flags, FlagTable* table) {
                "Bytes of requests that are being read, each counted as "
                "--max-message-bytes; others wait, and the slowest reader gets "
                "OVERLOADED");
+  table->Bytes("max-unread-answer-bytes", &calls.unread_answer_bytes, 1 << 20,
+               kInt64Max,
+               "Bytes of answers that are no streams and that nobody has read; "
+               "for one more the oldest is cut off");
   table->Duration("request-timeout", &calls.request_timeout,
                   absl::Milliseconds(100), absl::Hours(1),
                   "Time in which a request has to arrive whole");

@@ -92,7 +92,7 @@ struct Snapshot {
   // has happened. turns_parked_out <= turns_parked
   int64_t turns_parked_out = 0;
   int64_t parked_moves = 0;
-  double step_seconds = 0;      // sum over steps
+  double step_seconds = 0;  // sum over steps
 
   Distributions distributions;
 };

@@ -32,6 +32,7 @@ CallDesk::CallDesk(const ServiceContext* context)
           context->call_limits.unread_bytes / context->limits.message_bytes,
           1)),
       to_read_(static_cast<size_t>(context->call_limits.calls + kAlwaysCalls)),
+      unread_(context->call_limits.unread_answer_bytes),
       sweeper_(SweepInterval(context->call_limits), [this] { Sweep(); }) {}
 
 absl::Status CallDesk::Overloaded(absl::string_view message) {
@@ -129,8 +130,17 @@ absl::StatusOr<ByteHold> CallDesk::HoldRequest(int64_t bytes) {
 
 absl::StatusOr<ByteHold> CallDesk::HoldAnswer(int64_t bytes) {
   if (context_.streams == nullptr) return ByteHold();
+  return HoldOrCutOff(*context_.streams, bytes);
+}
+
+absl::StatusOr<ByteHold> CallDesk::HoldUnread(int64_t bytes) {
+  return HoldOrCutOff(unread_, bytes);
+}
+
+absl::StatusOr<ByteHold> CallDesk::HoldOrCutOff(ByteBudget& budget,
+                                                int64_t bytes) {
   while (true) {
-    if (auto hold = context_.streams->TryHold(bytes)) return *std::move(hold);
+    if (auto hold = budget.TryHold(bytes)) return *std::move(hold);
     const auto oldest = answering_.Take(Now() - kLeastWait, 1);
     if (oldest.empty()) {
       return Overloaded("the server has no room for another answer");

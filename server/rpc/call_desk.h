@@ -84,6 +84,8 @@ class CallDesk {
   // Room for an answer. Where there is none, the answer that has been unread
   // for longest is cut off.
   absl::StatusOr<ByteHold> HoldAnswer(int64_t bytes);
+  // Likewise among the answers that are written and unread.
+  absl::StatusOr<ByteHold> HoldUnread(int64_t bytes);
 
   LineLimit& refusal_lines() { return refusal_lines_; }
   // Lets the call read its message, by StartReading, now or soon: so many at a
@@ -118,6 +120,7 @@ class CallDesk {
   // Ends the call that has been reading for longest, if it is long; false:
   // there is none.
   bool EndSlowestReader();
+  absl::StatusOr<ByteHold> HoldOrCutOff(ByteBudget& budget, int64_t bytes);
 
   const ServiceContext& context_;
   std::atomic<int64_t> open_{0};
@@ -128,6 +131,7 @@ class CallDesk {
   int64_t readers_ ABSL_GUARDED_BY(mutex_) = 0;
   FairQueue<std::weak_ptr<WaitingCall>> to_read_ ABSL_GUARDED_BY(mutex_);
   LineLimit refusal_lines_{kRefusalLines};
+  ByteBudget unread_;
   WaitList<WaitingCall> reading_;
   WaitList<WaitingCall> answering_;
   // Resets of this second, by peer.

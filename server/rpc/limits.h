@@ -30,6 +30,9 @@ struct CallLimits {
   // Bytes of requests that are being read, each counted as large as it may be.
   // Others wait; the one that has been arriving for longest gives way.
   int64_t unread_bytes = int64_t{32} << 20;
+  // Bytes of answers that are no streams and that their clients have not read.
+  // For one more the one that has been unread for longest is cut off.
+  int64_t unread_answer_bytes = int64_t{24} << 20;
   int64_t streams_per_connection = 100;
   absl::Duration request_timeout = absl::Seconds(20);  // to arrive whole
   absl::Duration answer_timeout = absl::Seconds(30);   // to be read, if unary

@@ -60,11 +60,19 @@ void OpenCall::StopReading() {
 }
 
 void OpenCall::OnReadDone(bool ok) {
+  if (ok && !arrived_ && !IsMarkedCompressed(context_->c_call())) {
+    // A second read ends when the client has said that there is no more.
+    arrived_ = true;
+    return StartRead(&surplus_);
+  }
   const bool ours = desk_->reading().Remove(reading_);
   StopReading();
   if (!ours) return;  // ended already
-  if (!ok) return EndUnread();
-  const absl::Status status = Arrived();
+  if (!arrived_ && !ok) return EndUnread();
+  const absl::Status status =
+      ok ? MalformedError(arrived_ ? "the call has more than one message"
+                                   : "the message is compressed")
+         : Arrived();
   if (!status.ok()) return End(status);
   const ServiceContext& context = desk_->context();
   if (method_.admission == Admission::kAlways ||
@@ -121,6 +129,7 @@ void OpenCall::CutOff() {
   Cancel();
   absl::MutexLock lock(&mutex_);
   answer_hold_.Release();
+  unread_hold_.Release();
 }
 
 void OpenCall::ReturnSession(const std::string& session_id) {
@@ -141,12 +150,19 @@ void OpenCall::Work(std::function<void()> work) {
 
 void OpenCall::Answer(const absl::StatusOr<grpc::ByteBuffer>& answer) {
   if (!answer.ok()) return End(answer.status());
+  const auto bytes = static_cast<int64_t>(answer->Length());
+  absl::StatusOr<ByteHold> unread = desk_->HoldUnread(bytes);
+  // What a turn brought has its room: it is never refused.
   if (!HasRoom()) {
-    absl::StatusOr<ByteHold> hold =
-        desk_->HoldAnswer(static_cast<int64_t>(answer->Length()));
+    if (!unread.ok()) return End(unread.status());
+    absl::StatusOr<ByteHold> hold = desk_->HoldAnswer(bytes);
     if (!hold.ok()) return End(hold.status());
     absl::MutexLock lock(&mutex_);
     answer_hold_ = *std::move(hold);
+  }
+  if (unread.ok()) {
+    absl::MutexLock lock(&mutex_);
+    unread_hold_ = *std::move(unread);
   }
   EndRecord(record_, absl::OkStatus());
   {
@@ -222,6 +238,7 @@ void OpenCall::OnDone() {
     self = std::move(self_);
     request_hold_.Release();
     answer_hold_.Release();
+    unread_hold_.Release();
     more_hold_.Release();
   }
   if (told != nullptr) told->OnDone();

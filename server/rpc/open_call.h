@@ -114,7 +114,9 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   std::atomic<bool> reads_ = false;  // one of the desk's readers
   WaitList<WaitingCall>::Place reading_ = 0;
   WaitList<WaitingCall>::Place answering_ = 0;
+  bool arrived_ = false;  // the request; its client may still be sending
   grpc::ByteBuffer request_;
+  grpc::ByteBuffer surplus_;  // what comes behind it: nothing, or it is refused
   grpc::ByteBuffer answer_;
 
   mutable absl::Mutex mutex_;
@@ -124,6 +126,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   bool done_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC's call is gone
   ByteHold request_hold_ ABSL_GUARDED_BY(mutex_);
   ByteHold answer_hold_ ABSL_GUARDED_BY(mutex_);
+  ByteHold unread_hold_ ABSL_GUARDED_BY(mutex_);
   ByteHold more_hold_ ABSL_GUARDED_BY(mutex_);
 };
 

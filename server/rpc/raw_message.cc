@@ -1,6 +1,7 @@
 #include "server/rpc/raw_message.h"
 
 #include <google/protobuf/io/zero_copy_stream.h>
+#include <grpc/grpc.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/slice.h>
 
@@ -8,7 +9,17 @@
 
 #include "server/base/error.h"
 
+// gRPC's library has it, its headers do not (src/core/lib/surface/
+// call_test_only.h): another version may lack it.
+[[gnu::weak]] uint32_t grpc_call_test_only_get_message_flags(grpc_call* call);
+
 namespace txl {
+namespace {
+
+// Of a message's flags, likewise without a header.
+constexpr uint32_t kCompressed = 0x80000000;
+
+}  // namespace
 
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* message) {
@@ -25,6 +36,11 @@ absl::Status MalformedError(absl::string_view message) {
   ErrorDetails details;
   details.reason = "MALFORMED_MESSAGE";
   return MakeError(absl::StatusCode::kInvalidArgument, message, details);
+}
+
+bool IsMarkedCompressed(grpc_call* call) {
+  if (grpc_call_test_only_get_message_flags == nullptr) return false;
+  return (grpc_call_test_only_get_message_flags(call) & kCompressed) != 0;
 }
 
 grpc::ByteBuffer SerializeMessage(

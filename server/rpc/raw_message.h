@@ -4,6 +4,7 @@
 // generated handlers answer bytes that do not parse with UNIMPLEMENTED.
 
 #include <google/protobuf/message_lite.h>
+#include <grpc/grpc.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include "absl/status/status.h"
@@ -18,6 +19,11 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
 
 // What ParseMessage says of such bytes, with another cause.
 absl::Status MalformedError(absl::string_view message);
+
+// Whether the last message that came in a call of gRPC's core has the flag of a
+// compressed one. gRPC hands on such a message as it is where the call names no
+// compression. False where gRPC's library does not tell.
+bool IsMarkedCompressed(grpc_call* call);
 
 grpc::ByteBuffer SerializeMessage(const google::protobuf::MessageLite& message);
 

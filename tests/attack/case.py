@@ -19,7 +19,7 @@ SHAKESPEARE = ROOT / "models/shakespeare"
 @dataclasses.dataclass(frozen=True)
 class Attack:
     name: str
-    source: str   # where it comes from: "audit 1", "T34"
+    source: str   # row of docs/reliability.md: "T34"; "limits"
     passes: str   # what the server has to do
     run: Callable  # (Site, size) -> the figure; raises Fell
     short: dict   # size of the short form

@@ -203,7 +203,7 @@ def held_windows(site, size):
 
 
 ATTACKS = [
-    Attack("rapid-reset", "audit 8, T34",
+    Attack("rapid-reset", "T34",
            "5 s of processor, +256 MiB, no steps", rapid_reset,
            {"resets": 20_000, "seconds": 2, "memory": 256 * MIB},
            {"resets": 50_000, "seconds": 5}, proxied=True),

@@ -203,19 +203,19 @@ def metrics_abuse(site, size):
 
 
 ATTACKS = [
-    Attack("unread-log", "audit 7", "it serves on and stops with exit 0",
+    Attack("unread-log", "limits", "it serves on and stops with exit 0",
            unread_log, {"calls": 1000}, {"calls": 20_000}),
-    Attack("socket-takeover", "audit 16", "the second one is refused",
+    Attack("socket-takeover", "limits", "the second one is refused",
            socket_takeover, {}, {}),
-    Attack("misspelt-variable", "audit 17", "exit 2 with the nearest name",
+    Attack("misspelt-variable", "limits", "exit 2 with the nearest name",
            misspelt_variable, {}, {}),
-    Attack("truncated-weights", "audit 17", "--check-config exits with 1",
+    Attack("truncated-weights", "limits", "--check-config exits with 1",
            truncated_weights, {}, {}),
-    Attack("special-files", "audit 17", "refused within 5 s by name",
+    Attack("special-files", "limits", "refused within 5 s by name",
            special_files, {"kinds": ["fifo"], "starts": 1},
            {"kinds": ["fifo", "folder", "zero"], "starts": 2}),
-    Attack("hang-up", "audit 17", "it serves on", hang_up, {}, {}),
-    Attack("exits", "audit 17", "0 drained, 3 forced", exits, {}, {}),
-    Attack("metrics-abuse", "audit", "health within 100 ms (median)",
+    Attack("hang-up", "limits", "it serves on", hang_up, {}, {}),
+    Attack("exits", "limits", "0 drained, 3 forced", exits, {}, {}),
+    Attack("metrics-abuse", "limits", "health within 100 ms (median)",
            metrics_abuse, {"connections": 40}, {"connections": 200}),
 ]

@@ -209,7 +209,7 @@ def unread_sessions(site, size):
 
 
 ATTACKS = [
-    Attack("slow-readers", "audit 2",
+    Attack("slow-readers", "limits",
            "first token within 2 s beside them, 90 % of the tokens/s",
            slow_readers,
            {"slots": 4, "seconds": 2, "rounds": 1, "tokens": 1000},
@@ -220,8 +220,8 @@ ATTACKS = [
     Attack("stall-and-resume", "T5", "every index once, in order",
            stall_and_resume, {"streams": 20, "stall": 1, "tokens": 1000},
            {"streams": 200, "stall": 5, "tokens": 2000}),
-    Attack("unread-replays", "audit 5", "+64 MiB",
+    Attack("unread-replays", "limits", "+64 MiB",
            unread_replays, {"calls": 100}, {"calls": 300}, proxied=True),
-    Attack("unread-sessions", "audit 5", "+64 MiB",
+    Attack("unread-sessions", "limits", "+64 MiB",
            unread_sessions, {"calls": 60}, {"calls": 300}, proxied=True),
 ]

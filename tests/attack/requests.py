@@ -135,6 +135,6 @@ ATTACKS = [
     Attack("oversized", "T37", "each refused with its status, +8 MiB",
            oversized, {"bomb": 64 * MIB},
            {"bomb": 900 * MIB}),
-    Attack("parameters", "audit 15", "OK or INVALID_ARGUMENT",
+    Attack("parameters", "limits", "OK or INVALID_ARGUMENT",
            parameters, {"calls": 60}, {"calls": 2304}),
 ]

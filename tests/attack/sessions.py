@@ -197,17 +197,17 @@ def round_robin(site, size):
 
 
 ATTACKS = [
-    Attack("squatters", "audit 6", "a turn without a session is served",
+    Attack("squatters", "limits", "a turn without a session is served",
            squatters, {"sessions": 200}, {"sessions": 2000}),
-    Attack("late-retries", "audit 10", "nothing is fed twice",
+    Attack("late-retries", "limits", "nothing is fed twice",
            late_retries, {}, {}),
-    Attack("routing-header", "audit 12", "unknown names do not come back",
+    Attack("routing-header", "limits", "unknown names do not come back",
            routing_header, {"calls": 120}, {"calls": 450}, proxied=True),
-    Attack("session-ids", "audit 9", "OVER_LIMIT at --max-session-tokens",
+    Attack("session-ids", "limits", "OVER_LIMIT at --max-session-tokens",
            session_ids, {"tokens": 50_000}, {"tokens": 1_000_003}),
-    Attack("delete-races", "audit 11", "no session stays busy",
+    Attack("delete-races", "limits", "no session stays busy",
            delete_races, {"rounds": 500}, {"rounds": 5000}),
-    Attack("expiry", "review B", "shown within 2 s on an idle server",
+    Attack("expiry", "limits", "shown within 2 s on an idle server",
            expiry, {"sessions": 20}, {"sessions": 1000}),
     Attack("round-robin", "T26", "every turn as alone; +64 MiB",
            round_robin, {"slots": 4, "sessions": 16, "turns": 200},

@@ -242,16 +242,16 @@ def _calls_seconds(server, client, path, body, count):
 
 
 ATTACKS = [
-    Attack("moses-crash", "audit 1", "every call is answered, the server lives",
+    Attack("moses-crash", "limits", "every call is answered, the server lives",
            crash_text, {}, {}),
-    Attack("text-cost", "audit 4, T38",
+    Attack("text-cost", "T38",
            "any text costs at most 5 times plain text of its bytes",
            text_cost, {"bytes": 64 * 1024}, {"bytes": 256 * 1024 - 16}),
-    Attack("worst-texts", "audit 4",
+    Attack("worst-texts", "limits",
            "health within 100 ms (median), streams keep their pace within 1.5",
            worst_texts, {"clients": 8, "seconds": 2, "rounds": 2},
            {"clients": 64, "seconds": 5, "rounds": 5}),
-    Attack("big-answers", "audit 17", "health within 100 ms (median)",
+    Attack("big-answers", "limits", "health within 100 ms (median)",
            big_answers, {"clients": 4, "seconds": 3, "checks": 100},
            {"clients": 16, "seconds": 20, "checks": 500}),
     Attack("token-flood", "T38",

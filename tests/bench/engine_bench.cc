@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/number_format.h"
 #include "model/base/status_macros.h"
+#include "server/base/memory_guard.h"
 #include "server/engine/load_step_runner.h"
 #include "server/engine/step_place.h"
 #include "tests/bench/bench_flags.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/base/memory_guard.h"
 #include "tests/bench/process_facts.h"
 
 namespace txl {

@@ -6,8 +6,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 
 namespace txl {
 namespace {
@@ -24,14 +22,6 @@ std::string Field(const char* path, const char* name) {
 }
 
 }  // namespace
-
-int64_t ResidentBytes() {
-  const std::string value = Field("/proc/self/status", "VmRSS");
-  int64_t kilobytes = 0;
-  const bool found =
-      absl::SimpleAtoi(absl::StripSuffix(value, " kB"), &kilobytes);
-  return found ? kilobytes * 1024 : 0;
-}
 
 double ProcessorSeconds() {
   rusage usage;

@@ -2,12 +2,10 @@
 
 // What Linux says about this process and its machine; empty or 0 elsewhere.
 
-#include <cstdint>
 #include <string>
 
 namespace txl {
 
-int64_t ResidentBytes();    // of this process
 double ProcessorSeconds();  // user and system, of this process so far
 std::string CpuName();
 

@@ -106,7 +106,7 @@ TEST_F(SessionRoomTest, SessionsThatHoldTokensOrRunATurnNeverGiveWay) {
   EXPECT_EQ(store.counts().ended, 0);
 }
 
-// Audit 6: idle sessions of 30 days until no more are made.
+// Idle sessions of 30 days until no more are made.
 TEST_F(SessionRoomTest, SquattersKeepNobodyOut) {
   options_.max_sessions = 2'000;
   SessionStore& store = MakeStore(options_);
