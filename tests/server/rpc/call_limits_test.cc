@@ -18,9 +18,17 @@ constexpr char kOverloaded[] = "RESOURCE_EXHAUSTED OVERLOADED";
 class HalfCall {
  public:
   HalfCall(RpcWorld& world, const std::string& method)
-      : stub_(world.channel),
-        call_(stub_.PrepareCall(&client_, method, &queue_)) {
+      : HalfCall(world.channel, method) {}
+  HalfCall(const std::shared_ptr<grpc::Channel>& channel,
+           const std::string& method)
+      : stub_(channel), call_(stub_.PrepareCall(&client_, method, &queue_)) {
     call_->StartCall(nullptr);
+    Next();
+  }
+  void Write(const google::protobuf::MessageLite& request) {
+    const std::string bytes = request.SerializeAsString();
+    grpc::Slice slice(bytes);
+    call_->Write(grpc::ByteBuffer(&slice, 1), nullptr);
     Next();
   }
   // Waits for the server's end of the call.
@@ -135,6 +143,17 @@ TEST(CallLimits, ARequestHoldsItsBytesUntilItsCallEnds) {
   EXPECT_TRUE(Eventually([&] { return requests.used() == 0; }));
 }
 
+TEST(CallLimits, ACallHasOneMessage) {
+  RpcWorld world;
+  v1::TokenizeRequest request;
+  request.set_text("a");
+  HalfCall call(world, kTokenize);
+  call.Write(request);
+  call.Write(request);
+  call.Close();
+  EXPECT_EQ(Outcome(call.Finish()), "INVALID_ARGUMENT MALFORMED_MESSAGE");
+}
+
 TEST(CallLimits, ACallThatDiesBeforeItsMessageDoesNoWorkAndWritesNoLine) {
   RpcWorld world;
   {
@@ -241,14 +260,11 @@ TEST(Answers, OverTheirBudgetAreOverloadedAndDoNothing) {
   EXPECT_TRUE(Eventually([&] { return streams.used() == 0; }));
 }
 
-TEST(Answers, ThatNobodyReadsAreCutOff) {
-  RpcWorldOptions options;
-  options.calls.answer_timeout = absl::Milliseconds(100);
-  RpcWorld world(options);
-  ByteBudget streams(int64_t{64} << 20);
-  world.context.streams = &streams;
+// A session of 96,000 ids, so that an answer with a page of them is larger than
+// a client's window.
+void MakeLongSession(RpcWorld& world) {
   world.MakeSession("s", std::vector<int32_t>(8000, 'a'));
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 11; ++i) {
     v1::AppendTokensRequest append;
     append.set_session_id("s");
     append.mutable_tokens()->mutable_ids()->Resize(8000, 'a');
@@ -257,27 +273,57 @@ TEST(Answers, ThatNobodyReadsAreCutOff) {
     ASSERT_EQ(Outcome(world.sessions->AppendTokens(&context, append, &fed)),
               "OK");
   }
-  grpc::GenericStub stub(world.NewChannel());
-  grpc::ClientContext client;
-  grpc::CompletionQueue queue;
-  const auto call =
-      stub.PrepareCall(&client, "/txl.v1.SessionService/GetSession", &queue);
-  call->StartCall(nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  queue.Next(&tag, &ok);
-  v1::GetSessionRequest request;
-  request.set_session_id("s");
-  request.set_include_tokens(true);
-  const std::string bytes = request.SerializeAsString();
-  grpc::Slice slice(bytes);
-  call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
-  queue.Next(&tag, &ok);
-  // The answer is larger than the client's window, and nothing reads it.
+}
+
+// A page of it, whose answer is not read.
+class UnreadPage {
+ public:
+  explicit UnreadPage(RpcWorld& world)
+      : call_(world.NewChannel(), "/txl.v1.SessionService/GetSession") {
+    v1::GetSessionRequest request;
+    request.set_session_id("s");
+    request.set_include_tokens(true);
+    call_.Write(request);
+    call_.Close();
+  }
+
+ private:
+  HalfCall call_;
+};
+
+TEST(Answers, ThatNobodyReadsAreCutOff) {
+  RpcWorldOptions options;
+  options.calls.answer_timeout = absl::Milliseconds(100);
+  RpcWorld world(options);
+  ByteBudget streams(int64_t{64} << 20);
+  world.context.streams = &streams;
+  MakeLongSession(world);
+  const UnreadPage unread(world);
   EXPECT_TRUE(Eventually([&] { return world.server->calls().answering == 1; }));
   EXPECT_TRUE(Eventually([&] {
     return world.server->calls().answering == 0 && streams.used() == 0;
   }));
+}
+
+TEST(Answers, ThatNobodyReadsGiveWayToOthers) {
+  RpcWorldOptions options;
+  options.calls.unread_answer_bytes = 200'000;  // one page, not two
+  RpcWorld world(options);
+  MakeLongSession(world);
+  const UnreadPage unread(world);
+  EXPECT_TRUE(Eventually([&] { return world.server->calls().answering == 1; }));
+  const auto read = [&] {
+    grpc::ClientContext context;
+    v1::GetSessionRequest request;
+    request.set_session_id("s");
+    request.set_include_tokens(true);
+    v1::GetSessionResponse response;
+    return Outcome(world.sessions->GetSession(&context, request, &response));
+  };
+  // It may still be on its way at first.
+  EXPECT_EQ(read(), kOverloaded);
+  EXPECT_TRUE(Eventually([&] { return read() == "OK"; }));
+  EXPECT_TRUE(Eventually([&] { return world.server->calls().answering == 0; }));
 }
 
 TEST(Shedding, RefusesNewWorkAndServesWhatGivesRoom) {
