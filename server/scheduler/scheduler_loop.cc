@@ -40,6 +40,7 @@ bool SchedulerLoop::Iterate() {
     submitted = !plan.step.rows.empty();
     if (submitted) Submit(std::move(plan));
   }
+  stepping_ = !in_flight_.empty();
   if (in_flight_.empty()) {
     if (!entering_.empty()) {
       WaitForEntrance();
@@ -270,7 +271,7 @@ std::vector<SchedulerLoop::RunningMap::iterator> SchedulerLoop::Able() {
   std::vector<RunningMap::iterator> arriving;
   for (auto it = running_.begin(); it != running_.end(); ++it) {
     const Running& running = it->second;
-    if (!MayPlan(running)) continue;
+    if (running.rests() || !MayPlan(running)) continue;
     const bool waits =
         runner_->info().imports_aside && running.place.arriving();
     (waits ? arriving : able).push_back(it);
@@ -333,7 +334,6 @@ void SchedulerLoop::PlanRows(Running& running, int64_t count,
 
 bool SchedulerLoop::MayPlan(const Running& running) const {
   const Sequence& sequence = running.sequence;
-  if (running.away) return false;
   switch (sequence.phase()) {
     case SequencePhase::kPrompting:
       return true;

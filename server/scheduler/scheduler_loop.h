@@ -78,6 +78,9 @@ class SchedulerLoop {
     std::optional<absl::Duration> may_yield_since = {};
     std::optional<absl::Duration> returns_since = {};
     bool away = false;  // gave its slot up
+
+    // Waits for its reader and has nothing in flight.
+    bool rests() const { return away || may_yield_since.has_value(); }
   };
   using RunningMap = std::map<uint64_t, Running>;
   // A turn whose place is not ready: no step waits for it.
@@ -103,6 +106,8 @@ class SchedulerLoop {
   std::optional<absl::Status> EndOfQueued(const QueuedTurn& queued,
                                           absl::Duration now) const;
   void PollRunning(absl::Duration now);
+  // Whether it is time to look at turns that rest, too.
+  bool MayLookAtAll(absl::Duration now);
   void WatchReader(RunningMap::iterator it, absl::Duration now);
   // Every change of whether it is parked, of whether it may give its slot up.
   void SetParked(Running& running, bool parked, absl::Duration now);
@@ -178,6 +183,8 @@ class SchedulerLoop {
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;
+  bool stepping_ = false;  // the last iteration had a step in flight
+  absl::Duration looked_at_all_ = -absl::InfiniteDuration();
   absl::Duration next_expiry_ = -absl::InfiniteDuration();
 };
 

@@ -10,11 +10,19 @@
 #include "server/scheduler/turn_errors.h"
 
 namespace txl {
+namespace {
+
+// How often turns are looked at that wait for their readers, while others run.
+constexpr absl::Duration kRestingInterval = absl::Milliseconds(1);
+
+}  // namespace
 
 void SchedulerLoop::PollRunning(absl::Duration now) {
+  const bool all = MayLookAtAll(now);
   for (auto it = running_.begin(); it != running_.end();) {
     const auto current = it++;
     Running& running = current->second;
+    if (!all && running.rests()) continue;
     WatchReader(current, now);
     const Sequence& sequence = running.sequence;
     std::optional<absl::Status> end = EndOf(
@@ -30,6 +38,19 @@ void SchedulerLoop::PollRunning(absl::Duration now) {
       Finish(current, FinishReason::kServerDrain);
     }
   }
+}
+
+// Very many may rest: looking at each of them in every step of a small model
+// would take longer than the step. A loop without steps was woken for one of
+// them, and on a clock that stands still no time is lost.
+bool SchedulerLoop::MayLookAtAll(absl::Duration now) {
+  const absl::Duration since = now - looked_at_all_;
+  if (stepping_ && !shared_->end_all && since > absl::ZeroDuration() &&
+      since < kRestingInterval) {
+    return false;
+  }
+  looked_at_all_ = now;
+  return true;
 }
 
 void SchedulerLoop::WatchReader(RunningMap::iterator it, absl::Duration now) {
