@@ -26,7 +26,7 @@ struct RequestLimits {
 // Limits of calls and connections, whatever they carry. Flags, too.
 struct CallLimits {
   // Calls at a time; over it RESOURCE_EXHAUSTED, OVERLOADED.
-  int64_t calls = 4096;
+  int64_t calls = 2048;
   // Bytes of requests that are being read, each counted as large as it may be.
   // Others wait; the one that has been arriving for longest gives way.
   int64_t unread_bytes = int64_t{32} << 20;
