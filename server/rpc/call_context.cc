@@ -36,6 +36,12 @@ std::optional<absl::Duration> CallDeadline(
          absl::FromChrono(deadline - std::chrono::system_clock::now());
 }
 
+gpr_timespec InTime(absl::Duration after) {
+  return gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(absl::ToInt64Nanoseconds(after), GPR_TIMESPAN));
+}
+
 CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,
                               Clock* clock) {
   return deadline.has_value() &&

@@ -2,6 +2,7 @@
 
 // What a method reads from and writes to gRPC's context of its call.
 
+#include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
 
 #include <optional>
@@ -26,6 +27,9 @@ absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
 // The call's deadline on Clock::Monotonic; absent: none.
 std::optional<absl::Duration> CallDeadline(
     const grpc::CallbackServerContext& context, Clock* clock);
+
+// `after` from now, for gRPC, whatever becomes of the wall clock meanwhile.
+gpr_timespec InTime(absl::Duration after);
 
 // Why gRPC cancelled the call: its deadline has passed, or the client left.
 CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,

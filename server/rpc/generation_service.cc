@@ -17,8 +17,12 @@ namespace txl {
 namespace {
 
 // A client that has not read so many events of an ended turn's rest within a
-// slow-reader limit loses its call.
-constexpr int64_t kLeastEvents = 30;
+// slow-reader limit loses its call: as many as it has to read of a running one.
+int64_t LeastEvents(const SchedulerOptions& options) {
+  const double seconds = absl::ToDoubleSeconds(options.slow_reader_limit);
+  return std::max<int64_t>(1,
+                           static_cast<int64_t>(options.least_rate * seconds));
+}
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -45,7 +49,7 @@ TokenStreamOptions StreamOptions(const ServiceContext& service,
   }
   options.tokens_per_message = params.output.tokens_per_message;
   options.stall_limit = service.scheduler_options.slow_reader_limit;
-  options.least_events = kLeastEvents;
+  options.least_events = LeastEvents(service.scheduler_options);
   options.park_events = service.scheduler_options.park_events;
   options.wake = [scheduler = service.scheduler] { scheduler->Wake(); };
   options.callbacks = service.callbacks;

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
+#include "server/rpc/call_context.h"
 
 namespace txl {
 namespace {
@@ -142,10 +142,7 @@ void GrpcServer::SetServing(bool serving) {
 
 void GrpcServer::Shutdown(absl::Duration timeout) {
   gate_->Stop();
-  // Not by the wall clock, which may jump.
-  server_->Shutdown(gpr_time_add(
-      gpr_now(GPR_CLOCK_MONOTONIC),
-      gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN)));
+  server_->Shutdown(InTime(timeout));
   server_->Wait();
 }
 

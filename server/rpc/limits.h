@@ -46,7 +46,8 @@ struct CallLimits {
 inline constexpr double kMaxLogitBias = 100;
 
 // GetSession: tokens of a page where the request says nothing, and at most: an
-// answer is then well below what clients take by default, 4 MiB.
+// answer is then below what clients take by default, 4 MiB, for words of up to
+// 60 bytes.
 inline constexpr int64_t kTokenPage = 64 << 10;
 
 // What stop.max_tokens is when neither request nor generation.json says.

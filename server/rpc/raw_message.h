@@ -1,7 +1,7 @@
 #pragma once
 
-// Bytes of the wire <-> messages. Methods are registered raw, because gRPC's
-// generated handlers answer bytes that do not parse with UNIMPLEMENTED.
+// Bytes of the wire <-> messages. Calls come as bytes (api_service.h), so that
+// what does not parse is INVALID_ARGUMENT.
 
 #include <google/protobuf/message_lite.h>
 #include <grpc/grpc.h>

@@ -232,7 +232,7 @@ void TokenStream::WatchForStall() {
   if (done_) return;
   // A new alarm each time: the old one may be the caller.
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + options_.stall_limit),
+  alarm_->Set(InTime(options_.stall_limit),
               [weak = weak_from_this(), written = written_](bool expired) {
                 if (!expired) return;
                 if (auto self = weak.lock()) self->OnStallAlarm(written);

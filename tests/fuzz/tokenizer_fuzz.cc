@@ -1,6 +1,8 @@
 // Any text as a tokenizer.json beside two small vocabulary files, and any bytes
 // as those files: the input is cut at its first two bytes of 0.
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -12,16 +14,19 @@
 
 namespace {
 
-// A folder of this process.
+// A folder of this process, gone at its end.
+struct OwnFolder {
+  OwnFolder() { std::filesystem::create_directories(path); }
+  ~OwnFolder() { std::filesystem::remove_all(path); }
+
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() /
+      ("tokenizer_fuzz_" + std::to_string(getpid()));
+};
+
 const std::filesystem::path& Folder() {
-  static const auto* const folder = [] {
-    std::string path =
-        (std::filesystem::temp_directory_path() / "tokenizer_fuzz_XXXXXX")
-            .string();
-    if (mkdtemp(path.data()) == nullptr) abort();
-    return new std::filesystem::path(path);
-  }();
-  return *folder;
+  static const OwnFolder folder;
+  return folder.path;
 }
 
 // A new file each time: some file systems wait for the disk before they cut one

@@ -5,27 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/config/model_config.h"
 #include "server/base/log.h"
+#include "tests/server/engine/tiny_config.h"
 
 namespace txl {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kGiB = int64_t{1} << 30;
-
-ModelConfig TinyConfig() {
-  ModelConfig config;
-  config.vocab_size = 23;
-  config.n_layer = 2;
-  config.n_head = 2;
-  config.d_head = 8;
-  config.d_model = 16;
-  config.d_embed = 16;
-  config.d_inner = 24;
-  config.mem_len = 9;
-  return config;
-}
 
 TEST(DivideMemoryForTest, TakesTheFlagsAndSetsTheEnginesPart) {
   const LogCapture log;

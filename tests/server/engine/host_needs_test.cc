@@ -5,24 +5,11 @@
 
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/checkpoint/weights.h"
-#include "model/config/model_config.h"
 #include "server/engine/step_builder.h"
+#include "tests/server/engine/tiny_config.h"
 
 namespace txl {
 namespace {
-
-ModelConfig TinyConfig() {
-  ModelConfig config;
-  config.vocab_size = 23;
-  config.n_layer = 2;
-  config.n_head = 2;
-  config.d_head = 8;
-  config.d_model = 16;
-  config.d_embed = 16;
-  config.d_inner = 24;
-  config.mem_len = 9;
-  return config;
-}
 
 TEST(HostNeedsTest, AreThoseOfTheStepThatIsBuiltThen) {
   const ModelConfig config = TinyConfig();

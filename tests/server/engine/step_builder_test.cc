@@ -6,26 +6,13 @@
 #include <string>
 
 #include "model/checkpoint/weights.h"
-#include "model/config/model_config.h"
 #include "server/engine/cuda_builder.h"
+#include "tests/server/engine/tiny_config.h"
 
 namespace txl {
 namespace {
 
 using ::testing::HasSubstr;
-
-ModelConfig TinyConfig() {
-  ModelConfig config;
-  config.vocab_size = 23;
-  config.n_layer = 2;
-  config.n_head = 2;
-  config.d_head = 8;
-  config.d_model = 16;
-  config.d_embed = 16;
-  config.d_inner = 24;
-  config.mem_len = 9;
-  return config;
-}
 
 absl::StatusOr<BuiltStep> Build(const StepRunnerOptions& options) {
   const ModelConfig config = TinyConfig();
