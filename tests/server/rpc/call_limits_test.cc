@@ -119,6 +119,7 @@ TEST(CallLimits, OfManyRequestsThatComeSlowlyTheOldestGivesWay) {
   options.calls.unread_bytes = 0;  // room for one
   RpcWorld world(options);
   HalfCall slow(world, kTokenize);
+  ASSERT_TRUE(Eventually([&] { return world.server->calls().reading == 1; }));
   EXPECT_TRUE(
       Eventually([&] { return Outcome(Tokenize(world, "a")) == "OK"; }));
   EXPECT_EQ(Outcome(slow.Finish()), kOverloaded);
