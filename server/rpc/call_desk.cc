@@ -33,6 +33,7 @@ CallDesk::CallDesk(const ServiceContext* context)
           1)),
       to_read_(static_cast<size_t>(context->call_limits.calls + kAlwaysCalls)),
       unread_(context->call_limits.unread_answer_bytes),
+      peers_(context->call_limits.streams_per_connection),
       sweeper_(SweepInterval(context->call_limits), [this] { Sweep(); }) {}
 
 absl::Status CallDesk::Overloaded(absl::string_view message) {
@@ -45,6 +46,10 @@ absl::Status CallDesk::CheckMemory() {
     return absl::OkStatus();
   }
   return Overloaded("the server is short of memory");
+}
+
+void CallDesk::Opened(const std::string& peer) {
+  if (peers_.Opened(peer) && cut_off_) cut_off_(peer);
 }
 
 absl::Status CallDesk::Enter(Admission admission) {
@@ -102,15 +107,7 @@ void CallDesk::DoneReading() {
 }
 
 void CallDesk::CountReset(const std::string& peer) {
-  {
-    absl::MutexLock lock(&mutex_);
-    if (Now() - resets_since_ >= absl::Seconds(1)) {
-      resets_since_ = Now();
-      resets_.clear();
-    }
-    if (++resets_[peer] != kMostResets) return;
-  }
-  if (cut_off_) cut_off_(peer);
+  if (peers_.Reset(peer, Now()) && cut_off_) cut_off_(peer);
 }
 
 bool CallDesk::EndSlowestReader() {

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "server/metrics/server_status.h"
 #include "server/rpc/fair_queue.h"
 #include "server/rpc/line_limit.h"
+#include "server/rpc/peer_watch.h"
 #include "server/rpc/service_context.h"
 #include "server/rpc/wait_list.h"
 
@@ -57,15 +57,18 @@ class WaitingCall {
 // Log lines of refused calls in a second.
 inline constexpr int64_t kRefusalLines = 50;
 
-// Calls that a connection may reset in a second before their messages came.
-inline constexpr int kMostResets = 500;
-
 // Thread-safe.
 class CallDesk {
  public:
   explicit CallDesk(const ServiceContext* context);
 
   const ServiceContext& context() const { return context_; }
+
+  // A call of the peer has come, whatever becomes of it; Closed is due when
+  // gRPC is done with it. A connection that has opened far more than it may
+  // loses them all.
+  void Opened(const std::string& peer);
+  void Closed(const std::string& peer) { peers_.Closed(peer); }
 
   // Lets a call in, before anything of its message is read; OK: Leave is due.
   // Errors: NOT_READY, DRAINING, OVERLOADED.
@@ -112,7 +115,7 @@ class CallDesk {
   }
   // A peer has ended a call before its message was there. One that does little
   // else loses its connection: a reset costs it far less than it costs us.
-  void CountReset(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountReset(const std::string& peer);
   // All of GetServerStatus.
   ServerStatus Status() const;
 
@@ -134,9 +137,7 @@ class CallDesk {
   ByteBudget unread_;
   WaitList<WaitingCall> reading_;
   WaitList<WaitingCall> answering_;
-  // Resets of this second, by peer.
-  absl::Duration resets_since_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, int> resets_ ABSL_GUARDED_BY(mutex_);
+  PeerWatch peers_;
   std::function<void(const std::string&)> cut_off_;  // may be null
   std::function<ConnectionCounts()> connections_;    // may be null
   Periodic sweeper_;                                 // last

@@ -29,12 +29,14 @@ OpenCall::OpenCall(grpc::GenericCallbackServerContext* context,
     : context_(context),
       method_(method),
       desk_(desk),
+      peer_(context->peer()),
       record_(StartRecord(method.name, desk->context().clock,
                           desk->context().metrics)) {
   record_.refusals = &desk->refusal_lines();
 }
 
 void OpenCall::Start() {
+  desk_->Opened(peer_);
   absl::Status status = desk_->Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
@@ -45,7 +47,7 @@ void OpenCall::Start() {
     absl::MutexLock lock(&mutex_);
     request_hold_ = *std::move(hold);
   }
-  desk_->AskToRead(peer(), weak_from_this());
+  desk_->AskToRead(peer_, weak_from_this());
 }
 
 void OpenCall::StartReading() {
@@ -100,7 +102,7 @@ absl::Status OpenCall::Arrived() {
 void OpenCall::EndUnread() {
   const bool left = cancelled();
   // gRPC may tell of the client's leaving later.
-  desk_->CountReset(peer());
+  desk_->CountReset(peer_);
   const absl::Status status = left ? absl::CancelledError("the client has left")
                                    : MalformedError("the call has no message");
   CountCall(record_, status);
@@ -138,8 +140,8 @@ void OpenCall::ReturnSession(const std::string& session_id) {
 
 void OpenCall::Work(std::function<void()> work) {
   desk_->context().work->Run(
-      peer(), [self = shared_from_this(),
-               work = std::move(work)](const absl::Status& status) {
+      peer_, [self = shared_from_this(),
+              work = std::move(work)](const absl::Status& status) {
         if (self->cancelled()) {
           return self->End(absl::CancelledError("the client has left"));
         }
@@ -228,6 +230,7 @@ void OpenCall::OnCancel() {
 
 void OpenCall::OnDone() {
   desk_->answering().Remove(answering_);
+  desk_->Closed(peer_);
   if (entered_) desk_->Leave(method_.admission);
   std::shared_ptr<CallEvents> told;
   std::shared_ptr<OpenCall> self;

@@ -63,7 +63,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
   void Work(std::function<void()> work);
-  std::string peer() const { return context_->peer(); }
+  const std::string& peer() const { return peer_; }
   // Ends the call with its only message, or with an error. A message for which
   // HandOver brought no room may be refused instead.
   void Answer(const absl::StatusOr<grpc::ByteBuffer>& answer);
@@ -109,6 +109,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   grpc::GenericCallbackServerContext* const context_;
   const ApiMethod& method_;
   CallDesk* const desk_;
+  const std::string peer_;  // as gRPC names it
   CallRecord record_;
   bool entered_ = false;
   std::atomic<bool> reads_ = false;  // one of the desk's readers

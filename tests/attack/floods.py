@@ -12,9 +12,10 @@ from server import Fell, MIB, expect
 _CONNECTIONS = 200  # that a flood may open anew at most
 
 
-def _flood(server, frames, count, batch):
+def _flood(server, frames, count, batch, reads=True):
     """Sends what `frames` gives for a stream's number, `batch` at once, on new
-    connections where one is closed; how many were sent, on how many."""
+    connections where one is closed; how many were sent, on how many. Who does
+    not read never acknowledges the server's settings either."""
     connection, number, made, sent = None, 1, 0, 0
     while sent < count:
         try:
@@ -27,7 +28,7 @@ def _flood(server, frames, count, batch):
             number += 2 * batch
             sent += batch
             connection.send(data)
-            while connection.pump():
+            while reads and connection.pump():
                 pass
         except OSError:
             if connection:
@@ -56,7 +57,7 @@ def _beside(server, *flood):
 
 
 def _run(site, flood, limit_seconds, what):
-    """The common part; `flood`: frames, count and batch of `_flood`."""
+    """The common part; `flood`: what `_flood` takes behind the server."""
     server = site.server("--slots", "4")
     server.warm()
     steps = server.status().steps
@@ -108,6 +109,12 @@ def provoked_resets(site, size):
                 "streams with windows that overflow")
 
 
+def unheeded_limit(site, size):
+    """Streams beyond their limit, which is not acknowledged."""
+    return _run(site, (_open_stream, size.streams, 50, False), size.seconds,
+                "streams that stay open")
+
+
 def provoked_ends(site, size):
     """Window updates of 0, which end streams or connections."""
     return _run(site, (_no_increment, size.resets, 2), size.seconds,
@@ -117,6 +124,10 @@ def provoked_ends(site, size):
 def _overflow(number):
     return (wire.frame(wire.HEADERS, wire.END_HEADERS, number, _GENERATE) +
             2 * wire.window_update(number, wire.MAX_WINDOW))
+
+
+def _open_stream(number):
+    return wire.frame(wire.HEADERS, wire.END_HEADERS, number, _GENERATE)
 
 
 def _no_increment(number):
@@ -216,6 +227,11 @@ ATTACKS = [
            provoked_resets,
            {"resets": 10_000, "seconds": 2, "memory": 256 * MIB},
            {"resets": 50_000, "seconds": 5, "memory": 256 * MIB},
+           proxied=True),
+    Attack("unheeded-limit", "T34", "5 s of processor, no steps",
+           unheeded_limit,
+           {"streams": 10_000, "seconds": 2, "memory": 256 * MIB},
+           {"streams": 50_000, "seconds": 5, "memory": 256 * MIB},
            proxied=True),
     Attack("provoked-ends", "T34", "5 s of processor, no steps",
            provoked_ends, {"resets": 300, "seconds": 2},

@@ -67,7 +67,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.store = store.get();
   context.scheduler = scheduler.get();
   context.metrics = &metrics;
-  context.clock = Clock::Real();
+  context.clock = options.clock;
   context.lifecycle = &lifecycle;
   context.callbacks = callbacks.get();
   context.work = work.get();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/text/byte_vocabulary.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/rpc/grpc_server.h"
 #include "tests/fakes/fake_step_runner.h"
@@ -34,6 +35,7 @@ struct RpcWorldOptions {
   CallLimits calls;
   WorkPoolOptions work;
   SessionStoreOptions sessions;
+  Clock* clock = Clock::Real();  // of calls; outlives the world
 };
 
 // A finished Generate call.
