@@ -6,10 +6,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "program/version.h"
 #include "server/base/log.h"
 #include "server/exporter/metrics_endpoint.h"
 #include "server/flag_table.h"
-#include "server/version.h"
 
 namespace txl {
 namespace {
@@ -267,7 +267,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   }
   TXL_RETURN_IF_ERROR(status);
   if (version) {
-    parsed.print = absl::StrCat("txl-server ", kServerVersion, "\n");
+    parsed.print = absl::StrCat("txl-server ", kVersion, "\n");
     return parsed;
   }
   if (!config.empty()) TXL_RETURN_IF_ERROR(table.ApplyFile(config));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "program/version.h"
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
@@ -18,7 +19,6 @@
 #include "server/open_files.h"
 #include "server/server.h"
 #include "server/signals.h"
-#include "server/version.h"
 #include "server/watchdog.h"
 
 namespace txl {
@@ -50,7 +50,7 @@ int Serve(ServerFlags flags) {
   const absl::Duration drain_timeout = flags.drain_timeout;
   const absl::Time start = absl::Now();
   Log(LogSeverity::kInfo, "start",
-      {{"version", kServerVersion},
+      {{"version", kVersion},
        {"model", flags.model},
        {"open_files", files.now}});
   if (files.now >= 0 && files.now < kFewOpenFiles) {

@@ -1,6 +1,5 @@
 # txl-server: included by server/CMakeLists.txt. The library is what the program
 # is made of, so that tests can start a whole server.
-find_package(CLI11 CONFIG REQUIRED)
 find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
   SRCS flag_table.cc flags.cc listener_probe.cc listener_watch.cc memory_budgets.cc
@@ -8,7 +7,7 @@ txl_library(NAME txl_server_main
     warm_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_exporter txl_server_engine txl_server_scheduler
     txl_server_session txl_server_metrics txl_server_base
-    txl_model_checkpoint txl_torch CLI11::CLI11 tomlplusplus::tomlplusplus
+    txl_model_checkpoint txl_program txl_torch CLI11::CLI11 tomlplusplus::tomlplusplus
     absl::cleanup absl::status absl::statusor absl::strings
     absl::synchronization absl::time Threads::Threads)
 txl_binary(NAME txl-server SRCS main.cc DEPS txl_server_main)

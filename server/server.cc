@@ -7,11 +7,11 @@
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
+#include "program/version.h"
 #include "server/base/log.h"
 #include "server/engine/load_step_runner.h"
 #include "server/listener_probe.h"
 #include "server/torch_threads.h"
-#include "server/version.h"
 #include "server/warm_up.h"
 
 namespace txl {
@@ -37,7 +37,7 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
   facts.form = info.form;
   facts.weight_dtype = info.weight_dtype;
   facts.memory_dtype = info.identity.row_dtype;
-  facts.server_version = kServerVersion;
+  facts.server_version = kVersion;
   return facts;
 }
 

@@ -9,12 +9,6 @@
 
 namespace txl {
 
-// The name that takes the fewest changes of a character (insert, remove,
-// replace), the first of several; empty where all take more than a third of
-// `wanted`'s characters, so that there is nothing to suggest.
-std::string NearestName(absl::string_view wanted,
-                        const std::vector<std::string>& names);
-
 // "WANTED: no such setting", with the nearest name as a question.
 std::string NoSuchSetting(absl::string_view wanted,
                           const std::vector<std::string>& names);

@@ -4,6 +4,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/cli/command.h"
+#include "program/command_line.h"
 
 int main(int argc, char** argv) {
 #ifdef NDEBUG
@@ -13,6 +14,7 @@ int main(int argc, char** argv) {
   CLI::App program("Client of txl-server: text, scores, sessions, load.",
                    "txl");
   program.require_subcommand(1);
+  txl::SetUpProgram(program);
   program.set_help_all_flag("--help-all", "Print the help of every command");
   txl::cli::Run run;
   txl::cli::AddGenerateCommand(program, &run);
@@ -22,10 +24,9 @@ int main(int argc, char** argv) {
   txl::cli::AddSessionsCommand(program, &run);
   txl::cli::AddStatusCommand(program, &run);
   txl::cli::AddBenchCommand(program, &run);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? txl::cli::kDone : txl::cli::kUsage;
+  if (const std::optional<int> exit_code =
+          txl::ParseCommandLine(program, argc, argv, txl::cli::kUsage)) {
+    return *exit_code;
   }
   return run();
 }

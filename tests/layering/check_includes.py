@@ -23,6 +23,7 @@ STEP = PLAIN_MODEL + ("model/checkpoint", "model/reference", "model/step")
 # of a file's folder is its rule.
 RULES = {
     "proto": (),
+    "program": (),
     "model/base": (),
     "model/memory": ("model/base",),
     "model/sampling": ("model/base",),
@@ -45,7 +46,7 @@ RULES = {
                                  "model/convert/container"),
     "model/convert": PLAIN_MODEL + ("model/checkpoint",),
     "model/train": PLAIN_MODEL + ("model/checkpoint", "model/reference"),
-    "model/tool": ("model",),
+    "model/tool": ("model", "program"),
     "server/base": (),
     "server/metrics": ("server/base",),
     "server/session": PLAIN_MODEL + ("server/metrics", "server/base"),
@@ -57,8 +58,9 @@ RULES = {
                                  "server/session", "server/metrics",
                                  "server/base"),
     "server/exporter": ("server/metrics", "server/base"),
-    "server": ("server", "model"),
+    "server": ("server", "model", "program"),
     "client": ("txl/v1",),
+    "client/cli": ("txl/v1", "client", "program"),
     "client/bench/plan": ("txl/v1",),
     "client/bench/measure": (),
     "client/bench/run": ("txl/v1", "client/bench/plan",
@@ -66,8 +68,8 @@ RULES = {
                          "client/canceller.h", "client/channel.h",
                          "client/client.h"),
     "client/bench/result": ("client/bench/plan", "client/bench/measure",
-                            "client/bench/run"),
-    "tests": ("tests", "server", "model", "client", "txl/v1",
+                            "client/bench/run", "program/version.h"),
+    "tests": ("tests", "server", "model", "client", "program", "txl/v1",
               "txl/convert"),
 }
 
@@ -78,7 +80,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def source_files(root):
-    for top in ("model", "server", "client", "tests"):
+    for top in ("program", "model", "server", "client", "tests"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in SUFFIXES and path.is_file():
                 yield path.relative_to(root)

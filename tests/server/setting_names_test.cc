@@ -8,20 +8,6 @@ namespace {
 const std::vector<std::string> kNames = {"slots", "slot-memory",
                                          "session-memory", "drain-timeout"};
 
-TEST(NearestNameTest, TakesTheFewestChanges) {
-  EXPECT_EQ(NearestName("drain-timout", kNames), "drain-timeout");
-  EXPECT_EQ(NearestName("drain-timeoutt", kNames), "drain-timeout");
-  EXPECT_EQ(NearestName("drain_timeout", kNames), "drain-timeout");
-  EXPECT_EQ(NearestName("slot-memmory", kNames), "slot-memory");
-  EXPECT_EQ(NearestName("slot", kNames), "slots");
-}
-
-TEST(NearestNameTest, SuggestsNothingThatIsFar) {
-  EXPECT_EQ(NearestName("telemetry", kNames), "");
-  EXPECT_EQ(NearestName("", kNames), "");
-  EXPECT_EQ(NearestName("abc", {}), "");
-}
-
 TEST(NoSuchSettingTest, NamesBoth) {
   EXPECT_EQ(NoSuchSetting("slotss", kNames),
             "slotss: no such setting; did you mean slots?");

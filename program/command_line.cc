@@ -1,0 +1,124 @@
+#include "program/command_line.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "program/color.h"
+#include "program/completion.h"
+#include "program/flag_checks.h"
+#include "program/help.h"
+#include "program/nearest_name.h"
+#include "program/version.h"
+
+namespace txl {
+namespace {
+
+// The command that the command line got to.
+const CLI::App& LastCommand(const CLI::App& program) {
+  const CLI::App* command = &program;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().back();
+  }
+  return *command;
+}
+
+std::string PathOf(const CLI::App& command) {
+  const std::string name = command.get_name();
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? name : absl::StrCat(PathOf(*parent), " ", name);
+}
+
+std::vector<std::string> FlagNames(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> CommandNames(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : CommandsOf(command)) {
+    names.push_back(sub->get_name());
+  }
+  return names;
+}
+
+}  // namespace
+
+void SetUpProgram(CLI::App& program) {
+  program.formatter(std::make_shared<HelpFormatter>(WantsColor(STDOUT_FILENO)));
+  program.set_version_flag("--version",
+                           absl::StrCat(program.get_name(), " ", kVersion),
+                           "Print the version and exit");
+  program
+      .add_option_function<std::string>(
+          "--completion",
+          [&program](const std::string& shell) {
+            throw CLI::CallForVersion(CompletionScript(program, shell),
+                                      CLI::ExitCodes::Success);
+          },
+          absl::StrCat("Print completion for a shell: source <(",
+                       program.get_name(), " --completion bash)"))
+      ->type_name("SHELL")
+      ->check(OneOf(CompletionShells()));
+  program
+      .add_flag_callback("--man-page",
+                         [&program] {
+                           throw CLI::CallForVersion(ManPage(program),
+                                                     CLI::ExitCodes::Success);
+                         })
+      ->group("");
+}
+
+std::string UsageError(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App& command = LastCommand(program);
+  const std::vector<std::string> left = program.remaining(/*recurse=*/true);
+  const std::vector<std::string> commands = CommandNames(command);
+  const bool required = dynamic_cast<const CLI::RequiredError*>(&error);
+  if (left.empty() && required && command.get_require_subcommand_min() > 0) {
+    return absl::StrCat("a command is missing: ",
+                        absl::StrJoin(commands, ", "));
+  }
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error);
+  if (left.empty() || !(required || extra)) return error.what();
+  const std::string& first = left.front();
+  if (absl::StartsWith(first, "-")) {
+    return absl::StrCat(first, ": no such flag",
+                        DidYouMean(first, FlagNames(command)));
+  }
+  if (!commands.empty()) {
+    return absl::StrCat(first, ": no such command",
+                        DidYouMean(first, commands));
+  }
+  if (required) return error.what();
+  return absl::StrCat("not understood: ", absl::StrJoin(left, " "));
+}
+
+std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
+                                    int usage_exit) {
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    return program.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    const std::string path = PathOf(LastCommand(program));
+    std::fprintf(
+        stderr, "%s %s\nTry '%s --help'.\n",
+        Emphasize(path + ":", Emphasis::kError, WantsColor(STDERR_FILENO))
+            .c_str(),
+        UsageError(program, error).c_str(), path.c_str());
+    return usage_exit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace txl

@@ -1,0 +1,30 @@
+#pragma once
+
+// The command lines of the project's programs: what all of them understand, and
+// how they say that something is wrong.
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+namespace txl {
+
+inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells say it
+
+// Before commands and flags are added: readable help, --version, --completion
+// SHELL, and --man-page, which --help does not list. Where one of them stands
+// CLI11's parse throws CLI::CallForVersion with the text.
+void SetUpProgram(CLI::App& program);
+
+// What was wrong, after program.parse threw `error`: words that no command has
+// in their order, a misspelt one with its nearest. One line, without the
+// program's name.
+std::string UsageError(const CLI::App& program, const CLI::ParseError& error);
+
+// Parses. Absent: go on. Else the program's exit code: 0 when help or another
+// text was asked for, which then is on standard output; `usage_exit` for a
+// wrong command line, which standard error then explains.
+std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
+                                    int usage_exit);
+
+}  // namespace txl

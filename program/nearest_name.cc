@@ -1,0 +1,48 @@
+#include "program/nearest_name.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+namespace {
+
+// Levenshtein's distance.
+size_t Changes(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string NearestName(absl::string_view wanted,
+                        const std::vector<std::string>& names) {
+  std::string nearest;
+  size_t least = wanted.size() / 3 + 1;
+  for (const std::string& name : names) {
+    const size_t changes = Changes(wanted, name);
+    if (changes >= least) continue;
+    least = changes;
+    nearest = name;
+  }
+  return nearest;
+}
+
+std::string DidYouMean(absl::string_view wanted,
+                       const std::vector<std::string>& names) {
+  const std::string nearest = NearestName(wanted, names);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+}  // namespace txl

@@ -1,0 +1,104 @@
+#include "program/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program/completion.h"
+#include "program/version.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CommandLineTest : public ::testing::Test {
+ protected:
+  CommandLineTest() {
+    SetUpProgram(app_);
+    app_.require_subcommand(1);
+    CLI::App* walk = app_.add_subcommand("walk", "Goes on foot");
+    walk->add_option("--distance", distance_, "how far");
+    CLI::App* rest = app_.add_subcommand("rest", "Does nothing");
+    rest->require_subcommand(1);
+    rest->add_subcommand("list", "All of it");
+  }
+
+  std::optional<int> Parse(std::vector<std::string> words) {
+    words.insert(words.begin(), "thing");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const std::optional<int> code = ParseCommandLine(
+        app_, static_cast<int>(argv.size()), argv.data(), /*usage_exit=*/2);
+    out_ = ::testing::internal::GetCapturedStdout();
+    err_ = ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  CLI::App app_{"Does things.", "thing"};
+  int distance_ = 0;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(CommandLineTest, GoesOnWithARightOne) {
+  EXPECT_EQ(Parse({"walk", "--distance", "7"}), std::nullopt);
+  EXPECT_EQ(distance_, 7);
+  EXPECT_EQ(out_ + err_, "");
+}
+
+TEST_F(CommandLineTest, VersionCompletionAndManPageNeedNoCommand) {
+  EXPECT_EQ(Parse({"--version"}), 0);
+  EXPECT_EQ(out_, std::string("thing ") + kVersion + "\n");
+  EXPECT_EQ(Parse({"--completion", "fish"}), 0);
+  EXPECT_EQ(out_, CompletionScript(app_, "fish") + "\n");
+  EXPECT_EQ(Parse({"--man-page"}), 0);
+  EXPECT_EQ(out_, ManPage(app_) + "\n");
+  EXPECT_EQ(Parse({"--completion", "tcsh"}), 2);
+  EXPECT_THAT(err_, HasSubstr("'tcsh' is none of bash, zsh, fish"));
+}
+
+TEST_F(CommandLineTest, HelpIsThatOfTheCommand) {
+  EXPECT_EQ(Parse({"walk", "--help"}), 0);
+  EXPECT_THAT(out_, HasSubstr("--distance INT"));
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(CommandLineTest, AMisspeltCommandIsNamedWithTheNearest) {
+  EXPECT_EQ(Parse({"wlk"}), 2);
+  EXPECT_EQ(err_,
+            "thing: wlk: no such command; did you mean walk?\n"
+            "Try 'thing --help'.\n");
+  EXPECT_EQ(Parse({"rest", "lst"}), 2);
+  EXPECT_EQ(err_,
+            "thing rest: lst: no such command; did you mean list?\n"
+            "Try 'thing rest --help'.\n");
+  EXPECT_EQ(Parse({"telemetry"}), 2);
+  EXPECT_THAT(err_, HasSubstr("telemetry: no such command\n"));
+}
+
+TEST_F(CommandLineTest, AMisspeltFlagIsNamedWithTheNearest) {
+  EXPECT_EQ(Parse({"walk", "--distnace", "7"}), 2);
+  EXPECT_THAT(err_,
+              HasSubstr("thing walk: --distnace: no such flag; did you mean "
+                        "--distance?\n"));
+}
+
+TEST_F(CommandLineTest, AMissingCommandIsListed) {
+  EXPECT_EQ(Parse({}), 2);
+  EXPECT_THAT(err_, HasSubstr("thing: a command is missing: walk, rest\n"));
+}
+
+TEST_F(CommandLineTest, WordsLeftOverStandInTheirOrder) {
+  EXPECT_EQ(Parse({"walk", "one", "two", "three"}), 2);
+  EXPECT_THAT(err_, HasSubstr("thing walk: not understood: one two three\n"));
+}
+
+TEST_F(CommandLineTest, OtherMistakesNameTheFlag) {
+  EXPECT_EQ(Parse({"walk", "--distance", "far"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--distance"));
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,84 @@
+#include "program/flag_checks.h"
+
+#include <gtest/gtest.h>
+
+namespace txl {
+namespace {
+
+// What the check makes of a value, or its error.
+std::string Apply(const CLI::Validator& check, std::string text) {
+  const std::string error = check(text);
+  return error.empty() ? text : error;
+}
+
+TEST(BetweenTest, IncludesItsBounds) {
+  const CLI::Validator check = Between(0, 1);
+  EXPECT_EQ(check.get_description(), "0..1");
+  EXPECT_EQ(Apply(check, "0"), "0");
+  EXPECT_EQ(Apply(check, "1"), "1");
+  EXPECT_EQ(Apply(check, "1.01"), "1.01 is not in 0..1");
+  EXPECT_EQ(Apply(check, "nan"), "nan is not in 0..1");
+  EXPECT_EQ(Apply(check, "much"), "'much' is no number");
+}
+
+TEST(BetweenTest, WritesLargeAndBrokenBoundsInFull) {
+  EXPECT_EQ(Between(1, 10'000'000).get_description(), "1..10000000");
+  EXPECT_EQ(Between(0.001, 0.5).get_description(), "0.001..0.5");
+}
+
+TEST(AtLeastTest, HasNoUpperBound) {
+  EXPECT_EQ(AtLeast(0).get_description(), ">= 0");
+  EXPECT_EQ(Apply(AtLeast(0), "1e300"), "1e300");
+  EXPECT_EQ(Apply(AtLeast(0), "-1"), "-1 is not at least 0");
+}
+
+TEST(AboveTest, LeavesItsBoundOut) {
+  EXPECT_EQ(Above(0).get_description(), "> 0");
+  EXPECT_EQ(Apply(Above(0), "0.5"), "0.5");
+  EXPECT_EQ(Apply(Above(0), "0"), "0 is not above 0");
+}
+
+TEST(OneOfTest, SuggestsTheNearestName) {
+  const CLI::Validator check = OneOf({"poisson", "constant"});
+  EXPECT_EQ(check.get_description(), "poisson|constant");
+  EXPECT_EQ(Apply(check, "constant"), "constant");
+  EXPECT_EQ(Apply(check, "poison"),
+            "'poison' is none of poisson, constant; did you mean poisson?");
+}
+
+enum class Norm { kPre = 3, kPost = 7 };
+
+TEST(OneOfTest, GivesAnEnumerationItsValue) {
+  CLI::App app;
+  Norm norm = Norm::kPost;
+  app.add_option("--norm", norm)
+      ->transform(OneOf<Norm>({{"pre", Norm::kPre}, {"post", Norm::kPost}}));
+  app.parse("--norm pre");
+  EXPECT_EQ(norm, Norm::kPre);
+  EXPECT_THROW(app.parse("--norm prae"), CLI::ValidationError);
+}
+
+TEST(FormatSizeTest, TakesTheLargestUnitThatDivides) {
+  EXPECT_EQ(FormatSize(0), "0");
+  EXPECT_EQ(FormatSize(1000), "1000");
+  EXPECT_EQ(FormatSize(65536), "64KiB");
+  EXPECT_EQ(FormatSize(int64_t{3} << 40), "3TiB");
+  EXPECT_EQ(FormatSize((int64_t{1} << 30) + 1024), "1048577KiB");
+}
+
+TEST(SizeBetweenTest, TakesUnitsAndGivesBytes) {
+  const CLI::Validator check = SizeBetween(1024, 1 << 20);
+  EXPECT_EQ(check.get_description(), "SIZE, 1KiB..1MiB");
+  EXPECT_EQ(Apply(check, "64KiB"), "65536");
+  EXPECT_EQ(Apply(check, "4096"), "4096");
+  EXPECT_EQ(Apply(check, "2MiB"), "2MiB is not in 1KiB..1MiB");
+  EXPECT_EQ(Apply(check, "-5"), "-5 is not in 1KiB..1MiB");
+  EXPECT_EQ(Apply(check, "1000"), "1000 is not in 1KiB..1MiB");
+  for (const char* bad : {"", "many", "64Kelvin", "99999999999999TiB"}) {
+    EXPECT_EQ(Apply(check, bad),
+              "'" + std::string(bad) + "' is no size like 64KiB");
+  }
+}
+
+}  // namespace
+}  // namespace txl
