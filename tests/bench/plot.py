@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/performance.md from what txl-bench-engine --json
+"""Draws the pictures of docs/measurements.md from what txl-bench-engine --json
 and txl-bench-window --json wrote. Needs matplotlib (deploy/setup.sh --all puts
 it into .deps/venv).
 

@@ -52,7 +52,7 @@ LinearPlan PlanLinear(const LinearShape& shape) {
 int LinearSplits(const LinearShape& shape, FinishedBy finished_by,
                  int processors) {
   // A kernel of a step's graph takes 4 us on an H200 with few rows
-  // (docs/performance.md); half of it is left if kernels overlap.
+  // (docs/measurements.md); half of it is left if kernels overlap.
   constexpr int64_t kKernel = 64;
   const int64_t finish = finished_by == FinishedBy::kOwnKernel ? kKernel : 0;
   const LinearPlan plan = PlanLinear(shape);
