@@ -28,7 +28,7 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
       clock_(parts.clock),
       shared_(shared),
       ledger_(parts.metrics),
-      residency_(parts.runner, parts.store, parts.metrics, parts.clock) {}
+      slots_(parts.runner, parts.store, parts.metrics, parts.clock) {}
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
@@ -36,14 +36,15 @@ bool SchedulerLoop::Iterate() {
   Admit();
   bool submitted = false;
   if (static_cast<int32_t>(in_flight_.size()) < runner_->info().depth) {
-    Plan plan = MakePlan();
-    submitted = !plan.step.rows.empty();
-    if (submitted) Submit(std::move(plan));
+    StepPlan plan;
+    InFlight record = PlanStep(plan);
+    submitted = !plan.rows.empty();
+    if (submitted) Submit(std::move(plan), std::move(record));
   }
   stepping_ = !in_flight_.empty();
   if (in_flight_.empty()) {
     if (!entering_.empty()) {
-      WaitForEntrance();
+      WaitToEnter();
       return true;
     }
     shared_->heartbeat.Rest();
@@ -123,10 +124,10 @@ std::optional<absl::Status> SchedulerLoop::EndOfQueued(
 }
 
 void SchedulerLoop::Admit() {
-  residency_.DropEnded();
+  slots_.DropEnded();
   for (auto it = entering_.begin(); it != entering_.end();) {
     const auto current = it++;
-    if (!current->entrance.ready()) continue;
+    if (!current->slot.ready()) continue;
     Entering entering = std::move(*current);
     entering_.erase(current);
     Enter(std::move(entering));
@@ -167,16 +168,16 @@ bool SchedulerLoop::AdmitNext(bool& blocked) {
 }
 
 SlotChoice SchedulerLoop::Choose(const SessionLease& lease) const {
-  SlotCandidates slots = residency_.CandidatesFor(lease);
+  SlotCandidates slots = slots_.CandidatesFor(lease);
   if (!may_yield_.empty()) {
     const auto& [since, id] = *may_yield_.begin();
-    slots.parked = {running_.at(id).place.slot, clock_->Monotonic() - since};
+    slots.parked = {running_.at(id).slot.index, clock_->Monotonic() - since};
   }
   return ChooseSlot(slots, options_.min_idle);
 }
 
-SlotChoice SchedulerLoop::TakePlace(SlotChoice choice,
-                                    const SessionLease& lease) {
+SlotChoice SchedulerLoop::AfterYield(SlotChoice choice,
+                                     const SessionLease& lease) {
   if (choice.kind != SlotChoice::Kind::kYield) return choice;
   Yield();
   return Choose(lease);
@@ -184,21 +185,21 @@ SlotChoice SchedulerLoop::TakePlace(SlotChoice choice,
 
 void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
   if (InputRows(queued.turn) == 0) {
-    Run(std::move(queued), Placement());
+    Run(std::move(queued), TurnSlot());
     return;
   }
   if (choice.kind == SlotChoice::Kind::kRefuse) {
     Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
     return;
   }
-  Entrance entrance = residency_.Approach(
-      TakePlace(choice, queued.turn.lease), queued.turn.lease,
-      RowsBeforeCommit(queued.turn, runner_->info().depth));
-  Go({std::move(queued), 0, std::move(entrance)});
+  TurnSlot slot =
+      slots_.Claim(AfterYield(choice, queued.turn.lease), queued.turn.lease,
+                   RowsBeforeCommit(queued.turn, runner_->info().depth));
+  Go({std::move(queued), 0, std::move(slot)});
 }
 
 void SchedulerLoop::Go(Entering entering) {
-  if (entering.entrance.ready()) {
+  if (entering.slot.ready()) {
     Enter(std::move(entering));
   } else {
     entering_.push_back(std::move(entering));
@@ -206,47 +207,46 @@ void SchedulerLoop::Go(Entering entering) {
 }
 
 void SchedulerLoop::Enter(Entering entering) {
+  TurnSlot& slot = entering.slot;
   if (!entering.queued.has_value()) {
     const auto it = running_.find(entering.returning);
-    absl::StatusOr<Placement> place = residency_.Enter(
-        std::move(entering.entrance), it->second.sequence.lease());
-    if (place.ok()) {
-      ComeBack(it, *std::move(place));
+    const absl::Status status = slots_.Enter(slot, it->second.sequence.lease());
+    if (status.ok()) {
+      ComeBack(it, std::move(slot));
     } else {
-      Fail(it, place.status());
+      Fail(it, status);
     }
     return;
   }
-  absl::StatusOr<Placement> place = residency_.Enter(
-      std::move(entering.entrance), entering.queued->turn.lease);
-  if (place.ok()) {
-    Run(*std::move(entering.queued), *std::move(place));
+  const absl::Status status = slots_.Enter(slot, entering.queued->turn.lease);
+  if (status.ok()) {
+    Run(*std::move(entering.queued), std::move(slot));
   } else {
-    Refuse(*std::move(entering.queued), place.status());
+    Refuse(*std::move(entering.queued), status);
   }
 }
 
 void SchedulerLoop::TurnAway(std::list<Entering>::iterator it) {
-  residency_.TurnAway(it->entrance);
+  slots_.DropClaim(it->slot);
   entering_.erase(it);
 }
 
-void SchedulerLoop::WaitForEntrance() {
+void SchedulerLoop::WaitToEnter() {
   Entering entering = std::move(entering_.front());
   entering_.pop_front();
   Enter(std::move(entering));
   shared_->heartbeat.Beat(clock_->Monotonic());
 }
 
-void SchedulerLoop::Run(QueuedTurn queued, Placement place) {
-  const int64_t rebuild_ids = place.rebuild ? runner_->info().rebuild_ids : 0;
+void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
+  const int64_t rebuild_ids = slot.rebuild ? runner_->info().rebuild_ids : 0;
   Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
-                  std::move(place)};
+                  std::move(slot)};
   const auto it = running_.emplace(next_id_++, std::move(running)).first;
   const Sequence& sequence = it->second.sequence;
   const Turn& turn = sequence.turn();
   if (turn.kind == TurnKind::kGenerate) {
-    runner_->Configure(it->second.place.slot, sequence.Sampling());
+    runner_->Configure(it->second.slot.index, sequence.Sampling());
   }
   turn.sink->Started(sequence.Started());
   if (turn.resumed != nullptr) {
@@ -266,14 +266,14 @@ void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
   --shared_->live_turns;
 }
 
-std::vector<SchedulerLoop::RunningMap::iterator> SchedulerLoop::Able() {
+std::vector<SchedulerLoop::RunningMap::iterator>
+SchedulerLoop::PlannableTurns() {
   std::vector<RunningMap::iterator> able;
   std::vector<RunningMap::iterator> arriving;
   for (auto it = running_.begin(); it != running_.end(); ++it) {
     const Running& running = it->second;
     if (running.rests() || !MayPlan(running)) continue;
-    const bool waits =
-        runner_->info().imports_aside && running.place.arriving();
+    const bool waits = runner_->info().imports_aside && running.slot.arriving();
     (waits ? arriving : able).push_back(it);
   }
   // A step would wait for their states: no other turn has to, but where there
@@ -281,14 +281,14 @@ std::vector<SchedulerLoop::RunningMap::iterator> SchedulerLoop::Able() {
   return able.empty() && in_flight_.empty() ? arriving : able;
 }
 
-SchedulerLoop::Plan SchedulerLoop::MakePlan() {
-  const std::vector<RunningMap::iterator> able = Able();
+SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
+  const std::vector<RunningMap::iterator> turns = PlannableTurns();
   std::vector<BatchCandidate> candidates;
-  for (const auto& it : able) {
+  for (const auto& it : turns) {
     const Running& running = it->second;
     BatchCandidate candidate;
-    candidate.prompt_rows = running.place.rows_to_derive > 0
-                                ? running.place.rows_to_derive
+    candidate.prompt_rows = running.slot.rows_to_derive > 0
+                                ? running.slot.rows_to_derive
                                 : running.sequence.prompt_rows_left();
     candidate.decode = candidate.prompt_rows == 0;
     candidates.push_back(candidate);
@@ -301,35 +301,35 @@ SchedulerLoop::Plan SchedulerLoop::MakePlan() {
   const std::vector<int64_t> rows =
       PlanBatch(candidates, limits, steps_planned_);
 
-  Plan plan;
-  StepShape& shape = plan.record.shape;
-  for (size_t i = 0; i < able.size(); ++i) {
+  InFlight record;
+  StepShape& shape = record.shape;
+  for (size_t i = 0; i < turns.size(); ++i) {
     if (rows[i] == 0) continue;
     (candidates[i].decode ? shape.streams : shape.prompts) = true;
     ++shape.turns;
-    PlanRows(able[i]->second, rows[i], plan.step.rows);
-    plan.record.owners.resize(plan.step.rows.size(), able[i]->first);
+    PlanRows(turns[i]->second, rows[i], plan.rows);
+    record.owners.resize(plan.rows.size(), turns[i]->first);
   }
-  for (const StepRow& row : plan.step.rows) {
-    plan.record.kinds.push_back(row.kind);
+  for (const StepRow& row : plan.rows) {
+    record.kinds.push_back(row.kind);
     if (row.kind == RowKind::kDecode) shape.decode = true;
     if (row.kind != RowKind::kDerive) ++shape.tokens;
   }
-  return plan;
+  return record;
 }
 
 void SchedulerLoop::PlanRows(Running& running, int64_t count,
                              std::vector<StepRow>& rows) {
-  Placement& place = running.place;
-  if (place.rows_to_derive == 0) {
-    running.sequence.PlanRows(count, place.slot, rows);
+  TurnSlot& slot = running.slot;
+  if (slot.rows_to_derive == 0) {
+    running.sequence.PlanRows(count, slot.index, rows);
     return;
   }
   StepRow row;
-  row.slot = place.slot;
+  row.slot = slot.index;
   row.kind = RowKind::kDerive;
   rows.insert(rows.end(), static_cast<size_t>(count), row);
-  place.rows_to_derive -= count;
+  slot.rows_to_derive -= count;
 }
 
 bool SchedulerLoop::MayPlan(const Running& running) const {
@@ -348,10 +348,10 @@ bool SchedulerLoop::MayPlan(const Running& running) const {
              options_.park_events;
 }
 
-void SchedulerLoop::Submit(Plan plan) {
+void SchedulerLoop::Submit(StepPlan plan, InFlight record) {
   ++steps_planned_;
-  plan.record.step = runner_->Submit(std::move(plan.step));
-  in_flight_.push_back(std::move(plan.record));
+  record.step = runner_->Submit(std::move(plan));
+  in_flight_.push_back(std::move(record));
 }
 
 }  // namespace txl

@@ -25,9 +25,9 @@
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/heartbeat.h"
 #include "server/scheduler/reader_watch.h"
-#include "server/scheduler/residency.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/scheduler/sequence.h"
+#include "server/scheduler/session_slots.h"
 #include "server/scheduler/slot_policy.h"
 #include "server/scheduler/step_ledger.h"
 #include "server/session/session_store.h"
@@ -71,7 +71,7 @@ class SchedulerLoop {
   // admission.
   struct Running {
     Sequence sequence;
-    Placement place;
+    TurnSlot slot;
     ReaderWatch reader = {};
     std::optional<absl::Duration> parked_since = {};
     // As may_yield_ and returning_ have it.
@@ -83,21 +83,17 @@ class SchedulerLoop {
     bool rests() const { return away || may_yield_since.has_value(); }
   };
   using RunningMap = std::map<uint64_t, Running>;
-  // A turn whose place is not ready: no step waits for it.
+  // A turn whose slot is claimed and not ready: no step waits for it.
   struct Entering {
     std::optional<QueuedTurn> queued;  // it has left the queue
     uint64_t returning = 0;            // else the running one that comes back
-    Entrance entrance;
+    TurnSlot slot;
   };
   struct InFlight {
     StepId step = 0;
     StepShape shape;
     std::vector<uint64_t> owners;  // of each row
     std::vector<RowKind> kinds;
-  };
-  struct Plan {
-    StepPlan step;
-    InFlight record;
   };
 
   // Ends turns that nobody wants or that may not go on.
@@ -121,31 +117,33 @@ class SchedulerLoop {
   bool AdmitNext(bool& blocked);
   SlotChoice Choose(const SessionLease& lease) const;
   // `choice`, after a parked turn has given its slot up where that is it.
-  SlotChoice TakePlace(SlotChoice choice, const SessionLease& lease);
+  SlotChoice AfterYield(SlotChoice choice, const SessionLease& lease);
   void Start(QueuedTurn queued, const SlotChoice& choice);
   void Go(Entering entering);
   void Enter(Entering entering);
-  void Run(QueuedTurn queued, Placement place);
+  void Run(QueuedTurn queued, TurnSlot slot);
   // The turn parked longest gives its slot up. REQUIRES: there is one.
   void Yield();
   void Return(RunningMap::iterator it, SlotChoice choice);
-  void ComeBack(RunningMap::iterator it, Placement place);
-  // The turn is not away any more: it has a place, or ends.
+  void ComeBack(RunningMap::iterator it, TurnSlot slot);
+  // The turn is not away any more: it has a slot, or ends.
   void EndAway(RunningMap::iterator it);
-  // The turn does not come to its place; Refuse or Fail ends it.
+  // The turn does not enter its slot; Refuse or Fail ends it.
   void TurnAway(std::list<Entering>::iterator it);
-  // Nothing else is to be done: waits for the first place.
-  void WaitForEntrance();
+  // Nothing else is to be done: waits until the first turn can enter.
+  void WaitToEnter();
   void Refuse(QueuedTurn queued, const absl::Status& status);
 
   // Turns that may have rows in the next step.
-  std::vector<RunningMap::iterator> Able();
-  Plan MakePlan();
+  std::vector<RunningMap::iterator> PlannableTurns();
+  // Fills `plan` with the rows of the next step, if any, and says whose they
+  // are.
+  InFlight PlanStep(StepPlan& plan);
   bool MayPlan(const Running& running) const;
   // `count` rows of a turn: of what its state still needs, then its own.
   static void PlanRows(Running& running, int64_t count,
                        std::vector<StepRow>& rows);
-  void Submit(Plan plan);
+  void Submit(StepPlan plan, InFlight record);
 
   void Collect();
   void Emit(uint64_t id, RowKind kind, RowResult result);
@@ -171,7 +169,7 @@ class SchedulerLoop {
   Clock* const clock_;
   SchedulerShared* const shared_;
   StepLedger ledger_;
-  Residency residency_;
+  SessionSlots slots_;
 
   std::list<Entering> entering_;  // in the order in which they were let in
   RunningMap running_;

@@ -107,9 +107,8 @@ void SchedulerLoop::Yield() {
   const absl::Duration since = *running.may_yield_since;
   SetMayYield(it, false);
   BookRebuild(running);
-  residency_.Leave(running.place, running.sequence.lease(), /*intact=*/true,
-                   since);
-  running.place = Placement();
+  slots_.Leave(running.slot, running.sequence.lease(), /*intact=*/true, since);
+  running.slot = TurnSlot();
   running.away = true;
   ++turns_away_;
   metrics_->Update([](Snapshot& s) {
@@ -118,7 +117,7 @@ void SchedulerLoop::Yield() {
   });
   if (turns_away_ <= options_.max_parked_turns) return;
   Fail(it, ClientTooSlow());
-  residency_.DropEnded();
+  slots_.DropEnded();
 }
 
 void SchedulerLoop::Return(RunningMap::iterator it, SlotChoice choice) {
@@ -126,19 +125,19 @@ void SchedulerLoop::Return(RunningMap::iterator it, SlotChoice choice) {
   // Its `returns_since` stays until it has entered: it does not return twice.
   returning_.erase({*running.returns_since, it->first});
   const SessionLease& lease = running.sequence.lease();
-  choice = TakePlace(choice, lease);
+  choice = AfterYield(choice, lease);
   Go({std::nullopt, it->first,
-      residency_.Approach(choice, lease, runner_->info().depth)});
+      slots_.Claim(choice, lease, runner_->info().depth)});
 }
 
-void SchedulerLoop::ComeBack(RunningMap::iterator it, Placement place) {
+void SchedulerLoop::ComeBack(RunningMap::iterator it, TurnSlot slot) {
   Running& running = it->second;
-  running.place = std::move(place);
+  running.slot = std::move(slot);
   EndAway(it);
   SetParked(running, false, clock_->Monotonic());
-  running.sequence.Return(running.place.rebuild ? runner_->info().rebuild_ids
-                                                : 0);
-  runner_->Configure(running.place.slot, running.sequence.Sampling());
+  running.sequence.Return(running.slot.rebuild ? runner_->info().rebuild_ids
+                                               : 0);
+  runner_->Configure(running.slot.index, running.sequence.Sampling());
 }
 
 void SchedulerLoop::EndAway(RunningMap::iterator it) {

@@ -88,18 +88,18 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
       sequence.CollectRow(kind);
       break;
     case RowKind::kDerive:
-      --it->second.place.rows_underived;
+      --it->second.slot.rows_underived;
       return;
   }
   if (sequence.all_collected()) FinishInput(it);
 }
 
 bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
-  Placement& place = it->second.place;
-  if (!place.import.valid()) return true;
-  const absl::Status status = place.import.get();
+  TurnSlot& slot = it->second.slot;
+  if (!slot.import.valid()) return true;
+  const absl::Status status = slot.import.get();
   const double seconds =
-      absl::ToDoubleSeconds(clock_->Monotonic() - place.entered);
+      absl::ToDoubleSeconds(clock_->Monotonic() - slot.entered);
   metrics_->Update([&](Snapshot& s) {
     ++(status.ok() ? s.image_restores_ok : s.image_restores_failed);
     if (status.ok()) s.distributions.restore_seconds.Observe(seconds);
@@ -107,9 +107,9 @@ bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
   if (status.ok()) return true;
   // An image that does not fit or is damaged stays so.
   if (absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) {
-    residency_.DropBadImage(it->second.sequence.lease());
+    slots_.DropBadImage(it->second.sequence.lease());
   }
-  place.import_failed = true;
+  slot.import_failed = true;
   Fail(it, StepFailed("the session's state could not be restored", status));
   return false;
 }
@@ -118,7 +118,7 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
   Running& running = it->second;
   Sequence::Generated generated =
       running.sequence.CommitToken(std::move(result), clock_->Monotonic());
-  residency_.Committed(running.place);
+  slots_.Committed(running.slot);
   ledger_.KeptToken(running.sequence.TakePending(), generated.time);
   running.sequence.turn().sink->Token(std::move(generated.event));
   if (generated.reason.has_value()) {
@@ -133,7 +133,7 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
   Sequence& sequence = running.sequence;
   if (sequence.turn().kind == TurnKind::kAppend) {
     sequence.CommitInput(clock_->Monotonic());
-    residency_.Committed(running.place);
+    slots_.Committed(running.slot);
   }
   ledger_.KeptInput(sequence.TakePending(),
                     static_cast<int64_t>(sequence.turn().input.size()));
@@ -196,19 +196,19 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
   sequence.RecordEnd(outcome, finished);
   // Without a commit the rows of the session may be overwritten, may still be
   // on their way in, or may never have been there.
-  const Placement& place = running.place;
-  const bool arrived = !place.import.valid() && !place.import_failed &&
-                       place.rows_underived == 0 &&
-                       (!place.rebuild || sequence.advanced());
+  const TurnSlot& slot = running.slot;
+  const bool arrived = !slot.import.valid() && !slot.import_failed &&
+                       slot.rows_underived == 0 &&
+                       (!slot.rebuild || sequence.advanced());
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
   BookRebuild(running);
-  residency_.Leave(place, sequence.lease(), intact, clock_->Monotonic());
+  slots_.Leave(slot, sequence.lease(), intact, clock_->Monotonic());
   sequence.lease().Release();
 }
 
 void SchedulerLoop::BookRebuild(const Running& running) {
-  if (!running.place.rebuild) return;
+  if (!running.slot.rebuild) return;
   const bool done = running.sequence.advanced();
   metrics_->Update(
       [&](Snapshot& s) { ++(done ? s.rebuilds_ok : s.rebuilds_failed); });

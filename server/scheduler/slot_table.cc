@@ -26,7 +26,7 @@ SlotCandidates SlotTable::CandidatesFor(uint64_t key,
 }
 
 void SlotTable::Assign(int32_t slot, uint64_t key) {
-  SlotEntry& entry = entries_[slot];
+  Entry& entry = entries_[slot];
   assert(!entry.key.has_value());
   assert(slot_of_.count(key) == 0);
   free_.erase(slot);
@@ -36,7 +36,7 @@ void SlotTable::Assign(int32_t slot, uint64_t key) {
 }
 
 void SlotTable::Occupy(int32_t slot, bool leaving) {
-  SlotEntry& entry = entries_[slot];
+  Entry& entry = entries_[slot];
   assert(entry.key.has_value() && !entry.running);
   idle_.erase({entry.last_use, slot});
   entry.running = true;
@@ -44,17 +44,17 @@ void SlotTable::Occupy(int32_t slot, bool leaving) {
 }
 
 void SlotTable::Vacate(int32_t slot) {
-  const SlotEntry& entry = entries_[slot];
+  const Entry& entry = entries_[slot];
   Leave(slot, entry.rows, entry.last_use);
 }
 
 void SlotTable::Free(int32_t slot) {
-  SlotEntry& entry = entries_[slot];
+  Entry& entry = entries_[slot];
   if (!entry.key.has_value()) return;
   if (!entry.running) idle_.erase({entry.last_use, slot});
   slot_of_.erase(*entry.key);
   free_.insert(slot);
-  entry = SlotEntry();
+  entry = Entry();
 }
 
 void SlotTable::SetImageCurrent(int32_t slot, bool current) {
@@ -64,7 +64,7 @@ void SlotTable::SetImageCurrent(int32_t slot, bool current) {
 void SlotTable::EndSession(uint64_t key) {
   const auto found = slot_of_.find(key);
   if (found == slot_of_.end()) return;
-  SlotEntry& entry = entries_[found->second];
+  Entry& entry = entries_[found->second];
   if (entry.running) {
     entry.ended = true;
   } else {
@@ -73,7 +73,7 @@ void SlotTable::EndSession(uint64_t key) {
 }
 
 void SlotTable::Leave(int32_t slot, int64_t rows, absl::Duration last_use) {
-  SlotEntry& entry = entries_[slot];
+  Entry& entry = entries_[slot];
   assert(entry.key.has_value() && entry.running);
   if (entry.ended) {
     Free(slot);

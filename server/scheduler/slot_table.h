@@ -18,24 +18,24 @@
 
 namespace txl {
 
-struct SlotEntry {
-  std::optional<uint64_t> key;  // of the session; none: the slot is free
-  bool running = false;         // a turn works on it, or it is leaving
-  bool leaving = false;         // the session moves out; another will come
-  bool ended = false;           // the session ended while its turn ran
-  // Rows before this position are the session's (its tokens but the last).
-  int64_t rows = 0;
-  // The store's image of the session equals these rows, so that nothing has to
-  // be exported.
-  bool image_current = false;
-  absl::Duration last_use;  // end of its last turn, Clock::Monotonic
-};
-
 class SlotTable {
  public:
+  struct Entry {
+    std::optional<uint64_t> key;  // of the session; none: the slot is free
+    bool running = false;         // a turn works on it, or it is leaving
+    bool leaving = false;         // the session moves out; another will come
+    bool ended = false;           // the session ended while its turn ran
+    // Rows before this position are the session's (its tokens but the last).
+    int64_t rows = 0;
+    // The store's image of the session equals these rows, so that nothing has
+    // to be exported.
+    bool image_current = false;
+    absl::Duration last_use;  // end of its last turn, Clock::Monotonic
+  };
+
   explicit SlotTable(int32_t slots);
 
-  const SlotEntry& at(int32_t slot) const { return entries_[slot]; }
+  const Entry& at(int32_t slot) const { return entries_[slot]; }
   // The slots that a turn of session `key` may get.
   SlotCandidates CandidatesFor(uint64_t key, absl::Duration now) const;
 
@@ -58,7 +58,7 @@ class SlotTable {
   int64_t used() const { return static_cast<int64_t>(slot_of_.size()); }
 
  private:
-  std::vector<SlotEntry> entries_;
+  std::vector<Entry> entries_;
   std::unordered_map<uint64_t, int32_t> slot_of_;
   std::set<int32_t> free_;
   std::set<std::pair<absl::Duration, int32_t>> idle_;  // by last_use

@@ -89,7 +89,7 @@ SlotCandidates Expected(const SlotTable& table, int32_t slots, uint64_t key,
                         absl::Duration now) {
   SlotCandidates expected;
   for (int32_t slot = 0; slot < slots; ++slot) {
-    const SlotEntry& entry = table.at(slot);
+    const SlotTable::Entry& entry = table.at(slot);
     if (!entry.key.has_value()) {
       if (!expected.free.has_value()) expected.free = slot;
       continue;
@@ -127,7 +127,7 @@ TEST(SlotTable, TheCandidatesAreThoseThatALookAtEverySlotWouldFind) {
   uint64_t next_key = 1;
   for (int i = 0; i < 5000; ++i) {
     const auto slot = static_cast<int32_t>(random() % kSlots);
-    const SlotEntry entry = table.at(slot);
+    const SlotTable::Entry entry = table.at(slot);
     // Few times, so that some are equal.
     const absl::Duration now = absl::Seconds(i / 10);
     if (!entry.key.has_value()) {

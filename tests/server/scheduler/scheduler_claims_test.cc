@@ -24,9 +24,9 @@ WorldOptions TwoSlots() {
 }
 
 // In two slots: "idle" with 20 tokens, and a stream that runs.
-class Entrances : public testing::Test {
+class Claims : public testing::Test {
  protected:
-  Entrances() : world_(TwoSlots()) {
+  Claims() : world_(TwoSlots()) {
     world_.CreateSession("idle");
     world_.Submit("idle", TurnKind::kAppend, World::SomeIds(20));
     world_.Run();
@@ -62,7 +62,7 @@ class Entrances : public testing::Test {
   TestTurn stream_;
 };
 
-TEST_F(Entrances, ASessionThatMovesOutKeepsNoStreamWaiting) {
+TEST_F(Claims, ASessionThatMovesOutKeepsNoStreamWaiting) {
   const TestTurn turn = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
   EXPECT_TRUE(Called("export 0 @19"));
@@ -79,7 +79,7 @@ TEST_F(Entrances, ASessionThatMovesOutKeepsNoStreamWaiting) {
   ExpectAllWell();
 }
 
-TEST_F(Entrances, ALongPromptWaitsForItsRollbackAlone) {
+TEST_F(Claims, ALongPromptWaitsForItsRollbackAlone) {
   const TestTurn turn = world_.Generate("idle", World::SomeIds(40), 5);
   ExpectStreaming();
   EXPECT_TRUE(Called("export 0 @19"));
@@ -90,7 +90,7 @@ TEST_F(Entrances, ALongPromptWaitsForItsRollbackAlone) {
   ExpectAllWell();
 }
 
-TEST_F(Entrances, WhereNothingElseIsToBeDoneTheLoopWaits) {
+TEST_F(Claims, WhereNothingElseIsToBeDoneTheLoopWaits) {
   stream_.cancel->Cancel(CancelToken::Why::kCancelled);
   world_.Run();
   const TestTurn first = world_.Generate("idle", World::SomeIds(40), 5);
@@ -102,7 +102,7 @@ TEST_F(Entrances, WhereNothingElseIsToBeDoneTheLoopWaits) {
   world_.ExpectAtRest();
 }
 
-TEST_F(Entrances, ATurnThatEndsBeforeItEntersChangesNothing) {
+TEST_F(Claims, ATurnThatEndsBeforeItEntersChangesNothing) {
   using Why = CancelToken::Why;
   const TestTurn evicts = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
@@ -125,7 +125,7 @@ TEST_F(Entrances, ATurnThatEndsBeforeItEntersChangesNothing) {
   ExpectAllWell();
 }
 
-TEST_F(Entrances, ASessionThatMovesOutComesBackAfterIt) {
+TEST_F(Claims, ASessionThatMovesOutComesBackAfterIt) {
   const TestTurn other = world_.Generate("", {2, 3}, 5);
   world_.Step();
   const TestTurn back = world_.Generate("idle", {7}, 5);
@@ -141,7 +141,7 @@ TEST_F(Entrances, ASessionThatMovesOutComesBackAfterIt) {
   ExpectAllWell();
 }
 
-TEST_F(Entrances, AStateThatDoesNotArriveEndsTheNewTurnOnly) {
+TEST_F(Claims, AStateThatDoesNotArriveEndsTheNewTurnOnly) {
   world_.runner->FailNextExport(absl::InternalError("lost device"));
   const TestTurn evicts = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
@@ -159,7 +159,7 @@ TEST_F(Entrances, AStateThatDoesNotArriveEndsTheNewTurnOnly) {
   ExpectAllWell();
 }
 
-TEST_F(Entrances, ASessionThatEndsWhileItMovesOutNeedsNoImage) {
+TEST_F(Claims, ASessionThatEndsWhileItMovesOutNeedsNoImage) {
   const TestTurn turn = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
   ASSERT_TRUE(world_.store->Delete("idle").ok());
@@ -174,7 +174,7 @@ TEST_F(Entrances, ASessionThatEndsWhileItMovesOutNeedsNoImage) {
 }
 
 // It ends while it moves out, and so does the turn that it makes room for.
-TEST_F(Entrances, ASlotThatNobodyWantsAnyMoreIsFree) {
+TEST_F(Claims, ASlotThatNobodyWantsAnyMoreIsFree) {
   const TestTurn turn = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
   ASSERT_TRUE(world_.store->Delete("idle").ok());
@@ -189,7 +189,7 @@ TEST_F(Entrances, ASlotThatNobodyWantsAnyMoreIsFree) {
   world_.ExpectAtRest();
 }
 
-TEST_F(Entrances, ADrainEndsTurnsThatHaveNotEntered) {
+TEST_F(Claims, ADrainEndsTurnsThatHaveNotEntered) {
   const TestTurn turn = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
   world_.scheduler->StartDrain();
@@ -200,7 +200,7 @@ TEST_F(Entrances, ADrainEndsTurnsThatHaveNotEntered) {
   world_.ExpectAtRest();
 }
 
-TEST_F(Entrances, TheSchedulersEndWaitsForNoState) {
+TEST_F(Claims, TheSchedulersEndWaitsForNoState) {
   const TestTurn turn = world_.Generate("", {2, 3}, 5);
   ExpectStreaming();
   world_.scheduler.reset();

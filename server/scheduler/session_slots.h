@@ -1,8 +1,19 @@
 #pragma once
 
-// Moves sessions between slots and state images so that a turn finds its
-// session's rows in its slot, and so that the session survives the turn however
-// that ends. Owned by the scheduler's loop; not thread-safe.
+// Gives turns the slots in which their sessions live. It moves sessions between
+// slots and state images, so that a turn finds its session's rows in its slot,
+// and so that the session survives the turn however that ends. What a turn gets
+// is decided by slot_policy.h; who lives where is known to slot_table.h.
+//
+// A turn claims a slot, enters it, and leaves it:
+//
+//   SlotCandidates candidates = slots.CandidatesFor(lease);
+//   TurnSlot slot = slots.Claim(ChooseSlot(candidates, min_idle), lease, rows);
+//   if (!slot.ready()) ...                     // later; other turns go on
+//   absl::Status status = slots.Enter(slot, lease);
+//   ...                                        // rows of slot.index in steps
+//   slots.Committed(slot);                     // whenever the session moved on
+//   slots.Leave(slot, lease, intact, now);     // before the lease is released
 
 #include <cstdint>
 #include <future>
@@ -19,10 +30,16 @@
 
 namespace txl {
 
-// A turn's place.
-struct Placement {
-  int32_t slot = -1;
-  // The session's state is lost: its last tokens have to be fed again.
+// A turn's slot, from the claim until the turn leaves it.
+struct TurnSlot {
+  int32_t index = -1;  // none: the turn runs no rows
+  SlotChoice::Kind claimed_as = SlotChoice::Kind::kWait;
+  // Until it is entered: the image that has to be safe before, of the session
+  // that moves out or of the turn's own. Invalid: nothing to save.
+  std::future<absl::StatusOr<StateImage>> save;
+
+  // From then on. The session's state is lost: its last tokens have to be fed
+  // again.
   bool rebuild = false;
   // Valid when the state came from an image: its outcome is known as soon as a
   // later step with a row of this slot is collected.
@@ -32,24 +49,17 @@ struct Placement {
   int64_t rows_underived = 0;  // those and the ones that have not come back
   absl::Duration entered;      // Clock::Monotonic
 
-  // Whether the state's image is still on its way.
+  // Whether the turn can enter without waiting.
+  bool ready() const;
+  // Whether the state's image is still on its way in.
   bool arriving() const;
 };
 
-// A turn on its way to its place: what has to be safe as an image before, the
-// state of the session that moves out or the turn's own, is on its way too.
-struct Entrance {
-  SlotChoice choice;
-  std::future<absl::StatusOr<StateImage>> save;  // invalid: nothing to save
-
-  // Whether the turn can enter without waiting.
-  bool ready() const;
-};
-
-class Residency {
+// Owned by the scheduler's loop; not thread-safe.
+class SessionSlots {
  public:
-  Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
-            Clock* clock);
+  SessionSlots(StepRunner* runner, SessionStore* store, Metrics* metrics,
+               Clock* clock);
 
   // Frees the slots of sessions that have ended.
   void DropEnded();
@@ -62,28 +72,28 @@ class Residency {
   // saved as an image first. Does not wait; nobody else gets the slot. A state
   // for which there is no memory is not saved: the session's next turn, or this
   // one should it break off, feeds its last tokens again.
-  Entrance Approach(const SlotChoice& choice, const SessionLease& lease,
-                    int64_t rows_before_commit);
-  // Carries it out. Waits for the device unless the entrance is ready. On error
-  // (STEP_FAILED) every session is as it was.
-  absl::StatusOr<Placement> Enter(Entrance entrance, const SessionLease& lease);
+  TurnSlot Claim(const SlotChoice& choice, const SessionLease& lease,
+                 int64_t rows_before_commit);
+  // Carries it out. Waits for the device unless the slot is ready. On error
+  // (STEP_FAILED) the claim is dropped and every session is as it was.
+  absl::Status Enter(TurnSlot& slot, const SessionLease& lease);
   // Instead of Enter: the turn does not come. Every session is as it was.
-  void TurnAway(const Entrance& entrance);
+  void DropClaim(const TurnSlot& slot);
   // The session has moved on: its image, if any, is out of date.
-  void Committed(const Placement& placement);
+  void Committed(const TurnSlot& slot);
   // The turn ends, or gives its slot up; `lease` still holds the session, which
   // counts as idle from `last_use` on. `intact`: the slot's rows are the
   // session's own; else it is emptied (and its image is the session's state, if
   // it has one).
-  void Leave(const Placement& placement, const SessionLease& lease, bool intact,
+  void Leave(const TurnSlot& slot, const SessionLease& lease, bool intact,
              absl::Duration last_use);
   // The session's image cannot be read: the next turn rebuilds the state.
   void DropBadImage(const SessionLease& lease);
 
  private:
-  absl::Status Save(Entrance& entrance);
+  absl::Status Save(TurnSlot& slot);
   void MoveOut(int32_t slot);
-  Placement MoveIn(int32_t slot, const SessionLease& lease);
+  void MoveIn(TurnSlot& slot, const SessionLease& lease);
   void PublishUse();
 
   StepRunner* const runner_;

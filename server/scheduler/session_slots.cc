@@ -1,4 +1,4 @@
-#include "server/scheduler/residency.h"
+#include "server/scheduler/session_slots.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,12 +22,12 @@ bool IsReady(const std::future<T>& future) {
 
 }  // namespace
 
-bool Placement::arriving() const { return import.valid() && !IsReady(import); }
+bool TurnSlot::ready() const { return !save.valid() || IsReady(save); }
 
-bool Entrance::ready() const { return !save.valid() || IsReady(save); }
+bool TurnSlot::arriving() const { return import.valid() && !IsReady(import); }
 
-Residency::Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
-                     Clock* clock)
+SessionSlots::SessionSlots(StepRunner* runner, SessionStore* store,
+                           Metrics* metrics, Clock* clock)
     : runner_(runner),
       store_(store),
       metrics_(metrics),
@@ -37,104 +37,101 @@ Residency::Residency(StepRunner* runner, SessionStore* store, Metrics* metrics,
       [this](Snapshot& s) { s.slots_total = runner_->info().slots; });
 }
 
-void Residency::DropEnded() {
+void SessionSlots::DropEnded() {
   const std::vector<uint64_t> ended = store_->TakeEndedKeys();
   if (ended.empty()) return;
   for (uint64_t key : ended) table_.EndSession(key);
   PublishUse();
 }
 
-SlotCandidates Residency::CandidatesFor(const SessionLease& lease) const {
+SlotCandidates SessionSlots::CandidatesFor(const SessionLease& lease) const {
   return table_.CandidatesFor(lease.key(), clock_->Monotonic());
 }
 
-Entrance Residency::Approach(const SlotChoice& choice,
+TurnSlot SessionSlots::Claim(const SlotChoice& choice,
                              const SessionLease& lease,
                              int64_t rows_before_commit) {
-  Entrance entrance;
-  entrance.choice = choice;
-  if (choice.kind == SlotChoice::Kind::kFree) return entrance;
-  const SlotEntry& entry = table_.at(choice.slot);
+  TurnSlot slot;
+  slot.index = choice.slot;
+  slot.claimed_as = choice.kind;
+  if (choice.kind == SlotChoice::Kind::kFree) return slot;
+  const SlotTable::Entry& entry = table_.at(choice.slot);
   switch (choice.kind) {
     case SlotChoice::Kind::kResident: {
       table_.Occupy(choice.slot, /*leaving=*/false);
       const int64_t rows = CommittedRows(lease);
       if (rows_before_commit > runner_->info().spare_rows && rows > 0 &&
           !entry.image_current) {
-        entrance.save = runner_->Export(choice.slot, rows);
+        slot.save = runner_->Export(choice.slot, rows);
       }
       break;
     }
     case SlotChoice::Kind::kEvict:
       table_.Occupy(choice.slot, /*leaving=*/true);
       if (!entry.image_current) {
-        entrance.save = runner_->Export(choice.slot, entry.rows);
+        slot.save = runner_->Export(choice.slot, entry.rows);
       }
       break;
     default:
       break;
   }
-  return entrance;
+  return slot;
 }
 
-absl::StatusOr<Placement> Residency::Enter(Entrance entrance,
-                                           const SessionLease& lease) {
-  const int32_t slot = entrance.choice.slot;
-  if (entrance.save.valid()) {
-    if (absl::Status status = Save(entrance); !status.ok()) {
-      TurnAway(entrance);
+absl::Status SessionSlots::Enter(TurnSlot& slot, const SessionLease& lease) {
+  if (slot.save.valid()) {
+    if (absl::Status status = Save(slot); !status.ok()) {
+      DropClaim(slot);
       return status;
     }
   }
-  if (entrance.choice.kind == SlotChoice::Kind::kEvict) MoveOut(slot);
-  if (entrance.choice.kind != SlotChoice::Kind::kResident) {
-    return MoveIn(slot, lease);
-  }
-  Placement placement;
-  placement.slot = slot;
-  placement.entered = clock_->Monotonic();
-  return placement;
+  slot.entered = clock_->Monotonic();
+  if (slot.claimed_as == SlotChoice::Kind::kResident) return absl::OkStatus();
+  if (slot.claimed_as == SlotChoice::Kind::kEvict) MoveOut(slot.index);
+  MoveIn(slot, lease);
+  return absl::OkStatus();
 }
 
-void Residency::TurnAway(const Entrance& entrance) {
-  if (entrance.choice.kind == SlotChoice::Kind::kFree) return;
-  table_.Vacate(entrance.choice.slot);
+void SessionSlots::DropClaim(const TurnSlot& slot) {
+  if (slot.claimed_as == SlotChoice::Kind::kFree) return;
+  table_.Vacate(slot.index);
   PublishUse();
 }
 
-void Residency::Committed(const Placement& placement) {
-  if (placement.slot < 0) return;
-  const SlotEntry& entry = table_.at(placement.slot);
+void SessionSlots::Committed(const TurnSlot& slot) {
+  if (slot.index < 0) return;
+  const SlotTable::Entry& entry = table_.at(slot.index);
   if (!entry.image_current) return;
-  table_.SetImageCurrent(placement.slot, false);
+  table_.SetImageCurrent(slot.index, false);
   store_->DropImage(*entry.key);
 }
 
-void Residency::Leave(const Placement& placement, const SessionLease& lease,
-                      bool intact, absl::Duration last_use) {
-  if (placement.slot < 0) return;
+void SessionSlots::Leave(const TurnSlot& slot, const SessionLease& lease,
+                         bool intact, absl::Duration last_use) {
+  if (slot.index < 0) return;
   const int64_t rows = CommittedRows(lease);
   if (intact && rows > 0) {
-    table_.Leave(placement.slot, rows, last_use);
+    table_.Leave(slot.index, rows, last_use);
   } else {
-    table_.Free(placement.slot);
+    table_.Free(slot.index);
   }
   PublishUse();
 }
 
-void Residency::DropBadImage(const SessionLease& lease) {
+void SessionSlots::DropBadImage(const SessionLease& lease) {
   store_->DropImage(lease.key());
 }
 
-// Of the session that is in the slot: the one that moves out, or the turn's.
-absl::Status Residency::Save(Entrance& entrance) {
-  const SlotEntry& entry = table_.at(entrance.choice.slot);
-  absl::StatusOr<StateImage> image = entrance.save.get();
+// The image is of the session that lives in the slot: the one that moves out,
+// or the turn's own.
+absl::Status SessionSlots::Save(TurnSlot& slot) {
+  const SlotTable::Entry& entry = table_.at(slot.index);
+  absl::StatusOr<StateImage> image = slot.save.get();
   absl::Status status = image.ok()
                             ? store_->PutImage(*entry.key, *std::move(image))
                             : image.status();
   if (status.ok()) {
-    table_.SetImageCurrent(entrance.choice.slot, true);
+    table_.SetImageCurrent(slot.index, true);
     return status;
   }
   // Without memory, the budget's or the machine's, the tokens have to do.
@@ -145,7 +142,7 @@ absl::Status Residency::Save(Entrance& entrance) {
                : StepFailed("the session's state could not be saved", status);
 }
 
-void Residency::MoveOut(int32_t slot) {
+void SessionSlots::MoveOut(int32_t slot) {
   const double idle =
       absl::ToDoubleSeconds(clock_->Monotonic() - table_.at(slot).last_use);
   table_.Free(slot);
@@ -156,32 +153,28 @@ void Residency::MoveOut(int32_t slot) {
   PublishUse();
 }
 
-Placement Residency::MoveIn(int32_t slot, const SessionLease& lease) {
-  Placement placement;
-  placement.slot = slot;
-  placement.entered = clock_->Monotonic();
+void SessionSlots::MoveIn(TurnSlot& slot, const SessionLease& lease) {
   // The slot of a session that ended may not have been freed yet.
-  table_.Free(slot);
-  table_.Assign(slot, lease.key());
+  table_.Free(slot.index);
+  table_.Assign(slot.index, lease.key());
   PublishUse();
   const std::shared_ptr<const StateImage> image = store_->GetImage(lease.key());
   const int64_t rows = CommittedRows(lease);
   if (image == nullptr || image->position != rows) {
     if (image != nullptr) store_->DropImage(lease.key());
-    runner_->Clear(slot);
-    placement.rebuild = rows > 0;
-    return placement;
+    runner_->Clear(slot.index);
+    slot.rebuild = rows > 0;
+    return;
   }
-  placement.import = runner_->Import(slot, image);
+  slot.import = runner_->Import(slot.index, image);
   if (runner_->info().derives) {
-    placement.rows_to_derive = placement.rows_underived = image->rows;
+    slot.rows_to_derive = slot.rows_underived = image->rows;
   }
-  table_.SetImageCurrent(slot, true);
+  table_.SetImageCurrent(slot.index, true);
   metrics_->Update([](Snapshot& s) { ++s.sessions_moved_in; });
-  return placement;
 }
 
-void Residency::PublishUse() {
+void SessionSlots::PublishUse() {
   const int64_t used = table_.used();
   metrics_->Update([used](Snapshot& s) { s.slots_used = used; });
 }
