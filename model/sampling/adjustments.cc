@@ -20,12 +20,18 @@ double Penalized(double logprob, int32_t count, const SamplingParams& params) {
   return logprob - params.frequency_penalty * count;
 }
 
-bool PenaltiesAreOff(const SamplingParams& params) {
-  return params.repetition_penalty == 1 && params.presence_penalty == 0 &&
-         params.frequency_penalty == 0;
+}  // namespace
+
+bool HasPenalties(const SamplingParams& params) {
+  const SamplingParams off;
+  return params.repetition_penalty != off.repetition_penalty ||
+         params.presence_penalty != off.presence_penalty ||
+         params.frequency_penalty != off.frequency_penalty;
 }
 
-}  // namespace
+bool HasAdjustments(const SamplingParams& params) {
+  return HasPenalties(params) || !params.logit_bias.empty();
+}
 
 void ApplyBiasAndPenalties(const SamplingParams& params,
                            absl::Span<const int32_t> recent_ids,
@@ -33,7 +39,7 @@ void ApplyBiasAndPenalties(const SamplingParams& params,
   for (const auto& [id, bias] : params.logit_bias) {
     if (InRange(id, logprobs)) logprobs[id] += bias;
   }
-  if (PenaltiesAreOff(params)) return;
+  if (!HasPenalties(params)) return;
   const size_t window = std::min<size_t>(
       recent_ids.size(), std::max<int32_t>(params.penalty_window, 0));
   absl::flat_hash_map<int32_t, int32_t> counts;

@@ -10,6 +10,11 @@
 
 namespace txl {
 
+// Whether any of the three penalties differs from its default (= off).
+bool HasPenalties(const SamplingParams& params);
+// Whether any penalty or bias does.
+bool HasAdjustments(const SamplingParams& params);
+
 // Changes `logprobs` [V] in place, in this order:
 //   bias:        l := l + logit_bias[id]
 //   repetition:  for each distinct id in the window, l := l * r if l <= 0, else

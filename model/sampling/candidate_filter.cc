@@ -141,11 +141,26 @@ void KeepTypical(double typical_p, double temperature, Candidates& candidates) {
 
 }  // namespace
 
-double KthBestLogprob(const std::vector<Candidate>& candidates, int64_t k) {
-  if (k > static_cast<int64_t>(candidates.size())) {
+bool HasFilters(const SamplingParams& params) {
+  const SamplingParams off;
+  return params.top_k != off.top_k || params.top_p != off.top_p ||
+         params.min_p != off.min_p || params.typical_p != off.typical_p;
+}
+
+bool HasLowerBound(const SamplingParams& params) {
+  const SamplingParams off;
+  return params.top_k > 0 || (params.min_p > 0 && params.top_p == off.top_p &&
+                              params.typical_p == off.typical_p);
+}
+
+double LowerBound(const SamplingParams& params,
+                  const std::vector<Candidate>& known) {
+  const auto count = static_cast<int64_t>(known.size());
+  if (count == 0 || params.top_k > count) {
     return -std::numeric_limits<double>::infinity();
   }
-  return KthBest(candidates, k).logprob;
+  if (params.top_k > 0) return KthBest(known, params.top_k).logprob;
+  return BestLogprob(known) + params.temperature * std::log(params.min_p);
 }
 
 void FilterCandidates(const SamplingParams& params,

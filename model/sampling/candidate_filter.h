@@ -17,8 +17,16 @@ struct Candidate {
   double weight = 0;   // set by FilterCandidates; in [0, 1]
 };
 
-// The logprob of the k-th best candidate, k >= 1; -inf when there are fewer.
-double KthBestLogprob(const std::vector<Candidate>& candidates, int64_t k);
+// Whether any filter differs from its default (= off).
+bool HasFilters(const SamplingParams& params);
+
+// Whether top_k, or min_p alone, decides what is kept: then candidates below a
+// bound never are, and need not be known.
+bool HasLowerBound(const SamplingParams& params);
+// The smallest logprob that a candidate must have to be kept, as far as the
+// `known` ones tell; -inf while they tell nothing. REQUIRES: HasLowerBound.
+double LowerBound(const SamplingParams& params,
+                  const std::vector<Candidate>& known);
 
 // Leaves the kept candidates, in ascending order of id, each with its weight
 //   w = exp((logprob - max logprob) / temperature).

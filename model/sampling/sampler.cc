@@ -154,31 +154,6 @@ absl::StatusOr<int32_t> BestWord(NextTokenDistribution& distribution,
   return best_id;
 }
 
-// The smallest log-probability that a candidate must have for top_k (or, alone,
-// min_p) to keep it, as far as `known` ones tell.
-double KeptFrom(const SamplingParams& params,
-                const std::vector<Candidate>& known) {
-  if (params.top_k > 0) return KthBestLogprob(known, params.top_k);
-  double best = -std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : known) {
-    best = std::max(best, candidate.logprob);
-  }
-  return best + params.temperature * std::log(params.min_p);
-}
-
-// Whether top_k or min_p alone decides which words can be kept; then words
-// below a bound need not be known.
-bool HasLowerBound(const SamplingParams& params) {
-  const SamplingParams off;
-  const bool unadjusted = params.repetition_penalty == off.repetition_penalty &&
-                          params.presence_penalty == off.presence_penalty &&
-                          params.frequency_penalty == off.frequency_penalty &&
-                          params.logit_bias.empty();
-  if (!unadjusted) return false;
-  return params.top_k > 0 || (params.min_p > 0 && params.top_p == off.top_p &&
-                              params.typical_p == off.typical_p);
-}
-
 void AppendCandidates(absl::Span<const double> logprobs, int64_t first_id,
                       std::vector<Candidate>& out) {
   for (size_t i = 0; i < logprobs.size(); ++i) {
@@ -198,7 +173,8 @@ absl::StatusOr<std::vector<Candidate>> BoundedCandidates(
   std::vector<Candidate> candidates;
   AppendCandidates(words, 0, candidates);
   for (size_t c = 0; c < head.clusters.size(); ++c) {
-    if (head.clusters[c].log_mass + kMassGuard < KeptFrom(params, candidates)) {
+    if (head.clusters[c].log_mass + kMassGuard <
+        LowerBound(params, candidates)) {
       continue;
     }
     TXL_ASSIGN_OR_RETURN(const std::vector<double> allowed,
@@ -222,7 +198,7 @@ absl::StatusOr<int32_t> DrawJointly(NextTokenDistribution& distribution,
                                     const SamplingParams& params,
                                     const SampleContext& context) {
   std::vector<Candidate> candidates;
-  if (HasLowerBound(params)) {
+  if (HasLowerBound(params) && !HasAdjustments(params)) {
     TXL_ASSIGN_OR_RETURN(candidates,
                          BoundedCandidates(distribution, params, context));
   } else {
@@ -244,13 +220,7 @@ absl::StatusOr<int32_t> DrawJointly(NextTokenDistribution& distribution,
 }  // namespace
 
 bool UsesJointDistribution(const SamplingParams& params) {
-  const SamplingParams off;
-  return params.top_k != off.top_k || params.top_p != off.top_p ||
-         params.min_p != off.min_p || params.typical_p != off.typical_p ||
-         params.repetition_penalty != off.repetition_penalty ||
-         params.presence_penalty != off.presence_penalty ||
-         params.frequency_penalty != off.frequency_penalty ||
-         !params.logit_bias.empty();
+  return HasFilters(params) || HasAdjustments(params);
 }
 
 absl::Status NothingToSample() {

@@ -2,28 +2,20 @@
 
 #include <algorithm>
 
+#include "model/sampling/adjustments.h"
+#include "model/sampling/candidate_filter.h"
 #include "model/sampling/sampler.h"
 
 namespace txl::cuda {
 namespace {
 
-bool HasPenalties(const SamplingParams& params) {
-  const SamplingParams off;
-  return params.repetition_penalty != off.repetition_penalty ||
-         params.presence_penalty != off.presence_penalty ||
-         params.frequency_penalty != off.frequency_penalty;
-}
-
 SamplingPath PathOf(const SamplingParams& params) {
-  const SamplingParams off;
-  const bool adjusts = HasPenalties(params) || !params.logit_bias.empty();
   if (params.temperature == 0) {
-    return adjusts ? SamplingPath::kBestAdjusted : SamplingPath::kBest;
+    return HasAdjustments(params) ? SamplingPath::kBestAdjusted
+                                  : SamplingPath::kBest;
   }
   if (!UsesJointDistribution(params)) return SamplingPath::kDrawByCluster;
-  const bool min_p_alone = params.min_p > 0 && params.top_p == off.top_p &&
-                           params.typical_p == off.typical_p;
-  const bool bounded = !adjusts && (params.top_k > 0 || min_p_alone);
+  const bool bounded = HasLowerBound(params) && !HasAdjustments(params);
   return bounded ? SamplingPath::kDrawBounded : SamplingPath::kDrawJointly;
 }
 

@@ -28,6 +28,18 @@ TEST(Adjustments, NothingHappensAtTheDefaults) {
               ElementsAre(-1, -2, kNever));
 }
 
+TEST(Adjustments, TheWindowAloneAdjustsNothing) {
+  SamplingParams params;
+  params.penalty_window = 10;
+  params.top_k = 3;
+  EXPECT_FALSE(HasAdjustments(params));
+  params.logit_bias[1] = 0.5;
+  EXPECT_TRUE(HasAdjustments(params));
+  EXPECT_FALSE(HasPenalties(params));
+  params.frequency_penalty = 0.5;
+  EXPECT_TRUE(HasPenalties(params));
+}
+
 TEST(Adjustments, BiasIsAdded) {
   SamplingParams params;
   params.logit_bias = {{0, 3}, {2, -100}};

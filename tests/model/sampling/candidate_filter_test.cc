@@ -1,6 +1,7 @@
 #include "model/sampling/candidate_filter.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -101,6 +102,51 @@ TEST(CandidateFilter, TypicalPPrefersTokensOfAverageSurprise) {
   EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(1));
   params.typical_p = 0.31;
   EXPECT_THAT(KeptIds(params, logprobs), ElementsAre(0, 1));
+}
+
+TEST(CandidateFilter, NoFilterIsOnAtTheDefaults) {
+  SamplingParams params;
+  params.temperature = 0.5;
+  params.presence_penalty = 1;
+  EXPECT_FALSE(HasFilters(params));
+  params.typical_p = 0.9;
+  EXPECT_TRUE(HasFilters(params));
+}
+
+TEST(CandidateFilter, TopKOrMinPAloneHaveALowerBound) {
+  SamplingParams params;
+  EXPECT_FALSE(HasLowerBound(params));
+  params.min_p = 0.1;
+  EXPECT_TRUE(HasLowerBound(params));
+  params.top_p = 0.5;
+  EXPECT_FALSE(HasLowerBound(params));
+  params.top_k = 3;
+  EXPECT_TRUE(HasLowerBound(params));
+}
+
+// What is known may grow: the bound never excludes what the whole keeps.
+TEST(CandidateFilter, NothingIsKeptBelowTheLowerBound) {
+  const std::vector<double> logprobs = Logs({0.1, 0.05, 0.4, 0.3, 0.15});
+  SamplingParams by_rank, by_share;
+  by_rank.top_k = 2;
+  by_share.min_p = 0.3;
+  by_share.temperature = 0.7;
+  for (const SamplingParams& params : {by_rank, by_share}) {
+    std::vector<Candidate> kept = Candidates(logprobs);
+    FilterCandidates(params, kept);
+    std::vector<Candidate> known;
+    EXPECT_EQ(LowerBound(params, known),
+              -std::numeric_limits<double>::infinity());
+    for (const Candidate& candidate : Candidates(logprobs)) {
+      known.push_back(candidate);
+      for (const Candidate& one : kept) {
+        EXPECT_GE(one.logprob, LowerBound(params, known) - 1e-12);
+      }
+    }
+  }
+  EXPECT_NEAR(LowerBound(by_rank, Candidates(logprobs)), std::log(0.3), 1e-12);
+  EXPECT_NEAR(LowerBound(by_share, Candidates(logprobs)),
+              std::log(0.4) + 0.7 * std::log(0.3), 1e-12);
 }
 
 TEST(CandidateFilter, TheTinyTemperatureKeepsAFiniteDistribution) {
