@@ -48,8 +48,10 @@ Nanos IntervalLength(Nanos end) {
 
 std::vector<Interval> MakeSeries(const DriverResult& result) {
   const Nanos length = IntervalLength(result.end);
+  // The last one is at least half as long as the others: the rate of a few
+  // milliseconds is chance.
   std::vector<Interval> series(
-      std::max<int64_t>(1, (result.end + length - 1) / length));
+      std::max<int64_t>(1, (result.end + length / 2) / length));
   const auto last = static_cast<int64_t>(series.size()) - 1;
   const auto at = [&](Nanos time) -> Interval& {
     return series[std::clamp<int64_t>(time / length, 0, last)];
@@ -67,9 +69,13 @@ std::vector<Interval> MakeSeries(const DriverResult& result) {
   int64_t running = 0;
   for (size_t i = 0; i < series.size(); ++i) {
     const Nanos start = static_cast<Nanos>(i) * length;
+    const bool is_last = i + 1 == series.size();
+    const Nanos end = is_last ? result.end : start + length;
     series[i].start = ToSeconds(start);
-    series[i].seconds = ToSeconds(std::min(length, result.end - start));
-    series[i].tokens = result.tokens.Between(start, start + length);
+    series[i].seconds = ToSeconds(end - start);
+    // What came with the end itself is in the last one.
+    series[i].tokens =
+        result.tokens.Between(start, is_last ? end + Timeline::kBin : end);
     running += series[i].running;
     series[i].running = running;
   }
@@ -123,6 +129,9 @@ Report MakeReport(const LoadResult& load, const Limits& limits) {
   report.options = load.options;
   report.model = load.model;
   report.fingerprint = load.fingerprint;
+  report.server_version = load.server_version;
+  report.start = load.start;
+  report.host = load.host;
   report.limits = limits;
   report.usage = load.usage;
   report.server = load.server;

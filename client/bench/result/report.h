@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/bench/measure/histogram.h"
 #include "client/bench/plan/limits.h"
 #include "client/bench/result/backlog.h"
@@ -33,6 +34,9 @@ struct Report {
   LoadOptions options;
   std::string model;
   std::string fingerprint;
+  std::string server_version;
+  absl::Time start;
+  std::string host;
   Limits limits;
 
   // What rates are over: from the end of the warm-up until no turn starts any

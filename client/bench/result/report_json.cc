@@ -3,7 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/time/time.h"
 #include "client/bench/result/summary.h"
+#include "program/version.h"
 
 namespace txl::bench {
 namespace {
@@ -12,6 +14,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kHistograms[] = "histograms";
 constexpr char kSeries[] = "series";
+
+// "2026-11-24T02:40:00Z".
+std::string FormatDate(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
 
 Json ToJson(const Histogram& histogram) {
   const LatencySummary summary = Summarize(histogram);
@@ -172,7 +179,11 @@ Json ToJson(const Report& report) {
                {"kind", "run"},
                {"mode", ModeName(report.options.run.mode)},
                {"model", report.model},
-               {"fingerprint", report.fingerprint}};
+               {"fingerprint", report.fingerprint},
+               {"date", FormatDate(report.start)},
+               {"version", kVersion},
+               {"server_version", report.server_version},
+               {"host", report.host}};
   AddOptions(report, &json);
   AddFigures(report, &json);
   AddJudgements(report, &json);

@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/time.h"
 #include "client/bench/result/summary.h"
+#include "program/version.h"
 
 namespace txl::bench {
 namespace {
@@ -144,12 +146,14 @@ std::string ToText(const Report& report) {
   const double tokens = static_cast<double>(report.tokens);
   std::string text = absl::StrFormat(
       "%s, %s, %s tokens each\n"
-      "model %s\n"
+      "model %s, server %s; %s, txl %s on %s\n"
       "%d requests, %d of them measured over %.2f s: %.1f tokens/s, "
       "%.2f requests/s\n",
       Load(report), Prompts(report.options.run.workload),
       report.options.run.workload.max_tokens.text(), report.model,
-      report.requests, report.measured, report.seconds,
+      report.server_version,
+      absl::FormatTime("%Y-%m-%d %H:%M", report.start, absl::LocalTimeZone()),
+      kVersion, report.host, report.requests, report.measured, report.seconds,
       report.tokens_per_second, report.requests_per_second);
   text += Counts(report);
   text += Table(report);

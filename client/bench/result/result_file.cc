@@ -1,6 +1,8 @@
 #include "client/bench/result/result_file.h"
 
+#include <algorithm>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -12,9 +14,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool HasAll(const Json& json, std::initializer_list<const char*> fields,
+            bool (Json::*is)() const noexcept) {
+  return std::all_of(fields.begin(), fields.end(), [&](const char* field) {
+    return json.contains(field) && (json[field].*is)();
+  });
+}
+
 bool IsRun(const Json& json) {
   return json.is_object() && json.contains("kind") && json["kind"] == "run" &&
-         json.contains("histograms") && json.contains("series");
+         HasAll(json,
+                {"histograms", "statuses", "outcomes", "tester",
+                 "malformed_streams", "server_counters"},
+                &Json::is_object) &&
+         HasAll(json, {"series", "stalls"}, &Json::is_array);
 }
 
 }  // namespace

@@ -42,6 +42,12 @@ Usage UsageSoFar() {
           usage.ru_nvcsw + usage.ru_nivcsw};
 }
 
+std::string HostName() {
+  char name[256] = "";
+  (void)gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
 void FillIn(LoadOptions* options) {
   RunOptions& run = options->run;
   if (run.requests == 0 && run.seconds == 0) run.seconds = kDefaultSeconds;
@@ -202,6 +208,9 @@ absl::StatusOr<LoadResult> RunLoad(LoadOptions options, Canceller* canceller,
   LoadResult result;
   result.model = model->name();
   result.fingerprint = model->fingerprint();
+  result.server_version = model->server_version();
+  result.start = absl::Now();
+  result.host = HostName();
   const auto before = (*client)->GetServerStatus({.canceller = canceller});
   if (!before.ok()) return before.status();
   const Usage usage_before = UsageSoFar();

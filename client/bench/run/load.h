@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/bench/run/driver.h"
 #include "client/bench/run/run_options.h"
 #include "client/bench/run/server_counters.h"
@@ -36,6 +37,9 @@ struct LoadResult {
   LoadOptions options;  // with the end filled in
   std::string model;    // name and fingerprint
   std::string fingerprint;
+  std::string server_version;
+  absl::Time start;     // of the run
+  std::string host;     // that it ran on: the tester's
   DriverResult result;  // of all threads
   TesterUsage usage;
   ServerCheck server;

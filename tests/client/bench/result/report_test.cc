@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/client/bench/mixed_load.h"
 #include "tests/client/bench/turns.h"
 
@@ -92,6 +94,26 @@ TEST(AReport, HasASeriesThatAddsUp) {
   EXPECT_EQ(failed, 2);
   EXPECT_NEAR(seconds, 2, 1e-9);
   EXPECT_EQ(report.series.back().running, 0);
+}
+
+// A rate over a few milliseconds is chance, and would be drawn as a spike.
+TEST(AReport, HasNoShortIntervalAtTheEndOfItsSeries) {
+  for (const Nanos end : {2003 * kMs, 2004 * kMs, 1999 * kMs, 2010 * kMs}) {
+    LoadResult load = MixedLoad();
+    load.result.end = end;
+    load.result.tokens.Add(end, 3);
+    const std::vector<Interval> series = MakeReport(load, {}).series;
+    ASSERT_GT(series.size(), 1u);
+    EXPECT_GE(series.back().seconds, series.front().seconds / 2);
+    EXPECT_LE(series.back().seconds, series.front().seconds * 1.5);
+    EXPECT_NEAR(series.back().start + series.back().seconds, ToSeconds(end),
+                1e-9);
+    EXPECT_EQ(std::accumulate(series.begin(), series.end(), int64_t{0},
+                              [](int64_t sum, const Interval& part) {
+                                return sum + part.tokens;
+                              }),
+              8 + 3);
+  }
 }
 
 TEST(AReport, JudgesBacklogsOfOpenLoopsAndGoodputWithLimitsOnly) {
