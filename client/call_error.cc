@@ -3,6 +3,7 @@
 #include <grpcpp/support/status.h>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -64,6 +65,11 @@ std::string DescribeError(const absl::Status& status) {
   const CallError error = GetCallError(status);
   std::string text = absl::StatusCodeToString(status.code());
   if (!error.reason.empty()) absl::StrAppend(&text, " (", error.reason, ")");
+  for (const std::string& field : error.fields) {
+    if (!absl::StrContains(status.message(), field)) {
+      absl::StrAppend(&text, ": ", field);
+    }
+  }
   absl::StrAppend(&text, ": ", status.message());
   if (error.retry_delay.has_value()) {
     absl::StrAppend(&text, "; retry after ",

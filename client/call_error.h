@@ -32,7 +32,8 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 
 CallError GetCallError(const absl::Status& status);
 
-// "ABORTED (SESSION_BUSY): message; retry after 200ms": for people.
+// "ABORTED (SESSION_BUSY): message; retry after 200ms", with the fields before
+// a message that does not name them: for people.
 std::string DescribeError(const absl::Status& status);
 
 }  // namespace txl

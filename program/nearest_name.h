@@ -10,7 +10,7 @@
 namespace txl {
 
 // The name that takes the fewest changes of a character (insert, remove,
-// replace), the first of several; empty where all take more than a third of
+// replace, swap two neighbours), the first of several; empty where all take more than a third of
 // `wanted`'s characters, so that there is nothing to suggest.
 std::string NearestName(absl::string_view wanted,
                         const std::vector<std::string>& names);

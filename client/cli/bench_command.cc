@@ -7,7 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/bench/result/compare.h"
 #include "client/bench/result/page.h"
 #include "client/bench/result/report_json.h"
@@ -18,6 +21,7 @@
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
+#include "program/color.h"
 
 namespace txl::cli {
 namespace {
@@ -67,22 +71,62 @@ absl::Status Judge(const bench::Report& report) {
   return absl::OkStatus();
 }
 
-// A rate that is too much for any request to end well is a result, too; all of
-// them are not.
+// Whether most of its turns came to the end that was meant for them.
+bool MostEnded(const bench::Report& report) {
+  int64_t ended = 0;
+  for (const bench::Outcome outcome :
+       {bench::Outcome::kOk, bench::Outcome::kCancelled}) {
+    const auto found = report.outcomes.find(bench::OutcomeName(outcome));
+    if (found != report.outcomes.end()) ended += found->second;
+  }
+  return 2 * ended > report.measured;
+}
+
+// A rate that is too much is a result, too; that every one is, is none.
 absl::Status Judge(const std::vector<bench::Report>& reports) {
   bool any_ok = false;
   for (const bench::Report& report : reports) {
     absl::Status status = Judge(report);
     if (!status.ok()) return status;
-    any_ok = any_ok || report.statuses.contains("OK");
+    any_ok = any_ok || MostEnded(report);
   }
   return any_ok ? absl::OkStatus()
-                : absl::UnavailableError("no request ended well");
+                : absl::UnavailableError(
+                      "half of the requests or more did not end well");
+}
+
+// Whether the result's files can be written: found before the run.
+absl::Status CheckFiles(const BenchFlags& flags) {
+  for (const auto& [flag, path] :
+       {std::pair{"--out", flags.out_file}, {"--html", flags.html_file}}) {
+    if (path.empty()) continue;
+    // Nothing that is there is lost if the run comes to nothing.
+    const absl::Status status = bench::CheckWritable(path);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Lines that begin with a word in capitals stand out at a terminal.
+std::string Highlight(const std::string& text) {
+  if (!WantsColor(STDOUT_FILENO)) return text;
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (std::string& line : lines) {
+    if (line.size() > 1 && absl::ascii_isupper(line[0]) &&
+        absl::ascii_isupper(line[1])) {
+      line = Emphasize(line, Emphasis::kWarning, true);
+    }
+  }
+  return absl::StrJoin(lines, "\n");
 }
 
 int WriteResults(const BenchFlags& flags, const nlohmann::ordered_json& json,
                  const std::string& text) {
-  WriteOut(flags.json ? bench::ToLine(bench::WithoutDetails(json)) : text);
+  WriteOut(flags.json ? bench::ToLine(bench::WithoutDetails(json))
+                      : Highlight(text));
   absl::Status status;
   if (!flags.out_file.empty()) {
     status.Update(bench::WriteFile(flags.out_file, bench::ToLine(json)));
@@ -95,27 +139,40 @@ int WriteResults(const BenchFlags& flags, const nlohmann::ordered_json& json,
   return status.ok() ? kDone : Fail(status);
 }
 
+int RunAndReport(const BenchPlan& plan, const BenchFlags& flags,
+                 Canceller* canceller) {
+  nlohmann::ordered_json json;
+  std::string text;
+  std::vector<bench::Report> reports;
+  if (!plan.rates.empty() || plan.search.has_value()) {
+    auto sweep = RunSeveral(plan, flags, canceller);
+    if (!sweep.ok()) return Fail(sweep.status());
+    json = bench::ToJson(*sweep);
+    text = bench::ToText(*sweep);
+    reports = std::move(sweep->runs);
+  } else {
+    auto report = RunOnce(plan, flags, canceller);
+    if (!report.ok()) return Fail(report.status());
+    json = bench::ToJson(*report);
+    text = bench::ToText(*report);
+    reports.push_back(*std::move(report));
+  }
+  const int written = WriteResults(flags, json, text);
+  const absl::Status judgement = Judge(reports);
+  return judgement.ok() ? written : Fail(judgement);
+}
+
 int Bench(const BenchFlags& flags) {
   const auto plan = MakeBenchPlan(flags);
   if (!plan.ok()) return FailUsage(std::string(plan.status().message()));
   const absl::Status address = ValidateAddress(plan->load.channel.address);
   if (!address.ok()) return FailUsage(std::string(address.message()));
+  const absl::Status files = CheckFiles(flags);
+  if (!files.ok()) return FailUsage(std::string(files.message()));
   Canceller canceller;
   CancelOnInterrupt watch(&canceller);
-  if (!plan->rates.empty() || plan->search.has_value()) {
-    const auto sweep = RunSeveral(*plan, flags, &canceller);
-    if (!sweep.ok()) return Fail(sweep.status());
-    const int written =
-        WriteResults(flags, bench::ToJson(*sweep), bench::ToText(*sweep));
-    const absl::Status judgement = Judge(sweep->runs);
-    return judgement.ok() ? written : Fail(judgement);
-  }
-  const auto report = RunOnce(*plan, flags, &canceller);
-  if (!report.ok()) return Fail(report.status());
-  const int written =
-      WriteResults(flags, bench::ToJson(*report), bench::ToText(*report));
-  const absl::Status judgement = Judge(std::vector<bench::Report>{*report});
-  return judgement.ok() ? written : Fail(judgement);
+  const int exit_code = RunAndReport(*plan, flags, &canceller);
+  return watch.interrupted() ? FailInterrupted() : exit_code;
 }
 
 int ComparePair(const std::string& a, const std::string& b, bool json) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/bench/plan/prompts.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -20,27 +21,27 @@ void AddLoopFlags(CLI::App& command, BenchFlags* flags) {
           .add_option("--streams", run.streams,
                       "closed loop: so many streams, each with its next turn "
                       "when its last one ended")
-          ->check(CLI::Range(1, 100'000))
+          ->check(Between(1, 100'000))
           ->capture_default_str();
   command
       .add_option("--rate", flags->rate,
                   "open loop: requests a second, whatever becomes of them; "
                   "0: closed loop")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str()
       ->excludes(streams);
   command.add_option("--arrivals", flags->arrivals, "of an open loop")
-      ->check(CLI::IsMember({"poisson", "constant"}))
+      ->check(OneOf({"poisson", "constant"}))
       ->capture_default_str();
   command
       .add_option("--ramp", run.rate.ramp_seconds,
                   "seconds in which the rate rises, or the streams start")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
   command
       .add_option("--ramp-from", run.rate.ramp_from,
                   "rate at the start of the ramp")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
 }
 
@@ -52,40 +53,40 @@ void AddSpanFlags(CLI::App& command, BenchFlags* flags) {
           .add_option("--requests", run.requests,
                       "requests (conversations, with --turns) in all, 0: as "
                       "--seconds says")
-          ->check(CLI::NonNegativeNumber)
+          ->check(AtLeast(0))
           ->capture_default_str();
   command
       .add_option("--seconds", run.seconds,
                   "time in which turns start, 0: 10, or as --requests says")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str()
       ->excludes(requests);
   command
       .add_option("--warmup", run.warmup_seconds,
                   "seconds at the start that are not counted")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
   command
       .add_option("--drain", run.drain_seconds,
                   "seconds after --seconds until running turns are cancelled")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
   command
       .add_option("--max-running", run.max_running,
                   "open loop: turns that are due while so many run are not "
                   "sent")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->capture_default_str();
   command
       .add_option("--connections", flags->load.connections,
                   "connections, 0: one for each 50 streams")
-      ->check(CLI::Range(0, 10'000))
+      ->check(Between(0, 10'000))
       ->capture_default_str();
   command
       .add_option("--threads", flags->load.threads,
                   "threads, 0: one for each 8 connections, at most one for "
                   "each core")
-      ->check(CLI::Range(0, 1'000))
+      ->check(Between(0, 1'000))
       ->capture_default_str();
 }
 
@@ -115,17 +116,17 @@ void AddTurnFlags(CLI::App& command, BenchFlags* flags) {
       "seconds between the turns of a conversation");
   add("--cancel", workload.cancel_share,
       "share of turns that their client cancels midway")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(Between(0.0, 1.0));
   add("--slow", workload.slow_share, "share of turns whose client reads slowly")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(Between(0.0, 1.0));
   add("--slow-read", flags->load.run.slow_read_seconds,
       "seconds that a slow reader waits at each event")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   add("--temperature", workload.temperature, "of the sampling, 0: greedy")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   add("--tokens-per-message", workload.tokens_per_message,
       "tokens that the server may send together")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   add("--seed", workload.seed, "of arrivals, prompts and draws: repeats a run");
 }
 
@@ -136,7 +137,7 @@ void AddSeveralFlags(CLI::App& command, BenchFlags* flags) {
                       "one run at each of these rates, as 5,10,20 "
                       "[default: none]")
           ->delimiter(',')
-          ->check(CLI::PositiveNumber)
+          ->check(Above(0))
           ->group(kSeveralGroup);
   command
       .add_flag("--find-capacity", flags->find_capacity,
@@ -147,19 +148,19 @@ void AddSeveralFlags(CLI::App& command, BenchFlags* flags) {
   command
       .add_option("--good-share", flags->good_share,
                   "share of the requests that must meet them")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Between(0.0, 1.0))
       ->capture_default_str()
       ->group(kSeveralGroup);
   command
       .add_option("--tolerance", flags->search.tolerance,
                   "how far the lowest bad rate may be above the highest good "
                   "one, as a share")
-      ->check(CLI::Range(0.001, 1.0))
+      ->check(Between(0.001, 1.0))
       ->capture_default_str()
       ->group(kSeveralGroup);
   command
       .add_option("--max-trials", flags->search.max_trials, "runs of a search")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->capture_default_str()
       ->group(kSeveralGroup);
 }
@@ -178,10 +179,12 @@ void AddResultFlags(CLI::App& command, BenchFlags* flags) {
       .add_option("--out", flags->out_file,
                   "write the result with histograms as JSON to this file "
                   "[default: none]")
+      ->type_name("FILE")
       ->group(kResultGroup);
   command
       .add_option("--html", flags->html_file,
                   "write the result as a page to this file [default: none]")
+      ->type_name("FILE")
       ->group(kResultGroup);
   command
       .add_flag("--progress", flags->progress,

@@ -12,9 +12,10 @@
 #include "client/cli/generate_flags.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/line_reader.h"
+#include "client/cli/long_text.h"
 #include "client/cli/output.h"
 #include "client/cli/turn_printer.h"
-#include "client/retrying_client.h"
+#include "program/nearest_name.h"
 
 namespace txl::cli {
 namespace {
@@ -22,8 +23,12 @@ namespace {
 constexpr char kCommands[] =
     "TEXT            feed the line (with its line end) and generate\n"
     "(empty line)    generate on from where the session is\n"
+    "\"\"\"             feed the lines up to the next \"\"\" together; what "
+    "is\n"
+    "                pasted is fed together anyway\n"
     "/new            start a new session\n"
-    "/set FLAGS      change the turn's flags: /set --temperature 0.5\n"
+    "/set            the settings that hold\n"
+    "/set FLAGS      change them: /set --temperature 0.5\n"
     "/show           the session's id and position\n"
     "/help           this text\n"
     "/quit           leave (also Ctrl-D); Ctrl-C ends a turn\n";
@@ -35,6 +40,8 @@ struct Flags {
   bool raw = false;
   bool keep = false;
 };
+
+constexpr char kBlock[] = "\"\"\"";  // begins and ends it
 
 // The history lives in the user's home unless a file is named.
 std::string HistoryFile(const Flags& flags) {
@@ -52,11 +59,12 @@ class Chat {
     absl::Status status = Open(flags_.turn.session);
     if (!status.ok()) return Fail(status);
     std::unique_ptr<LineReader> reader =
-        LineReader::Create("> ", HistoryFile(flags_));
+        LineReader::Create(HistoryFile(flags_));
+    if (reader->is_terminal()) Greet();
     std::string line;
     while (true) {
-      const LineReader::Result result = reader->Read(&line);
-      if (result == LineReader::Result::kEnd) break;
+      const LineReader::Result result = ReadMessage(*reader, &line);
+      if (result == LineReader::Result::kEnd || !OutputStatus().ok()) break;
       if (result == LineReader::Result::kInterrupted) continue;
       if (line == "/quit" || line == "/exit") break;
       if (absl::StartsWith(line, "/")) {
@@ -70,6 +78,29 @@ class Chat {
   }
 
  private:
+  void Greet() {
+    const auto model = client_->GetModel(flags_.server.call_options());
+    WriteOut(absl::StrCat(
+        model.ok() ? absl::StrCat("Model ", model->name(), ". ") : "",
+        "What you type is continued; /help shows more, /quit leaves.\n"));
+  }
+
+  // A line, or the lines of a block.
+  static LineReader::Result ReadMessage(LineReader& reader,
+                                        std::string* message) {
+    LineReader::Result result = reader.Read("> ", message);
+    if (result != LineReader::Result::kLine || *message != kBlock) {
+      return result;
+    }
+    message->clear();
+    std::string line;
+    while ((result = reader.Read(". ", &line)) == LineReader::Result::kLine) {
+      if (line == kBlock) return result;
+      absl::StrAppend(message, message->empty() ? "" : "\n", line);
+    }
+    return result;
+  }
+
   // Makes the session, or goes on in the one that the user named.
   absl::Status Open(std::string id) {
     v1::CreateSessionRequest request;
@@ -104,6 +135,11 @@ class Chat {
   void Report(const absl::Status& status) {
     Fail(status);
     failed_ = true;
+    // The server forgets: at its end, or after a session's time.
+    if (absl::StartsWith(GetCallError(status).reason, "SESSION_") &&
+        absl::IsNotFound(status)) {
+      std::fputs("txl: /new starts a new session\n", stderr);
+    }
   }
 
   void Command(const std::string& line) {
@@ -114,14 +150,32 @@ class Chat {
     } else if (line == "/show") {
       WriteOut(absl::StrCat("session ", flags_.turn.session, ", position ",
                             Position(), "\n"));
+    } else if (line == "/set") {
+      ShowSettings();
     } else if (absl::StartsWith(line, "/set ")) {
       Set(line.substr(5));
     } else if (line == "/help") {
       WriteOut(kCommands);
     } else {
-      Report(absl::InvalidArgumentError(
-          absl::StrCat(line, ": unknown command; /help shows them")));
+      Report(absl::InvalidArgumentError(absl::StrCat(
+          line, ": unknown command",
+          DidYouMean(line, {"/new", "/set", "/show", "/help", "/quit"}),
+          "; /help shows them")));
     }
+  }
+
+  // The server's settings with those of this chat over them.
+  void ShowSettings() {
+    const auto request = MakeGenerateRequest(flags_.turn);
+    const auto model = client_->GetModel(flags_.server.call_options());
+    if (!request.ok()) return Report(request.status());
+    if (!model.ok()) return Report(model.status());
+    v1::SamplingParams sampling = model->default_sampling();
+    sampling.MergeFrom(request->sampling());
+    v1::StopConditions stop = model->default_stop();
+    if (request->stop().stop_texts_size() > 0) stop.clear_stop_texts();
+    stop.MergeFrom(request->stop());
+    WriteOut(sampling.DebugString() + stop.DebugString());
   }
 
   void Set(const std::string& text) {
@@ -146,12 +200,12 @@ class Chat {
     CancelOnInterrupt watch(&canceller);
     TurnPrinter printer(PrintMode::kText, false);
     const absl::Status status =
-        RetryingClient(client_, flags_.server.retry_policy())
-            .Generate(*std::move(request),
-                      flags_.server.call_options(&canceller),
-                      [&](const v1::GenerateResponse& response) {
-                        WriteOut(printer.Format(response));
-                      });
+        GenerateAfterPrompt(*client_, flags_.server.retry_policy(), *request,
+                            flags_.server.call_options(&canceller),
+                            [&](const v1::GenerateResponse& response) {
+                              if (!WriteOut(printer.Format(response)))
+                                canceller.Cancel();
+                            });
     WriteOut(printer.End());
     if (!status.ok() && !canceller.cancelled()) Report(status);
   }
@@ -174,8 +228,10 @@ void AddChatCommand(CLI::App& program, Run* run) {
   command->add_option("--session", flags->turn.session,
                       "session to continue or make [default: a new one that "
                       "ends with the chat]");
-  command->add_option("--history", flags->history,
-                      "file of past lines [default: ~/.txl_history]");
+  command
+      ->add_option("--history", flags->history,
+                   "file of past lines [default: ~/.txl_history]")
+      ->type_name("FILE");
   command->add_flag("--raw", flags->raw,
                     "feed lines without their line end [default: off]");
   command->add_flag("--keep", flags->keep,

@@ -1,12 +1,25 @@
 #include "client/cli/command.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "client/call_error.h"
+#include "program/color.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
+namespace {
+
+void Complain(const std::string& message) {
+  const std::string name =
+      Emphasize("txl:", Emphasis::kError, WantsColor(STDERR_FILENO));
+  std::fprintf(stderr, "%s %s\n", name.c_str(), message.c_str());
+}
+
+}  // namespace
 
 CallOptions ServerFlags::call_options(Canceller* canceller) const {
   CallOptions options;
@@ -25,6 +38,7 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--server", flags->channel.address,
                   "server as HOST:PORT or unix:PATH")
+      ->type_name("ADDRESS")
       ->envname("TXL_SERVER")
       ->capture_default_str();
   CLI::Option* tls = command.add_flag("--tls", flags->channel.tls,
@@ -37,7 +51,7 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--timeout", flags->timeout_seconds,
                   "seconds that a call may take, 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
 }
 
@@ -46,7 +60,7 @@ void AddRetryFlags(CLI::App& command, ServerFlags* flags) {
       .add_option("--attempts", flags->attempts,
                   "send a turn that broke off up to so many times in a row, "
                   "1: never again")
-      ->check(CLI::PositiveNumber)
+      ->check(AtLeast(1))
       ->capture_default_str();
 }
 
@@ -59,13 +73,18 @@ int WithClient(const ServerFlags& flags,
 }
 
 int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "txl: %s\n", DescribeError(status).c_str());
+  Complain(DescribeError(status));
   return kFailed;
 }
 
 int FailUsage(const std::string& message) {
-  std::fprintf(stderr, "txl: %s\n", message.c_str());
+  Complain(message);
   return kUsage;
+}
+
+int FailInterrupted() {
+  Complain("interrupted");
+  return kInterrupted;
 }
 
 }  // namespace txl::cli

@@ -10,16 +10,14 @@
 #include "absl/status/status.h"
 #include "client/client.h"
 #include "client/retry_policy.h"
-
-namespace CLI {
-class App;
-}
+#include "program/command_line.h"
 
 namespace txl::cli {
 
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kInterrupted = kExitInterrupted;
 
 using Run = std::function<int()>;
 
@@ -54,5 +52,7 @@ int WithClient(const ServerFlags& flags,
 int Fail(const absl::Status& status);
 // The same for a wrong command line. Returns kUsage.
 int FailUsage(const std::string& message);
+// The same after Ctrl-C. Returns kInterrupted.
+int FailInterrupted();
 
 }  // namespace txl::cli

@@ -7,9 +7,10 @@
 #include "client/cli/command.h"
 #include "client/cli/generate_flags.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/long_text.h"
 #include "client/cli/output.h"
 #include "client/cli/turn_printer.h"
-#include "client/retrying_client.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -21,22 +22,38 @@ struct Flags {
   bool json = false;
 };
 
+PrintMode ModeOf(const Flags& flags) {
+  if (flags.json) return PrintMode::kJson;
+  return flags.print == "tokens" ? PrintMode::kTokens : PrintMode::kText;
+}
+
+// What is asked for but would not be printed.
+absl::Status CheckPrinted(const Flags& flags) {
+  if (flags.turn.logprobs && ModeOf(flags) == PrintMode::kText) {
+    return absl::InvalidArgumentError(
+        "--logprobs: shown with --json or --print tokens");
+  }
+  if (flags.turn.token_bytes && !flags.json) {
+    return absl::InvalidArgumentError("--token-bytes: shown with --json");
+  }
+  return absl::OkStatus();
+}
+
 int RunTurn(Client& client, const Flags& flags,
             const v1::GenerateRequest& request) {
-  PrintMode mode =
-      flags.print == "tokens" ? PrintMode::kTokens : PrintMode::kText;
-  if (flags.json) mode = PrintMode::kJson;
   Canceller canceller;
   CancelOnInterrupt watch(&canceller);
-  TurnPrinter printer(mode, request.output().has_logprobs());
+  TurnPrinter printer(ModeOf(flags), request.output().has_logprobs());
   const absl::Status status =
-      RetryingClient(&client, flags.server.retry_policy())
-          .Generate(request, flags.server.call_options(&canceller),
-                    [&](const v1::GenerateResponse& response) {
-                      if (!WriteOut(printer.Format(response)))
-                        canceller.Cancel();
-                    });
+      GenerateAfterPrompt(client, flags.server.retry_policy(), request,
+                          flags.server.call_options(&canceller),
+                          [&](const v1::GenerateResponse& response) {
+                            if (!WriteOut(printer.Format(response)))
+                              canceller.Cancel();
+                          });
+  if (!OutputStatus().ok()) return kFailed;  // the program says why
   WriteOut(printer.End());
+  if (watch.interrupted()) return FailInterrupted();
   if (!status.ok()) return Fail(status);
   if (printer.silent()) {
     std::fprintf(stderr,
@@ -46,9 +63,10 @@ int RunTurn(Client& client, const Flags& flags,
 }
 
 int Generate(Flags flags) {
-  if (flags.turn.prompt == "-" && !ReadInput("-", &*flags.turn.prompt)) {
-    return Fail(absl::DataLossError("standard input cannot be read"));
-  }
+  const absl::Status printed = CheckPrinted(flags);
+  if (!printed.ok()) return FailUsage(std::string(printed.message()));
+  const absl::Status read = ReadPrompt(&flags.turn);
+  if (!read.ok()) return Fail(read);
   const absl::StatusOr<v1::GenerateRequest> request =
       MakeGenerateRequest(flags.turn);
   if (!request.ok()) return FailUsage(std::string(request.status().message()));
@@ -69,7 +87,7 @@ void AddGenerateCommand(CLI::App& program, Run* run) {
   AddSamplingFlags(*command, &flags->turn);
   AddOutputFlags(*command, &flags->turn);
   command->add_option("--print", flags->print, "text or tokens (ids)")
-      ->check(CLI::IsMember({"text", "tokens"}))
+      ->check(OneOf({"text", "tokens"}))
       ->capture_default_str();
   command->add_flag("--json", flags->json,
                     "print every response as a line of JSON [default: off]");

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/output.h"
 
 namespace txl::cli {
 namespace {
@@ -121,12 +122,19 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
   CLI::Option* prompt = command.add_option(
       "--prompt", flags->prompt,
       "text to feed first, -: standard input [default: none, go on]");
+  CLI::Option* file =
+      command
+          .add_option("--prompt-file", flags->prompt_file,
+                      "file whose text to feed first [default: none]")
+          ->type_name("FILE")
+          ->excludes(prompt);
   command
       .add_option("--tokens", flags->tokens,
                   "prompt as token ids, comma-separated [default: none]")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->excludes(prompt);
+      ->excludes(prompt)
+      ->excludes(file);
   command.add_option("--request-id", flags->request_id,
                      "name of this turn in its session [default: none]");
   command.add_option("--expected-position", flags->expected_position,
@@ -138,6 +146,16 @@ void AddOutputFlags(CLI::App& command, GenerateFlags* flags) {
                      "alternatives to report for each token [default: 0]");
   command.add_flag("--token-bytes", flags->token_bytes,
                    "report each token's exact bytes [default: off]");
+}
+
+absl::Status ReadPrompt(GenerateFlags* flags) {
+  const bool from_file = !flags->prompt_file.empty();
+  if (!from_file && flags->prompt != "-") return absl::OkStatus();
+  absl::StatusOr<std::string> text =
+      ReadInput(from_file ? flags->prompt_file : "-");
+  if (!text.ok()) return text.status();
+  flags->prompt = *std::move(text);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(

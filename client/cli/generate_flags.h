@@ -19,7 +19,8 @@ namespace txl::cli {
 
 struct GenerateFlags {
   std::string session;
-  std::optional<std::string> prompt;
+  std::optional<std::string> prompt;  // text; "-" is standard input
+  std::string prompt_file;            // empty: none
   std::vector<uint32_t> tokens;
   std::string request_id;
   std::optional<int64_t> expected_position;
@@ -50,13 +51,17 @@ struct GenerateFlags {
 // --temperature ... --min-tokens, --max-tokens, --stop ...: how to sample and
 // when to stop.
 void AddSamplingFlags(CLI::App& command, GenerateFlags* flags);
-// --session, --prompt, --tokens, --request-id, --expected-position.
+// --session, --prompt, --prompt-file, --tokens, --request-id,
+// --expected-position.
 void AddPromptFlags(CLI::App& command, GenerateFlags* flags);
 // --logprobs, --token-bytes.
 void AddOutputFlags(CLI::App& command, GenerateFlags* flags);
 
-// The prompt is taken as it stands ("-" is the caller's business). Errors:
-// InvalidArgument for a --logit-bias that is not ID=VALUE.
+// Reads --prompt - and --prompt-file into `prompt`. Errors: of ReadInput.
+absl::Status ReadPrompt(GenerateFlags* flags);
+
+// The prompt is taken as it stands. Errors: InvalidArgument for a --logit-bias
+// that is not ID=VALUE.
 absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(
     const GenerateFlags& flags);
 

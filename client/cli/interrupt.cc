@@ -54,7 +54,9 @@ CancelOnInterrupt::CancelOnInterrupt(Canceller* canceller)
     pollfd fds[] = {{interrupt, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
     while (poll(fds, 2, -1) < 0 && errno == EINTR) {
     }
-    if (TakeInterrupt()) canceller->Cancel();
+    if (!TakeInterrupt()) return;
+    interrupted_ = true;
+    canceller->Cancel();
   });
 }
 

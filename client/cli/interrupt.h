@@ -2,6 +2,7 @@
 
 // Ctrl-C as an event: SIGINT ends what runs, not the program.
 
+#include <atomic>
 #include <thread>
 
 #include "client/canceller.h"
@@ -23,8 +24,12 @@ class CancelOnInterrupt {
   CancelOnInterrupt(const CancelOnInterrupt&) = delete;
   CancelOnInterrupt& operator=(const CancelOnInterrupt&) = delete;
 
+  // It did.
+  bool interrupted() const { return interrupted_; }
+
  private:
   int stop_fd_;
+  std::atomic<bool> interrupted_{false};
   std::thread thread_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <histedit.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,8 @@
 #include <cwchar>
 #include <iostream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/interrupt.h"
 
 namespace txl::cli {
@@ -18,17 +21,25 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 
+// A terminal's "bracketed paste": asked for it, it marks what is pasted.
+constexpr char kMarkPastes[] = "\x1b[?2004h";
+constexpr char kUnmarkPastes[] = "\x1b[?2004l";
+constexpr char kPasteStart[] = "\x1b[200~";
+constexpr absl::string_view kPasteEnd = "\x1b[201~";
+
 class PlainReader final : public LineReader {
  public:
-  Result Read(std::string* line) override {
+  bool is_terminal() const override { return false; }
+
+  Result Read(const std::string& /*prompt*/, std::string* line) override {
     return std::getline(std::cin, *line) ? Result::kLine : Result::kEnd;
   }
 };
 
 class EditReader final : public LineReader {
  public:
-  EditReader(const std::string& prompt, const std::string& history_file)
-      : prompt_(prompt), history_file_(history_file) {
+  explicit EditReader(const std::string& history_file)
+      : history_file_(history_file) {
     InterruptFd();
     // The API's text is UTF-8, also where the terminal's locale is not set.
     if (setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) {
@@ -47,6 +58,8 @@ class EditReader final : public LineReader {
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, history, history_);
     el_set(edit_, EL_GETCFN, &GetCharacter);
+    el_set(edit_, EL_ADDFN, "txl-paste", "Insert what is pasted", &Paste);
+    el_set(edit_, EL_BIND, kPasteStart, "txl-paste", nullptr);
     el_source(edit_, nullptr);
   }
 
@@ -59,11 +72,18 @@ class EditReader final : public LineReader {
     el_end(edit_);
   }
 
-  Result Read(std::string* line) override {
+  bool is_terminal() const override { return true; }
+
+  Result Read(const std::string& prompt, std::string* line) override {
     TakeInterrupt();
     interrupted_ = false;
+    prompt_ = prompt;
     int length = 0;
+    std::fputs(kMarkPastes, stdout);
+    std::fflush(stdout);
     const char* text = el_gets(edit_, &length);
+    std::fputs(kUnmarkPastes, stdout);
+    std::fflush(stdout);
     if (interrupted_) {
       el_reset(edit_);
       std::fputs("\n", stdout);
@@ -90,10 +110,31 @@ class EditReader final : public LineReader {
     return Self(edit)->prompt_.c_str();
   }
 
+  // From the mark of a paste's start to that of its end.
+  static unsigned char Paste(EditLine* edit, int /*key*/) {
+    std::string text;
+    for (char byte = 0; !absl::EndsWith(text, kPasteEnd);) {
+      if (read(STDIN_FILENO, &byte, 1) != 1) return CC_EOF;
+      text.push_back(byte == '\r' ? '\n' : byte);  // as terminals send Enter
+    }
+    text.resize(text.size() - kPasteEnd.size());
+    el_insertstr(edit, text.c_str());
+    return CC_REFRESH;
+  }
+
+  // libedit draws for the width that it knows.
+  void FollowResize() {
+    winsize size = {};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return;
+    if (columns_ != 0 && size.ws_col != columns_) el_resize(edit_);
+    columns_ = size.ws_col;
+  }
+
   // Next character of the terminal; an interrupt ends the line, whichever
   // thread the signal was delivered to.
   static int GetCharacter(EditLine* edit, wchar_t* character) {
     EditReader* self = Self(edit);
+    self->FollowResize();
     std::string bytes;
     while (true) {
       pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {InterruptFd(), POLLIN, 0}};
@@ -115,19 +156,20 @@ class EditReader final : public LineReader {
     }
   }
 
-  const std::string prompt_;
+  std::string prompt_;
   const std::string history_file_;
   EditLine* edit_ = nullptr;
   History* history_ = nullptr;
   bool interrupted_ = false;
+  int columns_ = 0;  // of the terminal, at the last key
 };
 
 }  // namespace
 
 std::unique_ptr<LineReader> LineReader::Create(
-    const std::string& prompt, const std::string& history_file) {
+    const std::string& history_file) {
   if (!isatty(STDIN_FILENO)) return std::make_unique<PlainReader>();
-  return std::make_unique<EditReader>(prompt, history_file);
+  return std::make_unique<EditReader>(history_file);
 }
 
 }  // namespace txl::cli

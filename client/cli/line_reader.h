@@ -15,13 +15,15 @@ class LineReader {
     kEnd,          // end of input
   };
 
-  // libedit when standard input is a terminal, plain lines otherwise. The
-  // prompt is shown on a terminal only. `history_file` may be empty: the
-  // history then ends with the program.
-  static std::unique_ptr<LineReader> Create(const std::string& prompt,
-                                            const std::string& history_file);
+  // libedit when standard input is a terminal, plain lines otherwise.
+  // `history_file` may be empty: the history then ends with the program.
+  static std::unique_ptr<LineReader> Create(const std::string& history_file);
   virtual ~LineReader() = default;
-  virtual Result Read(std::string* line) = 0;
+  // Whether a person types.
+  virtual bool is_terminal() const = 0;
+  // `prompt` is shown on a terminal only. What is pasted there is one line,
+  // with the line ends that stand in it.
+  virtual Result Read(const std::string& prompt, std::string* line) = 0;
 };
 
 }  // namespace txl::cli

@@ -4,6 +4,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "client/cli/command.h"
+#include "client/cli/output.h"
 #include "program/command_line.h"
 
 int main(int argc, char** argv) {
@@ -28,5 +29,7 @@ int main(int argc, char** argv) {
           txl::ParseCommandLine(program, argc, argv, txl::cli::kUsage)) {
     return *exit_code;
   }
-  return run();
+  const int exit_code = run();
+  const absl::Status written = txl::cli::OutputStatus();
+  return written.ok() ? exit_code : txl::cli::Fail(written);
 }

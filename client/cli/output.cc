@@ -4,17 +4,34 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
 
 namespace txl::cli {
+
+namespace {
+
+absl::Status& FirstError() {
+  static auto& status = *new absl::Status();
+  return status;
+}
+
+}  // namespace
+
+absl::Status OutputStatus() { return FirstError(); }
 
 bool WriteOut(absl::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
+    if (written <= 0) {
+      FirstError().Update(absl::ErrnoToStatus(errno, "standard output"));
+      return false;
+    }
     text.remove_prefix(written);
   }
   return true;
@@ -29,14 +46,16 @@ std::string ToJson(const google::protobuf::Message& message) {
   return json;
 }
 
-bool ReadInput(const std::string& path, std::string* text) {
+absl::StatusOr<std::string> ReadInput(const std::string& path) {
   std::ifstream file;
   if (path != "-") file.open(path, std::ios::binary);
   std::istream& in = path == "-" ? std::cin : file;
-  if (!in) return false;
-  text->assign(std::istreambuf_iterator<char>(in),
-               std::istreambuf_iterator<char>());
-  return !in.bad();
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (path != "-" && (!file.is_open() || std::filesystem::is_directory(path))) {
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  }
+  return std::move(text).str();
 }
 
 }  // namespace txl::cli

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace google::protobuf {
@@ -12,14 +14,18 @@ class Message;
 
 namespace txl::cli {
 
-// Writes all of it now. False: the reader is gone.
+// Writes all of it now. False: it cannot be written, as OutputStatus() then
+// says.
 bool WriteOut(absl::string_view text);
+// The first error of WriteOut in this process.
+absl::Status OutputStatus();
 
 // The message in protobuf's JSON mapping on one line, with fields of value zero
 // (a first token's index) and without a line end.
 std::string ToJson(const google::protobuf::Message& message);
 
-// A file, or standard input for "-". False: it cannot be read.
-bool ReadInput(const std::string& path, std::string* text);
+// A file, or standard input for "-". Errors: NotFound naming it when it cannot
+// be read.
+absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace txl::cli

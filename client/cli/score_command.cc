@@ -12,9 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/long_text.h"
 #include "client/cli/output.h"
 #include "client/cli/score_totals.h"
-#include "client/cli/text_chunks.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -35,11 +36,19 @@ class Scorer {
         watch_(&canceller_) {}
 
   int Run(const std::string& text) {
+    const int exit_code = RunToTheEnd(text);
+    return watch_.interrupted() ? FailInterrupted() : exit_code;
+  }
+
+ private:
+  int RunToTheEnd(const std::string& text) {
     absl::StatusOr<v1::GetModelResponse> model = client_->GetModel(options_);
     if (!model.ok()) return Fail(model.status());
-    absl::StatusOr<std::vector<uint32_t>> ids =
-        Tokenize(text, model->limits().max_prompt_bytes());
+    const auto ids = TokenizeAll(*client_, text, options_);
     if (!ids.ok()) return Fail(ids.status());
+    if (ids->empty()) {
+      return Fail(absl::InvalidArgumentError("the text is empty"));
+    }
     int64_t chunk = model->limits().max_prompt_tokens();
     if (flags_.chunk_tokens > 0) chunk = std::min(chunk, flags_.chunk_tokens);
     const absl::Status status = ScoreAll(*ids, chunk);
@@ -47,24 +56,6 @@ class Scorer {
     totals_.characters = CountCharacters(text);
     WriteOut(flags_.json ? ToJsonLine(totals_) : ToText(totals_));
     return kDone;
-  }
-
- private:
-  absl::StatusOr<std::vector<uint32_t>> Tokenize(const std::string& text,
-                                                 int64_t max_bytes) {
-    std::vector<uint32_t> ids;
-    for (absl::string_view piece :
-         SplitText(text, std::max<int64_t>(max_bytes, 4))) {
-      v1::TokenizeRequest request;
-      request.set_text(std::string(piece));
-      absl::StatusOr<v1::TokenizeResponse> response =
-          client_->Tokenize(request, options_);
-      if (!response.ok()) return response.status();
-      ids.insert(ids.end(), response->token_ids().begin(),
-                 response->token_ids().end());
-    }
-    if (ids.empty()) return absl::InvalidArgumentError("the text is empty");
-    return ids;
   }
 
   absl::Status ScoreAll(const std::vector<uint32_t>& ids, int64_t chunk) {
@@ -114,12 +105,10 @@ class Scorer {
 };
 
 int Score(const Flags& flags) {
-  std::string text;
-  if (!ReadInput(flags.file, &text)) {
-    return Fail(absl::NotFoundError(flags.file + ": cannot be read"));
-  }
+  const absl::StatusOr<std::string> text = ReadInput(flags.file);
+  if (!text.ok()) return Fail(text.status());
   return WithClient(flags.server, [&](Client& client) {
-    return Scorer(&client, flags).Run(text);
+    return Scorer(&client, flags).Run(*text);
   });
 }
 
@@ -131,11 +120,12 @@ void AddScoreCommand(CLI::App& program, Run* run) {
   auto flags = std::make_shared<Flags>();
   AddServerFlags(*command, &flags->server);
   command->add_option("FILE", flags->file, "UTF-8 text, -: standard input")
+      ->type_name("FILE")
       ->required();
   command
       ->add_option("--chunk-tokens", flags->chunk_tokens,
                    "tokens of a call at most, 0: the server's limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
   command->add_flag("--json", flags->json,
                     "print one line of JSON [default: off]");

@@ -16,36 +16,45 @@ void ScoreTotals::Add(const v1::AppendTokensResponse& piece) {
   }
 }
 
-double ScoreTotals::nats_per_token() const {
-  return predicted == 0 ? 0 : -sum_logprob / static_cast<double>(predicted);
+std::optional<double> ScoreTotals::nats_per_token() const {
+  if (predicted == 0) return std::nullopt;
+  return -sum_logprob / static_cast<double>(predicted);
 }
 
-double ScoreTotals::perplexity() const {
-  return predicted == 0 ? 0 : std::exp(nats_per_token());
+std::optional<double> ScoreTotals::perplexity() const {
+  if (predicted == 0) return std::nullopt;
+  return std::exp(*nats_per_token());
 }
 
-double ScoreTotals::bits_per_character() const {
-  if (predicted == 0 || characters == 0) return 0;
+std::optional<double> ScoreTotals::bits_per_character() const {
+  if (predicted == 0 || characters == 0) return std::nullopt;
   return -sum_logprob / std::log(2.0) / static_cast<double>(characters);
 }
 
 std::string ToText(const ScoreTotals& totals) {
+  const auto number = [](std::optional<double> value) {
+    return value ? absl::StrFormat("%.6f", *value) : "not defined";
+  };
   return absl::StrFormat(
-      "tokens %d\ncharacters %d\nnats per token %.6f\n"
-      "bits per character %.6f\nperplexity %.6f\n",
-      totals.tokens, totals.characters, totals.nats_per_token(),
-      totals.bits_per_character(), totals.perplexity());
+      "tokens %d\ncharacters %d\nnats per token %s\n"
+      "bits per character %s\nperplexity %s\n",
+      totals.tokens, totals.characters, number(totals.nats_per_token()),
+      number(totals.bits_per_character()), number(totals.perplexity()));
 }
 
 std::string ToJsonLine(const ScoreTotals& totals) {
-  const nlohmann::ordered_json json = {
+  using Json = nlohmann::ordered_json;
+  const auto number = [](std::optional<double> value) {
+    return value ? Json(*value) : Json();
+  };
+  const Json json = {
       {"tokens", totals.tokens},
       {"predicted_tokens", totals.predicted},
       {"characters", totals.characters},
       {"sum_logprob", totals.sum_logprob},
-      {"nats_per_token", totals.nats_per_token()},
-      {"bits_per_character", totals.bits_per_character()},
-      {"perplexity", totals.perplexity()}};
+      {"nats_per_token", number(totals.nats_per_token())},
+      {"bits_per_character", number(totals.bits_per_character())},
+      {"perplexity", number(totals.perplexity())}};
   return json.dump() + "\n";
 }
 

@@ -3,6 +3,7 @@
 // Sums over a scored text and the figures that are made of them.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "txl/v1/session_service.pb.h"
@@ -18,12 +19,14 @@ struct ScoreTotals {
   // Tokens of one piece; `characters` is left alone.
   void Add(const v1::AppendTokensResponse& piece);
 
-  // All 0 when nothing was predicted.
-  double nats_per_token() const;
-  double perplexity() const;          // exp(nats per token)
-  double bits_per_character() const;  // sum in bits over all characters
+  // Not defined when nothing was predicted.
+  std::optional<double> nats_per_token() const;
+  std::optional<double> perplexity() const;  // exp(nats per token)
+  // The sum in bits over all characters.
+  std::optional<double> bits_per_character() const;
 };
 
+// What is not defined is "not defined" in text and null in JSON.
 std::string ToText(const ScoreTotals& totals);
 std::string ToJsonLine(const ScoreTotals& totals);
 

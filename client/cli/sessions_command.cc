@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -169,7 +170,7 @@ void AddSessionsCommand(CLI::App& program, Run* run) {
   create
       ->add_option("--ttl", flags->ttl_seconds,
                    "seconds to live after the last use, 0: the server's choice")
-      ->check(CLI::NonNegativeNumber)
+      ->check(AtLeast(0))
       ->capture_default_str();
   AddJson(create, flags);
 

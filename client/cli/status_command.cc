@@ -11,6 +11,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
 #include "client/cli/status_text.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -57,16 +58,16 @@ int Watch(Client& client, const Flags& flags) {
       const CancelOnInterrupt watch(&canceller);
       status = client.GetServerStatus(flags.server.call_options(&canceller));
     }
-    if (canceller.cancelled()) return kDone;
+    if (canceller.cancelled()) return kInterrupted;
     if (!status.ok()) return Fail(status.status());
     const StatusRates rates = RatesBetween(before, *status);
     const std::string text =
         terminal ? kClearScreen + FormatWatchScreen(*status, rates)
                  : FormatWatchLine(*status, rates);
-    if (!WriteOut(text)) return kDone;
+    if (!WriteOut(text)) return kFailed;
     before = *std::move(status);
   } while (!WaitForInterrupt(*flags.watch_seconds));
-  return kDone;
+  return kInterrupted;
 }
 
 int Status(Client& client, const Flags& flags) {
@@ -104,7 +105,7 @@ CLI::Option* AddWatch(CLI::App& command, Flags* flags) {
       ->check(CLI::Validator(
           [](const std::string& seconds) -> std::string {
             if (seconds.empty()) return "";
-            return CLI::Range(kShortestPeriod, kLongestPeriod)(seconds);
+            return Between(kShortestPeriod, kLongestPeriod)(seconds);
           },
           ""));
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
+#include "client/cli/long_text.h"
 #include "client/cli/output.h"
 
 namespace txl::cli {
@@ -28,17 +29,15 @@ int Decode(Client& client, const Flags& flags) {
 }
 
 int Encode(Client& client, const Flags& flags) {
-  v1::TokenizeRequest request;
-  request.set_text(flags.text);
-  if (flags.text == "-" && !ReadInput("-", request.mutable_text())) {
-    return Fail(absl::DataLossError("standard input cannot be read"));
-  }
-  const absl::StatusOr<v1::TokenizeResponse> response =
-      client.Tokenize(request, flags.server.call_options());
-  if (!response.ok()) return Fail(response.status());
-  WriteOut(absl::StrCat(flags.json ? ToJson(*response)
-                                   : absl::StrJoin(response->token_ids(), ","),
-                        "\n"));
+  const absl::StatusOr<std::string> text =
+      flags.text == "-" ? ReadInput("-") : flags.text;
+  if (!text.ok()) return Fail(text.status());
+  const auto ids = TokenizeAll(client, *text, flags.server.call_options());
+  if (!ids.ok()) return Fail(ids.status());
+  v1::TokenizeResponse response;
+  response.mutable_token_ids()->Assign(ids->begin(), ids->end());
+  WriteOut(absl::StrCat(
+      flags.json ? ToJson(response) : absl::StrJoin(*ids, ","), "\n"));
   return kDone;
 }
 

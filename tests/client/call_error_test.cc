@@ -61,5 +61,18 @@ TEST(CallError, PeopleSeeCodeReasonMessageAndRetry) {
   EXPECT_EQ(DescribeError(absl::NotFoundError("gone")), "NOT_FOUND: gone");
 }
 
+TEST(CallError, PeopleSeeTheFieldOnce) {
+  const auto describe = [](const std::string& message) {
+    return DescribeError(
+        FromGrpcStatus(FakeError(grpc::INVALID_ARGUMENT, message,
+                                 "FIELD_INVALID", "sampling.temperature")));
+  };
+  const std::string whole =
+      "INVALID_ARGUMENT (FIELD_INVALID): sampling.temperature: must be in "
+      "[0, 100]";
+  EXPECT_EQ(describe("must be in [0, 100]"), whole);
+  EXPECT_EQ(describe("sampling.temperature: must be in [0, 100]"), whole);
+}
+
 }  // namespace
 }  // namespace txl

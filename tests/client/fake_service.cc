@@ -127,6 +127,10 @@ grpc::Status FakeService::Generate(grpc::ServerContext* context,
   const int64_t prompt = request->has_text()
                              ? static_cast<int64_t>(request->text().size())
                              : request->tokens().ids_size();
+  if (prompt > max_prompt_tokens) {
+    return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too many tokens",
+                     "OVER_LIMIT", request->has_text() ? "text" : "tokens");
+  }
   for (const auto& event : TurnEvents(prompt, "Hello")) writer->Write(event);
   return grpc::Status::OK;
 }
@@ -221,6 +225,7 @@ grpc::Status FakeService::AppendTokens(grpc::ServerContext* context,
                                        v1::AppendTokensResponse* response) {
   grpc::Status status = See("AppendTokens", context);
   if (!status.ok()) return status;
+  if (on_append) return on_append(context);
   if (request->tokens().ids_size() > max_prompt_tokens) {
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too many tokens",
                      "OVER_LIMIT", "tokens");
@@ -252,6 +257,9 @@ grpc::Status FakeService::GetModel(grpc::ServerContext* context,
   response->set_vocabulary_kind("bytes");
   response->mutable_limits()->set_max_prompt_tokens(max_prompt_tokens);
   response->mutable_limits()->set_max_prompt_bytes(max_prompt_bytes);
+  response->mutable_default_sampling()->set_temperature(1);
+  response->mutable_default_sampling()->set_top_p(0.9);
+  response->mutable_default_stop()->set_max_tokens(128);
   return See("GetModel", context);
 }
 
@@ -274,7 +282,8 @@ grpc::Status FakeService::GetServerStatus(
 grpc::Status FakeService::Tokenize(grpc::ServerContext* context,
                                    const v1::TokenizeRequest* request,
                                    v1::TokenizeResponse* response) {
-  if (static_cast<int64_t>(request->text().size()) > max_prompt_bytes) {
+  if (static_cast<int64_t>(request->text().size()) >
+      std::min(max_prompt_bytes, max_prompt_tokens)) {
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too long",
                      "OVER_LIMIT", "text");
   }

@@ -50,6 +50,8 @@ class FakeService final : public v1::GenerationService::Service,
   std::function<grpc::Status(grpc::ServerContext*, const v1::GenerateRequest&,
                              Writer*)>
       on_generate;
+  // What AppendTokens does instead of feeding, if anything.
+  std::function<grpc::Status(grpc::ServerContext*)> on_append;
   // Fills in more of GetServerStatus's answer.
   std::function<void(v1::GetServerStatusResponse*)> on_status;
   // What every other method answers when it is an error.

@@ -14,6 +14,7 @@ TEST(NearestNameTest, TakesTheFewestChanges) {
   EXPECT_EQ(NearestName("drain_timeout", kNames), "drain-timeout");
   EXPECT_EQ(NearestName("slot-memmory", kNames), "slot-memory");
   EXPECT_EQ(NearestName("slot", kNames), "slots");
+  EXPECT_EQ(NearestName("slost", kNames), "slots");  // one swap
 }
 
 TEST(NearestNameTest, SuggestsNothingThatIsFar) {

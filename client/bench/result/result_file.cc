@@ -1,6 +1,8 @@
 #include "client/bench/result/result_file.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
@@ -30,6 +32,17 @@ bool IsRun(const Json& json) {
          HasAll(json, {"series", "stalls"}, &Json::is_array);
 }
 
+absl::Status Write(const std::string& path, const std::string& content,
+                   std::ios::openmode mode) {
+  std::ofstream file(path, std::ios::binary | mode);
+  file << content;
+  file.close();
+  if (!file) {
+    return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Json> ReadResult(const std::string& path) {
@@ -46,14 +59,15 @@ absl::StatusOr<Json> ReadResult(const std::string& path) {
   return json;
 }
 
+absl::Status CheckWritable(const std::string& path) {
+  const bool was_there = std::filesystem::exists(path);
+  const absl::Status status = Write(path, "", std::ios::app);
+  if (!was_there) std::remove(path.c_str());
+  return status;
+}
+
 absl::Status WriteFile(const std::string& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary);
-  file << content;
-  file.close();
-  if (!file) {
-    return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
-  }
-  return absl::OkStatus();
+  return Write(path, content, std::ios::trunc);
 }
 
 absl::StatusOr<Json> MainRunOf(const Json& result, const std::string& name) {

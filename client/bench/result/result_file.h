@@ -11,7 +11,8 @@ namespace txl::bench {
 
 // Errors: NotFound when it cannot be read, InvalidArgument when it is no JSON.
 absl::StatusOr<nlohmann::ordered_json> ReadResult(const std::string& path);
-// Errors: Unavailable when it cannot be written.
+// Errors: Unavailable when it cannot be written; a check changes nothing.
+absl::Status CheckWritable(const std::string& path);
 absl::Status WriteFile(const std::string& path, const std::string& content);
 
 // The run that a result is about: itself, or of several runs the main one, with

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -89,7 +90,7 @@ TEST_F(Bench, WritesJsonAndAPageThatCompareAndPageReadAgain) {
   EXPECT_THAT(run.out, HasSubstr("time to first token"));
   const auto json = nlohmann::json::parse(ReadFile(Path("a.json")));
   EXPECT_TRUE(json.contains("histograms"));
-  EXPECT_THAT(ReadFile(Path("a.html")), HasSubstr("<svg"));
+  EXPECT_THAT(ReadFile(Path("a.html")), HasSubstr("id=\"result\""));
 
   const Completed compared = RunProgram(
       {TXL_PROGRAM, "bench", "compare", Path("a.json"), Path("a.json")});
@@ -101,6 +102,46 @@ TEST_F(Bench, WritesJsonAndAPageThatCompareAndPageReadAgain) {
       {TXL_PROGRAM, "bench", "page", Path("a.json"), Path("b.html")});
   EXPECT_EQ(page.exit_code, 0) << page.err;
   EXPECT_EQ(ReadFile(Path("b.html")), ReadFile(Path("a.html")));
+}
+
+TEST_F(Bench, FindsBeforeTheRunThatAFileCannotBeWritten) {
+  for (const char* flag : {"--out", "--html"}) {
+    const Completed run =
+        Run(absl::StrCat("--requests 1 ", flag, " /no/such/folder/x"));
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(absl::StrCat(flag, ": /no/such/folder/x")));
+  }
+  EXPECT_TRUE(server_->generate_requests().empty());
+}
+
+TEST_F(Bench, FailsWhereHalfOfTheRequestsDo) {
+  std::atomic<int> turn = 0;
+  int every = 2;
+  server_->on_generate = [&](grpc::ServerContext*, const v1::GenerateRequest&,
+                             FakeService::Writer* writer) {
+    if (++turn % every == 0) {
+      return FakeError(grpc::RESOURCE_EXHAUSTED, "full", "QUEUE_FULL");
+    }
+    for (const auto& event : TurnEvents(1, "ok")) writer->Write(event);
+    return grpc::Status::OK;
+  };
+  const Completed half = Run("--streams 1 --requests 12");
+  EXPECT_EQ(half.exit_code, 1);
+  EXPECT_THAT(half.err, HasSubstr("half of the requests or more"));
+  every = 3;
+  EXPECT_EQ(Run("--streams 1 --requests 12").exit_code, 0);
+}
+
+TEST_F(Bench, SaysWhenWhereAndWithWhatItRan) {
+  const auto json =
+      nlohmann::json::parse(Run("--streams 1 --requests 1 --json").out);
+  absl::Time date;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              json["date"].get<std::string>(), &date, nullptr));
+  EXPECT_LT(absl::Now() - date, absl::Hours(1));
+  EXPECT_EQ(absl::StrCat("txl ", json["version"].get<std::string>(), "\n"),
+            RunProgram({TXL_PROGRAM, "--version"}).out);
+  EXPECT_NE(json["host"], "");
 }
 
 TEST_F(Bench, RunsAtSeveralRates) {
@@ -151,8 +192,8 @@ TEST_F(Bench, TellsHowItGoesWhenAskedUntilItIsInterrupted) {
   }
   program.Signal(SIGINT);
   EXPECT_THAT(program.ReadRest(), HasSubstr("CANCELLED"));
-  EXPECT_EQ(program.Wait(), 1);
-  EXPECT_THAT(program.Err(), HasSubstr("no request ended well"));
+  EXPECT_EQ(program.Wait(), 130);
+  EXPECT_THAT(program.Err(), HasSubstr("txl: interrupted"));
 }
 
 TEST_F(Bench, RefusesFlagsThatMakeNoSense) {

@@ -72,12 +72,45 @@ TEST_F(ChatProgram, CommandsChangeFlagsAndSessions) {
   EXPECT_NE(requests[2].session_id(), requests[1].session_id());
 }
 
+TEST_F(ChatProgram, ABlockIsOneTurn) {
+  const Completed run = RunProgram(
+      Argv(), "\"\"\"\none\n/new\n\n\"\"\"\ntwo\n\"\"\"\nnever ended\n");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  const auto requests = server_->generate_requests();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].text(), "one\n/new\n\n");
+  EXPECT_EQ(requests[1].text(), "two\n");
+}
+
+TEST_F(ChatProgram, ABareSetShowsTheSettings) {
+  const Completed run =
+      RunProgram(Argv({"--top-k", "7"}), "/set --temperature 0.5\n/set\n");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("temperature: 0.5\n"));
+  EXPECT_THAT(run.out, HasSubstr("top_k: 7\n"));
+  // What the model gives where nothing else is said.
+  EXPECT_THAT(run.out, HasSubstr("top_p: 0.9\n"));
+  EXPECT_THAT(run.out, HasSubstr("max_tokens: 128\n"));
+}
+
+TEST_F(ChatProgram, SuggestsANewSessionWhereTheServerHasForgottenIt) {
+  server_->on_generate = [](grpc::ServerContext*, const v1::GenerateRequest&,
+                            FakeService::Writer*) {
+    return FakeError(grpc::NOT_FOUND, "no such session", "SESSION_UNKNOWN");
+  };
+  const Completed run = RunProgram(Argv(), "one\n");
+  EXPECT_THAT(run.err, HasSubstr("SESSION_UNKNOWN"));
+  EXPECT_THAT(run.err, HasSubstr("/new starts a new session"));
+}
+
 TEST_F(ChatProgram, MistakesAreReportedAndTheChatGoesOn) {
   const Completed run =
-      RunProgram(Argv(), "/nonsense\n/set --temperature hot\none\n");
+      RunProgram(Argv(), "/nonsense\n/shwo\n/set --temperature hot\none\n");
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_EQ(run.out, "Hello\n");
-  EXPECT_THAT(run.err, HasSubstr("/nonsense"));
+  EXPECT_THAT(run.err, HasSubstr("/nonsense: unknown command; /help"));
+  EXPECT_THAT(run.err,
+              HasSubstr("/shwo: unknown command; did you mean /show?"));
   EXPECT_THAT(run.err, HasSubstr("/set"));
 }
 
@@ -150,6 +183,33 @@ TEST_F(ChatProgram, AtATerminalLinesAreEditedAndRecalled) {
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].text(), "caf\xc3\xa9\n");
   EXPECT_EQ(requests[1].text(), "caf\xc3\xa9\n");
+}
+
+TEST_F(ChatProgram, AtATerminalItSaysHowToGetHelp) {
+  Process program(Argv(), Process::Terminal::kPseudo);
+  EXPECT_THAT(program.ReadUntil("> "), HasSubstr("Model fake. "));
+  program.Type("/help\n");
+  EXPECT_THAT(program.ReadUntil("> "), HasSubstr("/set FLAGS"));
+  program.Type("/quit\n");
+  program.ReadRest();
+  EXPECT_EQ(program.Wait(), 0);
+}
+
+TEST_F(ChatProgram, AtATerminalWhatIsPastedIsOneTurn) {
+  Process program(Argv(), Process::Terminal::kPseudo);
+  // The terminal is asked to mark what is pasted.
+  program.ReadUntil("\x1b[?2004h");
+  program.ReadUntil("> ");
+  program.AwaitLineEditor();
+  program.Type("so: \x1b[200~one\rtwo\rcaf\xc3\xa9\x1b[201~!\n");
+  program.ReadUntil("Hello");
+  program.ReadUntil("> ");
+  program.Type("/quit\n");
+  program.ReadRest();
+  EXPECT_EQ(program.Wait(), 0);
+  const auto requests = server_->generate_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].text(), "so: one\ntwo\ncaf\xc3\xa9!\n");
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/notification.h"
 #include "tests/client/fake_service.h"
 #include "tests/client/process.h"
 
@@ -18,6 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class Commands : public ::testing::Test {
  protected:
@@ -58,6 +63,28 @@ TEST_F(Commands, ScoreFeedsALongTextInPiecesThatTheServerTakes) {
   EXPECT_NEAR(json["bits_per_character"], nats / std::log(2) / (tokens - 1),
               1e-9);
   EXPECT_THAT(server_->append_sizes(), Each(Le(7)));
+  EXPECT_THAT(server_->sessions(), IsEmpty());
+}
+
+TEST_F(Commands, ScoreOfOneTokenDefinesNoPerplexity) {
+  const Completed run = Run("score -", "a");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("perplexity not defined\n"));
+}
+
+TEST_F(Commands, ScoreThatIsInterruptedExitsAsShellsDo) {
+  absl::Notification called;
+  server_->on_append = [&](grpc::ServerContext* context) {
+    called.Notify();
+    return WaitUntilCancelled(context);
+  };
+  const std::string path = ::testing::TempDir() + "/score-text.txt";
+  std::ofstream(path) << "abc";
+  Process program({TXL_PROGRAM, "score", path, "--server", server_.address()});
+  called.WaitForNotification();
+  program.Signal(SIGINT);
+  EXPECT_EQ(program.Wait(), 130);
+  EXPECT_THAT(program.Err(), HasSubstr("txl: interrupted\n"));
   EXPECT_THAT(server_->sessions(), IsEmpty());
 }
 
@@ -203,6 +230,28 @@ TEST(Help, OfEveryCommandExitsWithZeroAndStatesDefaults) {
     EXPECT_EQ(run.exit_code, 0) << verb;
     EXPECT_THAT(run.out, HasSubstr("127.0.0.1:50051")) << verb;
   }
+}
+
+// Numbers of hundreds of digits, or lists in C++'s notation.
+TEST(Help, IsReadable) {
+  const Completed run = RunProgram({TXL_PROGRAM, "--help-all"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, HasSubstr("--arrivals poisson|constant"));
+  EXPECT_THAT(run.out, HasSubstr("--cancel 0..1"));
+  EXPECT_THAT(run.out, HasSubstr("--timeout >= 0"));
+  for (const char* jargon : {"NONNEGATIVE", "POSITIVE", "ENUM", "{", " in ["}) {
+    EXPECT_THAT(run.out, Not(HasSubstr(jargon)));
+  }
+}
+
+TEST(Usage, MisspeltCommandsAreNamedWithTheNearest) {
+  const Completed run = RunProgram({TXL_PROGRAM, "generat"});
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("generat: no such command; did you mean "
+                                 "generate?"));
+  EXPECT_THAT(RunProgram({TXL_PROGRAM, "--version"}).out, StartsWith("txl 0."));
+  EXPECT_THAT(RunProgram({TXL_PROGRAM, "tokenize", "a", "b", "c"}).err,
+              HasSubstr("not understood: b c"));
 }
 
 TEST(Usage, WithoutACommandOrWithAnUnknownOneExitsWithTwo) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
@@ -15,6 +16,7 @@ namespace txl::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class GenerateProgram : public ::testing::Test {
  protected:
@@ -74,6 +76,52 @@ TEST_F(GenerateProgram, JsonIsEveryResponseOnALineOfItsOwn) {
   EXPECT_EQ(finished["usage"]["generatedTokens"], "5");
 }
 
+TEST_F(GenerateProgram, TakesThePromptFromAFile) {
+  const std::string path = ::testing::TempDir() + "/generate-prompt.txt";
+  std::ofstream(path) << "from a file\n";
+  const Completed run = RunProgram(Argv({"--prompt-file", path}));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(server_->generate_requests().at(0).text(), "from a file\n");
+  const Completed missing = RunProgram(Argv({"--prompt-file", "/no/such"}));
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/no/such: cannot be read"));
+  EXPECT_EQ(RunProgram(Argv({"--prompt-file", "/tmp"})).exit_code, 1);
+}
+
+TEST_F(GenerateProgram, FeedsAPromptThatIsTooLongForOneCall) {
+  server_->max_prompt_tokens = 10;
+  const Completed run =
+      RunProgram(Argv({"--prompt", "-"}), std::string(25, 'x'));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.out, "Hello\n");
+  EXPECT_EQ(server_->append_sizes(), (std::vector<int64_t>{10, 10}));
+}
+
+TEST_F(GenerateProgram, SaysThatItsOutputCannotBeWritten) {
+  const Completed run =
+      RunProgram({"/bin/sh", "-c",
+                  "exec \"$0\" generate --prompt x --server \"$1\" >/dev/full",
+                  TXL_PROGRAM, server_.address()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("standard output: No space left on device"));
+  EXPECT_THAT(run.err, Not(HasSubstr("CANCELLED")));
+}
+
+TEST_F(GenerateProgram, RefusesWhatItWouldNotShow) {
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{
+           {"--logprobs", "2"},
+           {"--token-bytes"},
+           {"--token-bytes", "--print", "tokens"}}) {
+    const Completed run = RunProgram(Argv(flags));
+    EXPECT_EQ(run.exit_code, 2) << flags[0];
+    EXPECT_THAT(run.err, HasSubstr(flags[0] + ": shown with --json"));
+  }
+  EXPECT_EQ(RunProgram(Argv({"--logprobs", "2", "--json"})).exit_code, 0);
+  EXPECT_EQ(
+      RunProgram(Argv({"--logprobs", "2", "--print", "tokens"})).exit_code, 0);
+}
+
 TEST_F(GenerateProgram, TextComesBeforeTheTurnEnds) {
   absl::Notification seen;
   server_->on_generate = [&](grpc::ServerContext*, const v1::GenerateRequest&,
@@ -91,7 +139,7 @@ TEST_F(GenerateProgram, TextComesBeforeTheTurnEnds) {
   EXPECT_EQ(program.Wait(), 0);
 }
 
-TEST_F(GenerateProgram, CtrlCCancelsTheTurnAndExitsWithOne) {
+TEST_F(GenerateProgram, CtrlCCancelsTheTurnAndExitsAsShellsDo) {
   absl::Notification cancelled;
   server_->on_generate = [&](grpc::ServerContext* context,
                              const v1::GenerateRequest&,
@@ -106,8 +154,8 @@ TEST_F(GenerateProgram, CtrlCCancelsTheTurnAndExitsWithOne) {
   EXPECT_EQ(program.ReadUntil("!"), "!");
   program.Signal(SIGINT);
   EXPECT_EQ(program.ReadRest(), "\n");
-  EXPECT_EQ(program.Wait(), 1);
-  EXPECT_THAT(program.Err(), HasSubstr("CANCELLED"));
+  EXPECT_EQ(program.Wait(), 130);
+  EXPECT_EQ(program.Err(), "txl: interrupted\n");
   cancelled.WaitForNotification();
 }
 

@@ -26,8 +26,8 @@ TEST(ScoreTotals, AFirstTokenIsATokenButNotPredicted) {
   EXPECT_EQ(totals.tokens, 4);
   EXPECT_EQ(totals.predicted, 3);
   EXPECT_DOUBLE_EQ(totals.sum_logprob, -6);
-  EXPECT_DOUBLE_EQ(totals.nats_per_token(), 2);
-  EXPECT_DOUBLE_EQ(totals.perplexity(), std::exp(2.0));
+  EXPECT_DOUBLE_EQ(*totals.nats_per_token(), 2);
+  EXPECT_DOUBLE_EQ(*totals.perplexity(), std::exp(2.0));
 }
 
 TEST(ScoreTotals, OneBitACharacterIsOneBit) {
@@ -35,17 +35,21 @@ TEST(ScoreTotals, OneBitACharacterIsOneBit) {
   const auto bit = static_cast<float>(-std::log(2.0));
   totals.Add(Piece({bit, bit, bit, bit}));
   totals.characters = 4;
-  EXPECT_NEAR(totals.bits_per_character(), 1, 1e-6);
+  EXPECT_NEAR(*totals.bits_per_character(), 1, 1e-6);
   totals.characters = 8;
-  EXPECT_NEAR(totals.bits_per_character(), 0.5, 1e-6);
+  EXPECT_NEAR(*totals.bits_per_character(), 0.5, 1e-6);
 }
 
-TEST(ScoreTotals, NothingPredictedIsZeroAndNoDivision) {
+TEST(ScoreTotals, WhereNothingIsPredictedNothingIsDefined) {
   ScoreTotals totals;
   totals.Add(Piece({kNone}));
-  EXPECT_EQ(totals.nats_per_token(), 0);
-  EXPECT_EQ(totals.perplexity(), 0);
-  EXPECT_EQ(totals.bits_per_character(), 0);
+  totals.characters = 1;
+  EXPECT_EQ(totals.nats_per_token(), std::nullopt);
+  EXPECT_EQ(totals.perplexity(), std::nullopt);
+  EXPECT_EQ(totals.bits_per_character(), std::nullopt);
+  EXPECT_NE(ToText(totals).find("perplexity not defined\n"), std::string::npos);
+  EXPECT_TRUE(
+      nlohmann::json::parse(ToJsonLine(totals))["perplexity"].is_null());
 }
 
 TEST(ScoreTotals, TextAndJsonShowTheFigures) {

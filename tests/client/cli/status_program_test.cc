@@ -52,14 +52,14 @@ TEST_F(StatusWatch, SaysALineEachPeriodUntilCtrlC) {
   }
   watch.Signal(SIGINT);
   watch.ReadRest();
-  EXPECT_EQ(watch.Wait(), 0) << watch.Err();
+  EXPECT_EQ(watch.Wait(), 130) << watch.Err();
 }
 
 TEST_F(StatusWatch, WithoutANumberItHasAPeriodOfItsOwn) {
   Process watch(Argv({"--watch"}));
   EXPECT_THAT(watch.ReadLine(), HasSubstr("10.0 tokens/s"));
   watch.Signal(SIGINT);
-  EXPECT_EQ(watch.Wait(), 0) << watch.Err();
+  EXPECT_EQ(watch.Wait(), 130) << watch.Err();
 }
 
 TEST_F(StatusWatch, RedrawsAtATerminal) {
@@ -71,7 +71,7 @@ TEST_F(StatusWatch, RedrawsAtATerminal) {
   }
   watch.Signal(SIGINT);
   watch.ReadRest();
-  EXPECT_EQ(watch.Wait(), 0);
+  EXPECT_EQ(watch.Wait(), 130);
 }
 
 TEST(StatusWatchEnd, IsTheServers) {

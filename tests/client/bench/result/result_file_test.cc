@@ -47,6 +47,17 @@ TEST(AResultFile, ThatCannotBeReadIsNamed) {
   EXPECT_THAT(unwritable.message(), HasSubstr(path));
 }
 
+TEST(AResultFile, IsCheckedWithoutAChange) {
+  const std::string path = InTemp("result_file_test_check.json");
+  EXPECT_TRUE(CheckWritable(path).ok());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ASSERT_TRUE(WriteFile(path, "{}").ok());
+  EXPECT_TRUE(CheckWritable(path).ok());
+  EXPECT_TRUE(ReadResult(path).ok());
+  std::filesystem::remove(path);
+  EXPECT_TRUE(absl::IsUnavailable(CheckWritable(InTemp("no_such_folder/x"))));
+}
+
 TEST(AResultFile, ThatIsNoJsonIsAnError) {
   const std::string path = InTemp("result_file_test_broken.json");
   for (const char* content : {"", "{", "rate: 3"}) {

@@ -1,0 +1,46 @@
+#pragma once
+
+// Texts and prompts that are longer than a server takes in one call.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/client.h"
+#include "client/retry_policy.h"
+
+namespace txl::cli {
+
+// The beginning of `text`, at most `max_bytes` and as long as possible. It ends
+// after a line end, where tokenising the pieces gives the tokens of the whole
+// whatever the vocabulary; in a line longer than that before a space, else at a
+// character's border.
+// REQUIRES: max_bytes >= 4 (a character).
+absl::string_view FirstPiece(absl::string_view text, size_t max_bytes);
+
+// Characters (code points) of valid UTF-8.
+int64_t CountCharacters(absl::string_view text);
+
+// The token ids of a text of any length, by as many calls as the server's
+// limits of bytes and of tokens make necessary. Errors: the server's.
+absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
+                                                  absl::string_view text,
+                                                  const CallOptions& options);
+
+// As RetryingClient::Generate, also with a prompt over the server's limits: all
+// of it but the last part is fed by AppendTokens first, to a session of this
+// function's own where the request names none. The request's position is
+// expected and its id is used for the last part only, so that a retry of the
+// whole is another turn.
+absl::Status GenerateAfterPrompt(
+    Client& client, const RetryPolicy& policy,
+    const v1::GenerateRequest& request, const CallOptions& options,
+    absl::FunctionRef<void(const v1::GenerateResponse&)> on_response);
+
+}  // namespace txl::cli
