@@ -1,6 +1,19 @@
 #pragma once
 
 // The public API from C++: one method per RPC, absl::Status for errors.
+//
+// Streaming one turn (client/example/stream_text.cc is a whole program):
+//
+//   absl::StatusOr<std::unique_ptr<Client>> client = Client::Create(server);
+//   if (!client.ok()) return client.status();
+//   v1::GenerateRequest request;
+//   request.set_text("ROMEO:");
+//   CallOptions options;
+//   options.timeout = absl::Seconds(30);
+//   return (*client)->Generate(
+//       request, options, [](const v1::GenerateResponse& response) {
+//         std::cout << response.token().text() << response.finished().text();
+//       });
 
 #include <memory>
 #include <string>

@@ -3,8 +3,26 @@
 // All sessions of the server: ids, time-to-live, one writer at a time.
 //
 // A session is its token ids and the detokenizer's state. Its segment memory
-// lives in a slot of the engine while `slot` is set, else in `image`, else (a
-// session of at most one token) nowhere. Slots are assigned by the scheduler.
+// lives in a slot of the engine, else in an image that the store keeps, else
+// nowhere: the session has at most one token, or its state was lost and is
+// computed again from the ids. Which slot is whose, the scheduler knows.
+//
+// The order of calls around one turn:
+//
+//   SessionStore store(options, Clock::Real());
+//   store.Create("verona", std::nullopt).IgnoreError();     // once
+//
+//   absl::StatusOr<SessionLease> lease = store.Acquire("verona");
+//   if (!lease.ok()) return lease.status();                 // SESSION_BUSY,
+//   ... absl::Status room = lease->Reserve(10);                 // before it
+//   runs if (!room.ok()) return room;                            // OVER_LIMIT,
+//   ... lease->Append({4, 8});                                  // each commit
+//   lease->Append({15});
+//   lease->SetLastTurn(LastTurn());                         // once, at its end
+//   lease->Release();                                       // idle again
+//
+// A turn with a request_id calls AcquireFor instead of Acquire, and RecordFor
+// before it runs: the same request may have run already.
 
 #include <cstdint>
 #include <functional>

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <memory>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +43,28 @@ class ClientTest : public ::testing::Test {
 TEST_F(ClientTest, AnAddressThatIsNoneFailsAtOnce) {
   EXPECT_EQ(Client::Create(At("nowhere")).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// The example of client.h, but for the stream.
+absl::Status StreamOneTurn(const ChannelOptions& server, std::ostream& out) {
+  absl::StatusOr<std::unique_ptr<Client>> client = Client::Create(server);
+  if (!client.ok()) return client.status();
+  v1::GenerateRequest request;
+  request.set_text("ROMEO:");
+  CallOptions options;
+  options.timeout = absl::Seconds(30);
+  return (*client)->Generate(
+      request, options, [&out](const v1::GenerateResponse& response) {
+        out << response.token().text() << response.finished().text();
+      });
+}
+
+TEST_F(ClientTest, TheHeadersExampleStreamsText) {
+  std::ostringstream out;
+  const absl::Status status = StreamOneTurn(At(server_.address()), out);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(out.str(), "Hello");
+  EXPECT_FALSE(StreamOneTurn(At("nowhere"), out).ok());
 }
 
 TEST_F(ClientTest, HandsOverEveryEventInOrder) {

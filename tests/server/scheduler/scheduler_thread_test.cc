@@ -1,12 +1,14 @@
 // The scheduler with its own thread, clients on others: for the race detector.
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
@@ -48,6 +50,38 @@ TestTurn RunToEnd(World& world, const std::string& session, Ids input,
   }
   ended.WaitForNotification();
   return test;
+}
+
+// The example of scheduler.h.
+TEST(SchedulerThread, TheHeadersExampleRunsATurnAndDrains) {
+  Metrics metrics;
+  FakeStepRunner runner;
+  SessionStore store({}, Clock::Real());
+  Scheduler scheduler({}, &runner, &store, &metrics, Clock::Real());
+  ASSERT_TRUE(store.Create("verona", std::nullopt).ok());
+  const auto sink = std::make_shared<RecordingSink>();
+  const auto cancel = std::make_shared<CancelToken>();
+  absl::Notification ended;
+  sink->AtEnd([&] { ended.Notify(); });
+
+  Turn turn;
+  turn.lease = *store.Acquire("verona");
+  turn.input = {4, 8, 15};
+  turn.stop.max_tokens = 16;
+  turn.sink = sink;
+  turn.cancel = cancel;
+  const absl::Status status = scheduler.Submit(std::move(turn));
+  ASSERT_TRUE(status.ok()) << status;
+  ended.WaitForNotification();
+  EXPECT_EQ(sink->ids(), runner.Continue({4, 8, 15}, 16));
+
+  scheduler.StartDrain();
+  scheduler.EndAll();
+  while (!scheduler.Idle()) absl::SleepFor(absl::Milliseconds(1));
+  Turn late;
+  late.lease = *store.Acquire("verona");
+  late.sink = sink;
+  EXPECT_EQ(Outcome(scheduler.Submit(std::move(late))), "UNAVAILABLE DRAINING");
 }
 
 TEST(SchedulerThread, ClientsOnManyThreadsGetTheirOwnText) {

@@ -31,6 +31,30 @@ TEST_F(SessionStoreTest, ANewSessionIsIdleEmptyAndDated) {
   EXPECT_EQ(info->last_turn.request_id, "");
 }
 
+// The example of session_store.h.
+absl::Status RunOneTurn(SessionStore& store) {
+  store.Create("verona", std::nullopt).IgnoreError();
+  absl::StatusOr<SessionLease> lease = store.Acquire("verona");
+  if (!lease.ok()) return lease.status();
+  absl::Status room = lease->Reserve(10);
+  if (!room.ok()) return room;
+  lease->Append({4, 8});
+  lease->Append({15});
+  lease->SetLastTurn(LastTurn());
+  lease->Release();
+  return absl::OkStatus();
+}
+
+TEST_F(SessionStoreTest, TheHeadersExampleRunsTurnAfterTurn) {
+  SessionStore& store = MakeStore();
+  EXPECT_TRUE(RunOneTurn(store).ok());
+  EXPECT_THAT(TokensOf("verona"), ElementsAre(4, 8, 15));
+  EXPECT_TRUE(RunOneTurn(store).ok());
+  EXPECT_EQ(TokensOf("verona").size(), 6u);
+  const SessionLease held = Lease("verona");
+  EXPECT_EQ(Refusal(RunOneTurn(store)), "ABORTED SESSION_BUSY");
+}
+
 TEST_F(SessionStoreTest, WithoutAnIdTheServerChoosesOne) {
   SessionStore& store = MakeStore();
   const std::string first = store.Create("", {})->session_id;
