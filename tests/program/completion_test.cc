@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <string>
 
 #include "program/flag_checks.h"
 
@@ -33,7 +35,9 @@ class CompletionTest : public ::testing::Test {
 
   // What bash suggests after "thing WORDS", the last of them unfinished.
   std::string Suggest(const std::string& words) const {
-    const std::string path = ::testing::TempDir() + "/completion.bash";
+    // Tests run side by side, each with a script of its own.
+    const std::string path = ::testing::TempDir() + "/completion_" +
+                             std::to_string(getpid()) + ".bash";
     std::ofstream(path) << CompletionScript(app_, "bash")
                         << "COMP_WORDS=(thing " << words
                         << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
