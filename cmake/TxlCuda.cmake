@@ -57,17 +57,18 @@ function(txl_emulated_deps OUT)
 endfunction()
 
 # txl_kernels(NAME name SRCS a.cc ... KERNELS b.cu ... CUDA_SRCS c.cu ...
-#             EMULATED_SRCS d.cc ... DEPS target ...)
+#             EMULATED_SRCS d.cc ... DEPS target ... [PRECOMPILED kind])
 # Libraries NAME_emulated and, with TXL_CUDA, NAME: SRCS and KERNELS in both,
 # CUDA_SRCS and EMULATED_SRCS in one. DEPS are of both; another txl_kernels
 # library among them is linked in the same kind.
 function(txl_kernels)
-  cmake_parse_arguments(ARG "" "NAME"
+  cmake_parse_arguments(ARG "" "NAME;PRECOMPILED"
     "SRCS;KERNELS;CUDA_SRCS;EMULATED_SRCS;DEPS" ${ARGN})
   txl_emulated_sources(emulated ${ARG_KERNELS})
   txl_emulated_deps(emulated_deps ${ARG_DEPS})
   txl_library(NAME ${ARG_NAME}_emulated
-    SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps})
+    SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
+    PRECOMPILED ${ARG_PRECOMPILED})
   if(TXL_CUDA)
     txl_library(NAME ${ARG_NAME}
       SRCS ${ARG_SRCS} ${ARG_CUDA_SRCS} ${ARG_KERNELS}
@@ -77,14 +78,14 @@ endfunction()
 
 # txl_kernel_test(NAME name SRCS a_test.cc ... KERNELS b.cu ...
 #                 EMULATED_SRCS c_test.cc ... DEPS target ... [LABELS label ...]
-#                 [WHOLE])
+#                 [WHOLE] [PRECOMPILED kind])
 # A GoogleTest program of kernels, like txl_test, on the emulator; with TXL_CUDA
 # also NAME_device, from the same SRCS and KERNELS (kernels that only the test
 # has), on a device. The latter has the label "device" alone and fails where
 # there is none; `ctest -LE device` leaves it out. EMULATED_SRCS are tests of
 # the emulator itself.
 function(txl_kernel_test)
-  cmake_parse_arguments(ARG "WHOLE" "NAME"
+  cmake_parse_arguments(ARG "WHOLE" "NAME;PRECOMPILED"
     "SRCS;KERNELS;EMULATED_SRCS;DEPS;LABELS" ${ARGN})
   if(ARG_WHOLE)
     set(whole WHOLE)
@@ -93,7 +94,7 @@ function(txl_kernel_test)
   txl_emulated_deps(emulated_deps ${ARG_DEPS})
   txl_test(NAME ${ARG_NAME} ${whole}
     SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
-    LABELS ${ARG_LABELS})
+    LABELS ${ARG_LABELS} PRECOMPILED ${ARG_PRECOMPILED})
   if(TXL_CUDA)
     # WHOLE: nothing runs, and so nothing needs a device, before ctest does.
     txl_test(NAME ${ARG_NAME}_device WHOLE LABELS device

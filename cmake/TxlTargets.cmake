@@ -1,15 +1,22 @@
 # One target per folder and one test program per tests/ folder.
 include(GoogleTest)
+include(TxlPrecompiled)
 
-# txl_library(NAME name SRCS a.cc ... DEPS target ...)
-# A static library with the project's compile options.
+# txl_library(NAME name SRCS a.cc ... DEPS target ... [PRECOMPILED kind])
+# A static library with the project's compile options. PRECOMPILED: which
+# headers are read once for many files, of cmake/TxlPrecompiled.cmake; default:
+# plain.
 function(txl_library)
-  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;PRECOMPILED" "SRCS;DEPS" ${ARGN})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED plain)
+  endif()
   add_library(${ARG_NAME} STATIC ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS}
     PRIVATE $<BUILD_INTERFACE:txl_options>)
   target_include_directories(${ARG_NAME}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED})
 endfunction()
 
 # txl_binary(NAME name SRCS main.cc ... DEPS target ...)
@@ -20,58 +27,27 @@ function(txl_binary)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options)
 endfunction()
 
-# What tests are compiled with, besides what they depend on.
-function(txl_set_up_test NAME)
-  target_link_libraries(${NAME} PRIVATE txl_options
-    GTest::gmock GTest::gtest GTest::gtest_main)
-  # Tests need to build fast, not to run fast; what they test keeps its level.
-  target_compile_options(${NAME} PRIVATE
-    $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-endfunction()
-
-# GoogleTest's headers and what they include are a quarter of the time that a
-# test takes to compile: read once for all of them. Most presets do without, so
-# that a missing include is noticed.
-function(txl_precompile_test_headers NAME)
-  if(TXL_CUDA)
-    return()
-  endif()
-  if(NOT TARGET txl_test_headers)
-    set(source ${CMAKE_BINARY_DIR}/test_headers.cc)
-    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    add_executable(txl_test_headers EXCLUDE_FROM_ALL ${source})
-    set_target_properties(txl_test_headers PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    txl_set_up_test(txl_test_headers)
-    target_precompile_headers(txl_test_headers PRIVATE
-      <gmock/gmock.h> <gtest/gtest.h>)
-  endif()
-  target_precompile_headers(${NAME} REUSE_FROM txl_test_headers)
-  # GCC forgets which lines of a precompiled header are a library's, and warns
-  # of what it takes for overflows in std::string.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    set(overflows -Wno-array-bounds -Wno-stringop-overflow
-      -Wno-stringop-overread)
-    target_compile_options(${NAME} PRIVATE
-      "$<$<COMPILE_LANGUAGE:CXX>:${overflows}>")
-  endif()
-endfunction()
-
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
-#          [WHOLE])
+#          [WHOLE] [PRECOMPILED kind])
 # A GoogleTest program in build/tests, every TEST registered with ctest. WHOLE:
 # the program as one, for programs with LibTorch, which takes longer to load
 # than most of their tests take to run.
 # TXL_TEST_DATA in the environment of a test is the folder tests/. (One variable
 # only: gtest_discover_tests takes a list of them apart.)
 function(txl_test)
-  cmake_parse_arguments(ARG "WHOLE" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "NAME;PRECOMPILED" "SRCS;DEPS;LABELS"
+    ${ARGN})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED plain)
+  endif()
   add_executable(${ARG_NAME} ${ARG_SRCS})
   set_target_properties(${ARG_NAME} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS})
-  txl_set_up_test(${ARG_NAME})
-  txl_precompile_test_headers(${ARG_NAME})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options
+    GTest::gmock GTest::gtest GTest::gtest_main)
+  # What is tested keeps its level.
+  txl_compile_quickly(${ARG_NAME})
+  txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED} TEST)
   if(TARGET txl_tsan)
     target_link_libraries(${ARG_NAME} PRIVATE txl_tsan)
   endif()

@@ -5,6 +5,7 @@
 #   deploy/quickstart.sh [PROMPT]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. deploy/progress.sh
 
 # Where ccache is used, clones in different folders share its results.
 export CCACHE_BASEDIR=$PWD
@@ -12,11 +13,23 @@ export CCACHE_BASEDIR=$PWD
 prompt=${1:-"ROMEO:"}
 model=models/shakespeare
 
+say() { echo "quickstart: $*" >&2; }
+
+# build TARGET...: a line every so many steps; with a failure, all that is said.
+build() {
+  NINJA_STATUS='  [%f of %t] ' ninja -C build "$@" | thinned 20 >&2
+}
+
+say "1 of 4: compiler and libraries"
 deploy/setup.sh
+say "2 of 4: what the build consists of"
 if [ ! -f build/build.ninja ]; then
-  cmake --preset release > /dev/null
+  cmake --preset release > .deps/configure.log 2>&1 ||
+    { cat .deps/configure.log >&2; exit 1; }
 fi
-ninja -C build --quiet txl-server txl txl-model
+say "3 of 4: building txl-server and txl (minutes the first time)"
+build txl-server txl
+say "4 of 4: starting txl-server with $model"
 
 work=$(mktemp -d)
 build/bin/txl-server --model "$model" --listen 127.0.0.1:0 \

@@ -11,6 +11,7 @@
 # LibTorch and the google.rpc protos go into .deps/venv of this checkout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. deploy/progress.sh
 
 torch_version=2.13.0
 googleapis_version=1.76.0
@@ -27,13 +28,18 @@ packages=(
   libhwy-dev libbenchmark-dev prometheus-cpp-dev python3-yaml
 )
 torch_wheel="torch==${torch_version}+cpu"
+torch_size="200 MB, unpacked 0.8 GB"
 all=0
 cuda=0
 for argument in "$@"; do
   case "$argument" in
     --all) all=1 ;;
     # To "==", 2.13.0+cpu is as good as 2.13.0, and may lie nearer.
-    --cuda) cuda=1; torch_wheel="torch===${torch_version}" ;;
+    --cuda)
+      cuda=1
+      torch_wheel="torch===${torch_version}"
+      torch_size="with CUDA's libraries some 3 GB, unpacked 6 GB"
+      ;;
     -h | --help) sed -n '2,11p' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument: $argument" >&2; exit 2 ;;
   esac
@@ -75,7 +81,7 @@ for package in "${packages[@]}"; do
   [ "$state" = installed ] || missing+=("$package")
 done
 if [ "${#missing[@]}" -gt 0 ]; then
-  say "installing Debian packages: ${missing[*]}"
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   services=()
   for package in "${missing[@]}"; do
     case "$package" in haproxy | prometheus) services+=("$package") ;; esac
@@ -83,7 +89,9 @@ if [ "${#missing[@]}" -gt 0 ]; then
   [ "${#services[@]}" = 0 ] || forbid_starts
   as_root apt-get update -qq
   as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
+    apt-get install -y -q --no-install-recommends "${missing[@]}" 2>&1 |
+    grep --line-buffered -E '^(E:|Need to get|Get:|Unpacking|Setting up)' |
+    cut -c1-100 | thinned 40 >&2
   [ "${#services[@]}" = 0 ] || as_root systemctl disable -q "${services[@]}"
 fi
 
@@ -108,7 +116,7 @@ pip_install() {
 }
 
 if [ ! -d "$(site_packages)/torch-${torch_wheel##*=}.dist-info" ]; then
-  say "installing LibTorch: $torch_wheel"
+  say "downloading and unpacking LibTorch: $torch_wheel ($torch_size)"
   if [ "$cuda" = 1 ]; then
     # With CUDA's libraries, which its package names.
     venv_pip uninstall --quiet --yes torch 2> /dev/null || true

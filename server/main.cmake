@@ -10,4 +10,5 @@ txl_library(NAME txl_server_main
     txl_model_checkpoint txl_program txl_torch CLI11::CLI11 tomlplusplus::tomlplusplus
     absl::cleanup absl::status absl::statusor absl::strings
     absl::synchronization absl::time Threads::Threads)
+txl_compile_quickly(txl_server_main)
 txl_binary(NAME txl-server SRCS main.cc DEPS txl_server_main)
