@@ -129,9 +129,10 @@ if [ ! -f "$(site_packages)/google/rpc/error_details.proto" ]; then
   say "installing the google.rpc protos"
   pip_install "googleapis-common-protos==$googleapis_version"
 fi
-for package in hpack==4.2.0 protobuf==7.36.2; do
+for package in hpack==4.2.0 protobuf==7.36.2 lizard==1.24.3 pathspec==1.1.1 \
+    pygments==2.21.0; do
   if [ ! -d "$(site_packages)/${package/==/-}.dist-info" ]; then
-    say "installing Python's $package for the attacks of the tests"
+    say "installing Python's $package for the tests"
     pip_install "$package"
   fi
 done

@@ -119,7 +119,7 @@ at::Tensor AbsorbedAttention(const AttentionShape& shape,
                              const LayerWeights& weights,
                              const PositionTable& table, const at::Tensor& x,
                              const std::vector<SegmentView>& segments,
-                             const SlotArena& arena, int64_t layer) {
+                             const StoredRows& stored) {
   const int64_t rows = x.size(0);
   const int64_t d = x.size(1);
   const int64_t h = shape.heads;
@@ -140,8 +140,8 @@ at::Tensor AbsorbedAttention(const AttentionShape& shape,
 
   at::Tensor context = at::zeros({rows, h, d}, x.options());
   for (const SegmentView& segment : segments) {
-    AttendSegment(queries, positional, segment, arena.Rows(layer, segment.slot),
-                  context);
+    AttendSegment(queries, positional, segment,
+                  stored.arena.Rows(stored.layer, segment.slot), context);
   }
 
   const at::Tensor values = weights.wv.view({h, w, d}).transpose(1, 2);

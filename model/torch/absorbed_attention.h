@@ -55,6 +55,12 @@ struct AttentionShape {
   int64_t row_tile = 0;
 };
 
+// What a layer has stored of every slot.
+struct StoredRows {
+  const SlotArena& arena;
+  int64_t layer = 0;
+};
+
 // Attention of one layer before the residual: Wo concat_n(out_n) + bo.
 // x [rows, d] (rows a multiple of row_tile): the layer's input, normalised for
 // pre-LN, already written into the rings. Rows in no segment give bo.
@@ -62,6 +68,6 @@ at::Tensor AbsorbedAttention(const AttentionShape& shape,
                              const LayerWeights& weights,
                              const PositionTable& table, const at::Tensor& x,
                              const std::vector<SegmentView>& segments,
-                             const SlotArena& arena, int64_t layer);
+                             const StoredRows& stored);
 
 }  // namespace txl

@@ -188,7 +188,7 @@ at::Tensor TorchStep::Impl::Layer(int64_t index, const at::Tensor& h,
   }
   const AttentionShape shape = {config.n_head, config.d_head, row_tile};
   const at::Tensor attended =
-      AbsorbedAttention(shape, layer, tables[index], x, views, *arena, index)
+      AbsorbedAttention(shape, layer, tables[index], x, views, {*arena, index})
           .add_(h);
   if (pre) {
     const at::Tensor normed = Norm(attended, layer.ln2_g, layer.ln2_b, eps);

@@ -55,6 +55,24 @@ TXL_DEVICE Slice<M, kColumns> BringQueries(const AttentionArgs<M, M>& args,
   return place;
 }
 
+// The tiles of `range` on their way from a slot's ring into the memory that
+// this warp has for them.
+template <typename M, int kColumns>
+TXL_DEVICE TilePipeline<M, kColumns> TilesOf(const AttentionArgs<M, M>& args,
+                                             const AttentionRange& range,
+                                             int32_t slot, int stages) {
+  TilePipeline<M, kColumns> tiles;
+  tiles.rings = &args.rings;
+  tiles.waiting = range.tiles;
+  tiles.visible = range.visible;
+  tiles.ring = args.rings.rows + slot * args.rings.slot_stride;
+  tiles.row = RowOfRing(args.rings, range.first);
+  tiles.memory = SharedMemory() + kExchangeBytes +
+                 WarpOfBlock() * stages * Slice<M, kColumns>::kBytes;
+  tiles.stages = stages;
+  return tiles;
+}
+
 // A split of kRows rows of a slot at positions that follow each other.
 template <typename M, int kColumns, int kRows>
 TXL_DEVICE void Attend(const AttentionArgs<M, M>& args, const Rows& rows,
@@ -75,15 +93,8 @@ TXL_DEVICE void Attend(const AttentionArgs<M, M>& args, const Rows& rows,
   // can be the one that stores a row of this step there.
   const int64_t behind = range.first + (stages - 1) * kRingTile;
   if (behind > position - args.rows.count + 1) AwaitEarlierKernels();
-  TilePipeline<M, kColumns> tiles;
-  tiles.rings = &args.rings;
-  tiles.waiting = range.tiles;
-  tiles.visible = range.visible;
-  tiles.ring = args.rings.rows + slot * args.rings.slot_stride;
-  tiles.row = RowOfRing(args.rings, range.first);
-  tiles.memory = SharedMemory() + kExchangeBytes +
-                 WarpOfBlock() * stages * Slice<M, kColumns>::kBytes;
-  tiles.stages = stages;
+  TilePipeline<M, kColumns> tiles =
+      TilesOf<M, kColumns>(args, range, slot, stages);
   using Queries =
       std::conditional_t<kRows == 1, QueriesInRegisters<M, kColumns>,
                          QueriesInSharedMemory<M, kColumns>>;

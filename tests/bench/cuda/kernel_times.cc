@@ -61,6 +61,38 @@ double BestSeconds(Stream& stream, int passes, int copies,
   return best;
 }
 
+// `segment` rows that follow each other, from a position on, of every session.
+struct RowPlaces {
+  RowPlaces(Stream& stream, int sessions, int segment, int64_t first)
+      : slots(MemoryKind::kDevice, sessions * segment),
+        positions(MemoryKind::kDevice, sessions * segment) {
+    std::vector<int32_t> slot_numbers(slots.size());
+    std::vector<int64_t> at(positions.size());
+    for (int r = 0; r < sessions * segment; ++r) {
+      slot_numbers[r] = r / segment;
+      at[r] = first + r % segment;
+    }
+    stream.Copy(slots.data(), slot_numbers.data(), slots.bytes());
+    stream.Copy(positions.data(), at.data(), positions.bytes());
+    stream.Wait();
+  }
+
+  Array<int32_t> slots;
+  Array<int64_t> positions;
+};
+
+// What attention over full windows has to read, write and add up.
+void CountWork(const KernelShape& shape, int sessions, int segment,
+               int64_t stride, KernelTime& time) {
+  const double rows = sessions * segment;
+  const double keys = rows * shape.window;
+  const double row_bytes = static_cast<double>(stride) * sizeof(Bf16);
+  time.bytes =
+      static_cast<double>(sessions) * (shape.window + segment - 1) * row_bytes +
+      keys * shape.heads * sizeof(float) + 2.0 * rows * shape.heads * row_bytes;
+  time.flops = 4 * keys * static_cast<double>(shape.heads * stride);
+}
+
 int Copies(const KernelShape& shape, int64_t bytes) {
   return static_cast<int>((shape.streamed_bytes + bytes - 1) / bytes);
 }
@@ -98,20 +130,11 @@ KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
   const int copies = Copies(shape, layer * int64_t{sizeof(Bf16)});
   const Array<Bf16> stored = RandomArray<Bf16>(stream, layer * copies);
 
-  Array<int32_t> slots(MemoryKind::kDevice, rows);
-  Array<int64_t> positions(MemoryKind::kDevice, rows);
-  std::vector<int32_t> slot_numbers(rows);
-  std::vector<int64_t> at(rows);
-  for (int r = 0; r < rows; ++r) {
-    slot_numbers[r] = r / segment;
-    // Somewhere behind the first round, so that every window is full.
-    at[r] = 3 * rings.capacity + 6 + r % segment;
-  }
-  stream.Copy(slots.data(), slot_numbers.data(), slots.bytes());
-  stream.Copy(positions.data(), at.data(), positions.bytes());
+  // Somewhere behind the first round, so that every window is full.
+  const RowPlaces places(stream, sessions, segment, 3 * rings.capacity + 6);
 
   AttentionArgs<Bf16, Bf16> args;
-  args.rows = {rows, slots.data(), positions.data()};
+  args.rows = {rows, places.slots.data(), places.positions.data()};
   args.heads = shape.heads;
   args.scale = 1 / std::sqrt(static_cast<float>(shape.width / shape.heads));
   args.distances = shape.distances;
@@ -146,13 +169,7 @@ KernelTime TimePrompts(Stream& stream, const KernelShape& shape, int sessions,
     args.rings = rings;
     LaunchAttention(stream, args);
   });
-  const double keys = static_cast<double>(rows) * shape.window;
-  const double stored_rows =
-      static_cast<double>(sessions) * (shape.window + segment - 1);
-  time.bytes = stored_rows * static_cast<double>(stride) * sizeof(Bf16) +
-               keys * static_cast<double>(heads) * sizeof(float) +
-               2.0 * rows * static_cast<double>(heads * stride) * sizeof(Bf16);
-  time.flops = 4 * keys * static_cast<double>(heads * stride);
+  CountWork(shape, sessions, segment, stride, time);
   return time;
 }
 

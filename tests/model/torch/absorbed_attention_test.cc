@@ -146,7 +146,7 @@ TEST_P(AbsorbedAttentionTest, EqualsAttentionWithKeysAndValues) {
   const at::Tensor x = at::cat({rows.narrow(0, 1, 1), rows.narrow(0, 17, 3)});
   const at::Tensor out =
       AbsorbedAttention({kHeads, kHeadWidth, kTile}, weights.layers[0],
-                        tables[0], x, views, arena, 0);
+                        tables[0], x, views, {arena, 0});
   const std::vector<int64_t> positions = {1, 17, 18, 19};
   for (size_t i = 0; i < positions.size(); ++i) {
     EXPECT_TRUE(at::allclose(

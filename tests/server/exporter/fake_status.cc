@@ -31,31 +31,7 @@ void FillDistributions(Distributions& d) {
   Observe(d.idle_before_evict_seconds, 9, 64);
 }
 
-}  // namespace
-
-ExporterFacts FakeFacts() {
-  ExporterFacts facts;
-  facts.version = "1.2.3";
-  facts.model = "verona";
-  facts.fingerprint = "f00d";
-  facts.device = "cpu";
-  facts.kernel = "k";
-  facts.form = "projected";
-  facts.weight_dtype = "f32";
-  facts.memory_dtype = "f16";
-  facts.bytes_per_slot = 1000;
-  return facts;
-}
-
-ServerStatus FakeStatus() {
-  ServerStatus status;
-  status.phase = ServerPhase::kReady;
-  status.uptime = absl::Seconds(1234.5);
-  status.stall = absl::Milliseconds(1500);
-  status.sessions.busy = 11;
-  status.sessions.idle = 12;
-  status.sessions.created = 123;
-  status.sessions.ended = 100;
+void FillMemory(ServerStatus& status) {
   status.sessions.image_bytes = 7777;
   status.sessions.id_bytes = 6666;
   status.sessions.turn_record_bytes = 5555;
@@ -65,6 +41,9 @@ ServerStatus FakeStatus() {
   status.memory.requests_refused = 44;
   status.memory.stream_bytes = 3333;
   status.memory.streams_refused = 33;
+}
+
+void FillCalls(ServerStatus& status) {
   status.calls.open = 9;
   status.calls.reading = 3;
   status.calls.answering = 2;
@@ -75,7 +54,9 @@ ServerStatus FakeStatus() {
   status.work.done = 52;
   status.work.refused = 53;
   status.log_lines_dropped = 54;
-  Snapshot& s = status.snapshot;
+}
+
+void FillTurns(Snapshot& s) {
   s.turns_started = 101;
   s.turns_active = 11;
   s.queued_calls = 6;
@@ -90,6 +71,9 @@ ServerStatus FakeStatus() {
   s.calls = {{{"txl.v1.S/A", absl::StatusCode::kOk}, 71},
              {{"txl.v1.S/A", absl::StatusCode::kAborted}, 21},
              {{"txl.v1.S/B", absl::StatusCode::kOk}, 31}};
+}
+
+void FillSteps(Snapshot& s) {
   s.steps = 300;
   s.steps_failed = 3;
   s.last_step = absl::FromUnixMillis(1'700'000'000'250);
@@ -118,7 +102,38 @@ ServerStatus FakeStatus() {
   s.rebuilds_ok = 5;
   s.rebuilds_failed = 2;
   s.step_seconds = 31.625;
-  FillDistributions(s.distributions);
+}
+
+}  // namespace
+
+ExporterFacts FakeFacts() {
+  ExporterFacts facts;
+  facts.version = "1.2.3";
+  facts.model = "verona";
+  facts.fingerprint = "f00d";
+  facts.device = "cpu";
+  facts.kernel = "k";
+  facts.form = "projected";
+  facts.weight_dtype = "f32";
+  facts.memory_dtype = "f16";
+  facts.bytes_per_slot = 1000;
+  return facts;
+}
+
+ServerStatus FakeStatus() {
+  ServerStatus status;
+  status.phase = ServerPhase::kReady;
+  status.uptime = absl::Seconds(1234.5);
+  status.stall = absl::Milliseconds(1500);
+  status.sessions.busy = 11;
+  status.sessions.idle = 12;
+  status.sessions.created = 123;
+  status.sessions.ended = 100;
+  FillMemory(status);
+  FillCalls(status);
+  FillTurns(status.snapshot);
+  FillSteps(status.snapshot);
+  FillDistributions(status.snapshot.distributions);
   return status;
 }
 
