@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/bad.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/config/json_fields.h"
@@ -36,10 +37,6 @@ constexpr DTypeEntry kDTypes[] = {
     {DType::kBF16, "BF16", 2}, {DType::kI64, "I64", 8}, {DType::kI32, "I32", 4},
     {DType::kU8, "U8", 1},
 };
-
-absl::Status Bad(const std::string& path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
 
 absl::Status BadTensor(const std::string& path, const std::string& name,
                        absl::string_view what) {

@@ -10,7 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "model/base/bad.h"
 
 namespace txl {
 
@@ -26,6 +28,10 @@ class ByteSource {
   // fails or the file has shrunk.
   virtual absl::Status Read(uint64_t offset, absl::Span<uint8_t> out) const = 0;
 };
+
+inline absl::Status Bad(const ByteSource& source, absl::string_view what) {
+  return Bad(source.name(), what);
+}
 
 // A regular file, opened for reading. Errors: NotFound, InvalidArgument (a
 // folder, no regular file), naming the path.

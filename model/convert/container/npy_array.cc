@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/bad.h"
 #include "model/base/status_macros.h"
 
 namespace txl {
@@ -18,10 +19,6 @@ constexpr absl::string_view kMagic = "\x93NUMPY";
 constexpr uint64_t kPreludeBytes = 8;  // magic and version
 constexpr uint32_t kMaxHeaderBytes = 64 << 10;
 constexpr size_t kMaxDims = 8;
-
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
 
 struct DTypeName {
   absl::string_view name;

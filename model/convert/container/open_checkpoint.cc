@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "model/base/bad.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/file_kind.h"
 #include "model/convert/container/folder_files.h"
@@ -39,10 +40,6 @@ constexpr absl::string_view kNoWeights[] = {
     "optimizer.pt",  "optimizer.bin", "training_args.bin", "scheduler.pt",
     "scheduler.bin", "scaler.pt",
 };
-
-absl::Status Bad(const std::string& path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
 
 // "model.ckpt-5" of "model.ckpt-5.data-00000-of-00001", else nothing.
 std::optional<std::string> PrefixOfData(const std::string& path) {

@@ -14,10 +14,6 @@
 namespace txl {
 namespace {
 
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("it is malformed: ", what));
-}
-
 bool HoldsItems(PickleKind kind) {
   return kind == PickleKind::kList || kind == PickleKind::kSet ||
          kind == PickleKind::kObject;
@@ -60,7 +56,7 @@ absl::Status PickleMachine::NewContainer(uint8_t op) {
     case kOpTuple3: {
       const size_t count = op - kOpTuple1 + 1u;
       if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) {
-        return Bad("an opcode finds too few values");
+        return Malformed("an opcode finds too few values");
       }
       marks_.push_back(stack_.size() - count);
       break;
@@ -86,7 +82,7 @@ absl::Status PickleMachine::NewContainer(uint8_t op) {
 absl::Status PickleMachine::MoveToItems(size_t begin) {
   if (begin == 0 || begin > stack_.size() ||
       !HoldsItems(stack_[begin - 1]->kind)) {
-    return Bad("entries are appended to what is no list");
+    return Malformed("entries are appended to what is no list");
   }
   if (begin == stack_.size()) return absl::OkStatus();
   auto& items = arena_.PartsOf(*stack_[begin - 1]).items;
@@ -100,10 +96,10 @@ absl::Status PickleMachine::MoveToItems(size_t begin) {
 absl::Status PickleMachine::MoveToPairs(size_t begin) {
   if (begin == 0 || begin > stack_.size() ||
       !HoldsPairs(stack_[begin - 1]->kind)) {
-    return Bad("entries are set in what is no dictionary");
+    return Malformed("entries are set in what is no dictionary");
   }
   if ((stack_.size() - begin) % 2 != 0) {
-    return Bad("a key of a dictionary has no value");
+    return Malformed("a key of a dictionary has no value");
   }
   if (begin == stack_.size()) return absl::OkStatus();
   auto& pairs = arena_.PartsOf(*stack_[begin - 1]).pairs;
@@ -119,7 +115,7 @@ absl::Status PickleMachine::Fill(uint8_t op) {
     const size_t count = op == kOpAppend ? 1 : 2;
     const size_t bottom = marks_.empty() ? 0 : marks_.back();
     if (stack_.size() < bottom + count + 1) {
-      return Bad("an opcode finds too few values");
+      return Malformed("an opcode finds too few values");
     }
     const size_t begin = stack_.size() - count;
     return op == kOpAppend ? MoveToItems(begin) : MoveToPairs(begin);
@@ -151,7 +147,7 @@ absl::Status PickleMachine::Global(uint8_t op) {
   TXL_ASSIGN_OR_RETURN(const PickleValue* const module, Pop());
   if (!name->IsText() || !module->IsText() ||
       name->text.size() + module->text.size() > kMaxPickleLineBytes) {
-    return Bad("a global's name is no text");
+    return Malformed("a global's name is no text");
   }
   return PushGlobal(module->text, name->text);
 }
@@ -179,7 +175,7 @@ absl::Status PickleMachine::Construct(uint8_t op) {
     case kOpObj: {
       TXL_ASSIGN_OR_RETURN(PickleValue* const all,
                            PopItems(PickleKind::kTuple));
-      if (all->items().empty()) return Bad("an object has no class");
+      if (all->items().empty()) return Malformed("an object has no class");
       const PickleValue* const callee = all->items().front();
       auto& items = arena_.PartsOf(*all).items;
       items.erase(items.begin());
@@ -204,7 +200,7 @@ absl::Status PickleMachine::Construct(uint8_t op) {
   TXL_ASSIGN_OR_RETURN(args, Pop());
   TXL_ASSIGN_OR_RETURN(const PickleValue* const callee, Pop());
   if (args->kind != PickleKind::kTuple) {
-    return Bad("the arguments of an object are no tuple");
+    return Malformed("the arguments of an object are no tuple");
   }
   Push(NewObject(callee, args));
   return absl::OkStatus();

@@ -16,10 +16,6 @@ namespace {
 
 constexpr uint64_t kNewestProtocol = 5;
 
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
-
 }  // namespace
 
 absl::StatusOr<const PickleValue*> ReadPickle(PickleInput& input,
@@ -37,7 +33,7 @@ absl::StatusOr<const PickleValue*> PickleMachine::Run() {
     TXL_ASSIGN_OR_RETURN(const uint8_t op, in_.Byte());
     if (op == kOpStop) {
       if (stack_.size() != 1 || !marks_.empty()) {
-        return Bad("it is malformed: STOP without exactly one value");
+        return Malformed("STOP without exactly one value");
       }
       return stack_.back();
     }
@@ -106,7 +102,7 @@ absl::Status PickleMachine::Memo(uint8_t op) {
   if (op == kOpPut || op == kOpGet) {
     TXL_ASSIGN_OR_RETURN(const std::string line, in_.Line(kMaxPickleLineBytes));
     if (!absl::SimpleAtoi(line, &index)) {
-      return Bad("it is malformed: a memo index is no number");
+      return Malformed("a memo index is no number");
     }
   } else {
     const bool wide = op == kOpLongBinPut || op == kOpLongBinGet;
@@ -134,8 +130,8 @@ absl::Status PickleMachine::Remember(uint64_t index) {
 
 absl::Status PickleMachine::Recall(uint64_t index) {
   if (index >= memo_.size() || memo_[index] == nullptr) {
-    return Bad(absl::StrCat("it is malformed: the memo index ", index,
-                            " was never stored"));
+    return Malformed(
+        absl::StrCat("the memo index ", index, " was never stored"));
   }
   Push(memo_[index]);
   return absl::OkStatus();
@@ -191,7 +187,7 @@ void PickleMachine::Push(PickleValue* value) {
 absl::StatusOr<PickleValue*> PickleMachine::Top() {
   // What lies below a mark belongs to what comes after it.
   if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) {
-    return Bad("it is malformed: an opcode finds too few values");
+    return Malformed("an opcode finds too few values");
   }
   return stack_.back();
 }
@@ -204,7 +200,7 @@ absl::StatusOr<PickleValue*> PickleMachine::Pop() {
 
 absl::StatusOr<size_t> PickleMachine::PopMark() {
   if (marks_.empty()) {
-    return Bad("it is malformed: an opcode finds no mark");
+    return Malformed("an opcode finds no mark");
   }
   const size_t begin = marks_.back();
   marks_.pop_back();

@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "model/base/bad.h"
 #include "model/convert/container/pickle_input.h"
 #include "model/convert/container/pickle_value.h"
 
@@ -21,6 +23,11 @@ namespace txl {
 // limit exceeded, a global that only an attack mentions).
 absl::StatusOr<const PickleValue*> ReadPickle(PickleInput& input,
                                               PickleArena& arena);
+
+// What an opcode answers that finds what it cannot use.
+inline absl::Status Malformed(absl::string_view what) {
+  return Bad(absl::StrCat("it is malformed: ", what));
+}
 
 // The stack machine behind it. One object reads one pickle.
 class PickleMachine {

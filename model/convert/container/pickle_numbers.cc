@@ -20,10 +20,6 @@ namespace {
 // Longer integers are no numbers of a model.
 constexpr uint64_t kMaxLongBytes = 4096;
 
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("it is malformed: ", what));
-}
-
 }  // namespace
 
 void PickleMachine::PushInt(PickleKind kind, int64_t number) {
@@ -64,7 +60,7 @@ absl::Status PickleMachine::BinaryNumber(uint8_t op) {
     case kOpLong4: {
       TXL_ASSIGN_OR_RETURN(const uint64_t bytes,
                            in_.Number(op == kOpLong1 ? 1 : 4));
-      if (bytes > kMaxLongBytes) return Bad("an integer is too long");
+      if (bytes > kMaxLongBytes) return Malformed("an integer is too long");
       TXL_ASSIGN_OR_RETURN(std::string text, in_.Bytes(bytes));
       return PushLong(std::move(text));
     }
@@ -84,7 +80,9 @@ absl::Status PickleMachine::TextNumber(uint8_t op) {
   absl::string_view text = absl::StripAsciiWhitespace(line);
   if (op == kOpFloat) {
     PickleValue* const value = arena_.New(PickleKind::kFloat);
-    if (!absl::SimpleAtod(text, &value->real)) return Bad("a float is none");
+    if (!absl::SimpleAtod(text, &value->real)) {
+      return Malformed("a float is none");
+    }
     Push(value);
     return absl::OkStatus();
   }
@@ -101,7 +99,7 @@ absl::Status PickleMachine::TextNumber(uint8_t op) {
   const absl::string_view digits =
       text.substr(text.empty() || text[0] != '-' ? 0 : 1);
   if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) {
-    return Bad("an integer is none");
+    return Malformed("an integer is none");
   }
   // Too large for a number: its decimal text, which nothing looks into.
   Push(arena_.NewText(PickleKind::kString, std::string(text)));

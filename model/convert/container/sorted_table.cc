@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "model/base/bad.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/crc32c.h"
 
@@ -22,10 +23,6 @@ constexpr size_t kMaxEntries = 65'536;
 constexpr size_t kMaxKeyBytes = 1024;
 
 using Entries = std::map<std::string, std::string>;
-
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
 
 template <typename Word>
 Word LittleEndian(absl::string_view bytes) {

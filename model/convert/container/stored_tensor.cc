@@ -15,10 +15,6 @@ constexpr size_t kMaxDims = 8;
 // somebody saved so is small, a file that asks for terabytes is hostile.
 constexpr int64_t kMaxRepeatedBytes = int64_t{64} << 20;
 
-absl::Status Bad(const ByteSource& storage, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(storage.name(), ": ", what));
-}
-
 std::string Sizes(const std::vector<int64_t>& sizes) {
   return absl::StrCat("[", absl::StrJoin(sizes, ", "), "]");
 }

@@ -23,10 +23,6 @@ constexpr int64_t kVersion = 1001;
 // The first pickle is shorter in every protocol.
 constexpr uint64_t kStartBytes = 32;
 
-absl::Status Bad(const ByteSource& file, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(file.name(), ": ", what));
-}
-
 class LegacyStorages : public TorchStorages {
  public:
   explicit LegacyStorages(std::shared_ptr<const ByteSource> file)

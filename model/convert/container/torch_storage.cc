@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/bad.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/pickle_text.h"
 
@@ -33,10 +34,6 @@ const Type kTypes[] = {
     // Bytes of any type; the tensor names it.
     {"UntypedStorage", "", 1, std::nullopt},
 };
-
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
 
 absl::StatusOr<int64_t> Size(const PickleValue& value) {
   if (value.kind != PickleKind::kInt || value.integer < 0) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/bad.h"
 #include "model/base/status_macros.h"
 
 namespace txl {
@@ -14,10 +15,6 @@ namespace {
 constexpr char kFromType[] = "torch._tensor._rebuild_from_type_v2";
 constexpr char kTyped[] = "torch._utils._rebuild_tensor_v3";
 constexpr size_t kTypedDTypeArg = 6;
-
-absl::Status Bad(absl::string_view what) {
-  return absl::InvalidArgumentError(what);
-}
 
 absl::StatusOr<std::vector<int64_t>> Numbers(const PickleValue& value,
                                              absl::string_view what) {

@@ -19,10 +19,6 @@ namespace {
 
 constexpr uint64_t kMaxByteOrderBytes = 16;
 
-absl::Status Bad(const ByteSource& file, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(file.name(), ": ", what));
-}
-
 class ZipStorages : public TorchStorages {
  public:
   ZipStorages(const ZipDirectory& zip, std::string stem)

@@ -42,10 +42,6 @@ struct Entry {
   uint64_t local = 0;  // offset of the local header
 };
 
-absl::Status Bad(const ByteSource& file, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(file.name(), ": ", what));
-}
-
 absl::Status BadRecord(const ByteSource& file, absl::string_view name,
                        absl::string_view what) {
   return Bad(file, absl::StrCat("record ", Printable(name), " ", what));

@@ -20,10 +20,6 @@ constexpr uint64_t kLocatorBytes = 20;
 constexpr uint32_t kEnd64Signature = 0x06064b50;
 constexpr uint64_t kEnd64Bytes = 56;
 
-absl::Status Bad(const ByteSource& file, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(file.name(), ": ", what));
-}
-
 // Offset of the last record that, with its comment, ends where the file ends.
 absl::StatusOr<uint64_t> FindEnd(const ByteSource& file) {
   const uint64_t tail_bytes =
