@@ -1,8 +1,9 @@
 #pragma once
 
-// A step that samples on its device and is queued: the host prepares the next
-// one, and reads the last one's tokens, while the device computes. ModelStep
-// (model_step.h) is the plain form, which hands out distributions.
+// What a runner of steps queues: a step that samples. On a device the host
+// prepares the next one, and reads the last one's tokens, while the device
+// computes. ModelStep (model_step.h) is the plain form, which hands out
+// distributions; sampling_on_host.h makes one of these of it.
 
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,10 @@ namespace txl {
 // Input token of a row: the one that its slot's last sampling row drew, which
 // the host may not know yet.
 inline constexpr int32_t kLastSampledToken = -1;
+// No token: the row computes what derives from one more stored row of an
+// imported state, oldest first. Where the step derives; all rows of a slot are
+// such, or none is.
+inline constexpr int32_t kNoToken = -2;
 
 enum class RowOutput {
   kNone,
@@ -33,7 +38,7 @@ enum class RowOutput {
 struct SamplingRow {
   int32_t slot = 0;
   int64_t position = 0;  // absolute position of the input token
-  int32_t token = 0;     // or kLastSampledToken, in a slot's first row
+  int32_t token = 0;     // or kNoToken; kLastSampledToken in a slot's first row
   RowOutput output = RowOutput::kNone;
   int32_t target = 0;  // kScore
   // kSample, kScore: alternatives reported, at most kMostTopLogprobs.
@@ -123,6 +128,9 @@ class SamplingStep {
   // change it. Steps of other slots run on meanwhile.
   virtual std::unique_ptr<StateTransfer> Export(int32_t slot,
                                                 int64_t position) = 0;
+
+  // Whether rows with kNoToken have something to do.
+  virtual bool derives() const { return false; }
 
   virtual const RingGeometry& ring() const = 0;
   virtual const StateIdentity& identity() const = 0;

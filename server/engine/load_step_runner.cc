@@ -6,10 +6,10 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/weights.h"
+#include "model/step/sampling_on_host.h"
 #include "model/step/vocabulary_bins.h"
 #include "server/engine/cuda_builder.h"
 #include "server/engine/device_errors.h"
-#include "server/engine/device_step_runner.h"
 #include "server/engine/sampling_step_runner.h"
 #include "server/engine/step_builder.h"
 #include "server/engine/step_place.h"
@@ -21,16 +21,9 @@ namespace {
 constexpr int32_t kDepth = 2;
 static_assert(kDepth <= SamplingStep::kDepth);
 
-// `step`: a ModelStep or a SamplingStep.
-template <typename Step>
-void DescribeStep(const Step& step, RunnerInfo& info) {
-  info.spare_rows = step.ring().spare;
-  info.bytes_per_slot = step.BytesPerSlot();
-  info.window = step.ring().window;
-  info.identity = step.identity();
-}
-
+// `step`: what was built, or was made of it.
 RunnerInfo MakeInfo(const ModelConfig& config, const BuiltStep& built,
+                    const SamplingStep& step,
                     const StepRunnerOptions& options) {
   RunnerInfo info;
   info.slots = built.slots;
@@ -38,12 +31,11 @@ RunnerInfo MakeInfo(const ModelConfig& config, const BuiltStep& built,
   info.depth = kDepth;
   info.vocab_size = config.vocab_size;
   info.mem_len = config.mem_len;
-  if (built.sampling != nullptr) {
-    DescribeStep(*built.sampling, info);
-  } else {
-    DescribeStep(*built.step, info);
-    info.derives = built.step->derives();
-  }
+  info.spare_rows = step.ring().spare;
+  info.bytes_per_slot = step.BytesPerSlot();
+  info.window = step.ring().window;
+  info.identity = step.identity();
+  info.derives = step.derives();
   info.rebuild_ids =
       config.mem_len + (config.n_layer - 1) * (info.window - 1) + 1;
   info.device = built.device;
@@ -63,12 +55,16 @@ absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(
     if (made.ok()) built = *std::move(made);
     return made.status();
   }));
-  RunnerInfo info = MakeInfo(config, built, options);
-  if (built.sampling != nullptr) {
-    return MakeSamplingStepRunner(std::move(info), std::move(built.sampling));
+  const bool on_host = built.step != nullptr;
+  std::unique_ptr<SamplingStep> step =
+      on_host ? SampleOnHost(std::move(built.step), BinsOf(config), built.slots)
+              : std::move(built.sampling);
+  RunnerInfo info = MakeInfo(config, built, *step, options);
+  if (!on_host) {
+    info.imports_aside = true;
+    info.most_top_logprobs = SamplingStep::kMostTopLogprobs;
   }
-  return MakeDeviceStepRunner(std::move(info), BinsOf(config),
-                              std::move(built.step));
+  return MakeSamplingStepRunner(std::move(info), std::move(step));
 }
 
 absl::StatusOr<Weights> LoadOnto(const ModelDirectory& directory,

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/sampling/sampler.h"
-#include "server/engine/row_errors.h"
 
 namespace txl {
 namespace {
@@ -26,24 +25,30 @@ RowOutput OutputOf(const StepRow& row) {
 }
 
 // Why a row that runs has no output although its kind wants one.
-absl::Status CheckOutput(const StepRow& row, const SlotReadiness& slot) {
+absl::Status CheckOutput(const StepRow& row, const RunnerInfo& info,
+                         const SlotReadiness& slot) {
   if (OutputOf(row) == RowOutput::kNone) return absl::OkStatus();
   if (row.kind == RowKind::kDecode && !slot.sampling.ok()) {
     return slot.sampling;
   }
-  if (row.top_logprobs > SamplingStep::kMostTopLogprobs) {
+  if (row.top_logprobs > info.most_top_logprobs) {
     return absl::InvalidArgumentError(
         absl::StrCat("top_logprobs ", row.top_logprobs, ": the device reports ",
-                     SamplingStep::kMostTopLogprobs, " at most"));
+                     info.most_top_logprobs, " at most"));
   }
   return absl::OkStatus();
+}
+
+int32_t TokenOf(const StepRow& row) {
+  if (row.kind == RowKind::kDerive) return kNoToken;
+  return row.token_id == kLastSampled ? kLastSampledToken : row.token_id;
 }
 
 SamplingRow MakeRow(const StepRow& row, RowOutput output) {
   SamplingRow made;
   made.slot = row.slot;
   made.position = row.position;
-  made.token = row.token_id == kLastSampled ? kLastSampledToken : row.token_id;
+  made.token = TokenOf(row);
   made.output = output;
   if (output == RowOutput::kNone) return made;
   made.target = row.score_target;
@@ -93,7 +98,17 @@ SoftmaxTails TailsOf(const SamplingPlan& sampling, const SampledRows& sampled) {
 
 }  // namespace
 
-SamplingPlan MakeSamplingPlan(const StepPlan& plan,
+absl::Status UnknownInput() {
+  return absl::InternalError(
+      "the token to feed is unknown: the row that sampled it failed");
+}
+
+absl::Status NotFinite(int64_t position) {
+  return absl::InternalError(absl::StrCat("the model's numbers at position ",
+                                          position, " are not finite"));
+}
+
+SamplingPlan MakeSamplingPlan(const StepPlan& plan, const RunnerInfo& info,
                               absl::Span<const SlotReadiness> slots) {
   SamplingPlan sampling;
   sampling.statuses.resize(plan.rows.size());
@@ -101,8 +116,9 @@ SamplingPlan MakeSamplingPlan(const StepPlan& plan,
     const StepRow& row = plan.rows[i];
     const SlotReadiness& slot = slots[row.slot];
     sampling.statuses[i] = slot.rows;
-    if (!slot.rows.ok() || row.kind == RowKind::kDerive) continue;
-    sampling.statuses[i] = CheckOutput(row, slot);
+    if (!slot.rows.ok()) continue;
+    if (row.kind == RowKind::kDerive && !info.derives) continue;
+    sampling.statuses[i] = CheckOutput(row, info, slot);
     sampling.rows.push_back(MakeRow(
         row, sampling.statuses[i].ok() ? OutputOf(row) : RowOutput::kNone));
     sampling.plan_rows.push_back(i);

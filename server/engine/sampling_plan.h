@@ -4,6 +4,7 @@
 // Pure functions.
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,11 @@
 #include "server/engine/step_runner.h"
 
 namespace txl {
+
+// What a failed row says; where nothing is left to sample, NothingToSample
+// (model/sampling/sampler.h). `position`: of the row's input.
+absl::Status UnknownInput();
+absl::Status NotFinite(int64_t position);
 
 // What keeps rows of a slot from their result.
 struct SlotReadiness {
@@ -25,9 +31,9 @@ struct SamplingPlan {
   std::vector<absl::Status> statuses;  // of each row of the plan, beforehand
 };
 
-// `slots`: of every slot. kDerive rows have nothing to do. REQUIRES: CheckPlan
-// is OK.
-SamplingPlan MakeSamplingPlan(const StepPlan& plan,
+// `slots`: of every slot. kDerive rows have nothing to do where the step does
+// not derive. REQUIRES: CheckPlan is OK.
+SamplingPlan MakeSamplingPlan(const StepPlan& plan, const RunnerInfo& info,
                               absl::Span<const SlotReadiness> slots);
 
 // `sampled`: results of `sampling.rows`; none where there are no rows.

@@ -10,7 +10,7 @@
 #include "server/engine/device_errors.h"
 #include "server/engine/device_queue.h"
 #include "server/engine/image_arrival.h"
-#include "server/engine/plan_segments.h"
+#include "server/engine/plan_checks.h"
 #include "server/engine/sampled_tokens.h"
 #include "server/engine/sampling_plan.h"
 
@@ -106,7 +106,7 @@ StepId SamplingStepRunner::Submit(StepPlan plan) {
 void SamplingStepRunner::Queue(InFlight& step) {
   for (const StepRow& row : step.plan.rows) Arrive(row.slot);
   step.status = CatchDeviceErrors("step", [&] {
-    step.sampling = MakeSamplingPlan(step.plan, slots_);
+    step.sampling = MakeSamplingPlan(step.plan, info_, slots_);
     if (!step.sampling.rows.empty()) step_->Queue(step.sampling.rows);
     return absl::OkStatus();
   });
@@ -272,7 +272,6 @@ void SamplingStepRunner::Arrive(int32_t slot) {
 
 std::unique_ptr<StepRunner> MakeSamplingStepRunner(
     RunnerInfo info, std::unique_ptr<SamplingStep> step) {
-  info.imports_aside = true;
   return std::make_unique<SamplingStepRunner>(std::move(info), std::move(step));
 }
 

@@ -6,8 +6,8 @@
 // that waits for states. Exceptions of the device end here.
 //
 // A row that the device cannot sample or report (SamplingStep::CanSample,
-// kMostTopLogprobs) fails alone, with InvalidArgument; who builds a runner
-// makes sure that no request of its users is such.
+// RunnerInfo::most_top_logprobs) fails alone, with InvalidArgument; who builds
+// a runner makes sure that no request of its users is such.
 
 #include <memory>
 
@@ -16,8 +16,8 @@
 
 namespace txl {
 
-// `info`: limits that plans are checked against; its depth is at most
-// SamplingStep::kDepth, and it does not derive.
+// `info`: what the step can, and limits that plans are checked against; its
+// depth is at most SamplingStep::kDepth.
 std::unique_ptr<StepRunner> MakeSamplingStepRunner(
     RunnerInfo info, std::unique_ptr<SamplingStep> step);
 

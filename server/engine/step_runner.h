@@ -92,6 +92,8 @@ struct RunnerInfo {
   // Steps of other slots run on while a state is imported; one with a row of
   // its slot waits for it.
   bool imports_aside = false;
+  // Alternatives that a row can report.
+  int32_t most_top_logprobs = std::numeric_limits<int32_t>::max();
   // A state depends on the last so many ids only, M + (N - 1)(W - 1) + 1.
   int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
   StateIdentity identity;

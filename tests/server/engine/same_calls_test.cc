@@ -1,5 +1,6 @@
-// The SamplingStepRunner and the DeviceStepRunner on the same native step: the
-// same calls, random ones, give the same results bit for bit, whoever samples.
+// The runner on the native step twice, sampled by a device (a fake that does
+// everything as late as it may) and by the host: the same calls, random ones,
+// give the same results bit for bit, whoever samples.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,16 +25,16 @@ class Twins {
  public:
   explicit Twins(const GoldenCase& golden)
       : sampling_(MakeTestRunner(RunnerKind::kSampling, golden)),
-        device_(MakeTestRunner(RunnerKind::kNative, golden)) {}
+        host_(MakeTestRunner(RunnerKind::kNative, golden)) {}
 
   void Submit(const StepPlan& plan) {
-    in_flight_.push_back({sampling_->Submit(plan), device_->Submit(plan)});
+    in_flight_.push_back({sampling_->Submit(plan), host_->Submit(plan)});
     if (in_flight_.size() == 2) Collect();
   }
   void Collect() {
-    const auto [sampling, device] = in_flight_.front();
+    const auto [sampling, host] = in_flight_.front();
     in_flight_.pop_front();
-    const auto expected = device_->Collect(device);
+    const auto expected = host_->Collect(host);
     ExpectSameResults(sampling_->Collect(sampling), expected);
     if (!expected.ok()) return;
     for (const RowResult& row : expected->rows) {
@@ -46,17 +47,17 @@ class Twins {
   template <typename Call>
   void Both(const Call& call) {
     call(*sampling_);
-    call(*device_);
+    call(*host_);
   }
   // Moves a state; each runner its own.
   void Move(int32_t from, int64_t position, int32_t to) {
     auto sampling = sampling_->Export(from, position);
-    auto device = device_->Export(from, position);
+    auto host = host_->Export(from, position);
     StateImage image = sampling.get().value();
-    StateImage expected = device.get().value();
+    StateImage expected = host.get().value();
     EXPECT_EQ(image.data, expected.data);
     sampling_->Import(to, Shared(std::move(image)));
-    device_->Import(to, Shared(std::move(expected)));
+    host_->Import(to, Shared(std::move(expected)));
   }
   std::vector<std::string> violations() const {
     return sampling_.control->violations();
@@ -65,7 +66,7 @@ class Twins {
   int64_t rows_ok = 0, rows_failed = 0;
 
  private:
-  TestRunner sampling_, device_;
+  TestRunner sampling_, host_;
   std::deque<std::pair<StepId, StepId>> in_flight_;
 };
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/row_errors.h"
 #include "tests/server/engine/test_runners.h"
 
 namespace txl {
@@ -17,6 +16,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::vector<SlotReadiness> kReady(3);
+
+// Of a device that samples and derives nothing.
+const RunnerInfo kDevice = [] {
+  RunnerInfo info;
+  info.most_top_logprobs = SamplingStep::kMostTopLogprobs;
+  return info;
+}();
 
 std::vector<RowOutput> Outputs(const SamplingPlan& sampling) {
   std::vector<RowOutput> outputs;
@@ -44,7 +50,7 @@ TEST(SamplingPlanTest, EveryKindOfRowSaysWhatItWants) {
   prefill.top_logprobs = 3;  // means nothing there
   const StepPlan plan = {{prefill, Decode(0, 9, 2), score,
                           Row(2, 0, RowKind::kRebuild, kLastSampled)}};
-  const SamplingPlan sampling = MakeSamplingPlan(plan, kReady);
+  const SamplingPlan sampling = MakeSamplingPlan(plan, kDevice, kReady);
   EXPECT_THAT(Outputs(sampling),
               ElementsAre(RowOutput::kNone, RowOutput::kSample,
                           RowOutput::kScore, RowOutput::kNone));
@@ -58,11 +64,17 @@ TEST(SamplingPlanTest, EveryKindOfRowSaysWhatItWants) {
   EXPECT_EQ(sampling.rows[3].token, kLastSampledToken);
 }
 
-TEST(SamplingPlanTest, DerivingRowsHaveNothingToDo) {
-  const SamplingPlan sampling = MakeSamplingPlan(
-      {{Row(1, 0, RowKind::kDerive, 0), Decode(0, 3, 1)}}, kReady);
+TEST(SamplingPlanTest, DerivingRowsRunWhereTheStepDerives) {
+  const StepPlan plan = {{Row(1, 0, RowKind::kDerive, 0), Decode(0, 3, 1)}};
+  const SamplingPlan sampling = MakeSamplingPlan(plan, kDevice, kReady);
   EXPECT_THAT(sampling.plan_rows, ElementsAre(1));
   EXPECT_TRUE(sampling.statuses[0].ok());
+  RunnerInfo derives = kDevice;
+  derives.derives = true;
+  const SamplingPlan both = MakeSamplingPlan(plan, derives, kReady);
+  EXPECT_THAT(both.plan_rows, ElementsAre(0, 1));
+  EXPECT_EQ(both.rows[0].token, kNoToken);
+  EXPECT_EQ(both.rows[0].output, RowOutput::kNone);
 }
 
 TEST(SamplingPlanTest, RowsOfASlotThatIsUnknownDoNotRun) {
@@ -70,7 +82,7 @@ TEST(SamplingPlanTest, RowsOfASlotThatIsUnknownDoNotRun) {
   slots[1].rows = absl::InternalError("clearing a slot: lost");
   const SamplingPlan sampling = MakeSamplingPlan(
       {{Row(1, 2, RowKind::kPrefill, 1), Decode(1, 3, 1), Decode(0, 3, 1)}},
-      slots);
+      kDevice, slots);
   EXPECT_THAT(sampling.plan_rows, ElementsAre(2));
   EXPECT_EQ(sampling.statuses[0], slots[1].rows);
   EXPECT_EQ(sampling.statuses[1], slots[1].rows);
@@ -82,8 +94,8 @@ TEST(SamplingPlanTest, ARowThatTheDeviceCannotReportStillRuns) {
   slots[0].sampling = absl::InvalidArgumentError("too many biases");
   StepRow many = Score(1, 3, 1, 2);
   many.top_logprobs = SamplingStep::kMostTopLogprobs + 1;
-  const SamplingPlan sampling =
-      MakeSamplingPlan({{Decode(0, 3, 1), many, Score(2, 3, 1, 2)}}, slots);
+  const SamplingPlan sampling = MakeSamplingPlan(
+      {{Decode(0, 3, 1), many, Score(2, 3, 1, 2)}}, kDevice, slots);
   EXPECT_THAT(Outputs(sampling), ElementsAre(RowOutput::kNone, RowOutput::kNone,
                                              RowOutput::kScore));
   EXPECT_EQ(sampling.statuses[0], slots[0].sampling);
@@ -101,8 +113,8 @@ TEST(StepResultTest, ResultsComeBackToTheirRows) {
   sampled.device_seconds = 0.125;
   sampled.evaluated = {2, 0, 1};
   const StepResult result =
-      MakeStepResult(plan, MakeSamplingPlan(plan, kReady), std::move(sampled),
-                     std::vector<bool>(4));
+      MakeStepResult(plan, MakeSamplingPlan(plan, kDevice, kReady),
+                     std::move(sampled), std::vector<bool>(4));
   ASSERT_EQ(result.rows.size(), 4);
   for (const RowResult& row : result.rows) EXPECT_TRUE(row.status.ok());
   EXPECT_EQ(result.rows[1].token_id, -1);
@@ -126,8 +138,8 @@ TEST(StepResultTest, WhatTheDeviceSaysOfARowIsItsStatus) {
   sampled.rows = {Failed(SampledStatus::kNotFinite),
                   Failed(SampledStatus::kNothingLeft), Sampled(5, -1)};
   const StepResult result =
-      MakeStepResult(plan, MakeSamplingPlan(plan, kReady), std::move(sampled),
-                     std::vector<bool>(3));
+      MakeStepResult(plan, MakeSamplingPlan(plan, kDevice, kReady),
+                     std::move(sampled), std::vector<bool>(3));
   EXPECT_EQ(result.rows[0].status, NotFinite(3));
   EXPECT_EQ(result.rows[0].token_id, -1);
   EXPECT_EQ(result.rows[1].status, NothingToSample());
@@ -144,8 +156,8 @@ TEST(StepResultTest, WithoutItsInputASlotsRowsFailAndNoOthers) {
   sampled.rows = {Failed(SampledStatus::kUnknownInput), Sampled(5, -1),
                   SampledRow(), Sampled(6, -1), Sampled(7, -1)};
   const StepResult result =
-      MakeStepResult(plan, MakeSamplingPlan(plan, kReady), std::move(sampled),
-                     {false, false, true, false, false});
+      MakeStepResult(plan, MakeSamplingPlan(plan, kDevice, kReady),
+                     std::move(sampled), {false, false, true, false, false});
   for (const size_t row : {0, 1, 2, 3}) {
     EXPECT_EQ(result.rows[row].status, UnknownInput()) << row;
     EXPECT_EQ(result.rows[row].token_id, -1) << row;
@@ -157,8 +169,8 @@ TEST(StepResultTest, AStepOfWhichNothingRanHasOnlyStatuses) {
   std::vector<SlotReadiness> slots(3);
   slots[0].rows = absl::InternalError("lost");
   const StepPlan plan = {{Decode(0, 3, 1)}};
-  const StepResult result = MakeStepResult(plan, MakeSamplingPlan(plan, slots),
-                                           SampledRows(), {false});
+  const StepResult result = MakeStepResult(
+      plan, MakeSamplingPlan(plan, kDevice, slots), SampledRows(), {false});
   ASSERT_EQ(result.rows.size(), 1);
   EXPECT_EQ(result.rows[0].status, slots[0].rows);
   EXPECT_THAT(result.softmax_tails, IsEmpty());

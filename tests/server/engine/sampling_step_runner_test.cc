@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/row_errors.h"
+#include "server/engine/sampling_plan.h"
 #include "tests/server/engine/test_runners.h"
 
 namespace txl {

@@ -23,6 +23,8 @@ TestRunner MakeSampling(const GoldenCase& golden,
   if (!built.ok()) throw std::runtime_error(built.status().ToString());
   RunnerInfo info;
   info.slots = built->slots;
+  info.imports_aside = true;
+  info.most_top_logprobs = SamplingStep::kMostTopLogprobs;
   info.spare_rows = built->step->ring().spare;
   info.max_rows = options.max_rows;
   info.depth = SamplingStep::kDepth;

@@ -16,9 +16,9 @@
 namespace txl {
 
 enum class RunnerKind {
-  kTorch,     // DeviceStepRunner on LibTorch's step, float64
-  kNative,    // DeviceStepRunner on the native step
-  kSampling,  // SamplingStepRunner on HostSamplingStep, with the native step
+  kTorch,     // LibTorch's step in float64, sampled on the host
+  kNative,    // the native step, sampled on the host
+  kSampling,  // HostSamplingStep, with the native step
 };
 std::string NameOf(RunnerKind kind);
 

@@ -1,6 +1,9 @@
-#include "server/engine/plan_segments.h"
+#include "server/engine/plan_checks.h"
+
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace txl {
 namespace {
@@ -60,10 +63,6 @@ absl::Status CheckFollower(size_t index, const StepRow& row,
   return absl::OkStatus();
 }
 
-bool HasOutput(const StepRow& row) {
-  return row.kind == RowKind::kDecode || row.kind == RowKind::kScore;
-}
-
 }  // namespace
 
 absl::Status CheckSlot(int32_t slot, const RunnerInfo& info) {
@@ -106,40 +105,6 @@ absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-SegmentedPlan SegmentPlan(
-    const StepPlan& plan,
-    absl::Span<const std::optional<int32_t>> last_sampled) {
-  SegmentedPlan result;
-  bool skipping = false;  // the rest of this slot's rows
-  for (size_t i = 0; i < plan.rows.size(); ++i) {
-    const StepRow& row = plan.rows[i];
-    const bool same_slot = i > 0 && plan.rows[i - 1].slot == row.slot;
-    if (row.kind == RowKind::kDerive) {
-      if (!same_slot) result.derivations.push_back({row.slot, i, 0});
-      ++result.derivations.back().rows;
-      continue;
-    }
-    skipping = skipping && same_slot;
-    const bool known =
-        row.token_id != kLastSampled || last_sampled[row.slot].has_value();
-    if (skipping || !known) {
-      skipping = true;
-      result.unknown_inputs.push_back(i);
-      continue;
-    }
-    if (!same_slot) {
-      result.segments.push_back({row.slot, row.position, i, {}, {}});
-    }
-    PlanSegment& segment = result.segments.back();
-    if (HasOutput(row)) {
-      segment.outputs.push_back(static_cast<int32_t>(segment.tokens.size()));
-    }
-    segment.tokens.push_back(
-        row.token_id == kLastSampled ? *last_sampled[row.slot] : row.token_id);
-  }
-  return result;
 }
 
 }  // namespace txl

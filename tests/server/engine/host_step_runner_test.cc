@@ -1,4 +1,5 @@
-#include "server/engine/plan_executor.h"
+// The runner on steps that the host samples: models that throw, that overflow,
+// and which clusters their rows evaluate.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full_like.h>
@@ -12,10 +13,13 @@
 #include <vector>
 
 #include "model/cpu/native_step.h"
+#include "model/step/sampling_on_host.h"
 #include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
+#include "server/engine/sampling_step_runner.h"
 #include "tests/model/torch/golden_case.h"
+#include "tests/server/engine/test_runners.h"
 
 namespace txl {
 namespace {
@@ -31,42 +35,40 @@ constexpr int32_t kSlots = 3;
 constexpr char kModel[] = "kimi-adaptive-div2";
 constexpr int32_t kBinOneId = 60;
 
-std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden,
-                                           std::unique_ptr<ModelStep> step) {
+std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden,
+                                       std::unique_ptr<ModelStep> step) {
   RunnerInfo info;
   info.slots = kSlots;
   info.spare_rows = 8;
   info.max_rows = 16;
   info.vocab_size = golden.config.vocab_size;
-  auto executor = std::make_unique<PlanExecutor>(info, BinsOf(golden.config),
-                                                 std::move(step));
-  SlotSampling greedy;
-  greedy.params.temperature = 0;
+  auto runner = MakeSamplingStepRunner(
+      info, SampleOnHost(std::move(step), BinsOf(golden.config), kSlots));
   for (int32_t slot = 0; slot < kSlots; ++slot) {
-    executor->Clear(slot);
-    executor->Configure(slot, greedy);
+    runner->Clear(slot);
+    runner->Configure(slot, Greedy());
   }
-  return executor;
+  return runner;
 }
 
-std::unique_ptr<PlanExecutor> MakeExecutor(const GoldenCase& golden) {
+std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden) {
   TorchStepOptions options;
   options.slots = kSlots;
   options.spare_rows = 8;
   options.fingerprint = golden.name;
   auto step = TorchStep::Create(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
-  return MakeExecutor(golden,
+  return MakeRunner(golden,
                       AsModelStep(*std::move(step), BinsOf(golden.config)));
 }
 
-std::unique_ptr<PlanExecutor> MakeLazyExecutor(const GoldenCase& golden) {
+std::unique_ptr<StepRunner> MakeLazyRunner(const GoldenCase& golden) {
   NativeStepOptions options;
   options.slots = kSlots;
   options.spare_rows = 8;
   auto step = CreateNativeStep(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
-  return MakeExecutor(golden, *std::move(step));
+  return MakeRunner(golden, *std::move(step));
 }
 
 GoldenCase Model() { return LoadGoldenCase(kModel, at::kFloat); }
@@ -86,42 +88,32 @@ GoldenCase ModelThatOverflows() {
   return golden;
 }
 
-StepRow Decode(int32_t slot, int64_t position, int32_t token) {
-  StepRow row;
-  row.slot = slot;
-  row.position = position;
-  row.kind = RowKind::kDecode;
-  row.token_id = token;
-  return row;
-}
-
 // Feeds `first` at position 0, then what was sampled, `count` tokens in all.
-std::vector<int32_t> Generate(PlanExecutor& executor, int32_t slot,
+std::vector<int32_t> Generate(StepRunner& runner, int32_t slot,
                               int32_t first, int count) {
   std::vector<int32_t> tokens;
   for (int64_t position = 0; position < count; ++position) {
-    const auto result = executor.Run(
-        {{Decode(slot, position, position == 0 ? first : kLastSampled)}});
+    const auto result = RunPlan(runner, {{Decode(slot, position, position == 0 ? first : kLastSampled)}});
     EXPECT_TRUE(result.ok()) << result.status();
     tokens.push_back(result->rows[0].token_id);
   }
   return tokens;
 }
 
-TEST(PlanExecutorTest, AFailedStepLeavesEverySlotAsItWas) {
-  auto plain = MakeExecutor(Model());
-  auto executor = MakeExecutor(ModelThatThrows());
-  const auto expected = plain->Run({{Decode(0, 0, 1), Decode(1, 0, 2)}});
+TEST(HostStepRunnerTest, AFailedStepLeavesEverySlotAsItWas) {
+  auto plain = MakeRunner(Model());
+  auto runner = MakeRunner(ModelThatThrows());
+  const auto expected = RunPlan(*plain, {{Decode(0, 0, 1), Decode(1, 0, 2)}});
   ASSERT_TRUE(expected.ok());
-  ASSERT_TRUE(executor->Run({{Decode(0, 0, 1), Decode(1, 0, 2)}}).ok());
+  ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1), Decode(1, 0, 2)}}).ok());
   const auto failed =
-      executor->Run({{Decode(0, 1, 3), Decode(1, 1, kBinOneId)}});
+      RunPlan(*runner, {{Decode(0, 1, 3), Decode(1, 1, kBinOneId)}});
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(failed.status().message(), HasSubstr("step"));
   // The same positions again, with other ids.
   const StepPlan again = {{Decode(0, 1, 4), Decode(1, 1, 5)}};
-  const auto after = executor->Run(again);
-  const auto without = plain->Run(again);
+  const auto after = RunPlan(*runner, again);
+  const auto without = RunPlan(*plain, again);
   ASSERT_TRUE(after.ok()) << after.status();
   for (size_t row = 0; row < 2; ++row) {
     EXPECT_EQ(after->rows[row].token_id, without->rows[row].token_id);
@@ -129,24 +121,24 @@ TEST(PlanExecutorTest, AFailedStepLeavesEverySlotAsItWas) {
   }
 }
 
-TEST(PlanExecutorTest, TheTokenOfAFailedStepIsUnknown) {
-  auto executor = MakeExecutor(ModelThatThrows());
-  ASSERT_TRUE(executor->Run({{Decode(0, 0, 1), Decode(1, 0, 1)}}).ok());
-  ASSERT_FALSE(executor->Run({{Decode(0, 1, kBinOneId)}}).ok());
+TEST(HostStepRunnerTest, TheTokenOfAFailedStepIsUnknown) {
+  auto runner = MakeRunner(ModelThatThrows());
+  ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1), Decode(1, 0, 1)}}).ok());
+  ASSERT_FALSE(RunPlan(*runner, {{Decode(0, 1, kBinOneId)}}).ok());
   const auto next =
-      executor->Run({{Decode(0, 2, kLastSampled), Decode(1, 1, kLastSampled)}});
+      RunPlan(*runner, {{Decode(0, 2, kLastSampled), Decode(1, 1, kLastSampled)}});
   ASSERT_TRUE(next.ok());
   EXPECT_EQ(next->rows[0].status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(next->rows[0].status.message(), HasSubstr("unknown"));
   EXPECT_TRUE(next->rows[1].status.ok());
 }
 
-TEST(PlanExecutorTest, ARowThatIsNotFiniteFailsAlone) {
-  auto alone = MakeExecutor(ModelThatOverflows());
-  auto executor = MakeExecutor(ModelThatOverflows());
-  const auto expected = alone->Run({{Decode(2, 0, 7)}});
+TEST(HostStepRunnerTest, ARowThatIsNotFiniteFailsAlone) {
+  auto alone = MakeRunner(ModelThatOverflows());
+  auto runner = MakeRunner(ModelThatOverflows());
+  const auto expected = RunPlan(*alone, {{Decode(2, 0, 7)}});
   const auto result =
-      executor->Run({{Decode(0, 0, kBinOneId), Decode(2, 0, 7)}});
+      RunPlan(*runner, {{Decode(0, 0, kBinOneId), Decode(2, 0, 7)}});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->rows[0].status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(result->rows[0].status.message(), HasSubstr("not finite"));
@@ -154,70 +146,70 @@ TEST(PlanExecutorTest, ARowThatIsNotFiniteFailsAlone) {
   EXPECT_EQ(result->rows[1].token_id, expected->rows[0].token_id);
   EXPECT_EQ(result->rows[1].logprob, expected->rows[0].logprob);
   // The slot is good again once it is cleared.
-  executor->Clear(0);
-  EXPECT_EQ(executor->Run({{Decode(0, 0, 7)}})->rows[0].logprob,
+  runner->Clear(0);
+  EXPECT_EQ(RunPlan(*runner, {{Decode(0, 0, 7)}})->rows[0].logprob,
             expected->rows[0].logprob);
 }
 
-TEST(PlanExecutorTest, APlanThatBreaksTheRulesChangesNothing) {
-  auto executor = MakeExecutor(Model());
-  ASSERT_TRUE(executor->Run({{Decode(0, 0, 1)}}).ok());
+TEST(HostStepRunnerTest, APlanThatBreaksTheRulesChangesNothing) {
+  auto runner = MakeRunner(Model());
+  ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1)}}).ok());
   const auto broken =
-      executor->Run({{Decode(0, 1, kLastSampled), Decode(9, 0, 1)}});
+      RunPlan(*runner, {{Decode(0, 1, kLastSampled), Decode(9, 0, 1)}});
   EXPECT_EQ(broken.status().code(), absl::StatusCode::kInvalidArgument);
-  const auto next = executor->Run({{Decode(0, 1, kLastSampled)}});
+  const auto next = RunPlan(*runner, {{Decode(0, 1, kLastSampled)}});
   ASSERT_TRUE(next.ok());
   EXPECT_TRUE(next->rows[0].status.ok());
 }
 
-TEST(PlanExecutorTest, ACopyHasTheRowsAndItsOwnSampling) {
-  auto executor = MakeExecutor(Model());
-  const std::vector<int32_t> tokens = Generate(*executor, 0, 3, 6);
-  executor->Copy(0, 1);
-  const auto original = executor->Run({{Decode(0, 6, tokens.back())}});
-  const auto copy = executor->Run({{Decode(1, 6, tokens.back())}});
+TEST(HostStepRunnerTest, ACopyHasTheRowsAndItsOwnSampling) {
+  auto runner = MakeRunner(Model());
+  const std::vector<int32_t> tokens = Generate(*runner, 0, 3, 6);
+  runner->Copy(0, 1);
+  const auto original = RunPlan(*runner, {{Decode(0, 6, tokens.back())}});
+  const auto copy = RunPlan(*runner, {{Decode(1, 6, tokens.back())}});
   EXPECT_EQ(copy->rows[0].token_id, original->rows[0].token_id);
   EXPECT_EQ(copy->rows[0].logprob, original->rows[0].logprob);
-  executor->Copy(0, 2);
-  const auto unknown = executor->Run({{Decode(2, 7, kLastSampled)}});
+  runner->Copy(0, 2);
+  const auto unknown = RunPlan(*runner, {{Decode(2, 7, kLastSampled)}});
   ASSERT_TRUE(unknown.ok());
   EXPECT_FALSE(unknown->rows[0].status.ok());
 }
 
-TEST(PlanExecutorTest, AnImportedStateContinuesAsTheOriginal) {
-  auto executor = MakeExecutor(Model());
-  const std::vector<int32_t> tokens = Generate(*executor, 0, 3, 6);
-  const auto image = executor->Export(0, 6);
+TEST(HostStepRunnerTest, AnImportedStateContinuesAsTheOriginal) {
+  auto runner = MakeRunner(Model());
+  const std::vector<int32_t> tokens = Generate(*runner, 0, 3, 6);
+  const auto image = runner->Export(0, 6).get();
   ASSERT_TRUE(image.ok());
-  Generate(*executor, 2, 9, 4);  // something to replace
-  ASSERT_TRUE(executor->Import(2, *image).ok());
-  const auto original = executor->Run({{Decode(0, 6, tokens.back())}});
-  const auto moved = executor->Run({{Decode(2, 6, tokens.back())}});
+  Generate(*runner, 2, 9, 4);  // something to replace
+  ASSERT_TRUE(runner->Import(2, Shared(*image)).get().ok());
+  const auto original = RunPlan(*runner, {{Decode(0, 6, tokens.back())}});
+  const auto moved = RunPlan(*runner, {{Decode(2, 6, tokens.back())}});
   EXPECT_EQ(moved->rows[0].token_id, original->rows[0].token_id);
   EXPECT_EQ(moved->rows[0].logprob, original->rows[0].logprob);
 }
 
-TEST(PlanExecutorTest, ARefusedImageLeavesTheSlotRunning) {
-  auto executor = MakeExecutor(Model());
-  Generate(*executor, 0, 3, 4);
-  auto image = executor->Export(0, 4);
+TEST(HostStepRunnerTest, ARefusedImageLeavesTheSlotRunning) {
+  auto runner = MakeRunner(Model());
+  Generate(*runner, 0, 3, 4);
+  auto image = runner->Export(0, 4).get();
   ASSERT_TRUE(image.ok());
   image->identity.fingerprint = "another";
   image->Seal();
-  EXPECT_EQ(executor->Import(0, *image).code(),
+  EXPECT_EQ(runner->Import(0, Shared(*image)).get().code(),
             absl::StatusCode::kInvalidArgument);
-  const auto next = executor->Run({{Decode(0, 4, kLastSampled)}});
+  const auto next = RunPlan(*runner, {{Decode(0, 4, kLastSampled)}});
   ASSERT_TRUE(next.ok());
   EXPECT_TRUE(next->rows[0].status.ok());
 }
 
-TEST(PlanExecutorTest, SlotsAndPositionsThatDoNotExistAreRefused) {
-  auto executor = MakeExecutor(Model());
-  EXPECT_EQ(executor->Export(kSlots, 0).status().code(),
+TEST(HostStepRunnerTest, SlotsAndPositionsThatDoNotExistAreRefused) {
+  auto runner = MakeRunner(Model());
+  EXPECT_EQ(runner->Export(kSlots, 0).get().status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(executor->Export(0, -1).status().code(),
+  EXPECT_EQ(runner->Export(0, -1).get().status().code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(executor->Import(-1, StateImage()).code(),
+  EXPECT_EQ(runner->Import(-1, Shared(StateImage())).get().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -233,56 +225,53 @@ std::vector<std::pair<int64_t, int64_t>> Tails(
 }
 
 StepRow Score(int32_t slot, int64_t position, int32_t target) {
-  StepRow row = Decode(slot, position, 3);
-  row.kind = RowKind::kScore;
-  row.score_target = target;
-  return row;
+  return txl::Score(slot, position, 3, target);
 }
 
-TEST(PlanExecutorTest, AScoreComputesTheClusterOfItsTargetOnly) {
-  auto executor = MakeLazyExecutor(Model());
+TEST(HostStepRunnerTest, AScoreComputesTheClusterOfItsTargetOnly) {
+  auto runner = MakeLazyRunner(Model());
   // Targets in bin 0, cluster 0, cluster 0, cluster 2.
   const StepPlan plan = {
       {Score(0, 0, 7), Score(0, 1, 60), Score(1, 0, 89), Score(2, 0, 150)}};
-  EXPECT_THAT(Tails(executor->Run(plan)),
+  EXPECT_THAT(Tails(RunPlan(*runner, plan)),
               ElementsAre(Pair(2, 2), Pair(0, 4), Pair(1, 3)));
 }
 
-TEST(PlanExecutorTest, AlternativesOutOfTheWholeVocabularyComputeAllClusters) {
+TEST(HostStepRunnerTest, AlternativesOutOfTheWholeVocabularyComputeAllClusters) {
   const GoldenCase model = Model();
-  auto executor = MakeLazyExecutor(model);
+  auto runner = MakeLazyRunner(model);
   StepRow row = Score(0, 0, 7);
   row.top_logprobs = static_cast<int32_t>(model.config.vocab_size);
-  EXPECT_THAT(Tails(executor->Run({{row, Score(1, 0, 7)}})),
+  EXPECT_THAT(Tails(RunPlan(*runner, {{row, Score(1, 0, 7)}})),
               ElementsAre(Pair(1, 1), Pair(1, 1), Pair(1, 1)));
 }
 
-TEST(PlanExecutorTest, AStepThatEvaluatesEverythingSkipsNothing) {
-  auto executor = MakeExecutor(Model());
+TEST(HostStepRunnerTest, AStepThatEvaluatesEverythingSkipsNothing) {
+  auto runner = MakeRunner(Model());
   StepRow prefill = Decode(2, 0, 3);
   prefill.kind = RowKind::kPrefill;
   EXPECT_THAT(
-      Tails(executor->Run({{Decode(0, 0, 1), Score(1, 0, 7), prefill}})),
+      Tails(RunPlan(*runner, {{Decode(0, 0, 1), Score(1, 0, 7), prefill}})),
       ElementsAre(Pair(2, 0), Pair(2, 0), Pair(2, 0)));
 }
 
-TEST(PlanExecutorTest, RowsThatDidNotRunHaveNoTails) {
-  auto executor = MakeLazyExecutor(Model());
+TEST(HostStepRunnerTest, RowsThatDidNotRunHaveNoTails) {
+  auto runner = MakeLazyRunner(Model());
   // Nothing was sampled in slot 0: its row fails before the step.
   const auto result =
-      executor->Run({{Decode(0, 1, kLastSampled), Score(1, 0, 7)}});
+      RunPlan(*runner, {{Decode(0, 1, kLastSampled), Score(1, 0, 7)}});
   EXPECT_THAT(Tails(result), ElementsAre(Pair(0, 1), Pair(0, 1), Pair(0, 1)));
   EXPECT_FALSE(result->rows[0].status.ok());
-  EXPECT_THAT(Tails(executor->Run({{Decode(0, 1, kLastSampled)}})), IsEmpty());
+  EXPECT_THAT(Tails(RunPlan(*runner, {{Decode(0, 1, kLastSampled)}})), IsEmpty());
 }
 
-TEST(PlanExecutorTest, RowsWithoutOutputReportOnlyTheirStatus) {
-  auto executor = MakeExecutor(Model());
+TEST(HostStepRunnerTest, RowsWithoutOutputReportOnlyTheirStatus) {
+  auto runner = MakeRunner(Model());
   StepRow prefill = Decode(0, 0, 3);
   prefill.kind = RowKind::kPrefill;
   StepRow rebuild = Decode(1, 0, 3);
   rebuild.kind = RowKind::kRebuild;
-  const auto result = executor->Run({{prefill, rebuild}});
+  const auto result = RunPlan(*runner, {{prefill, rebuild}});
   ASSERT_TRUE(result.ok());
   for (const RowResult& row : result->rows) {
     EXPECT_TRUE(row.status.ok());

@@ -1,18 +1,15 @@
-#include "server/engine/plan_segments.h"
+#include "server/engine/plan_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace txl {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 RunnerInfo SmallInfo() {
   RunnerInfo info;
@@ -90,24 +87,6 @@ TEST(CheckPlanTest, ASlotFeedsItsLastTokenFirstAndDecodesLast) {
                   .ok());
 }
 
-TEST(SegmentPlanTest, JoinsTheRowsOfASlot) {
-  StepPlan plan;
-  plan.rows = {Row(1, 8, RowKind::kPrefill, 5), Row(1, 9, RowKind::kDecode, 6),
-               Row(0, 3, RowKind::kScore, 7), Row(2, 0, RowKind::kRebuild, 8)};
-  const std::vector<std::optional<int32_t>> last(3);
-  const SegmentedPlan result = SegmentPlan(plan, last);
-  EXPECT_THAT(result.unknown_inputs, IsEmpty());
-  ASSERT_EQ(result.segments.size(), 3);
-  EXPECT_EQ(result.segments[0].slot, 1);
-  EXPECT_EQ(result.segments[0].position, 8);
-  EXPECT_EQ(result.segments[0].first_row, 0);
-  EXPECT_THAT(result.segments[0].tokens, ElementsAre(5, 6));
-  EXPECT_THAT(result.segments[0].outputs, ElementsAre(1));
-  EXPECT_EQ(result.segments[1].first_row, 2);
-  EXPECT_THAT(result.segments[1].outputs, ElementsAre(0));
-  EXPECT_THAT(result.segments[2].outputs, IsEmpty());
-}
-
 TEST(CheckPlanTest, DerivingRowsNeedNeitherPositionNorTokenAndStandAlone) {
   const StepRow derive = Row(1, -1, RowKind::kDerive, -7);
   // More than a slot's spare rows.
@@ -116,43 +95,6 @@ TEST(CheckPlanTest, DerivingRowsNeedNeitherPositionNorTokenAndStandAlone) {
               HasSubstr("plan row 1: rows of slot 1 are not consecutive"));
   EXPECT_THAT(CheckMessage({Row(3, 0, RowKind::kDerive, 0)}),
               HasSubstr("slot 3"));
-}
-
-TEST(SegmentPlanTest, CountsDerivingRowsOfEachSlot) {
-  StepPlan plan;
-  plan.rows = {Row(1, 0, RowKind::kDerive, 0), Row(1, 0, RowKind::kDerive, 0),
-               Row(0, 3, RowKind::kDecode, 5), Row(2, 0, RowKind::kDerive, 0)};
-  const std::vector<std::optional<int32_t>> last(3);
-  const SegmentedPlan result = SegmentPlan(plan, last);
-  ASSERT_EQ(result.derivations.size(), 2);
-  EXPECT_EQ(result.derivations[0].slot, 1);
-  EXPECT_EQ(result.derivations[0].rows, 2);
-  EXPECT_EQ(result.derivations[1].first_row, 3);
-  EXPECT_EQ(result.derivations[1].rows, 1);
-  ASSERT_EQ(result.segments.size(), 1);
-  EXPECT_EQ(result.segments[0].first_row, 2);
-}
-
-TEST(SegmentPlanTest, FeedsTheTokenThatTheSlotSampledLast) {
-  StepPlan plan;
-  plan.rows = {Row(0, 1, RowKind::kDecode, kLastSampled),
-               Row(2, 5, RowKind::kDecode, kLastSampled)};
-  const std::vector<std::optional<int32_t>> last = {4, std::nullopt, 6};
-  const SegmentedPlan result = SegmentPlan(plan, last);
-  ASSERT_EQ(result.segments.size(), 2);
-  EXPECT_THAT(result.segments[0].tokens, ElementsAre(4));
-  EXPECT_THAT(result.segments[1].tokens, ElementsAre(6));
-}
-
-TEST(SegmentPlanTest, AnUnknownInputStopsItsSlotOnly) {
-  StepPlan plan;
-  plan.rows = {Row(0, 1, RowKind::kPrefill, kLastSampled),
-               Row(0, 2, RowKind::kDecode, 3), Row(1, 9, RowKind::kDecode, 4)};
-  const std::vector<std::optional<int32_t>> last(3);
-  const SegmentedPlan result = SegmentPlan(plan, last);
-  EXPECT_THAT(result.unknown_inputs, ElementsAre(0, 1));
-  ASSERT_EQ(result.segments.size(), 1);
-  EXPECT_EQ(result.segments[0].slot, 1);
 }
 
 }  // namespace

@@ -1,0 +1,275 @@
+#include "model/step/sampling_on_host.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace txl {
+namespace {
+
+bool IsNumber(double x) {
+  return x < std::numeric_limits<double>::infinity();  // false for NaN
+}
+
+// A model whose numbers ran away shows it in every part of the head.
+bool HoldsNumbers(NextTokenDistribution& distribution) {
+  const absl::Span<const float> words = distribution.Words();
+  return std::all_of(words.begin(), words.end(), IsNumber);
+}
+
+// A slot's sampling, and what it has drawn.
+struct SlotDraws {
+  SamplingParams params;
+  std::vector<int32_t> recent_ids, banned_ids;
+  int64_t min_position = 0;
+  // Empty where the last sampling row failed, or where there was none.
+  std::optional<int32_t> last;
+
+  SampleContext ContextAt(int64_t position) const {
+    SampleContext context;
+    context.recent_ids = recent_ids;
+    context.position = position;
+    if (position < min_position) context.banned_ids = banned_ids;
+    return context;
+  }
+
+  void Remember(int32_t token) {
+    last = token;
+    recent_ids.push_back(token);
+    const auto window = static_cast<size_t>(std::max(params.penalty_window, 0));
+    if (recent_ids.size() > window) {
+      recent_ids.erase(recent_ids.begin(), recent_ids.end() - window);
+    }
+  }
+};
+
+// The rows of a step that run, as a ModelStep takes them.
+struct Segments {
+  std::vector<StepSegment> segments;
+  std::vector<int32_t> tokens, outputs;  // what the segments refer to
+  std::vector<size_t> wanted;            // rows with an output
+};
+
+// Rows whose input nobody knows are left out, and say so in `results`.
+Segments SegmentsOf(absl::Span<const SamplingRow> rows,
+                    const std::vector<SlotDraws>& slots,
+                    std::vector<SampledRow>& results) {
+  Segments made;
+  // What segments refer to must stay where it is.
+  made.tokens.resize(rows.size());
+  made.outputs.reserve(rows.size());
+  bool unknown = false;  // the rest of this slot's rows
+  size_t first = 0;      // row of the segment
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const SamplingRow& row = rows[i];
+    if (row.token == kNoToken) continue;
+    const std::optional<int32_t>& last = slots[row.slot].last;
+    if (i == 0 || rows[i - 1].slot != row.slot) {
+      unknown = row.token == kLastSampledToken && !last.has_value();
+      first = i;
+      if (!unknown) {
+        made.segments.push_back({row.slot, row.position, {}, {}});
+        made.segments.back().outputs = {
+            made.outputs.data() + made.outputs.size(), 0};
+      }
+    }
+    if (unknown) {
+      results[i].status = SampledStatus::kUnknownInput;
+      continue;
+    }
+    made.tokens[i] = row.token == kLastSampledToken ? *last : row.token;
+    StepSegment& segment = made.segments.back();
+    segment.tokens = {made.tokens.data() + first, i - first + 1};
+    if (row.output == RowOutput::kNone) continue;
+    made.outputs.push_back(static_cast<int32_t>(i - first));
+    made.wanted.push_back(i);
+    segment.outputs = {segment.outputs.data(), segment.outputs.size() + 1};
+  }
+  return made;
+}
+
+// Scored tokens say beforehand which clusters will be looked at.
+std::vector<ClusterOfRow> ScoredClusters(absl::Span<const SamplingRow> rows,
+                                         const std::vector<size_t>& wanted,
+                                         const VocabularyBins& bins) {
+  std::vector<ClusterOfRow> clusters;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const SamplingRow& row = rows[wanted[i]];
+    if (row.output != RowOutput::kScore) continue;
+    const size_t bin = bins.BinOf(row.target);
+    if (bin > 0) clusters.push_back({static_cast<int64_t>(i), bin - 1});
+  }
+  return clusters;
+}
+
+class MovedOut final : public StateTransfer {
+ public:
+  explicit MovedOut(StateImage image) : image_(std::move(image)) {}
+  StateImage Take() override { return std::move(image_); }
+
+ private:
+  StateImage image_;
+};
+
+class MovedIn final : public StateArrival {
+ public:
+  explicit MovedIn(absl::Status status) : status_(std::move(status)) {}
+  absl::Status Bring() override { return status_; }
+
+ private:
+  const absl::Status status_;
+};
+
+class SamplingOnHost final : public SamplingStep {
+ public:
+  SamplingOnHost(std::unique_ptr<ModelStep> step, VocabularyBins bins,
+                 int32_t slots)
+      : sampler_(std::move(bins)), step_(std::move(step)), slots_(slots) {}
+
+  bool CanSample(const SamplingParams&, int64_t) const override { return true; }
+
+  void Configure(int32_t slot, const SamplingParams& params,
+                 const SampleContext& context) override {
+    slots_[slot] = {params,
+                    {context.recent_ids.begin(), context.recent_ids.end()},
+                    {context.banned_ids.begin(), context.banned_ids.end()},
+                    context.position,
+                    std::nullopt};
+  }
+
+  void Queue(absl::Span<const SamplingRow> rows) override {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    SampledRows results = Run(rows);
+    results.device_seconds =
+        std::chrono::duration<double>(Clock::now() - start).count();
+    absl::MutexLock lock(&mutex_);
+    done_.push_back(std::move(results));
+  }
+
+  SampledRows Collect() override {
+    absl::MutexLock lock(&mutex_);
+    SampledRows results = std::move(done_.front());
+    done_.pop_front();
+    return results;
+  }
+
+  void Clear(int32_t slot) override {
+    slots_[slot].last.reset();
+    step_->Clear(slot);
+  }
+
+  void Copy(int32_t from, int32_t to) override {
+    slots_[to].last.reset();
+    step_->Copy(from, to);
+  }
+
+  std::unique_ptr<StateArrival> Import(
+      int32_t slot, std::shared_ptr<const StateImage> image) override {
+    absl::Status status = step_->Import(slot, *image);
+    if (status.ok()) slots_[slot].last.reset();
+    return std::make_unique<MovedIn>(std::move(status));
+  }
+
+  std::unique_ptr<StateTransfer> Export(int32_t slot,
+                                        int64_t position) override {
+    return std::make_unique<MovedOut>(step_->Export(slot, position));
+  }
+
+  bool derives() const override { return step_->derives(); }
+  const RingGeometry& ring() const override { return step_->ring(); }
+  const StateIdentity& identity() const override { return step_->identity(); }
+  int64_t BytesPerSlot() const override { return step_->BytesPerSlot(); }
+
+ private:
+  SampledRows Run(absl::Span<const SamplingRow> rows);
+  void Derive(absl::Span<const SamplingRow> rows);
+  SampledRow Report(const SamplingRow& row,
+                    NextTokenDistribution& distribution);
+
+  const Sampler sampler_;
+  const std::unique_ptr<ModelStep> step_;
+  std::vector<SlotDraws> slots_;
+
+  absl::Mutex mutex_;  // Collect comes from another thread
+  std::deque<SampledRows> done_ ABSL_GUARDED_BY(mutex_);
+};
+
+SampledRows SamplingOnHost::Run(absl::Span<const SamplingRow> rows) {
+  SampledRows results;
+  results.rows.resize(rows.size());
+  const Segments made = SegmentsOf(rows, slots_, results.rows);
+  // Until a row has drawn, nobody may feed its slot's last token.
+  for (const SamplingRow& row : rows) {
+    if (row.output == RowOutput::kSample) slots_[row.slot].last.reset();
+  }
+  Derive(rows);
+  if (made.segments.empty()) return results;
+  const absl::Span<NextTokenDistribution* const> distributions =
+      step_->Run(made.segments);
+  step_->EvaluateClusters(ScoredClusters(rows, made.wanted, sampler_.bins()));
+  results.evaluated.resize(sampler_.bins().clusters());
+  for (size_t i = 0; i < made.wanted.size(); ++i) {
+    const size_t row = made.wanted[i];
+    results.rows[row] = Report(rows[row], *distributions[i]);
+    for (size_t c = 0; c < results.evaluated.size(); ++c) {
+      results.evaluated[c] += distributions[i]->IsEvaluated(c) ? 1 : 0;
+    }
+  }
+  return results;
+}
+
+// At once for all rows of a slot.
+void SamplingOnHost::Derive(absl::Span<const SamplingRow> rows) {
+  size_t next = 0;
+  while (next < rows.size()) {
+    const size_t first = next;
+    while (next < rows.size() && rows[next].slot == rows[first].slot) ++next;
+    if (rows[first].token != kNoToken) continue;
+    step_->Derive(rows[first].slot, static_cast<int64_t>(next - first));
+  }
+}
+
+SampledRow SamplingOnHost::Report(const SamplingRow& row,
+                                  NextTokenDistribution& distribution) {
+  SampledRow result;
+  result.status = SampledStatus::kNotFinite;
+  if (!HoldsNumbers(distribution)) return result;
+  SlotDraws& slot = slots_[row.slot];
+  const bool samples = row.output == RowOutput::kSample;
+  result.token = row.target;
+  if (samples) {
+    const absl::StatusOr<int32_t> token = sampler_.Sample(
+        distribution, slot.params, slot.ContextAt(row.position + 1));
+    if (token.status() == NothingToSample()) {
+      result.status = SampledStatus::kNothingLeft;
+    }
+    if (!token.ok()) return result;
+    result.token = *token;
+  }
+  result.logprob = LogprobOf(distribution, result.token);
+  if (!IsNumber(result.logprob)) return result;
+  if (samples) slot.Remember(result.token);
+  if (row.top_logprobs > 0) {
+    result.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
+  }
+  result.status = SampledStatus::kOk;
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<SamplingStep> SampleOnHost(std::unique_ptr<ModelStep> step,
+                                           VocabularyBins bins, int32_t slots) {
+  return std::make_unique<SamplingOnHost>(std::move(step), std::move(bins),
+                                          slots);
+}
+
+}  // namespace txl

@@ -1,0 +1,262 @@
+#include "model/step/sampling_on_host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace txl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Probabilities 0.1, 0.4, 0.3, 0.2.
+const std::vector<float> kFourIds = {std::log(0.1f), std::log(0.4f),
+                                     std::log(0.3f), std::log(0.2f)};
+
+// A segment as the step was given it.
+struct Fed {
+  int32_t slot;
+  int64_t position;
+  std::vector<int32_t> tokens, outputs;
+  bool operator==(const Fed&) const = default;
+};
+
+// Gives every row that is wanted the same distribution, and notes what it is
+// told.
+class NotingStep final : public ModelStep {
+ public:
+  struct Notes {
+    std::vector<float> logprobs = kFourIds;
+    bool throws = false;
+    std::vector<Fed> fed;
+    std::vector<std::pair<int32_t, int64_t>> derived;
+    absl::Status import;
+  };
+
+  explicit NotingStep(Notes* notes) : notes_(*notes) {}
+
+  absl::Span<NextTokenDistribution* const> Run(
+      absl::Span<const StepSegment> segments) override {
+    if (notes_.throws) throw std::runtime_error("the device is gone");
+    size_t wanted = 0;
+    for (const StepSegment& segment : segments) {
+      notes_.fed.push_back({segment.slot,
+                            segment.position,
+                            {segment.tokens.begin(), segment.tokens.end()},
+                            {segment.outputs.begin(), segment.outputs.end()}});
+      wanted += segment.outputs.size();
+    }
+    distribution_.emplace(notes_.logprobs, bins_);
+    results_.assign(wanted, &*distribution_);
+    return results_;
+  }
+  void Clear(int32_t) override {}
+  void Copy(int32_t, int32_t) override {}
+  StateImage Export(int32_t, int64_t) const override { return {}; }
+  absl::Status Import(int32_t, const StateImage&) override {
+    return notes_.import;
+  }
+  void Derive(int32_t slot, int64_t rows) override {
+    notes_.derived.emplace_back(slot, rows);
+  }
+  bool derives() const override { return true; }
+  const RingGeometry& ring() const override { return ring_; }
+  const StateIdentity& identity() const override { return identity_; }
+  int64_t BytesPerSlot() const override { return 1; }
+
+ private:
+  Notes& notes_;
+  const VocabularyBins bins_{{4}};
+  const RingGeometry ring_;
+  const StateIdentity identity_;
+  std::optional<FullDistribution> distribution_;
+  std::vector<NextTokenDistribution*> results_;
+};
+
+class SamplingOnHostTest : public ::testing::Test {
+ protected:
+  SamplingOnHostTest() {
+    params_.temperature = 0;
+    for (int32_t slot = 0; slot < 3; ++slot) Configure(slot, {});
+  }
+
+  void Configure(int32_t slot, const SampleContext& context) {
+    step_->Configure(slot, params_, context);
+  }
+
+  std::vector<SampledRow> Run(const std::vector<SamplingRow>& rows) {
+    step_->Queue(rows);
+    return step_->Collect().rows;
+  }
+
+  SampledRow Draw(int32_t slot, int64_t position, int32_t token = 0) {
+    return Run({Row(slot, position, token, RowOutput::kSample)})[0];
+  }
+
+  static SamplingRow Row(int32_t slot, int64_t position, int32_t token,
+                         RowOutput output = RowOutput::kNone) {
+    SamplingRow row;
+    row.slot = slot;
+    row.position = position;
+    row.token = token;
+    row.output = output;
+    return row;
+  }
+
+  SamplingParams params_;
+  NotingStep::Notes notes_;
+  const std::unique_ptr<SamplingStep> step_ = SampleOnHost(
+      std::make_unique<NotingStep>(&notes_), VocabularyBins{{4}}, 3);
+};
+
+TEST_F(SamplingOnHostTest, RowsOfASlotAreOneSegment) {
+  Run({Row(2, 7, 1), Row(2, 8, 3, RowOutput::kScore),
+       Row(2, 9, 0, RowOutput::kSample), Row(0, 4, 2)});
+  EXPECT_THAT(notes_.fed,
+              ElementsAre(Fed{2, 7, {1, 3, 0}, {1, 2}}, Fed{0, 4, {2}, {}}));
+}
+
+TEST_F(SamplingOnHostTest, ADrawnTokenIsFedAsTheLastOne) {
+  const SampledRow drawn = Draw(1, 5);
+  EXPECT_EQ(drawn.status, SampledStatus::kOk);
+  EXPECT_EQ(drawn.token, 1);
+  EXPECT_FLOAT_EQ(drawn.logprob, std::log(0.4f));
+  Draw(1, 6, kLastSampledToken);
+  EXPECT_EQ(notes_.fed.back(), (Fed{1, 6, {1}, {0}}));
+}
+
+TEST_F(SamplingOnHostTest, AScoreIsThatOfTheTargetAndDrawsNothing) {
+  Draw(0, 4);
+  SamplingRow score = Row(0, 5, 2, RowOutput::kScore);
+  score.target = 2;
+  score.top_logprobs = 2;
+  const SampledRow result = Run({score})[0];
+  EXPECT_EQ(result.token, 2);
+  EXPECT_FLOAT_EQ(result.logprob, std::log(0.3f));
+  ASSERT_EQ(result.top_logprobs.size(), 2u);
+  EXPECT_EQ(result.top_logprobs[0].token_id, 1);
+  EXPECT_EQ(result.top_logprobs[1].token_id, 2);
+  Draw(0, 6, kLastSampledToken);
+  EXPECT_THAT(notes_.fed.back().tokens, ElementsAre(1));
+}
+
+TEST_F(SamplingOnHostTest, AnUnknownInputStopsItsSlotOnly) {
+  const auto rows = Run({Row(0, 1, kLastSampledToken), Row(0, 2, 1),
+                         Row(1, 0, 3, RowOutput::kSample)});
+  EXPECT_EQ(rows[0].status, SampledStatus::kUnknownInput);
+  EXPECT_EQ(rows[1].status, SampledStatus::kUnknownInput);
+  EXPECT_EQ(rows[2].status, SampledStatus::kOk);
+  EXPECT_THAT(notes_.fed, ElementsAre(Fed{1, 0, {3}, {0}}));
+}
+
+TEST_F(SamplingOnHostTest, AStepOfWhichNothingRunsAsksTheModelNothing) {
+  step_->Queue(std::vector<SamplingRow>{Row(0, 1, kLastSampledToken)});
+  EXPECT_THAT(step_->Collect().evaluated, IsEmpty());
+  EXPECT_THAT(notes_.fed, IsEmpty());
+}
+
+TEST_F(SamplingOnHostTest, DerivingRowsOfASlotAreDerivedAtOnce) {
+  EXPECT_TRUE(step_->derives());
+  const SamplingRow derive = Row(2, 0, kNoToken);
+  const auto rows = Run({derive, derive, derive, Row(1, 3, 2)});
+  EXPECT_THAT(notes_.derived, ElementsAre(std::pair(2, 3)));
+  EXPECT_THAT(notes_.fed, ElementsAre(Fed{1, 3, {2}, {}}));
+  for (const SampledRow& row : rows) EXPECT_EQ(row.status, SampledStatus::kOk);
+}
+
+TEST_F(SamplingOnHostTest, BannedIdsCountUntilTheSampledTokensPosition) {
+  const std::vector<int32_t> banned = {1};
+  SampleContext context;
+  context.banned_ids = banned;
+  context.position = 7;
+  Configure(0, context);
+  // The row at 5 samples the token of position 6, the row at 6 that of 7.
+  EXPECT_EQ(Draw(0, 5).token, 2);
+  EXPECT_EQ(Draw(0, 6).token, 1);
+}
+
+TEST_F(SamplingOnHostTest, PenaltiesSeeTheTokensDrawnBefore) {
+  params_.presence_penalty = 2.0;
+  Configure(0, {});
+  std::vector<int32_t> tokens;
+  for (int64_t position = 0; position < 4; ++position) {
+    tokens.push_back(Draw(0, position).token);
+  }
+  EXPECT_THAT(tokens, ElementsAre(1, 2, 3, 0));
+}
+
+TEST_F(SamplingOnHostTest, OnlyThePenaltyWindowIsRemembered) {
+  const std::vector<int32_t> recent = {1, 2, 3};
+  params_.presence_penalty = 2.0;
+  params_.penalty_window = 2;
+  SampleContext context;
+  context.recent_ids = recent;
+  Configure(0, context);
+  EXPECT_EQ(Draw(0, 0).token, 1);  // 2 and 3 are penalised
+  EXPECT_EQ(Draw(0, 1).token, 2);  // 3 and 1
+  EXPECT_EQ(Draw(0, 2).token, 3);  // 1 and 2
+}
+
+TEST_F(SamplingOnHostTest, NumbersThatAreNotFiniteFailTheRowAndItsToken) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity}) {
+    notes_.logprobs = kFourIds;
+    Draw(0, 5);
+    notes_.logprobs[3] = bad;
+    EXPECT_EQ(Draw(0, 6).status, SampledStatus::kNotFinite);
+    notes_.logprobs = kFourIds;
+    EXPECT_EQ(Draw(0, 7, kLastSampledToken).status,
+              SampledStatus::kUnknownInput);
+  }
+}
+
+TEST_F(SamplingOnHostTest, AnImpossibleIdIsNoError) {
+  notes_.logprobs[0] = -kInfinity;
+  EXPECT_EQ(Draw(0, 5).status, SampledStatus::kOk);
+}
+
+TEST_F(SamplingOnHostTest, SaysWhereNoTokenIsLeft) {
+  notes_.logprobs.assign(4, -kInfinity);
+  EXPECT_EQ(Draw(0, 5).status, SampledStatus::kNothingLeft);
+}
+
+TEST_F(SamplingOnHostTest, AStepThatThrowsIsNotQueuedAndLosesItsTokens) {
+  Draw(0, 5);
+  Draw(1, 5);
+  notes_.throws = true;
+  EXPECT_THROW(Draw(0, 6, kLastSampledToken), std::runtime_error);
+  notes_.throws = false;
+  EXPECT_EQ(Draw(0, 7, kLastSampledToken).status, SampledStatus::kUnknownInput);
+  EXPECT_EQ(Draw(1, 6, kLastSampledToken).status, SampledStatus::kOk);
+}
+
+TEST_F(SamplingOnHostTest, WhatWritesASlotForgetsItsToken) {
+  const auto image = std::make_shared<const StateImage>();
+  const auto after = [&](auto write) {
+    Draw(0, 5);
+    write();
+    return Draw(0, 6, kLastSampledToken).status;
+  };
+  const SampledStatus forgotten = SampledStatus::kUnknownInput;
+  EXPECT_EQ(after([&] { Configure(0, {}); }), forgotten);
+  EXPECT_EQ(after([&] { step_->Clear(0); }), forgotten);
+  EXPECT_EQ(after([&] { step_->Copy(1, 0); }), forgotten);
+  EXPECT_EQ(after([&] { step_->Import(0, image); }), forgotten);
+  notes_.import = absl::InvalidArgumentError("another model's");
+  EXPECT_EQ(after([&] {
+              EXPECT_EQ(step_->Import(0, image)->Bring(), notes_.import);
+            }),
+            SampledStatus::kOk);
+}
+
+}  // namespace
+}  // namespace txl
