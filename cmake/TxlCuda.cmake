@@ -58,17 +58,22 @@ endfunction()
 
 # txl_kernels(NAME name SRCS a.cc ... KERNELS b.cu ... CUDA_SRCS c.cu ...
 #             EMULATED_SRCS d.cc ... DEPS target ... [PRECOMPILED kind])
-# Libraries NAME_emulated and, with TXL_CUDA, NAME: SRCS and KERNELS in both,
+# Libraries NAME_emulated, with TXL_TESTS, and NAME, with TXL_CUDA: SRCS and KERNELS in both,
 # CUDA_SRCS and EMULATED_SRCS in one. DEPS are of both; another txl_kernels
 # library among them is linked in the same kind.
 function(txl_kernels)
   cmake_parse_arguments(ARG "" "NAME;PRECOMPILED"
     "SRCS;KERNELS;CUDA_SRCS;EMULATED_SRCS;DEPS" ${ARGN})
-  txl_emulated_sources(emulated ${ARG_KERNELS})
-  txl_emulated_deps(emulated_deps ${ARG_DEPS})
-  txl_library(NAME ${ARG_NAME}_emulated
-    SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
-    PRECOMPILED ${ARG_PRECOMPILED})
+  if(TXL_TESTS)
+    txl_emulated_sources(emulated ${ARG_KERNELS})
+    txl_emulated_deps(emulated_deps ${ARG_DEPS})
+    txl_library(NAME ${ARG_NAME}_emulated
+      SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
+      PRECOMPILED ${ARG_PRECOMPILED})
+    # For the emulator's headers.
+    target_include_directories(${ARG_NAME}_emulated
+      PUBLIC ${PROJECT_SOURCE_DIR}/tests/model/cuda)
+  endif()
   if(TXL_CUDA)
     txl_library(NAME ${ARG_NAME}
       SRCS ${ARG_SRCS} ${ARG_CUDA_SRCS} ${ARG_KERNELS}

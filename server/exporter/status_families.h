@@ -29,8 +29,8 @@ struct ExporterFacts {
 };
 
 // Pure. Every family is there at any time, those with labels possibly without
-// a sample. The laws of conservation.h hold among the values as they do in the
-// snapshot.
+// a sample. The laws of conservation (tests/server/metrics) hold among the
+// values as they do in the snapshot.
 std::vector<prometheus::MetricFamily> StatusFamilies(
     const ExporterFacts& facts, const ServerStatus& status,
     const ProcessStatus& process);

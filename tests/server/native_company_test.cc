@@ -17,12 +17,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/load_step_runner.h"
-#include "server/metrics/conservation.h"
 #include "server/scheduler/scheduler.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/recording_sink.h"
 #include "tests/model/torch/golden_case.h"
 #include "tests/server/engine/test_runners.h"
+#include "tests/server/metrics/conservation.h"
 
 namespace txl {
 namespace {

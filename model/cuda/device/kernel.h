@@ -5,10 +5,10 @@
 //   TXL_KERNEL Name(arguments by value) { ... }
 //
 // in a .cu file that is compiled twice: by nvcc for the device, and by the C++
-// compiler for the CPU (emulated_block.h), where tests run it. So kernels use
-// the functions below and nothing of CUDA itself, one-dimensional blocks of
-// whole warps, and dynamic shared memory only. docs/cuda.md lists what a kernel
-// is reviewed against.
+// compiler for the CPU (tests/model/cuda/emulator/emulated_block.h), where
+// tests run it. So kernels use the functions below and nothing of CUDA itself,
+// one-dimensional blocks of whole warps, and dynamic shared memory only.
+// docs/cuda.md lists what a kernel is reviewed against.
 
 #include "model/cuda/device/launch_shape.h"
 #include "model/cuda/device/numbers.h"
@@ -28,9 +28,9 @@
 
 #else
 
-#include <cmath>
+#include <emulator/emulated_block.h>
 
-#include "model/cuda/device/emulated_block.h"
+#include <cmath>
 
 #define TXL_KERNEL static void
 #define TXL_KERNEL_OF(threads) static void

@@ -1,8 +1,8 @@
 #pragma once
 
 // Memory, streams, events and graphs of one device. Two implementations: CUDA
-// (runtime_cuda.cu), and the CPU (runtime_emulated.cc), where tests run. Which
-// one a program has is a matter of what it links.
+// (runtime_cuda.cu), and the CPU (tests/model/cuda/emulator), where tests run.
+// Which one a program has is a matter of what it links.
 //
 // Everything here throws: DeviceOutOfMemory when memory ran out, DeviceError
 // for whatever else the device reports. After DeviceOutOfMemory, and after a

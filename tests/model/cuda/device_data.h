@@ -24,7 +24,7 @@
 #include "model/cuda/device/runtime.h"
 
 #if !defined(TXL_DEVICE_TEST)
-#include "model/cuda/device/emulated_block.h"
+#include "tests/model/cuda/emulator/emulated_block.h"
 #endif
 
 namespace txl::cuda {

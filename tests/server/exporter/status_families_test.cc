@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/metrics/conservation.h"
 #include "tests/server/exporter/fake_status.h"
+#include "tests/server/metrics/conservation.h"
 
 namespace txl {
 namespace {

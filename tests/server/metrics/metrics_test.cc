@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/metrics/conservation.h"
+#include "tests/server/metrics/conservation.h"
 
 namespace txl {
 namespace {

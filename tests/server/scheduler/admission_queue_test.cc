@@ -7,9 +7,9 @@
 
 #include "gtest/gtest.h"
 #include "server/base/error.h"
-#include "server/metrics/conservation.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/server/metrics/conservation.h"
 
 namespace txl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/metrics/conservation.h"
+#include "tests/server/metrics/conservation.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
 namespace txl {

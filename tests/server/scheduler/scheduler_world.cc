@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
-#include "server/metrics/conservation.h"
+#include "tests/server/metrics/conservation.h"
 
 namespace txl {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/metrics/conservation.h"
+#include "tests/server/metrics/conservation.h"
 
 namespace txl {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/metrics/conservation.h"
+#include "tests/server/metrics/conservation.h"
 #include "tests/server/simulation/world.h"
 
 namespace txl::simulation {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "model/cuda/device/emulated_block.h"
 #include "model/cuda/device/runtime.h"
+#include "tests/model/cuda/emulator/emulated_block.h"
 #include "tests/model/cuda/step/sampling_driver.h"
 
 namespace txl {

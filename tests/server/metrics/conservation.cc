@@ -1,4 +1,4 @@
-#include "server/metrics/conservation.h"
+#include "tests/server/metrics/conservation.h"
 
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-#include "model/cuda/device/fiber.h"
+#include "tests/model/cuda/emulator/fiber.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What the emulator finds in kernels that are wrong. Kernels that are right run
 // in kernel_test.cc and matrix_test.cc.
 
-#include "model/cuda/device/emulated_block.h"
+#include "tests/model/cuda/emulator/emulated_block.h"
 
 #include <gtest/gtest.h>
 

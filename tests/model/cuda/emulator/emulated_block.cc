@@ -1,4 +1,4 @@
-#include "model/cuda/device/emulated_block.h"
+#include "tests/model/cuda/emulator/emulated_block.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/cuda/device/fiber.h"
+#include "tests/model/cuda/emulator/fiber.h"
 
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
