@@ -9,13 +9,13 @@
 
 #include "absl/status/statusor.h"
 #include "model/checkpoint/model_directory.h"
+#include "server/base/task_thread.h"
 #include "server/engine/step_runner.h"
 #include "server/exporter/metrics_endpoint.h"
 #include "server/flags.h"
 #include "server/listener_watch.h"
 #include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
-#include "server/rpc/callback_thread.h"
 #include "server/rpc/grpc_server.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/model_facts.h"
@@ -68,7 +68,7 @@ class Server {
   ServiceContext context_;
   Metrics metrics_;
   Lifecycle lifecycle_;
-  CallbackThread callbacks_;
+  TaskThread callbacks_;
   std::unique_ptr<WorkPool> work_;
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;

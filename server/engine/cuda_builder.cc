@@ -10,14 +10,14 @@
 #include "model/cuda/device/runtime.h"
 #include "model/cuda/kernels/sampling_slots.h"
 #include "model/cuda/step/cuda_sampling_step.h"
-#include "model/cuda/step/cuda_step.h"
 #include "model/sampling/sampling_params.h"
 #include "model/step/vocabulary_bins.h"
 
 namespace txl {
 namespace {
 
-absl::Status CheckCudaOptions(const StepRunnerOptions& options) {
+absl::Status CheckCudaOptions(const ModelConfig& config,
+                              const StepRunnerOptions& options) {
   TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
   if (form == AttentionForm::kProjected) {
     return absl::InvalidArgumentError("form: the CUDA step is absorbed");
@@ -26,6 +26,13 @@ absl::Status CheckCudaOptions(const StepRunnerOptions& options) {
     return absl::InvalidArgumentError(
         "derived: the CUDA step keeps no keys and values; "
         "memory says how it keeps stored rows");
+  }
+  if (!SamplesOnCudaDevice(config, options)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "step: the native CUDA step cannot sample from a vocabulary of ",
+        config.cutoffs.size(), " clusters with up to ", options.banned_ids,
+        " banned ids and ", options.top_logprobs,
+        " alternatives; the torch step can"));
   }
   return absl::OkStatus();
 }
@@ -42,13 +49,6 @@ int64_t SlotBytes(const Weights& weights, NumberFormat format, int64_t shared,
   const int64_t left = static_cast<int64_t>(cuda::CurrentDevice().free_bytes) -
                        weight_bytes - shared - kDeviceReserveBytes;
   return std::max<int64_t>(0, left);
-}
-
-// Memory of the step that serves the model.
-CudaSamplingBytes StepBytes(const ModelConfig& config,
-                            const CudaStepOptions& options, bool samples) {
-  if (samples) return CudaSamplingStepBytes(config, options);
-  return {CudaStepSlotBytes(config, options.spare_rows, options.memory), 0};
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
                                         const std::string& fingerprint,
                                         const StepRunnerOptions& options,
                                         int index) {
-  TXL_RETURN_IF_ERROR(CheckCudaOptions(options));
+  TXL_RETURN_IF_ERROR(CheckCudaOptions(config, options));
   cuda::UseDevice(index);
   BuiltStep built;
   built.device = absl::StrCat("cuda:", index);
@@ -88,8 +88,7 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
   cuda.max_rows = options.max_rows;
   cuda.overlaps_kernels = options.overlaps_kernels;
   cuda.fingerprint = fingerprint;
-  const bool samples = SamplesOnCudaDevice(config, options);
-  const CudaSamplingBytes bytes = StepBytes(config, cuda, samples);
+  const CudaSamplingBytes bytes = CudaSamplingStepBytes(config, cuda);
   StepRunnerOptions room = options;
   room.slot_bytes = SlotBytes(weights, cuda.weights, bytes.shared, options);
   // Sessions that wait for their users stay on the device: moving one there
@@ -98,12 +97,8 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
       built.slots,
       SlotCount(bytes.slot, std::numeric_limits<int32_t>::max(), room));
   cuda.slots = built.slots;
-  if (samples) {
-    TXL_ASSIGN_OR_RETURN(built.sampling,
-                         CreateCudaSamplingStep(config, weights, cuda));
-  } else {
-    TXL_ASSIGN_OR_RETURN(built.step, CreateCudaStep(config, weights, cuda));
-  }
+  TXL_ASSIGN_OR_RETURN(built.sampling,
+                       CreateCudaSamplingStep(config, weights, cuda));
   return built;
 }
 

@@ -19,15 +19,15 @@ int NativeCudaDevices();
 inline constexpr int64_t kDeviceReserveBytes = int64_t{1} << 30;
 
 // Whether the device samples the model's tokens itself: when it can do so for
-// every request that the options let through. A step that hands out
-// distributions serves the rest.
+// every request that the options let through. LibTorch's step serves the rest.
 bool SamplesOnCudaDevice(const ModelConfig& config,
                          const StepRunnerOptions& options);
 
 // The step on device `index`, in absorbed form. `weights`: float32 on the CPU.
-// Errors: InvalidArgument naming the option that it does not take;
-// FailedPrecondition without a native step; ResourceExhausted when not even one
-// slot fits. Throws as CreateCudaStep.
+// Errors: InvalidArgument naming the option that it does not take, or where not
+// SamplesOnCudaDevice; FailedPrecondition without a native step;
+// ResourceExhausted when not even one slot fits. Throws as
+// CreateCudaSamplingStep.
 absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
                                         const Weights& weights,
                                         const std::string& fingerprint,

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
+#include "server/base/task_thread.h"
 #include "server/engine/device_errors.h"
-#include "server/engine/device_queue.h"
 #include "server/engine/image_arrival.h"
 #include "server/engine/plan_checks.h"
 #include "server/engine/sampled_tokens.h"
@@ -83,8 +83,8 @@ class SamplingStepRunner final : public StepRunner {
   std::vector<SlotReadiness> slots_;
   std::vector<std::shared_ptr<ImageArrival>> arriving_;  // of slots; null: none
 
-  DeviceQueue transfers_;
-  DeviceQueue queue_;  // last: its thread uses everything above
+  TaskThread transfers_;
+  TaskThread queue_;  // last: its thread uses everything above
 };
 
 StepId SamplingStepRunner::Submit(StepPlan plan) {
@@ -96,7 +96,7 @@ StepId SamplingStepRunner::Submit(StepPlan plan) {
     return step->id;
   }
   step->token_of = tokens_.Submitted(step->id, step->plan);
-  queue_.Add([this, step] {
+  queue_.Run([this, step] {
     Queue(*step);
     step->queued.Notify();
   });
@@ -143,7 +143,7 @@ absl::StatusOr<StepResult> SamplingStepRunner::WaitFor(const InFlight& step) {
 
 void SamplingStepRunner::Configure(int32_t slot, SlotSampling sampling) {
   if (!CheckSlot(slot, info_).ok()) return;
-  queue_.Add([this, slot, sampling = std::move(sampling)] {
+  queue_.Run([this, slot, sampling = std::move(sampling)] {
     slots_[slot].sampling = ConfigureNow(slot, sampling);
   });
 }
@@ -169,7 +169,7 @@ absl::Status SamplingStepRunner::ConfigureNow(int32_t slot,
 
 void SamplingStepRunner::Clear(int32_t slot) {
   if (!CheckSlot(slot, info_).ok()) return;
-  queue_.Add([this, slot] {
+  queue_.Run([this, slot] {
     arriving_[slot] = nullptr;
     slots_[slot].rows = CatchDeviceErrors("clearing a slot", [&] {
       step_->Clear(slot);
@@ -180,7 +180,7 @@ void SamplingStepRunner::Clear(int32_t slot) {
 
 void SamplingStepRunner::Copy(int32_t from, int32_t to) {
   if (!CheckSlot(from, info_).ok() || !CheckSlot(to, info_).ok()) return;
-  queue_.Add([this, from, to] {
+  queue_.Run([this, from, to] {
     Arrive(from);
     arriving_[to] = nullptr;
     slots_[to].rows = CatchDeviceErrors("copying a slot", [&] {
@@ -193,13 +193,13 @@ void SamplingStepRunner::Copy(int32_t from, int32_t to) {
 std::future<absl::StatusOr<StateImage>> SamplingStepRunner::Export(
     int32_t slot, int64_t position) {
   auto promise = std::make_shared<ImagePromise>();
-  queue_.Add([this, promise, slot, position] {
+  queue_.Run([this, promise, slot, position] {
     auto transfer = StartExport(slot, position);
     if (!transfer.ok()) {
       promise->set_value(transfer.status());
       return;
     }
-    transfers_.Add([promise, transfer = std::shared_ptr<StateTransfer>(
+    transfers_.Run([promise, transfer = std::shared_ptr<StateTransfer>(
                                  *std::move(transfer))] {
       StateImage image;
       const absl::Status status = CatchDeviceErrors("exporting a state", [&] {
@@ -232,13 +232,13 @@ absl::StatusOr<std::unique_ptr<StateTransfer>> SamplingStepRunner::StartExport(
 std::future<absl::Status> SamplingStepRunner::Import(
     int32_t slot, std::shared_ptr<const StateImage> image) {
   auto promise = std::make_shared<std::promise<absl::Status>>();
-  queue_.Add([this, promise, slot, image = std::move(image)]() mutable {
+  queue_.Run([this, promise, slot, image = std::move(image)]() mutable {
     const auto arrival = StartImport(slot, std::move(image));
     if (!arrival.ok()) {
       promise->set_value(arrival.status());
       return;
     }
-    transfers_.Add([promise, arrival = *arrival] {
+    transfers_.Run([promise, arrival = *arrival] {
       promise->set_value(arrival->Bring().status());
     });
   });

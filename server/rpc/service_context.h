@@ -8,9 +8,9 @@
 #include "server/base/clock.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
+#include "server/base/task_thread.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/server_status.h"
-#include "server/rpc/callback_thread.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/model_facts.h"
@@ -27,7 +27,7 @@ struct ServiceContext {
   Metrics* metrics = nullptr;
   Clock* clock = nullptr;
   Lifecycle* lifecycle = nullptr;
-  CallbackThread* callbacks = nullptr;
+  TaskThread* callbacks = nullptr;
   WorkPool* work = nullptr;
   // Null: unlimited, as in tests of other things.
   const MemoryDivision* memory = nullptr;

@@ -24,9 +24,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "model/text/vocabulary.h"
+#include "server/base/task_thread.h"
 #include "server/rpc/call_record.h"
 #include "server/rpc/call_writer.h"
-#include "server/rpc/callback_thread.h"
 #include "server/rpc/event_queue.h"
 #include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
@@ -47,7 +47,7 @@ struct TokenStreamOptions {
   int32_t park_events = 64;
   std::optional<absl::Duration> deadline;  // on the record's clock
   std::function<void()> wake;              // the scheduler
-  CallbackThread* callbacks = nullptr;
+  TaskThread* callbacks = nullptr;
   CallRecord record;
 };
 

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/rpc/callback_thread.h"
+#include "server/base/task_thread.h"
 #include "server/rpc/open_call.h"
 #include "server/rpc/work_pool.h"
 #include "server/scheduler/token_sink.h"
@@ -30,7 +30,7 @@ struct UnaryTurnOptions {
       answer;
   std::optional<absl::Duration> deadline;  // on the record's clock
   std::function<void()> wake;              // the scheduler
-  CallbackThread* callbacks = nullptr;
+  TaskThread* callbacks = nullptr;
   WorkPool* work = nullptr;
   ByteHold hold;  // room for the answer
 };

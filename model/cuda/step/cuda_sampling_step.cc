@@ -12,7 +12,6 @@
 #include "model/cuda/step/caller_rows.h"
 #include "model/cuda/step/cuda_model.h"
 #include "model/cuda/step/cuda_sampling.h"
-#include "model/cuda/step/cuda_step.h"
 #include "model/cuda/step/slot_records.h"
 #include "model/cuda/step/step_buckets.h"
 #include "model/cuda/step/step_input.h"
@@ -255,7 +254,9 @@ CudaSamplingBytes CudaSamplingStepBytes(const ModelConfig& config,
                                         const CudaSamplingOptions& sampling) {
   const cuda::SamplingLimits limits;
   CudaSamplingBytes bytes;
-  bytes.slot = CudaStepSlotBytes(config, options.spare_rows, options.memory) +
+  bytes.slot = cuda::CudaSlotBytes(cuda::MakeRing(config, options.spare_rows),
+                                   cuda::MakeCudaShape(config),
+                                   NumberBytes(options.memory)) +
                cuda::SamplingSlots{nullptr, limits}.record_bytes();
   bytes.shared =
       cuda::PassRowsOf(config, options, sampling) *

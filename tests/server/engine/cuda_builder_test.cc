@@ -77,14 +77,13 @@ TEST(CudaBuilderTest, WhatTheStepDoesNotTakeIsNamed) {
   EXPECT_THAT(message([](auto& o) { o.memory = "f8"; }), HasSubstr("memory"));
 }
 
-TEST(CudaBuilderTest, WhatTheDeviceCannotSampleIsServedByThePlainStep) {
+TEST(CudaBuilderTest, WhatTheDeviceCannotSampleIsForTheTorchStep) {
   StepRunnerOptions options = SmallOptions();
   options.banned_ids = 1000;
-  const auto built = Build(options);
-  ASSERT_TRUE(built.ok()) << built.status();
-  ASSERT_NE(built->step, nullptr);
-  EXPECT_EQ(built->sampling, nullptr);
-  EXPECT_EQ(built->slots, 3);
+  const absl::Status status = Build(options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("1000 banned ids"));
+  EXPECT_THAT(status.message(), HasSubstr("torch"));
 }
 
 // As the server asks: its default limits, for a model of one end token.

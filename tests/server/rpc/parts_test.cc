@@ -7,11 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
 #include "server/rpc/call_record.h"
-#include "server/rpc/callback_thread.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/raw_message.h"
 #include "tests/fakes/fake_clock.h"
@@ -20,39 +18,6 @@
 
 namespace txl {
 namespace {
-
-TEST(CallbackThread, RunsTasksInOrder) {
-  std::vector<int> ran;
-  absl::Notification done;
-  CallbackThread thread;
-  for (int i = 0; i < 100; ++i) thread.Run([&ran, i] { ran.push_back(i); });
-  thread.Run([&done] { done.Notify(); });
-  done.WaitForNotification();
-  ASSERT_EQ(ran.size(), 100u);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(ran[i], i);
-}
-
-TEST(CallbackThread, RunsWhatItWasGivenBeforeItEnds) {
-  int ran = 0;
-  {
-    CallbackThread thread;
-    thread.Run([&] {
-      ++ran;
-      thread.Run([&ran] { ++ran; });
-    });
-  }
-  EXPECT_EQ(ran, 2);
-}
-
-TEST(CallbackThread, LetsGoOfATaskOnceItRan) {
-  auto held = std::make_shared<int>(0);
-  absl::Notification done;
-  CallbackThread thread;
-  thread.Run([held] { ++*held; });
-  thread.Run([&done] { done.Notify(); });
-  done.WaitForNotification();
-  EXPECT_EQ(held.use_count(), 1);
-}
 
 TEST(Lifecycle, RefusesUntilReadyAndOnceDraining) {
   Lifecycle lifecycle;

@@ -56,7 +56,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   store = std::make_unique<SessionStore>(store_options, Clock::Real());
   scheduler = std::make_unique<Scheduler>(options.scheduler, &runner,
                                           store.get(), &metrics, Clock::Real());
-  callbacks = std::make_unique<CallbackThread>();
+  callbacks = std::make_unique<TaskThread>();
   work = std::make_unique<WorkPool>(options.work);
   facts.name = "fake";
   facts.fingerprint = "f00d";

@@ -77,7 +77,7 @@ class RpcWorld {
   Lifecycle lifecycle;
   std::unique_ptr<SessionStore> store;
   std::unique_ptr<Scheduler> scheduler;
-  std::unique_ptr<CallbackThread> callbacks;
+  std::unique_ptr<TaskThread> callbacks;
   std::unique_ptr<WorkPool> work;
   ModelFacts facts;
   ServiceContext context;

@@ -200,7 +200,7 @@ class SchedulerSide {
 
 // One call from its start to OnDone, on threads of its own.
 struct Conversation {
-  Conversation(CallbackThread* callbacks, int tokens_per_message,
+  Conversation(TaskThread* callbacks, int tokens_per_message,
                int first_bad_write = kNever) {
     TokenStreamOptions options;
     options.tokens_per_message = tokens_per_message;
@@ -250,7 +250,7 @@ class TokenStreamThreads : public testing::TestWithParam<int> {
   TokenStreamThreads() { SetLogLevel(LogSeverity::kError); }
   ~TokenStreamThreads() override { SetLogLevel(LogSeverity::kInfo); }
 
-  CallbackThread callbacks_;
+  TaskThread callbacks_;
 };
 
 TEST_P(TokenStreamThreads, EveryTokenArrivesOnceAndInOrder) {

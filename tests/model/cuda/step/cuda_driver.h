@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "model/cuda/step/cuda_step.h"
 #include "tests/model/cpu/native_driver.h"
+#include "tests/model/cuda/step/cuda_step.h"
 #include "tests/model/cuda/step/random_case.h"
 
 namespace txl {

@@ -6,8 +6,8 @@
 #include <new>
 #include <string>
 
-#include "model/cuda/step/cuda_step.h"
 #include "tests/model/cuda/step/cuda_driver.h"
+#include "tests/model/cuda/step/cuda_step.h"
 
 namespace txl {
 namespace {

@@ -1,7 +1,7 @@
 // The CUDA step's numbers are those of the native step for CPUs, on models of
 // many shapes; and what sessions may rely on.
 
-#include "model/cuda/step/cuda_step.h"
+#include "tests/model/cuda/step/cuda_step.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

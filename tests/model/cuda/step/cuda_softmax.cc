@@ -1,4 +1,4 @@
-#include "model/cuda/step/cuda_softmax.h"
+#include "tests/model/cuda/step/cuda_softmax.h"
 
 #include <algorithm>
 

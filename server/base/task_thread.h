@@ -1,7 +1,9 @@
 #pragma once
 
-// One thread that talks to gRPC on behalf of the scheduler, whose own thread
-// must never wait for a transport.
+// A thread that runs tasks one after the other, in the order in which they were
+// given: that of a device, that of its transfers, and the one that talks to
+// gRPC on behalf of the scheduler, whose own thread must never wait for a
+// transport.
 
 #include <deque>
 #include <functional>
@@ -12,14 +14,15 @@
 
 namespace txl {
 
-// Thread-safe.
-class CallbackThread {
+// Thread-safe. Tasks must not throw.
+class TaskThread {
  public:
-  CallbackThread();
+  TaskThread();
   // Runs what was given before, then ends.
-  ~CallbackThread();
+  ~TaskThread();
 
-  // Runs `task` soon, tasks in order. Tasks must not block.
+  // Runs `task` after those before it, and lets go of it then. Never waits for
+  // a task that runs.
   void Run(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

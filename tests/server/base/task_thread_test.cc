@@ -1,4 +1,4 @@
-#include "server/engine/device_queue.h"
+#include "server/base/task_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@
 namespace txl {
 namespace {
 
-TEST(DeviceQueueTest, RunsTasksInOrderOnOneThread) {
+TEST(TaskThreadTest, RunsTasksInOrderOnOneThread) {
   std::vector<int> order;
   std::vector<std::thread::id> threads;
   {
-    DeviceQueue queue;
+    TaskThread thread;
     for (int i = 0; i < 100; ++i) {
-      queue.Add([&, i] {
+      thread.Run([&, i] {
         order.push_back(i);
         threads.push_back(std::this_thread::get_id());
       });
@@ -31,23 +31,36 @@ TEST(DeviceQueueTest, RunsTasksInOrderOnOneThread) {
   EXPECT_NE(threads[0], std::this_thread::get_id());
 }
 
-TEST(DeviceQueueTest, AddDoesNotWaitForARunningTask) {
+TEST(TaskThreadTest, RunDoesNotWaitForARunningTask) {
   absl::Notification release;
   absl::Notification second_ran;
-  DeviceQueue queue;
-  queue.Add([&] { release.WaitForNotification(); });
-  queue.Add([&] { second_ran.Notify(); });  // would hang if Add waited
+  TaskThread thread;
+  thread.Run([&] { release.WaitForNotification(); });
+  thread.Run([&] { second_ran.Notify(); });  // would hang if Run waited
   EXPECT_FALSE(second_ran.HasBeenNotified());
   release.Notify();
   second_ran.WaitForNotification();
 }
 
-TEST(DeviceQueueTest, TasksAreReleasedAfterTheyRan) {
-  auto held = std::make_shared<int>(1);
+TEST(TaskThreadTest, RunsWhatItWasGivenBeforeItEnds) {
+  int ran = 0;
   {
-    DeviceQueue queue;
-    queue.Add([held] {});
+    TaskThread thread;
+    thread.Run([&] {
+      ++ran;
+      thread.Run([&ran] { ++ran; });
+    });
   }
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(TaskThreadTest, LetsGoOfATaskOnceItRan) {
+  auto held = std::make_shared<int>(0);
+  absl::Notification done;
+  TaskThread thread;
+  thread.Run([held] { ++*held; });
+  thread.Run([&done] { done.Notify(); });
+  done.WaitForNotification();
   EXPECT_EQ(held.use_count(), 1);
 }
 

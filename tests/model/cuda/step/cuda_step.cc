@@ -1,4 +1,4 @@
-#include "model/cuda/step/cuda_step.h"
+#include "tests/model/cuda/step/cuda_step.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,9 +7,9 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
 #include "model/cuda/step/cuda_model.h"
-#include "model/cuda/step/cuda_softmax.h"
 #include "model/cuda/step/step_buckets.h"
 #include "model/cuda/step/step_input.h"
+#include "tests/model/cuda/step/cuda_softmax.h"
 
 namespace txl {
 namespace cuda {

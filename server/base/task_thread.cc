@@ -1,12 +1,12 @@
-#include "server/rpc/callback_thread.h"
+#include "server/base/task_thread.h"
 
 #include <utility>
 
 namespace txl {
 
-CallbackThread::CallbackThread() : thread_([this] { Loop(); }) {}
+TaskThread::TaskThread() : thread_([this] { Loop(); }) {}
 
-CallbackThread::~CallbackThread() {
+TaskThread::~TaskThread() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
@@ -14,12 +14,12 @@ CallbackThread::~CallbackThread() {
   thread_.join();
 }
 
-void CallbackThread::Run(std::function<void()> task) {
+void TaskThread::Run(std::function<void()> task) {
   absl::MutexLock lock(&mutex_);
   tasks_.push_back(std::move(task));
 }
 
-void CallbackThread::Loop() {
+void TaskThread::Loop() {
   const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !tasks_.empty();
   };
