@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -108,7 +109,11 @@ std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked) {
-    return program.exit(asked);
+    program.exit(asked);
+    if (std::cout.flush()) return 0;
+    std::fprintf(stderr, "%s: standard output cannot be written\n",
+                 program.get_name().c_str());
+    return kExitLostOutput;
   } catch (const CLI::ParseError& error) {
     const std::string path = PathOf(LastCommand(program));
     std::fprintf(

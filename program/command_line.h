@@ -9,6 +9,7 @@
 
 namespace txl {
 
+inline constexpr int kExitLostOutput = 1;
 inline constexpr int kExitInterrupted = 130;  // 128 + SIGINT, as shells say it
 
 // Before commands and flags are added: readable help, --version, --completion
@@ -22,8 +23,9 @@ void SetUpProgram(CLI::App& program);
 std::string UsageError(const CLI::App& program, const CLI::ParseError& error);
 
 // Parses. Absent: go on. Else the program's exit code: 0 when help or another
-// text was asked for, which then is on standard output; `usage_exit` for a
-// wrong command line, which standard error then explains.
+// text was asked for, which then is on standard output, or kExitLostOutput
+// where that takes none; `usage_exit` for a wrong command line, which standard
+// error then explains.
 std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
                                     int usage_exit);
 

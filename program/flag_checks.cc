@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -54,6 +55,22 @@ CLI::Validator Above(double low) {
                     absl::StrCat("above ", Plain(low)));
 }
 
+CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest) {
+  return CLI::Validator(
+      [low, high](std::string& text) -> std::string {
+        if (text.empty() ||
+            text.find_first_not_of("+-0123456789") != std::string::npos) {
+          return absl::StrCat("'", text, "' is no whole number");
+        }
+        int64_t value = 0;
+        const bool fits = absl::SimpleAtoi(text, &value);
+        if (fits && value >= low && value <= high) return "";
+        return absl::StrCat(text, " is not in ", low, "..", high);
+      },
+      high < highest ? absl::StrCat(low, "..", high)
+                     : absl::StrCat(">= ", low));
+}
+
 CLI::Validator OneOf(const std::vector<std::string>& names) {
   return CLI::Validator(
       [names](std::string& text) -> std::string {
@@ -97,10 +114,12 @@ std::string FormatSize(int64_t bytes) {
 }
 
 CLI::Validator SizeBetween(int64_t low, int64_t high) {
+  const bool bounded = high < std::numeric_limits<int64_t>::max();
   const std::string range =
-      absl::StrCat(FormatSize(low), "..", FormatSize(high));
+      bounded ? absl::StrCat(FormatSize(low), "..", FormatSize(high))
+              : absl::StrCat(">= ", FormatSize(low));
   return CLI::Validator(
-      [low, high, range](std::string& text) -> std::string {
+      [low, high, bounded, range](std::string& text) -> std::string {
         const std::string written = text;
         CLI::Validator in_bytes = CLI::AsSizeValue(/*kb_is_1000=*/false);
         int64_t bytes = 0;
@@ -112,7 +131,7 @@ CLI::Validator SizeBetween(int64_t low, int64_t high) {
           return absl::StrCat("'", written, "' is no size like 64KiB");
         }
         if (bytes >= low && bytes <= high) return "";
-        return absl::StrCat(written, " is not in ", range);
+        return absl::StrCat(written, " is not ", bounded ? "in " : "", range);
       },
       absl::StrCat("SIZE, ", range));
 }

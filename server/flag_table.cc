@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "model/base/regular_file.h"
+#include "program/command_line.h"
 #include "server/setting_names.h"
 
 namespace txl {
@@ -52,12 +54,13 @@ std::string EnvironmentName(const std::string& flag) {
 
 FlagTable::FlagTable(const std::string& description)
     : app_(description, "txl-server") {
-  app_.get_formatter()->column_width(34);
+  SetUpProgram(app_);
 }
 
 CLI::Option* FlagTable::Add(const std::string& name, CLI::Option* option,
                             std::function<std::string()> show) {
   option->envname(EnvironmentName(name));
+  if (!group_.empty()) option->group(group_);
   entries_.emplace_back(option, std::move(show));
   return option;
 }
@@ -69,13 +72,19 @@ CLI::Option* FlagTable::Text(const std::string& name, std::string* target,
   return Add(name, option, [target] { return TomlText(*target); });
 }
 
+void FlagTable::Choice(const std::string& name, std::string* target,
+                       const std::vector<std::string>& names,
+                       const std::string& help) {
+  Text(name, target, help)->check(OneOf(names));
+}
+
 void FlagTable::Bytes(const std::string& name, int64_t* target, int64_t low,
                       int64_t high, const std::string& help) {
   auto* option = app_.add_option_function<int64_t>(
       "--" + name, [target](int64_t value) { *target = value; }, help);
-  // Checks run in the order last to first: size first, then range.
-  option->check(CLI::Range(low, high))->default_str(std::to_string(*target));
-  option->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  option->transform(SizeBetween(low, high))
+      ->type_name("")
+      ->default_str(FormatSize(*target));
   Add(name, option, [target] { return std::to_string(*target); });
 }
 
@@ -119,16 +128,18 @@ void FlagTable::Real(const std::string& name, double* target, double low,
           return absl::StrCat("\"", text, "\" is no number");
         }
         if (value >= low && value <= high) return "";
-        return absl::StrCat(text, " is not in ", low, " to ", high);
+        return absl::StrCat(text, " is not in ", low, "..", high);
       },
-      "NUMBER"));
+      absl::StrCat(low, "..", high)));
   option->type_name("")->default_str(absl::StrCat(*target));
   Add(name, option, [target] { return TomlText(absl::StrCat(*target)); });
 }
 
 void FlagTable::Switch(const std::string& name, bool* target,
                        const std::string& help) {
-  app_.add_flag("--" + name, *target, help)->envname(EnvironmentName(name));
+  CLI::Option* option = app_.add_flag("--" + name, *target, help);
+  option->envname(EnvironmentName(name));
+  if (!group_.empty()) option->group(group_);
 }
 
 absl::Status FlagTable::Parse(std::vector<std::string> arguments) {
@@ -137,6 +148,9 @@ absl::Status FlagTable::Parse(std::vector<std::string> arguments) {
     app_.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     return absl::CancelledError(app_.help());
+  } catch (const CLI::CallForVersion& text) {
+    return absl::CancelledError(
+        absl::StrCat(absl::StripSuffix(text.what(), "\n"), "\n"));
   } catch (const CLI::ExtrasError& error) {
     const std::vector<std::string> unknown = app_.remaining();
     return absl::InvalidArgumentError(

@@ -10,12 +10,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 
@@ -25,14 +27,20 @@ class FlagTable {
  public:
   explicit FlagTable(const std::string& description);
 
+  // Flags from here on stand under this title.
+  void Group(const std::string& title) { group_ = title; }
+
   // `target` holds the default and outlives the table. Names without dashes.
   CLI::Option* Text(const std::string& name, std::string* target,
                     const std::string& help);
+  // One of `names`.
+  void Choice(const std::string& name, std::string* target,
+              const std::vector<std::string>& names, const std::string& help);
   // Whole numbers in [low, high].
   template <typename Int>
   void Number(const std::string& name, Int* target, int64_t low, int64_t high,
               const std::string& help);
-  // As Number; "64KiB", "1GiB" are understood.
+  // "64KiB", "1GiB", or a plain number.
   void Bytes(const std::string& name, int64_t* target, int64_t low,
              int64_t high, const std::string& help);
   // "90s", "1h30m", "0".
@@ -47,7 +55,8 @@ class FlagTable {
 
   // Command line and environment. InvalidArgument naming the flag or the
   // variable, also a TXL_ variable that is no setting (setting_names.h);
-  // Cancelled with the text when help was asked for.
+  // Cancelled with the text when one was asked for: help, the version, a
+  // completion script, the manual page.
   absl::Status Parse(std::vector<std::string> arguments);
   // Values for flags that neither the command line nor the environment set.
   // InvalidArgument naming the key, also for one that is no flag, or the file
@@ -68,6 +77,7 @@ class FlagTable {
       const std::function<std::string(const CLI::Option*)>& name) const;
 
   CLI::App app_;
+  std::string group_;
   // In the order of definition: flag and its value as TOML.
   std::vector<std::pair<CLI::Option*, std::function<std::string()>>> entries_;
 };
@@ -83,7 +93,9 @@ void FlagTable::Number(const std::string& name, Int* target, int64_t low,
   auto* option = app_.add_option_function<int64_t>(
       "--" + name,
       [target](int64_t value) { *target = static_cast<Int>(value); }, help);
-  option->check(CLI::Range(low, high))->default_str(std::to_string(*target));
+  option->check(WholeBetween(low, high, std::numeric_limits<Int>::max()))
+      ->type_name("")
+      ->default_str(std::to_string(*target));
   Add(name, option, [target] { return std::to_string(*target); });
 }
 

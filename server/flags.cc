@@ -5,8 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
-#include "program/version.h"
+#include "program/flag_checks.h"
 #include "server/base/log.h"
 #include "server/exporter/metrics_endpoint.h"
 #include "server/flag_table.h"
@@ -52,15 +53,8 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
             return address.empty() ? "" : CheckMetricsAddress(address);
           },
           ""));
-  table
-      ->Text("log-level", &flags->log_level,
-             "Least severe log line: debug, info, warning, error")
-      ->check(CLI::Validator(
-          [](const std::string& name) {
-            const auto level = ParseLogSeverity(name);
-            return level.ok() ? "" : std::string(level.status().message());
-          },
-          ""));
+  table->Choice("log-level", &flags->log_level,
+                {"debug", "info", "warning", "error"}, "Least severe log line");
   table->Bytes("memory-limit", &flags->memory_limit, 0, kInt64Max,
                "Bytes of host memory that the process may take, divided once "
                "at start; 0: what the machine or a control group has left, "
@@ -84,22 +78,23 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("device", &flags->runner.device,
               "Where the model runs: auto, cpu, cuda, cuda:N");
-  table->Text("step", &flags->runner.step,
-              "Implementation of a step: native (own kernels; on CUDA devices "
-              "in programs built with them), torch (LibTorch, any device), "
-              "auto: native on the CPU, torch elsewhere");
-  table->Text("form", &flags->runner.form,
-              "Attention of the native step: projected (keys and values are "
-              "kept), absorbed (the memory itself is read: sessions take a "
-              "third of the bytes, more arithmetic), auto: the faster one for "
-              "the model");
-  table->Text("weights", &flags->runner.weights,
-              "How the native step keeps weights: f32, bf16, f16, int8");
-  table->Text("memory", &flags->runner.memory,
-              "How it keeps sessions' memory: f32, bf16, f16");
-  table->Text("derived", &flags->runner.derived,
-              "How it keeps keys and values derived from the memory: f32, "
-              "bf16, f16");
+  table->Choice(
+      "step", &flags->runner.step, {"auto", "native", "torch"},
+      "Implementation of a step: native (own kernels; on CUDA devices "
+      "in programs built with them), torch (LibTorch, any device), "
+      "auto: native on the CPU, torch elsewhere");
+  table->Choice(
+      "form", &flags->runner.form, {"auto", "projected", "absorbed"},
+      "Attention of the native step: projected (keys and values are "
+      "kept), absorbed (the memory itself is read: sessions take a "
+      "third of the bytes, more arithmetic), auto: the faster one for "
+      "the model");
+  table->Choice("weights", &flags->runner.weights, FormatNames(kWeightFormats),
+                "How the native step keeps weights");
+  table->Choice("memory", &flags->runner.memory, FormatNames(kRowFormats),
+                "How it keeps sessions' memory");
+  table->Choice("derived", &flags->runner.derived, FormatNames(kRowFormats),
+                "How it keeps keys and values derived from the memory");
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "as many as cores");
@@ -242,23 +237,28 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   ServerFlags flags;
   std::string config;
   bool print_config = false;
-  bool version = false;
   FlagTable table(
       "Serves a Transformer-XL model over gRPC.\n"
       "Every flag F is also TXL_F in the environment and a key of the TOML "
       "file of --config:\nflag > environment > file > default.");
+  table.Group("Server");
   AddServerFlags(&flags, &table);
+  table.Group("Engine");
   AddEngineFlags(&flags, &table);
+  table.Group("Turns");
   AddQueueFlags(&flags, &table);
+  table.Group("Sessions");
   AddSessionFlags(&flags, &table);
+  table.Group("Calls and connections");
   AddCallFlags(&flags, &table);
+  table.Group("Limits of requests");
   AddLimitFlags(&flags, &table);
+  table.Group("Configuration");
   table.Text("config", &config, "TOML file with values for flags");
   table.Switch("print-config", &print_config,
                "Print the values as a file for --config and exit");
   table.Switch("check-config", &flags.check_config,
                "Check flags and model directory and exit");
-  table.Switch("version", &version, "Print the version and exit");
 
   const absl::Status status = table.Parse(std::move(arguments));
   if (absl::IsCancelled(status)) {
@@ -266,10 +266,6 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
     return parsed;
   }
   TXL_RETURN_IF_ERROR(status);
-  if (version) {
-    parsed.print = absl::StrCat("txl-server ", kVersion, "\n");
-    return parsed;
-  }
   if (!config.empty()) TXL_RETURN_IF_ERROR(table.ApplyFile(config));
   if (print_config) {
     parsed.print = table.ToToml();

@@ -93,7 +93,11 @@ int main(int argc, char** argv) {
     return txl::Fail(parsed.status(), txl::kExitUsage);
   }
   if (!parsed->print.empty()) {
-    std::fputs(parsed->print.c_str(), stdout);
+    if (std::fputs(parsed->print.c_str(), stdout) < 0 ||
+        std::fflush(stdout) != 0) {
+      return txl::Fail(
+          absl::UnavailableError("standard output cannot be written"));
+    }
     return 0;
   }
   txl::SetLogLevel(*txl::ParseLogSeverity(parsed->flags.log_level));

@@ -19,11 +19,14 @@ std::optional<NumberFormat> FindFormat(absl::Span<const NamedFormat> formats,
   return std::nullopt;
 }
 
+std::vector<std::string> FormatNames(absl::Span<const NamedFormat> formats) {
+  std::vector<std::string> names;
+  for (const NamedFormat& named : formats) names.emplace_back(named.name);
+  return names;
+}
+
 std::string JoinNames(absl::Span<const NamedFormat> formats) {
-  return absl::StrJoin(formats, ", ",
-                       [](std::string* out, const NamedFormat& named) {
-                         out->append(named.name);
-                       });
+  return absl::StrJoin(FormatNames(formats), ", ");
 }
 
 }  // namespace txl

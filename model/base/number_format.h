@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -40,6 +41,7 @@ const char* FormatName(NumberFormat format);
 // Nothing: no such name among `formats`.
 std::optional<NumberFormat> FindFormat(absl::Span<const NamedFormat> formats,
                                        absl::string_view name);
+std::vector<std::string> FormatNames(absl::Span<const NamedFormat> formats);
 // "f32, bf16, f16"
 std::string JoinNames(absl::Span<const NamedFormat> formats);
 

@@ -18,6 +18,7 @@
 #include "model/tool/serving_evaluation.h"
 #include "model/train/corpus.h"
 #include "model/train/evaluation.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 namespace {
@@ -176,28 +177,28 @@ Command AddEvalCommand(CLI::App& app) {
                   "step, every token sees the window it would see token by "
                   "token, so that figures of a model whose windows depend on "
                   "the segments differ slightly from the original procedure's")
-      ->check(CLI::IsMember({"reference", "serving"}));
+      ->check(OneOf({"reference", "serving"}));
   AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
   sub->add_option("--held-out", flags->held_out,
                   "evaluate this share of the text, its end; 0: all");
   sub->add_option("--streams", flags->shape.streams, "streams side by side")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   sub->add_option("--segment", flags->shape.segment, "tokens per call")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   sub->add_flag("--original-streams", flags->original_streams,
                 "cut streams as the original code does: the remainder of the "
                 "text is dropped, no target crosses a border");
   sub->add_option("--max-segments", flags->max_segments, "0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   sub->add_option("--mem-len", flags->mem_len, "memory rows [the model's]")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   sub->add_option("--clamp-len", flags->clamp_len,
                   "farthest distance with its own encoding; -1: off [the "
                   "model's]");
   sub->add_option("--window", flags->window,
                   "keys a token sees, itself included; 0: all [the model's]")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   sub->add_flag("--json", flags->json);
   return {sub, [flags] { return RunEval(*flags); }};
 }

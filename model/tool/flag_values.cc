@@ -1,32 +1,33 @@
 #include "model/tool/flag_values.h"
 
-#include <map>
-#include <string>
-
 namespace txl {
 
-CLI::CheckedTransformer NormNames() {
-  return CLI::CheckedTransformer(std::map<std::string, NormPlacement>{
-      {"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}});
+const NamesOf<NormPlacement>& NormNames() {
+  static const auto* names = new NamesOf<NormPlacement>{
+      {"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}};
+  return *names;
 }
 
-CLI::CheckedTransformer VocabularyNames() {
-  return CLI::CheckedTransformer(std::map<std::string, CorpusVocabulary>{
+const NamesOf<CorpusVocabulary>& VocabularyNames() {
+  static const auto* names = new NamesOf<CorpusVocabulary>{
       {"bytes", CorpusVocabulary::kBytes},
-      {"characters", CorpusVocabulary::kCharacters}});
+      {"characters", CorpusVocabulary::kCharacters}};
+  return *names;
 }
 
-CLI::CheckedTransformer DTypeNames() {
-  return CLI::CheckedTransformer(
-      std::map<std::string, c10::ScalarType>{{"f32", c10::kFloat},
-                                             {"f16", c10::kHalf},
-                                             {"bf16", c10::kBFloat16},
-                                             {"f64", c10::kDouble}});
+const NamesOf<c10::ScalarType>& DTypeNames() {
+  static const auto* names =
+      new NamesOf<c10::ScalarType>{{"f32", c10::kFloat},
+                                   {"f16", c10::kHalf},
+                                   {"bf16", c10::kBFloat16},
+                                   {"f64", c10::kDouble}};
+  return *names;
 }
 
-CLI::CheckedTransformer ComputeNames() {
-  return CLI::CheckedTransformer(std::map<std::string, c10::ScalarType>{
-      {"f32", c10::kFloat}, {"f64", c10::kDouble}});
+const NamesOf<c10::ScalarType>& ComputeNames() {
+  static const auto* names =
+      new NamesOf<c10::ScalarType>{{"f32", c10::kFloat}, {"f64", c10::kDouble}};
+  return *names;
 }
 
 }  // namespace txl

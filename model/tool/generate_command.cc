@@ -20,6 +20,7 @@
 #include "model/tool/command.h"
 #include "model/tool/interrupt.h"
 #include "model/tool/model_flags.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 namespace {
@@ -169,7 +170,7 @@ Command AddGenerateCommand(CLI::App& app) {
                   "text, or - for standard input [the model's start tokens]");
   sub->add_option("--max-tokens", flags->max_tokens,
                   "[generation.json, else 128]")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   sub->add_option("--temperature", s.temperature, "0: greedy [1]");
   sub->add_option("--top-k", s.top_k, "0: off [0]");
   sub->add_option("--top-p", s.top_p, "1: off [1]");

@@ -25,4 +25,6 @@ const std::atomic<bool>& InterruptFlag() {
   return interrupted;
 }
 
+bool WasInterrupted() { return interrupted; }
+
 }  // namespace txl

@@ -13,6 +13,7 @@
 #include "model/tool/model_flags.h"
 #include "model/tool/token_feed.h"
 #include "model/train/tensor_file.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 namespace {
@@ -70,11 +71,11 @@ Command AddLogprobsCommand(CLI::App& app) {
   sub->add_option("--engine", flags->engine,
                   "reference: the paper's segment forward; serving: the "
                   "server's step, whose values do not depend on the cuts")
-      ->check(CLI::IsMember({"reference", "serving"}));
+      ->check(OneOf({"reference", "serving"}));
   sub->add_option("--feed", flags->feed,
                   "segments: calls of the file's lengths; stepwise: one token "
                   "per call")
-      ->check(CLI::IsMember({"segments", "stepwise"}));
+      ->check(OneOf({"segments", "stepwise"}));
   return {sub, [flags] { return RunLogprobs(*flags); }};
 }
 

@@ -1,5 +1,5 @@
 // txl-model: offline work on models (docs/ARCHITECTURE.md, "Programs").
-// Exit status: 0 done, 1 failed, 2 usage.
+// Exit status: 0 done, 1 failed, 2 usage, 130 after Ctrl-C.
 
 #include <c10/util/Exception.h>
 
@@ -8,11 +8,18 @@
 #include <vector>
 
 #include "model/tool/command.h"
+#include "model/tool/interrupt.h"
+#include "program/command_line.h"
 
 namespace txl {
 namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
+
+int Fail(absl::string_view message, int exit_code) {
+  std::cerr << "txl-model: " << message << "\n";
+  return exit_code;
+}
 
 int RunCommand(const Command& command) {
   absl::Status status;
@@ -23,23 +30,29 @@ int RunCommand(const Command& command) {
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("out of memory");
   }
-  if (status.ok()) return 0;
-  std::cerr << "txl-model: " << status.message() << "\n";
-  return kFailed;
+  if (!status.ok()) {
+    return Fail(status.message(),
+                WasInterrupted() ? kExitInterrupted : kFailed);
+  }
+  if (!std::cout.flush()) {
+    return Fail("standard output cannot be written", kExitLostOutput);
+  }
+  return WasInterrupted() ? kExitInterrupted : 0;
 }
 
 int Main(int argc, char** argv) {
   CLI::App app("Works on Transformer-XL models without a server.", "txl-model");
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();
+  SetUpProgram(app);
+  app.set_help_all_flag("--help-all", "Print the help of every command");
   const std::vector<Command> commands = {
       AddTrainCommand(app),    AddEvalCommand(app),   AddLogprobsCommand(app),
       AddGenerateCommand(app), AddRandomCommand(app), AddInspectCommand(app),
       AddConvertCommand(app)};
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+  if (const std::optional<int> exit_code =
+          ParseCommandLine(app, argc, argv, kUsage)) {
+    return *exit_code;
   }
   for (const Command& command : commands) {
     if (command.flags->parsed()) return RunCommand(command);

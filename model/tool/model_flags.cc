@@ -16,10 +16,9 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   app.add_option("DIR", flags.directory, "model directory")
       ->required()
       ->check(CLI::ExistingDirectory);
-  app.add_option("--dtype", flags.dtype, "arithmetic")
-      ->transform(ComputeNames());
+  AddNamedFlag(app, "--dtype", flags.dtype, ComputeNames(), "arithmetic");
   app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N");
-  app.add_option("--threads", flags.threads)->check(CLI::PositiveNumber);
+  app.add_option("--threads", flags.threads)->check(AtLeast(1));
 }
 
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name) {

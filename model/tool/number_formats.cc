@@ -5,15 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/number_format.h"
 #include "model/cpu/attention_form.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 namespace {
-
-std::vector<std::string> Names(absl::Span<const NamedFormat> formats) {
-  std::vector<std::string> names;
-  for (const NamedFormat& named : formats) names.emplace_back(named.name);
-  return names;
-}
 
 std::vector<std::string> FormNames() {
   std::vector<std::string> names = {"auto"};
@@ -27,17 +22,17 @@ void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
   app.add_option("--form", flags.form,
                  "form of the serving engine's attention; auto: the cheaper "
                  "one")
-      ->check(CLI::IsMember(FormNames()));
+      ->check(OneOf(FormNames()));
   app.add_option("--weights", flags.weights,
                  "format of the serving engine's weights; int8: a scale per "
                  "output")
-      ->check(CLI::IsMember(Names(kWeightFormats)));
+      ->check(OneOf(FormatNames(kWeightFormats)));
   app.add_option("--memory", flags.memory,
                  "format of its segment memory's rows")
-      ->check(CLI::IsMember(Names(kRowFormats)));
+      ->check(OneOf(FormatNames(kRowFormats)));
   app.add_option("--derived", flags.derived,
                  "format of its keys, values and positional keys")
-      ->check(CLI::IsMember(Names(kRowFormats)));
+      ->check(OneOf(FormatNames(kRowFormats)));
 }
 
 NativeFormats FormatsOf(const FormatFlags& flags) {

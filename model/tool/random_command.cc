@@ -66,8 +66,8 @@ Command AddRandomCommand(CLI::App& app) {
   sub->add_option(
       "--tail-share", flags->tail_share,
       "how often the softmax meets a tail, in (0, 1) [as it comes]");
-  sub->add_option("--dtype", flags->dtype, "of the written weights")
-      ->transform(DTypeNames());
+  AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
+               "of the written weights");
   return {sub, [flags] { return RunRandom(*flags); }};
 }
 

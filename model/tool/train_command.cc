@@ -45,10 +45,9 @@ void AddModelFlags(CLI::App& app, TrainFlags& f) {
   app.add_option("--heads", f.config.n_head)->group("Model");
   app.add_option("--d-head", f.config.d_head)->group("Model");
   app.add_option("--d-inner", f.config.d_inner)->group("Model");
-  app.add_option("--norm", f.norm,
-                 "LayerNorm before (pre, with one after the last layer) or "
-                 "after (post) each block")
-      ->transform(NormNames())
+  AddNamedFlag(app, "--norm", f.norm, NormNames(),
+               "LayerNorm before (pre, with one after the last layer) or after "
+               "(post) each block")
       ->group("Model");
   app.add_option("--serve-mem-len", f.serve_mem_len,
                  "memory of the finished model, its window one more; -1: what "
@@ -162,13 +161,12 @@ Command AddTrainCommand(CLI::App& app) {
                   "model directory: weights of the lowest held-out loss, and "
                   "checkpoint.safetensors to resume from")
       ->required();
-  sub->add_option("--vocabulary", flags->vocabulary)
-      ->transform(VocabularyNames());
+  AddNamedFlag(*sub, "--vocabulary", flags->vocabulary, VocabularyNames(), "");
   sub->add_option("--held-out", flags->held_out,
                   "share of the text, its end, that is not trained on");
-  sub->add_option("--dtype", flags->dtype, "of the written weights")
-      ->transform(DTypeNames());
-  sub->add_option("--threads", flags->threads)->check(CLI::PositiveNumber);
+  AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
+               "of the written weights");
+  sub->add_option("--threads", flags->threads)->check(AtLeast(1));
   sub->add_option("--evaluate-every", flags->options.evaluate_every, "steps");
   sub->add_option("--checkpoint-every", flags->options.checkpoint_every,
                   "steps");

@@ -38,6 +38,23 @@ TEST(AboveTest, LeavesItsBoundOut) {
   EXPECT_EQ(Apply(Above(0), "0"), "0 is not above 0");
 }
 
+TEST(WholeBetweenTest, ShowsTheBoundsThatAreNotTheTypes) {
+  EXPECT_EQ(WholeBetween(1, 64, 999).get_description(), "1..64");
+  EXPECT_EQ(WholeBetween(1, 999, 999).get_description(), ">= 1");
+}
+
+TEST(WholeBetweenTest, IncludesItsBoundsAndTakesNoFractions) {
+  const CLI::Validator check = WholeBetween(1, 64, 999);
+  EXPECT_EQ(Apply(check, "1"), "1");
+  EXPECT_EQ(Apply(check, "64"), "64");
+  EXPECT_EQ(Apply(check, "65"), "65 is not in 1..64");
+  EXPECT_EQ(Apply(check, "-1"), "-1 is not in 1..64");
+  EXPECT_EQ(Apply(check, "1.5"), "'1.5' is no whole number");
+  EXPECT_EQ(Apply(check, ""), "'' is no whole number");
+  EXPECT_EQ(Apply(check, "99999999999999999999"),
+            "99999999999999999999 is not in 1..64");
+}
+
 TEST(OneOfTest, SuggestsTheNearestName) {
   const CLI::Validator check = OneOf({"poisson", "constant"});
   EXPECT_EQ(check.get_description(), "poisson|constant");

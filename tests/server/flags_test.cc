@@ -290,7 +290,31 @@ TEST_F(FlagsTest, HelpStatesDefaultsAndVariables) {
   ASSERT_TRUE(help.ok());
   EXPECT_THAT(help->print,
               AllOf(HasSubstr("127.0.0.1:50051"), HasSubstr("TXL_LISTEN"),
-                    HasSubstr("8192"), HasSubstr("24h")));
+                    HasSubstr("8192"), HasSubstr("24h"),
+                    HasSubstr("--step auto|native|torch"),
+                    HasSubstr("SIZE, >= 0"), HasSubstr("Engine:\n")));
+}
+
+TEST_F(FlagsTest, CompletionAndManPageAreMadeOfTheFlags) {
+  const auto completion = ParseFlags({"--completion", "bash"});
+  ASSERT_TRUE(completion.ok());
+  EXPECT_THAT(completion->print,
+              AllOf(HasSubstr("--drain-timeout"), HasSubstr("absorbed")));
+  const auto page = ParseFlags({"--man-page"});
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(page->print, HasSubstr(".TH txl-server 1 "));
+}
+
+TEST_F(FlagsTest, WhatAValueMustBeIsSaid) {
+  EXPECT_THAT(Error({"--model", "m", "--step", "nativ"}),
+              AllOf(HasSubstr("--step"), HasSubstr("auto, native, torch"),
+                    HasSubstr("did you mean native?")));
+  EXPECT_THAT(Error({"--model", "m", "--max-rows", "0"}),
+              AllOf(HasSubstr("--max-rows"), HasSubstr("in 1..65536")));
+  EXPECT_THAT(Error({"--model", "m", "--max-tokens", "many"}),
+              HasSubstr("'many' is no whole number"));
+  EXPECT_THAT(Error({"--model", "m", "--max-message-bytes", "1"}),
+              AllOf(HasSubstr("--max-message-bytes"), HasSubstr("1KiB")));
 }
 
 TEST_F(FlagsTest, VersionNeedsNoModel) {

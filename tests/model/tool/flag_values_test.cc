@@ -9,11 +9,10 @@ namespace {
 
 // What `--flag name` leaves in a value of type T; `*code` is the parser's.
 template <typename T>
-T Parsed(const CLI::CheckedTransformer& names, const std::string& name,
-         int* code) {
+T Parsed(const NamesOf<T>& names, const std::string& name, int* code) {
   CLI::App app;
   T value = {};
-  app.add_option("--flag", value)->transform(names);
+  AddNamedFlag(app, "--flag", value, names, "");
   *code = 0;
   try {
     app.parse("--flag " + name);
@@ -24,31 +23,29 @@ T Parsed(const CLI::CheckedTransformer& names, const std::string& name,
 }
 
 template <typename T>
-void ExpectValue(const CLI::CheckedTransformer& names, const std::string& name,
-                 T expected) {
+void ExpectValue(const NamesOf<T>& names, const std::string& name, T expected) {
   int code = -1;
-  EXPECT_EQ(Parsed<T>(names, name, &code), expected) << name;
+  EXPECT_EQ(Parsed(names, name, &code), expected) << name;
   EXPECT_EQ(code, 0) << name;
 }
 
 template <typename T>
-void ExpectUnknown(const CLI::CheckedTransformer& names,
-                   const std::string& name) {
+void ExpectUnknown(const NamesOf<T>& names, const std::string& name) {
   int code = 0;
-  Parsed<T>(names, name, &code);
+  Parsed(names, name, &code);
   EXPECT_NE(code, 0) << name;
 }
 
 TEST(FlagValuesTest, NormsAreNamedByTheirPlace) {
   ExpectValue(NormNames(), "pre", NormPlacement::kPre);
   ExpectValue(NormNames(), "post", NormPlacement::kPost);
-  ExpectUnknown<NormPlacement>(NormNames(), "both");
+  ExpectUnknown(NormNames(), "both");
 }
 
 TEST(FlagValuesTest, VocabulariesOfATextAreBytesOrCharacters) {
   ExpectValue(VocabularyNames(), "bytes", CorpusVocabulary::kBytes);
   ExpectValue(VocabularyNames(), "characters", CorpusVocabulary::kCharacters);
-  ExpectUnknown<CorpusVocabulary>(VocabularyNames(), "words");
+  ExpectUnknown(VocabularyNames(), "words");
 }
 
 TEST(FlagValuesTest, WeightsAreWrittenInFourTypes) {
@@ -56,13 +53,23 @@ TEST(FlagValuesTest, WeightsAreWrittenInFourTypes) {
   ExpectValue(DTypeNames(), "f32", c10::kFloat);
   ExpectValue(DTypeNames(), "f16", c10::kHalf);
   ExpectValue(DTypeNames(), "bf16", c10::kBFloat16);
-  ExpectUnknown<c10::ScalarType>(DTypeNames(), "int8");
+  ExpectUnknown(DTypeNames(), "int8");
 }
 
 TEST(FlagValuesTest, ArithmeticIsSingleOrDouble) {
   ExpectValue(ComputeNames(), "f32", c10::kFloat);
   ExpectValue(ComputeNames(), "f64", c10::kDouble);
-  ExpectUnknown<c10::ScalarType>(ComputeNames(), "f16");
+  ExpectUnknown(ComputeNames(), "f16");
+}
+
+TEST(FlagValuesTest, HelpShowsDefaultsByName) {
+  CLI::App app;
+  c10::ScalarType dtype = c10::kBFloat16;
+  const CLI::Option* flag =
+      AddNamedFlag(app, "--dtype", dtype, DTypeNames(), "of the weights");
+  EXPECT_EQ(flag->get_default_str(), "bf16");
+  app.parse("");
+  EXPECT_EQ(dtype, c10::kBFloat16);
 }
 
 }  // namespace

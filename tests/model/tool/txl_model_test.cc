@@ -200,11 +200,11 @@ TEST_F(TrainedModelTest, AnInterruptedTrainingSaysHowToResumeAndCan) {
       "train --text " + Text() + " --out " + folder_ + "/stopped" + kTrainFlags;
   const ProgramResult stopped =
       InterruptTxlModel(train + " --steps 100000000", "step 50/");
-  EXPECT_EQ(stopped.exit_code, 0) << stopped.errors;
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
   EXPECT_THAT(stopped.errors, HasSubstr("--resume"));
   const ProgramResult resumed =
       InterruptTxlModel(train + " --steps 100000000 --resume", "tokens/s");
-  EXPECT_EQ(resumed.exit_code, 0) << resumed.errors;
+  EXPECT_EQ(resumed.exit_code, 130) << resumed.errors;
   EXPECT_THAT(resumed.errors, testing::Not(HasSubstr("step 50/")));
 }
 
