@@ -29,7 +29,7 @@ FROM ${CUDA_BUILD} AS build-cuda
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates
 WORKDIR /src
-COPY deploy/setup.sh deploy/setup.sh
+COPY deploy/setup.sh deploy/progress.sh deploy/
 ARG PIP_INDEX_URL PIP_FIND_LINKS PIP_CERT
 RUN deploy/setup.sh --cuda
 COPY . .
@@ -71,7 +71,7 @@ FROM ${DEBIAN_BUILD} AS build
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends ca-certificates
 WORKDIR /src
-COPY deploy/setup.sh deploy/setup.sh
+COPY deploy/setup.sh deploy/progress.sh deploy/
 ARG PIP_INDEX_URL PIP_FIND_LINKS PIP_CERT
 RUN deploy/setup.sh
 COPY . .

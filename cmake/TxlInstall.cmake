@@ -32,3 +32,29 @@ if(TXL_CONVERT)
 endif()
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS ${programs} txl RUNTIME COMPONENT programs)
+
+# Manual pages and completions, which the programs print themselves. For zsh:
+# source <(txl --completion zsh).
+set(pages)
+foreach(program txl ${programs})
+  set(page ${CMAKE_BINARY_DIR}/pages/${program})
+  add_custom_command(OUTPUT ${page}.1 ${page}.bash ${page}.fish
+    COMMAND ${program} --man-page > ${page}.1
+    COMMAND ${program} --completion bash > ${page}.bash
+    COMMAND ${program} --completion fish > ${page}.fish
+    DEPENDS ${program} VERBATIM)
+  list(APPEND pages ${page}.1)
+  install(FILES ${page}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+    COMPONENT programs)
+  install(FILES ${page}.bash RENAME ${program} COMPONENT programs
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${page}.fish COMPONENT programs
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endforeach()
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/pages)
+add_custom_target(txl_pages ALL DEPENDS ${pages})
+
+# The API, for clients in other languages.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/txl/v1
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/txl/proto/txl COMPONENT client
+  FILES_MATCHING PATTERN "*.proto")

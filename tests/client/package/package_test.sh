@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The installed client package, used by a project of its own:
+# What is installed: manual pages and completions beside the programs, and the
+# client package, used by a project of its own:
 #   package_test.sh BUILD_FOLDER TXL_SERVER MODEL
 # Installs into a temporary folder, builds client/example there against nothing
 # but that, and lets it stream text from a server.
@@ -14,12 +15,22 @@ finish() {
 }
 trap finish EXIT
 
+cmake --install "$build" --component programs --prefix "$work/programs" \
+  > /dev/null
+share=$work/programs/share
+for program in txl txl-server txl-model; do
+  grep -q "^.TH $program 1 " "$share/man/man1/$program.1"
+  bash -n "$share/bash-completion/completions/$program"
+  grep -q -- "-l version" "$share/fish/vendor_completions.d/$program.fish"
+done
+
 cmake --install "$build" --component client --prefix "$work/prefix" > /dev/null
 # Nothing of the checkout is used, and nothing internal is installed.
 if grep -rlF "$source_dir" "$work/prefix" --include='*.cmake' --include='*.h'; then
   echo "an installed file names the source folder" >&2
   exit 1
 fi
+test -f "$work/prefix/share/txl/proto/txl/v1/generation_service.proto"
 cp -r "$source_dir/client/example" "$work/example"
 cmake -S "$work/example" -B "$work/build" -G Ninja \
   -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/log" || { cat "$work/log"; exit 1; }
