@@ -25,7 +25,7 @@ Canceller::Scope::Scope(Canceller* canceller, grpc::ClientContext* context)
   if (canceller_ == nullptr) return;
   absl::MutexLock lock(&canceller_->mutex_);
   canceller_->calls_.insert(context_);
-  // Also before the call is started: gRPC then ends it at its start.
+  // A call that has not started yet is ended by gRPC at its start.
   if (canceller_->cancelled_) context_->TryCancel();
 }
 

@@ -31,7 +31,7 @@
 namespace txl {
 
 struct CallOptions {
-  // Of the whole call, from its start; the server ends it then with
+  // The whole call may take so long; the server ends it then with
   // DEADLINE_EXCEEDED.
   absl::Duration timeout = absl::InfiniteDuration();
   Canceller* canceller = nullptr;  // may be null

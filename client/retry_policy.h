@@ -13,7 +13,7 @@ struct RetryPolicy {
   // Failures in a row, without anything new in between, after which the last
   // one is returned; >= 1. 1: nothing is retried.
   int max_failures = 8;
-  // Of the first wait; each further one is twice as long, up to max_delay.
+  // The first wait; each further one is twice as long, up to max_delay.
   absl::Duration first_delay = absl::Milliseconds(100);
   absl::Duration max_delay = absl::Seconds(5);
 };

@@ -19,7 +19,7 @@ class RetryingClient {
   RetryingClient(Client* client, const RetryPolicy& policy)
       : client_(client), policy_(policy) {}
 
-  // As Client::Generate, but `on_response` gets the turn once, whatever number
+  // Client::Generate, but `on_response` gets the turn once, whatever number
   // of attempts it takes: Started, gap-free tokens, one Finished. Where the
   // server began the turn anew before any token, Started comes again: the last
   // one tells position and seed. A request without request_id gets a random
@@ -32,7 +32,7 @@ class RetryingClient {
       v1::GenerateRequest request, const CallOptions& options,
       absl::FunctionRef<void(const v1::GenerateResponse&)> on_response);
 
-  // As Client::AppendTokens; nothing is fed twice.
+  // Client::AppendTokens, but nothing is fed twice.
   absl::StatusOr<v1::AppendTokensResponse> AppendTokens(
       v1::AppendTokensRequest request, const CallOptions& options = {});
 

@@ -36,7 +36,7 @@ int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
 int CheckConfig(const ServerFlags& flags) {
   const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
   if (!model.ok()) return Fail(model.status());
-  // As serving would load them, but into the host's memory.
+  // The weights are loaded as for serving, but into the host's memory.
   const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
   if (!weights.ok()) return Fail(weights);
   std::printf("configuration and model directory are valid\n");

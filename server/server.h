@@ -30,8 +30,8 @@ class Server {
   // Loads the model, listens, runs a warm-up turn and then serves. Errors name
   // the flag, file or address.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerFlags flags);
-  // The same on a model and engine that are there. `memory`: nothing for no
-  // budgets but those of the flags' options.
+  // Start on a model and an engine that are there. `memory` is nothing where
+  // there are no budgets but those of the flags' options.
   static absl::StatusOr<std::unique_ptr<Server>> StartWith(
       ServerFlags flags, ModelDirectory model,
       std::unique_ptr<StepRunner> runner,
@@ -41,7 +41,7 @@ class Server {
 
   // With the real port.
   const std::string& address() const { return grpc_->address(); }
-  // Of the metrics endpoint, with the real port; empty: there is none.
+  // Where metrics are served, with the real port; empty: nowhere.
   std::string metrics_address() const;
   // What the engine can hold and do.
   const RunnerInfo& engine() const { return runner_->info(); }

@@ -237,7 +237,7 @@ void AddBenchCommand(CLI::App& program, Run* run) {
   AddBenchFlags(*command, flags.get());
   AddCompare(*command, run);
   AddPage(*command, run);
-  // Also called after a subcommand's.
+  // CLI11 calls this after a subcommand's callback, too.
   command->callback([run, flags, command] {
     if (!command->get_subcommands().empty()) return;
     *run = [flags] { return Bench(*flags); };

@@ -50,9 +50,9 @@ int WithClient(const ServerFlags& flags,
 
 // "txl: ..." on standard error. Returns kFailed.
 int Fail(const absl::Status& status);
-// The same for a wrong command line. Returns kUsage.
+// Fail for a wrong command line. Returns kUsage.
 int FailUsage(const std::string& message);
-// The same after Ctrl-C. Returns kInterrupted.
+// Fail after Ctrl-C. Returns kInterrupted.
 int FailInterrupted();
 
 }  // namespace txl::cli

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
                                                   absl::string_view text,
                                                   const CallOptions& options);
 
-// As RetryingClient::Generate, also with a prompt over the server's limits: all
+// RetryingClient::Generate for prompts also over the server's limits: all
 // of it but the last part is fed by AppendTokens first, to a session of this
 // function's own where the request names none. The request's position is
 // expected and its id is used for the last part only, so that a retry of the

@@ -16,7 +16,7 @@ namespace txl {
 
 enum class NumberFormat { kF32, kBF16, kF16, kInt8 };
 
-// Of one number; the scales of kInt8 come on top.
+// Bytes of one number; the scales of kInt8 come on top.
 constexpr int64_t NumberBytes(NumberFormat format) {
   return format == NumberFormat::kF32    ? 4
          : format == NumberFormat::kInt8 ? 1
@@ -33,7 +33,7 @@ inline constexpr std::array<NamedFormat, 4> kWeightFormats = {
      {"bf16", NumberFormat::kBF16},
      {"f16", NumberFormat::kF16},
      {"int8", NumberFormat::kInt8}}};
-// Of stored and of derived rows, which have no scales.
+// Formats of stored and of derived rows, which have no scales.
 inline constexpr absl::Span<const NamedFormat> kRowFormats =
     absl::MakeConstSpan(kWeightFormats).first(3);
 

@@ -27,7 +27,7 @@ class RegularFile {
   ~RegularFile();
 
   int fd() const { return fd_; }
-  // As it was opened.
+  // The size that it had when it was opened.
   int64_t bytes() const { return bytes_; }
 
  private:

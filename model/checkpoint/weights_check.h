@@ -10,7 +10,7 @@
 
 namespace txl {
 
-// As many layers and bins as `config` has.
+// Refuses other numbers of layers and bins than `config` has.
 absl::Status CheckCounts(const Weights& weights, const ModelConfig& config);
 
 // That, and float32 on the CPU, from where a step packs its own. `step`: whose

@@ -83,7 +83,7 @@ class NativeAttention {
   void ProjectValues(const Batch& batch, ThreadPool& pool);
 
   AttentionQueries Queries(const Batch& batch, int64_t unit) const;
-  // Of the queries from `first` on.
+  // The sums of the queries from `first` on.
   AttentionParts Totals(Scratch& scratch, int64_t first) const;
   AttentionParts Part(int64_t unit, int64_t chunk);
   void WriteUnit(const Batch& batch, int64_t unit, const AttentionParts& total);

@@ -41,7 +41,7 @@ class NativeSoftmax {
  private:
   class Row;
 
-  // Of the tokens that rows_in_bin_ names.
+  // Embeds the tokens that rows_in_bin_ names.
   void EmbedBin(int64_t bin, absl::Span<const int32_t> tokens, float* out,
                 int64_t stride);
   // Normalised log-probabilities of a bin's outputs for `rows` of hidden_, in

@@ -130,7 +130,7 @@ class NativeStep final : public ModelStep {
   const int64_t max_rows_;
   std::vector<Underived> underived_;  // of each slot
   AlignedBuffer<float> wanted_;       // rows whose distribution is wanted
-  // Of the batch that runs.
+  // What the batch that runs is made of.
   std::vector<int32_t> tokens_;
   std::vector<NativeRun> runs_;
   std::vector<int64_t> wanted_rows_;

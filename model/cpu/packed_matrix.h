@@ -36,7 +36,7 @@ class PackedMatrix {
   const uint8_t* panel(int64_t i) const {
     return data_.data() + i * inputs_ * kPanel * NumberBytes(format_);
   }
-  // Of each output, RoundUp(outputs, kPanel); null but for kInt8.
+  // One scale per output, RoundUp(outputs, kPanel); null but for kInt8.
   const float* scales() const {
     return scales_.size() == 0 ? nullptr : scales_.data();
   }

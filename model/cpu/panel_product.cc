@@ -84,8 +84,8 @@ HWY_INLINE void PrefetchLines(const T* b) {
   for (int64_t i = 0; i < kBytes; i += kLineBytes) hwy::Prefetch(line + i);
 }
 
-// What a block asks memory for while it works: a row of b at `next` in its
-// first step, and the row behind it in every `steps`-th.
+// A block asks memory for a row of b at `next` in its first step, and for the
+// row behind it in every `steps`-th, so that memory works while it does.
 template <typename T>
 struct Upcoming {
   const T* next = nullptr;
@@ -127,7 +127,7 @@ HWY_INLINE void Block(const PanelProduct& p, const float* a, const T* b,
   }
 }
 
-// As many rows as the registers hold beside V weights and a factor.
+// Rows of a block: what the registers hold beside V weights and a factor.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
 template <int V>
 constexpr int64_t kBlockRows = V == 4   ? 2

@@ -48,7 +48,7 @@ struct PanelProduct {
 };
 void MultiplyPanel(const PanelProduct& product);
 
-// The same with b turned: out[r][c] = sum over k of a[r][k] * b[c][k], b
+// Multiplies with b turned: out[r][c] = sum over k of a[r][k] * b[c][k], b
 // [columns, k] with rows b_stride elements apart; k a multiple of kColumnGroup,
 // columns of 4. Sums run lane by lane over k, then across the lanes. Never
 // accumulates.

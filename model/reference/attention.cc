@@ -45,7 +45,7 @@ at::Tensor SinusoidScore(const ModelConfig& config, const LayerWeights& layer,
   return RelativeShift(score.view({config.n_head, batch, q, r.size(1)}));
 }
 
-// The same for learned tables: Q T[distance] + S[distance].
+// The score of learned tables: Q T[distance] + S[distance].
 at::Tensor TableScore(const ModelConfig& config, const LayerWeights& layer,
                       double scale, const at::Tensor& query, int64_t keys) {
   const int64_t batch = query.size(1), q = query.size(2);

@@ -36,13 +36,13 @@ class NextTokenDistribution {
   virtual ~NextTokenDistribution() = default;
 
   virtual const VocabularyBins& bins() const = 0;
-  // Of the words of bin 0, [ends[0]].
+  // Log-probabilities of the words of bin 0, [ends[0]].
   virtual absl::Span<const float> Words() = 0;
-  // Of all words of cluster c together. Every word's own is at most this, up
-  // to rounding.
+  // Log-probability of all words of cluster c together. Every word's own is at
+  // most this, up to rounding.
   virtual double ClusterMass(size_t c) = 0;
-  // Of the words of cluster c, [cluster_size(c)]; evaluates them when they
-  // were not yet. Valid as long as the distribution.
+  // Those of the words of cluster c, [cluster_size(c)]; evaluates them when
+  // they were not yet. Valid as long as the distribution.
   virtual absl::Span<const float> ClusterWords(size_t c) = 0;
   // Whether they were.
   virtual bool IsEvaluated(size_t c) const = 0;

@@ -62,7 +62,7 @@ class Sampler {
   absl::StatusOr<int32_t> Sample(NextTokenDistribution& distribution,
                                  const SamplingParams& params,
                                  const SampleContext& context) const;
-  // The same on a distribution that is known whole, `logprobs` [V].
+  // Samples from a distribution that is known whole, `logprobs` [V].
   absl::StatusOr<int32_t> Sample(absl::Span<const float> logprobs,
                                  const SamplingParams& params,
                                  const SampleContext& context) const;

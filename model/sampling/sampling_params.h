@@ -35,7 +35,7 @@ struct SamplingParams {
   int32_t min_tokens = 0;  // [0, max_tokens]; bans stop and end tokens before
 };
 
-// The same fields, each present or not: a request's or generation.json's say.
+// SamplingParams' fields, each present or not: a request's, generation.json's.
 struct SamplingOverrides {
   std::optional<double> temperature;
   std::optional<int64_t> top_k;

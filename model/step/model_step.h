@@ -57,8 +57,8 @@ class ModelStep {
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
   // was.
   virtual absl::Status Import(int32_t slot, const StateImage& image) = 0;
-  // Of an imported state: computes what derives from the next `rows` stored
-  // rows. Run computes what is left when it first needs it; who wants no step
+  // Computes what derives from the next `rows` stored rows of an imported
+  // state. Run computes what is left when it first needs it; who wants no step
   // to wait for that calls this before. Does nothing by default.
   virtual void Derive(int32_t /*slot*/, int64_t /*rows*/) {}
   // Whether there is something to derive.

@@ -115,7 +115,7 @@ class SamplingStep {
   // also when this throws.
   virtual SampledRows Collect() = 0;
 
-  // As ModelStep's. Clear, Copy and Import forget the last sampled token of the
+  // ModelStep's. Clear, Copy and Import forget the last sampled token of the
   // slot that they write, and leave how it samples.
   virtual void Clear(int32_t slot) = 0;
   virtual void Copy(int32_t from, int32_t to) = 0;
@@ -124,7 +124,7 @@ class SamplingStep {
   // image.
   virtual std::unique_ptr<StateArrival> Import(
       int32_t slot, std::shared_ptr<const StateImage> image) = 0;
-  // Of the slot as the calls so far leave it; what is called later does not
+  // Takes the slot as the calls so far leave it; what is called later does not
   // change it. Steps of other slots run on meanwhile.
   virtual std::unique_ptr<StateTransfer> Export(int32_t slot,
                                                 int64_t position) = 0;

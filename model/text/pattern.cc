@@ -73,7 +73,7 @@ std::string Pattern::Replace(absl::string_view text,
                              const std::string& replacement) const {
   const MatchData data = NewMatchData(code_);
   const PCRE2_SIZE* const places = pcre2_get_ovector_pointer(data.get());
-  // The same but for checks of the arguments, which short matches feel.
+  // jit_match lacks only checks of the arguments, which short matches feel.
   const auto match = is_native_ ? pcre2_jit_match : pcre2_match;
   std::string out;
   out.reserve(text.size() + text.size() / 2);

@@ -39,7 +39,7 @@ class Vocabulary {
   virtual ~Vocabulary() = default;
 
   virtual int64_t size() const = 0;
-  // As in tokenizer.json, see vocabulary_loader.h.
+  // The name that tokenizer.json has for it, see vocabulary_loader.h.
   virtual absl::string_view kind() const = 0;
 
   // Ids of `text` (valid UTF-8), each call on its own. Takes time in proportion

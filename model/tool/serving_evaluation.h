@@ -19,7 +19,7 @@ namespace txl {
 // where all streams together would be more rows than a step should hold; >= 1.
 int64_t RowsPerStream(const StreamShape& shape);
 
-// As Evaluate, one slot per stream. Every token sees the window that it sees
+// Evaluate with one slot per stream. Every token sees the window that it sees
 // when it is served, so that the cuts change nothing but how often the observer
 // is called; a model without a window of its own, or with one that is wider
 // than its memory, sees less than in Evaluate.

@@ -135,7 +135,7 @@ FeedResult FeedReference(const ReferenceNetwork& network,
 
 namespace {
 
-// As the server runs float32 on the CPU.
+// Feeds as the server runs float32 on the CPU.
 absl::StatusOr<FeedResult> FeedNative(const ModelConfig& config,
                                       const Weights& weights,
                                       const TokenFeed& feed) {

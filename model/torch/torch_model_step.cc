@@ -44,7 +44,7 @@ class TorchModelStep final : public ModelStep {
  private:
   const std::unique_ptr<TorchStep> step_;
   const VocabularyBins bins_;
-  // Of the last Run.
+  // What the last Run returned.
   at::Tensor logprobs_;
   std::vector<FullDistribution> rows_;
   std::vector<NextTokenDistribution*> result_;

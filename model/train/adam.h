@@ -16,7 +16,7 @@ struct AdamOptions {
   double beta1 = 0.9;
   double beta2 = 0.99;
   double epsilon = 1e-8;
-  // Of matrices only (not of biases, norms and position biases).
+  // Matrices decay, biases, norms and position biases do not.
   double weight_decay = 0.0;
   // Largest Euclidean norm of all gradients together, before the update.
   double clip_norm = 0.25;

@@ -53,7 +53,7 @@ enum class StreamCut {
   // the last target of the stream before it. Streams have equal lengths, so
   // the end of the last ones may be padding, which is not counted.
   kWhole,
-  // As the original code's iterator: equal streams that share no token; the
+  // The original code's iterator: equal streams that share no token; the
   // remainder of the text is dropped and no target crosses a border.
   kOriginal,
 };

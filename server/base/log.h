@@ -86,7 +86,7 @@ int64_t LogLinesDropped();
 void LogPlain(std::string line);
 // Waits, `timeout` at most, until standard error has all lines.
 void FlushLog(absl::Duration timeout);
-// The same before the process ends: who does not read holds it up no longer.
+// What a process that ends waits at most for the reader of its log.
 inline constexpr absl::Duration kLastFlush = absl::Milliseconds(200);
 // Lines below `severity` are dropped. At start: kInfo.
 void SetLogLevel(LogSeverity severity);

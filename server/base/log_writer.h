@@ -17,7 +17,7 @@ namespace txl {
 
 struct LogWriterOptions {
   int fd = 2;
-  // Of lines that wait; what does not fit is dropped.
+  // Lines that wait take at most this; what does not fit is dropped.
   int64_t queue_bytes = int64_t{4} << 20;
   // The line (without its end) that says that `lines` were dropped; written
   // once it flows again.

@@ -15,8 +15,8 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 // Resident before any session: LibTorch's and gRPC's code, tables and threads.
 // Measured: 157 MiB, weights and one slot taken off.
 constexpr int64_t kProgramBytes = 160 * kMiB;
-// Of the limit: what shedding leaves untouched (memory_guard.h) and what the
-// heap wastes.
+// The limit over this is what shedding leaves untouched (memory_guard.h) and
+// what the heap wastes.
 constexpr int64_t kWasteShare = 10;
 
 // A part that grows by requests.

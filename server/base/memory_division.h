@@ -27,7 +27,7 @@ struct MemoryWishes {
   int64_t limit = 0;    // > 0
   int64_t weights = 0;  // of the host; 0: they are on a device
   int64_t step = 0;     // tensors of a step
-  // Of the host; 0: slots are on a device.
+  // Host memory of a slot; 0: slots are on a device.
   int64_t bytes_per_slot = 0;
   int64_t most_slots = 1;      // more are of no use, unless `slots` says so
   int64_t message_bytes = 0;   // the largest request

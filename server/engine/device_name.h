@@ -14,7 +14,7 @@ namespace txl {
 // one, else the CPU. Errors: InvalidArgument (no such name), FailedPrecondition
 // (a CUDA device that is not there).
 absl::StatusOr<c10::Device> ResolveDevice(const std::string& name);
-// The same for whom sees `devices` CUDA devices; `who` names it in errors.
+// What ResolveDevice tells `who`, named in errors, that sees so many devices.
 absl::StatusOr<c10::Device> ResolveDeviceOf(const std::string& name,
                                             int devices, const char* who);
 

@@ -23,7 +23,7 @@ struct Weights;
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
     const ModelDirectory& directory, const StepRunnerOptions& options);
 
-// The same on weights in memory: on the device and in the dtype that they have,
+// A runner of weights in memory: on the device and in the dtype that they have,
 // unless the options want the native CUDA step (step_place.h), which takes
 // float32 from the CPU.
 absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(

@@ -47,7 +47,7 @@ bool Follows(const StepRow& row, const StepRow& before) {
   return derives || before.position + 1 == row.position;
 }
 
-// Of a row behind another one of its slot, with which it is consecutive.
+// Checks a row behind another one of its slot: they have to be consecutive.
 absl::Status CheckFollower(size_t index, const StepRow& row,
                            const StepRow& before) {
   if (row.kind == RowKind::kDerive) return absl::OkStatus();

@@ -16,14 +16,14 @@ struct StepRunnerOptions {
   // Attention of the native step: "projected", "absorbed", or "auto", the one
   // that its cost model (model/cpu/attention_form.h) finds cheaper.
   std::string form = "auto";
-  // Of the native step: threads >= 1, and how numbers are kept: "f32", "bf16",
-  // "f16" (weights also "int8"): weights; stored rows; keys, values and
-  // positional keys derived from them.
+  // The native step alone has threads, >= 1, and says how numbers are kept:
+  // "f32", "bf16", "f16" (weights also "int8"): weights; stored rows; keys,
+  // values and positional keys derived from them.
   int32_t threads = 1;
   std::string weights = "f32";
   std::string memory = "f32";
   std::string derived = "f32";
-  // Of the native CUDA step: kernels begin before the ones before them have
+  // Kernels of the native CUDA step begin before the ones before them have
   // ended, on H100 and later. The same bits; not yet measured.
   bool overlaps_kernels = false;
   // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU

@@ -19,8 +19,8 @@ class SampledTokens {
   explicit SampledTokens(int32_t slots)
       : sampled_in_(slots, kNoStep), lost_in_(slots, kNoStep) {}
 
-  // Of each row of the plan: in which step the token was sampled that it feeds
-  // as the last one. In the order of submission. REQUIRES: CheckPlan is OK.
+  // Returns for each row of the plan the step that sampled the token which it
+  // feeds. Called in the order of submission. REQUIRES: CheckPlan is OK.
   std::vector<StepId> Submitted(StepId step, const StepPlan& plan) {
     std::vector<StepId> token_of;
     for (const StepRow& row : plan.rows) {

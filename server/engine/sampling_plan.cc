@@ -82,7 +82,7 @@ void Report(const SamplingRow& row, SampledRow sampled, RowResult& result) {
   result.top_logprobs = std::move(sampled.top_logprobs);
 }
 
-// Of the rows that had a distribution.
+// The clusters computed and skipped by rows that had a distribution.
 SoftmaxTails TailsOf(const SamplingPlan& sampling, const SampledRows& sampled) {
   int64_t wanted = 0;
   for (size_t i = 0; i < sampling.rows.size(); ++i) {

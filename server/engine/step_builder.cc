@@ -41,8 +41,8 @@ std::optional<int64_t> AvailableBytes(const at::Tensor& weight) {
   return std::nullopt;
 }
 
-// Of a step on the CPU or of LibTorch: more slots than rows could not decode in
-// one step.
+// SlotCount for a step on the CPU or of LibTorch, at most max_rows: more slots
+// than rows could not decode in one step.
 absl::StatusOr<int32_t> CappedSlotCount(int64_t bytes_per_slot,
                                         const Weights& weights,
                                         const StepRunnerOptions& options) {

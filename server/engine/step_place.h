@@ -20,7 +20,7 @@ struct StepPlace {
 // native CUDA step runs where it is asked for: step "native" on a CUDA device,
 // or on device "auto" where it sees one. Errors as ResolveDevice.
 absl::StatusOr<StepPlace> ChooseStepPlace(const StepRunnerOptions& options);
-// The same where the native CUDA step sees `devices`.
+// What ChooseStepPlace says where the native CUDA step sees `devices`.
 absl::StatusOr<StepPlace> ChooseStepPlaceOf(const StepRunnerOptions& options,
                                             int devices);
 

@@ -60,7 +60,7 @@ struct RowResult {
 struct StepResult {
   std::vector<RowResult> rows;  // as in the plan
   double device_seconds = 0;
-  // Of the rows whose distribution was evaluated.
+  // What the rows whose distribution was evaluated took.
   SoftmaxTails softmax_tails;
 };
 

@@ -20,9 +20,9 @@ using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 class FamilyRef {
  public:
   explicit FamilyRef(prometheus::MetricFamily* family) : family_(family) {}
-  // Of a counter or gauge.
+  // Adds a value of a counter or gauge.
   FamilyRef Sample(double value, const MetricLabels& labels = {});
-  // Of a histogram.
+  // Adds a histogram.
   FamilyRef Sample(const Histogram& histogram, const MetricLabels& labels = {});
 
  private:

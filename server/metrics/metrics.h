@@ -37,7 +37,7 @@ struct Snapshot {
   int64_t turns_started = 0;
   int64_t turns_active = 0;
   std::map<std::string, int64_t> turns_finished;  // by status name, "OK", ...
-  // The same turns by status name and reason: a finish reason, the kind of a
+  // Finished turns by status name and reason: a finish reason, the kind of a
   // turn that does not generate, or the API's reason of an error.
   std::map<std::pair<std::string, std::string>, int64_t> turns_ended;
 
@@ -64,8 +64,8 @@ struct Snapshot {
   int64_t steps_with_decode = 0;  // mean decode rows = rows_decode / this
   int64_t steps_with_prompt_and_decode = 0;
 
-  // Of steps that did not fail: the same sum of computed and skipped for every
-  // cluster.
+  // Rows of steps that did not fail by whether they computed a cluster: every
+  // cluster has the same sum.
   SoftmaxTails softmax_tails;
 
   // tokens_sampled = tokens_delivered + tokens_discarded
@@ -88,7 +88,7 @@ struct Snapshot {
   int64_t rebuilds_ok = 0;
   int64_t rebuilds_failed = 0;  // the turn did not come to a commit
   int64_t turns_parked = 0;     // now
-  // Of them without a slot, which they gave up for others, and how often that
+  // Parked turns that gave their slot up for others, now, and how often that
   // has happened. turns_parked_out <= turns_parked
   int64_t turns_parked_out = 0;
   int64_t parked_moves = 0;

@@ -16,7 +16,7 @@
 namespace txl {
 namespace {
 
-// Of the fields behind the program's name; proc(5) counts from 3 there.
+// Indices of fields behind the program's name; proc(5) counts from 3 there.
 constexpr size_t kUserTicks = 14 - 3;
 constexpr size_t kSystemTicks = 15 - 3;
 constexpr size_t kThreads = 20 - 3;

@@ -9,7 +9,7 @@
 
 namespace txl {
 
-// Of /proc/PID/stat; times in clock ticks.
+// What /proc/PID/stat says; times in clock ticks.
 struct ProcStat {
   int64_t cpu_ticks = 0;  // user and system
   int64_t threads = 0;

@@ -16,7 +16,7 @@ struct SoftmaxTail {
   int64_t skipped = 0;   // nobody needed them
 };
 
-// Of every cluster, in the order of the vocabulary; none: a plain softmax, or
+// One per cluster, in the order of the vocabulary; none: a plain softmax, or
 // no step yet. Models have three or so, and a step shall take no memory.
 using SoftmaxTails = absl::InlinedVector<SoftmaxTail, 4>;
 

@@ -122,7 +122,7 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
       CheckMinTokens(params.sampling, params.stop, facts.config.vocab_size));
   TXL_ASSIGN_OR_RETURN(params.output,
                        ReadOutput(request.output(), facts, limits));
-  // Last, because it is the dearest.
+  // The prompt comes last, because it is the dearest to read.
   if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
     TXL_ASSIGN_OR_RETURN(params.input, ReadInput(request, facts, limits));
     params.field = request.has_text() ? "text" : "tokens";

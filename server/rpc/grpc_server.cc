@@ -27,7 +27,7 @@ constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingMs = 30'000;
 constexpr int kMaxPingStrikes = 2;
 constexpr int kHandshakeTimeoutMs = 10'000;
-// Of the synchronous API, which only reflection uses.
+// Threads of the synchronous API, which only reflection uses.
 constexpr int kMaxSyncThreads = 16;
 
 // gRPC's own lines, which it would write itself and wait for their reader.

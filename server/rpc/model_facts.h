@@ -19,7 +19,7 @@ struct ModelFacts {
   GenerationDefaults generation;
   const Vocabulary* vocabulary = nullptr;  // null: token ids only; outlives us
 
-  // Of the engine.
+  // What the engine says of itself.
   int64_t memory_length = 0;  // rows of segment memory for each layer
   int64_t window = 0;         // positions that a token sees, itself included
   int64_t bytes_per_session = 0;

@@ -16,7 +16,7 @@
 namespace txl {
 namespace {
 
-// Of a message's flags, likewise without a header.
+// This flag of a message is likewise in no header.
 constexpr uint32_t kCompressed = 0x80000000;
 
 }  // namespace

@@ -37,7 +37,7 @@ struct ServiceContext {
 
   RequestLimits limits;
   CallLimits call_limits;
-  // As given to store and scheduler; reported by GetModel.
+  // What store and scheduler were given; reported by GetModel.
   SchedulerOptions scheduler_options;
   SessionStoreOptions store_options;
   absl::Duration start;  // Clock::Monotonic when the server started

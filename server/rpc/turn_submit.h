@@ -48,7 +48,7 @@ void SubmitFeed(const ServiceContext& service,
                 const std::shared_ptr<OpenCall>& call, TurnKind kind,
                 FeedParams params, FeedAnswer answer);
 
-// The same of a call's request; `read` checks it.
+// Submits what a call's request asks for; `read` checks it.
 template <typename Request>
 void SubmitCall(const ServiceContext& service,
                 const std::shared_ptr<OpenCall>& call, TurnKind kind,

@@ -21,8 +21,8 @@ namespace txl {
 
 struct AdmissionQueueOptions {
   int32_t max_calls = 0;
-  // Of waiting prompts. A prompt that is alone may be longer: refusing it could
-  // never end.
+  // Prompts that wait have at most so many tokens; one that waits alone may
+  // have more, because it would be refused for ever.
   int64_t max_tokens = 0;
   absl::Duration retry_after;  // RetryInfo of QUEUE_FULL
 };

@@ -30,7 +30,7 @@ class ReaderWatch {
   bool lags() const { return since_.has_value(); }
   // REQUIRES: lags.
   absl::Duration since() const { return *since_; }
-  // As of the last look.
+  // What the last look found.
   bool TooSlow(const SchedulerOptions& options) const;
   // When the next look may find it too slow; infinite while it does not lag.
   absl::Duration NextLimit(const SchedulerOptions& options) const;

@@ -17,20 +17,20 @@
 //
 //   Scheduler scheduler(options, runner, &store, &metrics, Clock::Real());
 //
-//   Turn turn;                                  // turn.h
+//   Turn turn;                        // turn.h
 //   turn.lease = *store.Acquire("verona");
 //   turn.input = {4, 8, 15};
 //   turn.stop.max_tokens = 16;
-//   turn.sink = sink;                           // Started, Token, ...,
-//   Finished turn.cancel = cancel; absl::Status status =
-//   scheduler.Submit(std::move(turn)); if (!status.ok()) return status; // the
-//   sink hears nothing
+//   turn.sink = sink;                 // Started, Token, ..., Finished
+//   turn.cancel = cancel;
+//   absl::Status status = scheduler.Submit(std::move(turn));
+//   if (!status.ok()) return status;  // the sink hears nothing
 //
 //   cancel->Cancel(CancelToken::Why::kCancelled);  // from any thread, at any
 //   scheduler.Wake();                              // time; the sink: Failed
 //
-//   scheduler.StartDrain();                     // no new turns
-//   scheduler.EndAll();                         // after a grace, the running
+//   scheduler.StartDrain();           // no new turns
+//   scheduler.EndAll();               // after a grace, the running
 //   while (!scheduler.Idle()) absl::SleepFor(absl::Milliseconds(10));
 
 #include <cstdint>

@@ -74,7 +74,7 @@ class SchedulerLoop {
     TurnSlot slot;
     ReaderWatch reader = {};
     std::optional<absl::Duration> parked_since = {};
-    // As may_yield_ and returning_ have it.
+    // The times under which may_yield_ and returning_ have the turn.
     std::optional<absl::Duration> may_yield_since = {};
     std::optional<absl::Duration> returns_since = {};
     bool away = false;  // gave its slot up

@@ -27,7 +27,7 @@ std::string FinishName(FinishReason reason) {
   return "UNSPECIFIED";
 }
 
-// Of a turn that has ended well.
+// The metrics' reason of a turn that has ended well.
 std::string ReasonName(TurnKind kind, FinishReason reason) {
   switch (kind) {
     case TurnKind::kGenerate:

@@ -60,7 +60,7 @@ class Sequence {
   // What the sink hears first.
   TurnStarted Started() const;
   absl::Duration submitted() const { return submitted_; }
-  // As EndOfTurn, with the generated tokens.
+  // What EndOfTurn says, with the generated tokens.
   TurnEnd EndAt(absl::Duration now) const;
 
   SequencePhase phase() const;
@@ -113,7 +113,7 @@ class Sequence {
   RowKind KindOf(int64_t row) const;
 
   Turn turn_;
-  // Of the whole turn, also where this run resumes it.
+  // Where the whole turn began, also where this run resumes it.
   const int64_t start_position_;
   const int64_t prompt_tokens_;
   const int64_t resumed_;  // tokens of the run before
@@ -141,7 +141,7 @@ class Sequence {
   std::vector<std::string> input_pieces_;
   std::vector<ScoredToken> scores_;
   std::string matched_stop_text_;
-  // Of a named turn, for its record.
+  // What a named turn has said, for its record.
   std::vector<TokenEvent> said_;
   std::vector<ScoredToken> said_scores_;
 };

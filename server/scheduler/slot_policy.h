@@ -24,7 +24,7 @@ struct SlotCandidates {
   std::optional<int32_t> free;       // an empty one
   std::optional<Idle> idle_longest;  // of the sessions without a turn
   bool running = false;              // a turn works in some slot
-  // Of the turns that wait for their readers the one that has longest.
+  // The turn that has waited longest for its reader.
   std::optional<Idle> parked;
 };
 

@@ -51,7 +51,7 @@ struct TurnEnd {
   int64_t prompt_tokens = 0;
   // GENERATE only.
   std::optional<int64_t> generated_tokens = std::nullopt;
-  // Of two generated tokens or more.
+  // Known from the second generated token on.
   std::optional<double> seconds_per_token = std::nullopt;
   // Since it was cancelled.
   std::optional<double> cancelled_seconds = std::nullopt;

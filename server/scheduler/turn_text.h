@@ -24,9 +24,9 @@ class TurnText {
   // whose texts are all empty.
   TurnText(StopRules rules, std::unique_ptr<Detokenizer> detokenizer);
 
-  // The ids of the turn's input, which is a text of its own: the text before
-  // and the text after it meet no half character of it. Its pieces, one per id
-  // (the last one with the held rest).
+  // Takes the ids of the turn's input, which is a text of its own: the text
+  // before and the text after it meet no half character of it. Returns its
+  // pieces, one per id (the last one with the held rest).
   std::vector<std::string> AddInput(absl::Span<const int32_t> ids);
 
   struct Piece {

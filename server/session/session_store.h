@@ -10,16 +10,16 @@
 // The order of calls around one turn:
 //
 //   SessionStore store(options, Clock::Real());
-//   store.Create("verona", std::nullopt).IgnoreError();     // once
+//   store.Create("verona", std::nullopt).IgnoreError();  // once
 //
 //   absl::StatusOr<SessionLease> lease = store.Acquire("verona");
-//   if (!lease.ok()) return lease.status();                 // SESSION_BUSY,
-//   ... absl::Status room = lease->Reserve(10);                 // before it
-//   runs if (!room.ok()) return room;                            // OVER_LIMIT,
-//   ... lease->Append({4, 8});                                  // each commit
+//   if (!lease.ok()) return lease.status();     // SESSION_BUSY, ...
+//   absl::Status room = lease->Reserve(10);     // before it runs
+//   if (!room.ok()) return room;                // OVER_LIMIT, ...
+//   lease->Append({4, 8});                      // each commit
 //   lease->Append({15});
-//   lease->SetLastTurn(LastTurn());                         // once, at its end
-//   lease->Release();                                       // idle again
+//   lease->SetLastTurn(LastTurn());             // once, at its end
+//   lease->Release();                           // idle again
 //
 // A turn with a request_id calls AcquireFor instead of Acquire, and RecordFor
 // before it runs: the same request may have run already.
@@ -184,7 +184,7 @@ class SessionStore {
   absl::Status Delete(const std::string& session_id);
 
   absl::StatusOr<SessionLease> Acquire(const std::string& session_id);
-  // The same for a turn of this identity. While a turn of the same identity
+  // Acquire for a turn of this identity. While a turn of the same identity
   // runs, that turn is superseded, nothing is returned, and `later` gets the
   // lease after it, or SESSION_DELETED; a caller that waited before gets
   // SUPERSEDED. `later` is called once, on any thread, without the store's
@@ -220,7 +220,7 @@ class SessionStore {
   KeyState GetKeyState(uint64_t key) const;
 
   using Counts = SessionCounts;
-  // Also ends what has expired, so that nobody is shown it.
+  // Ends what has expired first, so that nobody is shown it.
   Counts counts();
   // Called when a session ends, a lease is released or a busy session is
   // deleted: wakes the scheduler. On whichever thread did it, without the

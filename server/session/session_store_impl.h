@@ -70,7 +70,7 @@ struct SessionStore::Impl {
   int64_t created_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t ended_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t image_bytes ABSL_GUARDED_BY(mutex) = 0;
-  // Of records and ids of sessions that have not ended.
+  // Bytes of records and ids of sessions that have not ended.
   int64_t session_bytes ABSL_GUARDED_BY(mutex) = 0;
   int64_t turn_record_bytes ABSL_GUARDED_BY(mutex) = 0;
   // Keys of sessions that keep a turn's record.

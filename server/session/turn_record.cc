@@ -8,7 +8,7 @@
 namespace txl {
 namespace {
 
-// Of vectors and strings beyond the objects themselves.
+// Bytes of vectors and strings beyond the objects themselves.
 int64_t ExtraBytes(const std::string& text,
                    const std::vector<TokenLogprob>& top_logprobs) {
   return static_cast<int64_t>(text.capacity() +

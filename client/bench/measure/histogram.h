@@ -25,7 +25,7 @@ class Histogram {
   void Merge(const Histogram& other);
 
   int64_t count() const { return count_; }
-  // Of the values themselves; 0 without any.
+  // Extremes and mean of the values themselves; 0 without any.
   Nanos min() const { return count_ == 0 ? 0 : min_; }
   Nanos max() const { return max_; }
   double mean() const;

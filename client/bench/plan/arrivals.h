@@ -38,7 +38,7 @@ class Arrivals {
   ArrivalKind kind_;
   RateProfile profile_;
   Random random_;
-  // Of a process of rate 1 that the profile stretches.
+  // The next arrival of a process of rate 1 that the profile stretches.
   double due_ = 0;
 };
 

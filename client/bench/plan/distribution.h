@@ -28,15 +28,15 @@ class Distribution {
   // A whole number; those of `uniform` are equally likely, others are rounded.
   int64_t DrawCount(Random& random) const;
 
-  // Of all draws; the highest may be infinite. The lowest is 0 unless the user
-  // says it (bounded_below).
+  // Bounds of draws; the highest may be infinite. The lowest is 0 unless the
+  // user says it (bounded_below).
   double lowest() const;
   double highest() const;
   bool bounded_below() const {
     return kind_ == Kind::kFixed || kind_ == Kind::kUniform;
   }
   bool fixed() const { return kind_ == Kind::kFixed; }
-  // As it was written.
+  // How it was written.
   const std::string& text() const { return text_; }
 
  private:

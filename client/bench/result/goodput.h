@@ -10,7 +10,7 @@
 
 namespace txl::bench {
 
-// Of the ordinary turns that are given. A turn may miss several limits.
+// How many ordinary turns met the limits. A turn may miss several.
 struct Goodput {
   int64_t judged = 0;
   int64_t met = 0;           // ended well within every limit

@@ -40,7 +40,7 @@ Json Buckets(const Histogram& histogram) {
   return buckets;
 }
 
-// As a number where it is one: what a script compares.
+// A number where it is one: what a script compares.
 Json ToJson(const Distribution& distribution) {
   if (distribution.fixed()) return distribution.highest();
   return distribution.text();

@@ -10,7 +10,7 @@
 
 namespace txl::bench {
 
-// Of the JSON; goes up when a field changes its meaning or goes away.
+// The JSON's schema; goes up when a field changes its meaning or goes away.
 inline constexpr int kSchema = 2;
 
 // One run with everything: figures, histograms, series.

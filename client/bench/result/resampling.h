@@ -22,7 +22,7 @@ class Resampling {
   // smallest of n uniform numbers is distributed as Beta(k, n + 1 - k), and the
   // resample's is the value at that share. REQUIRES: values, q in (0, 1].
   double Percentile(const Counted& values, double q);
-  // Of a resample of that many values; by its normal limit.
+  // The mean of a resample of that many values; by its normal limit.
   double Mean(const Counted& values);
   // The mean of a resample of a few blocks. REQUIRES: not empty.
   double BlockMean(const std::vector<double>& blocks);

@@ -14,7 +14,7 @@ namespace txl::bench {
 struct Stall {
   Nanos start = 0;  // since the run's start, exact to Timeline::kBin
   Nanos length = 0;
-  // Of the measured turns: due before its end and over after its start.
+  // Measured turns that were due before its end and over after its start.
   int64_t hit = 0;
 };
 

@@ -19,7 +19,7 @@ bool IsGoodRun(const Report& report, double good_share);
 
 struct Sweep {
   std::vector<Report> runs;  // in the order in which they ran
-  // Of a search.
+  // What a search found.
   std::optional<Capacity> capacity;
   double good_share = 0;
 };

@@ -98,7 +98,7 @@ absl::StatusOr<Targets> Connect(const LoadOptions& options) {
     if (options.connections == 0) {
       target.turns_per_connection = kTurnsPerConnection;
     } else {
-      // As evenly as they go; every thread has one.
+      // Connections are spread evenly; every thread has one.
       target.connections =
           (options.connections + options.threads - 1 - i) / options.threads;
     }

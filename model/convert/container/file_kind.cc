@@ -60,7 +60,7 @@ bool IsText(string_view start) {
 bool LooksLikeSafetensors(const ByteSource& file) {
   const std::string start = Start(file);
   if (start.size() < sizeof(uint64_t) + 1) return false;
-  // As text the length would be of exabytes.
+  // A length that is text would be one of exabytes.
   return start[sizeof(uint64_t)] == '{' &&
          !IsText(string_view(start).substr(0, sizeof(uint64_t)));
 }

@@ -62,7 +62,7 @@ absl::Status PickleMachine::NewContainer(uint8_t op) {
       break;
     }
     case kOpDict: {
-      // As EMPTY_DICT before the mark and SETITEMS.
+      // DICT is EMPTY_DICT before the mark, then SETITEMS.
       TXL_ASSIGN_OR_RETURN(const size_t begin, PopMark());
       stack_.insert(stack_.begin() + static_cast<std::ptrdiff_t>(begin),
                     arena_.New(PickleKind::kDict));

@@ -16,7 +16,7 @@ namespace txl {
 // line naming file and place.
 absl::StatusOr<nlohmann::json> ReadPickleData(const std::string& path);
 
-// The same for bytes from elsewhere.
+// Reads a pickle whose bytes come from elsewhere.
 absl::StatusOr<nlohmann::json> ReadPickleBytes(
     std::shared_ptr<const ByteSource> file);
 

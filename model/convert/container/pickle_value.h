@@ -38,8 +38,8 @@ struct PickleValue;
 struct PickleParts {
   std::vector<const PickleValue*> items;
   std::vector<const PickleValue*> pairs;  // key, value, key, value, ...
-  // Of an object: what would be called with which arguments, and the state that
-  // would be given to the result; each may be null.
+  // What would be called for an object, with which arguments, and the state
+  // that would be given to the result; each may be null.
   const PickleValue* callee = nullptr;
   const PickleValue* args = nullptr;
   const PickleValue* state = nullptr;

@@ -19,7 +19,7 @@ struct PlainData {
   std::map<std::string, StoredTensor> tensors;
 };
 
-// As native_checkpoint.h says of `data` and `tensors`; besides:
+// What native_checkpoint.h says of `data` and `tensors` holds; besides:
 // - a global that is a value (a dtype, a function) is the string "module.name",
 //   a torch.device the string "cuda:0", bytes that were encoded are decoded;
 // - entries of an instance that is a list are under "__items__", those of one

@@ -11,8 +11,8 @@ namespace txl {
 namespace {
 
 constexpr size_t kMaxDims = 8;
-// Of a view that repeats elements, as torch's expand() makes it: a buffer that
-// somebody saved so is small, a file that asks for terabytes is hostile.
+// Bound of a view that repeats elements, as torch's expand() makes it: a buffer
+// that somebody saved so is small, a file that asks for terabytes is hostile.
 constexpr int64_t kMaxRepeatedBytes = int64_t{64} << 20;
 
 std::string Sizes(const std::vector<int64_t>& sizes) {

@@ -19,7 +19,7 @@ bool LooksLikeTorchFile(const ByteSource& file);
 // naming file and place.
 absl::StatusOr<NativeCheckpoint> ReadTorchFile(const std::string& path);
 
-// The same for bytes from elsewhere; `path` is the source's name.
+// Reads bytes that come from elsewhere; `path` is the source's name.
 absl::StatusOr<NativeCheckpoint> ReadTorchBytes(
     std::shared_ptr<const ByteSource> file);
 

@@ -11,8 +11,8 @@
 namespace txl {
 namespace {
 
-// Of a bare state dict, which says nothing; the character models of the paper
-// were trained with it.
+// Memory for a bare state dict, which says nothing; the character models of the
+// paper were trained with it.
 constexpr int64_t kMemLen = 512;
 
 }  // namespace

@@ -37,7 +37,7 @@ class Ranks {
   // A parameter that every rank has whole: that of rank 0.
   StoredTensor Copied(const std::string& name,
                       const std::vector<int64_t>& shape);
-  // Of the ranks but the first.
+  // Lets the tensor of all ranks but the first be.
   void Ignore(const std::string& name);
   absl::Status Finish() const;
 

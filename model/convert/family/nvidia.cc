@@ -11,7 +11,7 @@
 namespace txl {
 namespace {
 
-// Of a bare model_state; the base model was trained with it.
+// Memory for a bare model_state; the base model was trained with it.
 constexpr int64_t kMemLen = 192;
 
 // crit.shared_out_projs.{b} are further names of the embedding's projections.

@@ -23,7 +23,7 @@ constexpr Released kReleased[] = {
     {"text8", 24, 1024, 3072, 27, 3800, 1000},
     {"wt103", 18, 1024, 4096, 267735, 1600, 1000},
 };
-// Of a model that is none of these.
+// Memory for a model that is none of these.
 constexpr int64_t kUnknownMemory = 512;
 
 const Released* Recognise(const TrunkSizes& sizes, int64_t vocabulary) {

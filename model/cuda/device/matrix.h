@@ -77,7 +77,7 @@ TXL_DEVICE void LoadMatrices(uint32_t (&out)[4], const void* row) {
                : "r"(address)
                : "memory");
 }
-// The same turned: out[i] is column g of matrix i, rows 2t and 2t + 1.
+// LoadMatrices turned: out[i] is column g of matrix i, rows 2t and 2t + 1.
 TXL_DEVICE void LoadMatricesTurned(uint32_t (&out)[4], const void* row) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile(

@@ -49,7 +49,7 @@ struct DeviceFacts {
 };
 // 0 where there is no driver.
 int DeviceCount();
-// Of the device that this thread uses.
+// Facts of the device that this thread uses.
 DeviceFacts CurrentDevice();
 void UseDevice(int index);
 
@@ -132,7 +132,7 @@ class Stream {
     size_t from_pitch = 0;
   };
   void CopyPieces(void* to, const void* from, const Pieces& pieces);
-  // Of memory on the device.
+  // Sets bytes of memory on the device.
   void Fill(void* to, int byte, size_t bytes);
 
   void Record(Event& event);

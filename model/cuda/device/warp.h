@@ -16,7 +16,7 @@ namespace txl::cuda {
 
 #if defined(__CUDACC__)
 
-// As ShuffleXor, of any type whose size is a multiple of 4 bytes.
+// ShuffleXor for any type whose size is a multiple of 4 bytes.
 template <typename T>
 TXL_DEVICE T ExchangeXor(T value, int mask) {
   uint32_t words[sizeof(T) / 4];
@@ -89,7 +89,7 @@ struct BlockScratch {
   alignas(16) unsigned char of_warp[kWarp][64];
 };
 
-// As WarpReduce, over the warps in order after that; the same bits in every
+// WarpReduce, then over the warps in order; the same bits in every
 // thread. Has barriers before and after shared memory is written.
 template <typename T, typename Op>
 TXL_DEVICE T BlockReduce(T value, Op op, BlockScratch& scratch) {

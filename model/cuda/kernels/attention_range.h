@@ -39,15 +39,15 @@ TXL_DEVICE int VisibleCount(const Rings<M>& rings, int64_t position) {
   return static_cast<int>(there < rings.window ? there : rings.window);
 }
 
-// Of the row at `position`, counted from `first`.
+// What the row at `position` sees, counted from `first`.
 template <typename M>
 TXL_DEVICE VisibleRange VisibleTo(const Rings<M>& rings, int64_t position,
                                   int64_t first) {
   return {static_cast<int>(position - first), VisibleCount(rings, position)};
 }
 
-// Of `rows` rows at positions from `position` on. Every split gets as many of
-// their tiles as any other, or one more.
+// The part of a split in what `rows` rows from `position` on see. Every split
+// gets as many of their tiles as any other, or one more.
 template <typename M>
 TXL_DEVICE AttentionRange RangeOf(const Rings<M>& rings, int64_t position,
                                   int rows, int split, int splits) {

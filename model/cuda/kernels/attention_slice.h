@@ -46,7 +46,7 @@ struct Slice {
     const int offset = Offset(lane % 8 + lane / 16 * 8, lane / 8 % 2);
     LoadMatrices(out, Behind(offset, row, 2 * k));
   }
-  // The same for a [16, 16].
+  // Loads a [16, 16] as the left factor.
   TXL_DEVICE void LoadLeft(uint32_t (&out)[4], int k) const {
     const int lane = Lane();
     LoadMatrices(out, Behind(Offset(lane % 16, lane / 16), 0, 2 * k));
@@ -79,7 +79,7 @@ struct Slice {
     }
   }
 
-  // The same at once, for what is needed first.
+  // Fetches everything at once, for what is needed first.
   template <int kRows>
   TXL_DEVICE void Fetch(const M* rows, int64_t stride, TileView view) const {
     constexpr int kAtOnce = kWarp / kPieces;

@@ -19,7 +19,7 @@ TXL_DEVICE int64_t FirstElement() {
          kElementsEach;
 }
 
-// Of a launch for `count` numbers, a multiple of kElementsEach.
+// The shape of a launch for `count` numbers, a multiple of kElementsEach.
 inline LaunchShape ElementShape(int64_t count) {
   constexpr int64_t kPerBlock = kElementsEach * kElementThreads;
   return {{static_cast<int>((count + kPerBlock - 1) / kPerBlock)},

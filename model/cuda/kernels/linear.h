@@ -84,7 +84,7 @@ int LinearSplits(const LinearShape& shape, FinishedBy finished_by,
 template <typename T>
 void LaunchLinear(Stream& stream, const LinearArgs<T>& args);
 
-// Of args.partial, with bias, activation, residual and outputs as above.
+// Sums args.partial up, with bias, activation, residual and outputs as above.
 template <typename T>
 void LaunchFinishLinear(Stream& stream, const LinearArgs<T>& args);
 

@@ -49,7 +49,7 @@ TXL_DEVICE void LoadLeft(uint32_t (&a)[4], const unsigned char* tile, int row,
   const int lane = Lane();
   LoadMatrices(a, tile + TileOffset(row + lane % 16, step * 2 + lane / 16));
 }
-// The same numbers as two `b` of MultiplyAdd: rows are its columns.
+// Loads two `b` of MultiplyAdd: rows are its columns.
 TXL_DEVICE void LoadRight(uint32_t (&first)[2], uint32_t (&second)[2],
                           const unsigned char* tile, int row, int step) {
   const int lane = Lane();

@@ -118,7 +118,7 @@ PlainLinear(LinearArgs<float> args) {
   float sums[kRowsEach][kOutputsEach] = {};
   for (int i = 0; i < count; ++i) {
     FinishCopies<kStages - 2>();
-    // Also: everybody is done with the stage that is filled next.
+    // Everybody is done with the stage that is filled next, too.
     BlockBarrier();
     copy(i + kStages - 1);
     MultiplyStage<kRowsEach>(stages + i % kStages * kStageNumbers<kRowsEach>,

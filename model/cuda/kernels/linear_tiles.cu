@@ -51,7 +51,7 @@ TXL_DEVICE void MultiplyAll(WarpSums<Shape::kM>& sums, TileSource<T> x,
   const int w_row = WarpOfBlock() % Shape::kOutputWarps * kWarpOutputs;
   for (int i = 0; i < count; ++i) {
     FinishCopies<Shape::kStages - 2>();
-    // Also: everybody is done with the stage that is filled next.
+    // Everybody is done with the stage that is filled next, too.
     BlockBarrier();
     copy_w(i + Shape::kStages - 1);
     copy_x(i + Shape::kStages - 1);

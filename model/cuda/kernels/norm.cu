@@ -80,7 +80,7 @@ struct Moments {
   float scale;  // 1 / sqrt(variance + eps)
 };
 
-// Of the row; every thread gives the columns that it wrote itself.
+// The row's moments; every thread gives the columns that it wrote itself.
 TXL_DEVICE Moments MomentsOf(const float* row, int width, float eps,
                              float* sums) {
   float sum = 0;

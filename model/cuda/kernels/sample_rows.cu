@@ -113,7 +113,7 @@ TXL_DEVICE void ReportToken(SampledRow& row) {
   ++slot->recent_count;
 }
 
-// Of a row that failed, or is not in use.
+// Reports a row that failed, or is not in use.
 TXL_DEVICE void ReportNothing(const SampledRow& row) {
   if (Thread() != 0) return;
   row.args.tokens[row.row] = -1;

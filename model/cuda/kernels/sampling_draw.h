@@ -65,7 +65,7 @@ TXL_DEVICE double SumTiles(const RowWords& words, BinRange range,
         const int i = tile * kTileWords + j * kWarp + Lane();
         loaded[j] = i < bin.size ? bin.words[i] : 0;
       }
-      // As ForWords: not unrolled.
+      // This loop is not unrolled, for the reason that ForWords has.
       TXL_NO_UNROLL
       for (int j = 0; j < kTileWordsPerLane; ++j) {
         const int i = tile * kTileWords + j * kWarp + Lane();

@@ -51,7 +51,7 @@ struct SampledRow {
   }
 };
 
-// Of this block, with nothing known and nothing open.
+// This block's row, with nothing known and nothing open.
 TXL_DEVICE SampledRow ThisRow(const SamplingArgs& args, RowScratch& scratch) {
   const int32_t index = args.rows.slot[BlockX()];
   if (Thread() == 0) {

@@ -19,7 +19,7 @@ SampledStatus ToSampledStatus(SampleStatus status) {
   }
 }
 
-// Of wanted row `wanted`.
+// Reads what came of the wanted row `wanted`.
 void ReadOutput(const SamplingRow& row, int64_t wanted,
                 const ResultArrays& results, SampledRow& sampled) {
   sampled.status = ToSampledStatus(results.statuses()[wanted]);

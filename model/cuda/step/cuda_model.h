@@ -43,7 +43,7 @@ class CudaModel {
   // What comes out of the last layer, [rows, stride].
   const T* out() const { return layers_.out(); }
 
-  // Of ModelStep.
+  // ModelStep's.
   void Clear(int32_t slot);
   void Copy(int32_t from, int32_t to);
   StateLanes<M>& states() { return states_; }

@@ -54,8 +54,8 @@ class CudaSampling {
   // REQUIRES: at most kMaxSampledClusters clusters; pass_rows of PassRows.
   CudaSampling(const Parts& parts, const VocabularyBins& bins, int pass_rows);
 
-  // Of the first `wanted` wanted rows of the step's rows x [.., stride]; what
-  // becomes of them goes to the results. `with_top`: with the best words.
+  // Queues the first `wanted` wanted rows of the step's rows x [.., stride];
+  // what becomes of them goes to the results. `with_top`: with the best words.
   void Queue(int wanted, const StepRows& rows, const T* x, bool with_top);
 
   // Passes of so many wanted rows; each writes the ends of its clusters' lists
@@ -65,7 +65,7 @@ class CudaSampling {
   }
 
  private:
-  // Of wanted rows first..first + count - 1.
+  // Wanted rows first..first + count - 1.
   struct Pass {
     int first = 0;
     int count = 0;
@@ -80,7 +80,7 @@ class CudaSampling {
   const int pass_rows_;
   const int rounds_;
   CudaBins<T> words_of_;
-  // Of the wanted rows of a pass.
+  // What a pass knows of its wanted rows.
   Array<int32_t> index_, slot_;
   Array<int64_t> position_;
   Array<T> hidden_;                         // [pass_rows, stride]

@@ -83,7 +83,7 @@ class CudaSamplingStep final : public SamplingStep {
   StepResults results_;
   Array<int32_t> tokens_;  // that are fed
   CudaSampling<T> sampling_;
-  // Of each bucket: from tokens to the last layer's rows, and from so many
+  // Each bucket's: from tokens to the last layer's rows, and from so many
   // wanted rows to results, without and with the best words.
   std::vector<std::unique_ptr<Graph>> layer_graphs_;
   std::array<std::vector<std::unique_ptr<Graph>>, 2> sampling_graphs_;

@@ -26,7 +26,7 @@ Array<float> UploadBias(WeightUpload& upload, const at::Tensor& t) {
   return upload.Numbers(PadTo(t, 0, PaddedWidth(t.size(0))));
 }
 
-// Of one layer's tensors: heads apart and padded.
+// Views of one layer's tensors: heads apart and padded.
 class HeadViews {
  public:
   explicit HeadViews(const CudaShape& shape) : shape_(shape) {}

@@ -16,12 +16,12 @@ namespace txl::cuda {
 // Thread-compatible; work is queued on `stream`, which outlives it.
 class SlotRecords {
  public:
-  // Of defaults. `staged`: records that may be on their way, >= 1; one more
-  // waits for the oldest of them.
+  // Every slot has defaults. `staged`: records that may be on their way, >= 1;
+  // one more waits for the oldest of them.
   SlotRecords(int64_t slots, const SamplingLimits& limits, int staged,
               Stream& stream);
 
-  // As SamplingStep's. REQUIRES: SampledOnDevice.
+  // SamplingStep::Configure. REQUIRES: SampledOnDevice.
   void Configure(int32_t slot, const SamplingParams& params,
                  const SampleContext& context);
   // The slot sampled nothing.

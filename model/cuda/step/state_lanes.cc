@@ -114,7 +114,7 @@ struct StateLanes<M>::Incoming {
     return absl::OkStatus();
   }
 
-  // Of an image's rows, [layers, rows, d], into [layers, rows, stride].
+  // Copies an image's rows, [layers, rows, d], to [layers, rows, stride].
   void Spread(const StateImage& from, M* to) const {
     const size_t row_bytes = shape.width * sizeof(M);
     const uint8_t* row = from.data.data();

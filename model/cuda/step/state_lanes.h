@@ -42,8 +42,8 @@ class StateLanes {
              int lanes, Stream& stream);
   ~StateLanes();
 
-  // Of rows of the last min(M, position - first_position) positions before
-  // `position`, as the slot is once all that was queued on `stream` is done.
+  // Takes the rows of the last min(M, position - first_position) positions
+  // before `position`, once all that was queued on `stream` is done.
   std::unique_ptr<StateTransfer> Export(int32_t slot, int64_t position);
   // SamplingStep::Import. `entered` is called by Settle when the state goes
   // into the slot, not for one that is refused.

@@ -23,9 +23,9 @@ enum class InputColumn {
 inline constexpr int kPlainColumns = 3;
 inline constexpr int kSamplingColumns = 6;
 
-// Of at most max_rows rows. The host has `buffers` of them, so that it can
-// write one while another is on its way. Thread-compatible. A buffer is written
-// while no copy of it is queued.
+// Inputs of at most max_rows rows. The host has `buffers` of them, so that it
+// can write one while another is on its way. Thread-compatible. A buffer is
+// written while no copy of it is queued.
 class StepInput {
  public:
   StepInput(int64_t max_rows, int columns, int buffers)
