@@ -29,7 +29,7 @@ class Attempts {
         options_(options),
         deadline_(absl::Now() + options.timeout) {}
 
-  // For the next attempt.
+  // The options of the next attempt.
   CallOptions options() const {
     CallOptions options = options_;
     options.timeout = deadline_ - absl::Now();

@@ -90,7 +90,7 @@ complete -o default -F _NAME NAME
        {"@WORDS@", words}});
 }
 
-// In single quotes of fish.
+// Quotes text with the single quotes of fish.
 std::string FishQuoted(const std::string& text) {
   return absl::StrCat(
       "'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");

@@ -28,7 +28,7 @@ struct FlagGroup {
   std::vector<const CLI::Option*> options;
 };
 std::vector<FlagGroup> GroupsOf(const CLI::App& command);
-// Its listed subcommands.
+// The command's listed subcommands.
 std::vector<const CLI::App*> CommandsOf(const CLI::App& command);
 
 // CLI11's help with FlagFacts, descriptions broken at 80 columns, and bold

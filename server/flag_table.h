@@ -78,7 +78,7 @@ class FlagTable {
 
   CLI::App app_;
   std::string group_;
-  // In the order of definition: flag and its value as TOML.
+  // Flag and its value as TOML, in the order of definition.
   std::vector<std::pair<CLI::Option*, std::function<std::string()>>> entries_;
 };
 

@@ -31,7 +31,7 @@ struct ServerFlags {
   absl::Duration drain_timeout = absl::Seconds(30);
   // Work waits and no step ended for this long: health is NOT_SERVING.
   absl::Duration stall_limit = absl::Seconds(2);
-  // For this long: the process ends with kExitNotServing. 0: never.
+  // A hang of this length ends the process with kExitNotServing. 0: never.
   absl::Duration hang_limit = absl::Seconds(30);
   // The server's own connections to `listen` are not answered for this long:
   // likewise.

@@ -19,7 +19,7 @@ struct FailedAttempts {
   absl::Duration since;  // when the first of them began, if count > 0
 };
 
-// With one attempt more, that began then.
+// `before` and one attempt more, that began then.
 FailedAttempts WithAttempt(const FailedAttempts& before, bool ok,
                            absl::Duration began);
 // Failing for `limit`, and not once only: a process that was stopped for long

@@ -18,7 +18,7 @@ namespace txl {
 namespace {
 
 constexpr absl::Duration kEndTime = absl::Milliseconds(500);
-// For an attempt to connect to ourselves: three fit the default limit.
+// What connecting to ourselves may take: three attempts fit the default limit.
 constexpr absl::Duration kProbeTime = absl::Milliseconds(1500);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 

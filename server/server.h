@@ -39,7 +39,7 @@ class Server {
   // Drains, if nobody has.
   ~Server();
 
-  // With the real port.
+  // Where the API is served, with the real port.
   const std::string& address() const { return grpc_->address(); }
   // Where metrics are served, with the real port; empty: nowhere.
   std::string metrics_address() const;

@@ -110,7 +110,7 @@ class EditReader final : public LineReader {
     return Self(edit)->prompt_.c_str();
   }
 
-  // From the mark of a paste's start to that of its end.
+  // Reads from the mark of a paste's start to that of its end.
   static unsigned char Paste(EditLine* edit, int /*key*/) {
     std::string text;
     for (char byte = 0; !absl::EndsWith(text, kPasteEnd);) {

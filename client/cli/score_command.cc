@@ -66,7 +66,7 @@ class Scorer {
     absl::Status status = Feed(id, ids, std::max<int64_t>(chunk, 1));
     v1::DeleteSessionRequest request;
     request.set_session_id(id);
-    // Without the canceller: a cancelled score leaves no session behind.
+    // No canceller takes part: a cancelled score leaves no session behind.
     status.Update(
         client_->DeleteSession(request, flags_.server.call_options()).status());
     return status;

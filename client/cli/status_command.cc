@@ -30,7 +30,7 @@ constexpr double kLongestPeriod = 86400;
 // Cursor to the corner, and nothing below it.
 constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
-// For probes: silent, the exit code says it.
+// What probes ask: silent, the exit code says it.
 int Check(Client& client, const CallOptions& options) {
   const absl::StatusOr<v1::GetServerStatusResponse> status =
       client.GetServerStatus(options);
@@ -47,7 +47,7 @@ bool WaitForInterrupt(double seconds) {
   return TakeInterrupt();
 }
 
-// Until an interrupt, or until nobody reads what it says.
+// Goes on until an interrupt, or until nobody reads what it says.
 int Watch(Client& client, const Flags& flags) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   v1::GetServerStatusResponse before;

@@ -16,7 +16,7 @@ std::string StateName(v1::ServerState state);
 std::string FormatModel(const v1::GetModelResponse& model);
 std::string FormatStatus(const v1::GetServerStatusResponse& status);
 
-// For --watch: the server now, and what it did of late. One line each period
+// What --watch shows: the server now and of late. One line each period
 // for logs; lines as FormatStatus has them for a terminal.
 std::string FormatWatchLine(const v1::GetServerStatusResponse& status,
                             const StatusRates& rates);

@@ -55,7 +55,7 @@ bool PutAll(std::FILE* file, const std::string& header,
   for (const auto& [name, tensor] : tensors) {
     if (!Put(file, tensor.data.data(), tensor.data.size())) return false;
   }
-  // On the disk before the rename, so that a crash leaves one file or the
+  // Written to the disk before the rename: a crash leaves one file or the
   // other whole.
   return std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
 }

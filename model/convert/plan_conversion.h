@@ -23,7 +23,7 @@ struct PlanOptions {
 
 struct PlannedConversion {
   NativeCheckpoint checkpoint;
-  // Its tensors are float, of one dtype each, and fit its config.
+  // The plan's tensors are float, of one dtype each, and fit its config.
   ConversionPlan plan;
 };
 

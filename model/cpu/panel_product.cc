@@ -293,7 +293,7 @@ inline uint16_t RoundToBF16(float x) {
   return static_cast<uint16_t>(is_nan ? (bits >> 16) | 0x40u : rounded >> 16);
 }
 
-// To nearest, ties to even.
+// Rounds to nearest, ties to even.
 inline uint16_t RoundToF16(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof(bits));

@@ -29,7 +29,7 @@ inline constexpr int64_t RoundUp(int64_t x, int64_t unit) {
 // x [count] to `out` in another format, rounded to nearest, ties to even. Not
 // kInt8, which needs a scale.
 void NarrowRow(const float* x, int64_t count, NumberFormat format, void* out);
-// And back, exactly. Of kInt8 the numbers without their scale.
+// Widens them, exactly; kInt8 to numbers without their scale.
 void WidenRow(const void* x, NumberFormat format, int64_t count, float* out);
 
 // out[r][c] (+)= sum over k of a[r][k] * b[k][c].

@@ -226,7 +226,7 @@ SampledRows SamplingOnHost::Run(absl::Span<const SamplingRow> rows) {
   return results;
 }
 
-// At once for all rows of a slot.
+// Derives all rows of a slot at once.
 void SamplingOnHost::Derive(absl::Span<const SamplingRow> rows) {
   size_t next = 0;
   while (next < rows.size()) {

@@ -35,7 +35,7 @@ Utf8Character FirstCharacter(absl::string_view text);
 // published models were cut into words by it.
 bool IsWhitespace(int32_t code_point);
 
-// Without the whitespace at both ends. REQUIRES: text is valid UTF-8.
+// `text` without the whitespace at its ends. REQUIRES: it is valid UTF-8.
 absl::string_view StripWhitespace(absl::string_view text);
 
 // Cuts the first line off `text`; it ends at "\n", "\r" or "\r\n", which is

@@ -23,7 +23,7 @@ struct FeedResult {
   at::Tensor memory;    // [L, m, d] after the last call; undefined: none
 };
 
-// From `tokens` and, when `use_segments`, `segments` of the file at `path`;
+// Reads `tokens` and, when `use_segments`, `segments` of the file at `path`;
 // else one token per call. Errors: InvalidArgument naming file and tensor.
 absl::StatusOr<TokenFeed> MakeTokenFeed(const TensorFile& file,
                                         int64_t vocab_size, bool use_segments,

@@ -143,7 +143,7 @@ class TrainingRun {
   TrainingStreams streams_;
   TrainingState state_;
 
-  // Since the last report.
+  // Sums since the last report.
   double loss_sum_ = 0, step_seconds_ = 0;
   int64_t loss_steps_ = 0;
   double gradient_norm_ = 0, learning_rate_ = 0;

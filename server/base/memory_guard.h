@@ -36,7 +36,7 @@ class MemoryGuard {
   explicit MemoryGuard(MemoryGuardOptions options);
 
   int64_t limit() const { return options_.limit; }
-  // At the last sample.
+  // What the last sample found.
   int64_t resident_bytes() const {
     return resident_.load(std::memory_order_relaxed);
   }

@@ -61,7 +61,7 @@ class SamplingStepRunner final : public StepRunner {
 
   absl::StatusOr<StepResult> WaitFor(const InFlight& step);
 
-  // On the device thread.
+  // Called on the device thread.
   void Queue(InFlight& step);
   absl::Status ConfigureNow(int32_t slot, const SlotSampling& sampling);
   absl::StatusOr<std::unique_ptr<StateTransfer>> StartExport(int32_t slot,

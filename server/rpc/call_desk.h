@@ -47,10 +47,10 @@ class WaitingCall {
  public:
   virtual ~WaitingCall() = default;
   virtual void StartReading() = 0;
-  // Its request has not come whole: for too long, or others need the room.
+  // The request has not come whole: for too long, or others need the room.
   virtual void TimeOutReading() = 0;
   virtual void GiveUpReading() = 0;
-  // Its answer has not been read.
+  // The answer has not been read.
   virtual void CutOff() = 0;
 };
 
@@ -87,7 +87,7 @@ class CallDesk {
   // Room for an answer. Where there is none, the answer that has been unread
   // for longest is cut off.
   absl::StatusOr<ByteHold> HoldAnswer(int64_t bytes);
-  // Likewise among the answers that are written and unread.
+  // Holds room among the answers that are written and unread.
   absl::StatusOr<ByteHold> HoldUnread(int64_t bytes);
 
   LineLimit& refusal_lines() { return refusal_lines_; }

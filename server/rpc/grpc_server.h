@@ -52,7 +52,7 @@ class GrpcServer {
 
   CallDesk desk_;
   ApiService api_;
-  // For reflection, which lists what is registered. No call comes to them.
+  // Registered for reflection, which lists them. No call comes to them.
   v1::GenerationService::Service generation_;
   v1::SessionService::Service sessions_;
   v1::ModelService::Service model_;

@@ -23,7 +23,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 // The reason in ErrorInfo: that of the details, else the code's name.
 std::string ReasonOf(const absl::Status& status);
 
-// At most `bytes` bytes of valid UTF-8; never cuts a character.
+// Cuts valid UTF-8 to at most `bytes` bytes, at the border of a character.
 std::string CutUtf8(const std::string& text, size_t bytes);
 
 }  // namespace txl

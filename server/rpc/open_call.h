@@ -52,7 +52,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
       grpc::GenericCallbackServerContext* context, const ApiMethod& method,
       CallDesk* desk);
 
-  // For the handler.
+  // What the handler may see of gRPC.
   grpc::CallbackServerContext& context() { return *context_; }
   CallDesk& desk() { return *desk_; }
   const grpc::ByteBuffer& request() const { return request_; }

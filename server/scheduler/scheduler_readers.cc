@@ -122,7 +122,7 @@ void SchedulerLoop::Yield() {
 
 void SchedulerLoop::Return(RunningMap::iterator it, SlotChoice choice) {
   Running& running = it->second;
-  // Its `returns_since` stays until it has entered: it does not return twice.
+  // `returns_since` stays until the turn has entered: it returns only once.
   returning_.erase({*running.returns_since, it->first});
   const SessionLease& lease = running.sequence.lease();
   choice = AfterYield(choice, lease);

@@ -129,7 +129,7 @@ class Sequence {
   int64_t first_position_ = 0;  // of feed_[0]
   int64_t input_rows_ = 0;      // with the rebuild's
 
-  // In the slot that the turn has now.
+  // Rows planned in the slot that the turn has now.
   int64_t planned_ = 0;
   int64_t collected_ = 0;
   int64_t generated_ = 0;

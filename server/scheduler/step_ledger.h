@@ -53,7 +53,7 @@ struct TurnEnd {
   std::optional<int64_t> generated_tokens = std::nullopt;
   // Known from the second generated token on.
   std::optional<double> seconds_per_token = std::nullopt;
-  // Since it was cancelled.
+  // Time since the turn was cancelled.
   std::optional<double> cancelled_seconds = std::nullopt;
 };
 

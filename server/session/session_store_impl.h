@@ -53,7 +53,7 @@ struct SessionStore::Impl {
   mutable absl::Mutex mutex;
   // Every session that has not ended, also deleted ones whose turn still runs.
   std::unordered_map<uint64_t, RecordPtr> by_key ABSL_GUARDED_BY(mutex);
-  // Those that clients can name, in the order of ListSessions.
+  // Sessions that clients can name, in the order of ListSessions.
   std::map<std::string, RecordPtr> by_id ABSL_GUARDED_BY(mutex);
   // The idle ones by (Clock::Monotonic of expiry, key).
   std::set<std::pair<absl::Duration, uint64_t>> idle ABSL_GUARDED_BY(mutex);

@@ -13,7 +13,7 @@ namespace txl::bench {
 struct Backlog {
   // Turns that were due and not over, at the end of the arrivals.
   int64_t at_end = 0;
-  // Its growth over the second half of the arrivals, turns per second.
+  // How it grew over the second half of the arrivals, turns per second.
   double growth = 0;
   double refused_share = 0;  // of the turns: rejected, not sent, incomplete
   // The rate was more than the server can do: turns were refused, or they piled

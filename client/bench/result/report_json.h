@@ -17,9 +17,9 @@ inline constexpr int kSchema = 2;
 nlohmann::ordered_json ToJson(const Report& report);
 // Several runs, and the capacity that a search found.
 nlohmann::ordered_json ToJson(const Sweep& sweep);
-// Without what only pictures and comparisons need.
+// A result without what only pictures and comparisons need.
 nlohmann::ordered_json WithoutDetails(nlohmann::ordered_json result);
-// On one line. Bytes that are not UTF-8 (a server may send anything) become
+// Text of one line. Bytes that are not UTF-8 (servers may send any) become
 // U+FFFD.
 std::string ToLine(const nlohmann::ordered_json& json);
 

@@ -54,7 +54,7 @@ struct DriverResult {
 class Driver {
  public:
   Driver(SharedRun* shared, Target* target, int32_t index, int32_t count);
-  // To the end of the run.
+  // Drives the run to its end.
   DriverResult Run();
 
  private:

@@ -9,7 +9,7 @@
 namespace txl {
 namespace {
 
-// With everything below them.
+// Packages that are forbidden with everything below them.
 constexpr absl::string_view kPackages[] = {
     "_ctypes",    "_posixsubprocess",
     "asyncio",    "cffi",

@@ -23,7 +23,7 @@ struct Dim {
   int64_t to = 0;
 };
 
-// Without dimensions of size 1, neighbours joined where both sides run on.
+// Drops dimensions of size 1 and joins neighbours where both sides run on.
 std::vector<Dim> JoinedDims(const StridedView& t) {
   std::vector<Dim> dims;  // last dimension first
   int64_t to = 1;

@@ -128,7 +128,7 @@ absl::Status CheckEntry(const ByteSource& file, const Entry& entry) {
   return absl::OkStatus();
 }
 
-// Where the data of a record starts. `end`: of all records.
+// Finds where the data of a record starts; all records end at `end`.
 absl::StatusOr<uint64_t> ReadLocalHeader(const ByteSource& file,
                                          const Entry& entry, uint64_t end) {
   const auto bad = [&](absl::string_view what) {

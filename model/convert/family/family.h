@@ -37,7 +37,7 @@ struct ConversionPlan {
   std::string family;
   ModelConfig config;
   std::map<std::string, PlannedField> fields;  // by config.json name
-  // By canonical name; tied tensors are left out.
+  // Tensors by canonical name; tied ones are left out.
   std::map<std::string, PlannedTensor> tensors;
   std::vector<std::string> oddities;  // what a reader should know, a line each
 };

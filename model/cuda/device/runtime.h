@@ -120,7 +120,7 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // From anywhere to anywhere, without overlap. Memory of the host stays as it
+  // Copies from anywhere to anywhere, without overlap. Host memory stays as it
   // is until the copy is done; memory that is not pinned may be waited for.
   void Copy(void* to, const void* from, size_t bytes);
   // `rows` pieces of `bytes`, `to_pitch` and `from_pitch` bytes apart, each at
@@ -137,7 +137,7 @@ class Stream {
 
   void Record(Event& event);
   void WaitFor(const Event& event);
-  // Until everything that was queued is done.
+  // Blocks until everything that was queued is done.
   void Wait();
 
   struct Impl;
@@ -155,7 +155,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Until the work before the last Record is done.
+  // Blocks until the work before the last Record is done.
   void Wait() const;
   // REQUIRES: both were recorded and waited for.
   double SecondsSince(const Event& earlier) const;
@@ -178,7 +178,7 @@ class Graph {
   static std::unique_ptr<Graph> Capture(Stream& stream,
                                         absl::FunctionRef<void()> queue);
   virtual ~Graph() = default;
-  // With the arguments of the time of the capture: what changes from launch to
+  // Keeps the arguments it was captured with: what changes from launch to
   // launch lies in memory. REQUIRES: the graph lives until the work is done.
   virtual void Launch(Stream& stream) = 0;
 };

@@ -72,7 +72,7 @@ struct QueriesInRegisters {
   }
 };
 
-// Those of two rows, for which sums leave no registers.
+// Scores of two rows, for which sums leave no registers.
 template <typename M, int kColumns>
 struct QueriesInSharedMemory {
   static constexpr bool kStay = true;

@@ -69,7 +69,7 @@ TXL_DEVICE void MultiplyStage(const float* stage,
   }
 }
 
-// By way of shared memory, so that a thread stores neighbours.
+// Stores by way of shared memory, so that a thread stores neighbours.
 template <int kRowsEach>
 TXL_DEVICE void StoreAll(const LinearArgs<float>& args, const RowSpan& span,
                          const SplitPlace& place,

@@ -69,7 +69,7 @@ TXL_DEVICE void DecideToken(SampledRow& row) {
     if (starts) StartClusterDraw(row, lists);
     DrawByCluster(row, best);
   } else {
-    // Those of rows bounded by top_k are found on the way to their draw.
+    // Rows bounded by top_k find their best words on the way to their draw.
     if (starts && (best.id < 0 || !IsBoundedByTopK(row))) {
       row.wanted = WantedClusters(row, best);
     }

@@ -23,7 +23,7 @@ TXL_DEVICE int ListTop(const SampledRow& row, const Ranking& ranking,
   ForWords(row.words, row.all(), [&](int32_t id, double logprob) {
     const RankedWord word = ranking.Look(KeyRange(), id, logprob);
     if (word.measure <= 0 || last.IsBefore(word.rank)) return;
-    // In any order: they are ordered below.
+    // Words come in any order: they are ordered below.
     row.scratch.border.list[AtomicAdd(&row.scratch.found, 1)] = word;
   });
   BlockBarrier();

@@ -55,7 +55,7 @@ class CudaArena {
     int64_t index = 0;  // of the first, in a ring
     int64_t count = 0;
   };
-  // Those of positions first..last-1, oldest first: one run or two.
+  // The rows of positions first..last-1, oldest first: one run or two.
   std::vector<Run> Runs(int64_t first, int64_t last) const;
 
   int64_t layer_numbers() const { return ring_.capacity() * shape_.stride; }

@@ -37,7 +37,7 @@ class CudaAttention {
   const T* values() const { return values_.data(); }  // [rows, H, Dp]
 
  private:
-  // With absorbed queries and sums of type Q.
+  // Attention with absorbed queries and sums of type Q.
   template <typename Q>
   void QueueWith(const CudaLayer<T>& layer, const StepRows& rows,
                  const Rings<M>& rings, Array<Q>& absorbed, Array<Q>& sums);

@@ -35,7 +35,7 @@ class CudaModel {
   // Waits for all work.
   ~CudaModel();
 
-  // For this thread's calls.
+  // Makes the model's device the one of this thread's calls.
   void Use() const { UseDevice(device_); }
 
   // Feeds rows tokens [rows.count], on the device, each in [0, V).

@@ -27,7 +27,7 @@ class SlotRecords {
   // The slot sampled nothing.
   void ForgetLast(int32_t slot);
 
-  // On the device.
+  // The records on the device.
   const SamplingSlots& slots() const { return slots_; }
 
  private:

@@ -39,7 +39,7 @@ class StepInput {
     }
   }
 
-  // On the host.
+  // The host's arrays of a buffer.
   int64_t* positions(int buffer) { return Positions(hosts_[buffer]); }
   int32_t* column(InputColumn column, int buffer) {
     return Numbers(hosts_[buffer], column);
@@ -51,7 +51,7 @@ class StepInput {
                 static_cast<size_t>(bytes_));
   }
 
-  // On the device.
+  // The device's arrays.
   StepRows Rows(int count) const {
     return {count, device_column(InputColumn::kSlot), Positions(device_)};
   }

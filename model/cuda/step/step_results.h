@@ -64,7 +64,7 @@ class StepResults {
   ResultArrays device() const { return Of(device_); }
   ResultArrays host(int buffer) const { return Of(hosts_[buffer]); }
 
-  // To the host; the best words only `with_top`.
+  // Copies to the host; the best words only `with_top`.
   void QueueCopy(int buffer, bool with_top, Stream& stream) {
     const ResultArrays arrays = device();
     const int64_t size = with_top ? arrays.size() : arrays.plain_size();
