@@ -1,5 +1,10 @@
 #include "model/text/byte_vocabulary.h"
 
+#include <numeric>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 
@@ -8,9 +13,12 @@ namespace {
 
 class ByteDetokenizer final : public Detokenizer {
  public:
+  explicit ByteDetokenizer(const std::vector<unsigned char>& bytes)
+      : bytes_(&bytes) {}
+
   std::string Add(int32_t id) override {
     std::string out;
-    assembler_.Add(static_cast<char>(id), out);
+    assembler_.Add(static_cast<char>((*bytes_)[id]), out);
     return out;
   }
 
@@ -25,26 +33,58 @@ class ByteDetokenizer final : public Detokenizer {
   }
 
  private:
+  const std::vector<unsigned char>* bytes_;
   Utf8Assembler assembler_;
 };
 
+const std::vector<unsigned char>& AllBytes() {
+  static const auto* const all = [] {
+    auto* bytes = new std::vector<unsigned char>(ByteVocabulary::kSize);
+    std::iota(bytes->begin(), bytes->end(), static_cast<unsigned char>(0));
+    return bytes;
+  }();
+  return *all;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<int32_t>> ByteVocabulary::Encode(
+ByteTable::ByteTable(absl::string_view kind, std::vector<unsigned char> bytes)
+    : kind_(kind), bytes_(std::move(bytes)) {
+  ids_.fill(-1);
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    ids_[bytes_[i]] = static_cast<int32_t>(i);
+  }
+}
+
+absl::StatusOr<std::vector<int32_t>> ByteTable::Encode(
     absl::string_view text, int64_t max_tokens) const {
   TokenList ids(max_tokens);
-  for (const char byte : text) {
-    TXL_RETURN_IF_ERROR(ids.Add(static_cast<unsigned char>(byte)));
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int32_t id = ids_[static_cast<unsigned char>(text[i])];
+    if (id >= 0) {
+      TXL_RETURN_IF_ERROR(ids.Add(id));
+    } else if (text[i] != '\n') {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the vocabulary has no symbol for byte ",
+                       static_cast<int>(static_cast<unsigned char>(text[i])),
+                       " at offset ", i, " of the text"));
+    }
   }
   return ids.Take();
 }
 
-std::string ByteVocabulary::TokenBytes(int32_t id) const {
-  return std::string(1, static_cast<char>(id));
+std::string ByteTable::TokenBytes(int32_t id) const {
+  return std::string(1, static_cast<char>(bytes_[id]));
 }
 
+std::unique_ptr<Detokenizer> ByteTable::NewDetokenizer() const {
+  return std::make_unique<ByteDetokenizer>(bytes_);
+}
+
+ByteVocabulary::ByteVocabulary() : ByteTable("bytes", AllBytes()) {}
+
 std::unique_ptr<Detokenizer> ByteVocabulary::NewDetokenizer() const {
-  return std::make_unique<ByteDetokenizer>();
+  return std::make_unique<ByteDetokenizer>(AllBytes());
 }
 
 }  // namespace txl

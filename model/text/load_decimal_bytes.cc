@@ -3,7 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/text/decimal_byte_vocabulary.h"
+#include "model/text/byte_vocabulary.h"
 #include "model/text/vocabulary_kinds.h"
 
 namespace txl {

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_format.h"
 #include "model/text/byte_vocabulary.h"
-#include "model/text/decimal_byte_vocabulary.h"
 #include "model/text/digit_vocabulary.h"
 #include "model/text/sentencepiece_vocabulary.h"
 #include "model/text/symbol_vocabulary.h"

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/text/decimal_byte_vocabulary.h"
+#include "model/text/byte_vocabulary.h"
 #include "model/text/digit_vocabulary.h"
 #include "model/text/utf8.h"
 #include "tests/model/text/utf8_oracle.h"
