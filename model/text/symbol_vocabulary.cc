@@ -1,5 +1,6 @@
 #include "model/text/symbol_vocabulary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -55,11 +56,10 @@ bool Splits(SymbolSplit split, int32_t code_point) {
                                       : IsWhitespace(code_point);
 }
 
-absl::Status NoSymbol(absl::string_view piece) {
-  const absl::string_view shown = Utf8Prefix(piece, kMaxShownBytes);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the vocabulary has no symbol for \"", absl::Utf8SafeCEscape(shown), "\"",
-      shown.size() < piece.size() ? " (shortened)" : ""));
+// Characters of valid UTF-8.
+int64_t Characters(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char byte) { return (byte & 0xC0) != 0x80; });
 }
 
 }  // namespace
@@ -87,11 +87,12 @@ absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::Encode(
   }
   const std::string lowered = rules_.lower_case ? LowerCase(text) : "";
   absl::string_view rest = rules_.lower_case ? lowered : text;
+  const Source source = {.text = rest};
   TokenList ids(max_tokens);
   while (!rest.empty()) {
     const size_t end =
         rules_.line_id ? rest.find('\n') : absl::string_view::npos;
-    TXL_RETURN_IF_ERROR(AppendPieces(rest.substr(0, end), ids));
+    TXL_RETURN_IF_ERROR(AppendPieces(source, rest.substr(0, end), ids));
     if (end == absl::string_view::npos) break;
     TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
     if (rules_.double_line_tokens) {
@@ -109,35 +110,38 @@ absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::EncodeDocument(
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
   TokenList ids(kNoTokenLimit);
-  while (!text.empty()) {
+  for (Source source; !text.empty(); ++source.line) {
     const absl::string_view line = TakeLine(text);
     const std::string lowered = rules_.lower_case ? LowerCase(line) : "";
     if (rules_.double_line_tokens) {
       TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
     }
-    TXL_RETURN_IF_ERROR(
-        AppendLine(StripWhitespace(rules_.lower_case ? lowered : line), ids));
+    source.text = rules_.lower_case ? lowered : line;
+    TXL_RETURN_IF_ERROR(AppendLine(source, StripWhitespace(source.text), ids));
     if (rules_.line_id) TXL_RETURN_IF_ERROR(ids.Add(*rules_.line_id));
   }
   return ids.Take();
 }
 
-absl::Status SymbolVocabulary::AppendLine(absl::string_view line,
+absl::Status SymbolVocabulary::AppendLine(const Source& source,
+                                          absl::string_view line,
                                           TokenList& ids) const {
-  if (rules_.split != SymbolSplit::kSpace) return AppendPieces(line, ids);
+  if (rules_.split != SymbolSplit::kSpace)
+    return AppendPieces(source, line, ids);
   for (const absl::string_view piece : absl::StrSplit(line, ' ')) {
     if (!piece.empty()) {
-      TXL_RETURN_IF_ERROR(AppendPiece(piece, ids));
+      TXL_RETURN_IF_ERROR(AppendPiece(source, piece, ids));
     } else if (rules_.unknown_id) {
       TXL_RETURN_IF_ERROR(ids.Add(*rules_.unknown_id));
     } else {
-      return NoSymbol(piece);
+      return NoSymbol(source, piece);
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
+absl::Status SymbolVocabulary::AppendPieces(const Source& source,
+                                            absl::string_view line,
                                             TokenList& ids) const {
   const bool by_character = rules_.split == SymbolSplit::kCharacters;
   size_t begin = 0;  // of the piece
@@ -147,15 +151,17 @@ absl::Status SymbolVocabulary::AppendPieces(absl::string_view line,
     const bool splits = !by_character && Splits(rules_.split, next.code_point);
     if (by_character || splits) {
       const size_t end = by_character ? after : at;
-      TXL_RETURN_IF_ERROR(AppendPiece(line.substr(begin, end - begin), ids));
+      TXL_RETURN_IF_ERROR(
+          AppendPiece(source, line.substr(begin, end - begin), ids));
       begin = after;
     }
     at = after;
   }
-  return AppendPiece(line.substr(begin), ids);
+  return AppendPiece(source, line.substr(begin), ids);
 }
 
-absl::Status SymbolVocabulary::AppendPiece(absl::string_view piece,
+absl::Status SymbolVocabulary::AppendPiece(const Source& source,
+                                           absl::string_view piece,
                                            TokenList& ids) const {
   if (piece.empty()) return absl::OkStatus();
   if (rules_.space_id && piece == " ") {
@@ -165,8 +171,21 @@ absl::Status SymbolVocabulary::AppendPiece(absl::string_view piece,
     return ids.Add(found->second);
   }
   if (rules_.space_id && piece == "\n") return absl::OkStatus();
-  if (!rules_.unknown_id) return NoSymbol(piece);
+  if (!rules_.unknown_id) return NoSymbol(source, piece);
   return ids.Add(*rules_.unknown_id);
+}
+
+absl::Status SymbolVocabulary::NoSymbol(const Source& source,
+                                        absl::string_view piece) {
+  const absl::string_view shown = Utf8Prefix(piece, kMaxShownBytes);
+  const absl::string_view before = source.text.substr(
+      0, static_cast<size_t>(piece.data() - source.text.data()));
+  const size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the vocabulary has no symbol for \"", absl::Utf8SafeCEscape(shown), "\"",
+      shown.size() < piece.size() ? " (shortened)" : "", " in line ",
+      source.line + std::count(before.begin(), before.end(), '\n'),
+      ", character ", Characters(before.substr(line)) + 1));
 }
 
 std::unique_ptr<Detokenizer> SymbolVocabulary::NewDetokenizer() const {

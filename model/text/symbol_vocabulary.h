@@ -72,10 +72,19 @@ class SymbolVocabulary final : public Vocabulary {
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
-  absl::Status AppendPieces(absl::string_view line, TokenList& ids) const;
+  // What is being encoded, for errors.
+  struct Source {
+    absl::string_view text;  // holds what is appended
+    int64_t line = 1;        // number of its first line
+  };
+  absl::Status AppendPieces(const Source& source, absl::string_view line,
+                            TokenList& ids) const;
   // A stripped line of a document.
-  absl::Status AppendLine(absl::string_view line, TokenList& ids) const;
-  absl::Status AppendPiece(absl::string_view piece, TokenList& ids) const;
+  absl::Status AppendLine(const Source& source, absl::string_view line,
+                          TokenList& ids) const;
+  absl::Status AppendPiece(const Source& source, absl::string_view piece,
+                           TokenList& ids) const;
+  static absl::Status NoSymbol(const Source& source, absl::string_view piece);
 
   const std::string kind_;
   const std::vector<std::string> symbols_;

@@ -118,6 +118,20 @@ TEST(SymbolVocabulary, WithoutAnUnknownSymbolTheFirstMissingPieceIsShown) {
   EXPECT_THAT(std::string(ids.status().message()), HasSubstr("\"dog\""));
 }
 
+TEST(SymbolVocabulary, TheMissingPiecesPlaceIsShownInLinesAndCharacters) {
+  SymbolRules rules = LineRules();
+  rules.unknown_id.reset();
+  rules.lower_case = true;
+  rules.strips_lines = true;
+  const std::string text = "the cat\n  \u00DCBER the D\u00C4CHSIN the";
+  const auto vocabulary = WordVocabulary(rules);
+  for (const auto& ids :
+       {vocabulary->Encode(text), vocabulary->EncodeDocument(text)}) {
+    EXPECT_THAT(std::string(ids.status().message()),
+                HasSubstr("\"d\u00E4chsin\" in line 2, character 12"));
+  }
+}
+
 TEST(SymbolVocabulary, ALongMissingPieceIsShownInPartAsValidText) {
   std::string piece;
   for (int i = 0; i < 100000; ++i) piece += "\u20AC";
