@@ -10,8 +10,8 @@
 namespace txl {
 
 // The name that takes the fewest changes of a character (insert, remove,
-// replace, swap two neighbours), the first of several; empty where all take more than a third of
-// `wanted`'s characters, so that there is nothing to suggest.
+// replace, swap two neighbours), the first of several; empty where all take
+// more than a third of `wanted`'s characters: there is nothing to suggest.
 std::string NearestName(absl::string_view wanted,
                         const std::vector<std::string>& names);
 

@@ -1,6 +1,5 @@
 #include "model/config/generation_defaults.h"
 
-#include <array>
 #include <limits>
 
 #include "absl/strings/escaping.h"
@@ -14,29 +13,24 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kKnownFields = {"start_tokens",
-                                     "end_tokens",
-                                     "max_tokens",
-                                     "stop_texts",
-                                     "temperature",
-                                     "top_k",
-                                     "top_p",
-                                     "min_p",
-                                     "typical_p",
-                                     "repetition_penalty",
-                                     "presence_penalty",
-                                     "frequency_penalty",
-                                     "penalty_window",
-                                     "logit_bias",
-                                     "seed",
-                                     "min_tokens"};
-
-void RefuseUnknown(JsonFields& in, const json& object) {
-  for (const auto& [name, value] : object.items()) {
-    bool known = false;
-    for (const char* field : kKnownFields) known = known || name == field;
-    if (!known) in.Fail(name, "is unknown");
-  }
+const std::vector<std::string>& KnownFields() {
+  static const std::vector<std::string> fields = {"start_tokens",
+                                                  "end_tokens",
+                                                  "max_tokens",
+                                                  "stop_texts",
+                                                  "temperature",
+                                                  "top_k",
+                                                  "top_p",
+                                                  "min_p",
+                                                  "typical_p",
+                                                  "repetition_penalty",
+                                                  "presence_penalty",
+                                                  "frequency_penalty",
+                                                  "penalty_window",
+                                                  "logit_bias",
+                                                  "seed",
+                                                  "min_tokens"};
+  return fields;
 }
 
 std::vector<int32_t> Ids(JsonFields& in, absl::string_view field,
@@ -106,7 +100,7 @@ absl::StatusOr<GenerationDefaults> ParseGenerationDefaults(
     absl::string_view text, absl::string_view origin, int64_t vocab_size) {
   TXL_ASSIGN_OR_RETURN(const json object, ParseJsonObject(text, origin));
   JsonFields in(object, origin);
-  RefuseUnknown(in, object);
+  in.RefuseUnknown(KnownFields());
   GenerationDefaults defaults;
   defaults.start_tokens = Ids(in, "start_tokens", vocab_size);
   defaults.end_tokens = Ids(in, "end_tokens", vocab_size);

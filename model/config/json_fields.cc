@@ -1,10 +1,12 @@
 #include "model/config/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "program/nearest_name.h"
 
 namespace txl {
 namespace {
@@ -101,6 +103,21 @@ void JsonFields::Fail(absl::string_view field, absl::string_view what) {
   if (!status_.ok()) return;
   status_ = absl::InvalidArgumentError(absl::StrCat(
       origin_, ": field ", absl::CHexEscape(field.substr(0, 80)), " ", what));
+}
+
+void JsonFields::RefuseUnknown(const std::vector<std::string>& known) {
+  for (const auto& [name, value] : object_.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    Fail(name, absl::StrCat("is unknown", DidYouMean(name, known)));
+  }
+}
+
+void JsonFields::RefuseMisspelt(const std::vector<std::string>& known) {
+  for (const auto& [name, value] : object_.items()) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string suggestion = DidYouMean(name, known);
+    if (!suggestion.empty()) Fail(name, "is unknown" + suggestion);
+  }
 }
 
 void JsonFields::FailEnum(absl::string_view field, absl::string_view value,

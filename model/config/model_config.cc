@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/config/config_keys.h"
 #include "model/config/json_fields.h"
 
 namespace txl {
@@ -165,6 +166,7 @@ int64_t ModelConfig::position_distances() const {
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
                                              absl::string_view origin) {
   TXL_ASSIGN_OR_RETURN(const json object, ParseJsonObject(text, origin));
+  TXL_RETURN_IF_ERROR(CheckModelConfigKeys(object, origin));
   JsonFields in(object, origin);
   ModelConfig config;
   ReadSizes(in, config);

@@ -85,7 +85,7 @@ struct ModelConfig {
 
 // Parses and validates the text of a config.json. `origin` (a file name) opens
 // every error message, which then names the field and what is wrong with it.
-// Fields that are not the model's are ignored.
+// Keys that are no fields are ignored, but for misspelt ones (config_keys.h).
 // Errors: InvalidArgument (no JSON, missing field, wrong type, out of range,
 // fields that contradict each other, sizes whose product overflows).
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json,

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
+#include "model/config/config_keys.h"
 #include "model/config/json_fields.h"
 #include "model/convert/container/byte_source.h"
 #include "model/convert/family/choose_family.h"
@@ -68,6 +69,7 @@ absl::StatusOr<PlannedConversion> PlanConversion(const PlanOptions& options) {
   json spec;
   if (!options.spec_path.empty()) {
     TXL_ASSIGN_OR_RETURN(spec, ReadJsonFile(options.spec_path));
+    TXL_RETURN_IF_ERROR(CheckModelConfigKeys(spec, options.spec_path));
   }
   PlannedConversion conversion;
   TXL_ASSIGN_OR_RETURN(conversion.checkpoint, OpenCheckpoint(options.source));

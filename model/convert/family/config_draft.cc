@@ -1,23 +1,15 @@
 #include "model/convert/family/config_draft.h"
 
-#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/config/config_keys.h"
 
 namespace txl {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::array<const char*, 27> kFields = {
-    "vocab_size", "n_layer",    "n_head",  "d_head",        "d_model",
-    "d_embed",    "d_inner",    "norm",    "final_norm",    "ln_eps",
-    "act",        "ff_out_act", "pos",     "pos_base",      "pos_dtype",
-    "clamp_len",  "window",     "mem_len", "mem_init",      "mem_policy",
-    "emb_scale",  "cutoffs",    "div_val", "emb_proj_bin0", "tie_weight",
-    "tie_projs",  "head_bias"};
 
 // Fields for which null says something: no limit.
 bool NullIsAValue(absl::string_view field) {
@@ -49,7 +41,7 @@ ConfigDraft::ConfigDraft(const json& spec) {
     status_ = absl::InvalidArgumentError("the spec is no JSON object");
     return;
   }
-  for (const char* field : kFields) {
+  for (const std::string& field : ModelConfigFields()) {
     const auto it = spec.find(field);
     if (it == spec.end() || (it->is_null() && !NullIsAValue(field))) continue;
     fields_[field] = {*it, FieldOrigin::kSpec};

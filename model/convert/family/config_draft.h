@@ -16,8 +16,9 @@ namespace txl {
 
 class ConfigDraft {
  public:
-  // `spec`: null or an object. Fields that are not config.json's are ignored;
-  // null counts as absent, but for window and clamp_len, where it means none.
+  // `spec`: null or an object. Keys that are no fields of config.json are
+  // ignored; null counts as absent, but for window and clamp_len, where it
+  // means none.
   explicit ConfigDraft(const nlohmann::json& spec);
 
   // A size or choice that the weights show. A spec that says otherwise is an

@@ -118,6 +118,26 @@ TEST(BadConfigs, DeriveFromAConfigThatIsAccepted) {
   EXPECT_TRUE(ParseModelConfig(ConfigWith("{}"), "config.json").ok());
 }
 
+TEST(BadConfigs, AMisspeltFieldIsNamedWithTheNearestOne) {
+  EXPECT_THAT(ParseModelConfig(ConfigWith(R"({"memlen": 3})"), "c.json")
+                  .status()
+                  .message(),
+              HasSubstr("field memlen is unknown; did you mean mem_len?"));
+}
+
+TEST(BadConfigs, ANameOfTrainingCodeIsRefusedWithTheFieldThatSaysIt) {
+  EXPECT_THAT(ParseModelConfig(ConfigWith(R"({"same_length": true})"), "c.json")
+                  .status()
+                  .message(),
+              HasSubstr("field same_length is unknown; window says it"));
+}
+
+TEST(BadConfigs, NotesOfWhoeverWroteItAreNone) {
+  EXPECT_TRUE(ParseModelConfig(ConfigWith(R"({"source": "me", "tgt_len": 3})"),
+                               "c.json")
+                  .ok());
+}
+
 std::string MessageFor(const std::string& text) {
   const absl::StatusOr<ModelConfig> config = ParseModelConfig(text, "c.json");
   EXPECT_FALSE(config.ok()) << text;

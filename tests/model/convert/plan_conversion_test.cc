@@ -64,6 +64,16 @@ TEST(PlanConversionTest, OtherFamiliesReadNoConfigBeside) {
   EXPECT_TRUE(conversion.ok()) << conversion.status();
 }
 
+TEST(PlanConversionTest, ASpecWithAMisspeltFieldIsRefused) {
+  const std::string folder = FreshFolder("spec_misspelt");
+  WriteFile(folder + "/spec.json", R"({"windows": 7})");
+  PlanOptions options = Options(NativeFile("kimi-char", "model.pt"));
+  options.spec_path = folder + "/spec.json";
+  EXPECT_THAT(PlanConversion(options).status().message(),
+              HasSubstr("spec.json: field windows is unknown; did you mean "
+                        "window?"));
+}
+
 TEST(PlanConversionTest, AMissingFileOrSpecIsNamed) {
   EXPECT_THAT(PlanConversion(Options("/no/such.pt")).status().message(),
               HasSubstr("/no/such.pt"));

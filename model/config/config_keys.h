@@ -1,0 +1,23 @@
+#pragma once
+
+// The keys of a config.json and of what replaces its fields.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+// Names of the fields that ModelConfigToJson writes.
+const std::vector<std::string>& ModelConfigFields();
+
+// Refuses a key that looks like a field misspelt, or that is training code's
+// name for one. Other keys are notes of whoever wrote them. Errors as of
+// ParseModelConfig.
+absl::Status CheckModelConfigKeys(const nlohmann::json& object,
+                                  absl::string_view origin);
+
+}  // namespace txl
