@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
+#include "model/config/json_fields.h"
 #include "model/text/vocabulary_loader.h"
 
 namespace txl {
@@ -18,6 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMaxJsonBytes = 1 << 20;
+
+constexpr absl::string_view kConvertHint =
+    "txl-model convert makes a model directory of a checkpoint";
 
 absl::StatusOr<std::string> Sha256OfFiles(
     const std::vector<std::string>& paths) {
@@ -57,13 +61,27 @@ bool Exists(const std::string& path) {
 
 }  // namespace
 
+bool IsForeignConfig(absl::string_view text) {
+  const absl::StatusOr<nlohmann::json> config = ParseJsonObject(text, "");
+  return config.ok() &&
+         (config->contains("model_type") || config->contains("pre_lnorm"));
+}
+
 absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
   ModelDirectory directory;
   directory.path = path;
   directory.name = DirectoryName(path);
   const std::string config_path = absl::StrCat(path, "/config.json");
+  if (!Exists(config_path)) {
+    return absl::NotFoundError(
+        absl::StrCat(config_path, ": is not there; ", kConvertHint));
+  }
   TXL_ASSIGN_OR_RETURN(const std::string config,
                        ReadRegularFile(config_path, kMaxJsonBytes));
+  if (IsForeignConfig(config)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config_path, ": is another code base's; ", kConvertHint));
+  }
   TXL_ASSIGN_OR_RETURN(directory.config, ParseModelConfig(config, config_path));
 
   const std::string generation_path = absl::StrCat(path, "/generation.json");

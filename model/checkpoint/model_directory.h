@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "model/checkpoint/weights.h"
 #include "model/config/generation_defaults.h"
 #include "model/config/model_config.h"
@@ -24,7 +25,12 @@ struct ModelDirectory {
   std::string fingerprint;
 };
 
-// Everything but the weights. Errors name the file.
+// Whether the text of a config.json is of Hugging Face's configuration class,
+// which ours never looks like.
+bool IsForeignConfig(absl::string_view text);
+
+// Everything but the weights. Errors name the file, and what makes a model
+// directory where there is none.
 absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path);
 
 // LoadWeights of PATH/model.safetensors.

@@ -1,8 +1,10 @@
 #include "model/tool/checkpoint_facts.h"
 
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -39,6 +41,22 @@ ordered_json Origins(const ConversionPlan& plan) {
     origins[field] = std::string(FieldOriginName(planned.origin));
   }
   return origins;
+}
+
+// "1.5 MiB": numbers of bytes as people read them, in objects too.
+ordered_json Readable(const ordered_json& bytes) {
+  if (bytes.is_object()) {
+    ordered_json readable = ordered_json::object();
+    for (const auto& [name, value] : bytes.items()) {
+      readable[name] = Readable(value);
+    }
+    return readable;
+  }
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double size = bytes.get<double>();
+  size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
+  return absl::StrFormat("%.*f %s", unit == 0 ? 0 : 1, size, kUnits[unit]);
 }
 
 void PrintTensors(const ordered_json& tensors, std::ostream& out) {
@@ -144,9 +162,16 @@ ordered_json CheckpointFacts(const PlannedConversion& conversion) {
   return facts;
 }
 
-void PrintFacts(const ordered_json& facts, std::ostream& out) {
-  for (const auto& [key, value] : facts.items()) {
+void PrintFacts(const ordered_json& facts, bool tensors, std::ostream& out) {
+  for (const auto& [key, exact] : facts.items()) {
     if (key == "origins") continue;  // stand beside the fields
+    if (key == "tensors" && !tensors) {
+      out << absl::StrFormat("%-18s %d (--tensors lists them)\n", key,
+                             exact.size());
+      continue;
+    }
+    const ordered_json value =
+        absl::StrContains(key, "bytes") ? Readable(exact) : exact;
     if (!value.is_structured()) {
       out << absl::StrFormat("%-18s %s\n", key, Text(value));
       continue;
@@ -174,7 +199,7 @@ void PrintSummary(const PlannedConversion& conversion, std::ostream& out) {
         "native_position_key_bytes", "native_slot_bytes", "tensors"}) {
     facts.erase(key);
   }
-  PrintFacts(facts, out);
+  PrintFacts(facts, /*tensors=*/false, out);
 }
 
 }  // namespace txl

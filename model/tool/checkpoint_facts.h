@@ -37,9 +37,11 @@ nlohmann::ordered_json NativeFacts(
 // memory_bytes_per_session, NativeFacts, config, origins, oddities, tensors.
 nlohmann::ordered_json CheckpointFacts(const PlannedConversion& conversion);
 
-// Facts as text: scalars a line each, objects and tensors indented below their
-// name, objects in objects on one line.
-void PrintFacts(const nlohmann::ordered_json& facts, std::ostream& out);
+// Facts as text: scalars a line each, objects indented below their name,
+// objects in objects on one line, bytes in units that people read. Tensors are
+// listed where `tensors`, else counted.
+void PrintFacts(const nlohmann::ordered_json& facts, bool tensors,
+                std::ostream& out);
 
 // The facts without the list of tensors and what a step takes; every field with
 // who said it.

@@ -8,11 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/convert/plan_conversion.h"
+#include "model/convert/vocabulary/vocabulary_files.h"
 #include "model/tool/checkpoint_facts.h"
 #include "model/tool/command.h"
 
@@ -21,6 +24,7 @@ namespace {
 
 struct InspectFlags {
   PlanOptions plan;
+  bool tensors = false;
   bool json = false;
 };
 
@@ -34,10 +38,36 @@ nlohmann::ordered_json Tensors(const SafetensorsReader& reader) {
   return list;
 }
 
+// Whether a layer's tensor is the one that the first layer has: position biases
+// that checkpoints have once for all layers.
+bool IsShared(const SafetensorsReader& reader, const std::string& name,
+              const TensorInfo& info) {
+  if (!absl::EndsWith(name, ".u") && !absl::EndsWith(name, ".v")) return false;
+  const auto first =
+      reader.tensors().find("layer.0" + name.substr(name.size() - 2));
+  return first != reader.tensors().end() && first->first != name &&
+         reader.Bytes(first->second) == reader.Bytes(info);
+}
+
+// What CheckpointFacts counts of the checkpoint that the directory comes from.
 int64_t Parameters(const SafetensorsReader& reader) {
   int64_t count = 0;
-  for (const auto& [name, info] : reader.tensors()) count += info.numel();
+  for (const auto& [name, info] : reader.tensors()) {
+    const bool counts = name != "pos.inv_freq" && !IsShared(reader, name, info);
+    if (counts) count += info.numel();
+  }
   return count;
+}
+
+// What a conversion would find, for people.
+std::string VocabularyOf(const PlannedConversion& conversion) {
+  const absl::StatusOr<VocabularyFiles> found =
+      FindVocabulary({conversion.plan.family, conversion.checkpoint, "",
+                      conversion.plan.config.vocab_size});
+  if (!found.ok()) {
+    return absl::StrCat("cannot be used: ", found.status().message());
+  }
+  return found->source.empty() ? "none found (token ids only)" : found->source;
 }
 
 nlohmann::ordered_json Describe(const ModelDirectory& directory,
@@ -59,15 +89,6 @@ nlohmann::ordered_json Describe(const ModelDirectory& directory,
   return facts;
 }
 
-// Whether a config.json is of Hugging Face's configuration class, which ours
-// never looks like.
-bool IsForeignConfig(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const auto config = nlohmann::json::parse(file, nullptr, false);
-  return config.is_object() &&
-         (config.contains("model_type") || config.contains("pre_lnorm"));
-}
-
 // An empty folder counts: its error says what a model directory needs.
 bool IsModelDirectory(const std::string& path) {
   std::error_code ignored;
@@ -76,7 +97,9 @@ bool IsModelDirectory(const std::string& path) {
   if (!std::filesystem::exists(config, ignored)) {
     return std::filesystem::is_empty(path, ignored);
   }
-  return !IsForeignConfig(config);
+  std::ifstream file(config, std::ios::binary);
+  return !IsForeignConfig(
+      std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 absl::StatusOr<nlohmann::ordered_json> DirectoryFacts(const std::string& path) {
@@ -96,7 +119,10 @@ absl::StatusOr<nlohmann::ordered_json> Facts(const InspectFlags& flags) {
   }
   TXL_ASSIGN_OR_RETURN(const PlannedConversion conversion,
                        PlanConversion(flags.plan));
-  return CheckpointFacts(conversion);
+  nlohmann::ordered_json facts = {{"kind", "checkpoint"},
+                                  {"vocabulary", VocabularyOf(conversion)}};
+  facts.update(CheckpointFacts(conversion));
+  return facts;
 }
 
 absl::Status RunInspect(const InspectFlags& flags) {
@@ -106,7 +132,7 @@ absl::Status RunInspect(const InspectFlags& flags) {
                             nlohmann::ordered_json::error_handler_t::replace)
               << "\n";
   } else {
-    PrintFacts(facts, std::cout);
+    PrintFacts(facts, flags.tensors, std::cout);
   }
   return absl::OkStatus();
 }
@@ -124,6 +150,7 @@ Command AddInspectCommand(CLI::App& app) {
       ->required()
       ->check(CLI::ExistingPath);
   AddPlanFlags(*sub, flags->plan);
+  sub->add_flag("--tensors", flags->tensors, "also lists the tensors");
   sub->add_flag("--json", flags->json);
   return {sub, [flags] { return RunInspect(*flags); }};
 }

@@ -131,8 +131,15 @@ TEST_F(ModelDirectoryTest, AVocabularyFileThatIsMissingIsAnError) {
 
 TEST_F(ModelDirectoryTest, AConfigThatIsMissingIsNotFound) {
   fs::remove(folder_ + "/config.json");
-  EXPECT_EQ(Refusal(folder_ + "/config.json").code(),
-            absl::StatusCode::kNotFound);
+  const absl::Status status = Refusal(folder_ + "/config.json");
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("txl-model convert"));
+}
+
+TEST_F(ModelDirectoryTest, AConfigOfAnotherCodeBaseSaysWhatConvertsIt) {
+  Write("config.json", R"({"model_type": "transfo-xl", "n_layer": 4})");
+  EXPECT_THAT(std::string(Refusal("config.json").message()),
+              HasSubstr("txl-model convert"));
 }
 
 TEST_F(ModelDirectoryTest, WeightsThatAreMissingAreNotFound) {

@@ -39,7 +39,7 @@ std::vector<std::string> Keys(const ordered_json& object) {
 
 std::string Printed(const ordered_json& facts) {
   std::ostringstream out;
-  PrintFacts(facts, out);
+  PrintFacts(facts, /*tensors=*/true, out);
   return out.str();
 }
 
@@ -134,6 +134,20 @@ TEST(PrintFactsTest, ObjectsInObjectsAreOneLine) {
             "slots:\n"
             "  memory_f32       derived_f32 8, derived_f16 6\n"
             "  memory_f16       derived_f32 7\n");
+}
+
+TEST(PrintFactsTest, BytesAreReadableAtAnyDepth) {
+  EXPECT_EQ(Printed({{"slot_bytes", {{"f32", {{"absorbed", 1638400}}}}},
+                     {"bytes", 512}}),
+            "slot_bytes:\n"
+            "  f32              absorbed 1.6 MiB\n"
+            "bytes              512 B\n");
+}
+
+TEST(PrintFactsTest, TensorsAreCountedUnlessAskedFor) {
+  std::ostringstream out;
+  PrintFacts({{"tensors", {{{"name", "emb.0.w"}}}}}, /*tensors=*/false, out);
+  EXPECT_EQ(out.str(), "tensors            1 (--tensors lists them)\n");
 }
 
 TEST(PrintFactsTest, FieldsStandBesideWhoSaidThem) {

@@ -104,6 +104,7 @@ TEST(ConvertCommandTest, WhatItWroteIsAModelDirectory) {
   const json source = json::parse(
       RunTxlModel("inspect " + Native("kimi-char", "model.pt") + " --json")
           .output);
+  EXPECT_EQ(source["parameters"], facts["parameters"]);
   for (const char* key :
        {"native_form", "native_weight_bytes", "native_position_key_bytes",
         "native_slot_bytes", "memory_bytes_per_session"}) {
@@ -159,9 +160,10 @@ TEST(InspectCheckpointTest, StatesTheSameFactsAsText) {
   // Three layers, 12 rows of 24.
   EXPECT_EQ(facts["memory_bytes_per_session"]["f32"], 3 * 12 * 24 * 4);
   EXPECT_EQ(facts["memory_bytes_per_session"]["bf16"], 3 * 12 * 24 * 2);
-  const ProgramResult text = RunTxlModel("inspect " + source);
+  const ProgramResult text = RunTxlModel("inspect " + source + " --tensors");
   EXPECT_THAT(text.output, AllOf(HasSubstr("layer.2.wq"), HasSubstr("oddities"),
-                                 HasSubstr("checkpoint")));
+                                 HasSubstr("checkpoint"), HasSubstr("KiB"),
+                                 HasSubstr("none found (token ids only)")));
 }
 
 TEST(InspectCheckpointTest, TakesASpec) {
