@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +16,12 @@
 #include "model/tool/interrupt.h"
 #include "model/train/model_files.h"
 #include "model/train/trainer.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 namespace {
+
+constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 
 struct TrainFlags {
   std::string text, out;
@@ -28,6 +32,7 @@ struct TrainFlags {
   ModelConfig config;
   at::ScalarType dtype = at::kFloat;
   int threads = 2;
+  bool overwrite = false;
   TrainOptions options;
 
   TrainFlags() {
@@ -39,12 +44,34 @@ struct TrainFlags {
   }
 };
 
+// What the parser of config.json would say of a field, said of the flag.
+CLI::Validator Width() { return WholeBetween(1, 1 << 20, kInt64Max); }
+CLI::Validator Even() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const bool even = !text.empty() && (text.back() - '0') % 2 == 0;
+        return even ? "" : absl::StrCat(text, " is not even");
+      },
+      "");
+}
+
 void AddModelFlags(CLI::App& app, TrainFlags& f) {
-  app.add_option("--layers", f.config.n_layer)->group("Model");
-  app.add_option("--d-model", f.config.d_model)->group("Model");
-  app.add_option("--heads", f.config.n_head)->group("Model");
-  app.add_option("--d-head", f.config.d_head)->group("Model");
-  app.add_option("--d-inner", f.config.d_inner)->group("Model");
+  app.add_option("--layers", f.config.n_layer, "of attention and feed-forward")
+      ->check(WholeBetween(1, 4096, kInt64Max))
+      ->group("Model");
+  app.add_option("--d-model", f.config.d_model, "numbers of a token, even")
+      ->check(Width())
+      ->check(Even())
+      ->group("Model");
+  app.add_option("--heads", f.config.n_head, "of a layer's attention")
+      ->check(Width())
+      ->group("Model");
+  app.add_option("--d-head", f.config.d_head, "numbers of a head")
+      ->check(Width())
+      ->group("Model");
+  app.add_option("--d-inner", f.config.d_inner, "of the feed-forward part")
+      ->check(Width())
+      ->group("Model");
   AddNamedFlag(app, "--norm", f.norm, NormNames(),
                "LayerNorm before (pre, with one after the last layer) or after "
                "(post) each block")
@@ -52,30 +79,36 @@ void AddModelFlags(CLI::App& app, TrainFlags& f) {
   app.add_option("--serve-mem-len", f.serve_mem_len,
                  "memory of the finished model, its window one more; -1: what "
                  "training saw, segment + mem-len - 1")
+      ->check(WholeBetween(-1, 1 << 24, kInt64Max))
       ->group("Model");
 }
 
 void AddOptimisationFlags(CLI::App& app, TrainOptions& o) {
-  const char* group = "Optimisation";
-  app.add_option("--steps", o.schedule.total_steps)->group(group);
-  app.add_option("--streams", o.shape.streams, "texts read side by side")
-      ->group(group);
-  app.add_option("--segment", o.shape.segment, "tokens of a stream per step")
-      ->group(group);
-  app.add_option("--mem-len", o.memory, "memory rows per layer in training")
-      ->group(group);
-  app.add_option("--lr", o.schedule.peak, "peak learning rate")->group(group);
-  app.add_option("--final-lr-share", o.schedule.final_share,
-                 "learning rate at the end, as a share of the peak")
-      ->group(group);
-  app.add_option("--warmup", o.schedule.warmup_steps, "steps")->group(group);
-  app.add_option("--beta2", o.adam.beta2)->group(group);
-  app.add_option("--weight-decay", o.adam.weight_decay)->group(group);
-  app.add_option("--clip", o.adam.clip_norm, "largest gradient norm")
-      ->group(group);
-  app.add_option("--dropout", o.dropout)->group(group);
-  app.add_option("--attention-dropout", o.attention_dropout)->group(group);
-  app.add_option("--seed", o.seed)->group(group);
+  const auto add = [&app](const char* name, auto& value, const char* help,
+                          const CLI::Validator& check) {
+    app.add_option(name, value, help)->check(check)->group("Optimisation");
+  };
+  const CLI::Validator count = WholeBetween(1, kInt64Max, kInt64Max);
+  const CLI::Validator share = Between(0, 1);
+  add("--steps", o.schedule.total_steps,
+      "of the whole run, over which the learning rate falls; a resumed run may "
+      "be given others",
+      count);
+  add("--streams", o.shape.streams, "texts read side by side", count);
+  add("--segment", o.shape.segment, "tokens of a stream per step", count);
+  add("--mem-len", o.memory, "memory rows per layer in training", AtLeast(0));
+  add("--lr", o.schedule.peak, "peak learning rate", Above(0));
+  add("--final-lr-share", o.schedule.final_share,
+      "learning rate at the end, as a share of the peak", share);
+  add("--warmup", o.schedule.warmup_steps, "steps", AtLeast(0));
+  add("--beta2", o.adam.beta2, "memory of Adam's mean square", share);
+  add("--weight-decay", o.adam.weight_decay, "of matrices", AtLeast(0));
+  add("--clip", o.adam.clip_norm, "largest gradient norm", Above(0));
+  add("--dropout", o.dropout, "share of numbers, below 1", share);
+  add("--attention-dropout", o.attention_dropout, "likewise of attention",
+      share);
+  app.add_option("--seed", o.seed, "of weights, dropout and streams")
+      ->group("Optimisation");
   app.add_flag("--bf16", o.bfloat16,
                "products in bfloat16: faster where the processor has them");
 }
@@ -123,13 +156,30 @@ void PrintEnd(const TrainFlags& f, const TrainResult& result) {
   std::cerr << "; model directory: " << f.out << "\n";
 }
 
+// Hours of training are not replaced by a flag that somebody forgot.
+absl::Status CheckOut(const TrainFlags& f) {
+  if (f.options.resume || f.overwrite) return absl::OkStatus();
+  for (const char* file : {"/checkpoint.safetensors", "/model.safetensors"}) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(f.out + file, ignored)) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        "--out: ", f.out, file,
+        " is there; --resume goes on with its run, --overwrite replaces it"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunTrain(TrainFlags& f) {
+  TXL_RETURN_IF_ERROR(CheckOut(f));
   at::set_num_threads(f.threads);
   TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(f.text));
   TXL_ASSIGN_OR_RETURN(const Corpus corpus,
                        MakeCorpus(text, f.vocabulary, f.held_out));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config, ServedConfig(f, corpus));
-  TXL_RETURN_IF_ERROR(WriteModelFiles(f.out, config, corpus));
+  // A resumed run has them, and is refused if they were to change.
+  if (!f.options.resume) {
+    TXL_RETURN_IF_ERROR(WriteModelFiles(f.out, config, corpus));
+  }
   f.options.checkpoint_dir = f.out;
   f.options.evaluation_shape = {f.options.shape.streams,
                                 f.options.shape.segment};
@@ -163,15 +213,21 @@ Command AddTrainCommand(CLI::App& app) {
       ->required();
   AddNamedFlag(*sub, "--vocabulary", flags->vocabulary, VocabularyNames(), "");
   sub->add_option("--held-out", flags->held_out,
-                  "share of the text, its end, that is not trained on");
+                  "share of the text, its end, that is not trained on, below 1")
+      ->check(Between(0, 1));
   AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
                "of the written weights");
-  sub->add_option("--threads", flags->threads)->check(AtLeast(1));
-  sub->add_option("--evaluate-every", flags->options.evaluate_every, "steps");
+  sub->add_option("--threads", flags->threads, "of the processor")
+      ->check(AtLeast(1));
+  sub->add_option("--evaluate-every", flags->options.evaluate_every, "steps")
+      ->check(AtLeast(1));
   sub->add_option("--checkpoint-every", flags->options.checkpoint_every,
-                  "steps");
+                  "steps")
+      ->check(AtLeast(1));
   sub->add_flag("--resume", flags->options.resume,
                 "goes on from OUT/checkpoint.safetensors");
+  sub->add_flag("--overwrite", flags->overwrite,
+                "replaces the model and the checkpoint in OUT");
   AddModelFlags(*sub, *flags);
   AddOptimisationFlags(*sub, flags->options);
   return {sub, [flags] { return RunTrain(*flags); }};

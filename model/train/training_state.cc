@@ -1,9 +1,13 @@
 #include "model/train/training_state.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "model/base/status_macros.h"
 #include "model/train/tensor_file.h"
 
@@ -53,6 +57,42 @@ absl::StatusOr<TrainingProgressState> ParseProgress(const std::string& text,
   return progress;
 }
 
+// A run's settings by name: the fields of its config.json, then name=value.
+std::map<std::string, std::string> SettingsOf(absl::string_view run) {
+  std::map<std::string, std::string> settings;
+  const size_t end = std::min(run.find("\n text="), run.size());
+  const auto config = nlohmann::json::parse(run.substr(0, end), nullptr,
+                                            /*allow_exceptions=*/false);
+  if (config.is_object()) {
+    for (const auto& [name, value] : config.items()) {
+      settings[name] = value.dump();
+    }
+  }
+  for (const absl::string_view word : absl::StrSplit(
+           run.substr(end), absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> setting =
+        absl::StrSplit(word, absl::MaxSplits('=', 1));
+    settings.insert(setting);
+  }
+  return settings;
+}
+
+// "d_inner 16, now 32; ..."; empty where `now` may go on from `before`. The
+// number of steps is no difference: more may be wanted than at first.
+std::string Differences(absl::string_view before, absl::string_view now) {
+  std::map<std::string, std::string> old = SettingsOf(before);
+  std::vector<std::string> differences;
+  for (const auto& [name, value] : SettingsOf(now)) {
+    const std::string was = std::exchange(old[name], value);
+    if (was == value || name == "steps") continue;
+    differences.push_back(
+        name == "text" ? "another text"
+                       : absl::StrCat(name, " ", was.empty() ? "unsaid" : was,
+                                      ", now ", value));
+  }
+  return absl::StrJoin(differences, "; ");
+}
+
 absl::Status CheckHeader(const TensorFile& file, const std::string& run,
                          const std::string& path) {
   const auto format = file.metadata.find("format");
@@ -61,12 +101,10 @@ absl::Status CheckHeader(const TensorFile& file, const std::string& run,
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": not a training checkpoint"));
   }
-  if (file.metadata.at("run") != run) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": belongs to a run with other settings or another text: ",
-        file.metadata.at("run"), " instead of ", run));
-  }
-  return absl::OkStatus();
+  const std::string differences = Differences(file.metadata.at("run"), run);
+  if (differences.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": belongs to a run with other settings: ", differences));
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct TrainingState {
   TrainingProgressState progress;
 };
 
-// `run` identifies what must be equal to resume (config, options, text).
-// Written atomically.
+// `run` says what must be equal to resume (config, options, text) and how many
+// steps there are, which may differ. Written atomically.
 absl::Status SaveTrainingState(const TrainingState& state,
                                const std::string& run, const std::string& path);
 

@@ -182,7 +182,7 @@ TEST_F(TrainedModelTest, InspectCountsParametersAndMemory) {
   EXPECT_EQ(json["vocabulary"], "characters");
   EXPECT_EQ(json["tensors"][0]["dtype"], "F16");
   const ProgramResult text = RunTxlModel("inspect " + Model());
-  EXPECT_THAT(text.output, HasSubstr("layer.0.wq"));
+  EXPECT_THAT(text.output, HasSubstr("--tensors lists them"));
   EXPECT_THAT(text.output, HasSubstr("projected_f16"));
 }
 
@@ -190,9 +190,33 @@ TEST_F(TrainedModelTest, TrainResumesAndRefusesOtherSettings) {
   const std::string train = "train --text " + Text() + " --out " + Model() +
                             kTrainFlags + " --dtype f16 --resume";
   EXPECT_EQ(RunTxlModel(train + " --steps 60").exit_code, 0);
-  const ProgramResult other = RunTxlModel(train + " --steps 61");
+  EXPECT_EQ(RunTxlModel(train + " --steps 61").exit_code, 0);
+  const ProgramResult other = RunTxlModel(train + " --steps 60 --seed 7");
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.errors, HasSubstr("other settings"));
+  EXPECT_THAT(other.errors, HasSubstr("other settings: seed "));
+}
+
+TEST_F(TrainedModelTest, TrainNamesTheFlagThatIsOutOfRange) {
+  const std::string train =
+      "train --text " + Text() + " --out " + folder_ + "/none ";
+  for (const auto& [flag, value] :
+       {std::pair("--heads", "0"), std::pair("--d-model", "7"),
+        std::pair("--lr", "-1"), std::pair("--dropout", "2"),
+        std::pair("--steps", "0"), std::pair("--held-out", "3")}) {
+    const ProgramResult result = RunTxlModel(train + flag + " " + value);
+    EXPECT_EQ(result.exit_code, 2) << flag;
+    EXPECT_THAT(result.errors, HasSubstr(std::string(flag) + ": ")) << flag;
+  }
+}
+
+TEST_F(TrainedModelTest, TrainReplacesAModelOnlyWhenAsked) {
+  const std::string train = "train --text " + Text() + " --out " + folder_ +
+                            "/twice" + kTrainFlags + " --steps 2";
+  EXPECT_EQ(RunTxlModel(train).exit_code, 0);
+  const ProgramResult again = RunTxlModel(train);
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.errors, HasSubstr("--overwrite"));
+  EXPECT_EQ(RunTxlModel(train + " --overwrite").exit_code, 0);
 }
 
 TEST_F(TrainedModelTest, AnInterruptedTrainingSaysHowToResumeAndCan) {
@@ -300,7 +324,7 @@ TEST(UsageTest, EvalSaysHowItsEnginesDiffer) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.output, HasSubstr("token by token"));
   EXPECT_THAT(help.output, HasSubstr("differ slightly"));
-  EXPECT_THAT(help.output, HasSubstr("{f32,bf16,f16,int8}=f32"));
+  EXPECT_THAT(help.output, HasSubstr("--weights f32|bf16|f16|int8"));
 }
 
 TEST(UsageTest, WrongUseIsTwo) {

@@ -159,7 +159,20 @@ TEST(TrainerTest, ACheckpointOfAnotherRunIsRefused) {
   options.schedule.peak = 2e-2;
   const auto resumed = Train(TinyConfig(corpus), corpus, options, {});
   EXPECT_EQ(resumed.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(resumed.status().message(), HasSubstr("other settings"));
+  EXPECT_THAT(std::string(resumed.status().message()),
+              testing::EndsWith("other settings: lr 0.01*0, now 0.02*0"));
+}
+
+TEST(TrainerTest, AResumedRunMayBeGivenMoreSteps) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.checkpoint_dir = FreshFolder("more");
+  ASSERT_TRUE(TrainUntil(corpus, options, 20).ok());
+  options.resume = true;
+  options.schedule.total_steps += 10;
+  const auto resumed = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->steps, options.schedule.total_steps);
 }
 
 TEST(TrainerTest, ResumingWithoutACheckpointIsNotFound) {
