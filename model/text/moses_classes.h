@@ -61,7 +61,6 @@ inline std::string MosesLetterOr(const std::string& more) {
 }
 
 inline std::string MosesLetter() { return MosesLetterOr(""); }
-inline std::string MosesLetterOrDigit() { return MosesLetterOr("\\p{Nd}"); }
 
 inline std::string MosesNumber() {
   return std::string("(?:(?![\\x{D58}-\\x{D5E}\\x{D76}-\\x{D78}") +

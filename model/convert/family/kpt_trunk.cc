@@ -2,41 +2,31 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/convert/family/tied.h"
+#include "model/convert/family/trunk_sizes.h"
 
 namespace txl {
 namespace {
-
-struct Sizes {
-  int64_t layers = 0, heads = 0, d_head = 0, d_model = 0, d_inner = 0;
-  int64_t width() const { return heads * d_head; }
-};
 
 std::string Attention(const std::string& prefix, int64_t layer) {
   return absl::StrCat(prefix, "layers.", layer, ".dec_attn.");
 }
 
-Sizes ReadSizes(const std::string& prefix, PlanBuilder& builder) {
+TrunkSizes ReadSizes(const std::string& prefix, PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const std::string layer = Attention(prefix, 0);
   std::string bias = prefix + "r_w_bias";
   if (!table.Has(bias)) bias = layer + "r_w_bias";
   const int64_t dims = table.Dims(bias);
-  Sizes sizes;
+  TrunkSizes sizes;
   sizes.layers = table.Count(prefix + "layers.");
   sizes.heads = table.Dim(bias, dims - 2);
   sizes.d_head = table.Dim(bias, dims - 1);
   sizes.d_model = table.Dim(layer + "qkv_net.weight", 1);
   sizes.d_inner = table.Dim(prefix + "layers.0.pos_ff.CoreNet.0.weight", 0);
-  if (!table.status().ok()) return {};
-  builder.draft.FromWeights("n_layer", sizes.layers);
-  builder.draft.FromWeights("n_head", sizes.heads);
-  builder.draft.FromWeights("d_head", sizes.d_head);
-  builder.draft.FromWeights("d_model", sizes.d_model);
-  builder.draft.FromWeights("d_inner", sizes.d_inner);
-  return sizes;
+  return SetTrunkSizes(sizes, builder) ? sizes : TrunkSizes();
 }
 
-void PlanLayer(const std::string& prefix, int64_t l, const Sizes& sizes,
+void PlanLayer(const std::string& prefix, int64_t l, const TrunkSizes& sizes,
                PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const int64_t d = sizes.d_model, width = sizes.width(), f = sizes.d_inner;
@@ -64,7 +54,7 @@ void PlanLayer(const std::string& prefix, int64_t l, const Sizes& sizes,
 
 // u or v of a layer: its own tensor, or the one of all layers.
 StoredTensor LayerBias(const std::string& prefix, int64_t l, const char* name,
-                       const Sizes& sizes, PlanBuilder& builder) {
+                       const TrunkSizes& sizes, PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const std::vector<int64_t> shape = {sizes.heads, sizes.d_head};
   const std::string own = Attention(prefix, l) + name, all = prefix + name;
@@ -73,7 +63,7 @@ StoredTensor LayerBias(const std::string& prefix, int64_t l, const char* name,
   return table.Take(all, shape);
 }
 
-void PlanSinusoids(const std::string& prefix, const Sizes& sizes,
+void PlanSinusoids(const std::string& prefix, const TrunkSizes& sizes,
                    PlanBuilder& builder) {
   TensorTable& table = builder.table;
   builder.draft.FromWeights("pos", "sin_concat");
@@ -90,7 +80,7 @@ void PlanSinusoids(const std::string& prefix, const Sizes& sizes,
 }
 
 // Row k of the native tables is distance rows - 1 - k.
-void PlanTables(const std::string& prefix, const Sizes& sizes,
+void PlanTables(const std::string& prefix, const TrunkSizes& sizes,
                 PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const int64_t layers = sizes.layers;
@@ -130,7 +120,7 @@ void PlanKptTrunk(const std::string& prefix, PlanBuilder& builder) {
     builder.table.Fail(
         "attn_type 2 and 3 (absolute positions) are not supported");
   }
-  const Sizes sizes = ReadSizes(prefix, builder);
+  const TrunkSizes sizes = ReadSizes(prefix, builder);
   for (int64_t l = 0; l < sizes.layers; ++l) {
     PlanLayer(prefix, l, sizes, builder);
   }

@@ -7,6 +7,7 @@
 #include "model/convert/family/own_settings.h"
 #include "model/convert/family/places.h"
 #include "model/convert/family/plain_head.h"
+#include "model/convert/family/trunk_sizes.h"
 
 namespace txl {
 namespace {
@@ -14,30 +15,20 @@ namespace {
 constexpr char kEmbedding[] = "word_embs.embedding.weight";
 constexpr int64_t kMemLen = 512;  // of the article's full configuration
 
-struct Sizes {
-  int64_t layers = 0, heads = 0, d_head = 0, d_model = 0, d_inner = 0;
-};
-
-Sizes ReadSizes(PlanBuilder& builder) {
+TrunkSizes ReadSizes(PlanBuilder& builder) {
   TensorTable& table = builder.table;
-  Sizes sizes;
+  TrunkSizes sizes;
   sizes.layers = table.Count("layers.");
   sizes.heads = table.Dim("u", 0);
   sizes.d_head = table.Dim("u", 1);
   sizes.d_model = table.Dim("layers.0.mha.linear_q.weight", 1);
   sizes.d_inner = table.Dim("layers.0.ff.ff.0.weight", 0);
-  if (!table.status().ok()) return {};
-  builder.draft.FromWeights("n_layer", sizes.layers);
-  builder.draft.FromWeights("n_head", sizes.heads);
-  builder.draft.FromWeights("d_head", sizes.d_head);
-  builder.draft.FromWeights("d_model", sizes.d_model);
-  builder.draft.FromWeights("d_inner", sizes.d_inner);
-  return sizes;
+  return SetTrunkSizes(sizes, builder) ? sizes : TrunkSizes();
 }
 
-void PlanLayer(int64_t l, const Sizes& sizes, PlanBuilder& builder) {
+void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   const int64_t d = sizes.d_model, f = sizes.d_inner;
-  const int64_t width = sizes.heads * sizes.d_head;
+  const int64_t width = sizes.width();
   const std::string layer = absl::StrCat("layers.", l, ".");
   const auto add = [&](const char* name, const char* native,
                        std::vector<int64_t> shape) {
@@ -78,7 +69,7 @@ absl::StatusOr<ConversionPlan> PlanPtbArticle(const PlanInput& input) {
   builder.Note(
       "the file has no configuration: mem_len is the article's, or the spec's");
   ApplySettings(nlohmann::json::object(), input.spec, {}, kMemLen, builder);
-  const Sizes sizes = ReadSizes(builder);
+  const TrunkSizes sizes = ReadSizes(builder);
   builder.draft.FamilyDefault("pos", "sin_concat");
   for (int64_t l = 0; l < sizes.layers; ++l) PlanLayer(l, sizes, builder);
   PlanInverseFrequencies("pos_embs.inv_freq", sizes.d_model, builder);

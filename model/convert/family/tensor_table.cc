@@ -133,12 +133,6 @@ void TensorTable::IgnorePrefix(absl::string_view prefix) {
   }
 }
 
-void TensorTable::IgnoreSuffix(absl::string_view suffix) {
-  for (const auto& [name, tensor] : tensors_) {
-    if (absl::EndsWith(name, suffix)) used_.insert(name);
-  }
-}
-
 std::vector<std::string> TensorTable::Unused() const {
   std::vector<std::string> left;
   for (const auto& [name, tensor] : tensors_) {

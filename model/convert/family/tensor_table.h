@@ -39,7 +39,6 @@ class TensorTable {
   // Used and thrown away, when present.
   void Ignore(absl::string_view name);
   void IgnorePrefix(absl::string_view prefix);
-  void IgnoreSuffix(absl::string_view suffix);
 
   // Names left, sorted; how many numbers "PREFIX0.", "PREFIX1.", ... follow
   // each other without a gap (also "PREFIX0" itself counts).

@@ -119,7 +119,7 @@ TEST(TensorTableTest, WhatIsIgnoredIsUsed) {
   table.Ignore("not.there");
   table.IgnorePrefix("crit.shared.");
   EXPECT_THAT(table.Unused(), ElementsAre("layers.0.mask"));
-  table.IgnoreSuffix(".mask");
+  table.Ignore("layers.0.mask");
   EXPECT_TRUE(table.Finish().ok());
 }
 
