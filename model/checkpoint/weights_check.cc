@@ -1,6 +1,8 @@
 #include "model/checkpoint/weights_check.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 
 #include <cstdint>
 
@@ -28,6 +30,19 @@ absl::Status CheckFloat32OnCpu(const Weights& weights,
         absl::StrCat("weights: ", step, " takes float32 on the CPU"));
   }
   return absl::OkStatus();
+}
+
+BinOutputs OutputsOfBin(const ModelConfig& config, const Weights& weights,
+                        int64_t bin) {
+  BinOutputs outputs = {weights.head[bin].w, weights.head[bin].b};
+  if (bin > 0 || config.n_bins() == 1) return outputs;
+  outputs.words = at::cat({outputs.words, weights.cluster_w});
+  const auto or_zeros = [](const at::Tensor& bias, int64_t count) {
+    return bias.defined() ? bias : at::zeros({count});
+  };
+  outputs.bias = at::cat({or_zeros(outputs.bias, config.bin_size(0)),
+                          or_zeros(weights.cluster_b, config.n_bins() - 1)});
+  return outputs;
 }
 
 }  // namespace txl

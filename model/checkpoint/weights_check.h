@@ -1,6 +1,6 @@
 #pragma once
 
-// What a step asks of the weights that it is made from. Errors are
+// What steps want of the weights that they are made from. Errors are
 // InvalidArgument and name the weights.
 
 #include "absl/status/status.h"
@@ -18,5 +18,14 @@ absl::Status CheckCounts(const Weights& weights, const ModelConfig& config);
 absl::Status CheckFloat32OnCpu(const Weights& weights,
                                const ModelConfig& config,
                                absl::string_view step);
+
+// What the head computes for a bin: its words and, in bin 0, the clusters
+// behind them.
+struct BinOutputs {
+  at::Tensor words;  // [outputs, e_b]
+  at::Tensor bias;   // [outputs]; undefined: none
+};
+BinOutputs OutputsOfBin(const ModelConfig& config, const Weights& weights,
+                        int64_t bin);
 
 }  // namespace txl

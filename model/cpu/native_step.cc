@@ -40,12 +40,7 @@ NativeShape MakeShape(const ModelConfig& config, const NativeFormats& formats) {
 
 absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
                           const NativeStepOptions& options) {
-  if (options.slots < 1) {
-    return absl::InvalidArgumentError("slots: must be at least 1");
-  }
-  if (options.spare_rows < 8) {
-    return absl::InvalidArgumentError("spare_rows: must be at least 8");
-  }
+  TXL_RETURN_IF_ERROR(CheckSlots(options.slots, options.spare_rows));
   if (options.max_rows < 1) {
     return absl::InvalidArgumentError("max_rows: must be at least 1");
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "model/checkpoint/weights.h"
+#include "model/checkpoint/weights_check.h"
 #include "model/reference/relative_position.h"
 
 namespace txl {
@@ -124,16 +125,7 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
   const HeadBin& head = weights.head[bin];
   const EmbeddingBin& embedding = weights.embedding[bin];
   NativeBin out;
-  at::Tensor words = head.w;
-  at::Tensor bias = head.b;
-  if (bin == 0 && config.n_bins() > 1) {
-    words = at::cat({words, weights.cluster_w});
-    const at::Tensor own =
-        bias.defined() ? bias : at::zeros({config.bin_size(0)});
-    bias = at::cat({own, weights.cluster_b.defined()
-                             ? weights.cluster_b
-                             : at::zeros({config.n_bins() - 1})});
-  }
+  const auto [words, bias] = OutputsOfBin(config, weights, bin);
   out.words = Pack(words, format);
   out.bias = PaddedBias(bias, words.size(0));
   if (head.proj.defined()) out.out_proj = Pack(head.proj.t(), format);

@@ -79,12 +79,7 @@ std::vector<at::Tensor> StartRows(const ModelConfig& config,
 
 absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
                           const TorchStepOptions& options) {
-  if (options.slots < 1) {
-    return absl::InvalidArgumentError("slots: must be at least 1");
-  }
-  if (options.spare_rows < 8) {
-    return absl::InvalidArgumentError("spare_rows: must be at least 8");
-  }
+  TXL_RETURN_IF_ERROR(CheckSlots(options.slots, options.spare_rows));
   if (options.row_tile < 1) {
     return absl::InvalidArgumentError("row_tile: must be at least 1");
   }

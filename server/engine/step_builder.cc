@@ -10,6 +10,7 @@
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
 #include "model/cpu/native_step.h"
+#include "model/step/serving_state.h"
 #include "model/step/vocabulary_bins.h"
 #include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
@@ -118,9 +119,9 @@ absl::Status CheckStepOptions(const StepRunnerOptions& options) {
   if (options.slot_bytes < 0) {
     return absl::InvalidArgumentError("slot memory: must not be negative");
   }
-  if (options.spare_rows < 8) {
-    return absl::InvalidArgumentError("spare_rows: must be at least 8");
-  }
+  // 0 slots stand for as many as fit.
+  TXL_RETURN_IF_ERROR(
+      CheckSlots(std::max(1, options.slots), options.spare_rows));
   if (options.max_rows < 1) {
     return absl::InvalidArgumentError("max_rows: must be at least 1");
   }

@@ -1,8 +1,10 @@
 #include "model/cuda/step/cuda_step_options.h"
 
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "model/checkpoint/weights_check.h"
 #include "model/cuda/device/runtime.h"
+#include "model/step/serving_state.h"
 
 namespace txl::cuda {
 
@@ -12,12 +14,7 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
     return absl::InvalidArgumentError(
         absl::StrCat("device: there is none with index ", options.device));
   }
-  if (options.slots < 1) {
-    return absl::InvalidArgumentError("slots: must be at least 1");
-  }
-  if (options.spare_rows < 8) {
-    return absl::InvalidArgumentError("spare_rows: must be at least 8");
-  }
+  TXL_RETURN_IF_ERROR(CheckSlots(options.slots, options.spare_rows));
   if (options.max_rows < 1 || options.max_rows > kMostCudaRows) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_rows: must be in [1, ", kMostCudaRows, "]"));

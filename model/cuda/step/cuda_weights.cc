@@ -9,6 +9,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "model/checkpoint/weights.h"
+#include "model/checkpoint/weights_check.h"
 #include "model/reference/relative_position.h"
 
 namespace txl::cuda {
@@ -126,16 +127,7 @@ CudaBin<T> UploadBin(WeightUpload& upload, const ModelConfig& config,
                      const Weights& weights, int64_t bin) {
   const HeadBin& head = weights.head[bin];
   const EmbeddingBin& embedding = weights.embedding[bin];
-  at::Tensor words = head.w;
-  at::Tensor bias = head.b;
-  if (bin == 0 && config.n_bins() > 1) {
-    words = at::cat({words, weights.cluster_w});
-    const at::Tensor own =
-        bias.defined() ? bias : at::zeros({config.bin_size(0)});
-    bias = at::cat({own, weights.cluster_b.defined()
-                             ? weights.cluster_b
-                             : at::zeros({config.n_bins() - 1})});
-  }
+  const auto [words, bias] = OutputsOfBin(config, weights, bin);
   CudaBin<T> out;
   out.words = upload.Matrix<T>(words);
   out.outputs = static_cast<int>(words.size(0));
