@@ -55,6 +55,6 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/pages)
 add_custom_target(txl_pages ALL DEPENDS ${pages})
 
 # The API, for clients in other languages.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/txl/v1
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/txl/proto/txl COMPONENT client
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/txl ${PROJECT_SOURCE_DIR}/proto/grpc
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/txl/proto COMPONENT client
   FILES_MATCHING PATTERN "*.proto")

@@ -30,7 +30,9 @@ if grep -rlF "$source_dir" "$work/prefix" --include='*.cmake' --include='*.h'; t
   echo "an installed file names the source folder" >&2
   exit 1
 fi
-test -f "$work/prefix/share/txl/proto/txl/v1/generation_service.proto"
+for proto in txl/v1/generation_service grpc/health/v1/health; do
+  test -f "$work/prefix/share/txl/proto/$proto.proto"
+done
 cp -r "$source_dir/client/example" "$work/example"
 cmake -S "$work/example" -B "$work/build" -G Ninja \
   -DCMAKE_PREFIX_PATH="$work/prefix" > "$work/log" || { cat "$work/log"; exit 1; }

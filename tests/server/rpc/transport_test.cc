@@ -184,6 +184,17 @@ TEST(Reflection, KnowsTheMessages) {
   EXPECT_THAT(reply.messages[0], HasSubstr("expected_position"));
 }
 
+TEST(Reflection, KnowsTheHealthService) {
+  RpcWorld world;
+  const std::string symbol = "grpc.health.v1.Health";
+  const RawReply reply =
+      CallRaw(world.channel,
+              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+              std::string("\x22") + static_cast<char>(symbol.size()) + symbol);
+  ASSERT_THAT(reply.messages, SizeIs(1));
+  EXPECT_THAT(reply.messages[0], HasSubstr("HealthCheckResponse"));
+}
+
 TEST(Listening, OnAnAddressInUseFails) {
   RpcWorld world;
   const auto second =
