@@ -36,6 +36,15 @@ std::string CheckListen(const std::string& listen) {
   return "";
 }
 
+// Octal permissions, or nothing; else what is wrong.
+std::string CheckMode(const std::string& mode) {
+  const bool octal = mode.size() <= 4 &&
+                     mode.find_first_not_of("01234567") == std::string::npos &&
+                     (mode.size() < 4 || mode[0] == '0');
+  return octal ? ""
+               : absl::StrCat("\"", mode, "\" is no mode in octal like 0660");
+}
+
 void AddServerFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("model", &flags->model, "Model directory; required");
   table
@@ -43,6 +52,11 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
              "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
              "unix:PATH. It has no access control of its own")
       ->check(CLI::Validator(CheckListen, ""));
+  table
+      ->Text("socket-mode", &flags->socket_mode,
+             "Who may connect to unix:PATH, in octal digits, like 0660: the "
+             "owner, its group; empty: what the umask leaves")
+      ->check(CLI::Validator(CheckMode, ""));
   table
       ->Text("metrics-listen", &flags->metrics_listen,
              "Address of Prometheus metrics, http://HOST:PORT/metrics (port "
@@ -55,6 +69,8 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
           ""));
   table->Choice("log-level", &flags->log_level,
                 {"debug", "info", "warning", "error"}, "Least severe log line");
+  table->Choice("log-format", &flags->log_format, {"json", "text"},
+                "Log lines for programs or for people");
   table->Bytes("memory-limit", &flags->memory_limit, 0, kInt64Max,
                "Bytes of host memory that the process may take, divided once "
                "at start; 0: what the machine or a control group has left, "

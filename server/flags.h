@@ -22,6 +22,9 @@ struct ServerFlags {
   std::string listen = "127.0.0.1:50051";
   std::string metrics_listen;  // HOST:PORT; empty: no metrics endpoint
   std::string log_level = "info";
+  std::string log_format = "json";
+  // Octal permissions of a Unix socket; empty: what the umask leaves.
+  std::string socket_mode;
   // Bytes of host memory (DivideMemory); the first 0: what the machine gives,
   // the others: by division. StepRunnerOptions has the slots'.
   int64_t memory_limit = 0;

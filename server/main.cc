@@ -33,9 +33,13 @@ int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
   return code;
 }
 
-int CheckConfig(const ServerFlags& flags) {
+int CheckConfig(ServerFlags flags) {
+  SetLogLevel(LogSeverity::kError);  // the answer is what is printed
   const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
   if (!model.ok()) return Fail(model.status());
+  // Finds the device too.
+  const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
+  if (!memory.ok()) return Fail(memory);
   // The weights are loaded as for serving, but into the host's memory.
   const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
   if (!weights.ok()) return Fail(weights);
@@ -101,12 +105,16 @@ int main(int argc, char** argv) {
     return 0;
   }
   txl::SetLogLevel(*txl::ParseLogSeverity(parsed->flags.log_level));
+  txl::SetLogFormat(parsed->flags.log_format == "text" ? txl::LogFormat::kText
+                                                       : txl::LogFormat::kJson);
 #ifdef NDEBUG
   // An Abseil that was built without NDEBUG (Debian's) looks for cycles of
   // locks at every lock, gRPC's too, under one lock for all threads. The tests
   // keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
-  if (parsed->flags.check_config) return txl::CheckConfig(parsed->flags);
+  if (parsed->flags.check_config) {
+    return txl::CheckConfig(std::move(parsed->flags));
+  }
   return txl::Serve(std::move(parsed->flags));
 }

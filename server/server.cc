@@ -133,6 +133,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
   TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
                                                         &server->context_));
+  TXL_RETURN_IF_ERROR(
+      SetSocketMode(server->flags_.listen, server->flags_.socket_mode));
   TXL_RETURN_IF_ERROR(server->StartMetrics());
   TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
   server->lifecycle_.SetReady();

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/log.h"
 #include "server/exit_code.h"
 
@@ -20,9 +22,10 @@ struct SignalWaiter::State {
     while (true) {
       int signal = 0;
       sigwait(&signals, &signal);
-      if (signal == SIGHUP) {
+      if (signal != SIGTERM && signal != SIGINT) {
         // Nothing can be read again yet; a terminal that closes ends nothing.
-        Log(LogSeverity::kInfo, "ignored", {{"signal", "SIGHUP"}});
+        Log(LogSeverity::kInfo, "ignored",
+            {{"signal", absl::StrCat("SIG", sigabbrev_np(signal))}});
         continue;
       }
       if (!serving.load()) _exit(kExitDrained);
@@ -39,9 +42,9 @@ struct SignalWaiter::State {
 SignalWaiter::SignalWaiter() : state_(new State) {
   signal(SIGPIPE, SIG_IGN);  // a closed standard output must not end us
   sigemptyset(&state_->signals);
-  sigaddset(&state_->signals, SIGTERM);
-  sigaddset(&state_->signals, SIGINT);
-  sigaddset(&state_->signals, SIGHUP);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+    sigaddset(&state_->signals, signal);
+  }
   // Threads that are started later inherit the mask.
   pthread_sigmask(SIG_BLOCK, &state_->signals, nullptr);
   std::thread([state = state_] { state->Loop(); }).detach();

@@ -1,7 +1,8 @@
 #pragma once
 
 // SIGTERM and SIGINT as a request to drain; the second one ends the process
-// with kExitForced. SIGHUP is ignored, with a line in the log.
+// with kExitForced. SIGHUP, SIGUSR1 and SIGUSR2 are ignored, with a line in the
+// log.
 
 #include <thread>
 

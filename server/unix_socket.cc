@@ -82,4 +82,15 @@ absl::StatusOr<SocketClaim> ClaimSocket(const std::string& listen) {
   return claim;
 }
 
+absl::Status SetSocketMode(const std::string& listen, const std::string& mode) {
+  absl::string_view path = listen;
+  if (mode.empty() || !absl::ConsumePrefix(&path, "unix:")) {
+    return absl::OkStatus();
+  }
+  const auto bits = static_cast<mode_t>(std::stoul(mode, nullptr, 8));
+  if (::chmod(std::string(path).c_str(), bits) == 0) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("--socket-mode: ", path, ": ", strerror(errno)));
+}
+
 }  // namespace txl

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace txl {
@@ -35,5 +36,9 @@ class SocketClaim {
 // killed leaves, is no hindrance. Errors, Unavailable, name the path: another
 // server has it, another program listens on it, or it is no socket.
 absl::StatusOr<SocketClaim> ClaimSocket(const std::string& listen);
+
+// Gives the socket of "unix:PATH", which is there, these octal permissions;
+// does nothing for any other address or an empty mode. Errors: Unavailable.
+absl::Status SetSocketMode(const std::string& listen, const std::string& mode);
 
 }  // namespace txl

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -57,11 +58,15 @@ TEST(ServerProcessTest, ServesAndDrainsWhileNobodyReadsItsLog) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(ServerProcessTest, IgnoresAHangUpWithALine) {
+TEST(ServerProcessTest, IgnoresSignalsThatAskForNothingWithALineEach) {
   ServerProcess server(GoldenModel("kimi-char"), {"--slots", "2"});
-  server.Signal(SIGHUP);
-  EXPECT_TRUE(WaitUntil(
-      [&] { return server.Log().find("SIGHUP") != std::string::npos; }));
+  for (const auto& [signal, name] :
+       {std::pair(SIGHUP, "SIGHUP"), std::pair(SIGUSR1, "SIGUSR1"),
+        std::pair(SIGUSR2, "SIGUSR2")}) {
+    server.Signal(signal);
+    EXPECT_TRUE(WaitUntil(
+        [&] { return server.Log().find(name) != std::string::npos; }));
+  }
   EXPECT_TRUE(server.client().GetModel().ok());
   server.Terminate();
   EXPECT_EQ(server.Wait(), 0);
@@ -125,9 +130,11 @@ class CheckConfig : public ::testing::Test {
   }
   ~CheckConfig() override { std::filesystem::remove_all(folder_); }
 
-  Completed Run() const {
-    return RunProgram(
-        {TXL_SERVER_PROGRAM, "--model", folder_.string(), "--check-config"});
+  Completed Run(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {TXL_SERVER_PROGRAM, "--model",
+                                          folder_.string(), "--check-config"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProgram(arguments);
   }
 
   const std::filesystem::path folder_;
@@ -154,6 +161,20 @@ TEST_F(CheckConfig, FindsAVocabularyThatIsNotThere) {
   const Completed run = Run();
   EXPECT_EQ(run.exit_code, 1);
   EXPECT_THAT(run.err, HasSubstr("vocab.txt"));
+}
+
+TEST_F(CheckConfig, FindsADeviceThatIsNotThere) {
+  for (const char* device : {"tpu", "cuda:99"}) {
+    const Completed run = Run({"--device", device});
+    EXPECT_EQ(run.exit_code, 1) << device;
+    EXPECT_THAT(run.err, HasSubstr(absl::StrCat("\"", device, "\"")));
+  }
+}
+
+TEST_F(CheckConfig, FindsSlotsForWhichThereIsNoMemory) {
+  const Completed run = Run({"--slots", "1000000", "--memory-limit", "2gb"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("slots"));
 }
 
 TEST_F(CheckConfig, DoesNotHangOnAPipe) {

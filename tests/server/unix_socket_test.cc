@@ -72,6 +72,19 @@ TEST_F(SocketClaimTest, WantsNothingForOtherAddresses) {
   EXPECT_TRUE(ClaimSocket("127.0.0.1:0").ok());
 }
 
+TEST_F(SocketClaimTest, ASocketGetsThePermissionsThatAreAskedFor) {
+  const int fd = Bind();
+  ASSERT_TRUE(SetSocketMode(listen_, "0660").ok());
+  ASSERT_TRUE(SetSocketMode(listen_, "").ok());
+  ASSERT_TRUE(SetSocketMode("127.0.0.1:1", "0600").ok());
+  EXPECT_EQ(std::filesystem::status(path_).permissions(),
+            std::filesystem::perms{0660});
+  ::close(fd);
+  std::filesystem::remove(path_);
+  EXPECT_THAT(std::string(SetSocketMode(listen_, "0660").message()),
+              HasSubstr(path_));
+}
+
 TEST_F(SocketClaimTest, TakesASocketThatAKilledServerLeft) {
   ::close(Bind());
   EXPECT_TRUE(std::filesystem::exists(path_));

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/base/log_format.h"
+
 namespace txl {
 namespace {
 
@@ -37,6 +39,31 @@ TEST(FormatLogLineTest, IsOneJsonObjectInFixedOrder) {
             "{\"time\":\"2026-01-31T12:00:00.000042Z\","
             "\"severity\":\"WARNING\",\"event\":\"turn_failed\","
             "\"fields\":{\"reason\":\"STEP_FAILED\",\"rows\":3}}");
+}
+
+TEST(FormatLogTextTest, IsALineForPeople) {
+  const std::string line =
+      FormatLogText(SomeTime(), LogSeverity::kWarning, "turn_failed",
+                    {{"reason", "STEP_FAILED"},
+                     {"rows", 3},
+                     {"forced", true},
+                     {"error", "not \"so\"\n"},
+                     {"empty", ""}});
+  EXPECT_THAT(line, ::testing::EndsWith(
+                        " WARNING turn_failed reason=STEP_FAILED rows=3 "
+                        "forced=true error=\"not \\\"so\\\"\\n\" empty=\"\""));
+  EXPECT_THAT(line, ::testing::HasSubstr(":00:00.000 "));
+}
+
+TEST_F(LogTest, LinesHaveTheFormatThatWasSet) {
+  const LogCapture capture;
+  SetLogFormat(LogFormat::kText);
+  Log(LogSeverity::kInfo, "ready", {{"slots", 4}});
+  SetLogFormat(LogFormat::kJson);
+  Log(LogSeverity::kInfo, "ready", {{"slots", 4}});
+  EXPECT_THAT(capture.lines(),
+              ::testing::ElementsAre(::testing::EndsWith("INFO ready slots=4"),
+                                     ::testing::StartsWith("{")));
 }
 
 TEST(FormatLogLineTest, ValuesKeepTheirTypes) {
