@@ -25,12 +25,14 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT client)
 
-# LibTorch is found where it was found when the programs were built.
+# LibTorch is found where it was found when the programs were built. (CMake
+# leaves out what lies in the source folder, where deploy/setup.sh puts it.)
+cmake_path(GET TXL_LIB_torch PARENT_PATH torch_folder)
 set(programs txl-server)
 if(TXL_CONVERT)
   list(APPEND programs txl-model)
 endif()
-set_target_properties(${programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH ${torch_folder})
 install(TARGETS ${programs} txl RUNTIME COMPONENT programs)
 
 # Manual pages and completions, which the programs print themselves. For zsh:

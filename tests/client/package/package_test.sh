@@ -19,6 +19,8 @@ cmake --install "$build" --component programs --prefix "$work/programs" \
   > /dev/null
 share=$work/programs/share
 for program in txl txl-server txl-model; do
+  # An installed program finds its libraries.
+  "$work/programs/bin/$program" --version > /dev/null
   grep -q "^.TH $program 1 " "$share/man/man1/$program.1"
   bash -n "$share/bash-completion/completions/$program"
   grep -q -- "-l version" "$share/fish/vendor_completions.d/$program.fish"
