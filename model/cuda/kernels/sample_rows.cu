@@ -6,7 +6,7 @@
 namespace txl::cuda {
 namespace {
 
-TXL_DEVICE void LoadState(SampledRow& row) {
+TXL_DEVICE void LoadState(SamplingBlockRow& row) {
   if (row.args.round == 0) return;
   const SamplingRowState& state = row.args.work.states[row.row];
   row.status = state.status;
@@ -20,7 +20,7 @@ TXL_DEVICE void LoadState(SampledRow& row) {
   }
 }
 
-TXL_DEVICE void StoreState(const SampledRow& row) {
+TXL_DEVICE void StoreState(const SamplingBlockRow& row) {
   SamplingRowState& state = row.args.work.states[row.row];
   BlockBarrier();
   for (int c = Thread(); c < row.args.clusters; c += Threads()) {
@@ -43,14 +43,14 @@ TXL_DEVICE void StoreState(const SampledRow& row) {
   row.args.statuses[row.row] = row.status;
 }
 
-TXL_DEVICE bool HasBadMass(const SampledRow& row) {
+TXL_DEVICE bool HasBadMass(const SamplingBlockRow& row) {
   bool bad = false;
   for (int c = 0; c < row.args.clusters; ++c) bad |= !IsLogprob(row.MassOf(c));
   return bad;
 }
 
 // The token, or what it needs. Leaves a view open that holds the token.
-TXL_DEVICE void DecideToken(SampledRow& row) {
+TXL_DEVICE void DecideToken(SamplingBlockRow& row) {
   const bool starts = row.args.round == 0;
   const bool is_scored = row.target() >= 0;
   const SamplingPath path = row.slot->path;
@@ -92,7 +92,7 @@ TXL_DEVICE void DecideToken(SampledRow& row) {
 
 // The token is decided: writes it down with its log-probability and puts it
 // into its slot.
-TXL_DEVICE void ReportToken(SampledRow& row) {
+TXL_DEVICE void ReportToken(SamplingBlockRow& row) {
   const float logprob = *FindWord(row.words, row.all(), row.token);
   if (!IsLogprob(logprob)) {
     row.status = SampleStatus::kNotFinite;
@@ -114,7 +114,7 @@ TXL_DEVICE void ReportToken(SampledRow& row) {
 }
 
 // Reports a row that failed, or is not in use.
-TXL_DEVICE void ReportNothing(const SampledRow& row) {
+TXL_DEVICE void ReportNothing(const SamplingBlockRow& row) {
   if (Thread() != 0) return;
   row.args.tokens[row.row] = -1;
   const int32_t slot = row.args.rows.slot[row.row];
@@ -164,7 +164,7 @@ TXL_DEVICE bool IsLastBlock(const SamplingArgs& args, RowScratch& scratch) {
 TXL_KERNEL_OF(kSamplingThreads) SampleRows(const SamplingArgs args) {
   AwaitEarlierKernels();
   RowScratch& scratch = *reinterpret_cast<RowScratch*>(SharedMemory());
-  SampledRow row = ThisRow(args, scratch);
+  SamplingBlockRow row = ThisRow(args, scratch);
   LoadState(row);
   const bool is_open = row.status == SampleStatus::kOpen;
   if (row.slot == nullptr) {

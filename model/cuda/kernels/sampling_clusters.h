@@ -10,7 +10,8 @@
 namespace txl::cuda {
 
 // Bounds of the clusters' weights, at round 0.
-TXL_DEVICE void StartClusterDraw(SampledRow& row, const Adjustments& lists) {
+TXL_DEVICE void StartClusterDraw(SamplingBlockRow& row,
+                                 const Adjustments& lists) {
   const double temperature = row.slot->temperature;
   for (int c = Thread(); c < row.args.clusters; c += Threads()) {
     const double spread =
@@ -29,7 +30,7 @@ TXL_DEVICE void StartClusterDraw(SampledRow& row, const Adjustments& lists) {
 }
 
 // Draws a word of the head (token) or a cluster (drawn).
-TXL_DEVICE void DrawEntry(SampledRow& row, const BestWord& best) {
+TXL_DEVICE void DrawEntry(SamplingBlockRow& row, const BestWord& best) {
   const int clusters = row.args.clusters;
   const double* mass = row.scratch.mass;
   Filter filter;
@@ -64,7 +65,7 @@ TXL_DEVICE void DrawEntry(SampledRow& row, const BestWord& best) {
 
 // The drawn cluster's words are in the view: accepts it and draws one of them
 // (token), or refuses it (drawn = -1) and knows its weight from then on.
-TXL_DEVICE void DecideCluster(SampledRow& row) {
+TXL_DEVICE void DecideCluster(SamplingBlockRow& row) {
   const int c = row.drawn;
   const BinRange bin = BinOfCluster(row.known, c);
   const BestWord best = FindBest(row.words, bin, row.scratch.border.block);
@@ -104,7 +105,7 @@ TXL_DEVICE void DecideCluster(SampledRow& row) {
 // What the row asks for when the drawn cluster is not there. A cluster whose
 // weight is exact is not refused; where one may be and no round is left after
 // the next, everything that could be drawn then.
-TXL_DEVICE uint32_t NeedOfDraw(const SampledRow& row) {
+TXL_DEVICE uint32_t NeedOfDraw(const SamplingBlockRow& row) {
   const uint32_t drawn = uint32_t{1} << row.drawn;
   if ((row.exact & drawn) != 0 || row.args.round + 1 < row.args.rounds) {
     return drawn;
@@ -118,7 +119,7 @@ TXL_DEVICE uint32_t NeedOfDraw(const SampledRow& row) {
 
 // Goes on until the token is decided or a cluster is needed. `best`: of the
 // head's words.
-TXL_DEVICE void DrawByCluster(SampledRow& row, const BestWord& best) {
+TXL_DEVICE void DrawByCluster(SamplingBlockRow& row, const BestWord& best) {
   TXL_NO_UNROLL
   while (row.status == SampleStatus::kOpen && row.token < 0) {
     if (row.drawn < 0) DrawEntry(row, best);

@@ -18,7 +18,8 @@ struct RowScratch {
   int32_t is_last_block;
 };
 
-struct SampledRow {
+// The row that a block samples, and what it knows of it.
+struct SamplingBlockRow {
   const SamplingArgs& args;
   int row;
   RowScratch& scratch;
@@ -52,7 +53,8 @@ struct SampledRow {
 };
 
 // This block's row, with nothing known and nothing open.
-TXL_DEVICE SampledRow ThisRow(const SamplingArgs& args, RowScratch& scratch) {
+TXL_DEVICE SamplingBlockRow ThisRow(const SamplingArgs& args,
+                                    RowScratch& scratch) {
   const int32_t index = args.rows.slot[BlockX()];
   if (Thread() == 0) {
     scratch.border.tiles = reinterpret_cast<double*>(&scratch + 1);
@@ -76,7 +78,7 @@ inline LaunchShape SamplingShape(const SamplingArgs& args) {
 }
 
 // Opens a view on the head's words and these clusters'; once in a launch.
-TXL_DEVICE void Open(SampledRow& row, uint32_t clusters) {
+TXL_DEVICE void Open(SamplingBlockRow& row, uint32_t clusters) {
   const SamplingArgs& args = row.args;
   row.bins = 1;
   if (Thread() == 0) row.scratch.bins[0] = {row.head(), 0, args.ends[0]};
@@ -101,7 +103,7 @@ TXL_DEVICE BinRange BinOfCluster(uint32_t clusters, int c) {
 }
 
 // Clusters that can hold a word of at least this log-probability.
-TXL_DEVICE uint32_t ClustersFrom(const SampledRow& row, double bound) {
+TXL_DEVICE uint32_t ClustersFrom(const SamplingBlockRow& row, double bound) {
   uint32_t clusters = 0;
   for (int c = 0; c < row.args.clusters; ++c) {
     if (!(row.MassOf(c) + kMassGuard < bound)) clusters |= uint32_t{1} << c;
@@ -110,14 +112,14 @@ TXL_DEVICE uint32_t ClustersFrom(const SampledRow& row, double bound) {
 }
 
 // The last word that top_k keeps of the head's tells which clusters count.
-TXL_DEVICE bool IsBoundedByTopK(const SampledRow& row) {
+TXL_DEVICE bool IsBoundedByTopK(const SamplingBlockRow& row) {
   return row.target() < 0 && row.slot->path == SamplingPath::kDrawBounded &&
          row.slot->top_k > 0;
 }
 
 // Clusters that the token depends on, as the head alone tells; not of rows
 // bounded by top_k, nor in the cluster-first draw.
-TXL_DEVICE uint32_t WantedClusters(const SampledRow& row,
+TXL_DEVICE uint32_t WantedClusters(const SamplingBlockRow& row,
                                    const BestWord& best) {
   if (row.target() >= 0) {
     uint32_t bit = 0;
@@ -139,7 +141,7 @@ struct WeightSums {
 
 // The entropy H = -sum p log p of the words' weights w = p W, and log W:
 // H = log W - sum w log w / W.
-TXL_DEVICE void SetEntropy(const SampledRow& row, Filter& filter) {
+TXL_DEVICE void SetEntropy(const SamplingBlockRow& row, Filter& filter) {
   WeightSums sums;
   ForWords(row.words, row.all(), [&](int32_t id, double logprob) {
     const double weight = filter.Weight(id, logprob);
@@ -159,7 +161,7 @@ TXL_DEVICE void SetEntropy(const SampledRow& row, Filter& filter) {
 
 // Finds the filters in their order: top_k, top_p, min_p, typical_p. False: at
 // round 0, top_k needs clusters first.
-TXL_DEVICE bool FindFilter(SampledRow& row, const BestWord& best,
+TXL_DEVICE bool FindFilter(SamplingBlockRow& row, const BestWord& best,
                            Filter& found) {
   const SamplingSlot& slot = *row.slot;
   Ranking ranking;
@@ -199,7 +201,7 @@ TXL_DEVICE bool FindFilter(SampledRow& row, const BestWord& best,
 
 // A draw among the words of the view that the filters keep; -1 when clusters
 // are needed first.
-TXL_DEVICE int32_t DrawJointly(SampledRow& row, const BestWord& best) {
+TXL_DEVICE int32_t DrawJointly(SamplingBlockRow& row, const BestWord& best) {
   Filter filter;
   if (!FindFilter(row, best, filter)) return -1;
   const auto weigh = [&](int32_t id, double logprob) {

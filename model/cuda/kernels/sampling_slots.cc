@@ -19,11 +19,21 @@ SamplingPath PathOf(const SamplingParams& params) {
   return bounded ? SamplingPath::kDrawBounded : SamplingPath::kDrawJointly;
 }
 
+// Whether the device knows all filters that are on: those that are reset here.
+bool KnowsFilters(SamplingParams params) {
+  const SamplingParams off;
+  params.top_k = off.top_k;
+  params.top_p = off.top_p;
+  params.min_p = off.min_p;
+  params.typical_p = off.typical_p;
+  return !HasFilters(params);
+}
+
 }  // namespace
 
 bool SampledOnDevice(const SamplingParams& params, int64_t banned_ids,
                      const VocabularyBins& bins, const SamplingLimits& limits) {
-  return bins.clusters() <= kMaxSampledClusters &&
+  return bins.clusters() <= kMaxSampledClusters && KnowsFilters(params) &&
          static_cast<int64_t>(params.logit_bias.size()) <= limits.biases &&
          banned_ids <= limits.banned &&
          (!HasPenalties(params) || params.penalty_window <= limits.recent);

@@ -6,7 +6,7 @@ namespace txl::cuda {
 namespace {
 
 // The count-th best word of the view; behind all where there are fewer.
-TXL_DEVICE Rank FindLast(const SampledRow& row, const Ranking& ranking,
+TXL_DEVICE Rank FindLast(const SamplingBlockRow& row, const Ranking& ranking,
                          int count) {
   const KeyRange keys =
       AllKeys(row.words, row.all(), ranking, row.scratch.border);
@@ -16,7 +16,7 @@ TXL_DEVICE Rank FindLast(const SampledRow& row, const Ranking& ranking,
 }
 
 // Lists the words up to `last`, at most kMaxTopLogprobs; returns how many.
-TXL_DEVICE int ListTop(const SampledRow& row, const Ranking& ranking,
+TXL_DEVICE int ListTop(const SamplingBlockRow& row, const Ranking& ranking,
                        const Rank& last) {
   if (Thread() == 0) row.scratch.found = 0;
   BlockBarrier();
@@ -30,7 +30,7 @@ TXL_DEVICE int ListTop(const SampledRow& row, const Ranking& ranking,
   return row.scratch.found;
 }
 
-TXL_DEVICE void WriteTop(const SampledRow& row, int found) {
+TXL_DEVICE void WriteTop(const SamplingBlockRow& row, int found) {
   const RankedWord* list = row.scratch.border.list;
   const int64_t first = int64_t{row.row} * kMaxTopLogprobs;
   for (int i = Thread(); i < kMaxTopLogprobs; i += Threads()) {
@@ -53,7 +53,7 @@ TXL_KERNEL_OF(kSamplingThreads)
 TopOfRows(const SamplingArgs args, const bool reports) {
   AwaitEarlierKernels();
   RowScratch& scratch = *reinterpret_cast<RowScratch*>(SharedMemory());
-  SampledRow row = ThisRow(args, scratch);
+  SamplingBlockRow row = ThisRow(args, scratch);
   SamplingRowState& state = args.work.states[row.row];
   const int count = row.slot == nullptr ? 0 : args.top_counts[row.row];
   const bool asks =
