@@ -104,7 +104,7 @@ void NormalizeRowTarget(const float* x, int64_t columns, const float* g,
 }
 
 SoftmaxPart SoftmaxWeightsTarget(float* content, const float* position,
-                                 float scale, const VisibleRange& range) {
+                                 float scale, const VisibleSpan& range) {
   const FloatTag d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto [begin, end, count] = range;
@@ -215,7 +215,7 @@ void NormalizeRow(const float* x, int64_t columns, const float* g,
   HWY_DYNAMIC_DISPATCH(NormalizeRowTarget)(x, columns, g, b, eps, out);
 }
 SoftmaxPart SoftmaxWeights(float* content, const float* position, float scale,
-                           const VisibleRange& visible) {
+                           const VisibleSpan& visible) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxWeightsTarget)(content, position, scale,
                                                     visible);
 }

@@ -37,7 +37,7 @@ struct SoftmaxPart {
 
 // Positions [begin, end) of `count` are visible; begin < end, count a multiple
 // of kColumnGroup.
-struct VisibleRange {
+struct VisibleSpan {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t count = 0;
@@ -46,7 +46,7 @@ struct VisibleRange {
 // Writes exp(score - largest score) over `content`, with
 // score[i] = (content[i] + position[i]) * scale; 0 where not visible.
 SoftmaxPart SoftmaxWeights(float* content, const float* position, float scale,
-                           const VisibleRange& visible);
+                           const VisibleSpan& visible);
 
 struct WeightedRow {
   const float* data = nullptr;
