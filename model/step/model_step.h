@@ -3,6 +3,19 @@
 // One step of the serving engine: rows of many sessions at different positions
 // through all layers in one batch. Implementations differ in device and form;
 // the engine knows only this.
+//
+// The order of calls for a session that is fed a prompt and one token more:
+//
+//   step->Clear(slot);                      // or Import(slot, image)
+//   const std::vector<int32_t> prompt = {4, 8, 15};
+//   const std::vector<int32_t> last = {2};  // its distribution is wanted
+//   const StepSegment fed = {slot, 0, prompt, last};
+//   NextTokenDistribution& next = *step->Run({&fed, 1})[0];
+//   const std::vector<int32_t> token = {Best(next.Words())};
+//   const std::vector<int32_t> first = {0};
+//   const StepSegment more = {slot, 3, token, first};
+//   step->Run({&more, 1});                  // `next` is gone
+//   const StateImage image = step->Export(slot, 4);
 
 #include <cstdint>
 #include <string>

@@ -2,6 +2,22 @@
 
 // The scheduler's view of a device: ordered plans of rows in, tokens out. No
 // tensor type appears here, so the scheduler builds and tests without LibTorch.
+//
+// The order of calls for a session that is fed two tokens and samples two:
+//
+//   runner->Clear(slot);                // or Import(slot, image)
+//   runner->Configure(slot, sampling);  // before its first kDecode row
+//
+//   const StepId first = runner->Submit(
+//       {{{slot, 0, RowKind::kPrefill, 4}, {slot, 1, RowKind::kDecode, 8}}});
+//   const StepId second = runner->Submit(  // queued behind it, depth >= 2
+//       {{{slot, 2, RowKind::kDecode, kLastSampled}}});
+//   absl::StatusOr<StepResult> result = runner->Collect(first);
+//   if (!result.ok()) return result.status();    // a device error
+//   const int32_t token = result->rows[1].token_id;
+//   result = runner->Collect(second);            // sampled behind `token`
+//
+//   std::future<absl::StatusOr<StateImage>> image = runner->Export(slot, 3);
 
 #include <cstdint>
 #include <future>

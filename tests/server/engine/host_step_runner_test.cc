@@ -41,6 +41,7 @@ std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden,
   info.slots = kSlots;
   info.spare_rows = 8;
   info.max_rows = 16;
+  info.depth = 2;
   info.vocab_size = golden.config.vocab_size;
   auto runner = MakeSamplingStepRunner(
       info, SampleOnHost(std::move(step), BinsOf(golden.config), kSlots));
@@ -59,7 +60,7 @@ std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden) {
   auto step = TorchStep::Create(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
   return MakeRunner(golden,
-                      AsModelStep(*std::move(step), BinsOf(golden.config)));
+                    AsModelStep(*std::move(step), BinsOf(golden.config)));
 }
 
 std::unique_ptr<StepRunner> MakeLazyRunner(const GoldenCase& golden) {
@@ -89,15 +90,34 @@ GoldenCase ModelThatOverflows() {
 }
 
 // Feeds `first` at position 0, then what was sampled, `count` tokens in all.
-std::vector<int32_t> Generate(StepRunner& runner, int32_t slot,
-                              int32_t first, int count) {
+std::vector<int32_t> Generate(StepRunner& runner, int32_t slot, int32_t first,
+                              int count) {
   std::vector<int32_t> tokens;
   for (int64_t position = 0; position < count; ++position) {
-    const auto result = RunPlan(runner, {{Decode(slot, position, position == 0 ? first : kLastSampled)}});
+    const auto result = RunPlan(
+        runner,
+        {{Decode(slot, position, position == 0 ? first : kLastSampled)}});
     EXPECT_TRUE(result.ok()) << result.status();
     tokens.push_back(result->rows[0].token_id);
   }
   return tokens;
+}
+
+// What step_runner.h shows.
+TEST(HostStepRunnerTest, AStepFeedsWhatTheOneBeforeItSampled) {
+  const auto runner = MakeRunner(Model());
+  const StepId first = runner->Submit(
+      {{{0, 0, RowKind::kPrefill, 4}, {0, 1, RowKind::kDecode, 8}}});
+  const StepId second =
+      runner->Submit({{{0, 2, RowKind::kDecode, kLastSampled}}});
+  const int32_t token = runner->Collect(first)->rows[1].token_id;
+  const int32_t next = runner->Collect(second)->rows[0].token_id;
+  EXPECT_TRUE(runner->Export(0, 3).get().ok());
+
+  const StepId known = runner->Submit({{{1, 0, RowKind::kPrefill, 4},
+                                        {1, 1, RowKind::kPrefill, 8},
+                                        {1, 2, RowKind::kDecode, token}}});
+  EXPECT_EQ(runner->Collect(known)->rows[2].token_id, next);
 }
 
 TEST(HostStepRunnerTest, AFailedStepLeavesEverySlotAsItWas) {
@@ -125,8 +145,8 @@ TEST(HostStepRunnerTest, TheTokenOfAFailedStepIsUnknown) {
   auto runner = MakeRunner(ModelThatThrows());
   ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1), Decode(1, 0, 1)}}).ok());
   ASSERT_FALSE(RunPlan(*runner, {{Decode(0, 1, kBinOneId)}}).ok());
-  const auto next =
-      RunPlan(*runner, {{Decode(0, 2, kLastSampled), Decode(1, 1, kLastSampled)}});
+  const auto next = RunPlan(
+      *runner, {{Decode(0, 2, kLastSampled), Decode(1, 1, kLastSampled)}});
   ASSERT_TRUE(next.ok());
   EXPECT_EQ(next->rows[0].status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(next->rows[0].status.message(), HasSubstr("unknown"));
@@ -237,7 +257,8 @@ TEST(HostStepRunnerTest, AScoreComputesTheClusterOfItsTargetOnly) {
               ElementsAre(Pair(2, 2), Pair(0, 4), Pair(1, 3)));
 }
 
-TEST(HostStepRunnerTest, AlternativesOutOfTheWholeVocabularyComputeAllClusters) {
+TEST(HostStepRunnerTest,
+     AlternativesOutOfTheWholeVocabularyComputeAllClusters) {
   const GoldenCase model = Model();
   auto runner = MakeLazyRunner(model);
   StepRow row = Score(0, 0, 7);
@@ -262,7 +283,8 @@ TEST(HostStepRunnerTest, RowsThatDidNotRunHaveNoTails) {
       RunPlan(*runner, {{Decode(0, 1, kLastSampled), Score(1, 0, 7)}});
   EXPECT_THAT(Tails(result), ElementsAre(Pair(0, 1), Pair(0, 1), Pair(0, 1)));
   EXPECT_FALSE(result->rows[0].status.ok());
-  EXPECT_THAT(Tails(RunPlan(*runner, {{Decode(0, 1, kLastSampled)}})), IsEmpty());
+  EXPECT_THAT(Tails(RunPlan(*runner, {{Decode(0, 1, kLastSampled)}})),
+              IsEmpty());
 }
 
 TEST(HostStepRunnerTest, RowsWithoutOutputReportOnlyTheirStatus) {
