@@ -1,6 +1,7 @@
 #include "server/rpc/connection_gate.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -41,6 +42,24 @@ uint64_t SocketOf(int fd) {
   struct stat status = {};
   return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino
                                                                : 0;
+}
+
+// Ends a TCP connection at once, for gRPC too, which closes it. Unlike shutdown
+// it throws away what the client has sent and gRPC has not read yet: gRPC would
+// read on to the end of it.
+void Disconnect(int fd, uint64_t socket) {
+  // gRPC may close it at any time, and its number be another client's: a copy
+  // stays what it was when it was looked at.
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  const int own = copy < 0 ? fd : copy;  // no descriptor is left
+  if (SocketOf(own) == socket) {
+    sockaddr nobody = {};
+    nobody.sa_family = AF_UNSPEC;
+    if (::connect(own, &nobody, sizeof(nobody)) != 0) {
+      ::shutdown(own, SHUT_RDWR);
+    }
+  }
+  if (copy >= 0) ::close(copy);
 }
 
 std::string HostOf(const sockaddr_storage& address) {
@@ -149,11 +168,10 @@ bool ConnectionGate::Accept(int listener) {
 }
 
 void ConnectionGate::CutOff(const std::string& peer) {
+  if (peer.empty()) return;
   absl::MutexLock lock(&mutex_);
-  Prune();
   for (const auto& [fd, connection] : open_) {
-    // gRPC hears the end of the connection and closes it.
-    if (connection.peer == peer && !peer.empty()) ::shutdown(fd, SHUT_RDWR);
+    if (connection.peer == peer) Disconnect(fd, connection.socket);
   }
 }
 

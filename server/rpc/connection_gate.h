@@ -43,8 +43,9 @@ class ConnectionGate {
   // acceptor's server is shut down.
   void Stop();
 
-  // Ends the connection of a peer as gRPC names it ("ipv4:127.0.0.1:4711").
-  // Those of Unix sockets have no names of their own: nothing.
+  // Ends the connection of a peer as gRPC names it ("ipv4:127.0.0.1:4711"):
+  // what it has sent and gRPC has not read is never read. Those of Unix sockets
+  // have no names of their own: nothing.
   void CutOff(const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ConnectionCounts counts() const ABSL_LOCKS_EXCLUDED(mutex_);

@@ -40,8 +40,9 @@ absl::StatusOr<int> Listen(const sockaddr* address, socklen_t length) {
   if (address->sa_family != AF_UNIX) {
     Set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     Set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    // Connections inherit it. What waits here is still read after a connection
-    // was cut off: thousands of calls, if it were the system's megabytes.
+    // Connections inherit it. gRPC may read all that waits here before a
+    // connection is cut off: thousands of calls, if it were the system's
+    // megabytes.
     Set(fd, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
   }
   // "[::]" stands for the addresses of both protocols.

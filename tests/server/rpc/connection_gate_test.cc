@@ -11,8 +11,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -59,6 +63,7 @@ class Connections {
     for (const int fd : fds_) close(fd);
     fds_.clear();
   }
+  int last() const { return fds_.back(); }
 
  private:
   sockaddr_in address_ = {};
@@ -164,6 +169,85 @@ TEST(ConnectionGate, CutsTheConnectionOffThatOnlyResetsCalls) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(Answers(world));  // others are served, and so is it anew
   EXPECT_EQ(world.store->counts().created, 1);
+}
+
+// Keeps the connection that it is given, as gRPC would.
+class KeepingAcceptor final : public ConnectionGate::Acceptor {
+ public:
+  explicit KeepingAcceptor(std::atomic<int>* fd) : fd_(*fd) {}
+  void HandleNewConnection(NewConnectionParameters* connection) override {
+    fd_ = connection->fd;
+  }
+
+ private:
+  std::atomic<int>& fd_;
+};
+
+// The peer's name of a client's socket.
+std::string PeerOf(int fd) {
+  sockaddr_in address = {};
+  socklen_t length = sizeof(address);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  return absl::StrCat("ipv4:127.0.0.1:", ntohs(address.sin_port));
+}
+
+// A gate without gRPC, and one client of it.
+class CutOff : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto gate = ConnectionGate::Listen("127.0.0.1:0", {});
+    ASSERT_TRUE(gate.ok()) << gate.status();
+    gate_ = *std::move(gate);
+    gate_->Start(std::make_unique<KeepingAcceptor>(&accepted_));
+    client_.emplace(gate_->address());
+    client_->Open(1);
+    ASSERT_TRUE(Eventually([&] { return accepted_ >= 0; }));
+  }
+  void TearDown() override { close(accepted_); }
+
+  std::unique_ptr<ConnectionGate> gate_;
+  std::atomic<int> accepted_ = -1;
+  std::optional<Connections> client_;
+};
+
+// Hundreds of calls fit into what a client may have sent by then.
+TEST_F(CutOff, LeavesNothingToRead) {
+  const std::string calls(100'000, 'x');
+  ASSERT_EQ(send(client_->last(), calls.data(), calls.size(), 0),
+            static_cast<ssize_t>(calls.size()));
+  char bytes[8];
+  ASSERT_TRUE(Eventually(
+      [&] { return recv(accepted_, bytes, sizeof(bytes), MSG_PEEK) > 0; }));
+  gate_->CutOff(PeerOf(client_->last()));
+  EXPECT_EQ(recv(accepted_, bytes, sizeof(bytes), 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+  EXPECT_EQ(recv(client_->last(), bytes, sizeof(bytes), 0), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+}
+
+TEST_F(CutOff, SparesOthers) {
+  const int first = accepted_.exchange(-1);
+  client_->Open(1);
+  ASSERT_TRUE(Eventually([&] { return accepted_ >= 0; }));
+  gate_->CutOff("");
+  gate_->CutOff(PeerOf(client_->last()));
+  char byte;
+  EXPECT_EQ(recv(first, &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  close(first);
+}
+
+// gRPC has closed a connection; its descriptor's number is another socket's.
+TEST_F(CutOff, SparesWhatHasItsDescriptorNow) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  ASSERT_EQ(dup2(pair[0], accepted_), accepted_);
+  gate_->CutOff(PeerOf(client_->last()));
+  char byte;
+  EXPECT_EQ(recv(pair[1], &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  close(pair[0]);
+  close(pair[1]);
 }
 
 TEST(ListeningSockets, ListenOnAUnixSocketAndRemoveItsFile) {
