@@ -1,5 +1,7 @@
 """txl-server under attack: its start, its figures from /proc, its end."""
 
+import contextlib
+import itertools
 import os
 import pathlib
 import resource
@@ -14,6 +16,7 @@ import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MIB = 1 << 20
+_CALLS = 50  # at once on a connection of a client that keeps to its limits
 # Fewer arenas and threads: memory and time are the server's own doing.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
@@ -198,12 +201,16 @@ class Server:
 
     def warm(self, slots=4):
         """Fills the slots, which take their memory when they are entered
-        first, and what gRPC and the allocator take for as many streams."""
-        with self.client(direct=True) as client:
-            streams = [client.start("Generation.Generate", api.turn(64))
-                       for _ in range(slots)]
-            for stream in streams:
-                client.finish(stream, 60)
+        first, and what gRPC and the allocator take for as many streams. A
+        connection with more of them than it may have would be cut off."""
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(self.client(direct=True))
+                       for _ in range(-(-slots // _CALLS))]
+            calls = [(client, client.start("Generation.Generate", api.turn(64)))
+                     for client, _ in zip(itertools.cycle(clients),
+                                          range(slots))]
+            for client, call in calls:
+                client.finish(call, 60)
 
 
 def run_program(program, arguments, timeout, environment=None):
