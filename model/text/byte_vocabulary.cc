@@ -32,6 +32,12 @@ class ByteDetokenizer final : public Detokenizer {
     return std::make_unique<ByteDetokenizer>(*this);
   }
 
+  std::string State() const override { return assembler_.held(); }
+
+  bool SetState(absl::string_view state) override {
+    return assembler_.SetHeld(state);
+  }
+
  private:
   const std::vector<unsigned char>* bytes_;
   Utf8Assembler assembler_;

@@ -20,6 +20,11 @@ class DigitDetokenizer final : public Detokenizer {
   std::unique_ptr<Detokenizer> Clone() const override {
     return std::make_unique<DigitDetokenizer>(*this);
   }
+  std::string State() const override { return after_digit_ ? "1" : ""; }
+  bool SetState(absl::string_view state) override {
+    after_digit_ = !state.empty();
+    return state == State();
+  }
 
  private:
   bool after_digit_ = false;

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "model/text/moses_classes.h"
 #include "model/text/pattern.h"
 #include "model/text/utf8.h"
@@ -16,6 +18,7 @@ namespace txl {
 namespace {
 
 constexpr absl::string_view kJoin = "@-@";
+constexpr absl::string_view kFreshState = "00000  ";
 
 // Whether a word of this script takes no space after another one of it.
 bool IsCjk(int32_t c) {
@@ -39,6 +42,24 @@ std::string LastCharacter(absl::string_view word) {
   size_t begin = word.size() - 1;
   while ((word[begin] & 0xC0) == 0x80) --begin;
   return std::string(word.substr(begin));
+}
+
+// Whether `word` can be what Add makes of a part between spaces.
+bool IsWord(absl::string_view word) {
+  if (word.empty() || !IsValidUtf8(word)) return false;
+  while (!word.empty()) {
+    const Utf8Character next = FirstCharacter(word);
+    if (IsWhitespace(next.code_point)) return false;
+    word.remove_prefix(next.length);
+  }
+  return true;
+}
+
+// Typographic quotes count as straight ones.
+std::string PlainQuote(const std::string& word) {
+  const bool typographic =
+      word.find_first_not_of("\u201E\u201C") == std::string::npos;
+  return typographic ? "\"" : word;
 }
 
 // Names of characters that older or escaped vocabularies hold.
@@ -179,10 +200,8 @@ void MosesDetokenizer::EndWord(std::string& out) {
 // The first of two equal quotes opens and glues to the next word, the second
 // closes; an apostrophe after an "s" is a possessive.
 void MosesDetokenizer::EndQuote(std::string& out) {
-  const bool typographic =
-      word_.find_first_not_of("\u201E\u201C") == std::string::npos;
-  int& count = quotes_[typographic ? "\"" : word_];
-  const bool opens = count % 2 == 0;
+  const std::string quote = PlainQuote(word_);
+  const bool opens = open_quotes_.count(quote) == 0;
   if (opens && word_ == "'" && last_word_end_ == "s") {
     out += word_;
     glue_ = false;
@@ -191,7 +210,75 @@ void MosesDetokenizer::EndQuote(std::string& out) {
   if (opens && FollowsSpace(word_)) out += ' ';
   out += word_;
   glue_ = opens;
-  ++count;
+  if (opens) {
+    open_quotes_.insert(quote);
+  } else {
+    open_quotes_.erase(quote);
+  }
+}
+
+std::string MosesDetokenizer::State() const {
+  // Of a word that is out only the end still matters, and how it began does
+  // not.
+  const bool is_out =
+      shape_ == Shape::kOrdinary || shape_ == Shape::kContraction;
+  const Shape shape = is_out ? Shape::kOrdinary : shape_;
+  std::string state =
+      absl::StrCat(static_cast<int>(shape), joins_ ? 1 : 0, glue_ ? 1 : 0,
+                   commas_.held_bytes(), periods_.held_bytes(), " ",
+                   is_out ? LastCharacter(word_) : word_, " ", last_word_end_);
+  for (const std::string& quote : open_quotes_) {
+    absl::StrAppend(&state, " ", quote);
+  }
+  return state == kFreshState ? "" : state;
+}
+
+bool MosesDetokenizer::SetState(absl::string_view state) {
+  *this = MosesDetokenizer();
+  if (state.empty()) return true;
+  const std::vector<absl::string_view> parts = absl::StrSplit(state, ' ');
+  if (parts.size() < 3 || parts[0].size() != 5) return false;
+  int digits[5];
+  for (size_t i = 0; i < 5; ++i) {
+    digits[i] = parts[0][i] - '0';
+    if (digits[i] < 0 || digits[i] > 4) return false;
+  }
+  shape_ = static_cast<Shape>(digits[0]);
+  joins_ = digits[1] != 0;
+  glue_ = digits[2] != 0;
+  commas_.Hold(static_cast<size_t>(digits[3]));
+  periods_.Hold(static_cast<size_t>(digits[4]));
+  word_ = std::string(parts[1]);
+  last_word_end_ = std::string(parts[2]);
+  first_ = last_word_end_.empty();
+  if (shape_ == Shape::kOrdinary || shape_ == Shape::kCurrency) {
+    out_bytes_ = word_.size();
+  }
+  for (size_t i = 3; i < parts.size(); ++i) {
+    open_quotes_.emplace(parts[i]);
+  }
+  if (IsSound() && state == State()) return true;
+  *this = MosesDetokenizer();
+  return false;
+}
+
+// What holds after any Add and Flush, of what SetState reads.
+bool MosesDetokenizer::IsSound() const {
+  for (const std::string& quote : open_quotes_) {
+    if (!IsWord(quote) || ShapeOf(quote) != Shape::kQuote ||
+        PlainQuote(quote) != quote) {
+      return false;
+    }
+  }
+  if (!first_ && (!IsWord(last_word_end_) ||
+                  LastCharacter(last_word_end_) != last_word_end_)) {
+    return false;
+  }
+  if (first_ && (glue_ || !open_quotes_.empty())) return false;
+  if (shape_ == Shape::kNone) return word_.empty() && !(joins_ && first_);
+  if (!IsWord(word_)) return false;
+  if (shape_ == Shape::kOrdinary) return LastCharacter(word_) == word_;
+  return ShapeOf(word_) == shape_ && !joins_;
 }
 
 }  // namespace txl

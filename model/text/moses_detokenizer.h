@@ -9,7 +9,8 @@
 // and "@,@" or "@.@" (dissolved only when a word with a space before it
 // follows).
 
-#include <map>
+#include <cstddef>
+#include <set>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -26,6 +27,10 @@ class StreamReplacer {
   std::string Push(absl::string_view text);
   std::string Flush();
 
+  size_t held_bytes() const { return held_.size(); }
+  // Holds so many bytes of `from`. REQUIRES: fewer than it has.
+  void Hold(size_t bytes) { held_ = std::string(from_.substr(0, bytes)); }
+
  private:
   absl::string_view from_;
   absl::string_view to_;
@@ -40,15 +45,22 @@ class MosesDetokenizer {
   // The held rest. The next word goes on in the same line.
   std::string Flush();
 
+  // See Detokenizer. Five digits (shape, joins, glue, bytes held of a "@,@" and
+  // of a "@.@"), the word, the end of the last one, and the open quotes, each
+  // after a space.
+  std::string State() const;
+  bool SetState(absl::string_view state);
+
  private:
   // What the part of a word that has arrived is. Parts are joined by "@-@".
+  // The numbers are those of State.
   enum class Shape {
-    kNone,         // no word has begun
-    kOrdinary,     // already out
-    kContraction,  // 's, 're: out, without a space before
-    kCurrency,     // out; glues to the next word
-    kPunctuation,  // held
-    kQuote,        // held
+    kNone = 0,         // no word has begun
+    kOrdinary = 1,     // already out
+    kCurrency = 2,     // out; glues to the next word
+    kPunctuation = 3,  // held
+    kQuote = 4,        // held
+    kContraction = 5,  // 's, 're: out, without a space before
   };
 
   void Extend(absl::string_view part, std::string& out);
@@ -56,6 +68,7 @@ class MosesDetokenizer {
   void EndWord(std::string& out);
   void EndQuote(std::string& out);
   bool FollowsSpace(absl::string_view word) const;
+  bool IsSound() const;
 
   Shape shape_ = Shape::kNone;
   std::string word_;           // the word so far; once ordinary, its last part
@@ -64,7 +77,7 @@ class MosesDetokenizer {
   bool first_ = true;          // word_ is the first of the line
   bool glue_ = false;          // no space before word_
   std::string last_word_end_;  // last character of the word before
-  std::map<std::string, int> quotes_;  // how many of each have been seen
+  std::set<std::string> open_quotes_;
   StreamReplacer commas_{" @,@ ", ","};
   StreamReplacer periods_{" @.@ ", "."};
 };

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
@@ -48,6 +50,19 @@ class PieceDetokenizer final : public Detokenizer {
 
   std::unique_ptr<Detokenizer> Clone() const override {
     return std::make_unique<PieceDetokenizer>(*this);
+  }
+
+  // Whether there was text, then the bytes of an incomplete character.
+  std::string State() const override {
+    const std::string& held = assembler_.held();
+    if (at_start_ && held.empty()) return "";
+    return absl::StrCat(at_start_ ? "0" : "1", held);
+  }
+
+  bool SetState(absl::string_view state) override {
+    at_start_ = !absl::StartsWith(state, "1");
+    return assembler_.SetHeld(state.substr(state.empty() ? 0 : 1)) &&
+           state == State();
   }
 
  private:

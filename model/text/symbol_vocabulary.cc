@@ -37,6 +37,19 @@ class SymbolDetokenizer final : public Detokenizer {
     return std::make_unique<SymbolDetokenizer>(*this);
   }
 
+  // "l": in a line, "w": also after a word.
+  std::string State() const override {
+    if (after_word_) return "w";
+    return line_is_open_ ? "l" : "";
+  }
+
+  bool SetState(absl::string_view state) override {
+    after_word_ = state == "w";
+    line_is_open_ = !state.empty();
+    const bool has_words = rules_->split != SymbolSplit::kCharacters;
+    return state == State() && (has_words || !after_word_);
+  }
+
  private:
   std::string LineToken() {
     after_word_ = false;

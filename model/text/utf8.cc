@@ -142,4 +142,10 @@ void Utf8Assembler::Flush(std::string& out) {
   held_.clear();
 }
 
+bool Utf8Assembler::SetHeld(absl::string_view bytes) {
+  if (!bytes.empty() && !IsCharacterPrefix(bytes)) return false;
+  held_ = std::string(bytes);
+  return true;
+}
+
 }  // namespace txl

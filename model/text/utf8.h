@@ -61,6 +61,11 @@ class Utf8Assembler {
   // Appends U+FFFD when bytes are held, and drops them.
   void Flush(std::string& out);
 
+  // The bytes of the incomplete character.
+  const std::string& held() const { return held_; }
+  // False: the bytes are no proper prefix of a character; nothing changes.
+  bool SetHeld(absl::string_view bytes);
+
  private:
   std::string held_;  // a proper prefix of a character; 0..3 bytes
 };

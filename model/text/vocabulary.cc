@@ -1,5 +1,7 @@
 #include "model/text/vocabulary.h"
 
+#include "absl/status/status.h"
+
 namespace txl {
 
 std::string Vocabulary::Decode(absl::Span<const int32_t> ids) const {
@@ -7,6 +9,14 @@ std::string Vocabulary::Decode(absl::Span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) text += detokenizer->Add(id);
   return text + detokenizer->Flush();
+}
+
+absl::StatusOr<std::unique_ptr<Detokenizer>> Vocabulary::RestoreDetokenizer(
+    absl::string_view state) const {
+  std::unique_ptr<Detokenizer> detokenizer = NewDetokenizer();
+  if (detokenizer->SetState(state)) return detokenizer;
+  return absl::InvalidArgumentError(
+      "the bytes are no state of a detokenizer of this vocabulary");
 }
 
 }  // namespace txl

@@ -31,6 +31,15 @@ class Detokenizer {
   virtual std::string Flush() = 0;
 
   virtual std::unique_ptr<Detokenizer> Clone() const = 0;
+
+  // All that Add and Flush have made of the detokenizer, to be kept elsewhere:
+  // a few bytes, empty for a fresh one. Equal states go on equally.
+  virtual std::string State() const = 0;
+
+  // Goes on as the detokenizer of the same vocabulary that gave `state`.
+  // False: State never makes these bytes; only Add and Flush may then follow,
+  // whose text means nothing.
+  virtual bool SetState(absl::string_view state) = 0;
 };
 
 // Thread-safe; const after construction.
@@ -67,6 +76,11 @@ class Vocabulary {
   virtual std::string TokenBytes(int32_t id) const = 0;
 
   virtual std::unique_ptr<Detokenizer> NewDetokenizer() const = 0;
+
+  // A detokenizer that goes on as the one of this vocabulary that gave `state`.
+  // Errors: InvalidArgument for bytes that are no such state.
+  absl::StatusOr<std::unique_ptr<Detokenizer>> RestoreDetokenizer(
+      absl::string_view state) const;
 
   // All ids through a fresh detokenizer and Flush; in time in proportion to
   // their number and to the length of what comes out.

@@ -35,6 +35,12 @@ class WikitextDetokenizer final : public Detokenizer {
     return std::make_unique<WikitextDetokenizer>(*this);
   }
 
+  std::string State() const override { return line_.State(); }
+
+  bool SetState(absl::string_view state) override {
+    return line_.SetState(state);
+  }
+
  private:
   const std::vector<std::string>* symbols_;
   std::optional<int32_t> line_id_;

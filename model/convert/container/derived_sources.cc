@@ -5,8 +5,8 @@
 
 #include "absl/base/call_once.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/crc32c.h"
 #include "model/base/status_macros.h"
-#include "model/convert/container/crc32c.h"
 
 namespace txl {
 namespace {

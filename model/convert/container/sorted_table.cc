@@ -9,8 +9,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/base/bad.h"
+#include "model/base/crc32c.h"
 #include "model/base/status_macros.h"
-#include "model/convert/container/crc32c.h"
 
 namespace txl {
 namespace {

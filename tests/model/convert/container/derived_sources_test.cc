@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/convert/container/crc32c.h"
+#include "model/base/crc32c.h"
 #include "tests/model/checkpoint/raw_safetensors.h"
 #include "tests/model/convert/container/checkpoint_check.h"
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/convert/container/crc32c.h"
+#include "model/base/crc32c.h"
 #include "tests/model/checkpoint/raw_safetensors.h"
 #include "tests/model/convert/container/checkpoint_check.h"
 #include "tests/model/convert/container/tensor_bundle_writer.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "model/convert/container/crc32c.h"
+#include "model/base/crc32c.h"
 #include "txl/convert/tensor_bundle.pb.h"
 
 namespace txl {

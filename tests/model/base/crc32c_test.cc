@@ -1,4 +1,4 @@
-#include "model/convert/container/crc32c.h"
+#include "model/base/crc32c.h"
 
 #include <string>
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// CRC-32C (Castagnoli), the checksum of TensorFlow's checkpoints.
+// CRC-32C (Castagnoli), the checksum of exported sessions and of TensorFlow's
+// checkpoints.
 
 #include <cstddef>
 #include <cstdint>
