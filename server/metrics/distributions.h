@@ -27,6 +27,11 @@ inline constexpr std::array kStepBounds = {
     .075,  .1,     .15,   .2,   .3,   .4,   .5,   .75,   1.,  2.5};
 inline constexpr std::array kIdleBounds = {
     .1, 1., 5., 15., 60., 300., 900., 3600., 14400., 86400., 604800.};
+// A disk syncs within a tenth of a millisecond (its own memory) to seconds (a
+// busy one).
+inline constexpr std::array kCommitBounds = {
+    .0001, .00025, .0005, .001, .0025, .005, .01, .025,
+    .05,   .1,     .25,   .5,   1.,    2.5,  5.,  10.};
 // Numbers of tokens, rows and turns.
 inline constexpr std::array kSizeBounds = {
     1.,   2.,    4.,    8.,    16.,   32.,    64.,    128.,  256.,

@@ -4,6 +4,8 @@
 // GetServerStatus and of a scrape of its metrics.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/time/time.h"
 #include "server/base/memory_division.h"
@@ -17,12 +19,14 @@ enum class ServerPhase {
   kDraining,  // shutting down; never leaves this
 };
 
-// created == ended + idle + busy
+// created + loaded == ended + stored_away + idle + busy
 struct SessionCounts {
   int64_t idle = 0;
   int64_t busy = 0;
   int64_t created = 0;
   int64_t ended = 0;
+  int64_t loaded = 0;             // came back from the store into memory
+  int64_t stored_away = 0;        // left memory for it
   int64_t image_bytes = 0;        // of state images on the host
   int64_t turn_record_bytes = 0;  // of the records of turns with a request_id
   int64_t id_bytes = 0;           // of session records and their token ids
@@ -61,6 +65,20 @@ struct MemoryUse {
   int64_t streams_refused = 0;  // by the streams' part
 };
 
+// What sessions survive the process.
+struct StoreUse {
+  std::string durability;  // "turn" or "token"
+  std::string state;       // "serving", "full" or "failed"
+  int64_t sessions = 0;
+  int64_t database_bytes = 0;
+  int64_t image_bytes = 0;
+  int64_t limit_bytes = 0;     // of the database; 0: none
+  int64_t tokens_waiting = 0;  // taken on, not on stable storage
+  int64_t tokens_written = 0;
+  int64_t commits = 0;
+  Histogram commit_seconds{kCommitBounds};  // of those commits
+};
+
 struct ServerStatus {
   ServerPhase phase = ServerPhase::kStarting;
   absl::Duration uptime;
@@ -71,6 +89,7 @@ struct ServerStatus {
   WorkCounts work;
   CallCounts calls;
   ConnectionCounts connections;
+  std::optional<StoreUse> store;  // absent: sessions end with the process
   Snapshot snapshot;
 };
 

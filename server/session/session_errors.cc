@@ -68,6 +68,16 @@ absl::Status ReplayEvictedError(int64_t position) {
                    details);
 }
 
+absl::Status PositionMismatchError(int64_t position, int64_t expected) {
+  ErrorDetails details;
+  details.reason = "POSITION_MISMATCH";
+  details.metadata["position"] = absl::StrCat(position);
+  return MakeError(absl::StatusCode::kAborted,
+                   absl::StrCat("the session is at position ", position,
+                                ", expected was ", expected),
+                   details);
+}
+
 absl::Status NoSessionMemoryError(absl::string_view what,
                                   absl::Duration retry) {
   return Error(absl::StatusCode::kResourceExhausted, "NO_SESSION_MEMORY", what,

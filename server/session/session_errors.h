@@ -23,6 +23,8 @@ absl::Status SupersededError();
 absl::Status OtherRequestError();
 // ABORTED, REPLAY_EVICTED with the session's position in the metadata.
 absl::Status ReplayEvictedError(int64_t position);
+// ABORTED, POSITION_MISMATCH with the session's position in the metadata.
+absl::Status PositionMismatchError(int64_t position, int64_t expected);
 // `what` is full: "the server holds its 10 sessions", ...
 absl::Status NoSessionMemoryError(absl::string_view what, absl::Duration retry);
 

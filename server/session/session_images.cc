@@ -1,5 +1,6 @@
 // SessionStore's state images, found by lease key.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,23 +11,45 @@
 namespace txl {
 
 absl::Status SessionStore::PutImage(uint64_t key, StateImage image) {
-  auto shared = std::make_shared<const StateImage>(std::move(image));
-  StoreLock lock(impl_.get());
-  const auto found = impl_->by_key.find(key);
-  if (found == impl_->by_key.end()) return SessionUnknownError();
-  SessionRecord& record = *found->second;
-  const int64_t replaced = record.image ? record.image->Bytes() : 0;
-  const int64_t others = impl_->image_bytes - replaced;
-  // Written as a difference: a sum could overflow.
-  if (shared->Bytes() > impl_->options.image_bytes - others) {
-    return NoSessionMemoryError(
-        absl::StrCat("state images fill their budget of ",
-                     impl_->options.image_bytes, " bytes"),
-        impl_->options.memory_retry);
+  const auto shared = std::make_shared<const StateImage>(std::move(image));
+  std::string kept_as;
+  TokenSlice ids;
+  absl::Status status;
+  {
+    StoreLock lock(impl_.get());
+    const auto found = impl_->by_key.find(key);
+    if (found == impl_->by_key.end()) return SessionUnknownError();
+    SessionRecord& record = *found->second;
+    record.image_rows = shared->position;
+    if (record.journaled && impl_->options.images != nullptr) {
+      kept_as = record.session_id;
+      ids = impl_->IdsOfRows(record, shared->position);
+    }
+    status = impl_->TakeImage(record, shared);
   }
-  impl_->image_bytes = others + shared->Bytes();
-  record.image.swap(shared);
+  if (!kept_as.empty()) impl_->options.images->Put(kept_as, ids, shared);
+  return status;
+}
+
+absl::Status SessionStore::Impl::TakeImage(
+    SessionRecord& record, std::shared_ptr<const StateImage> image) {
+  const int64_t replaced = record.image ? record.image->Bytes() : 0;
+  // Written as differences: a sum could overflow.
+  if (!MakeImageRoom(image->Bytes() - replaced)) {
+    return NoSessionMemoryError(
+        absl::StrCat("state images fill their budget of ", options.image_bytes,
+                     " bytes"),
+        options.memory_retry);
+  }
+  image_bytes += image->Bytes() - replaced;
+  dropped.push_back(std::exchange(record.image, std::move(image)));
   return absl::OkStatus();
+}
+
+TokenSlice SessionStore::Impl::IdsOfRows(const SessionRecord& record,
+                                         int64_t rows) const {
+  const int64_t count = std::min(rows, options.rebuild_ids);
+  return record.token_ids.Slice(rows - count, count);
 }
 
 std::shared_ptr<const StateImage> SessionStore::GetImage(uint64_t key) const {

@@ -32,7 +32,8 @@ struct SessionInfo {
   absl::Time last_use_time;
   absl::Time expire_time;
   absl::Duration ttl;
-  int64_t memory_bytes = 0;  // of segment memory and token ids
+  int64_t memory_bytes = 0;      // of segment memory and token ids
+  int64_t durable_position = 0;  // of position, on stable storage
   LastTurn last_turn;
 };
 

@@ -47,13 +47,42 @@ bool SessionLease::delete_requested() const {
 
 bool SessionLease::superseded() const { return record_->superseded; }
 
-void SessionLease::Append(absl::Span<const int32_t> ids) {
+void SessionLease::Append(absl::Span<const int32_t> ids,
+                          absl::Span<const TokenEvent> said) {
   SessionStore::Impl& impl = *store_->impl_;
   absl::MutexLock lock(&impl.mutex);
-  record_->token_ids.Append(ids);
-  if (record_->position() > record_->charged_tokens) {
-    impl.Charge(*record_, record_->position());
-  }
+  JournalTokens tokens = impl.TakeOn(*record_, ids);
+  if (!record_->journaled) return;
+  tokens.events.assign(said.begin(), said.end());
+  impl.Entered(*record_, impl.options.journal->Append(record_->session_id,
+                                                      std::move(tokens)));
+}
+
+void SessionLease::AppendWithEnd(absl::Span<const int32_t> ids) {
+  SessionStore::Impl& impl = *store_->impl_;
+  absl::MutexLock lock(&impl.mutex);
+  JournalTokens tokens = impl.TakeOn(*record_, ids);
+  if (record_->journaled) record_->tokens_of_end = std::move(tokens);
+}
+
+void SessionLease::Begin(TurnIntent intent) {
+  SessionStore::Impl& impl = *store_->impl_;
+  absl::MutexLock lock(&impl.mutex);
+  record_->intent = intent;
+  if (!record_->journaled) return;
+  impl.Entered(*record_,
+               impl.options.journal->Begin(
+                   record_->session_id, std::move(intent), impl.clock->Now()));
+}
+
+std::optional<TurnIntent> SessionLease::IntentOf(
+    const TurnIdentity& identity) const {
+  absl::MutexLock lock(&store_->impl_->mutex);
+  const std::optional<TurnIntent>& intent = record_->intent;
+  const bool same = identity.named() && intent.has_value() &&
+                    intent->identity.request_id == identity.request_id &&
+                    intent->identity.digest == identity.digest;
+  return same ? intent : std::nullopt;
 }
 
 int64_t SessionLease::room() const {
@@ -81,11 +110,9 @@ void SessionLease::SetLastTurn(LastTurn turn,
   const int64_t bytes = record == nullptr ? 0 : record->Bytes();
   SessionStore::Impl& impl = *store_->impl_;
   StoreLock lock(&impl);
-  const std::string& earlier = record_->last_turn.request_id;
-  if (!earlier.empty() && earlier != turn.request_id) {
-    record_->earlier_requests.Add(earlier, impl.options.remembered_requests);
-  }
+  impl.RememberRequest(*record_, turn.request_id);
   record_->last_turn = std::move(turn);
+  if (record_->journaled) impl.EnterEnd(*record_, record);
   impl.KeepTurnRecord(*record_, std::move(record), bytes);
 }
 

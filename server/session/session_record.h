@@ -6,14 +6,19 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "model/text/vocabulary.h"
+#include "server/base/byte_budget.h"
+#include "server/session/durable_position.h"
 #include "server/session/lease_callback.h"
 #include "server/session/request_history.h"
 #include "server/session/session_info.h"
+#include "server/session/session_journal.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
@@ -23,8 +28,10 @@ namespace txl {
 // detokenizer, last_turn) by the holder of the lease only. So the holder reads
 // those without the mutex, everybody else with it.
 struct SessionRecord {
-  // Constant after creation.
+  // Another one after a rewind: rows of the old one are no longer the
+  // session's.
   uint64_t key = 0;
+  // Constant after creation.
   std::string session_id;  // empty: temporary
   absl::Duration ttl;
   absl::Time create_time;
@@ -42,14 +49,29 @@ struct SessionRecord {
   TokenSequence token_ids;
   // Ids whose bytes are taken from the budget: those held, and reserved ones.
   int64_t charged_tokens = 0;
+  // Of these, the first full pieces, which other sessions share: each is taken
+  // once, until the last of them lets go of it.
+  std::vector<std::shared_ptr<const ByteHold>> shared_pieces;
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
+  // Of the turn that began last.
+  std::optional<TurnIntent> intent;
+  // Ids that the journal gets with the turn's end.
+  JournalTokens tokens_of_end;
+  // Entries of the session go to the journal.
+  bool journaled = false;
+  DurablePosition durable;
+  // A slot holds its rows, so that it stays in memory.
+  bool in_slot = false;
+  // Clock::Monotonic; what came from the store lately is going to be used.
+  absl::Duration loaded = -absl::InfiniteDuration();
   RequestHistory earlier_requests;  // of the turns before the last one
   std::shared_ptr<const TurnRecord> turn_record;  // of last_turn, or null
   // While there is a turn_record.
   int64_t record_bytes = 0;
   std::list<uint64_t>::iterator record_age;
   std::shared_ptr<const StateImage> image;
+  int64_t image_rows = 0;  // StateImage::position of the one made last
 
   bool temporary() const { return session_id.empty(); }
   int64_t position() const { return token_ids.size(); }

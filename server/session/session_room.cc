@@ -27,7 +27,7 @@ absl::Status SessionStore::Impl::MakePlace(bool temporary) {
            all - temporary_count >= NamedShare(options.max_sessions, options);
   };
   while (full()) {
-    if (EndOldestEmpty()) continue;
+    if (StoreOldestAway(options.empty_grace) || EndOldestEmpty()) continue;
     return NoSessionMemoryError(absl::StrCat("the server holds its maximum of ",
                                              options.max_sessions, " sessions"),
                                 options.memory_retry);
@@ -41,9 +41,11 @@ absl::Status SessionStore::Impl::MakeRoom(int64_t bytes, bool temporary) {
   const int64_t empty =
       static_cast<int64_t>(empty_idle.size()) * kSessionRecordBytes;
   // Nobody gives way for what does not fit anyway.
-  bool fits = bytes <= limit - (session_bytes - empty);
+  bool fits = bytes <= limit - (session_bytes + shared_bytes.used() - empty) ||
+              options.journal != nullptr;
   while (fits && IdBytes() + bytes > limit) {
-    fits = ended.ForgetOldest() || EndOldestEmpty();
+    fits = StoreOldestAway(options.empty_grace) || ended.ForgetOldest() ||
+           EndOldestEmpty();
   }
   if (fits) return absl::OkStatus();
   return NoSessionMemoryError(
@@ -58,6 +60,7 @@ bool SessionStore::Impl::EndOldestEmpty() {
   if (clock->Monotonic() - last_use < options.empty_grace) return false;
   const RecordPtr record = by_key.at(key);
   ended.Remember(record->session_id, SessionEnd::kEvicted);
+  RemoveStored(*record);
   End(record);
   return true;
 }
@@ -84,8 +87,22 @@ absl::Status SessionStore::Impl::Reserve(SessionRecord& record,
 }
 
 void SessionStore::Impl::Charge(SessionRecord& record, int64_t tokens) {
+  Charge(record, tokens, record.shared_pieces.size());
+}
+
+void SessionStore::Impl::Charge(SessionRecord& record, int64_t tokens,
+                                size_t shared) {
+  std::vector<std::shared_ptr<const ByteHold>>& pieces = record.shared_pieces;
+  const auto was_shared = static_cast<int64_t>(pieces.size());
+  while (pieces.size() > shared) pieces.pop_back();
+  while (pieces.size() < shared) {
+    pieces.push_back(std::make_shared<const ByteHold>(
+        *shared_bytes.TryHold(TokenSequence::BytesOfPiece())));
+  }
   session_bytes += TokenSequence::BytesFor(tokens) -
-                   TokenSequence::BytesFor(record.charged_tokens);
+                   TokenSequence::BytesFor(record.charged_tokens) -
+                   (static_cast<int64_t>(shared) - was_shared) *
+                       TokenSequence::BytesOfPiece();
   record.charged_tokens = tokens;
 }
 

@@ -16,6 +16,34 @@ namespace {
 // Sessions that List copies under one hold of the lock.
 constexpr size_t kListedAtOnce = 50;
 
+absl::StatusOr<size_t> EffectivePageSize(int page_size) {
+  if (page_size < 0) {
+    return FieldError("page_size", "a page size is not negative");
+  }
+  if (page_size == 0) page_size = kDefaultPageSize;
+  return static_cast<size_t>(std::min(page_size, kMaxPageSize));
+}
+
+// The id after which a page begins.
+absl::StatusOr<std::string> PageBegin(const std::string& page_token) {
+  if (page_token.empty()) return std::string();  // before every id
+  return DecodePageToken(page_token);
+}
+
+SessionInfo InfoOf(const StoredInfo& stored) {
+  SessionInfo info;
+  info.session_id = stored.head.session_id;
+  info.position = info.durable_position = stored.position;
+  info.create_time = stored.head.create_time;
+  info.last_use_time = stored.head.last_use;
+  info.ttl = stored.head.ttl;
+  info.expire_time = info.last_use_time + info.ttl;
+  info.last_turn = stored.head.last_turn;
+  return info;
+}
+
+}  // namespace
+
 absl::Status ValidateTtl(absl::Duration ttl,
                          const SessionStoreOptions& options) {
   if (ttl < options.min_ttl || ttl > options.max_ttl) {
@@ -26,16 +54,6 @@ absl::Status ValidateTtl(absl::Duration ttl,
   }
   return absl::OkStatus();
 }
-
-absl::StatusOr<size_t> EffectivePageSize(int page_size) {
-  if (page_size < 0) {
-    return FieldError("page_size", "a page size is not negative");
-  }
-  if (page_size == 0) page_size = kDefaultPageSize;
-  return static_cast<size_t>(std::min(page_size, kMaxPageSize));
-}
-
-}  // namespace
 
 SessionStore::SessionStore(const SessionStoreOptions& options, Clock* clock)
     : impl_(std::make_unique<Impl>(options, clock)) {}
@@ -60,6 +78,7 @@ absl::StatusOr<SessionInfo> SessionStore::Create(
   absl::StatusOr<RecordPtr> record =
       impl_->Add(std::move(id), ttl.value_or(impl_->options.default_ttl));
   if (!record.ok()) return record.status();
+  impl_->Journal(**record);
   impl_->BecomeIdle(**record);
   return impl_->Info(**record);
 }
@@ -96,12 +115,9 @@ absl::StatusOr<SessionPage> SessionStore::List(int page_size,
                                                const std::string& page_token) {
   const absl::StatusOr<size_t> size = EffectivePageSize(page_size);
   if (!size.ok()) return size.status();
-  std::string after;  // before every id
-  if (!page_token.empty()) {
-    absl::StatusOr<std::string> decoded = DecodePageToken(page_token);
-    if (!decoded.ok()) return decoded.status();
-    after = *std::move(decoded);
-  }
+  absl::StatusOr<std::string> begin = PageBegin(page_token);
+  if (!begin.ok()) return begin.status();
+  std::string after = *std::move(begin);
 
   SessionPage page;
   bool more = true;
@@ -125,6 +141,43 @@ bool SessionStore::Impl::ListSome(const std::string& after, size_t count,
   return next != by_id.end();
 }
 
+void SessionStore::ListStored(
+    int page_size, const std::string& page_token,
+    std::function<void(absl::StatusOr<SessionPage>)> done) {
+  if (impl_->options.journal == nullptr) {
+    return done(List(page_size, page_token));
+  }
+  const absl::StatusOr<size_t> size = EffectivePageSize(page_size);
+  if (!size.ok()) return done(size.status());
+  const absl::StatusOr<std::string> after = PageBegin(page_token);
+  if (!after.ok()) return done(after.status());
+  // One more tells whether a page follows.
+  impl_->options.journal->List(
+      *after, static_cast<int64_t>(*size) + 1,
+      [this, size = *size,
+       done](const absl::StatusOr<std::vector<StoredInfo>>& stored) {
+        if (!stored.ok()) return done(stored.status());
+        done(impl_->PageOf(*stored, size));
+      });
+}
+
+SessionPage SessionStore::Impl::PageOf(const std::vector<StoredInfo>& stored,
+                                       size_t size) {
+  SessionPage page;
+  for (const StoredInfo& info : stored) {
+    if (page.sessions.size() == size) {
+      page.next_page_token = EncodePageToken(page.sessions.back().session_id);
+      break;
+    }
+    // What is in memory is known better here.
+    absl::MutexLock lock(&mutex);
+    const auto here = by_id.find(info.head.session_id);
+    page.sessions.push_back(here != by_id.end() ? Info(*here->second)
+                                                : InfoOf(info));
+  }
+  return page;
+}
+
 absl::Status SessionStore::Delete(const std::string& session_id) {
   absl::Status valid = ValidateSessionId(session_id);
   if (!valid.ok()) return valid;
@@ -132,6 +185,7 @@ absl::Status SessionStore::Delete(const std::string& session_id) {
   impl_->Expire();
   const absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
   if (!record.ok()) return record.status();
+  impl_->RemoveStored(**record);
   if ((*record)->busy) {
     // The turn sees it within a step; the session ends with its lease.
     (*record)->delete_requested = true;
@@ -184,6 +238,8 @@ SessionStore::Counts SessionStore::counts() {
   counts.busy = impl_->busy_count;
   counts.created = impl_->created_count;
   counts.ended = impl_->ended_count;
+  counts.loaded = impl_->loaded_count;
+  counts.stored_away = impl_->stored_away_count;
   counts.image_bytes = impl_->image_bytes;
   counts.id_bytes = impl_->IdBytes();
   counts.turn_record_bytes = impl_->turn_record_bytes;

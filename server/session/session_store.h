@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,16 +41,19 @@
 #include "model/text/vocabulary.h"
 #include "server/base/clock.h"
 #include "server/metrics/server_status.h"
+#include "server/session/image_store.h"
 #include "server/session/lease_callback.h"
 #include "server/session/session_id.h"
 #include "server/session/session_info.h"
+#include "server/session/session_journal.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
 namespace txl {
 
 class SessionStore;
-struct SessionRecord;  // session_record.h
+struct ImportedSession;  // session_import.h
+struct SessionRecord;    // session_record.h
 
 // Exclusive right to run one turn on a session; destroying it makes the
 // session IDLE again (and removes a temporary one). Move-only; used by one
@@ -84,7 +88,18 @@ class SessionLease {
   // Commits: appends ids that the session now holds. Other threads see the new
   // position at once. Never refused: what was not reserved is taken from the
   // budget even where it is full.
-  void Append(absl::Span<const int32_t> ids);
+  // `said`: of a turn with a name that generates, what the last ids gave.
+  void Append(absl::Span<const int32_t> ids,
+              absl::Span<const TokenEvent> said = {});
+  // The same of a turn that commits once: the ids survive the process together
+  // with the turn's end, which SetLastTurn tells.
+  void AppendWithEnd(absl::Span<const int32_t> ids);
+  // What the turn is going to do; before it runs. It is kept for a retry that
+  // comes before the turn has committed anything.
+  void Begin(TurnIntent intent);
+  // What an earlier turn of this identity was going to do; nothing where no
+  // such turn was the last one, or it has no name.
+  std::optional<TurnIntent> IntentOf(const TurnIdentity& identity) const;
   // A copy of the session's detokenizer to run ahead with; null without a
   // vocabulary. SetDetokenizer commits it.
   std::unique_ptr<Detokenizer> CloneDetokenizer() const;
@@ -133,8 +148,49 @@ struct SessionStoreOptions {
   // is refused; at most 16 are within what a session is counted with.
   int64_t remembered_requests = 16;
   const Vocabulary* vocabulary = nullptr;  // may be null; outlives the store
+  // Ids that a state depends on, as RunnerInfo has it.
+  int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
+  // Null: sessions end with the process. Outlives every call of the store.
+  SessionJournal* journal = nullptr;
+  // Null: images are in memory only. Likewise.
+  ImageStore* images = nullptr;
+  // With a journal: a session that is in no slot leaves memory when it was not
+  // used for so long, or when its memory is wanted and it was not for
+  // empty_grace.
+  absl::Duration store_away_after = absl::Seconds(10);
   absl::Duration busy_retry = absl::Milliseconds(100);  // with SESSION_BUSY
   absl::Duration memory_retry = absl::Seconds(1);  // with NO_SESSION_MEMORY
+};
+
+// FIELD_INVALID ttl: it is outside of what the options allow.
+absl::Status ValidateTtl(absl::Duration ttl,
+                         const SessionStoreOptions& options);
+
+struct ForkRequest {
+  std::string session_id = {};
+  std::string new_session_id = {};         // empty: a random one
+  std::optional<int64_t> position = {};    // absent: all ids
+  std::optional<absl::Duration> ttl = {};  // absent: that of the forked session
+  std::string request_id = {};  // sent again: the same fork; empty: none
+};
+
+// The id that a fork without one gets, if it has a request_id: the same call
+// finds it again, and nobody does who does not know the forked session's.
+std::string IdOfFork(const ForkRequest& request);
+
+struct RewindRequest {
+  std::string session_id = {};
+  int64_t position = 0;
+  std::optional<int64_t> expected_position = {};
+  std::string request_id = {};  // sent again: OK; empty: none
+};
+
+// A whole session at one moment, without copies of its ids.
+struct SessionSnapshot {
+  StoredHead head;
+  TokenSlice token_ids;
+  // Of the session's first ids, maybe not of all; null: none is kept.
+  std::shared_ptr<const StateImage> state;
 };
 
 struct SessionPage {
@@ -180,8 +236,29 @@ class SessionStore {
   // come and go.
   absl::StatusOr<SessionPage> List(int page_size,
                                    const std::string& page_token);
+  // The same with the sessions that are stored; `done` runs at once where there
+  // is no journal, else on another thread.
+  void ListStored(int page_size, const std::string& page_token,
+                  std::function<void(absl::StatusOr<SessionPage>)> done);
   // A busy session's turn is asked to end; the session is gone at once.
   absl::Status Delete(const std::string& session_id);
+  // Both want an idle session, else SESSION_BUSY, and count as its use.
+  //
+  // A new session with the first ids of another one; full pieces of ids are
+  // shared. Also FIELD_INVALID position, SESSION_EXISTS, unless this very fork
+  // was made before.
+  absl::StatusOr<SessionInfo> Fork(const ForkRequest& request);
+  // The session holds its first ids only, and remembers none of its turns.
+  // Also FIELD_INVALID position, POSITION_MISMATCH.
+  absl::StatusOr<SessionInfo> Rewind(const RewindRequest& request);
+  // An idle session as it is, else SESSION_BUSY; no use of it.
+  absl::StatusOr<SessionSnapshot> Snapshot(const std::string& session_id);
+  // A new session that holds all of `session`, whose own time-to-live, made to
+  // fit, stands in for an absent one. Empty id: a random one. Its state is left
+  // out where there is no room for it. Also SESSION_EXISTS, NO_SESSION_MEMORY.
+  absl::StatusOr<SessionInfo> Import(const std::string& session_id,
+                                     std::optional<absl::Duration> ttl,
+                                     ImportedSession session);
 
   absl::StatusOr<SessionLease> Acquire(const std::string& session_id);
   // Acquire for a turn of this identity. While a turn of the same identity
@@ -211,6 +288,27 @@ class SessionStore {
   // Keys of sessions that ended since the last call: their slots are free. A
   // deleted session whose turn still runs ends with that turn's lease.
   std::vector<uint64_t> TakeEndedKeys();
+  // With a journal: the session of this id is not in memory, so that it may be
+  // stored. One that is in memory stays for a moment.
+  bool MayBeStored(const std::string& session_id);
+  // With a journal: brings the session into memory if it is stored, so that
+  // the methods above find it, and calls `then`, on another thread. Errors are
+  // those that keep a stored session away: DATA_LOSS SESSION_DAMAGED,
+  // FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
+  void Prepare(const std::string& session_id,
+               std::function<void(const absl::Status&)> then);
+  // With a journal: a session that Prepare could not bring is stored no more.
+  void DiscardStored(const std::string& session_id);
+  // With a journal: ends stored sessions whose time-to-live has passed, and
+  // lets those go from memory that were not used for store_away_after. Called
+  // now and then.
+  void TidyStored();
+  // With a journal: sessions in slots, idle, whose image, if any, is older than
+  // `tokens`; to be saved by the scheduler.
+  std::vector<std::string> ImagesDue(int64_t tokens) const;
+  // A slot holds rows of the key's session, or does not any more.
+  void SetInSlot(uint64_t key, bool in_slot);
+
   // IDLE or BUSY of a key, and how long it has been idle.
   struct KeyState {
     bool exists = false;

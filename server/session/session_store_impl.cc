@@ -1,5 +1,6 @@
 #include "server/session/session_store_impl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/session/session_errors.h"
@@ -11,6 +12,7 @@ void SessionStore::Impl::Expire() {
   while (!idle.empty() && idle.begin()->first <= now) {
     const RecordPtr record = by_key.at(idle.begin()->second);
     ended.Remember(record->session_id, SessionEnd::kExpired);
+    RemoveStored(*record);
     End(record);
   }
 }
@@ -54,13 +56,25 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Add(std::string session_id,
 void SessionStore::Impl::BecomeIdle(SessionRecord& record) {
   record.last_use_time = clock->Now();
   record.last_use = clock->Monotonic();
+  Park(record);
+}
+
+void SessionStore::Impl::Park(const SessionRecord& record) {
   idle.emplace(record.ExpiresAt(), record.key);
   if (record.position() == 0) empty_idle.emplace(record.last_use, record.key);
+  if (record.journaled && !record.in_slot) {
+    away_idle.emplace(record.last_use, record.key);
+  }
+}
+
+void SessionStore::Impl::Unpark(const SessionRecord& record) {
+  idle.erase({record.ExpiresAt(), record.key});
+  empty_idle.erase({record.last_use, record.key});
+  away_idle.erase({record.last_use, record.key});
 }
 
 void SessionStore::Impl::BecomeBusy(SessionRecord& record) {
-  idle.erase({record.ExpiresAt(), record.key});
-  empty_idle.erase({record.last_use, record.key});
+  Unpark(record);
   record.busy = true;
   ++busy_count;
 }
@@ -85,20 +99,24 @@ Handover SessionStore::Impl::EndTurn(const RecordPtr& record) {
 }
 
 void SessionStore::Impl::End(const RecordPtr& record) {
-  idle.erase({record->ExpiresAt(), record->key});
-  empty_idle.erase({record->last_use, record->key});
+  Forget(record);
+  ++ended_count;
+}
+
+void SessionStore::Impl::Forget(const RecordPtr& record) {
+  Unpark(*record);
   DropImage(*record);
   DropTurnRecord(*record);
   // A deleted session's id may belong to a newer one by now.
   const auto named = by_id.find(record->session_id);
   if (named != by_id.end() && named->second == record) by_id.erase(named);
   by_key.erase(record->key);
-  Charge(*record, 0);
+  in_slot.erase(record->key);
+  Charge(*record, 0, 0);
   session_bytes -= kSessionRecordBytes;
   if (record->temporary()) --temporary_count;
   dropped.push_back(record);
   ended_keys.push_back(record->key);
-  ++ended_count;
   wake_pending = true;
 }
 
@@ -125,6 +143,10 @@ SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
   }
   info.memory_bytes += TokenSequence::BytesFor(record.position());
   info.last_turn = record.last_turn;
+  if (options.journal != nullptr) {
+    info.durable_position = std::min(
+        info.position, record.durable.At(options.journal->durable_entry()));
+  }
   return info;
 }
 

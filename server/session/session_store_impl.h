@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/byte_budget.h"
 #include "server/base/clock.h"
 #include "server/session/ended_ids.h"
 #include "server/session/session_record.h"
@@ -61,6 +63,11 @@ struct SessionStore::Impl {
   // the first to give way when memory is short.
   std::set<std::pair<absl::Duration, uint64_t>> empty_idle
       ABSL_GUARDED_BY(mutex);
+  // With a journal, the idle ones that are in no slot, by (Clock::Monotonic of
+  // last use, key).
+  std::set<std::pair<absl::Duration, uint64_t>> away_idle
+      ABSL_GUARDED_BY(mutex);
+  std::set<uint64_t> in_slot ABSL_GUARDED_BY(mutex);  // keys
   EndedIds ended ABSL_GUARDED_BY(mutex);
   std::vector<uint64_t> ended_keys ABSL_GUARDED_BY(mutex);
 
@@ -69,9 +76,13 @@ struct SessionStore::Impl {
   int64_t temporary_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t created_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t ended_count ABSL_GUARDED_BY(mutex) = 0;
+  int64_t loaded_count ABSL_GUARDED_BY(mutex) = 0;
+  int64_t stored_away_count ABSL_GUARDED_BY(mutex) = 0;
   int64_t image_bytes ABSL_GUARDED_BY(mutex) = 0;
-  // Bytes of records and ids of sessions that have not ended.
+  // Bytes of records and ids of sessions that have not ended, without shared
+  // ones.
   int64_t session_bytes ABSL_GUARDED_BY(mutex) = 0;
+  ByteBudget shared_bytes{std::numeric_limits<int64_t>::max()};
   int64_t turn_record_bytes ABSL_GUARDED_BY(mutex) = 0;
   // Keys of sessions that keep a turn's record.
   std::list<uint64_t> records_oldest_first ABSL_GUARDED_BY(mutex);
@@ -104,22 +115,94 @@ struct SessionStore::Impl {
   absl::Status Reserve(SessionRecord& record, int64_t tokens)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Takes the bytes of so many ids of this session, instead of those before.
+  // The first `shared` full pieces of them are counted where they are shared.
   void Charge(SessionRecord& record, int64_t tokens)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Charge(SessionRecord& record, int64_t tokens, size_t shared)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Host bytes for ids, records and ended ids.
   int64_t IdBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return session_bytes + ended.Bytes();
+    return session_bytes + shared_bytes.used() + ended.Bytes();
   }
+
+  // Appends ids and takes their bytes. What the journal is told of it.
+  JournalTokens TakeOn(SessionRecord& record, absl::Span<const int32_t> ids)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Entry `entry` of the journal left the session as it is now.
+  void Entered(SessionRecord& record, uint64_t entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The journal's entry of a turn's end. REQUIRES: last_turn is that turn.
+  void EnterEnd(SessionRecord& record, std::shared_ptr<const TurnRecord> turn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // A new session with its ids is entered, and all that comes of it.
+  void Journal(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The session goes from the journal and from the images.
+  void RemoveStored(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  StoredHead HeadOf(const SessionRecord& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // A session that came from the store is there, or has ended meanwhile.
+  absl::Status Restore(StoredSession stored, std::optional<KeptImage> kept)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Its state of text; null without a vocabulary.
+  struct RestoredText {
+    std::unique_ptr<Detokenizer> now = nullptr;
+    std::unique_ptr<Detokenizer> before_turn = nullptr;  // of its turn's record
+  };
+  absl::StatusOr<RestoredText> TextOf(const StoredSession& stored) const;
+  void RestoreTurn(const StoredSession& stored,
+                   std::shared_ptr<const Detokenizer> before,
+                   SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Takes the image where it is of these ids.
+  void RestoreImage(const KeptImage& kept, SessionRecord& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // False: there is no room for so many bytes of images.
+  bool MakeImageRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // A session that is not in memory has expired.
+  void EndStored(const std::string& session_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Whether the session may leave memory, as far as its state goes.
+  bool MayStoreAway(const SessionRecord& record, absl::Duration unused) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The one unused for longest leaves memory; false: none may.
+  bool StoreOldestAway(absl::Duration unused)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Takes the session out of every table.
+  void Forget(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   void BecomeIdle(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void BecomeBusy(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // In the tables of idle sessions, and not any more.
+  void Park(const SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Unpark(const SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // The end of a lease: handed on, idle again, or ended where nobody can name
   // it.
   Handover EndTurn(const RecordPtr& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // REQUIRES: not idle and not busy, or idle.
   void End(const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  absl::Status TakeImage(SessionRecord& record,
+                         std::shared_ptr<const StateImage> image)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The ids that the first `rows` rows depend on.
+  TokenSlice IdsOfRows(const SessionRecord& record, int64_t rows) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void DropImage(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // What Fork and Rewind do, once they may.
+  absl::StatusOr<RecordPtr> AddBranch(SessionRecord& parent, std::string id,
+                                      int64_t position, absl::Duration ttl)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // What Import does, once it may; takes what it needs out of `session`.
+  absl::StatusOr<RecordPtr> AddImported(std::string id, absl::Duration ttl,
+                                        ImportedSession& session)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void CutTo(const RecordPtr& record, int64_t position)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The last turn's request becomes an earlier one, unless it is this one.
+  void RememberRequest(SessionRecord& record, const std::string& request_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // A detokenizer in the state of text behind these ids.
+  std::unique_ptr<Detokenizer> DetokenizerBehind(
+      const TokenSequence& ids) const;
   // `bytes`: the turn's, counted before the mutex was taken.
   void KeepTurnRecord(SessionRecord& record,
                       std::shared_ptr<const TurnRecord> turn, int64_t bytes)
@@ -131,6 +214,9 @@ struct SessionStore::Impl {
   // are more behind them.
   bool ListSome(const std::string& after, size_t count,
                 std::vector<SessionInfo>& sessions) ABSL_LOCKS_EXCLUDED(mutex);
+  // A page of at most `size` sessions from what the journal lists.
+  SessionPage PageOf(const std::vector<StoredInfo>& stored, size_t size)
+      ABSL_LOCKS_EXCLUDED(mutex);
   SessionInfo Info(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 };

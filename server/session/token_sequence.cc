@@ -23,16 +23,17 @@ int64_t PieceBytes(int64_t tokens) {
 
 }  // namespace
 
-std::vector<int32_t> TokenSlice::Copy() const {
+std::vector<int32_t> TokenSlice::Part(int64_t from, int64_t count) const {
+  constexpr int64_t kPieceTokens = TokenSequence::kPieceTokens;
   std::vector<int32_t> ids;
-  ids.reserve(static_cast<size_t>(size_));
-  int64_t begin = first_;
-  for (const std::shared_ptr<const int32_t[]>& piece : pieces_) {
-    const int64_t left = size_ - static_cast<int64_t>(ids.size());
-    const int64_t end =
-        std::min(begin + left, int64_t{TokenSequence::kPieceTokens});
-    ids.insert(ids.end(), piece.get() + begin, piece.get() + end);
-    begin = 0;
+  ids.reserve(static_cast<size_t>(count));
+  for (int64_t at = first_ + from; at < first_ + from + count;) {
+    const int64_t begin = at % kPieceTokens;
+    const int64_t left = count - static_cast<int64_t>(ids.size());
+    const int64_t end = std::min(begin + left, kPieceTokens);
+    const int32_t* piece = pieces_[at / kPieceTokens].get();
+    ids.insert(ids.end(), piece + begin, piece + end);
+    at += end - begin;
   }
   return ids;
 }
@@ -47,6 +48,19 @@ int64_t TokenSequence::BytesFor(int64_t tokens) {
       static_cast<int64_t>(sizeof(Piece));
   return full * PieceBytes(kPieceTokens) + (rest > 0 ? PieceBytes(rest) : 0) +
          table;
+}
+
+int64_t TokenSequence::BytesOfPiece() { return PieceBytes(kPieceTokens); }
+
+TokenSequence TokenSequence::First(int64_t size) const {
+  TokenSequence first;
+  const int64_t full = size / kPieceTokens;
+  first.pieces_.assign(pieces_.begin(), pieces_.begin() + full);
+  first.size_ = full * kPieceTokens;
+  // A piece that is not full may still be written to, by one sequence only.
+  const int64_t rest = size - first.size_;
+  if (rest > 0) first.Append({pieces_[full].get(), static_cast<size_t>(rest)});
+  return first;
 }
 
 void TokenSequence::Append(absl::Span<const int32_t> ids) {

@@ -1,8 +1,9 @@
 #pragma once
 
-// The token ids of a session: a list that only grows, kept in pieces. Growing
-// copies less than one piece, and a reader takes hold of the pieces that it
-// wants instead of copying them under somebody's lock.
+// The token ids of a session: a list that grows at its end, kept in pieces.
+// Growing copies less than one piece, a reader takes hold of the pieces that it
+// wants instead of copying them under somebody's lock, and sequences that begin
+// alike share the full pieces of their beginning.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,9 @@ class TokenSlice {
   TokenSlice() = default;
 
   int64_t size() const { return size_; }
-  std::vector<int32_t> Copy() const;
+  std::vector<int32_t> Copy() const { return Part(0, size_); }
+  // Ids from..from + count - 1 of the slice. REQUIRES: it has them.
+  std::vector<int32_t> Part(int64_t from, int64_t count) const;
 
  private:
   friend class TokenSequence;
@@ -37,6 +40,8 @@ class TokenSequence {
 
   // Host bytes that a sequence of so many ids takes, never less for more ids.
   static int64_t BytesFor(int64_t tokens);
+  // Host bytes of a full piece, as in BytesFor.
+  static int64_t BytesOfPiece();
 
   TokenSequence() = default;
   TokenSequence(TokenSequence&&) = default;
@@ -54,6 +59,10 @@ class TokenSequence {
   // Ids from..from + count - 1, as far as there are any. Takes time for every
   // piece, none for its ids. REQUIRES: both >= 0.
   TokenSlice Slice(int64_t from, int64_t count) const;
+  // The first `size` ids as a sequence of its own, which shares the full pieces
+  // among them, size / kPieceTokens, and copies the rest. REQUIRES: 0 <= size
+  // <= size().
+  TokenSequence First(int64_t size) const;
   // The last `count` ids, or all of them.
   std::vector<int32_t> Last(int64_t count) const;
 

@@ -19,8 +19,9 @@ namespace txl {
 
 // Which request a turn runs.
 struct TurnIdentity {
-  std::string request_id;  // the client's; empty: none, never equal to another
-  std::string digest;      // equal for equal requests, else not
+  // The client's; empty: none, never equal to another.
+  std::string request_id = {};
+  std::string digest = {};  // equal for equal requests, else not
 
   bool named() const { return !request_id.empty(); }
 };

@@ -28,7 +28,7 @@ class RecordingSink : public TokenSink {
   void Token(TokenEvent event) override {
     absl::MutexLock lock(&mutex_);
     if (!started_.has_value() || Ended()) Violation("Token out of order");
-    if (event.index != static_cast<int32_t>(tokens_.size())) {
+    if (event.index != first_ + static_cast<int32_t>(tokens_.size())) {
       Violation("token indices have a gap");
     }
     tokens_.push_back(std::move(event));
@@ -59,6 +59,11 @@ class RecordingSink : public TokenSink {
     return reading_ ? 0 : unsent_;
   }
 
+  // The index that the first token has to have; 0 unless told.
+  void ExpectFirst(int32_t index) {
+    absl::MutexLock lock(&mutex_);
+    first_ = index;
+  }
   // The reader stops, takes `count` events, goes on.
   void StopReading() {
     absl::MutexLock lock(&mutex_);
@@ -148,6 +153,7 @@ class RecordingSink : public TokenSink {
   std::vector<ScoredToken> scored_ ABSL_GUARDED_BY(mutex_);
   std::optional<TurnFinished> finished_ ABSL_GUARDED_BY(mutex_);
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);
+  int32_t first_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   int unsent_ ABSL_GUARDED_BY(mutex_) = 0;
   int most_unsent_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -144,4 +144,19 @@ std::vector<std::string> BrokenLaws(const Snapshot& s) {
   return laws.Take();
 }
 
+std::vector<std::string> BrokenLaws(const SessionCounts& sessions) {
+  Laws laws;
+  laws.Equal(
+      "created + loaded = ended + stored_away + idle + busy",
+      sessions.created + sessions.loaded,
+      sessions.ended + sessions.stored_away + sessions.idle + sessions.busy);
+  laws.NotNegative("idle", sessions.idle);
+  laws.NotNegative("busy", sessions.busy);
+  laws.NotNegative("created", sessions.created);
+  laws.NotNegative("ended", sessions.ended);
+  laws.NotNegative("loaded", sessions.loaded);
+  laws.NotNegative("stored_away", sessions.stored_away);
+  return laws.Take();
+}
+
 }  // namespace txl

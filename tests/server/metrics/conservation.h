@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/metrics/metrics.h"
+#include "server/metrics/server_status.h"
 
 namespace txl {
 
@@ -27,5 +28,9 @@ namespace txl {
 //   steps_with_prompt_and_decode <= steps_with_decode <= steps
 // and no counter is negative.
 std::vector<std::string> BrokenLaws(const Snapshot& snapshot);
+
+// Likewise:
+//   created + loaded = ended + stored_away + idle + busy
+std::vector<std::string> BrokenLaws(const SessionCounts& sessions);
 
 }  // namespace txl

@@ -222,5 +222,25 @@ TEST(ConservationTest, ANegativeCountIsNotHiddenByALawThatHolds) {
                                          "turns_ended BAD >= 0: -1"));
 }
 
+TEST(ConservationTest, SessionsAreInMemoryStoredAwayOrEnded) {
+  SessionCounts sessions;
+  EXPECT_THAT(BrokenLaws(sessions), IsEmpty());
+  sessions.created = 10;
+  sessions.loaded = 4;
+  sessions.ended = 3;
+  sessions.stored_away = 5;
+  sessions.idle = 4;
+  sessions.busy = 2;
+  EXPECT_THAT(BrokenLaws(sessions), IsEmpty());
+  ++sessions.loaded;
+  EXPECT_THAT(
+      BrokenLaws(sessions),
+      ElementsAre("created + loaded = ended + stored_away + idle + busy: "
+                  "15 and 14"));
+  sessions.busy = -1;
+  sessions.idle = 8;
+  EXPECT_THAT(BrokenLaws(sessions), ElementsAre("busy >= 0: -1"));
+}
+
 }  // namespace
 }  // namespace txl

@@ -24,6 +24,18 @@ TEST(RequestHistory, ForgetsTheOldestOverItsCapacity) {
   }
 }
 
+TEST(RequestHistory, IsTheSameAfterItWasPutAway) {
+  RequestHistory history;
+  history.Add("a", 16);
+  history.Add("b", 16);
+  const RequestHistory again(history.hashes());
+  EXPECT_TRUE(again.Contains("a"));
+  EXPECT_TRUE(again.Contains("b"));
+  EXPECT_FALSE(again.Contains("c"));
+  // The first 8 bytes that sha256sum prints of "a", the last one first.
+  EXPECT_EQ(history.hashes()[0], 0xcabd1bca128197ca);
+}
+
 TEST(RequestHistory, WithoutCapacityNothingIsRemembered) {
   RequestHistory history;
   history.Add("a", 0);

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/session/session_store.h"
 #include "tests/server/session/store_fixture.h"
@@ -25,6 +26,13 @@ class CountingDetokenizer : public Detokenizer {
   std::string Flush() override { return ""; }
   std::unique_ptr<Detokenizer> Clone() const override {
     return std::make_unique<CountingDetokenizer>(*this);
+  }
+  std::string State() const override {
+    return count_ == 0 ? "" : absl::StrCat(count_);
+  }
+  bool SetState(absl::string_view state) override {
+    count_ = 0;
+    return state.empty() || absl::SimpleAtoi(state, &count_);
   }
 
  private:

@@ -57,10 +57,11 @@ class StoreTest : public ::testing::Test {
     return text.ok() ? text->token_ids : std::vector<int32_t>{-1};
   }
 
-  // created == ended + idle + busy.
+  // created + loaded == ended + stored_away + idle + busy.
   void ExpectConserved() const {
     const SessionStore::Counts counts = store_->counts();
-    EXPECT_EQ(counts.created, counts.ended + counts.idle + counts.busy);
+    EXPECT_EQ(counts.created + counts.loaded,
+              counts.ended + counts.stored_away + counts.idle + counts.busy);
   }
 
   FakeClock clock_;

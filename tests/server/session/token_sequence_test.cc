@@ -29,6 +29,24 @@ TokenSequence Grown(int64_t size) {
   return sequence;
 }
 
+TEST(TokenSequence, ABranchGoesOnByItself) {
+  for (const int64_t cut : {0, 1, 4095, 4096, 4097, 10'000}) {
+    std::vector<int32_t> ids(10'000);
+    std::iota(ids.begin(), ids.end(), 0);
+    TokenSequence trunk;
+    trunk.Append(ids);
+    TokenSequence branch = trunk.First(cut);
+    EXPECT_EQ(branch.size(), cut);
+    trunk.Append({-1, -2});
+    branch.Append({-3});
+    std::vector<int32_t> expected(ids.begin(), ids.begin() + cut);
+    expected.push_back(-3);
+    EXPECT_EQ(branch.Slice(0, 20'000).Copy(), expected);
+    ids.insert(ids.end(), {-1, -2});
+    EXPECT_EQ(trunk.Slice(0, 20'000).Copy(), ids);
+  }
+}
+
 TEST(TokenSequence, HoldsWhatWasAppendedInOrder) {
   for (const int64_t size : {int64_t{0}, int64_t{1}, int64_t{16}, int64_t{17},
                              kPiece - 1, kPiece, kPiece + 1, 5 * kPiece + 3}) {
@@ -61,6 +79,18 @@ TEST(TokenSequence, ASliceIsAnyPartOfIt) {
       const TokenSlice slice = sequence.Slice(from, count);
       EXPECT_EQ(slice.size(), end - begin);
       ASSERT_EQ(slice.Copy(), Numbers(begin, end)) << from << " " << count;
+    }
+  }
+}
+
+TEST(TokenSequence, APartOfASliceIsCopiedAlone) {
+  const TokenSlice slice = Grown(3 * kPiece).Slice(5, 2 * kPiece + 9);
+  for (const int64_t from : {int64_t{0}, int64_t{1}, kPiece - 6, kPiece - 5,
+                             kPiece, 2 * kPiece + 8}) {
+    for (const int64_t count : {int64_t{0}, int64_t{1}, kPiece, kPiece + 9}) {
+      if (from + count > slice.size()) continue;
+      EXPECT_EQ(slice.Part(from, count), Numbers(5 + from, 5 + from + count))
+          << from << " " << count;
     }
   }
 }
