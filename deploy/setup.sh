@@ -25,7 +25,7 @@ packages=(
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
-  libhwy-dev libbenchmark-dev prometheus-cpp-dev python3-yaml
+  libhwy-dev libbenchmark-dev libsqlite3-dev prometheus-cpp-dev python3-yaml
 )
 torch_wheel="torch==${torch_version}+cpu"
 torch_size="200 MB, unpacked 0.8 GB"

@@ -1,0 +1,112 @@
+#pragma once
+
+// The last state image of each session as a file, so that a session that comes
+// back need not be fed again. A cache: any file may be missing at any time.
+//
+//   FOLDER/images/ab/ab...ef.txlm   one per session, named by the SHA-256 of
+//                                   its id; server/store/image_file.h
+//   FOLDER/images/new/              files that are being written
+//   FOLDER/quarantine/              damaged ones, the last few
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "model/memory/state_image.h"
+#include "server/store/file_calls.h"
+#include "server/store/image_file.h"
+#include "server/store/image_index.h"
+
+namespace txl {
+
+// Thread-safe; calls wait for the disk. Errors of the disk name the path:
+// ResourceExhausted where it is full, else Unavailable.
+class ImageFiles {
+ public:
+  // Damaged files that are kept for whoever wants to know what happened.
+  static constexpr int kMostInQuarantine = 16;
+
+  // `folder` is made where it is missing, its parent is not; one object, of one
+  // process, may use it at a time. All files together have at most max_bytes.
+  // Files from before are counted by a thread of its own, which also clears
+  // away what a crash left half-written: Get finds them at once.
+  static absl::StatusOr<std::unique_ptr<ImageFiles>> Open(
+      const std::string& folder, int64_t max_bytes);
+  // Waits for the calls of the scan, not for its end.
+  ~ImageFiles();
+
+  // The session's image from now on, on stable storage; until then the earlier
+  // one is. The files that were not used for the longest time make room.
+  // `ids_digest`: 32 bytes. Errors: also ResourceExhausted for an image larger
+  // than max_bytes, InvalidArgument for a digest of another size or a head that
+  // no server makes; the earlier image is then left.
+  absl::Status Put(absl::string_view session_id, absl::string_view ids_digest,
+                   const StateImage& image) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Errors: NotFound (there is none, or one of another version of this
+  // program, which is removed); ResourceExhausted (its data has more than
+  // most_bytes; it stays); DataLoss (it was damaged; it is in quarantine now).
+  absl::StatusOr<StoredImage> Get(absl::string_view session_id,
+                                  int64_t most_bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // There is none from now on; also OK where there was none.
+  absl::Status Remove(absl::string_view session_id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Of all files known so far, and of those being written. At most max_bytes
+  // once the scan is done, but for a file that is just being replaced.
+  int64_t bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Until all files from before are counted.
+  void WaitForScan() const { scanned_.WaitForNotification(); }
+
+ private:
+  ImageFiles(const std::string& folder, int64_t max_bytes, std::string run);
+
+  std::string PathOf(const std::string& key) const;
+  std::string FolderOf(const std::string& key) const;
+  absl::Status WriteNew(const std::string& path, const std::string& head,
+                        const StateImage& image, int64_t use);
+  absl::Status MoveIn(const std::string& from, const std::string& key,
+                      int64_t bytes, int64_t use)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Discard(const std::string& key, const FileDescriptor& file,
+               bool keep_aside) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteUse(const std::string& key, const FileDescriptor& file)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t NextUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoom(int64_t needed, absl::string_view spared)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TrimQuarantine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Scan() ABSL_LOCKS_EXCLUDED(mutex_);
+  void RemoveTemporaries();
+  void ScanFolder(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::string images_;
+  const std::string new_;
+  const std::string quarantine_;
+  const int64_t max_bytes_;
+  const std::string run_;  // begins the names of this process's new files
+  std::atomic<uint64_t> next_new_{0};
+  std::atomic<bool> stopping_{false};
+  absl::Notification scanned_;
+
+  // Held while files get and lose their names, so that the index says what is
+  // there; never while one is read, written or synced.
+  mutable absl::Mutex mutex_;
+  ImageIndex index_ ABSL_GUARDED_BY(mutex_);
+  int64_t being_written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t last_use_ ABSL_GUARDED_BY(mutex_) = 0;  // Unix nanoseconds
+
+  std::thread scan_;  // last: Scan uses the members above
+};
+
+}  // namespace txl
