@@ -6,14 +6,21 @@
 #include "server/scheduler/turn_errors.h"
 
 namespace txl {
+namespace {
+
+int64_t QueuedTokens(const Turn& turn) {
+  return InputTokens(turn) + static_cast<int64_t>(turn.adopted.size());
+}
+
+}  // namespace
 
 AdmissionQueue::AdmissionQueue(AdmissionQueueOptions options, Metrics* metrics)
     : options_(options), metrics_(metrics) {}
 
 absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
-  const auto tokens = static_cast<int64_t>(turn.input.size());
+  const int64_t tokens = QueuedTokens(turn);
   absl::MutexLock lock(&mutex_);
-  if (closed_) return ServerDraining();
+  if (closed_ && turn.kind != TurnKind::kSave) return ServerDraining();
   if (static_cast<int64_t>(turns_.size()) >= options_.max_calls ||
       (!turns_.empty() && tokens_ + tokens > options_.max_tokens)) {
     return QueueFull(options_.retry_after);
@@ -36,7 +43,7 @@ std::optional<QueuedTurn> AdmissionQueue::TakeFirst(
     if (!wanted(*it)) continue;
     QueuedTurn taken = std::move(*it);
     turns_.erase(it);
-    const auto tokens = static_cast<int64_t>(taken.turn.input.size());
+    const int64_t tokens = QueuedTokens(taken.turn);
     tokens_ -= tokens;
     // It may have come after the caller looked at the clock.
     const double seconds = absl::ToDoubleSeconds(

@@ -53,7 +53,7 @@ class AdmissionQueue {
   // When the oldest waiting turn came; infinite when there is none.
   absl::Duration OldestSubmitted() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // From now on Push fails with DRAINING.
+  // From now on Push fails with DRAINING, but for turns that only save a state.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

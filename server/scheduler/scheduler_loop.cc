@@ -119,7 +119,9 @@ void SchedulerLoop::Poll() {
 
 std::optional<absl::Status> SchedulerLoop::EndOfQueued(
     const QueuedTurn& queued, absl::Duration now) const {
-  if (shared_->end_all) return ServerDraining();
+  if (shared_->end_all && queued.turn.kind != TurnKind::kSave) {
+    return ServerDraining();
+  }
   return EndOf(queued.turn, queued.submitted, options_.longest_turn, now);
 }
 
@@ -145,7 +147,7 @@ bool SchedulerLoop::AdmitNext(bool& blocked) {
                                           : returning_.begin()->first;
   SlotChoice choice;
   const auto next = [&](const QueuedTurn& queued) {
-    if (InputRows(queued.turn) == 0) return true;
+    if (!NeedsSlot(queued.turn)) return true;
     if (!blocked && queued.submitted > first_return) return false;
     choice = Choose(queued.turn.lease);
     const bool resident = choice.kind == SlotChoice::Kind::kResident;
@@ -167,6 +169,12 @@ bool SchedulerLoop::AdmitNext(bool& blocked) {
   return true;
 }
 
+bool SchedulerLoop::NeedsSlot(const Turn& turn) const {
+  if (turn.kind != TurnKind::kSave) return InputRows(turn) > 0;
+  // A state that is in no slot is saved already, or lost.
+  return slots_.CandidatesFor(turn.lease).own.has_value();
+}
+
 SlotChoice SchedulerLoop::Choose(const SessionLease& lease) const {
   SlotCandidates slots = slots_.CandidatesFor(lease);
   if (!may_yield_.empty()) {
@@ -184,7 +192,7 @@ SlotChoice SchedulerLoop::AfterYield(SlotChoice choice,
 }
 
 void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
-  if (InputRows(queued.turn) == 0) {
+  if (!NeedsSlot(queued.turn)) {
     Run(std::move(queued), TurnSlot());
     return;
   }
@@ -239,21 +247,21 @@ void SchedulerLoop::WaitToEnter() {
 }
 
 void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
-  const int64_t rebuild_ids = slot.rebuild ? runner_->info().rebuild_ids : 0;
+  const int64_t rebuild_ids = slot.rebuild_ids;
   Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
                   std::move(slot)};
   const auto it = running_.emplace(next_id_++, std::move(running)).first;
   const Sequence& sequence = it->second.sequence;
+  if (sequence.contradicted()) return Fail(it, ResumeMismatch());
   const Turn& turn = sequence.turn();
   if (turn.kind == TurnKind::kGenerate) {
     runner_->Configure(it->second.slot.index, sequence.Sampling());
   }
-  turn.sink->Started(sequence.Started());
-  if (turn.resumed != nullptr) {
-    for (const TokenEvent& token : turn.resumed->tokens) {
-      turn.sink->Token(token);
-    }
+  if (turn.kind == TurnKind::kAlternatives) {
+    it->second.sequence.OpenLanes(runner_->info(), it->second.slot.index);
   }
+  turn.sink->Started(sequence.Started());
+  for (const TokenEvent& token : sequence.Replayed()) turn.sink->Token(token);
   if (sequence.all_collected()) FinishInput(it);
 }
 
@@ -285,6 +293,7 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
   const std::vector<RunningMap::iterator> turns = PlannableTurns();
   std::vector<BatchCandidate> candidates;
   for (const auto& it : turns) {
+    ShareOut(it->second);
     const Running& running = it->second;
     BatchCandidate candidate;
     candidate.prompt_rows = running.slot.rows_to_derive > 0
@@ -321,6 +330,12 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
 void SchedulerLoop::PlanRows(Running& running, int64_t count,
                              std::vector<StepRow>& rows) {
   TurnSlot& slot = running.slot;
+  if (slot.rows_to_derive == 0 && running.sequence.in_lanes()) {
+    std::vector<int32_t> clear;
+    running.sequence.PlanLaneRows(count, rows, clear);
+    for (const int32_t cleared : clear) runner_->Clear(cleared);
+    return;
+  }
   if (slot.rows_to_derive == 0) {
     running.sequence.PlanRows(count, slot.index, rows);
     return;
@@ -330,6 +345,24 @@ void SchedulerLoop::PlanRows(Running& running, int64_t count,
   row.kind = RowKind::kDerive;
   rows.insert(rows.end(), static_cast<size_t>(count), row);
   slot.rows_to_derive -= count;
+}
+
+void SchedulerLoop::ShareOut(Running& running) {
+  // A copy is of a whole state.
+  const TurnSlot& slot = running.slot;
+  if (!running.sequence.in_lanes() || slot.rows_to_derive > 0) return;
+  ScoringLanes& lanes = *running.sequence.lanes();
+  const bool wanted = !shared_->queue.empty();
+  if (lanes.lanes() > 1) slots_.GiveBack(lanes.TakeSlots(wanted));
+  if (wanted || lanes.lanes() > 1 || slot.import.valid()) return;
+  if (!lanes.may_copy()) return;
+  const int64_t useful =
+      UsefulLanes(slots_.free_slots(), lanes.alternatives_waiting(),
+                  lanes.rows_waiting(), options_.prompt_rows_per_step);
+  if (useful == 1) return;
+  const std::vector<int32_t> taken = slots_.TakeFree(useful - 1);
+  for (const int32_t to : taken) runner_->Copy(slot.index, to);
+  lanes.AddLanes(taken);
 }
 
 bool SchedulerLoop::MayPlan(const Running& running) const {

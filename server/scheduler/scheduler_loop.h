@@ -115,6 +115,7 @@ class SchedulerLoop {
   // One turn; false when no other can. `blocked`: one that has waited longer
   // gets no slot now, so that only those pass that need no new one.
   bool AdmitNext(bool& blocked);
+  bool NeedsSlot(const Turn& turn) const;
   SlotChoice Choose(const SessionLease& lease) const;
   // `choice`, after a parked turn has given its slot up where that is it.
   SlotChoice AfterYield(SlotChoice choice, const SessionLease& lease);
@@ -141,8 +142,10 @@ class SchedulerLoop {
   InFlight PlanStep(StepPlan& plan);
   bool MayPlan(const Running& running) const;
   // `count` rows of a turn: of what its state still needs, then its own.
-  static void PlanRows(Running& running, int64_t count,
-                       std::vector<StepRow>& rows);
+  void PlanRows(Running& running, int64_t count, std::vector<StepRow>& rows);
+  // A kAlternatives turn takes free slots as lanes while nobody waits for one,
+  // and gives those back that it has no use for.
+  void ShareOut(Running& running);
   void Submit(StepPlan plan, InFlight record);
 
   void Collect();

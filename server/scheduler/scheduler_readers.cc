@@ -135,8 +135,7 @@ void SchedulerLoop::ComeBack(RunningMap::iterator it, TurnSlot slot) {
   running.slot = std::move(slot);
   EndAway(it);
   SetParked(running, false, clock_->Monotonic());
-  running.sequence.Return(running.slot.rebuild ? runner_->info().rebuild_ids
-                                               : 0);
+  running.sequence.Return(running.slot.rebuild_ids);
   runner_->Configure(running.slot.index, running.sequence.Sampling());
 }
 

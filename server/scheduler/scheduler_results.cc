@@ -35,7 +35,10 @@ std::string ReasonName(TurnKind kind, FinishReason reason) {
     case TurnKind::kAppend:
       return "APPENDED";
     case TurnKind::kScore:
+    case TurnKind::kAlternatives:
       return "SCORED";
+    case TurnKind::kSave:
+      return "SAVED";
   }
   return "UNSPECIFIED";
 }
@@ -131,15 +134,15 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
 void SchedulerLoop::FinishInput(RunningMap::iterator it) {
   Running& running = it->second;
   Sequence& sequence = running.sequence;
-  if (sequence.turn().kind == TurnKind::kAppend) {
-    sequence.CommitInput(clock_->Monotonic());
+  const TurnKind kind = sequence.turn().kind;
+  const bool commits = kind == TurnKind::kAppend || kind == TurnKind::kGenerate;
+  if (commits && sequence.CommitInput(clock_->Monotonic())) {
     slots_.Committed(running.slot);
   }
-  ledger_.KeptInput(sequence.TakePending(),
-                    static_cast<int64_t>(sequence.turn().input.size()));
+  ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()));
   std::vector<ScoredToken> scores = sequence.TakeScores();
   if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
-  Finish(it, FinishReason::kMaxTokens);
+  Finish(it, sequence.reason());
 }
 
 void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
@@ -199,16 +202,17 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
   const TurnSlot& slot = running.slot;
   const bool arrived = !slot.import.valid() && !slot.import_failed &&
                        slot.rows_underived == 0 &&
-                       (!slot.rebuild || sequence.advanced());
+                       (slot.rebuild_ids == 0 || sequence.advanced());
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
+  if (sequence.lanes() != nullptr) slots_.GiveBack(sequence.lanes()->slots());
   BookRebuild(running);
   slots_.Leave(slot, sequence.lease(), intact, clock_->Monotonic());
   sequence.lease().Release();
 }
 
 void SchedulerLoop::BookRebuild(const Running& running) {
-  if (!running.slot.rebuild) return;
+  if (running.slot.rebuild_ids == 0) return;
   const bool done = running.sequence.advanced();
   metrics_->Update(
       [&](Snapshot& s) { ++(done ? s.rebuilds_ok : s.rebuilds_failed); });

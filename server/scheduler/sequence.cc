@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 namespace txl {
@@ -28,6 +29,14 @@ int64_t ResumedTokens(const Turn& turn) {
              : 0;
 }
 
+int64_t LongestAlternative(const Turn& turn) {
+  size_t longest = 0;
+  for (const auto& ids : turn.alternatives) {
+    longest = std::max(longest, ids.size());
+  }
+  return static_cast<int64_t>(longest);
+}
+
 // The session's state of text before the turn.
 std::shared_ptr<const Detokenizer> StartDetokenizer(const Turn& turn) {
   if (turn.resumed != nullptr) return turn.resumed->detokenizer;
@@ -41,12 +50,13 @@ std::unique_ptr<Detokenizer> Clone(const Detokenizer* detokenizer) {
 }  // namespace
 
 int64_t InputRows(const Turn& turn) {
-  const int64_t ids = static_cast<int64_t>(turn.input.size()) +
+  const int64_t ids = turn.fed_tokens() + LongestAlternative(turn) +
                       (turn.lease.position() > 0 ? 1 : 0);
   return turn.kind == TurnKind::kGenerate ? ids : std::max<int64_t>(ids - 1, 0);
 }
 
 int64_t RowsBeforeCommit(const Turn& turn, int32_t depth) {
+  if (turn.kind == TurnKind::kSave) return std::numeric_limits<int64_t>::max();
   const int64_t rows = InputRows(turn);
   if (turn.kind != TurnKind::kGenerate) return rows;
   return rows + std::min(depth, turn.stop.max_tokens) - 1;
@@ -56,7 +66,7 @@ TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
                   absl::Duration now) {
   TurnEnd end;
   end.seconds = absl::ToDoubleSeconds(now - submitted);
-  end.prompt_tokens = static_cast<int64_t>(turn.input.size());
+  end.prompt_tokens = InputTokens(turn);
   if (turn.kind == TurnKind::kGenerate) end.generated_tokens = 0;
   if (turn.cancel == nullptr) return end;
   if (const auto when = turn.cancel->when(); when.has_value()) {
@@ -72,28 +82,27 @@ Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
       start_position_(StartPosition(turn_)),
       prompt_tokens_(PromptTokens(turn_)),
       resumed_(ResumedTokens(turn_)),
+      known_(resumed_ + static_cast<int64_t>(turn_.adopted.size())),
       start_detokenizer_(StartDetokenizer(turn_)),
       submitted_(queued.submitted),
       admitted_(now),
       text_(turn_.stop, Clone(start_detokenizer_.get())) {
-  FeedSession(rebuild_ids);
-  feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
-  input_rows_ = InputRows(turn_) + std::max<int64_t>(context_ - 1, 0);
   if (Scores(turn_)) scores_.reserve(turn_.input.size());
   if (turn_.resumed == nullptr) {
     input_pieces_ = text_.AddInput(turn_.input);
-    return;
+  } else {
+    AddResumed();
   }
-  // What stop texts and the detokenizer hold back is not kept: it is found
-  // again from the ids.
-  const std::vector<int32_t> all =
-      turn_.lease.token_ids().Last(turn_.lease.position() - start_position_);
-  const absl::Span<const int32_t> turn_ids(all);
-  text_.AddInput(turn_ids.first(prompt_tokens_));
-  for (const int32_t id : turn_ids.subspan(prompt_tokens_)) {
-    text_.AddGenerated(id);
+  AddAdopted();
+  FeedSession(rebuild_ids);
+  feed_.insert(feed_.end(), turn_.input.begin(), turn_.input.end());
+  feed_.insert(feed_.end(), turn_.adopted.begin(), turn_.adopted.end());
+  scored_rows_ = static_cast<int64_t>(turn_.adopted.size());
+  input_rows_ = RowsToFeed();
+  if (turn_.kind == TurnKind::kAlternatives) {
+    // The last id is fed once for every id that may follow it.
+    input_rows_ = std::max<int64_t>(static_cast<int64_t>(feed_.size()) - 1, 0);
   }
-  said_ = turn_.resumed->tokens;
 }
 
 void Sequence::Return(int64_t rebuild_ids) {
@@ -103,6 +112,7 @@ void Sequence::Return(int64_t rebuild_ids) {
   collected_ = 0;
   generated_before_ = generated_;
   advanced_from_ = generated_ + 1;
+  scored_rows_ = 0;
 }
 
 void Sequence::FeedSession(int64_t ids) {
@@ -116,36 +126,46 @@ TurnStarted Sequence::Started() const {
   started.position = start_position_;
   started.prompt_tokens = prompt_tokens_;
   started.seed = turn_.sampling.seed;
-  started.replayed_tokens = resumed_;
+  started.replayed_tokens = known_;
   return started;
 }
 
 SequencePhase Sequence::phase() const {
   if (planned_ < input_rows_) return SequencePhase::kPrompting;
+  if (lanes_ != nullptr && lanes_->rows_now() > 0) {
+    return SequencePhase::kPrompting;
+  }
   // The row of generated token j samples token j + 1; the last one is not fed.
-  const bool streams = turn_.kind == TurnKind::kGenerate &&
-                       planned_ < input_rows_ + turn_.stop.max_tokens -
-                                      resumed_ - generated_before_ - 1;
+  const bool streams =
+      Samples() && planned_ < input_rows_ + turn_.stop.max_tokens - known_ -
+                                  generated_before_ - 1;
   return streams ? SequencePhase::kDecoding : SequencePhase::kCollecting;
 }
 
 int64_t Sequence::prompt_rows_left() const {
+  if (in_lanes()) return lanes_->rows_now();
   return std::max<int64_t>(input_rows_ - planned_, 0);
 }
 
 int64_t Sequence::tokens_in_flight() const {
-  if (turn_.kind != TurnKind::kGenerate) return 0;
+  if (!Samples()) return 0;
   return std::max<int64_t>(planned_ - input_rows_ + 1, 0) -
          (generated_ - generated_before_);
 }
 
 bool Sequence::all_collected() const {
-  return turn_.kind != TurnKind::kGenerate && collected_ == input_rows_;
+  if (lanes_ != nullptr) {
+    return in_lanes() && lanes_->rows_now() == 0 && collected_ == planned_;
+  }
+  return !Samples() && collected_ == input_rows_;
 }
 
 int64_t Sequence::rows_past_commit() const {
   const int64_t rows = std::max<int64_t>(turn_.lease.position() - 1, 0);
-  return first_position_ + planned_ - rows;
+  if (lanes_ == nullptr) return first_position_ + planned_ - rows;
+  if (lanes_->cleared()) return std::numeric_limits<int64_t>::max();
+  const int64_t fed = first_position_ + std::min(planned_, input_rows_);
+  return std::max(fed, lanes_->written_end()) - rows;
 }
 
 void Sequence::PlanRows(int64_t count, int32_t slot,
@@ -164,19 +184,22 @@ void Sequence::PlanRows(int64_t count, int32_t slot,
   }
 }
 
+void Sequence::PlanLaneRows(int64_t count, std::vector<StepRow>& rows,
+                            std::vector<int32_t>& clear) {
+  planned_ += lanes_->PlanRows(count, rows, clear);
+}
+
 SlotSampling Sequence::Sampling() const {
   SlotSampling sampling;
   sampling.params = turn_.sampling;
   // The id that the sampling row feeds is always among them.
   const auto wanted = std::max<int64_t>(turn_.sampling.penalty_window, 1);
-  // Committed input is among the session's.
-  const absl::Span<const int32_t> input =
-      committed_ ? absl::Span<const int32_t>() : turn_.input;
-  const auto from_input =
-      std::min<int64_t>(wanted, static_cast<int64_t>(input.size()));
-  sampling.recent_ids = turn_.lease.token_ids().Last(wanted - from_input);
-  sampling.recent_ids.insert(sampling.recent_ids.end(),
-                             input.end() - from_input, input.end());
+  const std::vector<int32_t> fed = Uncommitted();
+  const auto from_fed =
+      std::min<int64_t>(wanted, static_cast<int64_t>(fed.size()));
+  sampling.recent_ids = turn_.lease.token_ids().Last(wanted - from_fed);
+  sampling.recent_ids.insert(sampling.recent_ids.end(), fed.end() - from_fed,
+                             fed.end());
   sampling.banned_ids = turn_.stop.stop_token_ids;
   if (!turn_.stop.ignore_end_token) {
     sampling.banned_ids.insert(sampling.banned_ids.end(),
@@ -199,6 +222,13 @@ RowCounts Sequence::TakePending() {
 
 void Sequence::CollectScore(RowResult result) {
   CollectRow(RowKind::kScore);
+  if (turn_.kind == TurnKind::kGenerate) {
+    TokenEvent& event = adopted_[adopted_scored_++];
+    event.logprob = result.logprob;
+    event.top_logprobs = std::move(result.top_logprobs);
+    return;
+  }
+  if (lanes_ != nullptr) return lanes_->Collect(result.logprob);
   ScoredToken token;
   token.token_id = result.token_id;
   token.logprob = result.logprob;
@@ -206,10 +236,18 @@ void Sequence::CollectScore(RowResult result) {
   scores_.push_back(std::move(token));
 }
 
-void Sequence::CommitInput(absl::Duration now) {
-  turn_.lease.Append(turn_.input);
-  committed_ = true;
+bool Sequence::CommitInput(absl::Duration now) {
   input_done_ = now;
+  const std::vector<int32_t> ids = Uncommitted();
+  if (ids.empty()) return false;
+  if (turn_.kind == TurnKind::kAppend) {
+    turn_.lease.AppendWithEnd(ids);
+  } else {
+    const bool named = turn_.identity.named();
+    turn_.lease.Append(ids, named ? adopted_ : std::vector<TokenEvent>());
+  }
+  BecomeCommitted();
+  return true;
 }
 
 Sequence::Generated Sequence::CommitToken(RowResult result,
@@ -220,25 +258,32 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
   generated.time.seconds = absl::ToDoubleSeconds(
       now - (generated.time.first ? submitted_ : last_token_));
   last_token_ = now;
-  if (committed_) {
-    turn_.lease.Append({result.token_id});
-  } else {
-    std::vector<int32_t> ids = turn_.input;
-    ids.push_back(result.token_id);
-    turn_.lease.Append(ids);
-    committed_ = true;
-    input_done_ = now;
-    generated.time.prompt_tokens = static_cast<int64_t>(turn_.input.size());
-  }
   TurnText::Piece piece = text_.AddGenerated(result.token_id);
   matched_stop_text_ = std::move(piece.matched_stop_text);
-  generated.event.index = static_cast<int32_t>(resumed_ + generated_++);
+  generated.event.index = static_cast<int32_t>(known_ + generated_++);
   generated.event.token_id = result.token_id;
   generated.event.text = std::move(piece.text);
   generated.event.logprob = result.logprob;
   generated.event.top_logprobs = std::move(result.top_logprobs);
   generated.reason = piece.reason;
-  if (turn_.identity.named()) said_.push_back(generated.event);
+  const bool named = turn_.identity.named();
+  if (committed_) {
+    turn_.lease.Append({result.token_id},
+                       absl::MakeConstSpan(&generated.event, named ? 1 : 0));
+  } else {
+    std::vector<int32_t> ids = Uncommitted();
+    ids.push_back(result.token_id);
+    std::vector<TokenEvent> said;
+    if (named) {
+      said = adopted_;
+      said.push_back(generated.event);
+    }
+    turn_.lease.Append(ids, said);
+    BecomeCommitted();
+    input_done_ = now;
+    generated.time.prompt_tokens = static_cast<int64_t>(turn_.input.size());
+  }
+  if (named) said_.push_back(generated.event);
   return generated;
 }
 
@@ -253,6 +298,7 @@ TurnEnd Sequence::EndAt(absl::Duration now) const {
 }
 
 std::vector<ScoredToken> Sequence::TakeScores() {
+  if (lanes_ != nullptr) return TakeLaneScores();
   if (!Scores(turn_)) return {};
   if (start_position_ == 0 && !turn_.input.empty()) {
     // Nothing stands before the very first id, so it has no probability.
@@ -275,7 +321,7 @@ TurnFinished Sequence::Finish(FinishReason reason, absl::Duration now) {
   if (turn_.kind == TurnKind::kGenerate) finished.text = text_.TakeRest();
   finished.matched_stop_text = matched_stop_text_;
   finished.prompt_tokens = prompt_tokens_;
-  finished.generated_tokens = resumed_ + generated_;
+  finished.generated_tokens = known_ + generated_;
   const absl::Duration input_done = input_done_.value_or(now);
   finished.timing.queued_seconds =
       absl::ToDoubleSeconds(admitted_ - submitted_);
@@ -287,13 +333,15 @@ TurnFinished Sequence::Finish(FinishReason reason, absl::Duration now) {
 
 void Sequence::RecordEnd(const std::string& outcome,
                          const TurnFinished* finished) {
-  if (!committed_) return;
+  // A turn that the session holds whole had only its end to be told.
+  const bool ends = finished != nullptr && known_end_.has_value();
+  if (!committed_ && !ends) return;
   LastTurn last;
   last.request_id = turn_.identity.request_id;
   last.outcome = outcome;
   last.start_position = start_position_;
   last.prompt_tokens = prompt_tokens_;
-  last.generated_tokens = resumed_ + generated_;
+  last.generated_tokens = committed_ ? known_ + generated_ : resumed_;
   turn_.lease.SetDetokenizer(text_.TakeDetokenizer());
   turn_.lease.SetLastTurn(std::move(last), MakeRecord(finished));
 }
@@ -308,7 +356,10 @@ std::shared_ptr<const TurnRecord> Sequence::MakeRecord(
   record->seed = turn_.sampling.seed;
   record->tokens = std::move(said_);
   record->scored = std::move(said_scores_);
-  if (finished != nullptr) record->finished = *finished;
+  // One that the server's end broke off goes on where it is sent again.
+  const bool ends =
+      finished != nullptr && finished->reason != FinishReason::kServerDrain;
+  if (ends) record->finished = *finished;
   record->detokenizer = std::move(start_detokenizer_);
   return record;
 }
@@ -324,9 +375,12 @@ int32_t Sequence::IdAt(int64_t row) const {
 RowKind Sequence::KindOf(int64_t row) const {
   if (row < context_ - 1) return RowKind::kRebuild;
   if (Scores(turn_)) return RowKind::kScore;
-  const bool samples =
-      turn_.kind == TurnKind::kGenerate && row >= input_rows_ - 1;
-  return samples ? RowKind::kDecode : RowKind::kPrefill;
+  // The row of the last id that is fed samples, where anything is sampled.
+  const int64_t last = static_cast<int64_t>(feed_.size()) - 1;
+  if (turn_.kind != TurnKind::kGenerate || row < last - scored_rows_) {
+    return RowKind::kPrefill;
+  }
+  return row < last ? RowKind::kScore : RowKind::kDecode;
 }
 
 }  // namespace txl

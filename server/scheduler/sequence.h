@@ -7,15 +7,22 @@
 // to be fed. A turn feeds that token and its input: all of it to GENERATE, all
 // but the very last id otherwise. GENERATE samples at the last of these rows
 // and then feeds what it sampled, one row per token.
+//
+// Tokens that GENERATE adopts (turn.h) are fed behind the input; the row before
+// each of them scores it. Where the turn's stop rules hold at the last of its
+// known tokens, nothing is sampled, and that one is left to be fed.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/engine/step_runner.h"
 #include "server/scheduler/admission_queue.h"
+#include "server/scheduler/scoring_lanes.h"
 #include "server/scheduler/step_ledger.h"
 #include "server/scheduler/turn.h"
 #include "server/scheduler/turn_text.h"
@@ -30,7 +37,8 @@ enum class SequencePhase {
 
 // Rows that `turn` runs for its input (see above), without a rebuild.
 int64_t InputRows(const Turn& turn);
-// Most rows that it writes before it commits, with `depth` steps in flight.
+// Most rows that it writes before it commits, with `depth` steps in flight; of
+// a turn that saves the state, so many that it has to be.
 int64_t RowsBeforeCommit(const Turn& turn, int32_t depth);
 
 // What is booked of a turn that ends `now`: all but its status and reason, and
@@ -50,15 +58,26 @@ class Sequence {
   // flight.
   void Return(int64_t rebuild_ids);
 
+  // kAlternatives, before its first row: in `slot` of a device with these
+  // limits. The sequence is not moved any more.
+  void OpenLanes(const RunnerInfo& info, int32_t slot);
+  // Null until then, and for turns of other kinds.
+  ScoringLanes* lanes() { return lanes_.get(); }
+  // Whether the next rows are theirs: those before them are planned.
+  bool in_lanes() const { return lanes_ != nullptr && planned_ >= input_rows_; }
+
   const Turn& turn() const { return turn_; }
   SessionLease& lease() { return turn_.lease; }
   bool committed() const { return committed_; }
   // Has committed since it got its slot.
   bool advanced() const { return committed_ && generated_ >= advanced_from_; }
-  // Tokens of this run, without those of a resumed turn.
+  // Tokens that this run sampled.
   int64_t generated() const { return generated_; }
-  // What the sink hears first.
+  // Adopted tokens stand behind the turn's end: it must fail.
+  bool contradicted() const { return contradicted_; }
+  // What the sink hears first, and the resumed tokens that it hears then.
   TurnStarted Started() const;
+  absl::Span<const TokenEvent> Replayed() const;
   absl::Duration submitted() const { return submitted_; }
   // What EndOfTurn says, with the generated tokens.
   TurnEnd EndAt(absl::Duration now) const;
@@ -68,13 +87,21 @@ class Sequence {
   int64_t prompt_rows_left() const;
   // Planned rows whose token has not come back.
   int64_t tokens_in_flight() const;
-  // Every row's result is in: APPEND and SCORE are done.
+  // Every row's result is in: a turn that samples nothing is done.
   bool all_collected() const;
+  // Why it ends then. REQUIRES: all_collected.
+  FinishReason reason() const {
+    return known_end_.value_or(FinishReason::kMaxTokens);
+  }
   // Rows that were written past the session's committed ones.
   int64_t rows_past_commit() const;
 
   // Appends the next `count` rows, in `slot`. REQUIRES: what the phase allows.
   void PlanRows(int64_t count, int32_t slot, std::vector<StepRow>& rows);
+  // The same of the lanes: up to `count` rows; slots in `clear` are to be
+  // cleared before they run. REQUIRES: in_lanes.
+  void PlanLaneRows(int64_t count, std::vector<StepRow>& rows,
+                    std::vector<int32_t>& clear);
   // Sampling state for GENERATE, to be set before its first row.
   SlotSampling Sampling() const;
 
@@ -84,9 +111,11 @@ class Sequence {
   // CollectRow for kScore and kDecode: with its result.
   void CollectScore(RowResult result);
 
-  // Commits the input (APPEND), or the next token (GENERATE; the first one with
-  // the input), and returns the token's event with a reason to stop.
-  void CommitInput(absl::Duration now);
+  // Commits the input and what is adopted, of a turn that samples nothing;
+  // false: there was none. REQUIRES: all_collected.
+  bool CommitInput(absl::Duration now);
+  // Commits the next token, the first one with what CommitInput would, and
+  // returns the token's event with a reason to stop.
   struct Generated {
     TokenEvent event;
     std::optional<FinishReason> reason;
@@ -94,7 +123,8 @@ class Sequence {
   };
   Generated CommitToken(RowResult result, absl::Duration now);
 
-  // Scores of the input, one per id. REQUIRES: all_collected; once.
+  // Scores of the input, one per id, or of the alternatives. REQUIRES:
+  // all_collected; once.
   std::vector<ScoredToken> TakeScores();
 
   // The end, as of `now`.
@@ -108,6 +138,19 @@ class Sequence {
   // Makes `feed_` begin with the session's last tokens, so many or all, at
   // least one.
   void FeedSession(int64_t ids);
+  // The turn's known tokens go through its text and its stop rules.
+  void AddResumed();
+  void AddAdopted();
+  void NoteEnd(TurnText::Piece piece);
+  // input_rows_, of what has to be fed in the beginning.
+  int64_t RowsToFeed() const;
+  bool Samples() const {
+    return turn_.kind == TurnKind::kGenerate && !known_end_.has_value();
+  }
+  // Input and adopted ids that the session does not hold yet.
+  std::vector<int32_t> Uncommitted() const;
+  void BecomeCommitted();
+  std::vector<ScoredToken> TakeLaneScores();
   std::shared_ptr<const TurnRecord> MakeRecord(const TurnFinished* finished);
   int32_t IdAt(int64_t row) const;
   RowKind KindOf(int64_t row) const;
@@ -117,17 +160,20 @@ class Sequence {
   const int64_t start_position_;
   const int64_t prompt_tokens_;
   const int64_t resumed_;  // tokens of the run before
+  const int64_t known_;    // those and the adopted ones
   std::shared_ptr<const Detokenizer> start_detokenizer_;
   const absl::Duration submitted_;
   const absl::Duration admitted_;
   std::optional<absl::Duration> input_done_;  // first token, or end of input
   absl::Duration last_token_;
 
-  // Session tokens to feed (the last one, or those of a rebuild) and the input.
+  // Session tokens to feed (the last one, or those of a rebuild), the input and
+  // what is adopted.
   std::vector<int32_t> feed_;
   int64_t context_ = 0;         // of feed_, how many are the session's
   int64_t first_position_ = 0;  // of feed_[0]
   int64_t input_rows_ = 0;      // with the rebuild's
+  int64_t scored_rows_ = 0;     // rows of feed_ before an adopted id
 
   // Rows planned in the slot that the turn has now.
   int64_t planned_ = 0;
@@ -140,7 +186,12 @@ class Sequence {
   TurnText text_;
   std::vector<std::string> input_pieces_;
   std::vector<ScoredToken> scores_;
+  std::unique_ptr<ScoringLanes> lanes_;
   std::string matched_stop_text_;
+  std::optional<FinishReason> known_end_;  // of the known tokens
+  bool contradicted_ = false;
+  std::vector<TokenEvent> adopted_;  // for the record
+  size_t adopted_scored_ = 0;        // of them, with log-probabilities
   // What a named turn has said, for its record.
   std::vector<TokenEvent> said_;
   std::vector<ScoredToken> said_scores_;

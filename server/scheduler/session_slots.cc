@@ -15,6 +15,12 @@ int64_t CommittedRows(const SessionLease& lease) {
   return std::max<int64_t>(lease.position() - 1, 0);
 }
 
+// Rows that a session of so many rows has beyond its image's, which are the
+// first of them.
+int64_t MissingRows(const StateImage* image, int64_t rows) {
+  return rows - (image == nullptr ? 0 : image->position);
+}
+
 template <typename T>
 bool IsReady(const std::future<T>& future) {
   return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
@@ -114,12 +120,28 @@ void SessionSlots::Leave(const TurnSlot& slot, const SessionLease& lease,
     table_.Leave(slot.index, rows, last_use);
   } else {
     table_.Free(slot.index);
+    store_->SetInSlot(lease.key(), false);
   }
   PublishUse();
 }
 
 void SessionSlots::DropBadImage(const SessionLease& lease) {
   store_->DropImage(lease.key());
+}
+
+std::vector<int32_t> SessionSlots::TakeFree(int64_t count) {
+  std::vector<int32_t> slots;
+  while (static_cast<int64_t>(slots.size()) < count && table_.free() > 0) {
+    slots.push_back(table_.TakeFree());
+  }
+  PublishUse();
+  return slots;
+}
+
+void SessionSlots::GiveBack(const std::vector<int32_t>& slots) {
+  if (slots.empty()) return;
+  for (const int32_t slot : slots) table_.GiveBack(slot);
+  PublishUse();
 }
 
 // The image is of the session that lives in the slot: the one that moves out,
@@ -145,7 +167,9 @@ absl::Status SessionSlots::Save(TurnSlot& slot) {
 void SessionSlots::MoveOut(int32_t slot) {
   const double idle =
       absl::ToDoubleSeconds(clock_->Monotonic() - table_.at(slot).last_use);
+  const uint64_t key = *table_.at(slot).key;
   table_.Free(slot);
+  store_->SetInSlot(key, false);
   metrics_->Update([idle](Snapshot& s) {
     ++s.sessions_moved_out;
     s.distributions.idle_before_evict_seconds.Observe(idle);
@@ -157,20 +181,25 @@ void SessionSlots::MoveIn(TurnSlot& slot, const SessionLease& lease) {
   // The slot of a session that ended may not have been freed yet.
   table_.Free(slot.index);
   table_.Assign(slot.index, lease.key());
+  store_->SetInSlot(lease.key(), true);
   PublishUse();
   const std::shared_ptr<const StateImage> image = store_->GetImage(lease.key());
   const int64_t rows = CommittedRows(lease);
-  if (image == nullptr || image->position != rows) {
-    if (image != nullptr) store_->DropImage(lease.key());
+  const int64_t missing = MissingRows(image.get(), rows);
+  const bool useful = image != nullptr && missing >= 0 &&
+                      missing + 1 < runner_->info().rebuild_ids;
+  if (!useful) {
     runner_->Clear(slot.index);
-    slot.rebuild = rows > 0;
+    slot.rebuild_ids = rows > 0 ? runner_->info().rebuild_ids : 0;
     return;
   }
   slot.import = runner_->Import(slot.index, image);
   if (runner_->info().derives) {
     slot.rows_to_derive = slot.rows_underived = image->rows;
   }
-  table_.SetImageCurrent(slot.index, true);
+  // The last token is fed by the turn itself.
+  if (missing > 0) slot.rebuild_ids = missing + 1;
+  table_.SetImageCurrent(slot.index, missing == 0);
   metrics_->Update([](Snapshot& s) { ++s.sessions_moved_in; });
 }
 

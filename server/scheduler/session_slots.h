@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <future>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,9 +39,9 @@ struct TurnSlot {
   // that moves out or of the turn's own. Invalid: nothing to save.
   std::future<absl::StatusOr<StateImage>> save;
 
-  // From then on. The session's state is lost: its last tokens have to be fed
-  // again.
-  bool rebuild = false;
+  // From then on. What the slot holds is not the session's state yet: so many
+  // of the session's last tokens have to be fed again, or all of them; 0: none.
+  int64_t rebuild_ids = 0;
   // Valid when the state came from an image: its outcome is known as soon as a
   // later step with a row of this slot is collected.
   std::future<absl::Status> import;
@@ -89,6 +90,12 @@ class SessionSlots {
              absl::Duration last_use);
   // The session's image cannot be read: the next turn rebuilds the state.
   void DropBadImage(const SessionLease& lease);
+
+  // Slots without a session, for a turn that has a slot: at most `count` free
+  // ones, nobody else's until they are given back.
+  int64_t free_slots() const { return table_.free(); }
+  std::vector<int32_t> TakeFree(int64_t count);
+  void GiveBack(const std::vector<int32_t>& slots);
 
  private:
   absl::Status Save(TurnSlot& slot);

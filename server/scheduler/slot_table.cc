@@ -25,6 +25,12 @@ SlotCandidates SlotTable::CandidatesFor(uint64_t key,
   return slots;
 }
 
+int32_t SlotTable::TakeFree() {
+  const int32_t slot = *free_.begin();
+  free_.erase(free_.begin());
+  return slot;
+}
+
 void SlotTable::Assign(int32_t slot, uint64_t key) {
   Entry& entry = entries_[slot];
   assert(!entry.key.has_value());

@@ -55,7 +55,15 @@ class SlotTable {
   // counts as idle from `last_use` on.
   void Leave(int32_t slot, int64_t rows, absl::Duration last_use);
 
-  int64_t used() const { return static_cast<int64_t>(slot_of_.size()); }
+  // A running turn takes a free slot beside its session's, and gives it back.
+  // REQUIRES: free() > 0.
+  int32_t TakeFree();
+  void GiveBack(int32_t slot) { free_.insert(slot); }
+
+  int64_t free() const { return static_cast<int64_t>(free_.size()); }
+  int64_t used() const {
+    return static_cast<int64_t>(entries_.size()) - free();
+  }
 
  private:
   std::vector<Entry> entries_;

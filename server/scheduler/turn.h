@@ -20,6 +20,10 @@ enum class TurnKind {
   kGenerate,  // feed input, then sample until a stop rule holds
   kAppend,    // feed input; all or nothing
   kScore,     // log-probabilities of input; the session is unchanged
+  // As kScore, of every one of several continuations of the session and the
+  // input.
+  kAlternatives,
+  kSave,  // the session's state in its slot becomes an image, too; no input
 };
 
 struct StopRules {
@@ -58,8 +62,12 @@ class CancelToken {
 struct Turn {
   TurnKind kind = TurnKind::kGenerate;
   SessionLease lease;
-  // Ids to feed. Empty only for kGenerate on a session with position > 0.
+  // Ids to feed. Empty only for kGenerate on a session with position > 0 and
+  // for kAlternatives.
   std::vector<int32_t> input;
+  // kAlternatives only: each of >= 1 ids. Their scores are reported in this
+  // order, one after the other.
+  std::vector<std::vector<int32_t>> alternatives = {};
   SamplingParams sampling;
   StopRules stop;
   int32_t top_logprobs = 0;    // alternatives per token
@@ -68,9 +76,29 @@ struct Turn {
   // A broken turn of the same identity that this one goes on with: its tokens
   // are reported again, `input` is empty. kGenerate only.
   std::shared_ptr<const TurnRecord> resumed;
+  // Tokens of the turn, from its first one on, that the client has: they are
+  // not reported. Those of them that the session lacks are `adopted`: fed
+  // behind `input`, they become the session's as if they had been sampled.
+  // kGenerate only. REQUIRES: adopted are max(received - resumed tokens, 0).
+  int64_t received = 0;
+  std::vector<int32_t> adopted = {};
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
   std::shared_ptr<TokenSink> sink;
   std::shared_ptr<CancelToken> cancel;
+
+  // Tokens that it feeds before it samples.
+  int64_t fed_tokens() const {
+    return static_cast<int64_t>(input.size() + adopted.size());
+  }
 };
+
+// Ids that the turn brings.
+inline int64_t InputTokens(const Turn& turn) {
+  auto tokens = static_cast<int64_t>(turn.input.size());
+  for (const auto& ids : turn.alternatives) {
+    tokens += static_cast<int64_t>(ids.size());
+  }
+  return tokens;
+}
 
 }  // namespace txl

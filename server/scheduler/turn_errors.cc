@@ -70,6 +70,12 @@ absl::Status NoSessionMemory(absl::Duration retry) {
                    RetryReason("NO_SESSION_MEMORY", retry));
 }
 
+absl::Status ResumeMismatch() {
+  return MakeError(absl::StatusCode::kAborted,
+                   "the tokens received are not those of the turn",
+                   Reason("RESUME_MISMATCH"));
+}
+
 absl::Status StepFailed(absl::string_view what, const absl::Status& cause) {
   return MakeError(absl::StatusCode::kInternal,
                    absl::StrCat(what, ": ", cause.message()),

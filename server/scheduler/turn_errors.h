@@ -18,6 +18,8 @@ absl::Status QueueFull(absl::Duration retry);  // RESOURCE_EXHAUSTED
 // QUEUE_FULL too: it was queued and no slot came within `limit`.
 absl::Status QueuedTooLong(absl::Duration limit, absl::Duration retry);
 absl::Status NoSessionMemory(absl::Duration retry);  // RESOURCE_EXHAUSTED
+// ABORTED, RESUME_MISMATCH: what the client has is not what the turn gave.
+absl::Status ResumeMismatch();
 // INTERNAL, STEP_FAILED: this turn only. `what` is what was done, `cause` the
 // device's own status.
 absl::Status StepFailed(absl::string_view what, const absl::Status& cause);

@@ -62,6 +62,21 @@ TEST_F(AdmissionQueueTest, TurnsComeOutInTheirOrder) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST_F(AdmissionQueueTest, AdoptedTokensWaitLikeThoseOfAPrompt) {
+  AdmissionQueue queue(Options(5, 10), &metrics_);
+  ASSERT_TRUE(Push(queue, 4).ok());
+  Turn turn = NewTurn(2);
+  turn.adopted.resize(5);
+  EXPECT_EQ(queue.Push(turn, kNow).code(),
+            absl::StatusCode::kResourceExhausted);
+  turn.adopted.resize(4);
+  ASSERT_TRUE(queue.Push(turn, kNow).ok());
+  EXPECT_EQ(metrics_.Get().queued_tokens, 10);
+  queue.TakeFirst(kNow, Any);
+  queue.TakeFirst(kNow, Any);
+  EXPECT_EQ(metrics_.Get().queued_tokens, 0);
+}
+
 TEST_F(AdmissionQueueTest, TheOldestWantedOneIsTakenAndOthersKeepTheirPlace) {
   AdmissionQueue queue(Options(5, 100), &metrics_);
   for (int tokens : {4, 2, 3, 2}) ASSERT_TRUE(Push(queue, tokens).ok());

@@ -131,6 +131,21 @@ TEST_P(SchedulerRetries, AFinishedTurnLeavesItsEnd) {
   }
 }
 
+TEST_P(SchedulerRetries, ATurnThatTheServersEndBrokeOffIsNotFinished) {
+  World world(Options());
+  world.CreateSession("a");
+  const TestTurn turn = Begin(world, World::SomeIds(4));
+  while (turn.sink->ids().size() < 3) ASSERT_TRUE(world.Step());
+  world.scheduler->StartDrain();
+  world.scheduler->EndAll();
+  world.Run();
+  ASSERT_TRUE(turn.sink->finished().has_value());
+  EXPECT_EQ(turn.sink->finished()->reason, FinishReason::kServerDrain);
+  const auto record = RecordOf(world);
+  EXPECT_EQ(record->tokens.size(), turn.sink->ids().size());
+  EXPECT_FALSE(record->finished.has_value());
+}
+
 TEST_P(SchedulerRetries, AnAppendLeavesItsScores) {
   World world(Options());
   world.CreateSession("a");

@@ -184,6 +184,70 @@ TEST_F(SequenceTest, RecentIdsEndWithTheFedTokenAlsoWithoutPenalties) {
   EXPECT_EQ(sequence.Sampling().banned_ids, Ids{});
 }
 
+TEST_F(SequenceTest, AdoptedTokensAreScoredAndCommittedWithTheFirstNewOne) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 2}, {5, 6});
+  queued.turn.stop.max_tokens = 5;
+  queued.turn.sampling.penalty_window = 3;
+  queued.turn.received = 2;
+  queued.turn.adopted = {30, 31};
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration());
+  EXPECT_EQ(sequence.Started().replayed_tokens, 2);
+  EXPECT_EQ(sequence.Sampling().recent_ids, (Ids{6, 30, 31}));
+  EXPECT_EQ(PlanInput(sequence), "P2@1 P5@2 S6@3>30 S30@4>31 D31@5");
+  EXPECT_EQ(Plan(sequence, 1), "D*@6");
+  sequence.CollectRow(RowKind::kPrefill);
+  sequence.CollectRow(RowKind::kPrefill);
+  sequence.CollectScore(Sampled(30));
+  sequence.CollectScore(Sampled(31));
+  EXPECT_EQ(sequence.lease().position(), 2);
+  const auto first = sequence.CommitToken(Sampled(32), absl::ZeroDuration());
+  EXPECT_EQ(first.event.index, 2);
+  EXPECT_TRUE(first.time.first);
+  EXPECT_EQ(sequence.lease().token_ids().Last(9),
+            (Ids{1, 2, 5, 6, 30, 31, 32}));
+  EXPECT_EQ(sequence.rows_past_commit(), 1);
+  EXPECT_FALSE(sequence.CommitToken(Sampled(33), absl::ZeroDuration())
+                   .reason.has_value());
+  EXPECT_EQ(Plan(sequence, 1), "D33@7");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
+  EXPECT_EQ(sequence.CommitToken(Sampled(34), absl::ZeroDuration()).reason,
+            FinishReason::kMaxTokens);
+}
+
+TEST_F(SequenceTest, WhereAdoptedTokensEndTheTurnTheLastOneIsLeftToBeFed) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 2}, {5, 6});
+  queued.turn.received = 3;
+  queued.turn.adopted = {30, 31, 32};  // max_tokens
+  Sequence sequence(std::move(queued), 3, absl::ZeroDuration());
+  EXPECT_EQ(PlanInput(sequence), "R1@0 P2@1 P5@2 S6@3>30 S30@4>31 S31@5>32");
+  EXPECT_EQ(sequence.phase(), SequencePhase::kCollecting);
+  EXPECT_EQ(sequence.tokens_in_flight(), 0);
+  for (const RowKind kind :
+       {RowKind::kRebuild, RowKind::kPrefill, RowKind::kPrefill}) {
+    sequence.CollectRow(kind);
+  }
+  for (const int32_t id : {30, 31, 32}) {
+    EXPECT_FALSE(sequence.all_collected());
+    sequence.CollectScore(Sampled(id));
+  }
+  ASSERT_TRUE(sequence.all_collected());
+  EXPECT_EQ(sequence.reason(), FinishReason::kMaxTokens);
+  EXPECT_TRUE(sequence.CommitInput(absl::ZeroDuration()));
+  EXPECT_EQ(sequence.lease().token_ids().Last(9),
+            (Ids{1, 2, 5, 6, 30, 31, 32}));
+  EXPECT_EQ(sequence.rows_past_commit(), 0);
+  EXPECT_TRUE(sequence.advanced());
+}
+
+TEST_F(SequenceTest, AdoptedTokensBehindTheEndContradictIt) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 2}, {5, 6});
+  queued.turn.received = 3;
+  queued.turn.adopted = {30, 31, 32};
+  queued.turn.stop.stop_token_ids = {31};
+  EXPECT_TRUE(
+      Sequence(std::move(queued), 0, absl::ZeroDuration()).contradicted());
+}
+
 TEST_F(SequenceTest, PendingRowsAreHandedOutOnce) {
   Sequence sequence = Make(TurnKind::kAppend, {1, 2}, {5, 6});
   PlanInput(sequence);

@@ -31,6 +31,7 @@ TEST(TurnErrors, CarryTheCodesAndReasonsOfThePublicApi) {
   ExpectError(QueueFull(later), Code::kResourceExhausted, "QUEUE_FULL", true);
   ExpectError(NoSessionMemory(later), Code::kResourceExhausted,
               "NO_SESSION_MEMORY", true);
+  ExpectError(ResumeMismatch(), Code::kAborted, "RESUME_MISMATCH", false);
   ExpectError(StepFailed("x", absl::InternalError("y")), Code::kInternal,
               "STEP_FAILED", false);
 }

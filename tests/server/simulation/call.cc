@@ -54,6 +54,8 @@ bool Call::Committed() const {
     case TurnKind::kAppend:
       return finished.has_value();
     case TurnKind::kScore:
+    case TurnKind::kSave:
+    case TurnKind::kAlternatives:
       return false;
   }
   return false;

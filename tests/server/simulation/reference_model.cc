@@ -95,7 +95,10 @@ Found ReferenceModel::Lookup(const ModelSession& session,
     return Found::kOtherRequest;
   }
   if (last->phase != Call::Phase::kEnded) return Found::kBrokenOrFinished;
-  return last->finished.has_value() ? Found::kFinished : Found::kBroken;
+  // What a drain ended goes on where it is sent again.
+  const bool ended = last->finished.has_value() &&
+                     last->finished->reason != FinishReason::kServerDrain;
+  return ended ? Found::kFinished : Found::kBroken;
 }
 
 std::vector<Ids> ReferenceModel::IdsOf(const ModelSession& session,
@@ -197,6 +200,8 @@ Ids ReferenceModel::IdsAfter(const Call& call, bool finished) const {
     case TurnKind::kAppend:
       return finished ? call.context : call.session->ids;
     case TurnKind::kScore:
+    case TurnKind::kAlternatives:
+    case TurnKind::kSave:
       break;
   }
   return call.session->ids;

@@ -1,0 +1,130 @@
+#include "server/scheduler/durable_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace txl {
+
+DurableSink::DurableSink(DurableSinkOptions options,
+                         std::shared_ptr<TokenSink> sink,
+                         std::shared_ptr<CancelToken> cancel)
+    : options_(std::move(options)),
+      sink_(std::move(sink)),
+      cancel_(std::move(cancel)) {}
+
+void DurableSink::Started(const TurnStarted& started) {
+  Say({options_.journal->last_entry(),
+       [started](TokenSink& sink) { sink.Started(started); }});
+}
+
+void DurableSink::Token(TokenEvent event) {
+  uint64_t entry = options_.journal->last_entry();
+  if (!options_.tokens_wait) {
+    absl::MutexLock lock(&mutex_);
+    entry = EntryBefore(entry);
+  }
+  Say({entry,
+       [event = std::move(event)](TokenSink& sink) { sink.Token(event); }});
+}
+
+void DurableSink::Scored(std::vector<ScoredToken> tokens) {
+  Say({0,
+       [tokens = std::move(tokens)](TokenSink& sink) { sink.Scored(tokens); }});
+}
+
+void DurableSink::Finished(const TurnFinished& finished) {
+  Say({options_.journal->last_entry(),
+       [finished](TokenSink& sink) { sink.Finished(finished); },
+       /*ends=*/true});
+}
+
+// A turn that fails promises nothing.
+void DurableSink::Failed(const absl::Status& status) {
+  Say({0, [status](TokenSink& sink) { sink.Failed(status); }, /*ends=*/true});
+}
+
+int DurableSink::Unsent() const {
+  absl::MutexLock lock(&mutex_);
+  const int unsent = sink_->Unsent() + static_cast<int>(held_.size());
+  const bool parks = failed_ || Lag() >= options_.most_lag;
+  return parks ? std::max(unsent, options_.park_events) : unsent;
+}
+
+int64_t DurableSink::Lag() const {
+  const auto first = std::upper_bound(lagging_.begin(), lagging_.end(),
+                                      options_.journal->durable_entry());
+  return lagging_.end() - first;
+}
+
+uint64_t DurableSink::EntryBefore(uint64_t entry) {
+  const auto lag = static_cast<int64_t>(lagging_.size());
+  const uint64_t before =
+      lag < options_.most_lag ? 0 : lagging_[lag - options_.most_lag];
+  lagging_.push_back(entry);
+  return before;
+}
+
+uint64_t DurableSink::NextWait() {
+  while (!lagging_.empty() &&
+         lagging_.front() <= options_.journal->durable_entry()) {
+    lagging_.pop_front();
+  }
+  if (!held_.empty()) return held_.front().entry;
+  // In time, so that the turn is not parked where the storage keeps up.
+  return Lag() * 2 >= options_.most_lag ? lagging_.front() : 0;
+}
+
+void DurableSink::Say(Held held) {
+  uint64_t wait = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (failed_) return;
+    held_.push_back(std::move(held));
+    SayDurable();
+    wait = NextWait();
+  }
+  if (wait > 0) WaitFor(wait);
+}
+
+void DurableSink::SayDurable() {
+  const uint64_t durable = options_.journal->durable_entry();
+  while (!held_.empty() && held_.front().entry <= durable) {
+    // The sink is told under the lock, so that the order stays.
+    held_.front().say(*sink_);
+    ended_ = ended_ || held_.front().ends;
+    held_.pop_front();
+  }
+}
+
+void DurableSink::WaitFor(uint64_t entry) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (awaited_ >= entry) return;
+    awaited_ = entry;
+  }
+  options_.journal->WhenDurable(
+      entry, [self = shared_from_this()](const absl::Status& status) {
+        self->OnDurable(status);
+      });
+}
+
+void DurableSink::OnDurable(const absl::Status& status) {
+  uint64_t wait = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (failed_) return;
+    if (status.ok()) {
+      SayDurable();
+      wait = NextWait();
+    } else {
+      failed_ = true;
+      held_.clear();
+      if (!ended_) sink_->Failed(status);
+    }
+  }
+  if (!status.ok()) cancel_->Cancel(CancelToken::Why::kCancelled);
+  if (wait > 0) WaitFor(wait);
+  options_.wake();
+}
+
+}  // namespace txl

@@ -1,0 +1,157 @@
+// States of sessions that are saved on demand, forked and rewound.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/scheduler/scheduler_world.h"
+
+namespace txl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+int CallsThatStartWith(const World& world, const std::string& start) {
+  int count = 0;
+  for (const std::string& call : world.runner->calls()) {
+    if (call.rfind(start, 0) == 0) ++count;
+  }
+  return count;
+}
+
+TEST(SchedulerBranches, AStateInASlotIsSavedAndStays) {
+  World world;
+  Fill(world, 1, 20);
+  const TestTurn save = world.Submit("s0", TurnKind::kSave, {});
+  world.Run();
+  EXPECT_TRUE(save.sink->finished().has_value());
+  EXPECT_THAT(world.runner->calls(), Contains("export 0 @19"));
+  EXPECT_GT(world.store->counts().image_bytes, 0);
+  EXPECT_EQ(world.TokensOf("s0").size(), 20u);
+  world.Submit("s0", TurnKind::kSave, {});
+  world.Run();
+  EXPECT_EQ(CallsThatStartWith(world, "export"), 1);  // it is still true
+  world.ExpectHealthy("s0");
+  EXPECT_THAT(world.runner->calls(), Not(Contains(StartsWith("import"))));
+  world.ExpectAtRest();
+}
+
+TEST(SchedulerBranches, SavingWhatIsInNoSlotDoesNothing) {
+  World world(OneSlot());
+  Fill(world, 2, 20);  // s0 has moved out
+  world.CreateSession("empty");
+  const int exports = CallsThatStartWith(world, "export");
+  for (const char* id : {"s0", "empty"}) {
+    const TestTurn save = world.Submit(id, TurnKind::kSave, {});
+    world.Run();
+    EXPECT_TRUE(save.sink->finished().has_value()) << id;
+  }
+  EXPECT_EQ(CallsThatStartWith(world, "export"), exports);
+  world.ExpectHealthy("s1");
+  world.ExpectAtRest();
+}
+
+TEST(SchedulerBranches, AForkOfASavedSessionStartsFromItsImage) {
+  World world;
+  Fill(world, 1, 60);
+  world.Submit("s0", TurnKind::kSave, {});
+  world.Run();
+  ASSERT_TRUE(
+      world.store->Fork({.session_id = "s0", .new_session_id = "branch"}).ok());
+  world.ExpectHealthy("branch");
+  EXPECT_THAT(world.runner->calls(), Contains("import 1 @59"));
+  EXPECT_EQ(world.metrics.Get().rebuilds_ok, 0);
+  world.ExpectHealthy("s0");
+  world.ExpectAtRest();
+}
+
+TEST(SchedulerBranches, AForkWithoutAnImageIsFedItsTokens) {
+  World world;
+  Fill(world, 1, 60);
+  for (const int64_t position : {1, 2, 37, 60}) {
+    const std::string id = absl::StrCat("branch", position);
+    ASSERT_TRUE(world.store
+                    ->Fork({.session_id = "s0",
+                            .new_session_id = id,
+                            .position = position})
+                    .ok());
+    world.ExpectHealthy(id);
+  }
+  world.ExpectHealthy("s0");
+  world.ExpectAtRest();
+}
+
+TEST(SchedulerBranches, ARewoundSessionGoesOnAsIfItHadNeverGoneOn) {
+  for (const bool derives : {false, true}) {
+    WorldOptions options;
+    options.runner.derives = derives;
+    World world(options);
+    Fill(world, 1, 100);
+    // Within the ring's spare rows, beyond them, beyond the memory.
+    for (const int64_t position : {99, 90, 40, 1, 0}) {
+      ASSERT_TRUE(
+          world.store->Rewind({.session_id = "s0", .position = position}).ok());
+      world.Generate("s0", {7}, 3);
+      world.Run();
+      world.ExpectHealthy("s0");
+      EXPECT_EQ(world.TokensOf("s0").size(),
+                static_cast<size_t>(position) + 4 + 3);
+      world.Submit("s0", TurnKind::kAppend, World::SomeIds(100));
+      world.Run();
+    }
+    world.ExpectAtRest();
+  }
+}
+
+TEST(SchedulerBranches, AnImageOlderThanItsSessionIsCaughtUp) {
+  for (const bool derives : {false, true}) {
+    WorldOptions options;
+    options.runner.derives = derives;
+    World world(options);
+    Fill(world, 1, 60);
+    world.Submit("s0", TurnKind::kSave, {});
+    world.Run();
+    world.Submit("s0", TurnKind::kScore, World::SomeIds(2));
+    world.Run();
+    ASSERT_TRUE(
+        world.store->Fork({.session_id = "s0", .new_session_id = "a"}).ok());
+    world.Submit("a", TurnKind::kAppend, World::SomeIds(5));
+    world.Run();
+    // Its rows are lost, the image of the beginning is not.
+    const uint64_t key = world.store->Acquire("a")->key();
+    StateImage image =
+        *world.store->GetImage(world.store->Acquire("s0")->key());
+    ASSERT_TRUE(world.store->PutImage(key, image).ok());
+    ASSERT_TRUE(
+        world.store->Fork({.session_id = "a", .new_session_id = "b"}).ok());
+    const int64_t before = world.metrics.Get().rows_rebuild;
+    world.ExpectHealthy("b");
+    EXPECT_EQ(world.metrics.Get().rows_rebuild - before, 5);
+    world.ExpectAtRest();
+  }
+}
+
+TEST(SchedulerBranches, AnImageThatIsFarBehindIsNotImported) {
+  World world;
+  Fill(world, 1, 20);
+  world.Submit("s0", TurnKind::kSave, {});
+  world.Run();
+  const StateImage image =
+      *world.store->GetImage(world.store->Acquire("s0")->key());
+  world.Submit("s0", TurnKind::kAppend, World::SomeIds(100));
+  world.Run();
+  ASSERT_TRUE(
+      world.store->PutImage(world.store->Acquire("s0")->key(), image).ok());
+  ASSERT_TRUE(
+      world.store->Fork({.session_id = "s0", .new_session_id = "b"}).ok());
+  world.ExpectHealthy("b");
+  EXPECT_THAT(world.runner->calls(), Not(Contains(StartsWith("import"))));
+  world.ExpectAtRest();
+}
+
+}  // namespace
+}  // namespace txl
