@@ -259,6 +259,44 @@ void AddCalls(const ServerStatus& status, FamilyList& out) {
       .Sample(Value(status.log_lines_dropped));
 }
 
+// Without a store the families have no sample.
+void AddStore(const ServerStatus& status, FamilyList& out) {
+  const bool stored = status.store.has_value();
+  const StoreUse store = status.store.value_or(StoreUse());
+  const auto sample = [stored](FamilyRef family, int64_t value) {
+    if (stored) family.Sample(Value(value));
+  };
+  FamilyRef state = out.Gauge("txl_store_state", "1 for the store's state");
+  for (const char* name : {"serving", "full", "failed"}) {
+    if (stored) state.Sample(store.state == name ? 1 : 0, {{"state", name}});
+  }
+  FamilyRef bytes = out.Gauge("txl_store_bytes", "Bytes of the store's files");
+  if (stored) {
+    bytes.Sample(Value(store.database_bytes), {{"kind", "database"}})
+        .Sample(Value(store.image_bytes), {{"kind", "images"}});
+  }
+  FamilyRef seconds =
+      out.Histograms("txl_store_commit_seconds", "Time of a commit");
+  if (stored) seconds.Sample(store.commit_seconds);
+  sample(out.Gauge("txl_store_limit_bytes",
+                   "Bytes that its database may take; 0: no limit"),
+         store.limit_bytes);
+  sample(out.Gauge("txl_store_sessions", "Sessions stored"), store.sessions);
+  sample(out.Gauge("txl_store_lag_tokens",
+                   "Tokens that are not on stable storage yet"),
+         store.tokens_waiting);
+  sample(out.Counter("txl_store_tokens_total", "Tokens on stable storage"),
+         store.tokens_written);
+  sample(out.Counter("txl_store_commits_total", "Commits of the store"),
+         store.commits);
+  sample(out.Counter("txl_sessions_loaded_total",
+                     "Sessions that came from the store into memory"),
+         status.sessions.loaded);
+  sample(out.Counter("txl_sessions_stored_away_total",
+                     "Sessions that left memory for the store"),
+         status.sessions.stored_away);
+}
+
 // The names that every Prometheus client library gives them.
 void AddProcess(const ProcessStatus& process, FamilyList& out) {
   out.Counter("process_cpu_seconds_total", "User and system time")
@@ -293,6 +331,7 @@ std::vector<prometheus::MetricFamily> StatusFamilies(
   AddResidency(facts, status, out);
   AddMemory(status, out);
   AddCalls(status, out);
+  AddStore(status, out);
   AddProcess(process, out);
   return out.Take();
 }

@@ -1,9 +1,12 @@
 #include "server/rpc/api_service.h"
 
 #include "absl/strings/strip.h"
+#include "server/rpc/alternatives.h"
 #include "server/rpc/generation_service.h"
 #include "server/rpc/model_service.h"
+#include "server/rpc/session_branches.h"
 #include "server/rpc/session_service.h"
+#include "server/rpc/session_transfer.h"
 
 namespace txl {
 namespace {
@@ -11,11 +14,18 @@ namespace {
 constexpr ApiMethod kMethods[] = {
     {"txl.v1.GenerationService/Generate", Admission::kNewWork, Generate},
     {"txl.v1.GenerationService/Score", Admission::kNewWork, Score},
+    {"txl.v1.GenerationService/ScoreAlternatives", Admission::kNewWork,
+     ScoreAlternatives},
     {"txl.v1.SessionService/CreateSession", Admission::kNewWork, CreateSession},
     {"txl.v1.SessionService/GetSession", Admission::kServing, GetSession},
     {"txl.v1.SessionService/ListSessions", Admission::kServing, ListSessions},
     {"txl.v1.SessionService/DeleteSession", Admission::kServing, DeleteSession},
     {"txl.v1.SessionService/AppendTokens", Admission::kNewWork, AppendTokens},
+    {"txl.v1.SessionService/ForkSession", Admission::kNewWork, ForkSession},
+    {"txl.v1.SessionService/RewindSession", Admission::kServing, RewindSession},
+    {"txl.v1.SessionService/ExportSession", Admission::kNewWork, ExportSession},
+    {"txl.v1.SessionService/ImportSession", Admission::kNewWork, ImportSession,
+     true},
     {"txl.v1.ModelService/GetModel", Admission::kAlways, GetModel},
     {"txl.v1.ModelService/GetServerStatus", Admission::kAlways,
      GetServerStatus},

@@ -118,9 +118,12 @@ bool CallDesk::EndSlowestReader() {
 }
 
 absl::StatusOr<ByteHold> CallDesk::HoldRequest(int64_t bytes) {
+  return HoldPart(kCallBytes + kMessageExpansion * bytes);
+}
+
+absl::StatusOr<ByteHold> CallDesk::HoldPart(int64_t bytes) {
   if (context_.requests == nullptr) return ByteHold();
-  auto hold =
-      context_.requests->TryHold(kCallBytes + kMessageExpansion * bytes);
+  auto hold = context_.requests->TryHold(bytes);
   if (hold.has_value()) return *std::move(hold);
   return Overloaded("the server works on as many requests as it has room for");
 }

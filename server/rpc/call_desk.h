@@ -84,6 +84,8 @@ class CallDesk {
   absl::StatusOr<ByteHold> HoldCall();
   // Room for a message of `bytes` and what is made of it.
   absl::StatusOr<ByteHold> HoldRequest(int64_t bytes);
+  // Room for so many bytes that are kept of a request in several messages.
+  absl::StatusOr<ByteHold> HoldPart(int64_t bytes);
   // Room for an answer. Where there is none, the answer that has been unread
   // for longest is cut off.
   absl::StatusOr<ByteHold> HoldAnswer(int64_t bytes);

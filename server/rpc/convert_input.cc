@@ -8,7 +8,10 @@
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
+#include "server/rpc/convert_sessions.h"
 #include "server/rpc/request_digest.h"
+#include "server/scheduler/turn_errors.h"
+#include "server/session/session_errors.h"
 #include "server/session/session_store.h"
 
 namespace txl {
@@ -18,11 +21,6 @@ constexpr char kNoTokenizer[] =
     "the model has no tokenizer: send token ids instead of text";
 
 constexpr char kPageTokenPrefix[] = "p";
-
-absl::Status CheckSessionId(const std::string& session_id) {
-  if (ValidateSessionId(session_id).ok()) return absl::OkStatus();
-  return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
-}
 
 template <typename Request>
 absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
@@ -45,20 +43,20 @@ absl::Status CheckTokenCount(int64_t count, absl::string_view field,
 
 // May be empty.
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
+                                                absl::string_view field,
                                                 const ModelFacts& facts,
                                                 const RequestLimits& limits) {
-  constexpr char kField[] = "text";
-  if (facts.vocabulary == nullptr) return FieldError(kField, kNoTokenizer);
+  if (facts.vocabulary == nullptr) return FieldError(field, kNoTokenizer);
   if (static_cast<int64_t>(text.size()) > limits.prompt_bytes) {
-    return OverLimitError(kField, absl::StrCat(text.size(), " bytes, at most ",
-                                               limits.prompt_bytes));
+    return OverLimitError(field, absl::StrCat(text.size(), " bytes, at most ",
+                                              limits.prompt_bytes));
   }
   absl::StatusOr<std::vector<int32_t>> ids =
       facts.vocabulary->Encode(text, limits.prompt_tokens);
   if (absl::IsOutOfRange(ids.status())) {
-    return OverLimitError(kField, ids.status().message());
+    return OverLimitError(field, ids.status().message());
   }
-  if (!ids.ok()) return FieldError(kField, ids.status().message());
+  if (!ids.ok()) return FieldError(field, ids.status().message());
   return ids;
 }
 
@@ -67,19 +65,7 @@ template <typename Request>
 absl::StatusOr<std::vector<int32_t>> ReadInput(const Request& request,
                                                const ModelFacts& facts,
                                                const RequestLimits& limits) {
-  std::vector<int32_t> ids;
-  if (request.has_text()) {
-    TXL_ASSIGN_OR_RETURN(ids, EncodeText(request.text(), facts, limits));
-  } else {
-    TXL_RETURN_IF_ERROR(
-        CheckTokenCount(request.tokens().ids_size(), "tokens.ids", limits));
-    TXL_ASSIGN_OR_RETURN(ids, ReadIds(request.tokens().ids(), "tokens.ids",
-                                      facts.config.vocab_size));
-  }
-  if (ids.empty()) {
-    return FieldError(request.has_text() ? "text" : "tokens", "holds no token");
-  }
-  return ids;
+  return ReadTextOrIds(request, "", facts, limits);
 }
 
 template <typename Request>
@@ -90,6 +76,27 @@ absl::StatusOr<std::optional<int64_t>> ReadExpectedPosition(
     return FieldError("expected_position", "must not be negative");
   }
   return std::optional<int64_t>(request.expected_position());
+}
+
+absl::Status TooManyReceived(size_t count, int32_t max_tokens) {
+  return FieldError("received",
+                    absl::StrCat(count, " tokens of a turn of ", max_tokens));
+}
+
+absl::StatusOr<std::optional<ReceivedTokens>> ReadReceived(
+    const v1::GenerateRequest& request, const ModelFacts& facts,
+    int32_t max_tokens) {
+  if (!request.has_received()) return std::optional<ReceivedTokens>();
+  if (!request.session_id().empty() && request.request_id().empty()) {
+    return FieldError("request_id", "must be sent with what was received");
+  }
+  const auto& ids = request.received().token_ids();
+  if (ids.size() > max_tokens) return TooManyReceived(ids.size(), max_tokens);
+  ReceivedTokens received;
+  received.seed = request.received().seed();
+  TXL_ASSIGN_OR_RETURN(received.token_ids, ReadIds(ids, "received.token_ids",
+                                                   facts.config.vocab_size));
+  return received;
 }
 
 template <typename Request>
@@ -104,6 +111,34 @@ absl::StatusOr<std::vector<int32_t>> ReadRequiredInput(
 
 }  // namespace
 
+absl::Status CheckSessionId(const std::string& session_id) {
+  if (ValidateSessionId(session_id).ok()) return absl::OkStatus();
+  return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadFilledText(
+    const std::string& text, absl::string_view prefix, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  const std::string field = absl::StrCat(prefix, "text");
+  TXL_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                       EncodeText(text, field, facts, limits));
+  if (ids.empty()) return FieldError(field, "holds no token");
+  return ids;
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadFilledIds(
+    const v1::TokenIds& tokens, absl::string_view prefix,
+    const ModelFacts& facts, const RequestLimits& limits) {
+  const std::string field = absl::StrCat(prefix, "tokens.ids");
+  TXL_RETURN_IF_ERROR(CheckTokenCount(tokens.ids_size(), field, limits));
+  TXL_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                       ReadIds(tokens.ids(), field, facts.config.vocab_size));
+  if (ids.empty()) {
+    return FieldError(absl::StrCat(prefix, "tokens"), "holds no token");
+  }
+  return ids;
+}
+
 absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                                             const ModelFacts& facts,
                                             const RequestLimits& limits) {
@@ -117,11 +152,14 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
   TXL_ASSIGN_OR_RETURN(params.sampling,
                        ReadSampling(request.sampling(), facts, limits));
   TXL_ASSIGN_OR_RETURN(params.stop, ReadStop(request.stop(), facts, limits));
+  params.gave_seed = request.sampling().has_seed();
   params.gave_max_tokens = request.stop().has_max_tokens();
   TXL_RETURN_IF_ERROR(
       CheckMinTokens(params.sampling, params.stop, facts.config.vocab_size));
   TXL_ASSIGN_OR_RETURN(params.output,
                        ReadOutput(request.output(), facts, limits));
+  TXL_ASSIGN_OR_RETURN(params.received,
+                       ReadReceived(request, facts, params.stop.max_tokens));
   // The prompt comes last, because it is the dearest to read.
   if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
     TXL_ASSIGN_OR_RETURN(params.input, ReadInput(request, facts, limits));
@@ -162,7 +200,7 @@ absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
 absl::StatusOr<std::vector<int32_t>> ReadTokenize(
     const v1::TokenizeRequest& request, const ModelFacts& facts,
     const RequestLimits& limits) {
-  return EncodeText(request.text(), facts, limits);
+  return EncodeText(request.text(), "text", facts, limits);
 }
 
 absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
@@ -183,17 +221,8 @@ absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
     TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
   }
   if (!request.has_ttl()) return std::optional<absl::Duration>();
-  const auto& ttl = request.ttl();
-  // The range of google.protobuf.Duration; seconds and nanos of one sign.
-  constexpr int64_t kMaxSeconds = 315'576'000'000;
-  const bool mixed = (ttl.seconds() > 0 && ttl.nanos() < 0) ||
-                     (ttl.seconds() < 0 && ttl.nanos() > 0);
-  if (ttl.seconds() > kMaxSeconds || ttl.seconds() < -kMaxSeconds ||
-      ttl.nanos() > 999'999'999 || ttl.nanos() < -999'999'999 || mixed) {
-    return FieldError("ttl", "is no valid duration");
-  }
-  return std::optional<absl::Duration>(absl::Seconds(ttl.seconds()) +
-                                       absl::Nanoseconds(ttl.nanos()));
+  TXL_ASSIGN_OR_RETURN(const absl::Duration ttl, ReadDuration(request.ttl()));
+  return std::optional<absl::Duration>(ttl);
 }
 
 std::string TokenPageToken(int64_t from) {
@@ -268,15 +297,44 @@ absl::StatusOr<int32_t> FitMaxTokens(const GenerateParams& params,
   return static_cast<int32_t>(left);
 }
 
+absl::Status CheckReceived(const GenerateParams& params,
+                           const TurnRecord* kept) {
+  if (!params.received.has_value()) return absl::OkStatus();
+  const ReceivedTokens& received = *params.received;
+  if (kept == nullptr) {
+    if (!params.gave_seed || received.seed == params.sampling.seed) {
+      return absl::OkStatus();
+    }
+    return FieldError("received.seed", "is unlike sampling.seed");
+  }
+  const size_t common =
+      std::min(received.token_ids.size(), kept->tokens.size());
+  const bool equal = std::equal(
+      received.token_ids.begin(), received.token_ids.begin() + common,
+      kept->tokens.begin(),
+      [](int32_t id, const TokenEvent& token) { return id == token.token_id; });
+  const bool behind_end =
+      kept->finished.has_value() && received.token_ids.size() > common;
+  if (!equal || behind_end || received.seed != kept->seed) {
+    return ResumeMismatch();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddReceived(const ReceivedTokens& received, Turn& turn) {
+  const std::vector<int32_t>& ids = received.token_ids;
+  if (static_cast<int64_t>(ids.size()) > turn.stop.max_tokens) {
+    return TooManyReceived(ids.size(), turn.stop.max_tokens);
+  }
+  const size_t kept = turn.resumed == nullptr ? 0 : turn.resumed->tokens.size();
+  turn.received = static_cast<int64_t>(ids.size());
+  turn.adopted.assign(ids.begin() + std::min(kept, ids.size()), ids.end());
+  return absl::OkStatus();
+}
+
 absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position) {
   if (!expected.has_value() || *expected == position) return absl::OkStatus();
-  ErrorDetails details;
-  details.reason = "POSITION_MISMATCH";
-  details.metadata["position"] = absl::StrCat(position);
-  return MakeError(absl::StatusCode::kAborted,
-                   absl::StrCat("the session is at position ", position,
-                                ", expected was ", *expected),
-                   details);
+  return PositionMismatchError(position, *expected);
 }
 
 absl::Status CheckSessionMetadata(const std::vector<std::string>& values,

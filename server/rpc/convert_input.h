@@ -16,12 +16,19 @@
 #include "server/rpc/convert_sampling.h"
 #include "server/rpc/limits.h"
 #include "server/rpc/model_facts.h"
+#include "server/scheduler/turn.h"
 #include "server/session/turn_record.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/model_service.pb.h"
 #include "txl/v1/session_service.pb.h"
 
 namespace txl {
+
+// What a client has of a turn that it sends again.
+struct ReceivedTokens {
+  uint64_t seed = 0;
+  std::vector<int32_t> token_ids;
+};
 
 // A GenerateRequest that may be run.
 struct GenerateParams {
@@ -30,11 +37,13 @@ struct GenerateParams {
   std::optional<std::vector<int32_t>> input;
   std::string field;  // of the input: "text" or "tokens"
   SamplingParams sampling;
+  bool gave_seed = false;  // sampling.seed is the request's own
   StopRules stop;
   bool gave_max_tokens = false;  // stop.max_tokens is the request's own
   OutputParams output;
   TurnIdentity identity;
   std::optional<int64_t> expected_position;
+  std::optional<ReceivedTokens> received;
 };
 
 // An AppendTokensRequest or ScoreRequest that may be run.
@@ -47,6 +56,26 @@ struct FeedParams {
   TurnIdentity identity;
   std::optional<int64_t> expected_position;
 };
+
+absl::Status CheckSessionId(const std::string& session_id);
+
+// At least one id, of a field that is called `prefix` and "text" or "tokens".
+absl::StatusOr<std::vector<int32_t>> ReadFilledText(
+    const std::string& text, absl::string_view prefix, const ModelFacts& facts,
+    const RequestLimits& limits);
+absl::StatusOr<std::vector<int32_t>> ReadFilledIds(const v1::TokenIds& tokens,
+                                                   absl::string_view prefix,
+                                                   const ModelFacts& facts,
+                                                   const RequestLimits& limits);
+// Of whichever a message has set.
+template <typename Message>
+absl::StatusOr<std::vector<int32_t>> ReadTextOrIds(
+    const Message& message, absl::string_view prefix, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  return message.has_text()
+             ? ReadFilledText(message.text(), prefix, facts, limits)
+             : ReadFilledIds(message.tokens(), prefix, facts, limits);
+}
 
 absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                                             const ModelFacts& facts,
@@ -94,6 +123,17 @@ absl::Status CheckRoom(absl::string_view field, int64_t tokens, int64_t room);
 // that shrinks. Errors: OVER_LIMIT, FIELD_INVALID.
 absl::StatusOr<int32_t> FitMaxTokens(const GenerateParams& params,
                                      int64_t prompt_tokens, int64_t room);
+
+// What the client has received against what its session holds of the turn
+// (null: nothing). Errors: ABORTED RESUME_MISMATCH, where neither begins with
+// the other, the seeds differ or the turn ended before; FIELD_INVALID
+// `received.seed`, where the request itself asks for another one.
+absl::Status CheckReceived(const GenerateParams& params,
+                           const TurnRecord* kept);
+// `turn` goes on behind its `resumed` tokens (null: from its start) and what
+// was received, which CheckReceived has approved. Errors: FIELD_INVALID
+// `received`, more than the turn's max_tokens.
+absl::Status AddReceived(const ReceivedTokens& received, Turn& turn);
 
 // ABORTED, POSITION_MISMATCH with the true position in the metadata.
 absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position);

@@ -29,7 +29,9 @@ void WriteLimits(const ServiceContext& context, v1::Limits* message) {
   message->set_max_logit_bias(limits.logit_bias);
   message->set_max_logit_bias_value(kMaxLogitBias);
   message->set_max_message_bytes(limits.message_bytes);
+  message->set_max_import_bytes(limits.import_bytes);
   message->set_max_tokens_per_message(limits.tokens_per_message);
+  message->set_max_alternatives(limits.alternatives);
   WriteDuration(context.store_options.min_ttl, message->mutable_min_ttl());
   WriteDuration(context.store_options.max_ttl, message->mutable_max_ttl());
   message->set_max_queued_calls(context.scheduler_options.max_queued_calls);
@@ -181,6 +183,7 @@ void WriteSession(const SessionInfo& info, v1::Session* message) {
   WriteTime(info.expire_time, message->mutable_expire_time());
   WriteDuration(info.ttl, message->mutable_ttl());
   message->set_memory_bytes(info.memory_bytes);
+  message->set_durable_position(info.durable_position);
   if (info.last_turn.outcome.empty()) return;
   v1::LastTurn* last = message->mutable_last_turn();
   last->set_request_id(info.last_turn.request_id);
@@ -240,6 +243,16 @@ void WriteModel(const ServiceContext& context, v1::GetModelResponse* message) {
   }
 }
 
+void WriteStore(const StoreUse& store, v1::StoreStatus* message) {
+  message->set_durability(store.durability);
+  message->set_state(store.state);
+  message->set_sessions(store.sessions);
+  message->set_database_bytes(store.database_bytes);
+  message->set_image_bytes(store.image_bytes);
+  message->set_tokens_waiting(store.tokens_waiting);
+  message->set_commits(store.commits);
+}
+
 void WriteStatus(const ServerStatus& status,
                  v1::GetServerStatusResponse* message) {
   const Snapshot& s = status.snapshot;
@@ -248,6 +261,11 @@ void WriteStatus(const ServerStatus& status,
   message->set_sessions_busy(status.sessions.busy);
   message->set_sessions_idle(status.sessions.idle);
   message->set_sessions_created(status.sessions.created);
+  if (status.store.has_value()) {
+    WriteStore(*status.store, message->mutable_store());
+  }
+  message->set_sessions_loaded(status.sessions.loaded);
+  message->set_sessions_stored_away(status.sessions.stored_away);
   message->set_sessions_ended(status.sessions.ended);
   message->set_image_bytes(status.sessions.image_bytes);
   message->set_replay_bytes(status.sessions.turn_record_bytes);

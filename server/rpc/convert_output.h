@@ -43,6 +43,7 @@ std::string PageText(const Vocabulary& vocabulary,
 // Every fact and limit; values that are the same for the server's whole life.
 void WriteModel(const ServiceContext& context, v1::GetModelResponse* message);
 
+void WriteStore(const StoreUse& store, v1::StoreStatus* message);
 void WriteStatus(const ServerStatus& status,
                  v1::GetServerStatusResponse* message);
 

@@ -64,8 +64,10 @@ absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
   TXL_RETURN_IF_ERROR(CheckMetadata(call.context(), request.session_id()));
   TXL_ASSIGN_OR_RETURN(GenerateParams params,
                        ReadGenerate(request, *service.facts, service.limits));
-  if (!request.sampling().has_seed() &&
-      !service.facts->generation.sampling.seed.has_value()) {
+  if (!params.gave_seed && params.received.has_value()) {
+    params.sampling.seed = params.received->seed;
+  } else if (!params.gave_seed &&
+             !service.facts->generation.sampling.seed.has_value()) {
     params.sampling.seed = RandomSeed();
   }
   // No session is made for a turn that cannot run.
@@ -110,6 +112,10 @@ absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
     TXL_ASSIGN_OR_RETURN(turn.input, TurnInput(params.input, lease.position(),
                                                service.facts->generation));
     prompt = static_cast<int64_t>(turn.input.size());
+    // The client may have been told of a seed already.
+    if (const auto intent = lease.IntentOf(params.identity)) {
+      turn.sampling.seed = intent->seed;
+    }
   } else {
     turn.sampling.seed = kept->seed;
     start = kept->start_position;
@@ -121,22 +127,45 @@ absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
       turn.stop.max_tokens,
       FitMaxTokens(params, prompt,
                    service.store_options.max_session_tokens - start));
+  if (params.received.has_value()) {
+    TXL_RETURN_IF_ERROR(AddReceived(*params.received, turn));
+  }
   TXL_RETURN_IF_ERROR(
       lease.Reserve(static_cast<int64_t>(turn.input.size()) +
                     std::max<int64_t>(turn.stop.max_tokens - kept_tokens, 0)));
   return turn;
 }
 
+TurnIntent IntentOf(const Turn& turn) {
+  TurnIntent intent;
+  intent.identity = turn.identity;
+  intent.seed = turn.sampling.seed;
+  intent.start_position = turn.lease.position();
+  intent.prompt_tokens = static_cast<int64_t>(turn.input.size());
+  if (turn.resumed != nullptr) {
+    intent.start_position = turn.resumed->start_position;
+    intent.prompt_tokens = turn.resumed->prompt_tokens;
+  }
+  return intent;
+}
+
 void RunGenerate(const ServiceContext& service, const GenerateParams& params,
                  const std::shared_ptr<TokenStream>& stream, SessionLease lease,
                  std::shared_ptr<const TurnRecord> record) {
+  const absl::Status received = CheckReceived(params, record.get());
+  if (!received.ok()) return Refuse(std::move(lease), *stream, received);
   if (record != nullptr && record->finished.has_value()) {
     lease.Release();
     const absl::StatusOr<int32_t> most = FitMaxTokens(
         params, record->prompt_tokens,
         service.store_options.max_session_tokens - record->start_position);
     if (most.ok()) stream->SetMaxTokens(*most);
-    return stream->Replay(std::move(record));
+    const size_t first =
+        params.received.has_value() ? params.received->token_ids.size() : 0;
+    WhenStored(service, [stream, record, first](const absl::Status& status) {
+      status.ok() ? stream->Replay(record, first) : stream->Failed(status);
+    });
+    return;
   }
   absl::StatusOr<Turn> turn =
       MakeTurn(service, params, lease, std::move(record));
@@ -146,6 +175,10 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
   turn->deadline = stream->deadline();
   turn->sink = stream;
   turn->cancel = stream->cancel();
+  if (!params.session_id.empty()) {
+    turn->sink = StoredSink(service, stream, turn->cancel);
+    turn->lease.Begin(IntentOf(*turn));
+  }
   const absl::Status status = service.scheduler->Submit(*std::move(turn));
   if (!status.ok()) stream->Failed(status);
 }

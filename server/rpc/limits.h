@@ -20,7 +20,9 @@ struct RequestLimits {
   int64_t logprobs = 20;
   int64_t logit_bias = 1024;
   int64_t tokens_per_message = 1024;
-  int64_t message_bytes = 1 << 20;  // enforced by gRPC itself
+  int64_t message_bytes = 1 << 20;            // enforced by gRPC itself
+  int64_t import_bytes = int64_t{256} << 20;  // of a file, in many messages
+  int64_t alternatives = 1024;                // of one context
 };
 
 // Limits of calls and connections, whatever they carry. Flags, too.

@@ -62,6 +62,7 @@ void OpenCall::StopReading() {
 }
 
 void OpenCall::OnReadDone(bool ok) {
+  if (method_.streams_request) return OnPartRead(ok);
   if (ok && !arrived_ && !IsMarkedCompressed(context_->c_call())) {
     // A second read ends when the client has said that there is no more.
     arrived_ = true;
@@ -83,6 +84,43 @@ void OpenCall::OnReadDone(bool ok) {
   }
   Work([&context, self = this] {
     self->method_.handle(context, self->shared_from_this());
+  });
+}
+
+// One message of a stream has come, or the stream's end.
+void OpenCall::OnPartRead(bool ok) {
+  const bool ours = desk_->reading().Remove(reading_);
+  StopReading();
+  if (!ours) return;  // ended already
+  if (!arrived_ && !ok) return EndUnread();
+  absl::Status status;
+  if (ok) {
+    status = IsMarkedCompressed(context_->c_call())
+                 ? MalformedError("the message is compressed")
+                 : Arrived();
+  }
+  if (!status.ok()) return End(status);
+  if (!std::exchange(arrived_, true)) {
+    return Work([self = shared_from_this()] {
+      self->method_.handle(self->desk_->context(), self);
+    });
+  }
+  std::function<void(bool)> then;
+  {
+    absl::MutexLock lock(&mutex_);
+    then = std::exchange(then_, nullptr);
+  }
+  if (then != nullptr) Work([then, ok] { then(ok); });
+}
+
+void OpenCall::ReadMore(std::function<void(bool)> then) {
+  {
+    absl::MutexLock lock(&mutex_);
+    then_ = std::move(then);
+  }
+  request_.Clear();
+  desk_->context().callbacks->Run([self = shared_from_this()] {
+    self->desk_->AskToRead(self->peer_, self);
   });
 }
 
@@ -177,6 +215,11 @@ void OpenCall::Answer(const absl::StatusOr<grpc::ByteBuffer>& answer) {
   StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
+void OpenCall::WritePiece(const grpc::ByteBuffer* message) {
+  answering_ = desk_->answering().Add(weak_from_this(), desk_->Now());
+  StartWrite(message);
+}
+
 void OpenCall::End(const absl::Status& status) {
   EndRecord(record_, status);
   Finish(ToGrpcStatus(status));
@@ -216,6 +259,7 @@ void OpenCall::Cancel() {
 }
 
 void OpenCall::OnWriteDone(bool ok) {
+  if (answering_ != 0) desk_->answering().Remove(std::exchange(answering_, 0));
   if (const auto told = events()) told->OnWriteDone(ok);
 }
 
@@ -234,10 +278,12 @@ void OpenCall::OnDone() {
   if (entered_) desk_->Leave(method_.admission);
   std::shared_ptr<CallEvents> told;
   std::shared_ptr<OpenCall> self;
+  std::function<void(bool)> then;  // it may hold the call
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
     told = std::move(events_);
+    then = std::exchange(then_, nullptr);
     self = std::move(self_);
     request_hold_.Release();
     answer_hold_.Release();

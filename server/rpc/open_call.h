@@ -35,6 +35,9 @@ struct ApiMethod {
   // a turn that it hands the call over to.
   void (*handle)(const ServiceContext& context,
                  const std::shared_ptr<OpenCall>& call);
+  // The client sends a stream: `handle` is called with its first message, on
+  // the pool, and reads on by OpenCall::ReadMore.
+  bool streams_request = false;
 };
 
 // Messages of so many bytes at most are read on gRPC's own threads: passing
@@ -64,6 +67,14 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   // is ended instead.
   void Work(std::function<void()> work);
   const std::string& peer() const { return peer_; }
+  // Reads the next message of a stream in place of the one that request()
+  // gives. `then` is called on the pool: true when it is there, false when the
+  // client has sent all. A call whose next message is refused, does not come in
+  // time or has no room is ended instead.
+  void ReadMore(std::function<void(bool)> then) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A message of a streamed answer that is cut off, as answers are, when the
+  // client does not read it; ends with CallEvents::OnWriteDone.
+  void WritePiece(const grpc::ByteBuffer* message);
   // Ends the call with its only message, or with an error. A message for which
   // HandOver brought no room may be refused instead.
   void Answer(const absl::StatusOr<grpc::ByteBuffer>& answer);
@@ -101,6 +112,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   void Start();
   void StopReading();
   absl::Status Arrived();
+  void OnPartRead(bool ok);
   void EndUnread();
   bool HasRoom() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool cancelled() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -129,6 +141,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   ByteHold answer_hold_ ABSL_GUARDED_BY(mutex_);
   ByteHold unread_hold_ ABSL_GUARDED_BY(mutex_);
   ByteHold more_hold_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(bool)> then_ ABSL_GUARDED_BY(mutex_);  // of ReadMore
 };
 
 }  // namespace txl

@@ -21,4 +21,12 @@ std::string RequestDigest(const google::protobuf::MessageLite& request) {
   return digest;
 }
 
+std::string RequestDigest(const v1::GenerateRequest& request) {
+  const google::protobuf::MessageLite& message = request;
+  if (!request.has_received()) return RequestDigest(message);
+  v1::GenerateRequest rest = request;
+  rest.clear_received();
+  return RequestDigest(static_cast<const google::protobuf::MessageLite&>(rest));
+}
+
 }  // namespace txl

@@ -21,12 +21,26 @@ absl::Status Create(const ServiceContext& service, OpenCall& call,
                     v1::CreateSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const std::optional<absl::Duration> ttl,
                        ReadTtl(request));
-  TXL_RETURN_IF_ERROR(CheckMetadata(call.context(), request.session_id()));
   TXL_ASSIGN_OR_RETURN(const SessionInfo info,
                        service.store->Create(request.session_id(), ttl));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();
+}
+
+absl::Status Delete(const ServiceContext& service, OpenCall& call,
+                    const v1::DeleteSessionRequest& request,
+                    v1::DeleteSessionResponse*) {
+  TXL_RETURN_IF_ERROR(service.store->Delete(request.session_id()));
+  call.ReturnSession(request.session_id());
+  service.scheduler->Wake();
+  return absl::OkStatus();
+}
+
+// A session that is stored and that this server cannot serve: damaged, or of
+// another model. Its owner may be rid of it.
+bool IsStoredForNobody(const absl::Status& prepared) {
+  return absl::IsDataLoss(prepared) || absl::IsFailedPrecondition(prepared);
 }
 
 absl::Status Get(const ServiceContext& service, OpenCall& call,
@@ -74,17 +88,11 @@ absl::StatusOr<v1::GetSessionRequest> ReadGet(OpenCall& call) {
   return request;
 }
 
-absl::Status ListPage(const ServiceContext& service,
-                      const v1::ListSessionsRequest& request,
-                      v1::ListSessionsResponse* response) {
-  TXL_ASSIGN_OR_RETURN(
-      const SessionPage page,
-      service.store->List(request.page_size(), request.page_token()));
+void WritePage(const SessionPage& page, v1::ListSessionsResponse* response) {
   for (const SessionInfo& info : page.sessions) {
     WriteSession(info, response->add_sessions());
   }
   response->set_next_page_token(page.next_page_token);
-  return absl::OkStatus();
 }
 
 grpc::ByteBuffer AppendAnswer(const TurnFinished& finished,
@@ -99,10 +107,7 @@ grpc::ByteBuffer AppendAnswer(const TurnFinished& finished,
 
 void CreateSession(const ServiceContext& service,
                    const std::shared_ptr<OpenCall>& call) {
-  AnswerCall<v1::CreateSessionRequest, v1::CreateSessionResponse>(
-      *call, [&](const auto& in, auto* out) {
-        return Create(service, *call, in, out);
-      });
+  AnswerOnSession(service, call, Create);
 }
 
 void GetSession(const ServiceContext& service,
@@ -115,30 +120,56 @@ void GetSession(const ServiceContext& service,
     if (!status.ok()) return call->End(status);
     call->Answer(SerializeMessage(response));
   };
-  if (!request->include_tokens()) return answer(Get);
-  call->Work([answer] { answer(GetTokens); });
+  const bool tokens = request->include_tokens();
+  WithSession(service, request->session_id(),
+              [call, answer, tokens](const absl::Status& status) {
+                if (!status.ok()) return call->End(status);
+                if (!tokens) return answer(Get);
+                call->Work([answer] { answer(GetTokens); });
+              });
 }
 
 void ListSessions(const ServiceContext& service,
                   const std::shared_ptr<OpenCall>& call) {
-  call->Work([&service, call] {
-    AnswerCall<v1::ListSessionsRequest, v1::ListSessionsResponse>(
-        *call,
-        [&](const auto& in, auto* out) { return ListPage(service, in, out); });
+  v1::ListSessionsRequest request;
+  const absl::Status status = ParseMessage(call->request(), &request);
+  if (!status.ok()) return call->End(status);
+  const auto answer = [call](const absl::StatusOr<SessionPage>& page) {
+    if (!page.ok()) return call->End(page.status());
+    call->Work([call, page = *page] {
+      v1::ListSessionsResponse response;
+      WritePage(page, &response);
+      call->Answer(SerializeMessage(response));
+    });
+  };
+  call->Work([&service, request, answer] {
+    service.store->ListStored(request.page_size(), request.page_token(),
+                              answer);
   });
 }
 
 void DeleteSession(const ServiceContext& service,
                    const std::shared_ptr<OpenCall>& call) {
-  AnswerCall<v1::DeleteSessionRequest, v1::DeleteSessionResponse>(
-      *call, [&](const auto& in, auto*) -> absl::Status {
-        TXL_RETURN_IF_ERROR(ValidateSessionId(in.session_id()));
-        TXL_RETURN_IF_ERROR(CheckMetadata(call->context(), in.session_id()));
-        TXL_RETURN_IF_ERROR(service.store->Delete(in.session_id()));
-        call->ReturnSession(in.session_id());
-        service.scheduler->Wake();
-        return absl::OkStatus();
-      });
+  const auto request = std::make_shared<v1::DeleteSessionRequest>();
+  absl::Status status = ParseMessage(call->request(), request.get());
+  if (status.ok()) status = ValidateSessionId(request->session_id());
+  if (status.ok()) {
+    status = CheckMetadata(call->context(), request->session_id());
+  }
+  if (!status.ok()) return call->End(status);
+  WithSession(service, request->session_id(),
+              [&service, call, request](const absl::Status& prepared) {
+                v1::DeleteSessionResponse response;
+                absl::Status status = prepared;
+                if (IsStoredForNobody(prepared)) {
+                  service.store->DiscardStored(request->session_id());
+                  status = absl::OkStatus();
+                } else if (status.ok()) {
+                  status = Delete(service, *call, *request, &response);
+                }
+                if (!status.ok()) return call->End(status);
+                AnswerStored(service, call, SerializeMessage(response));
+              });
 }
 
 void AppendTokens(const ServiceContext& service,

@@ -84,13 +84,15 @@ void TokenStream::SetMaxTokens(int32_t max_tokens) {
   max_tokens_ = max_tokens;
 }
 
-void TokenStream::Replay(std::shared_ptr<const TurnRecord> record) {
+void TokenStream::Replay(std::shared_ptr<const TurnRecord> record,
+                         size_t first) {
   const TurnStarted started = StartedAgain(*record);
   absl::MutexLock lock(&mutex_);
   if (done_ || end_.has_value()) return;
   prompt_tokens_ = started.prompt_tokens;
   queue_.Push(started);
   replay_ = std::move(record);
+  replay_next_ = first;
   end_ = absl::OkStatus();
   const bool pump = !writing_;
   writing_ = true;

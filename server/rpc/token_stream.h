@@ -62,9 +62,9 @@ class TokenStream final : public TokenSink,
 
   // What Started says of stop.max_tokens. REQUIRES: nothing was told yet.
   void SetMaxTokens(int32_t max_tokens) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells a finished turn again, instead of all calls of TokenSink.
-  // REQUIRES: record->finished.
-  void Replay(std::shared_ptr<const TurnRecord> record);
+  // Tells a finished turn again, but for the tokens before `first`, instead of
+  // all calls of TokenSink. REQUIRES: record->finished, first <= its tokens.
+  void Replay(std::shared_ptr<const TurnRecord> record, size_t first = 0);
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
   std::optional<absl::Duration> deadline() const { return options_.deadline; }

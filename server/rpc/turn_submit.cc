@@ -33,6 +33,9 @@ void RunFeed(const ServiceContext& service, Turn turn,
              const std::shared_ptr<UnaryTurn>& sink) {
   turn.sink = sink;
   turn.cancel = sink->cancel();
+  if (turn.kind == TurnKind::kAppend && !turn.lease.session_id().empty()) {
+    turn.sink = StoredSink(service, sink, turn.cancel);
+  }
   turn.deadline = sink->deadline();
   const absl::Status status = service.scheduler->Submit(std::move(turn));
   if (!status.ok()) sink->Failed(status);
@@ -55,11 +58,8 @@ void Replay(const TurnRecord& record, UnaryTurn* sink) {
   sink->Finished(*record.finished);
 }
 
-}  // namespace
-
-void StartTurn(const ServiceContext& service, TurnStart start) {
-  if (start.session_id.empty()) return StartTemporary(service, start);
-  const auto shared = std::make_shared<const TurnStart>(std::move(start));
+void StartPrepared(const ServiceContext& service,
+                   const std::shared_ptr<const TurnStart>& shared) {
   // Called by whoever let go of the session: the scheduler, most of the time.
   const auto later = [shared, callbacks = service.callbacks](
                          absl::StatusOr<SessionLease> lease) {
@@ -71,6 +71,18 @@ void StartTurn(const ServiceContext& service, TurnStart start) {
       service.store->AcquireFor(shared->session_id, shared->identity, later);
   if (!now.ok()) return shared->fail(now.status());
   if (now->has_value()) StartWith(*shared, **std::move(now));
+}
+
+}  // namespace
+
+void StartTurn(const ServiceContext& service, TurnStart start) {
+  if (start.session_id.empty()) return StartTemporary(service, start);
+  const auto shared = std::make_shared<const TurnStart>(std::move(start));
+  WithSession(service, shared->session_id,
+              [&service, shared](const absl::Status& status) {
+                status.ok() ? StartPrepared(service, shared)
+                            : shared->fail(status);
+              });
 }
 
 TurnStarted StartedAgain(const TurnRecord& record) {
@@ -108,7 +120,10 @@ void SubmitFeed(const ServiceContext& service,
     if (!params.session_id.empty()) sink->Found(params.session_id);
     if (record != nullptr) {
       lease.Release();
-      return Replay(*record, sink.get());
+      WhenStored(service, [sink, record](const absl::Status& status) {
+        status.ok() ? Replay(*record, sink.get()) : sink->Failed(status);
+      });
+      return;
     }
     if (kind == TurnKind::kAppend) {
       const auto tokens = static_cast<int64_t>(params.input.size());

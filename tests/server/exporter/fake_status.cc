@@ -31,6 +31,20 @@ void FillDistributions(Distributions& d) {
   Observe(d.idle_before_evict_seconds, 9, 64);
 }
 
+void FillStore(ServerStatus& status) {
+  StoreUse& store = status.store.emplace();
+  store.durability = "turn";
+  store.state = "full";
+  store.sessions = 501;
+  store.database_bytes = 502;
+  store.image_bytes = 503;
+  store.limit_bytes = 504;
+  store.tokens_waiting = 505;
+  store.tokens_written = 506;
+  store.commits = 507;
+  Observe(store.commit_seconds, 507, 0.125);
+}
+
 void FillMemory(ServerStatus& status) {
   status.sessions.image_bytes = 7777;
   status.sessions.id_bytes = 6666;
@@ -128,9 +142,12 @@ ServerStatus FakeStatus() {
   status.sessions.busy = 11;
   status.sessions.idle = 12;
   status.sessions.created = 123;
-  status.sessions.ended = 100;
+  status.sessions.ended = 99;
+  status.sessions.loaded = 25;
+  status.sessions.stored_away = 26;
   FillMemory(status);
   FillCalls(status);
+  FillStore(status);
   FillTurns(status.snapshot);
   FillSteps(status.snapshot);
   FillDistributions(status.snapshot.distributions);

@@ -174,8 +174,12 @@ void ExpectConserved(const Scrape& scrape) {
   EXPECT_EQ(scrape.At("txl_steps_total"),
             scrape.At("txl_steps_failed_total") +
                 scrape.Sum("txl_step_seconds_count"));
-  EXPECT_EQ(scrape.At("txl_sessions_created_total"),
-            scrape.At("txl_sessions_ended_total") + scrape.Sum("txl_sessions"));
+  // Without a store none is loaded or stored away.
+  EXPECT_EQ(scrape.At("txl_sessions_created_total") +
+                scrape.Sum("txl_sessions_loaded_total"),
+            scrape.At("txl_sessions_ended_total") +
+                scrape.Sum("txl_sessions_stored_away_total") +
+                scrape.Sum("txl_sessions"));
   EXPECT_GE(scrape.At("txl_requests_running"), 0);
   EXPECT_GE(scrape.At("txl_stream_queue_tokens"), 0);
   const double tails = TailsOf(scrape, 0);

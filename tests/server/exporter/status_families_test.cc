@@ -17,6 +17,7 @@ using testing::ScrapeOf;
 
 TEST(StatusFamiliesTest, TheFakeServerKeepsAllLaws) {
   EXPECT_THAT(BrokenLaws(FakeStatus().snapshot), ::testing::IsEmpty());
+  EXPECT_THAT(BrokenLaws(FakeStatus().sessions), ::testing::IsEmpty());
 }
 
 TEST(StatusFamiliesTest, WhatRunsIsInTheLabelsOfInfoMetrics) {
@@ -86,7 +87,16 @@ const Expected kSamples[] = {
     {"txl_sessions{state=\"busy\"}", 11},
     {"txl_sessions{state=\"idle\"}", 12},
     {"txl_sessions_created_total", 123},
-    {"txl_sessions_ended_total", 100},
+    {"txl_sessions_ended_total", 99},
+    {"txl_sessions_loaded_total", 25},
+    {"txl_sessions_stored_away_total", 26},
+    {"txl_store_sessions", 501},
+    {"txl_store_bytes{kind=\"database\"}", 502},
+    {"txl_store_bytes{kind=\"images\"}", 503},
+    {"txl_store_limit_bytes", 504},
+    {"txl_store_lag_tokens", 505},
+    {"txl_store_tokens_total", 506},
+    {"txl_store_commits_total", 507},
     {"txl_session_slots", 32},
     {"txl_session_slots_used", 8},
     {"txl_session_slots_used_ratio", 0.25},
@@ -167,6 +177,7 @@ TEST(StatusFamiliesTest, EveryDistributionHasItsOwnHistogram) {
            {"txl_step_batch_size", "", 300, 1200},
            {"txl_step_tokens", "", 300, 2400},
            {"txl_session_idle_before_evict_seconds", "", 9, 576},
+           {"txl_store_commit_seconds", "", 507, 63.375},
            {"txl_session_restore_seconds", "{source=\"image\"}", 6, 3}}) {
     EXPECT_EQ(scrape.types.at(name), "histogram");
     EXPECT_EQ(scrape.At(absl::StrCat(name, "_count", labels)), count) << name;
@@ -187,6 +198,28 @@ TEST(StatusFamiliesTest, BeforeAnyWorkEverythingIsZeroAndDeclared) {
     EXPECT_EQ(idle.At(sample), 0) << sample;
   }
   EXPECT_EQ(idle.types, ScrapeOf(FakeStatus()).types);
+}
+
+TEST(StatusFamiliesTest, TheStoresStateIsTheOneThatIsOne) {
+  for (const char* name : {"serving", "full", "failed"}) {
+    ServerStatus status = FakeStatus();
+    status.store->state = name;
+    const Scrape scrape = ScrapeOf(status);
+    EXPECT_EQ(scrape.At(absl::StrCat("txl_store_state{state=\"", name, "\"}")),
+              1);
+    EXPECT_EQ(scrape.Sum("txl_store_state"), 1);
+  }
+}
+
+TEST(StatusFamiliesTest, WithoutAStoreItsFamiliesHaveNoSample) {
+  const Scrape scrape = ScrapeOf(ServerStatus());
+  EXPECT_EQ(scrape.types.at("txl_store_state"), "gauge");
+  for (const auto& [sample, value] : scrape.samples) {
+    EXPECT_FALSE(absl::StartsWith(sample, "txl_store_") ||
+                 absl::StartsWith(sample, "txl_sessions_loaded_total") ||
+                 absl::StartsWith(sample, "txl_sessions_stored_away_total"))
+        << sample;
+  }
 }
 
 TEST(StatusFamiliesTest, APlainSoftmaxHasNoTails) {

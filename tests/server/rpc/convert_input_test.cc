@@ -130,6 +130,97 @@ TEST(ReadGenerate, RefusesMinTokensThatLeaveNothingToSample) {
   EXPECT_EQ(refusal(one + "stop { stop_token_ids: [1] }"), "OK");
 }
 
+std::string ReadRefusal(const std::string& request) {
+  return Refusal(ReadGenerate(FromText<v1::GenerateRequest>(request),
+                              ByteModel(), RequestLimits()));
+}
+
+TEST(ReadGenerate, TakesWhatWasReceived) {
+  EXPECT_FALSE(Read("").received.has_value());
+  const GenerateParams nothing = Read("received { seed: 3 }");
+  ASSERT_TRUE(nothing.received.has_value());
+  EXPECT_EQ(nothing.received->seed, 3u);
+  EXPECT_EQ(nothing.received->token_ids, Ids());
+  const GenerateParams some =
+      Read("session_id: 's' request_id: 'r' received { token_ids: [255, 0] }");
+  EXPECT_EQ(some.received->token_ids, Ids({255, 0}));
+  EXPECT_EQ(some.identity.digest,
+            Read("session_id: 's' request_id: 'r'").identity.digest);
+}
+
+TEST(ReadGenerate, RefusesWhatNoTurnCanHaveGiven) {
+  const std::string two = "stop { max_tokens: 2 } ";
+  EXPECT_EQ(ReadRefusal(two + "received { token_ids: [1, 2] }"), "OK");
+  EXPECT_EQ(ReadRefusal(two + "received { token_ids: [1, 2, 3] }"),
+            "INVALID_ARGUMENT FIELD_INVALID received");
+  EXPECT_EQ(ReadRefusal("received { token_ids: [1, 2, 256] }"),
+            "INVALID_ARGUMENT FIELD_INVALID received.token_ids[2]");
+  EXPECT_EQ(ReadRefusal("session_id: 's' received { token_ids: 1 }"),
+            "INVALID_ARGUMENT FIELD_INVALID request_id");
+}
+
+TurnRecord Record(const Ids& ids) {
+  TurnRecord record;
+  record.seed = 7;
+  for (const int32_t id : ids) {
+    record.tokens.emplace_back();
+    record.tokens.back().token_id = id;
+  }
+  return record;
+}
+
+TEST(CheckReceived, OneHasToBeginWithTheOther) {
+  const TurnRecord held = Record({1, 2, 3});
+  const auto check = [&](const std::string& received, const TurnRecord& kept) {
+    const GenerateParams params = Read("received { " + received + " }");
+    return Refusal(CheckReceived(params, &kept));
+  };
+  for (const char* ids : {"", "1", "1, 2", "1, 2, 3", "1, 2, 3, 4"}) {
+    const std::string text = "seed: 7 token_ids: [" + std::string(ids) + "]";
+    EXPECT_EQ(check(text, held), "OK") << ids;
+    EXPECT_EQ(check(text, Record({})), "OK") << ids;
+  }
+  for (const char* ids : {"2", "1, 3", "1, 2, 4", "1, 2, 4, 4", "0, 2, 3"}) {
+    EXPECT_EQ(check("seed: 7 token_ids: [" + std::string(ids) + "]", held),
+              "ABORTED RESUME_MISMATCH")
+        << ids;
+  }
+  EXPECT_EQ(check("seed: 8 token_ids: 1", held), "ABORTED RESUME_MISMATCH");
+  TurnRecord finished = held;
+  finished.finished.emplace();
+  EXPECT_EQ(check("seed: 7 token_ids: [1, 2, 3]", finished), "OK");
+  EXPECT_EQ(check("seed: 7 token_ids: [1, 2, 3, 4]", finished),
+            "ABORTED RESUME_MISMATCH");
+}
+
+TEST(CheckReceived, WithoutARecordOnlyTheRequestsOwnSeedCounts) {
+  const auto check = [](const std::string& request) {
+    return Refusal(CheckReceived(Read(request), nullptr));
+  };
+  EXPECT_EQ(check(""), "OK");
+  EXPECT_EQ(check("received { seed: 7 token_ids: 1 }"), "OK");
+  EXPECT_EQ(check("received { seed: 7 } sampling { seed: 7 }"), "OK");
+  EXPECT_EQ(check("received { seed: 7 } sampling { seed: 0 }"),
+            "INVALID_ARGUMENT FIELD_INVALID received.seed");
+}
+
+TEST(AddReceived, WhatTheSessionLacksIsAdopted) {
+  Turn turn;
+  turn.stop.max_tokens = 3;
+  ASSERT_TRUE(AddReceived({7, {1, 2, 3}}, turn).ok());
+  EXPECT_EQ(turn.received, 3);
+  EXPECT_EQ(turn.adopted, Ids({1, 2, 3}));
+  turn.resumed = std::make_shared<const TurnRecord>(Record({1, 2}));
+  ASSERT_TRUE(AddReceived({7, {1, 2, 3}}, turn).ok());
+  EXPECT_EQ(turn.adopted, Ids({3}));
+  ASSERT_TRUE(AddReceived({7, {1}}, turn).ok());
+  EXPECT_EQ(turn.received, 1);
+  EXPECT_EQ(turn.adopted, Ids());
+  // A default that the session's room has lowered.
+  EXPECT_EQ(Refusal(AddReceived({7, {1, 2, 3, 4}}, turn)),
+            "INVALID_ARGUMENT FIELD_INVALID received");
+}
+
 TEST(ReadAppend, ReportsScoresOnlyWhenAsked) {
   const ModelFacts facts = ByteModel();
   const auto plain = ReadAppend(

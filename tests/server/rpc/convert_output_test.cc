@@ -110,7 +110,7 @@ TEST(WriteModel, ShowsEveryLimit) {
   const ModelFacts facts = ByteModel();
   ServiceContext context;
   context.facts = &facts;
-  context.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  context.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 18};
   context.scheduler_options.max_queued_calls = 11;
   context.scheduler_options.max_queued_tokens = 12;
   context.store_options.max_sessions = 13;
@@ -126,7 +126,8 @@ TEST(WriteModel, ShowsEveryLimit) {
             "max_message_bytes: 10 max_tokens_per_message: 9 "
             "min_ttl { seconds: 14 } max_ttl { seconds: 15 } "
             "max_queued_calls: 11 max_queued_tokens: 12 max_sessions: 13 "
-            "max_session_tokens: 16");
+            "max_session_tokens: 16 max_import_bytes: 17 max_alternatives: "
+            "18");
 }
 
 TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
@@ -152,11 +153,23 @@ TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
   EXPECT_FALSE(message.default_sampling().has_seed());
 }
 
+StoreUse SomeStore() {
+  StoreUse store;
+  store.durability = "turn";
+  store.state = "serving";
+  store.sessions = 71;
+  store.database_bytes = 72;
+  store.image_bytes = 73;
+  store.tokens_waiting = 74;
+  store.commits = 76;
+  return store;
+}
+
 TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   ServerStatus facts;
   facts.phase = ServerPhase::kDraining;
   facts.uptime = facts.stall = absl::Seconds(1);
-  facts.sessions = {1, 2, 3, 4, 5, 6, 7};
+  facts.sessions = {1, 2, 3, 4, 61, 62, 5, 6, 7};
   Snapshot& s = facts.snapshot;
   s.turns_started = s.turns_active = s.queued_calls = s.queued_tokens = 1;
   s.turns_finished["OK"] = 2;
@@ -178,6 +191,7 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   facts.work = {31, 32, 33, 34};
   facts.log_lines_dropped = 41;
   facts.connections = {51, 52, 53};
+  facts.store = SomeStore();
   v1::GetServerStatusResponse message;
   WriteStatus(facts, &message);
   EXPECT_EQ(message.memory().ShortDebugString(),
@@ -187,6 +201,12 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   EXPECT_EQ(message.streams_refused(), 15);
   EXPECT_EQ(message.calls_answering(), 23);
   EXPECT_EQ(message.work_refused(), 34);
+  EXPECT_EQ(message.sessions_loaded(), 61);
+  EXPECT_EQ(message.sessions_stored_away(), 62);
+  EXPECT_EQ(message.store().ShortDebugString(),
+            "durability: \"turn\" state: \"serving\" sessions: 71 "
+            "database_bytes: 72 image_bytes: 73 tokens_waiting: 74 commits: "
+            "76");
   std::vector<const google::protobuf::FieldDescriptor*> set;
   message.GetReflection()->ListFields(message, &set);
   EXPECT_EQ(static_cast<int>(set.size()),

@@ -100,6 +100,8 @@ constexpr WholeField kWholes[] = {
     {"stop { stop_token_ids: $0 }", "stop.stop_token_ids[0]", 0, 255, kUint32,
      "FIELD_INVALID"},
     {"tokens { ids: $0 }", "tokens.ids[0]", 0, 255, kUint32, "FIELD_INVALID"},
+    {"received { token_ids: $0 }", "received.token_ids[0]", 0, 255, kUint32,
+     "FIELD_INVALID"},
 };
 
 TEST(FieldTable, WholeNumbers) {

@@ -50,6 +50,14 @@ TEST(RequestDigest, DiffersByEveryFieldThatIsSaid) {
   EXPECT_EQ(digests.size(), 12u);
 }
 
+TEST(RequestDigest, IsTheSameWhateverWasReceived) {
+  EXPECT_EQ(Digest("text: 'a' received { seed: 1 token_ids: 2 }"),
+            Digest("text: 'a'"));
+  EXPECT_EQ(Digest("text: 'a' received {}"), Digest("text: 'a'"));
+  EXPECT_NE(Digest("text: 'b' received { seed: 1 token_ids: 2 }"),
+            Digest("text: 'a'"));
+}
+
 TEST(RequestDigest, DiffersByMethod) {
   EXPECT_NE(RequestDigest(v1::GenerateRequest()),
             RequestDigest(v1::AppendTokensRequest()));

@@ -59,7 +59,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   callbacks = std::make_unique<TaskThread>();
   work = std::make_unique<WorkPool>(options.work);
   facts.name = "fake";
-  facts.fingerprint = "f00d";
+  facts.fingerprint = options.fingerprint;
   facts.config.vocab_size = ByteVocabulary::kSize;
   facts.generation = options.generation;
   if (options.tokenizer) facts.vocabulary = &vocabulary;
@@ -71,6 +71,10 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.lifecycle = &lifecycle;
   context.callbacks = callbacks.get();
   context.work = work.get();
+  context.state_identity = runner.info().identity;
+  context.export_key = options.export_key;
+  context.requests = options.requests;
+  context.streams = options.streams;
   context.limits = options.limits;
   context.call_limits = options.calls;
   context.scheduler_options = options.scheduler;

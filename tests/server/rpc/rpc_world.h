@@ -35,6 +35,10 @@ struct RpcWorldOptions {
   CallLimits calls;
   WorkPoolOptions work;
   SessionStoreOptions sessions;
+  std::string export_key;
+  std::string fingerprint = "f00d";
+  ByteBudget* requests = nullptr;  // null: unlimited; outlive the world
+  ByteBudget* streams = nullptr;
   Clock* clock = Clock::Real();  // of calls; outlives the world
 };
 
