@@ -55,6 +55,8 @@ std::string EnvironmentName(const std::string& flag) {
 FlagTable::FlagTable(const std::string& description)
     : app_(description, "txl-server") {
   SetUpProgram(app_);
+  app_.footer(
+      "txl-server store --help: checks and repairs the sessions of --data-dir");
 }
 
 CLI::Option* FlagTable::Add(const std::string& name, CLI::Option* option,

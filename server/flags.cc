@@ -67,6 +67,10 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
             return address.empty() ? "" : CheckMetricsAddress(address);
           },
           ""));
+  table->Text("export-key-file", &flags->export_key_file,
+              "File of a secret key, 32 bytes or more, that signs the segment "
+              "memory in exported sessions: servers of one key take it from "
+              "each other; empty: it is left out");
   table->Choice("log-level", &flags->log_level,
                 {"debug", "info", "warning", "error"}, "Least severe log line");
   table->Choice("log-format", &flags->log_format, {"json", "text"},
@@ -187,6 +191,32 @@ void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
                "of --memory-limit");
 }
 
+void AddStoreFlags(ServerFlags* flags, FlagTable* table) {
+  StoreFlags& store = flags->store;
+  table->Text("data-dir", &store.data_dir,
+              "Folder in which sessions are kept, so that they survive the "
+              "process; made where it is missing; empty: they end with it");
+  table->Choice("durability", &store.durability, {"turn", "token"},
+                "What is on the disk when: turn (the end of a turn and every "
+                "answer that changes a session), token (every token before it "
+                "is sent, too)");
+  table->Duration("journal-interval", &store.journal_interval,
+                  absl::Milliseconds(1), absl::Minutes(1),
+                  "Time between writes where nobody waits for one");
+  table->Number("journal-lag", &store.journal_lag, 1, kInt32Max,
+                "Tokens of a session that may be out and not on the disk; "
+                "then its stream waits");
+  table->Bytes("store-bytes", &store.store_bytes, 16 << 20, kInt64Max,
+               "Bytes of the folder; of state images, which may take half of "
+               "it, the oldest go first, sessions never");
+  table->Number("snapshot-tokens", &store.snapshot_tokens, 0, kInt64Max,
+                "A session's memory on the device is written to the folder "
+                "when it has so many tokens more than the last time; 0: only "
+                "when it leaves the device");
+  table->Switch("store-recover", &store.recover,
+                "Copy a store whose disk has failed, then serve from the copy");
+}
+
 void AddCallFlags(ServerFlags* flags, FlagTable* table) {
   CallLimits& calls = flags->calls;
   table->Number("max-connections", &calls.connections, 1, kInt32Max,
@@ -242,8 +272,12 @@ void AddLimitFlags(ServerFlags* flags, FlagTable* table) {
                 "Entries of logit_bias");
   table->Number("max-tokens-per-message", &limits.tokens_per_message, 1,
                 kMaxRows, "Tokens of one message of a stream");
+  table->Number("max-alternatives", &limits.alternatives, 1, kMaxRows,
+                "Alternatives of a call of ScoreAlternatives");
   table->Bytes("max-message-bytes", &limits.message_bytes, 1024, kInt32Max,
                "Bytes of a message from a client");
+  table->Bytes("max-import-bytes", &limits.import_bytes, 1024, int64_t{1} << 40,
+               "Bytes of a session's file that is imported");
 }
 
 }  // namespace
@@ -265,6 +299,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   AddQueueFlags(&flags, &table);
   table.Group("Sessions");
   AddSessionFlags(&flags, &table);
+  table.Group("Store of sessions");
+  AddStoreFlags(&flags, &table);
   table.Group("Calls and connections");
   AddCallFlags(&flags, &table);
   table.Group("Limits of requests");

@@ -14,6 +14,7 @@
 #include "server/rpc/limits.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
+#include "server/stored_sessions.h"
 
 namespace txl {
 
@@ -21,6 +22,8 @@ struct ServerFlags {
   std::string model;  // model directory
   std::string listen = "127.0.0.1:50051";
   std::string metrics_listen;  // HOST:PORT; empty: no metrics endpoint
+  // File of the key that signs the states in exported sessions; empty: none.
+  std::string export_key_file;
   std::string log_level = "info";
   std::string log_format = "json";
   // Octal permissions of a Unix socket; empty: what the umask leaves.
@@ -46,6 +49,7 @@ struct ServerFlags {
   RequestLimits limits;
   CallLimits calls;
   int32_t work_threads = 0;  // 0: see WorkThreads
+  StoreFlags store;
 
   bool check_config = false;
 };

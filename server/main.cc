@@ -19,6 +19,7 @@
 #include "server/open_files.h"
 #include "server/server.h"
 #include "server/signals.h"
+#include "server/store_command.h"
 #include "server/watchdog.h"
 
 namespace txl {
@@ -91,8 +92,9 @@ int Serve(ServerFlags flags) {
 }  // namespace txl
 
 int main(int argc, char** argv) {
-  absl::StatusOr<txl::ParsedFlags> parsed =
-      txl::ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (txl::IsStoreCommand(arguments)) return txl::RunStoreCommand(arguments);
+  absl::StatusOr<txl::ParsedFlags> parsed = txl::ParseFlags(arguments);
   if (!parsed.ok()) {
     return txl::Fail(parsed.status(), txl::kExitUsage);
   }

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "program/version.h"
 #include "server/base/log.h"
 #include "server/engine/load_step_runner.h"
+#include "server/exit_code.h"
+#include "server/key_file.h"
 #include "server/listener_probe.h"
 #include "server/torch_threads.h"
 #include "server/warm_up.h"
@@ -18,6 +21,8 @@ namespace txl {
 namespace {
 
 constexpr absl::Duration kEndTime = absl::Milliseconds(500);
+// Of the grace, for what is not on the disk yet.
+constexpr absl::Duration kStoreTime = absl::Milliseconds(300);
 // What connecting to ourselves may take: three attempts fit the default limit.
 constexpr absl::Duration kProbeTime = absl::Milliseconds(1500);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
@@ -83,7 +88,24 @@ Server::Server(ServerFlags flags, ModelDirectory model,
       model_(std::move(model)),
       runner_(std::move(runner)),
       facts_(MakeFacts(model_, runner_->info())),
-      memory_(MakeMemoryBudgets(memory)) {
+      memory_(MakeMemoryBudgets(memory)) {}
+
+absl::Status Server::OpenStore() {
+  if (flags_.store.data_dir.empty()) return absl::OkStatus();
+  TXL_ASSIGN_OR_RETURN(
+      stored_, StoredSessions::Open(flags_.store, {model_.fingerprint,
+                                                   model_.config.vocab_size}));
+  flags_.sessions.journal = stored_->journal();
+  flags_.sessions.images = stored_->images();
+  flags_.sessions.rebuild_ids = runner_->info().rebuild_ids;
+  context_.journal = stored_->journal();
+  context_.images = stored_->images();
+  context_.tokens_wait = flags_.store.durability == "token";
+  context_.journal_lag = flags_.store.journal_lag;
+  return absl::OkStatus();
+}
+
+void Server::MakeParts() {
   Clock* clock = Clock::Real();
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
@@ -103,6 +125,7 @@ Server::Server(ServerFlags flags, ModelDirectory model,
   work_ = std::make_unique<WorkPool>(work, clock);
   context_.work = work_.get();
   if (memory_ != nullptr) memory_->SetIn(&context_);
+  context_.state_identity = runner_->info().identity;
   context_.limits = flags_.limits;
   context_.call_limits = flags_.calls;
   context_.scheduler_options = flags_.scheduler;
@@ -130,6 +153,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
     std::optional<MemoryDivision> memory) {
   std::unique_ptr<Server> server(new Server(std::move(flags), std::move(model),
                                             std::move(runner), memory));
+  TXL_RETURN_IF_ERROR(server->OpenStore());
+  server->MakeParts();
+  if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
+    TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
+  }
   TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
   TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
                                                         &server->context_));
@@ -140,6 +168,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   server->lifecycle_.SetReady();
   server->grpc_->SetServing(true);
   server->StartWatches();
+  if (server->stored_ != nullptr) {
+    server->stored_->Start(server->store_.get(), server->scheduler_.get(),
+                           [kept = server.get()] { kept->EndWithStore(); });
+  }
   return server;
 }
 
@@ -193,6 +225,12 @@ std::string Server::metrics_address() const {
 Server::~Server() {
   if (grpc_ != nullptr) Drain();
   scheduler_.reset();  // before the threads and stores that it uses
+  if (stored_ != nullptr) stored_->Stop();
+}
+
+void Server::EndWithStore() {
+  grpc_->SetServing(false);
+  GiveUp("store", "the storage of --data-dir has failed", kExitCannotStart);
 }
 
 bool Server::WaitUntilIdle(absl::Duration timeout) {
@@ -215,11 +253,15 @@ void Server::Drain() {
   Log(LogSeverity::kInfo, "drain",
       {{"idle", was_idle},
        {"timeout_seconds", absl::ToDoubleSeconds(flags_.drain_timeout)}});
+  const absl::Duration end = context_.clock->Monotonic() + flags_.drain_timeout;
   if (!WaitUntilIdle(flags_.drain_timeout)) {
     scheduler_->EndAll();
     WaitUntilIdle(kEndTime);
   }
-  grpc_->Shutdown(kDrainGrace - kEndTime);
+  if (stored_ != nullptr) {
+    stored_->Drain(std::max(end - context_.clock->Monotonic(), kStoreTime));
+  }
+  grpc_->Shutdown(kDrainGrace - kEndTime - kStoreTime);
   endpoint_.reset();
 }
 

@@ -20,6 +20,7 @@
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/model_facts.h"
 #include "server/rpc/service_context.h"
+#include "server/stored_sessions.h"
 #include "server/unix_socket.h"
 #include "server/watchdog.h"
 
@@ -56,11 +57,16 @@ class Server {
   Server(ServerFlags flags, ModelDirectory model,
          std::unique_ptr<StepRunner> runner,
          std::optional<MemoryDivision> memory);
+  // The store of --data-dir, if there is one; before sessions are.
+  absl::Status OpenStore();
+  void MakeParts();
   absl::Status StartMetrics();
   void StartWatches();
+  // NOT_SERVING, and the process ends: the disk has failed.
+  void EndWithStore();
   bool WaitUntilIdle(absl::Duration timeout);
 
-  const ServerFlags flags_;
+  ServerFlags flags_;  // constant once the parts are made
   const ModelDirectory model_;
   const std::unique_ptr<StepRunner> runner_;
   ModelFacts facts_;
@@ -70,6 +76,7 @@ class Server {
   Lifecycle lifecycle_;
   TaskThread callbacks_;
   std::unique_ptr<WorkPool> work_;
+  std::unique_ptr<StoredSessions> stored_;  // null: there is none
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
   SocketClaim claim_;  // outlives grpc_

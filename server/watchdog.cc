@@ -37,11 +37,11 @@ void HealthWatch::Check() {
       {{"serving", serve}, {"stall_seconds", absl::ToDoubleSeconds(stall)}});
 }
 
-void GiveUp(absl::string_view cause, absl::string_view details) {
+void GiveUp(absl::string_view cause, absl::string_view details, ExitCode code) {
   Log(LogSeverity::kError, "exit",
       {{"forced", true}, {"cause", cause}, {"details", details}});
   FlushLog(kLastFlush);
-  _exit(kExitNotServing);
+  _exit(code);
 }
 
 void ExitAfter(absl::Duration timeout) {

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/periodic.h"
+#include "server/exit_code.h"
 #include "server/rpc/lifecycle.h"
 
 namespace txl {
@@ -45,8 +46,9 @@ class HealthWatch {
   Periodic thread_;  // last
 };
 
-// Ends the process at once with kExitNotServing; `cause` for the log.
-[[noreturn]] void GiveUp(absl::string_view cause, absl::string_view details);
+// Ends the process at once; `cause` for the log.
+[[noreturn]] void GiveUp(absl::string_view cause, absl::string_view details,
+                         ExitCode code = kExitNotServing);
 
 // Ends the process with kExitForced after `timeout`, whatever else hangs and
 // whoever does not read the log. Cannot be called off.

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/flag_table.h"
+#include "server/scheduler/durable_sink.h"
 
 namespace txl {
 namespace {
@@ -79,7 +80,8 @@ TEST_F(FlagsTest, AreAllInTheDocuments) {
                                   "/../docs/operating.md"));
   const std::string document{std::istreambuf_iterator<char>(file), {}};
   std::set<std::string> documented = NamesBehind(document, "| `--", "`");
-  for (const char* other : {"config", "print-config", "check-config"}) {
+  for (const char* other :
+       {"config", "print-config", "check-config", "store-recover"}) {
     EXPECT_EQ(documented.erase(other), 1u) << other;
   }
   const auto settings = ParseFlags({"--model", "m", "--print-config"});
@@ -96,6 +98,9 @@ TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
   EXPECT_EQ(flags.scheduler.max_queued_calls,
             SchedulerOptions().max_queued_calls);
   EXPECT_EQ(flags.sessions.default_ttl, absl::Hours(24));
+  EXPECT_EQ(flags.store.data_dir, "");
+  EXPECT_EQ(flags.store.durability, "turn");
+  EXPECT_EQ(flags.store.journal_lag, DurableSinkOptions().most_lag);
 }
 
 TEST_F(FlagsTest, OpenNoMetricsEndpointUnlessAsked) {
