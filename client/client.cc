@@ -77,6 +77,20 @@ absl::StatusOr<Response> PlainCall(UnaryMethod<Stub, Request, Response> method,
   return Unary(method, stub, request, call);
 }
 
+// Bytes of a message of an import: far below what a server takes at least.
+constexpr size_t kImportChunkBytes = 256 << 10;
+
+bool WriteChunks(absl::string_view bytes,
+                 grpc::ClientWriterInterface<v1::ImportSessionRequest>& to) {
+  while (!bytes.empty()) {
+    v1::ImportSessionRequest message;
+    message.set_chunk(std::string(bytes.substr(0, kImportChunkBytes)));
+    if (!to.Write(message)) return false;
+    bytes.remove_prefix(message.chunk().size());
+  }
+  return true;
+}
+
 }  // namespace
 
 using Generation = v1::GenerationService::StubInterface;
@@ -138,6 +152,12 @@ absl::StatusOr<v1::ScoreResponse> Client::Score(const v1::ScoreRequest& request,
   return SessionCall(&Generation::Score, *stubs_->generation, request, options);
 }
 
+absl::StatusOr<v1::ScoreAlternativesResponse> Client::ScoreAlternatives(
+    const v1::ScoreAlternativesRequest& request, const CallOptions& options) {
+  return SessionCall(&Generation::ScoreAlternatives, *stubs_->generation,
+                     request, options);
+}
+
 absl::StatusOr<v1::CreateSessionResponse> Client::CreateSession(
     const v1::CreateSessionRequest& request, const CallOptions& options) {
   return SessionCall(&Sessions::CreateSession, *stubs_->sessions, request,
@@ -166,6 +186,59 @@ absl::StatusOr<v1::AppendTokensResponse> Client::AppendTokens(
     const v1::AppendTokensRequest& request, const CallOptions& options) {
   return SessionCall(&Sessions::AppendTokens, *stubs_->sessions, request,
                      options);
+}
+
+absl::StatusOr<v1::ForkSessionResponse> Client::ForkSession(
+    const v1::ForkSessionRequest& request, const CallOptions& options) {
+  return SessionCall(&Sessions::ForkSession, *stubs_->sessions, request,
+                     options);
+}
+
+absl::StatusOr<v1::RewindSessionResponse> Client::RewindSession(
+    const v1::RewindSessionRequest& request, const CallOptions& options) {
+  return SessionCall(&Sessions::RewindSession, *stubs_->sessions, request,
+                     options);
+}
+
+absl::Status Client::ExportSession(
+    const v1::ExportSessionRequest& request, const CallOptions& options,
+    absl::FunctionRef<absl::Status(absl::string_view)> on_chunk) {
+  Call call(options);
+  call.SetSession(request.session_id());
+  const auto reader = stubs_->sessions->ExportSession(call.context(), request);
+  v1::ExportSessionResponse response;
+  absl::Status taken;
+  while (reader->Read(&response)) {
+    if (!taken.ok()) continue;
+    taken = on_chunk(response.chunk());
+    if (!taken.ok()) call.context()->TryCancel();
+  }
+  const absl::Status status = FromGrpcStatus(reader->Finish());
+  return taken.ok() ? status : taken;
+}
+
+absl::StatusOr<v1::ImportSessionResponse> Client::ImportSession(
+    const v1::ImportSessionRequest& request, const CallOptions& options,
+    absl::FunctionRef<absl::StatusOr<std::string>()> source) {
+  Call call(options);
+  call.SetSession(request.session_id());
+  v1::ImportSessionResponse response;
+  const auto writer =
+      stubs_->sessions->ImportSession(call.context(), &response);
+  // A write fails when the server has ended the call, which Finish explains.
+  bool open = writer->Write(request);
+  absl::StatusOr<std::string> bytes = std::string();
+  while (open) {
+    bytes = source();
+    if (!bytes.ok() || bytes->empty()) break;
+    open = WriteChunks(*bytes, *writer);
+  }
+  if (!bytes.ok()) call.context()->TryCancel();
+  if (bytes.ok() && open) writer->WritesDone();
+  const absl::Status status = FromGrpcStatus(writer->Finish());
+  if (!bytes.ok()) return bytes.status();
+  if (!status.ok()) return status;
+  return response;
 }
 
 absl::StatusOr<v1::GetModelResponse> Client::GetModel(

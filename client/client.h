@@ -21,6 +21,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/canceller.h"
 #include "client/channel.h"
@@ -66,6 +67,9 @@ class Client {
 
   absl::StatusOr<v1::ScoreResponse> Score(const v1::ScoreRequest& request,
                                           const CallOptions& options = {});
+  absl::StatusOr<v1::ScoreAlternativesResponse> ScoreAlternatives(
+      const v1::ScoreAlternativesRequest& request,
+      const CallOptions& options = {});
 
   absl::StatusOr<v1::CreateSessionResponse> CreateSession(
       const v1::CreateSessionRequest& request, const CallOptions& options = {});
@@ -77,6 +81,23 @@ class Client {
       const v1::DeleteSessionRequest& request, const CallOptions& options = {});
   absl::StatusOr<v1::AppendTokensResponse> AppendTokens(
       const v1::AppendTokensRequest& request, const CallOptions& options = {});
+  absl::StatusOr<v1::ForkSessionResponse> ForkSession(
+      const v1::ForkSessionRequest& request, const CallOptions& options = {});
+  absl::StatusOr<v1::RewindSessionResponse> RewindSession(
+      const v1::RewindSessionRequest& request, const CallOptions& options = {});
+
+  // The session's file. Its bytes are handed over on the calling thread as they
+  // come; they are the whole file only when OK is returned. An error of
+  // `on_chunk` ends the call and is returned.
+  absl::Status ExportSession(
+      const v1::ExportSessionRequest& request, const CallOptions& options,
+      absl::FunctionRef<absl::Status(absl::string_view)> on_chunk);
+  // `request` without a chunk. `source` is asked for the file's next bytes, any
+  // number; empty: that was all. An error of it ends the call, which makes no
+  // session then, and is returned.
+  absl::StatusOr<v1::ImportSessionResponse> ImportSession(
+      const v1::ImportSessionRequest& request, const CallOptions& options,
+      absl::FunctionRef<absl::StatusOr<std::string>()> source);
 
   absl::StatusOr<v1::GetModelResponse> GetModel(
       const CallOptions& options = {});

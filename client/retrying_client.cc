@@ -64,7 +64,8 @@ absl::Status RetryingClient::Generate(
     absl::FunctionRef<void(const v1::GenerateResponse&)> on_response) {
   if (request.request_id().empty()) request.set_request_id(RandomRequestId());
   Attempts attempts(policy_, options);
-  TurnJoiner joiner;
+  TurnJoiner joiner =
+      request.has_received() ? TurnJoiner(request.received()) : TurnJoiner();
   while (true) {
     absl::Status broken;  // the attempt is not a part of the turn
     const absl::Status status = client_->Generate(
@@ -80,8 +81,10 @@ absl::Status RetryingClient::Generate(
     if (!broken.ok()) return broken;
     // After Finished nothing is missing.
     if (status.ok() || joiner.finished()) return absl::OkStatus();
-    if (request.session_id().empty() && joiner.started()) return status;
     if (!attempts.Wait(status)) return status;
+    if (auto received = joiner.received(); received.has_value()) {
+      *request.mutable_received() = *std::move(received);
+    }
   }
 }
 

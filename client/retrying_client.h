@@ -23,11 +23,12 @@ class RetryingClient {
   // of attempts it takes: Started, gap-free tokens, one Finished. Where the
   // server began the turn anew before any token, Started comes again: the last
   // one tells position and seed. A request without request_id gets a random
-  // one. A turn without a session cannot go on: it is sent again only as long
-  // as nothing has come of it. The timeout is that of all attempts together.
-  // Where others use the session too, set expected_position: else a retry after
-  // their turn is a new turn. Errors: the last attempt's; DataLoss where the
-  // server did not continue the same turn.
+  // one. Attempts after a Started carry what was received, so that a turn goes
+  // on also without a session, or on a server that has lost its tokens; a
+  // request that carries it itself goes on from there. The timeout is that of
+  // all attempts together. Where others use the session too, set
+  // expected_position: else a retry after their turn is a new turn. Errors: the
+  // last attempt's; DataLoss where the server did not continue the same turn.
   absl::Status Generate(
       v1::GenerateRequest request, const CallOptions& options,
       absl::FunctionRef<void(const v1::GenerateResponse&)> on_response);

@@ -6,6 +6,18 @@
 
 namespace txl {
 
+TurnJoiner::TurnJoiner(const v1::Received& received)
+    : seed_(received.seed()),
+      ids_(received.token_ids().begin(), received.token_ids().end()) {}
+
+std::optional<v1::Received> TurnJoiner::received() const {
+  if (!seed_.has_value()) return std::nullopt;
+  v1::Received received;
+  received.set_seed(*seed_);
+  received.mutable_token_ids()->Assign(ids_.begin(), ids_.end());
+  return received;
+}
+
 absl::StatusOr<std::optional<v1::GenerateResponse>> TurnJoiner::Take(
     v1::GenerateResponse response) {
   using Result = std::optional<v1::GenerateResponse>;
@@ -44,10 +56,12 @@ absl::StatusOr<bool> TurnJoiner::TakeStarted(const v1::Started& started) {
   }
   // Without a token nothing is lost: the turn begins anew, and the caller must
   // hear with which seed.
-  if (!ids_.empty()) {
+  const bool same = !started_.has_value() && started.seed() == seed_;
+  if (!ids_.empty() && !same) {
     return absl::DataLossError("the server began another turn");
   }
   started_ = started;
+  seed_ = started.seed();
   return true;
 }
 

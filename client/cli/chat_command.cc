@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,7 @@
 #include "client/cli/line_reader.h"
 #include "client/cli/long_text.h"
 #include "client/cli/output.h"
+#include "client/cli/session_files.h"
 #include "client/cli/turn_printer.h"
 #include "program/nearest_name.h"
 
@@ -27,6 +30,10 @@ constexpr char kCommands[] =
     "is\n"
     "                pasted is fed together anyway\n"
     "/new            start a new session\n"
+    "/undo           take back the last turn, then the one before it\n"
+    "/fork [NAME]    go on in a new session that begins like this one\n"
+    "/save FILE      write the session to a file\n"
+    "/load FILE      go on in a new session from such a file\n"
     "/set            the settings that hold\n"
     "/set FLAGS      change them: /set --temperature 0.5\n"
     "/show           the session's id and position\n"
@@ -108,28 +115,109 @@ class Chat {
     absl::StatusOr<v1::CreateSessionResponse> response =
         client_->CreateSession(request, flags_.server.call_options());
     if (response.ok()) {
-      flags_.turn.session = response->session().session_id();
-      ours_ = id.empty();
+      GoOnIn(response->session(), id.empty());
+      starts_.clear();
     } else if (response.status().code() != absl::StatusCode::kAlreadyExists) {
       return response.status();
     }
     return absl::OkStatus();
   }
 
-  // A session without a name of the user's would be found by nobody.
-  void Close() {
-    if (!ours_ || flags_.keep) return;
-    v1::DeleteSessionRequest request;
-    request.set_session_id(flags_.turn.session);
-    (void)client_->DeleteSession(request, flags_.server.call_options());
+  // `unnamed`: by the user.
+  void GoOnIn(const v1::Session& session, bool unnamed) {
+    flags_.turn.session = session.session_id();
+    if (unnamed) ours_.push_back(session.session_id());
   }
 
-  int64_t Position() {
+  // Sessions without a name of the user's would be found by nobody.
+  void Close() {
+    if (flags_.keep) return;
+    for (const std::string& id : std::exchange(ours_, {})) {
+      v1::DeleteSessionRequest request;
+      request.set_session_id(id);
+      (void)client_->DeleteSession(request, flags_.server.call_options());
+    }
+  }
+
+  absl::StatusOr<v1::Session> Session() {
     v1::GetSessionRequest request;
     request.set_session_id(flags_.turn.session);
     auto response = client_->GetSession(request, flags_.server.call_options());
-    if (!response.ok()) Report(response.status());
-    return response.ok() ? response->session().position() : 0;
+    if (!response.ok()) return response.status();
+    return std::move(*response->mutable_session());
+  }
+
+  void Show() {
+    const absl::StatusOr<v1::Session> session = Session();
+    if (!session.ok()) return Report(session.status());
+    WriteOut(absl::StrCat("session ", session->session_id(), ", position ",
+                          session->position(), "\n"));
+  }
+
+  // Where the last turn began that the session still holds: one of this chat,
+  // else the one that the server knows. -1: none.
+  int64_t LastStart(const v1::Session& session) {
+    while (!starts_.empty() && starts_.back() >= session.position()) {
+      starts_.pop_back();
+    }
+    if (!starts_.empty()) return starts_.back();
+    const v1::LastTurn& last = session.last_turn();
+    const bool is_turn = last.prompt_tokens() + last.generated_tokens() > 0;
+    return is_turn && last.start_position() < session.position()
+               ? last.start_position()
+               : -1;
+  }
+
+  void Undo() {
+    const absl::StatusOr<v1::Session> session = Session();
+    if (!session.ok()) return Report(session.status());
+    const int64_t start = LastStart(*session);
+    if (start < 0) {
+      return Report(absl::NotFoundError("/undo: no turn to take back"));
+    }
+    v1::RewindSessionRequest request;
+    request.set_session_id(flags_.turn.session);
+    request.set_position(start);
+    request.set_expected_position(session->position());
+    const absl::Status status =
+        client_->RewindSession(request, flags_.server.call_options()).status();
+    if (!status.ok()) return Report(status);
+    WriteOut(absl::StrCat("position ", start, "\n"));
+  }
+
+  void Fork(const std::string& name) {
+    v1::ForkSessionRequest request;
+    request.set_session_id(flags_.turn.session);
+    request.set_new_session_id(name);
+    const absl::StatusOr<v1::ForkSessionResponse> response =
+        client_->ForkSession(request, flags_.server.call_options());
+    if (!response.ok()) return Report(response.status());
+    GoOnIn(response->session(), name.empty());
+    WriteOut(absl::StrCat("session ", flags_.turn.session, "\n"));
+  }
+
+  void Save(const std::string& file) {
+    Canceller canceller;
+    TakeInterrupt();
+    CancelOnInterrupt watch(&canceller);
+    v1::ExportSessionRequest request;
+    request.set_session_id(flags_.turn.session);
+    const absl::Status status = SaveSession(
+        *client_, request, flags_.server.call_options(&canceller), file);
+    if (!status.ok()) Report(status);
+  }
+
+  void Load(const std::string& file) {
+    Canceller canceller;
+    TakeInterrupt();
+    CancelOnInterrupt watch(&canceller);
+    const absl::StatusOr<v1::Session> session =
+        LoadSession(*client_, v1::ImportSessionRequest(),
+                    flags_.server.call_options(&canceller), file);
+    if (!session.ok()) return Report(session.status());
+    GoOnIn(*session, true);
+    starts_.clear();
+    Show();
   }
 
   void Report(const absl::Status& status) {
@@ -148,8 +236,17 @@ class Chat {
       absl::Status status = Open("");
       if (!status.ok()) Report(status);
     } else if (line == "/show") {
-      WriteOut(absl::StrCat("session ", flags_.turn.session, ", position ",
-                            Position(), "\n"));
+      Show();
+    } else if (line == "/undo") {
+      Undo();
+    } else if (line == "/fork") {
+      Fork("");
+    } else if (absl::StartsWith(line, "/fork ")) {
+      Fork(line.substr(6));
+    } else if (absl::StartsWith(line, "/save ")) {
+      Save(line.substr(6));
+    } else if (absl::StartsWith(line, "/load ")) {
+      Load(line.substr(6));
     } else if (line == "/set") {
       ShowSettings();
     } else if (absl::StartsWith(line, "/set ")) {
@@ -159,7 +256,8 @@ class Chat {
     } else {
       Report(absl::InvalidArgumentError(absl::StrCat(
           line, ": unknown command",
-          DidYouMean(line, {"/new", "/set", "/show", "/help", "/quit"}),
+          DidYouMean(line, {"/new", "/undo", "/fork", "/save FILE",
+                            "/load FILE", "/set", "/show", "/help", "/quit"}),
           "; /help shows them")));
     }
   }
@@ -195,6 +293,9 @@ class Chat {
     if (!line.empty()) turn.prompt = flags_.raw ? line : line + "\n";
     absl::StatusOr<v1::GenerateRequest> request = MakeGenerateRequest(turn);
     if (!request.ok()) return Report(request.status());
+    // A turn that cannot begin says why below.
+    const absl::StatusOr<v1::Session> before = Session();
+    if (before.ok()) starts_.push_back(before->position());
     Canceller canceller;
     TakeInterrupt();
     CancelOnInterrupt watch(&canceller);
@@ -212,7 +313,8 @@ class Chat {
 
   Client* client_;
   Flags flags_;
-  bool ours_ = false;
+  std::vector<std::string> ours_;  // sessions that end with the chat
+  std::vector<int64_t> starts_;    // of this chat's turns, oldest first
   bool failed_ = false;
 };
 

@@ -9,7 +9,9 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/long_text.h"
 #include "client/cli/output.h"
+#include "client/cli/samples.h"
 #include "client/cli/turn_printer.h"
+#include "client/retrying_client.h"
 #include "program/flag_checks.h"
 
 namespace txl::cli {
@@ -20,6 +22,7 @@ struct Flags {
   GenerateFlags turn;
   std::string print = "text";
   bool json = false;
+  int64_t samples = 1;
 };
 
 PrintMode ModeOf(const Flags& flags) {
@@ -62,8 +65,51 @@ int RunTurn(Client& client, const Flags& flags,
   return kDone;
 }
 
+// One of several: its own printer, its number before it.
+absl::Status RunSample(Client& client, const Flags& flags, int64_t sample,
+                       const v1::GenerateRequest& request,
+                       Canceller* canceller) {
+  TurnPrinter printer(ModeOf(flags), request.output().has_logprobs());
+  if (!flags.json) WriteOut(absl::StrCat("[", sample, "]\n"));
+  RetryingClient retrying(&client, flags.server.retry_policy());
+  const absl::Status status = retrying.Generate(
+      request, flags.server.call_options(canceller),
+      [&](const v1::GenerateResponse& response) {
+        const std::string text = flags.json ? SampleJson(sample, response)
+                                            : printer.Format(response);
+        if (!WriteOut(text)) canceller->Cancel();
+      });
+  if (OutputStatus().ok()) WriteOut(printer.End());
+  return status;
+}
+
+int RunSamples(Client& client, const Flags& flags,
+               const v1::GenerateRequest& request) {
+  Canceller canceller;
+  CancelOnInterrupt watch(&canceller);
+  const absl::Status status = GenerateSamples(
+      client, request, flags.samples, flags.server.call_options(&canceller),
+      [&](int64_t sample, const v1::GenerateRequest& one) {
+        return RunSample(client, flags, sample, one, &canceller);
+      });
+  if (!OutputStatus().ok()) return kFailed;  // the program says why
+  if (watch.interrupted()) return FailInterrupted();
+  return status.ok() ? kDone : Fail(status);
+}
+
+// Names and positions are of one turn in the session itself.
+absl::Status CheckSamples(const Flags& flags) {
+  if (flags.samples == 1) return absl::OkStatus();
+  if (!flags.turn.request_id.empty() || flags.turn.expected_position) {
+    return absl::InvalidArgumentError(
+        "--n: not with --request-id or --expected-position");
+  }
+  return absl::OkStatus();
+}
+
 int Generate(Flags flags) {
-  const absl::Status printed = CheckPrinted(flags);
+  absl::Status printed = CheckPrinted(flags);
+  printed.Update(CheckSamples(flags));
   if (!printed.ok()) return FailUsage(std::string(printed.message()));
   const absl::Status read = ReadPrompt(&flags.turn);
   if (!read.ok()) return Fail(read);
@@ -71,7 +117,8 @@ int Generate(Flags flags) {
       MakeGenerateRequest(flags.turn);
   if (!request.ok()) return FailUsage(std::string(request.status().message()));
   return WithClient(flags.server, [&](Client& client) {
-    return RunTurn(client, flags, *request);
+    return flags.samples > 1 ? RunSamples(client, flags, *request)
+                             : RunTurn(client, flags, *request);
   });
 }
 
@@ -88,6 +135,12 @@ void AddGenerateCommand(CLI::App& program, Run* run) {
   AddOutputFlags(*command, &flags->turn);
   command->add_option("--print", flags->print, "text or tokens (ids)")
       ->check(OneOf({"text", "tokens"}))
+      ->capture_default_str();
+  command
+      ->add_option("--n", flags->samples,
+                   "samples behind the prompt, with --seed and the seeds after "
+                   "it; the session stays as it is")
+      ->check(AtLeast(1))
       ->capture_default_str();
   command->add_flag("--json", flags->json,
                     "print every response as a line of JSON [default: off]");

@@ -13,6 +13,7 @@
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/long_text.h"
+#include "client/cli/n_best.h"
 #include "client/cli/output.h"
 #include "client/cli/score_totals.h"
 #include "program/flag_checks.h"
@@ -23,6 +24,7 @@ namespace {
 struct Flags {
   ServerFlags server;
   std::string file;
+  std::string n_best;  // empty: none
   int64_t chunk_tokens = 0;
   bool json = false;
 };
@@ -104,7 +106,23 @@ class Scorer {
   ScoreTotals totals_;
 };
 
+int ScoreLists(const Flags& flags) {
+  const absl::StatusOr<std::string> text = ReadInput(flags.n_best);
+  if (!text.ok()) return Fail(text.status());
+  return WithClient(flags.server, [&](Client& client) {
+    Canceller canceller;
+    CancelOnInterrupt watch(&canceller);
+    const absl::Status status =
+        ScoreNBest(client, *text, flags.server.call_options(&canceller));
+    if (!OutputStatus().ok()) return kFailed;  // the program says why
+    if (watch.interrupted()) return FailInterrupted();
+    return status.ok() ? kDone : Fail(status);
+  });
+}
+
 int Score(const Flags& flags) {
+  if (!flags.n_best.empty()) return ScoreLists(flags);
+  if (flags.file.empty()) return FailUsage("FILE or --n-best is required");
   const absl::StatusOr<std::string> text = ReadInput(flags.file);
   if (!text.ok()) return Fail(text.status());
   return WithClient(flags.server, [&](Client& client) {
@@ -119,9 +137,15 @@ void AddScoreCommand(CLI::App& program, Run* run) {
       "score", "Nats per token, bits per character, perplexity of a text");
   auto flags = std::make_shared<Flags>();
   AddServerFlags(*command, &flags->server);
-  command->add_option("FILE", flags->file, "UTF-8 text, -: standard input")
+  CLI::Option* file =
+      command->add_option("FILE", flags->file, "UTF-8 text, -: standard input")
+          ->type_name("FILE");
+  command
+      ->add_option("--n-best", flags->n_best,
+                   "JSON lines with a context, or a session, and alternatives "
+                   "instead of FILE, -: standard input")
       ->type_name("FILE")
-      ->required();
+      ->excludes(file);
   command
       ->add_option("--chunk-tokens", flags->chunk_tokens,
                    "tokens of a call at most, 0: the server's limit")

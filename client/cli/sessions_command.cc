@@ -1,6 +1,7 @@
-// txl sessions: list, show, create, delete.
+// txl sessions: list, show, create, delete, fork, rewind, export, import.
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,6 +9,7 @@
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/session_files.h"
 #include "program/flag_checks.h"
 
 namespace txl::cli {
@@ -18,6 +20,11 @@ struct Flags {
   std::string id;
   std::vector<std::string> ids;
   double ttl_seconds = 0;
+  std::optional<int64_t> at;
+  int64_t to = 0;
+  std::string as;
+  std::string file;
+  bool state = false;
   bool tokens = false;
   bool json = false;
 };
@@ -96,6 +103,12 @@ int Show(Client& client, const Flags& flags) {
   return kDone;
 }
 
+// What was made: its id, or all of it.
+int PrintMade(const v1::Session& session, const Flags& flags) {
+  WriteOut(flags.json ? ToJson(session) + "\n" : session.session_id() + "\n");
+  return kDone;
+}
+
 int Create(Client& client, const Flags& flags) {
   v1::CreateSessionRequest request;
   request.set_session_id(flags.id);
@@ -109,9 +122,7 @@ int Create(Client& client, const Flags& flags) {
   const absl::StatusOr<v1::CreateSessionResponse> response =
       client.CreateSession(request, flags.server.call_options());
   if (!response.ok()) return Fail(response.status());
-  WriteOut(flags.json ? ToJson(response->session()) + "\n"
-                      : response->session().session_id() + "\n");
-  return kDone;
+  return PrintMade(response->session(), flags);
 }
 
 int Delete(Client& client, const Flags& flags) {
@@ -124,6 +135,46 @@ int Delete(Client& client, const Flags& flags) {
     if (!status.ok()) result = Fail(status);
   }
   return result;
+}
+
+int Fork(Client& client, const Flags& flags) {
+  v1::ForkSessionRequest request;
+  request.set_session_id(flags.id);
+  request.set_new_session_id(flags.as);
+  if (flags.at.has_value()) request.set_position(*flags.at);
+  const absl::StatusOr<v1::ForkSessionResponse> response =
+      client.ForkSession(request, flags.server.call_options());
+  if (!response.ok()) return Fail(response.status());
+  return PrintMade(response->session(), flags);
+}
+
+int Rewind(Client& client, const Flags& flags) {
+  v1::RewindSessionRequest request;
+  request.set_session_id(flags.id);
+  request.set_position(flags.to);
+  const absl::StatusOr<v1::RewindSessionResponse> response =
+      client.RewindSession(request, flags.server.call_options());
+  if (!response.ok()) return Fail(response.status());
+  if (flags.json) WriteOut(ToJson(response->session()) + "\n");
+  return kDone;
+}
+
+int Export(Client& client, const Flags& flags) {
+  v1::ExportSessionRequest request;
+  request.set_session_id(flags.id);
+  request.set_include_state(flags.state);
+  const absl::Status status =
+      SaveSession(client, request, flags.server.call_options(), flags.file);
+  return status.ok() ? kDone : Fail(status);
+}
+
+int Import(Client& client, const Flags& flags) {
+  v1::ImportSessionRequest request;
+  request.set_session_id(flags.as);
+  const absl::StatusOr<v1::Session> session =
+      LoadSession(client, request, flags.server.call_options(), flags.file);
+  if (!session.ok()) return Fail(session.status());
+  return PrintMade(*session, flags);
 }
 
 CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
@@ -143,6 +194,50 @@ CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
 void AddJson(CLI::App* command, const FlagsPtr& flags) {
   command->add_flag("--json", flags->json,
                     "print lines of JSON [default: off]");
+}
+
+void AddBranchVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
+  CLI::App* fork =
+      AddVerb(sessions, "fork",
+              "Make a session that begins like another one, print its id", Fork,
+              run, flags);
+  fork->add_option("SESSION", flags->id, "the session's id")->required();
+  fork->add_option("--at", flags->at,
+                   "tokens that the new session holds [default: all]")
+      ->check(AtLeast(0));
+  fork->add_option("--as", flags->as,
+                   "the new session's id [default: chosen by the server]");
+  AddJson(fork, flags);
+
+  CLI::App* rewind =
+      AddVerb(sessions, "rewind", "Take a session back to an earlier position",
+              Rewind, run, flags);
+  rewind->add_option("SESSION", flags->id, "the session's id")->required();
+  rewind->add_option("--to", flags->to, "tokens that it holds afterwards")
+      ->required()
+      ->check(AtLeast(0));
+  AddJson(rewind, flags);
+}
+
+void AddFileVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
+  CLI::App* save = AddVerb(sessions, "export", "Write a session to a file",
+                           Export, run, flags);
+  save->add_option("SESSION", flags->id, "the session's id")->required();
+  save->add_option("FILE", flags->file, "the file; -: standard output")
+      ->required();
+  save->add_flag("--state", flags->state,
+                 "with the segment memory, where the server has a key for it "
+                 "[default: off]");
+
+  CLI::App* load =
+      AddVerb(sessions, "import",
+              "Make a session from an exported one's file, print its id",
+              Import, run, flags);
+  load->add_option("FILE", flags->file, "the file; -: standard input")
+      ->required();
+  load->add_option("--as", flags->as,
+                   "the session's id [default: chosen by the server]");
+  AddJson(load, flags);
 }
 
 }  // namespace
@@ -177,6 +272,9 @@ void AddSessionsCommand(CLI::App& program, Run* run) {
   CLI::App* remove =
       AddVerb(*sessions, "delete", "Delete sessions", Delete, run, flags);
   remove->add_option("SESSION", flags->ids, "ids")->required();
+
+  AddBranchVerbs(*sessions, run, flags);
+  AddFileVerbs(*sessions, run, flags);
 }
 
 }  // namespace txl::cli

@@ -28,6 +28,17 @@ std::string FormatSoftmax(const v1::GetServerStatusResponse& status) {
                          100 * skipped / all);
 }
 
+// A line about the store of sessions; none without one.
+std::string FormatStore(const v1::GetServerStatusResponse& status) {
+  if (!status.has_store()) return "";
+  const v1::StoreStatus& store = status.store();
+  return absl::StrFormat(
+      "store        %s, durable by %s; %d sessions, %d bytes, images %d "
+      "bytes\n",
+      store.state(), store.durability(), store.sessions(),
+      store.database_bytes(), store.image_bytes());
+}
+
 }  // namespace
 
 std::string StateName(v1::ServerState state) {
@@ -76,14 +87,14 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       "turns        %d started, %d active; finished: %s\n"
       "tokens       %d sampled, %d delivered, %d discarded\n"
       "streams      %d tokens unread\n"
-      "%s",
+      "%s%s",
       StateName(status.state()), status.uptime().seconds(),
       status.sessions_busy(), status.sessions_idle(), status.slots_used(),
       status.slots_total(), status.queued_calls(), status.queued_tokens(),
       status.steps(), mean_batch, status.turns_started(), status.turns_active(),
       FormatCounts(finished), status.tokens_sampled(),
       status.tokens_delivered(), status.tokens_discarded(),
-      status.stream_queue_tokens(), FormatSoftmax(status));
+      status.stream_queue_tokens(), FormatSoftmax(status), FormatStore(status));
 }
 
 std::string FormatWatchLine(const v1::GetServerStatusResponse& status,

@@ -184,6 +184,61 @@ TEST_F(ClientTest, EveryCallThatNamesASessionSendsItsHeader) {
   }
 }
 
+TEST_F(ClientTest, SessionsAreForkedRewoundExportedAndImported) {
+  v1::ImportSessionRequest import;
+  import.set_session_id("s");
+  // Two pieces, one larger than a message is.
+  std::vector<std::string> pieces = {"", std::string(300 << 10, 'x'), "FAKE"};
+  const auto imported =
+      client_->ImportSession(import, {}, [&]() -> absl::StatusOr<std::string> {
+        std::string piece = std::move(pieces.back());
+        pieces.pop_back();
+        return piece;
+      });
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->session().position(), 300 << 10);
+  EXPECT_THAT(server_->import_chunk_sizes,
+              ElementsAre(0, 4, 256 << 10, 44 << 10));
+  v1::RewindSessionRequest rewind;
+  rewind.set_session_id("s");
+  rewind.set_position(5);
+  EXPECT_EQ(client_->RewindSession(rewind)->session().position(), 5);
+  v1::ForkSessionRequest fork;
+  fork.set_session_id("s");
+  fork.set_new_session_id("t");
+  EXPECT_EQ(client_->ForkSession(fork)->session().session_id(), "t");
+  v1::ExportSessionRequest request;
+  request.set_session_id("s");
+  std::string file;
+  EXPECT_TRUE(client_
+                  ->ExportSession(request, {},
+                                  [&](absl::string_view chunk) {
+                                    file.append(chunk.data(), chunk.size());
+                                    return absl::OkStatus();
+                                  })
+                  .ok());
+  EXPECT_EQ(file, "FAKExxxxx");
+  for (const testing::SeenCall& call : server_->calls()) {
+    EXPECT_EQ(call.session_header, "s") << call.method;
+  }
+}
+
+TEST_F(ClientTest, AFileThatCannotBeReadOrWrittenEndsTheCall) {
+  const absl::Status broken = absl::DataLossError("broken");
+  v1::ImportSessionRequest import;
+  EXPECT_EQ(client_->ImportSession(import, {}, [&] { return broken; }).status(),
+            broken);
+  EXPECT_TRUE(server_->sessions().empty());
+  v1::CreateSessionRequest create;
+  create.set_session_id("s");
+  (void)client_->CreateSession(create);
+  v1::ExportSessionRequest request;
+  request.set_session_id("s");
+  EXPECT_EQ(client_->ExportSession(request, {},
+                                   [&](absl::string_view) { return broken; }),
+            broken);
+}
+
 TEST_F(ClientTest, CallsWithoutASessionSendNoHeader) {
   (void)client_->Generate({}, {}, [](const auto&) {});
   (void)client_->Score({});

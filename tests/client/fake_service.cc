@@ -131,6 +131,13 @@ grpc::Status FakeService::Generate(grpc::ServerContext* context,
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too many tokens",
                      "OVER_LIMIT", request->has_text() ? "text" : "tokens");
   }
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto session = sessions_.find(request->session_id());
+    if (session != sessions_.end()) {
+      session->second.resize(session->second.size() + prompt + 5, 'x');
+    }
+  }
   for (const auto& event : TurnEvents(prompt, "Hello")) writer->Write(event);
   return grpc::Status::OK;
 }
@@ -144,6 +151,19 @@ grpc::Status FakeService::Score(grpc::ServerContext* context,
     token->set_logprob(Logprob(id));
   }
   return See("Score", context);
+}
+
+grpc::Status FakeService::ScoreAlternatives(
+    grpc::ServerContext* context, const v1::ScoreAlternativesRequest* request,
+    v1::ScoreAlternativesResponse* response) {
+  for (const v1::Alternative& alternative : request->alternatives()) {
+    v1::AlternativeScore* score = response->add_scores();
+    double sum = 0;
+    for (const unsigned char byte : alternative.text()) sum += Logprob(byte);
+    score->set_sum_logprob(sum);
+    score->set_token_count(static_cast<int64_t>(alternative.text().size()));
+  }
+  return See("ScoreAlternatives", context);
 }
 
 grpc::Status FakeService::CreateSession(grpc::ServerContext* context,

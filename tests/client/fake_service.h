@@ -62,6 +62,8 @@ class FakeService final : public v1::GenerationService::Service,
   // What each GetServerStatus reports more than the one before.
   int64_t turns_ok_step = 0;
   int64_t tokens_step = 0;
+  // Bytes of each message of the imports so far.
+  std::vector<size_t> import_chunk_sizes;
 
   // Log-probability of a byte in this service's model: -(byte % 8) / 8.
   static float Logprob(uint32_t id) {
@@ -81,6 +83,9 @@ class FakeService final : public v1::GenerationService::Service,
   grpc::Status Score(grpc::ServerContext* context,
                      const v1::ScoreRequest* request,
                      v1::ScoreResponse* response) override;
+  grpc::Status ScoreAlternatives(
+      grpc::ServerContext* context, const v1::ScoreAlternativesRequest* request,
+      v1::ScoreAlternativesResponse* response) override;
   grpc::Status CreateSession(grpc::ServerContext* context,
                              const v1::CreateSessionRequest* request,
                              v1::CreateSessionResponse* response) override;
@@ -97,6 +102,22 @@ class FakeService final : public v1::GenerationService::Service,
   grpc::Status AppendTokens(grpc::ServerContext* context,
                             const v1::AppendTokensRequest* request,
                             v1::AppendTokensResponse* response) override;
+  grpc::Status ForkSession(grpc::ServerContext* context,
+                           const v1::ForkSessionRequest* request,
+                           v1::ForkSessionResponse* response) override;
+  grpc::Status RewindSession(grpc::ServerContext* context,
+                             const v1::RewindSessionRequest* request,
+                             v1::RewindSessionResponse* response) override;
+  grpc::Status ExportSession(
+      grpc::ServerContext* context, const v1::ExportSessionRequest* request,
+      grpc::ServerWriter<v1::ExportSessionResponse>* writer) override;
+  grpc::Status ImportSession(
+      grpc::ServerContext* context,
+      grpc::ServerReader<v1::ImportSessionRequest>* reader,
+      v1::ImportSessionResponse* response) override;
+  // A new session of that name, or of one that is made up.
+  grpc::Status Add(const std::string& id, std::vector<uint32_t> tokens,
+                   v1::Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::Status GetModel(grpc::ServerContext* context,
                         const v1::GetModelRequest* request,
                         v1::GetModelResponse* response) override;

@@ -56,6 +56,28 @@ class RetryingClientTest : public ::testing::Test {
     };
   }
 
+  // As BreakAfter, but an attempt begins behind what was received, and breaks
+  // after so many more tokens.
+  void BreakAfterMore(const std::vector<int>& cuts) {
+    server_->on_generate = [this, cuts](grpc::ServerContext*,
+                                        const v1::GenerateRequest& request,
+                                        FakeService::Writer* writer) {
+      const int first = request.received().token_ids_size();
+      const size_t attempt = attempts_++;
+      const bool breaks = attempt < cuts.size();
+      const int last = breaks ? first + cuts[attempt] : 5;
+      writer->Write(StartedEvent(0, 3));
+      for (int i = first; i < last; ++i) writer->Write(TokenEvent(i, kText[i]));
+      if (breaks) return grpc::Status(grpc::UNAVAILABLE, "cut");
+      writer->Write(FinishedEvent(8, 3, 5));
+      return grpc::Status::OK;
+    };
+  }
+
+  static std::string Text(const v1::Received& received) {
+    return {received.token_ids().begin(), received.token_ids().end()};
+  }
+
   absl::Status Generate(const CallOptions& options = {}) {
     return RetryingClient(plain_.get(), policy_)
         .Generate(request_, options, [&](const v1::GenerateResponse& response) {
@@ -123,12 +145,61 @@ TEST_F(RetryingClientTest, EveryAttemptIsTheSameRequestWithAnIdOfItsOwn) {
   ASSERT_TRUE(Generate().ok());
   attempts_ = 2;
   ASSERT_TRUE(Generate().ok());
-  const std::vector<v1::GenerateRequest> seen = server_->generate_requests();
+  std::vector<v1::GenerateRequest> seen = server_->generate_requests();
   ASSERT_EQ(seen.size(), 4u);
   EXPECT_NE(seen[0].request_id(), "");
+  EXPECT_FALSE(seen[0].has_received());
+  EXPECT_EQ(Text(seen[1].received()), "H");
+  EXPECT_EQ(Text(seen[2].received()), "He");
+  for (v1::GenerateRequest& attempt : seen) attempt.clear_received();
   EXPECT_EQ(seen[1].ShortDebugString(), seen[0].ShortDebugString());
   EXPECT_EQ(seen[2].ShortDebugString(), seen[0].ShortDebugString());
   EXPECT_NE(seen[3].request_id(), seen[0].request_id());
+}
+
+TEST_F(RetryingClientTest, AnAttemptAfterStartedCarriesItsSeed) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest& request,
+                                FakeService::Writer* writer) {
+    const bool first = attempts_++ == 0;
+    EXPECT_EQ(request.has_received(), !first);
+    EXPECT_EQ(request.received().seed(), first ? 0 : 77);
+    EXPECT_EQ(request.received().token_ids_size(), 0);
+    v1::GenerateResponse started = StartedEvent(0, 3);
+    started.mutable_started()->set_seed(77);
+    writer->Write(started);
+    if (first) return grpc::Status(grpc::UNAVAILABLE, "cut");
+    writer->Write(FinishedEvent(4, 3, 1));
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(started_, 1);
+}
+
+TEST_F(RetryingClientTest, AnAnswerThatBeginsBehindWhatWasReceivedIsTheRest) {
+  for (const char* session : {"s", ""}) {
+    request_.set_session_id(session);
+    BreakAfterMore({2, 0, 1});
+    EXPECT_TRUE(Generate().ok());
+    EXPECT_EQ(text_, kText);
+    EXPECT_EQ(started_, 1);
+    EXPECT_EQ(finished_, 1);
+    EXPECT_EQ(attempts_, 4u);
+    text_.clear();
+    attempts_ = 0;
+    started_ = finished_ = 0;
+  }
+}
+
+TEST_F(RetryingClientTest, ARequestMayCarryWhatItsCallerHas) {
+  request_.mutable_received()->add_token_ids('H');
+  request_.mutable_received()->add_token_ids('e');
+  BreakAfterMore({1});
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(text_, "llo");
+  EXPECT_EQ(started_, 1);
+  EXPECT_EQ(Text(server_->generate_requests()[0].received()), "He");
+  EXPECT_EQ(Text(server_->generate_requests()[1].received()), "Hel");
 }
 
 TEST_F(RetryingClientTest, TheCallersIdIsKept) {
@@ -161,11 +232,14 @@ TEST_F(RetryingClientTest, ABusySessionIsWaitedFor) {
   EXPECT_EQ(text_, kText);
 }
 
-TEST_F(RetryingClientTest, WithoutASessionABegunTurnCannotGoOn) {
+// It takes no notice of what was received.
+TEST_F(RetryingClientTest, AServerThatBeginsAtTheStartIsFollowed) {
   request_.clear_session_id();
-  BreakAfter({2});
-  EXPECT_EQ(Generate().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(attempts_, 1u);
+  BreakAfter({2, 1, 3});
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(text_, kText);
+  EXPECT_EQ(started_, 1);
+  EXPECT_EQ(attempts_, 4u);
 }
 
 TEST_F(RetryingClientTest, ATurnThatIsNotTheSameIsDataLoss) {

@@ -112,5 +112,53 @@ TEST_F(TurnJoinerTest, ATurnThatBeginsAnewBeforeATokenTellsItsNewSeed) {
   EXPECT_EQ(Take(StartedEvent(3, 1)), "the server began another turn");
 }
 
+std::string Text(const TurnJoiner& joiner) {
+  const auto received = joiner.received();
+  if (!received.has_value()) return "nothing";
+  std::string text = std::to_string(received->seed()) + " ";
+  for (const uint32_t id : received->token_ids()) {
+    text.push_back(static_cast<char>(id));
+  }
+  return text;
+}
+
+TEST_F(TurnJoinerTest, TellsWhatItHasOfTheTurn) {
+  EXPECT_EQ(Text(joiner_), "nothing");
+  v1::GenerateResponse seeded = StartedEvent(3, 1);
+  seeded.mutable_started()->set_seed(8);
+  Take(seeded);
+  EXPECT_EQ(Text(joiner_), "8 ");
+  Take(Batch(0, "ab"));
+  EXPECT_EQ(Text(joiner_), "8 ab");
+}
+
+TEST_F(TurnJoinerTest, AnAttemptMayBeginBehindWhatIsThere) {
+  Take(StartedEvent(3, 1));
+  Take(Batch(0, "abc"));
+  EXPECT_EQ(Take(StartedEvent(3, 1)), "nothing");
+  EXPECT_EQ(Take(TokenEvent(3, 'd')), "d");
+  EXPECT_EQ(Take(StartedEvent(3, 1)), "nothing");
+  EXPECT_EQ(Take(Batch(2, "cdef")), "[ef]");
+}
+
+TEST(TurnJoiner, OfATurnThatItsCallerKnowsPassesTheRest) {
+  v1::Received received;
+  received.set_seed(8);
+  received.add_token_ids('a');
+  received.add_token_ids('b');
+  v1::GenerateResponse seeded = StartedEvent(3, 1);
+  seeded.mutable_started()->set_seed(8);
+  TurnJoiner joiner(received);
+  EXPECT_FALSE(joiner.started());
+  EXPECT_EQ(Text(joiner), "8 ab");
+  EXPECT_TRUE((*joiner.Take(seeded)).has_value());
+  EXPECT_TRUE(joiner.started());
+  EXPECT_FALSE((*joiner.Take(TokenEvent(1, 'b'))).has_value());
+  EXPECT_TRUE((*joiner.Take(TokenEvent(2, 'c'))).has_value());
+  EXPECT_EQ(Text(joiner), "8 abc");
+  EXPECT_EQ(TurnJoiner(received).Take(StartedEvent(3, 1)).status().message(),
+            "the server began another turn");
+}
+
 }  // namespace
 }  // namespace txl

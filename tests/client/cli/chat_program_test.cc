@@ -61,7 +61,8 @@ TEST_F(ChatProgram, CommandsChangeFlagsAndSessions) {
       "one\n/set --temperature 0 --stop 'a b'\ntwo\n/new\nthree\n/show\n/quit\n"
       "never\n");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("position 0\n"));
+  // "three", the end of its line, and five tokens.
+  EXPECT_THAT(run.out, HasSubstr("position 11\n"));
   const auto requests = server_->generate_requests();
   ASSERT_EQ(requests.size(), 3u);
   EXPECT_FALSE(requests[0].sampling().has_temperature());
@@ -101,6 +102,49 @@ TEST_F(ChatProgram, SuggestsANewSessionWhereTheServerHasForgottenIt) {
   const Completed run = RunProgram(Argv(), "one\n");
   EXPECT_THAT(run.err, HasSubstr("SESSION_UNKNOWN"));
   EXPECT_THAT(run.err, HasSubstr("/new starts a new session"));
+}
+
+TEST_F(ChatProgram, TakesTurnsBackOneByOne) {
+  const Completed run =
+      RunProgram(Argv(), "one\nfour\n/undo\n/undo\n/undo\ntwo\n/show\n");
+  EXPECT_EQ(run.exit_code, 1);                      // there is no third one
+  EXPECT_THAT(run.out, HasSubstr("position 9\n"));  // "one\n" and "Hello"
+  EXPECT_THAT(run.out, HasSubstr("position 0\n"));
+  EXPECT_THAT(run.err, HasSubstr("/undo: no turn to take back"));
+  EXPECT_THAT(run.out, HasSubstr(", position 9\n"));
+}
+
+TEST_F(ChatProgram, GoesOnInAForkWhichStaysWhenItIsNamed) {
+  const Completed run =
+      RunProgram(Argv(), "one\n/fork branch\n/undo\n/fork\ntwo\n");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("session branch\n"));
+  EXPECT_THAT(run.out, HasSubstr("session made-"));
+  const auto requests = server_->generate_requests();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_NE(requests[0].session_id(), requests[1].session_id());
+  // Those without a name have ended with the chat.
+  ASSERT_EQ(server_->sessions().size(), 1u);
+  EXPECT_EQ(server_->sessions().begin()->first, "branch");
+  EXPECT_TRUE(server_->sessions().begin()->second.empty());
+}
+
+TEST_F(ChatProgram, SavesAndLoadsASession) {
+  const std::string file = ::testing::TempDir() + "/chat session.txls";
+  const Completed run =
+      RunProgram(Argv(), "one\n/save " + file + "\n/new\n/load " + file + "\n");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr(", position 9\n"));
+  EXPECT_TRUE(server_->sessions().empty());
+}
+
+TEST_F(ChatProgram, FilesThatFailAreReportedAndTheChatGoesOn) {
+  const Completed run = RunProgram(
+      Argv(), "/load /none/x\n/save /none/x\n/load /dev/null\none\n");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.out, "Hello\n");
+  EXPECT_THAT(run.err, HasSubstr("/none/x"));
+  EXPECT_THAT(run.err, HasSubstr("FIELD_INVALID"));
 }
 
 TEST_F(ChatProgram, MistakesAreReportedAndTheChatGoesOn) {

@@ -146,6 +146,52 @@ TEST_F(Commands, SessionsThatDoNotExistFailWithTheirReason) {
   EXPECT_EQ(Run("sessions").exit_code, 2);
 }
 
+TEST_F(Commands, SessionsAreForkedAndRewound) {
+  Run("sessions import - --as verona", "FAKEabc");
+  EXPECT_EQ(Run("sessions fork verona --at 2 --as padua").out, "padua\n");
+  EXPECT_EQ(server_->sessions().at("padua"), (std::vector<uint32_t>{'a', 'b'}));
+  EXPECT_THAT(Run("sessions fork verona").out, StartsWith("made-"));
+  const Completed back = Run("sessions rewind verona --to 1");
+  EXPECT_EQ(back.exit_code, 0) << back.err;
+  EXPECT_EQ(back.out, "");
+  EXPECT_EQ(server_->sessions().at("verona"), (std::vector<uint32_t>{'a'}));
+  EXPECT_EQ(nlohmann::json::parse(
+                Run("sessions rewind verona --to 0 --json").out)["position"],
+            "0");
+  EXPECT_THAT(Run("sessions rewind verona --to 1").err, HasSubstr("position"));
+  EXPECT_EQ(Run("sessions rewind verona").exit_code, 2);
+  EXPECT_EQ(Run("sessions rewind verona --to -1").exit_code, 2);
+}
+
+TEST_F(Commands, SessionsGoToFilesAndComeBack) {
+  const std::string file = ::testing::TempDir() + "/verona.txls";
+  std::remove(file.c_str());
+  EXPECT_EQ(Run("sessions import - --as verona", "FAKEabcd").out, "verona\n");
+  EXPECT_EQ(Run("sessions export verona -").out, "FAKEabcd");
+  const Completed saved = Run("sessions export verona --state " + file);
+  EXPECT_EQ(saved.exit_code, 0) << saved.err;
+  EXPECT_EQ(Run("sessions import " + file + " --as padua").out, "padua\n");
+  EXPECT_EQ(server_->sessions().at("padua"), server_->sessions().at("verona"));
+  EXPECT_THAT(Run("sessions import " + file + " --as padua").err,
+              HasSubstr("SESSION_EXISTS"));
+  EXPECT_THAT(Run("sessions import /none/x").err, HasSubstr("/none/x"));
+}
+
+// An export that breaks off is no file, and does not harm an earlier one.
+TEST_F(Commands, AFileIsThereWholeOrNotAtAll) {
+  const std::string file = ::testing::TempDir() + "/broken.txls";
+  std::ofstream(file) << "earlier";
+  Run("sessions create verona");
+  server_->unary_status =
+      FakeError(grpc::RESOURCE_EXHAUSTED, "too much", "OVERLOADED");
+  const Completed run = Run("sessions export verona " + file);
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("OVERLOADED"));
+  std::ifstream kept(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "earlier");
+  EXPECT_FALSE(std::ifstream(file + ".part").good());
+}
+
 TEST_F(Commands, SessionsShowTokensAndTheTimeToLiveReachesTheServer) {
   const auto created =
       nlohmann::json::parse(Run("sessions create b --ttl 1.5 --json").out);
@@ -225,7 +271,8 @@ TEST(Help, OfEveryCommandExitsWithZeroAndStatesDefaults) {
     EXPECT_THAT(run.out, HasSubstr("--ca")) << command;
     EXPECT_THAT(run.out, HasSubstr("[default: off]")) << command;
   }
-  for (const char* verb : {"list", "show", "create", "delete"}) {
+  for (const char* verb : {"list", "show", "create", "delete", "fork", "rewind",
+                           "export", "import"}) {
     const Completed run = RunProgram({TXL_PROGRAM, "sessions", verb, "--help"});
     EXPECT_EQ(run.exit_code, 0) << verb;
     EXPECT_THAT(run.out, HasSubstr("127.0.0.1:50051")) << verb;

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::GetServerStatusResponse Busy() {
   v1::GetServerStatusResponse status;
@@ -100,6 +101,20 @@ TEST(StatusTextTest, AStatusHasItsMeanBatch) {
   status.set_rows_decode(10);
   status.set_steps_with_decode(4);
   EXPECT_THAT(FormatStatus(status), HasSubstr("steps        7, mean 2.5"));
+}
+
+TEST(FormatStatus, SaysWhatSessionsSurvive) {
+  v1::GetServerStatusResponse status;
+  EXPECT_THAT(FormatStatus(status), Not(HasSubstr("store")));
+  v1::StoreStatus* store = status.mutable_store();
+  store->set_state("serving");
+  store->set_durability("turn");
+  store->set_sessions(3);
+  store->set_database_bytes(4096);
+  store->set_image_bytes(100);
+  EXPECT_THAT(FormatStatus(status),
+              HasSubstr("store        serving, durable by turn; 3 sessions, "
+                        "4096 bytes, images 100 bytes\n"));
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+#pragma once
+
+// Sessions to and from files of this machine.
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/client.h"
+
+namespace txl::cli {
+
+// Writes the export to PATH.part, which becomes `path` when it is whole; "-" is
+// standard output. Only the user may read the file: it holds the session's
+// text. Errors, the server's or the system's, leave `path` as it was.
+absl::Status SaveSession(Client& client,
+                         const v1::ExportSessionRequest& request,
+                         const CallOptions& options, const std::string& path);
+
+// Makes a session from the file; "-" is standard input. `request` without a
+// chunk.
+absl::StatusOr<v1::Session> LoadSession(Client& client,
+                                        const v1::ImportSessionRequest& request,
+                                        const CallOptions& options,
+                                        const std::string& path);
+
+}  // namespace txl::cli
