@@ -112,12 +112,31 @@ check_mounted_model() {
   stop
 }
 
+# Sessions outlive the container in a volume, which is the image's user's.
+check_store() {
+  local volume=$image-data session
+  "$engine" volume rm -f "$volume" > /dev/null 2>&1 || true
+  start "$@" -v "$volume:/data" -e TXL_DATA_DIR=/data
+  session=$(build/bin/txl sessions create --server "$address" kept)
+  generate build/bin/txl generate --server "$address" --session "$session" \
+    > /dev/null
+  "$engine" kill "$image" > /dev/null
+  start "$@" -v "$volume:/data" -e TXL_DATA_DIR=/data
+  build/bin/txl sessions show --server "$address" --json "$session" |
+    grep -Eq '"position": *"?46' || fail "the session did not survive: $(
+      build/bin/txl sessions show --server "$address" --json "$session" 2>&1)"
+  stop
+  "$engine" rm "$image" > /dev/null
+  "$engine" volume rm "$volume" > /dev/null
+}
+
 # check [flags of run]
 check() {
   start "$@" -e TXL_DRAIN_TIMEOUT=1s
   check_rights
   check_text
   check_stop_under_load
+  check_store "$@"
   check_mounted_model "$@"
   "$engine" rm "$image" > /dev/null
   say "passed; bytes of the image: $("$engine" image inspect "$image" \

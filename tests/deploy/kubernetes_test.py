@@ -97,7 +97,7 @@ class Schemas(unittest.TestCase):
         self.assertGreater(places, 100)
 
     def test_a_wrong_type_and_a_missing_field_fail(self):
-        deployment = find("Deployment", "txl-server")
+        deployment = find("Deployment", "haproxy")
         wrong = copy.deepcopy(deployment)
         wrong["spec"]["revisionHistoryLimit"] = "three"
         self.assertIn("three", problem(wrong))
@@ -124,7 +124,8 @@ def seconds(text):
 
 class Fit(unittest.TestCase):
     def setUp(self):
-        self.server = find("Deployment", "txl-server")["spec"]["template"]
+        self.set = find("StatefulSet", "txl-server")["spec"]
+        self.server = self.set["template"]
         self.container, = self.server["spec"]["containers"]
         self.proxy = find("Deployment", "haproxy")["spec"]["template"]
 
@@ -181,14 +182,36 @@ class Fit(unittest.TestCase):
     def test_haproxy_has_places_for_every_server(self):
         haproxy = (ROOT / "deploy/haproxy/haproxy.cfg").read_text("utf-8")
         places = int(re.search(r"server-template txl (\d+)", haproxy)[1])
-        surge = find("Deployment", "txl-server")["spec"]["strategy"][
-            "rollingUpdate"]["maxSurge"]
         scaler = find("HorizontalPodAutoscaler", "txl-server")["spec"]
-        self.assertLessEqual(scaler["maxReplicas"] + surge, places)
+        self.assertLessEqual(scaler["maxReplicas"], places)
+        target = scaler["scaleTargetRef"]
+        self.assertEqual((target["kind"], target["name"]),
+                         ("StatefulSet", "txl-server"))
+        # One place a name, so that a server is the same when it comes back.
+        service = find("Service", self.set["serviceName"])
+        self.assertEqual(service["spec"]["clusterIP"], "None")
         environment = {e["name"]: e["value"] for e in
                        self.proxy["spec"]["containers"][0]["env"]}
-        self.assertEqual(environment["TXL_PROXY_SERVERS"],
-                         "txl-server.txl.svc.cluster.local:50051")
+        self.assertEqual(environment, {
+            f"TXL_PROXY_SERVER_{number + 1}":
+            f"txl-server-{number}.{self.set['serviceName']}.txl.svc"
+            ".cluster.local:50051" for number in range(places)})
+
+    def test_every_server_has_a_volume_for_its_sessions(self):
+        claim, = self.set["volumeClaimTemplates"]
+        mount, = self.container["volumeMounts"]
+        self.assertEqual(mount["name"], claim["metadata"]["name"])
+        environment = {e["name"]: e["value"] for e in self.container["env"]}
+        self.assertTrue(environment["TXL_DATA_DIR"].startswith(
+            mount["mountPath"] + "/"))
+        # The volume is the group's of the user that runs.
+        security = self.server["spec"]["securityContext"]
+        self.assertEqual(security["fsGroup"], security["runAsGroup"])
+        # The database, state images of half its size, and its log.
+        store = int(environment["TXL_STORE_BYTES"].removesuffix("gb")) * 10**9
+        storage = claim["spec"]["resources"]["requests"]["storage"]
+        self.assertGreater(int(storage.removesuffix("Gi")) << 30,
+                           store * 3 // 2 + (1 << 30))
 
     def test_the_adapter_serves_what_the_autoscaler_asks_for(self):
         values, = load("prometheus-adapter-values.yaml")

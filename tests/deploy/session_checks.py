@@ -156,25 +156,31 @@ def check_drain(d):
     d.create(gone[0])
     expect(d.position(other, gone[0]) == 0, "made anew, it is elsewhere")
     d.expect_turn(gone[0])
-    d.stopped, d.lost = stopped, gone[1:]
+    d.stopped, d.waiting = stopped, gone[1:]
 
 
 def check_return(d):
-    """A server that starts again takes new sessions; those that it had lost are
-    a clear error."""
+    """A server that starts again, with another address, takes new sessions; its
+    old ones go on where they were."""
     server = d.start_again(d.stopped)
     wait_for("a new session on the new server",
              lambda: d.position(server, d.create()) == 0)
-    for session in d.lost:
-        status, _, error = d.turn(session)
-        expect(status == 1 and "NOT_FOUND (SESSION_UNKNOWN)" in error,
-               f"{session}: {error!r}")
-        d.create(session)
+    for session in d.waiting:
+        expect(d.owners(session) == [server], f"{session} is elsewhere")
+        before = d.position(server, session)
         d.expect_turn(session)
+        expect(d.position(server, session) == before + 6 + 4,
+               f"{session} was at {before}, and is at "
+               f"{d.position(server, session)}")
+
+
+# --journal-lag: tokens that a crash may take back.
+JOURNAL_LAG = 64
 
 
 def check_crash(d):
-    """A server that is killed: its stream ends with an error, at once."""
+    """A server that is killed: its stream ends with an error, at once, and its
+    session goes on when it is back."""
     session = d.create()
     victim = d.owners(session)[0]
     long = start_long_turn(d, session)
@@ -187,12 +193,17 @@ def check_crash(d):
            f"a killed server's stream: {error!r}")
     d.wait_for_proxy(1)
     d.expect_turn(None)
-    d.start_again(victim)
+    server = d.start_again(victim)
+    tokens = sum("token" in e for e in events)
+    kept = d.position(server, session)
+    expect(kept is not None and kept >= 6 + tokens - JOURNAL_LAG,
+           f"{session}: {tokens} tokens were seen, {kept} ids are left")
+    d.expect_turn(session)
 
 
 def check_processes(d):
     """The same haproxy.cfg as a process, its servers by address, and by one
-    name for all of them as in Kubernetes."""
+    name for all of them."""
     check_process(d, "by-address", proxy_process.by_address(d))
     check_process(d, "by-name", {"TXL_PROXY_SERVERS": "txl-server:50051"})
 

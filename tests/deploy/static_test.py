@@ -91,6 +91,22 @@ class ComposeFile(unittest.TestCase):
         for server in servers:
             self.assertEqual(server.networks, {"inner": ["txl-server"]})
 
+    def test_every_server_keeps_its_sessions_in_a_volume_of_its_own(self):
+        document = compose_document()
+        services, _ = compose_file.load(COMPOSE)
+        kept = [v.source for s in services.values() if s.image == "txl"
+                for v in s.volumes if not v.read_only
+                and v.target == s.environment["TXL_DATA_DIR"]]
+        servers = [s for s in services.values() if s.image == "txl"]
+        self.assertEqual(len(kept), len(servers))
+        self.assertEqual(len(set(kept)), len(kept))
+        self.assertLessEqual(set(kept), set(document["volumes"]))
+        # As the image has it: a new volume is its user's.
+        dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+        self.assertEqual(dockerfile.count(
+            "install -d -o 10001 -g 10001 -m 700 /data"), 2)
+        self.assertEqual({s.user for s in servers}, {"10001:10001"})
+
     def test_every_file_that_it_mounts_exists(self):
         services, _ = compose_file.load(COMPOSE)
         sources = [v.source for s in services.values() for v in s.volumes

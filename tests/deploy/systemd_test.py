@@ -9,6 +9,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,6 +71,7 @@ class Installed:
         run(ROOT / "deploy/systemd/install.sh", "--root", self.root,
             "--programs", PROGRAMS)
         self.server = self.root / "opt/txl/bin/txl-server"
+        self.state = self.root / "state"
         self.unit_text = (self.root / "etc/systemd/system/txl-server.service"
                           ).read_text(encoding="utf-8").replace(
                               "/opt/txl/bin/", f"{self.server.parent}/")
@@ -80,16 +82,27 @@ class Installed:
                 "TXL_MODEL": str(self.root / "opt/txl/model"),
                 "TXL_LISTEN": "127.0.0.1:0",
                 "TXL_METRICS_LISTEN": "127.0.0.1:0",
+                "TXL_DATA_DIR": str(self.state),
                 "LD_LIBRARY_PATH": str(self.root / "opt/txl/lib"),
                 "OMP_NUM_THREADS": "1"}
 
+    def strace(self, out):
+        """As a user without rights, as the service: SQLite does more for
+        root."""
+        if os.geteuid() != 0:
+            return ["strace", "-f", "-o", out]
+        self.root.chmod(0o755)
+        self.state.mkdir(exist_ok=True)
+        shutil.chown(self.state, "nobody")
+        return ["strace", "-f", "-u", "nobody", "-o", out]
+
     def trace(self):
         out = self.root / "trace"
-        run("strace", "-f", "-o", out, self.server, "--check-config",
+        run(*self.strace(out), self.server, "--check-config",
             env=self.environment())
         first = out.read_text(errors="replace")
         with subprocess.Popen(
-                ["strace", "-f", "-o", out, self.server],
+                [*self.strace(out), self.server],
                 env=self.environment(), stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True) as process:
             address = next(line.split()[-1] for line in process.stdout
@@ -142,7 +155,7 @@ class Unit(unittest.TestCase):
         for setting in ("DynamicUser=yes", "SystemCallFilter=@system-service",
                         "IPAddressDeny=any"):
             self.assertIn(f"\n{setting}\n", text)
-        hardening = text.index("# No user that stays")
+        hardening = text.index("# Where sessions are kept")
         self.assertGreater(self.exposure(text[:hardening]), 9)
 
     def test_the_server_makes_no_system_call_that_is_forbidden(self):
@@ -161,13 +174,20 @@ class Unit(unittest.TestCase):
                 self.assertIn(" mmap(", line)
                 self.assertNotIn("PROT_WRITE", line)
 
-    def test_it_writes_no_file(self):
+    def test_it_writes_into_its_state_folder_alone(self):
         self.assertEqual(self.unit["ProtectSystem"], ["strict"])
+        self.assertEqual(self.unit["StateDirectoryMode"], ["0700"])
+        shipped = (ROOT / "deploy/systemd/txl-server.env").read_text("utf-8")
+        folder, = self.unit["StateDirectory"]
+        self.assertIn(f"\nTXL_DATA_DIR=/var/lib/{folder}\n", shipped)
         opened = re.findall(r'open(?:at)?\([^"]*"([^"]+)", ([A-Z_|]+)',
                             self.traced)
         self.assertGreater(len(opened), 20)
-        self.assertEqual([path for path, mode in opened if re.search(
-            "O_WRONLY|O_RDWR|O_CREAT", mode)], [])
+        written = [path for path, mode in opened
+                   if re.search("O_WRONLY|O_RDWR|O_CREAT", mode)]
+        self.assertTrue(written)
+        self.assertEqual([path for path in written if not path.startswith(
+            f"{self.installed.state}/")], [])
 
     def test_it_may_read_what_it_reads_of_proc(self):
         read = set(re.findall(r'"/proc/([a-z]+)', self.traced)) - {"self"}

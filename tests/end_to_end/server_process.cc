@@ -129,9 +129,9 @@ void ExpectConserved(const v1::GetServerStatusResponse& status) {
   EXPECT_EQ(status.turns_started(), finished + status.turns_active());
   EXPECT_EQ(status.tokens_sampled(),
             status.tokens_delivered() + status.tokens_discarded());
-  EXPECT_EQ(status.sessions_created(), status.sessions_ended() +
-                                           status.sessions_busy() +
-                                           status.sessions_idle());
+  EXPECT_EQ(status.sessions_created() + status.sessions_loaded(),
+            status.sessions_ended() + status.sessions_stored_away() +
+                status.sessions_busy() + status.sessions_idle());
   EXPECT_LE(status.slots_used(), status.slots_total());
   EXPECT_LE(status.steps_with_prompt_and_decode(), status.steps_with_decode());
   EXPECT_LE(status.steps_with_decode(), status.steps());

@@ -45,7 +45,21 @@ void Encode(const NamedVocabulary& named, const std::string& text) {
   if (named.comes_back) Require(decoded == ReplaceInvalidUtf8(text));
 }
 
-// In a stream, with a copy made on the way, as in one piece.
+// Any bytes as a detokenizer's state: refused, or what it says it is.
+void Restore(const Vocabulary& vocabulary, const std::string& bytes) {
+  const auto restored = vocabulary.RestoreDetokenizer(bytes);
+  if (!restored.ok()) {
+    Require(absl::IsInvalidArgument(restored.status()));
+    return;
+  }
+  Require((*restored)->State() == bytes);
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    Require(IsValidUtf8((*restored)->Add(id)));
+  }
+}
+
+// In a stream, with a copy made on the way, then a restored one, as in one
+// piece.
 void Decode(const Vocabulary& vocabulary, const std::string& bytes) {
   std::vector<int32_t> ids;
   for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
@@ -58,6 +72,11 @@ void Decode(const Vocabulary& vocabulary, const std::string& bytes) {
   std::string streamed;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i == ids.size() / 2) detokenizer = detokenizer->Clone();
+    if (i == ids.size() / 4) {
+      auto restored = vocabulary.RestoreDetokenizer(detokenizer->State());
+      Require(restored.ok());
+      detokenizer = *std::move(restored);
+    }
     const std::string piece = detokenizer->Add(ids[i]);
     Require(IsValidUtf8(piece));
     streamed += piece;
@@ -77,6 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string rest(reinterpret_cast<const char*>(data) + 2, size - 2);
   if (data[1] % 4 == 0) {
     txl::Decode(*named.vocabulary, rest);
+    txl::Restore(*named.vocabulary, rest);
   } else {
     // A fuzzer seldom writes valid characters by itself.
     txl::Encode(named, data[1] % 4 == 1 ? rest : txl::ReplaceInvalidUtf8(rest));

@@ -50,6 +50,8 @@ RULES = {
     "server/base": (),
     "server/metrics": ("server/base",),
     "server/session": PLAIN_MODEL + ("server/metrics", "server/base"),
+    "server/store": PLAIN_MODEL + ("server/session", "server/metrics",
+                                   "server/base"),
     "server/engine": ("model", "server/metrics", "server/base"),
     "server/scheduler": PLAIN_MODEL + ("server/session", "server/metrics",
                                        "server/base",

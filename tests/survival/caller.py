@@ -1,0 +1,229 @@
+"""Calls that are made again until they are answered."""
+
+import time
+
+import paths  # pylint: disable=unused-import
+
+import api
+from life import event
+
+ALREADY_EXISTS, _UNKNOWN, _DATA_LOSS = 6, 2, 15
+_HUNG = 60  # seconds that a call may take
+# Another attempt makes sense (docs/api.md).
+_AGAIN = {"SESSION_BUSY", "SUPERSEDED", "STORE_UNAVAILABLE", "NOT_READY",
+          "DRAINING", "QUEUE_FULL", "NO_SESSION_MEMORY", "OVERLOADED"}
+
+
+class Broken(Exception):
+    """The connection ended before the answer."""
+
+
+class Wrong(Exception):
+    """The server answered what it may not."""
+
+
+class Caller:
+    """One client's connection. `fields`: api.message's."""
+
+    def __init__(self, keeper, rng):
+        self._keeper, self._rng = keeper, rng
+        self._client = None
+
+    def _drop(self):
+        if self._client is not None:
+            self._client.connection.close()
+        self._client = None
+
+    def _connected(self):
+        if self._client is None:
+            self._client = self._keeper.connect()
+        return self._client
+
+    def once(self, name, fields):
+        """(status, response or None); raises Broken."""
+        try:
+            status, response = self._connected().try_call(name, fields, _HUNG)
+        except TimeoutError as error:
+            raise Wrong(f"{name}: {error}") from error
+        except OSError as error:
+            self._drop()
+            raise Broken(str(error)) from error
+        _judge(name, status)
+        return status, response
+
+    def call(self, name, fields):
+        """(status, response or None, whether there were earlier attempts)."""
+        again = False
+        while True:
+            try:
+                return *self.once(name, fields), again
+            except Broken:
+                again = True
+                self._keeper.report.count("calls_made_again")
+                time.sleep(0.003)
+
+    def generate(self, turn, checks, received, cut):
+        """One attempt at a turn, whose events it takes on. True: to its end;
+        False: the server drains. Raises Broken. `cut`: seconds after which
+        this client gives the connection up, or None."""
+        fields = dict(turn.fields)
+        if received is not None:
+            fields["received"] = {"seed": str(received),
+                                  "tokenIds": turn.ids()}
+        arrival = Arrival(turn, checks, received is not None)
+        try:
+            client = self._connected()
+            stream = client.start("Generation.Generate", fields)
+        except OSError as error:
+            self._drop()
+            raise Broken(str(error)) from error
+        try:
+            self._read(client, stream, arrival, cut)
+            status = client.finish(stream, _HUNG)
+        except OSError as error:
+            self._drop()
+            # What came before the connection's end counts.
+            arrival.take_all(stream)
+            raise Broken(str(error)) from error
+        _judge("Generate", status)
+        if status.code != api.OK:
+            raise Refused(status)
+        return arrival.end()
+
+    def _read(self, client, stream, arrival, cut):
+        end = time.monotonic() + (_HUNG if cut is None else cut)
+        while not stream.ended:
+            client.connection.wait(lambda: stream.messages or stream.ended,
+                                   end - time.monotonic())
+            arrival.take_all(stream)
+            if stream.ended or time.monotonic() < end:
+                continue
+            self._drop()
+            if cut is None:
+                raise Wrong(f"a turn without an end for {_HUNG} s")
+            raise Broken("cut off by the client")
+
+
+def _judge(name, status):
+    # gRPC's own for calls that arrive as it shuts down: CANCELLED, no reason.
+    if (status.code in (None, api.UNAVAILABLE) or status.reason in _AGAIN or
+            (status.code == api.CANCELLED and not status.reason)):
+        raise Broken(str(status))
+    if status.code in (_UNKNOWN, api.INTERNAL, _DATA_LOSS):
+        raise Wrong(f"{name}: {status}")
+
+
+class Refused(Exception):
+    """The answer to a turn; `status`."""
+
+    def __init__(self, status):
+        super().__init__(str(status))
+        self.status = status
+
+
+class Checks:
+    """What the events of an attempt have to keep; `lag`: tokens that a crash
+    may take back after they were handed out."""
+
+    def __init__(self, keeper, lag):
+        self.keeper, self.lag = keeper, lag
+        self.resumes = False  # the server was killed during the turn
+
+
+class Arrival:
+    """The events of one attempt, compared with those of earlier ones."""
+
+    def __init__(self, turn, checks, sent_received):
+        self._turn, self._checks = turn, checks
+        self._held = len(turn.events)
+        self._next = None
+        self._finished = None
+        self._started = False
+        self._skips = sent_received
+
+    def take_all(self, stream):
+        for message in api.events(stream):
+            self._take(message)
+        stream.messages.clear()
+
+    def _take(self, message):
+        kind = message.WhichOneof("event")
+        if self._finished is not None:
+            raise Wrong(f"{kind} after Finished")
+        if kind == "started":
+            return self._start(message.started)
+        if not self._started:
+            raise Wrong(f"{kind} before Started")
+        if kind == "finished":
+            return self._finish(message.finished)
+        for token in [message.token] if kind == "token" else \
+                message.tokens.tokens:
+            self._take_token(token)
+        return None
+
+    def _start(self, started):
+        turn = self._turn
+        if self._started:
+            raise Wrong("Started twice")
+        self._started = True
+        if started.position != turn.start:
+            raise Wrong(f"a turn starts at {started.position} instead of "
+                        f"{turn.start}")
+        if started.prompt_token_count != len(turn.prompt):
+            raise Wrong(f"a prompt of {started.prompt_token_count} tokens "
+                        f"instead of {len(turn.prompt)}")
+        if turn.seed not in (None, started.seed):
+            raise Wrong(f"seed {started.seed} instead of {turn.seed}")
+        turn.seed = started.seed
+        kept = started.replayed_token_count
+        if kept < self._held - self._checks.lag:
+            raise Wrong(f"{kept} tokens were kept of {self._held} received; "
+                        f"{self._checks.lag} may get lost")
+        self._checks.keeper.report.count("tokens_kept_in_crashes",
+                                         min(kept, self._held))
+
+    def _take_token(self, token):
+        turn = self._turn
+        if self._next is None:
+            self._next = self._held if self._skips else 0
+            if self._checks.resumes:
+                self._checks.keeper.note_resumed()
+        if token.index != self._next:
+            raise Wrong(f"token {token.index} instead of {self._next}")
+        self._next += 1
+        got = event(token)
+        if token.index == len(turn.events):
+            turn.events.append(got)
+        elif got != turn.events[token.index]:
+            raise Wrong(f"token {token.index} is {got}, before it was "
+                        f"{turn.events[token.index]}")
+
+    def _finish(self, finished):
+        turn = self._turn
+        self._finished = finished
+        position = turn.start + len(turn.prompt) + len(turn.events)
+        if self._next is not None and self._next != len(turn.events):
+            raise Wrong(f"finished after {self._next} tokens, "
+                        f"{len(turn.events)} were there before")
+        if finished.position != position:
+            raise Wrong(f"finished at {finished.position} instead of "
+                        f"{position}")
+        usage = finished.usage
+        if (usage.prompt_tokens, usage.generated_tokens) != (
+                len(turn.prompt), len(turn.events)):
+            raise Wrong(f"usage {usage.prompt_tokens} "
+                        f"{usage.generated_tokens} instead of "
+                        f"{len(turn.prompt)} {len(turn.events)}")
+
+    def end(self):
+        """True: the turn's own end."""
+        if self._finished is None:
+            raise Wrong("OK without Finished")
+        name = self._finished.DESCRIPTOR.fields_by_name["reason"].enum_type
+        reason = name.values_by_number[self._finished.reason].name
+        if reason == "FINISH_REASON_SERVER_DRAIN":
+            return False
+        self._turn.reason = reason
+        self._turn.text = self._finished.text
+        self._turn.stopped_by = self._finished.matched_stop_text
+        return True
