@@ -6,6 +6,12 @@
 #   docker run --read-only -p 127.0.0.1:50051:50051 -v ./my-model:/model:ro \
 #     -e TXL_WEIGHTS=int8 txl
 #
+# With sessions that outlive the container, in a volume at /data, which is the
+# user's 10001:
+#
+#   docker run --read-only -p 127.0.0.1:50051:50051 -v txl-data:/data \
+#     -e TXL_DATA_DIR=/data txl
+#
 # With CUDA, from images that hold its compiler and fit each other
 # (docs/deploying.md):
 #
@@ -58,6 +64,7 @@ ENV PATH=/opt/txl/bin:$PATH LD_LIBRARY_PATH=/opt/txl/lib \
 COPY --from=build-cuda /opt/txl /opt/txl
 COPY --from=build-cuda /src/models/shakespeare /model
 RUN useradd --system --uid 10001 --no-create-home txl \
+ && install -d -o 10001 -g 10001 -m 700 /data \
  && ! ldd /opt/txl/bin/* | grep 'not found' | grep -v libcuda.so.1
 ENV TXL_MODEL=/model TXL_LISTEN=0.0.0.0:50051
 USER 10001:10001
@@ -95,9 +102,10 @@ RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
       libgrpc++1.51 libprotobuf32 libprotobuf-lite32 libabsl20220623 \
       libtomlplusplus3 libutf8proc2 libedit2 libssl3 libhwy1 libisal2 \
-      libpcre2-8-0 zlib1g libprometheus-cpp-pull1.0 \
+      libpcre2-8-0 zlib1g libprometheus-cpp-pull1.0 libsqlite3-0 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home txl \
+ && install -d -o 10001 -g 10001 -m 700 /data \
  && ! ldd /opt/txl/bin/* | grep 'not found'
 ARG REVISION= VERSION=
 LABEL org.opencontainers.image.title="txl-server" \

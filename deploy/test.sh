@@ -5,10 +5,12 @@
 #                          nvcc is, the device's kernels are compiled too
 #   deploy/test.sh --all   also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
-#                          fuzzing, a million simulated seeds, proto lint,
+#                          fuzzing, a million simulated seeds, a store that
+#                          fails at every call, proto lint,
 #                          format, a third-party client by reflection, a soak,
-#                          every attack in its whole form, deployment and image
-#                          (as root); fails where a prerequisite is missing
+#                          every attack in its whole form, a thousand kills of a
+#                          server with a store, deployment and image (as root);
+#                          fails where a prerequisite is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -87,6 +89,9 @@ if [ "$all" = 1 ]; then
   rm -rf .deps/large
   step "fuzzing"
   tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
+  step "the store of sessions: faults and power losses at every call"
+  TXL_STORE_FAULTS=all build/tests/txl_server_store_test --gtest_brief=1 \
+    --gtest_filter='*Faults*:*FailingCalls*' 2> /dev/null
   step "simulation: a million seeds"
   build/tests/txl_server_simulation_test --seed 1 --seeds 500000 &
   build/tests/txl_server_simulation_test --seed 500001 --seeds 500000
@@ -99,7 +104,7 @@ if [ "$all" = 1 ]; then
   # What runs without the threads of LibTorch and gRPC, which are not built for
   # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_metrics_test
-    txl_server_session_test txl_server_scheduler_test
+    txl_server_session_test txl_server_scheduler_test txl_server_store_test
     txl_server_rpc_threads_test txl_server_exporter_test" -L tsan
   step "soak: connections cut at random, mixed load"
   TXL_TEST_DATA=tests TXL_CUT_TURNS="${TXL_CUT_TURNS:-900}" \
@@ -109,6 +114,14 @@ if [ "$all" = 1 ]; then
   step "attacks, whole: on the server, and through HAProxy"
   .deps/venv/bin/python -B tests/attack/attack.py
   .deps/venv/bin/python -B tests/attack/attack.py --proxy
+  step "survival: a thousand kills with each durability"
+  for durability in turn token; do
+    .deps/venv/bin/python -B tests/survival/kills.py \
+      --kills "${TXL_KILLS:-1000}" --clients 8 --durability "$durability"
+  done
+  step "survival: 100,000 stored sessions, a damaged store"
+  .deps/venv/bin/python -B tests/survival/starts.py --sessions 100000
+  .deps/venv/bin/python -B tests/survival/damage.py --trials 1000
   step "deployment: Kubernetes manifests, systemd unit"
   .deps/venv/bin/python -B tests/deploy/kubernetes_test.py
   .deps/venv/bin/python -B tests/deploy/systemd_test.py
