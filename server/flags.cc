@@ -207,8 +207,8 @@ void AddStoreFlags(ServerFlags* flags, FlagTable* table) {
                 "Tokens of a session that may be out and not on the disk; "
                 "then its stream waits");
   table->Bytes("store-bytes", &store.store_bytes, 16 << 20, kInt64Max,
-               "Bytes of the folder; of state images, which may take half of "
-               "it, the oldest go first, sessions never");
+               "Bytes of the database, over it STORE_FULL; state images may "
+               "take half as many more, the oldest go first");
   table->Number("snapshot-tokens", &store.snapshot_tokens, 0, kInt64Max,
                 "A session's memory on the device is written to the folder "
                 "when it has so many tokens more than the last time; 0: only "

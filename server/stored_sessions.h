@@ -23,7 +23,7 @@ struct StoreFlags {
   std::string durability = "turn";  // or "token"
   absl::Duration journal_interval = absl::Milliseconds(100);
   int64_t journal_lag = 64;  // tokens of a session that are out, not stored
-  int64_t store_bytes = int64_t{20'000'000'000};  // of database and images
+  int64_t store_bytes = int64_t{20'000'000'000};  // of the database
   // A state in a slot becomes an image when its last one is so many tokens old;
   // 0: only where it leaves its slot, and at the end.
   int64_t snapshot_tokens = 4096;

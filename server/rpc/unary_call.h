@@ -39,33 +39,28 @@ inline void AnswerStored(const ServiceContext& service,
 }
 
 // The same of a method that changes or reads a session: the one that the
-// request names, and `also`, if it names another one, are in memory then; the
-// answer is sent when what it says is on stable storage. `service` outlives the
-// call.
+// request names is in memory then, and the answer is sent when what it says is
+// on stable storage. `service` outlives the call.
 template <typename Request, typename Response>
 void AnswerOnSession(const ServiceContext& service,
                      const std::shared_ptr<OpenCall>& call,
                      absl::Status (*handler)(const ServiceContext&, OpenCall&,
-                                             const Request&, Response*),
-                     std::string (*also)(const Request&) = nullptr) {
+                                             const Request&, Response*)) {
   const auto request = std::make_shared<Request>();
   absl::Status status = ParseMessage(call->request(), request.get());
   if (status.ok()) {
     status = CheckMetadata(call->context(), request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  const auto run = [&service, call, handler,
-                    request](const absl::Status& prepared) {
-    Response response;
-    absl::Status status = prepared;
-    if (status.ok()) status = handler(service, *call, *request, &response);
-    if (!status.ok()) return call->End(status);
-    AnswerStored(service, call, SerializeMessage(response));
-  };
   WithSession(service, request->session_id(),
-              [&service, request, also, run](const absl::Status& prepared) {
-                if (!prepared.ok() || also == nullptr) return run(prepared);
-                WithSession(service, also(*request), run);
+              [&service, call, handler, request](const absl::Status& prepared) {
+                Response response;
+                absl::Status status = prepared;
+                if (status.ok()) {
+                  status = handler(service, *call, *request, &response);
+                }
+                if (!status.ok()) return call->End(status);
+                AnswerStored(service, call, SerializeMessage(response));
               });
 }
 

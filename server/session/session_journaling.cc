@@ -49,8 +49,12 @@ void SessionStore::Impl::RemoveStored(SessionRecord& record) {
   // A turn that still runs on it tells nobody any more: the id may belong to a
   // newer session.
   record.journaled = false;
-  options.journal->Remove(record.session_id);
-  if (options.images != nullptr) options.images->Remove(record.session_id);
+  Unstore(record.session_id);
+}
+
+void SessionStore::Impl::Unstore(const std::string& session_id) {
+  options.journal->Remove(session_id);
+  if (options.images != nullptr) options.images->Remove(session_id);
 }
 
 StoredHead SessionStore::Impl::HeadOf(const SessionRecord& record) const {

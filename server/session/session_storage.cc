@@ -256,17 +256,12 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
 
 void SessionStore::Impl::EndStored(const std::string& session_id) {
   ended.Remember(session_id, SessionEnd::kExpired);
-  options.journal->Remove(session_id);
-  if (options.images != nullptr) options.images->Remove(session_id);
+  Unstore(session_id);
 }
 
 void SessionStore::DiscardStored(const std::string& session_id) {
   StoreLock lock(impl_.get());
-  if (impl_->by_id.count(session_id) > 0) return;
-  impl_->options.journal->Remove(session_id);
-  if (impl_->options.images != nullptr) {
-    impl_->options.images->Remove(session_id);
-  }
+  if (impl_->by_id.count(session_id) == 0) impl_->Unstore(session_id);
 }
 
 void SessionStore::TidyStored() {

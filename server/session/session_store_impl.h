@@ -138,6 +138,8 @@ struct SessionStore::Impl {
   void Journal(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // The session goes from the journal and from the images.
   void RemoveStored(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Unstore(const std::string& session_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   StoredHead HeadOf(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A session that came from the store is there, or has ended meanwhile.
