@@ -105,7 +105,7 @@ if [ "$all" = 1 ]; then
   # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_metrics_test
     txl_server_session_test txl_server_scheduler_test txl_server_store_test
-    txl_server_rpc_threads_test txl_server_exporter_test" -L tsan
+    txl_server_api_threads_test txl_server_exporter_test" -L tsan
   step "soak: connections cut at random, mixed load"
   TXL_TEST_DATA=tests TXL_CUT_TURNS="${TXL_CUT_TURNS:-900}" \
     TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/api/limits.h"
 #include "server/engine/runner_options.h"
-#include "server/rpc/limits.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
 #include "server/stored_sessions.h"

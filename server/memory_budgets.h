@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "server/api/service_context.h"
 #include "server/base/byte_budget.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
 #include "server/flags.h"
-#include "server/rpc/service_context.h"
 
 namespace txl {
 

@@ -6,9 +6,9 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/api/lifecycle.h"
 #include "server/base/periodic.h"
 #include "server/exit_code.h"
-#include "server/rpc/lifecycle.h"
 
 namespace txl {
 

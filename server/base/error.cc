@@ -9,6 +9,9 @@
 namespace txl {
 namespace {
 
+// gRPC's trailers are limited to 8 KiB in all.
+constexpr size_t kMaxShownBytes = 512;
+
 using Json = nlohmann::json;
 
 constexpr absl::string_view kPayloadUrl = "txl.v1/ErrorDetails";
@@ -51,6 +54,36 @@ ErrorDetails GetErrorDetails(const absl::Status& status) {
     details.retry = absl::Nanoseconds(json.at(kRetry).get<int64_t>());
   }
   return details;
+}
+
+std::string ReasonOf(const absl::Status& status) {
+  const ErrorDetails details = GetErrorDetails(status);
+  return details.reason.empty() ? absl::StatusCodeToString(status.code())
+                                : details.reason;
+}
+
+std::string ShownText(const absl::Status& status) {
+  const bool foreign = GetErrorDetails(status).reason.empty() &&
+                       (status.code() == absl::StatusCode::kInternal ||
+                        status.code() == absl::StatusCode::kUnknown);
+  return foreign ? "internal error"
+                 : CutUtf8(std::string(status.message()), kMaxShownBytes);
+}
+
+std::string CutUtf8(const std::string& text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  size_t end = bytes;
+  // A continuation byte is 10xxxxxx: step back to the character's first byte.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+    --end;
+  }
+  return text.substr(0, end);
+}
+
+absl::Status MalformedError(absl::string_view message) {
+  ErrorDetails details;
+  details.reason = "MALFORMED_MESSAGE";
+  return MakeError(absl::StatusCode::kInvalidArgument, message, details);
 }
 
 absl::Status FieldError(absl::string_view field, absl::string_view message) {

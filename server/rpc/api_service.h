@@ -5,14 +5,9 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 
-#include "absl/strings/string_view.h"
-#include "server/rpc/call_desk.h"
-#include "server/rpc/open_call.h"
+#include "server/api/call_desk.h"
 
 namespace txl {
-
-// The method of "/PACKAGE.SERVICE/METHOD"; null: there is none.
-const ApiMethod* FindMethod(absl::string_view path);
 
 // Thread-safe. The desk outlives the service.
 class ApiService final : public grpc::CallbackGenericService {

@@ -3,18 +3,9 @@
 #include <chrono>
 #include <vector>
 
-#include "server/base/log.h"
-#include "server/rpc/convert_input.h"
+#include "server/api/convert_input.h"
 
 namespace txl {
-namespace {
-
-// A client resets its call at its deadline. The server reckons the deadline
-// from the call's arrival, so the reset comes a little before it.
-constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
-
-}  // namespace
-
 absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
                            const std::string& session_id) {
   const auto& metadata = context.client_metadata();
@@ -40,23 +31,6 @@ gpr_timespec InTime(absl::Duration after) {
   return gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),
       gpr_time_from_nanos(absl::ToInt64Nanoseconds(after), GPR_TIMESPAN));
-}
-
-CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,
-                              Clock* clock) {
-  return deadline.has_value() &&
-                 clock->Monotonic() + kDeadlineSlack >= *deadline
-             ? CancelToken::Why::kDeadline
-             : CancelToken::Why::kCancelled;
-}
-
-void CancelTurn(const CallRecord& record,
-                std::optional<absl::Duration> deadline, CancelToken* cancel) {
-  const CancelToken::Why why = CancelReason(deadline, record.clock);
-  cancel->Cancel(why, record.clock->Monotonic());
-  Log(LogSeverity::kDebug, "cancel",
-      {{"method", record.method},
-       {"deadline", why == CancelToken::Why::kDeadline}});
 }
 
 }  // namespace txl

@@ -11,8 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/rpc/call_record.h"
-#include "server/scheduler/turn.h"
 
 namespace txl {
 
@@ -30,13 +28,5 @@ std::optional<absl::Duration> CallDeadline(
 
 // `after` from now, for gRPC, whatever becomes of the wall clock meanwhile.
 gpr_timespec InTime(absl::Duration after);
-
-// Why gRPC cancelled the call: its deadline has passed, or the client left.
-CancelToken::Why CancelReason(std::optional<absl::Duration> deadline,
-                              Clock* clock);
-
-// Tells the turn of a call that gRPC has cancelled.
-void CancelTurn(const CallRecord& record,
-                std::optional<absl::Duration> deadline, CancelToken* cancel);
 
 }  // namespace txl

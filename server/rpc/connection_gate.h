@@ -15,8 +15,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "server/api/limits.h"
 #include "server/metrics/server_status.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/listening_sockets.h"
 
 namespace txl {

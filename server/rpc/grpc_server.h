@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/api/call_desk.h"
+#include "server/api/service_context.h"
 #include "server/rpc/api_service.h"
-#include "server/rpc/call_desk.h"
 #include "server/rpc/connection_gate.h"
-#include "server/rpc/service_context.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
 #include "txl/v1/session_service.grpc.pb.h"

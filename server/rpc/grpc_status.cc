@@ -1,6 +1,7 @@
 #include "server/rpc/grpc_status.h"
 
-#include "absl/strings/string_view.h"
+#include <string>
+
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/base/error.h"
@@ -8,45 +9,18 @@
 namespace txl {
 namespace {
 
-constexpr size_t kMaxMessageBytes = 512;
-
 void SetDuration(absl::Duration from, google::protobuf::Duration* to) {
   absl::Duration rest;
   to->set_seconds(absl::IDivDuration(from, absl::Seconds(1), &rest));
   to->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(rest)));
 }
 
-bool IsForeign(const absl::Status& status, const ErrorDetails& details) {
-  return details.reason.empty() &&
-         (status.code() == absl::StatusCode::kInternal ||
-          status.code() == absl::StatusCode::kUnknown);
-}
-
 }  // namespace
-
-std::string CutUtf8(const std::string& text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  size_t end = bytes;
-  // A continuation byte is 10xxxxxx: step back to the character's first byte.
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
-    --end;
-  }
-  return text.substr(0, end);
-}
-
-std::string ReasonOf(const absl::Status& status) {
-  const ErrorDetails details = GetErrorDetails(status);
-  return details.reason.empty() ? absl::StatusCodeToString(status.code())
-                                : details.reason;
-}
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   const ErrorDetails details = GetErrorDetails(status);
-  const std::string message =
-      IsForeign(status, details)
-          ? "internal error"
-          : CutUtf8(std::string(status.message()), kMaxMessageBytes);
+  const std::string message = ShownText(status);
 
   google::rpc::ErrorInfo info;
   info.set_domain(kErrorDomain);

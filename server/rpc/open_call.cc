@@ -26,39 +26,34 @@ grpc::ServerGenericBidiReactor* OpenCall::Open(
 
 OpenCall::OpenCall(grpc::GenericCallbackServerContext* context,
                    const ApiMethod& method, CallDesk* desk)
-    : context_(context),
-      method_(method),
-      desk_(desk),
-      peer_(context->peer()),
-      record_(StartRecord(method.name, desk->context().clock,
-                          desk->context().metrics)) {
-  record_.refusals = &desk->refusal_lines();
-}
+    : ApiCall(method.name, desk, context->peer()),
+      context_(context),
+      method_(method) {}
 
 void OpenCall::Start() {
-  desk_->Opened(peer_);
-  absl::Status status = desk_->Enter(method_.admission);
+  desk().Opened(peer());
+  absl::Status status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
   if (method_.admission == Admission::kAlways) return StartReading();
-  absl::StatusOr<ByteHold> hold = desk_->HoldCall();
+  absl::StatusOr<ByteHold> hold = desk().HoldCall();
   if (!hold.ok()) return End(hold.status());
   {
     absl::MutexLock lock(&mutex_);
     request_hold_ = *std::move(hold);
   }
-  desk_->AskToRead(peer_, weak_from_this());
+  desk().AskToRead(peer(), weak_from_this());
 }
 
 void OpenCall::StartReading() {
   reads_ = method_.admission != Admission::kAlways;
-  reading_ = desk_->reading().Add(weak_from_this(), desk_->Now());
+  reading_ = desk().reading().Add(weak_from_this(), desk().Now());
   StartRead(&request_);
 }
 
 // The call gives its place among the readers to the next one.
 void OpenCall::StopReading() {
-  if (reads_.exchange(false)) desk_->DoneReading();
+  if (reads_.exchange(false)) desk().DoneReading();
 }
 
 void OpenCall::OnReadDone(bool ok) {
@@ -68,7 +63,7 @@ void OpenCall::OnReadDone(bool ok) {
     arrived_ = true;
     return StartRead(&surplus_);
   }
-  const bool ours = desk_->reading().Remove(reading_);
+  const bool ours = desk().reading().Remove(reading_);
   StopReading();
   if (!ours) return;  // ended already
   if (!arrived_ && !ok) return EndUnread();
@@ -77,7 +72,7 @@ void OpenCall::OnReadDone(bool ok) {
                                    : "the message is compressed")
          : Arrived();
   if (!status.ok()) return End(status);
-  const ServiceContext& context = desk_->context();
+  const ServiceContext& context = desk().context();
   if (method_.admission == Admission::kAlways ||
       static_cast<int64_t>(request_.Length()) <= kInlineBytes) {
     return method_.handle(context, shared_from_this());
@@ -89,7 +84,7 @@ void OpenCall::OnReadDone(bool ok) {
 
 // One message of a stream has come, or the stream's end.
 void OpenCall::OnPartRead(bool ok) {
-  const bool ours = desk_->reading().Remove(reading_);
+  const bool ours = desk().reading().Remove(reading_);
   StopReading();
   if (!ours) return;  // ended already
   if (!arrived_ && !ok) return EndUnread();
@@ -102,7 +97,7 @@ void OpenCall::OnPartRead(bool ok) {
   if (!status.ok()) return End(status);
   if (!std::exchange(arrived_, true)) {
     return Work([self = shared_from_this()] {
-      self->method_.handle(self->desk_->context(), self);
+      self->method_.handle(self->desk().context(), self);
     });
   }
   std::function<void(bool)> then;
@@ -119,8 +114,8 @@ void OpenCall::ReadMore(std::function<void(bool)> then) {
     then_ = std::move(then);
   }
   request_.Clear();
-  desk_->context().callbacks->Run([self = shared_from_this()] {
-    self->desk_->AskToRead(self->peer_, self);
+  desk().context().callbacks->Run([self = shared_from_this()] {
+    self->desk().AskToRead(self->peer(), self);
   });
 }
 
@@ -130,7 +125,7 @@ absl::Status OpenCall::Arrived() {
   request_hold_.Release();
   TXL_ASSIGN_OR_RETURN(
       request_hold_,
-      desk_->HoldRequest(static_cast<int64_t>(request_.Length())));
+      desk().HoldRequest(static_cast<int64_t>(request_.Length())));
   return absl::OkStatus();
 }
 
@@ -140,18 +135,18 @@ absl::Status OpenCall::Arrived() {
 void OpenCall::EndUnread() {
   const bool left = cancelled();
   // gRPC may tell of the client's leaving later.
-  desk_->CountReset(peer_);
+  desk().CountReset(peer());
   const absl::Status status = left ? absl::CancelledError("the client has left")
                                    : MalformedError("the call has no message");
-  CountCall(record_, status);
-  Finish(ToGrpcStatus(status));
+  CountCall(record(), status);
+  Finish(status);
 }
 
 void OpenCall::TimeOutReading() {
   StopReading();
   End(absl::DeadlineExceededError(absl::StrCat(
       "the request did not arrive whole within ",
-      absl::FormatDuration(desk_->context().call_limits.request_timeout),
+      absl::FormatDuration(desk().context().call_limits.request_timeout),
       " (--request-timeout)")));
 }
 
@@ -161,96 +156,68 @@ void OpenCall::GiveUpReading() {
     request_hold_.Release();
   }
   StopReading();
-  End(desk_->Overloaded(
+  End(desk().Overloaded(
       "others need the room for a request that comes slowly"));
 }
 
 void OpenCall::CutOff() {
   Cancel();
-  absl::MutexLock lock(&mutex_);
-  answer_hold_.Release();
-  unread_hold_.Release();
+  ReleaseAnswer();
+}
+
+absl::Status OpenCall::Parse(google::protobuf::Message* request) const {
+  return ParseMessage(request_, request);
+}
+
+absl::Status OpenCall::CheckSession(const std::string& session_id) const {
+  return CheckMetadata(*context_, session_id);
+}
+
+std::optional<absl::Duration> OpenCall::Deadline() const {
+  return CallDeadline(*context_, record().clock);
 }
 
 void OpenCall::ReturnSession(const std::string& session_id) {
   context_->AddInitialMetadata(kSessionMetadata, session_id);
 }
 
-void OpenCall::Work(std::function<void()> work) {
-  desk_->context().work->Run(
-      peer_, [self = shared_from_this(),
-              work = std::move(work)](const absl::Status& status) {
-        if (self->cancelled()) {
-          return self->End(absl::CancelledError("the client has left"));
-        }
-        if (!status.ok()) return self->End(status);
-        work();
-      });
-}
-
-void OpenCall::Answer(const absl::StatusOr<grpc::ByteBuffer>& answer) {
-  if (!answer.ok()) return End(answer.status());
-  const auto bytes = static_cast<int64_t>(answer->Length());
-  absl::StatusOr<ByteHold> unread = desk_->HoldUnread(bytes);
-  // What a turn brought has its room: it is never refused.
-  if (!HasRoom()) {
-    if (!unread.ok()) return End(unread.status());
-    absl::StatusOr<ByteHold> hold = desk_->HoldAnswer(bytes);
-    if (!hold.ok()) return End(hold.status());
-    absl::MutexLock lock(&mutex_);
-    answer_hold_ = *std::move(hold);
-  }
-  if (unread.ok()) {
-    absl::MutexLock lock(&mutex_);
-    unread_hold_ = *std::move(unread);
-  }
-  EndRecord(record_, absl::OkStatus());
+void OpenCall::Answer(const google::protobuf::Message& answer) {
+  message_ = SerializeMessage(answer);
+  const absl::Status room =
+      HoldAnswerBytes(static_cast<int64_t>(message_.Length()));
+  if (!room.ok()) return End(room);
+  EndRecord(record(), absl::OkStatus());
   {
     absl::MutexLock lock(&mutex_);
     request_hold_.Release();
   }
   request_.Clear();
-  answer_ = *answer;
-  answering_ = desk_->answering().Add(weak_from_this(), desk_->Now());
-  StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+  answering_ = desk().answering().Add(weak_from_this(), desk().Now());
+  StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
-void OpenCall::WritePiece(const grpc::ByteBuffer* message) {
-  answering_ = desk_->answering().Add(weak_from_this(), desk_->Now());
-  StartWrite(message);
+void OpenCall::WritePiece(const google::protobuf::Message& message) {
+  answering_ = desk().answering().Add(weak_from_this(), desk().Now());
+  Write(message);
 }
 
 void OpenCall::End(const absl::Status& status) {
-  EndRecord(record_, status);
-  Finish(ToGrpcStatus(status));
+  EndRecord(record(), status);
+  Finish(status);
 }
 
-void OpenCall::HandOver(std::shared_ptr<CallEvents> events, ByteHold hold) {
-  bool cancelled;
-  {
-    absl::MutexLock lock(&mutex_);
-    events_ = events;
-    answer_hold_ = std::move(hold);
-    cancelled = cancelled_;
-  }
-  request_.Clear();
-  if (cancelled) events->OnCancel();
+void OpenCall::Write(const google::protobuf::Message& message) {
+  message_ = SerializeMessage(message);
+  StartWrite(&message_);
 }
 
-void OpenCall::KeepHold(ByteHold hold) {
-  absl::MutexLock lock(&mutex_);
-  more_hold_ = std::move(hold);
+void OpenCall::WriteAndFinish(const google::protobuf::Message& message) {
+  message_ = SerializeMessage(message);
+  StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
 }
 
-void OpenCall::Write(const grpc::ByteBuffer* message) { StartWrite(message); }
-
-void OpenCall::WriteAndFinish(const grpc::ByteBuffer* message,
-                              const grpc::Status& status) {
-  StartWriteAndFinish(message, grpc::WriteOptions(), status);
-}
-
-void OpenCall::Finish(const grpc::Status& status) {
-  grpc::ServerGenericBidiReactor::Finish(status);
+void OpenCall::Finish(const absl::Status& status) {
+  grpc::ServerGenericBidiReactor::Finish(ToGrpcStatus(status));
 }
 
 void OpenCall::Cancel() {
@@ -258,54 +225,41 @@ void OpenCall::Cancel() {
   if (!done_) context_->TryCancel();
 }
 
+void OpenCall::After(absl::Duration delay, std::function<void()> then) {
+  absl::MutexLock lock(&mutex_);
+  if (done_) return;
+  // A new alarm each time: the old one may be the caller.
+  alarm_ = std::make_unique<grpc::Alarm>();
+  alarm_->Set(InTime(delay), [then = std::move(then)](bool expired) {
+    if (expired) then();
+  });
+}
+
 void OpenCall::OnWriteDone(bool ok) {
-  if (answering_ != 0) desk_->answering().Remove(std::exchange(answering_, 0));
+  if (answering_ != 0) desk().answering().Remove(std::exchange(answering_, 0));
   if (const auto told = events()) told->OnWriteDone(ok);
 }
 
 void OpenCall::OnCancel() {
-  {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-  }
-  if (const auto told = events()) return told->OnCancel();
+  if (TellCancel()) return;
   Log(LogSeverity::kDebug, "cancel", {{"method", method_.name}});
 }
 
 void OpenCall::OnDone() {
-  desk_->answering().Remove(answering_);
-  desk_->Closed(peer_);
-  if (entered_) desk_->Leave(method_.admission);
-  std::shared_ptr<CallEvents> told;
+  desk().answering().Remove(answering_);
+  desk().Closed(peer());
+  if (entered_) desk().Leave(method_.admission);
   std::shared_ptr<OpenCall> self;
   std::function<void(bool)> then;  // it may hold the call
   {
     absl::MutexLock lock(&mutex_);
     done_ = true;
-    told = std::move(events_);
     then = std::exchange(then_, nullptr);
     self = std::move(self_);
     request_hold_.Release();
-    answer_hold_.Release();
-    unread_hold_.Release();
-    more_hold_.Release();
+    alarm_.reset();
   }
-  if (told != nullptr) told->OnDone();
-}
-
-bool OpenCall::HasRoom() const {
-  absl::MutexLock lock(&mutex_);
-  return answer_hold_.bytes() > 0;
-}
-
-bool OpenCall::cancelled() const {
-  absl::MutexLock lock(&mutex_);
-  return cancelled_;
-}
-
-std::shared_ptr<CallEvents> OpenCall::events() const {
-  absl::MutexLock lock(&mutex_);
-  return events_;
+  TellDone();
 }
 
 }  // namespace txl

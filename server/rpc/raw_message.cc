@@ -32,12 +32,6 @@ absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
       "the message does not parse, or a text is not valid UTF-8");
 }
 
-absl::Status MalformedError(absl::string_view message) {
-  ErrorDetails details;
-  details.reason = "MALFORMED_MESSAGE";
-  return MakeError(absl::StatusCode::kInvalidArgument, message, details);
-}
-
 bool IsMarkedCompressed(grpc_call* call) {
   if (grpc_call_test_only_get_message_flags == nullptr) return false;
   return (grpc_call_test_only_get_message_flags(call) & kCompressed) != 0;

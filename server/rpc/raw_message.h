@@ -8,7 +8,6 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 
 namespace txl {
 
@@ -16,9 +15,6 @@ namespace txl {
 // is not UTF-8 does not).
 absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
                           google::protobuf::MessageLite* message);
-
-// What ParseMessage says of such bytes, with another cause.
-absl::Status MalformedError(absl::string_view message);
 
 // Whether the last message that came in a call of gRPC's core has the flag of a
 // compressed one. gRPC hands on such a message as it is where the call names no

@@ -64,9 +64,10 @@ def slow_readers(site, size):
         load = observe.attack(_trickle, server, slots, 120, 3)
         wait_until(lambda: server.status().turns_active >= slots, 30,
                    "the readers' turns")
-        if site.proxied:  # until its buffers are full, it reads for them
-            wait_until(lambda: server.status().turns_parked >= 0.9 * slots, 90,
-                       "the readers' turns to be parked")
+        # Until the buffers on the way are full, something reads for them: they
+        # trickle once they are parked.
+        wait_until(lambda: server.status().turns_parked >= 0.9 * slots, 90,
+                   "the readers' turns to be parked")
         time.sleep(2)
         firsts.append(_first_token(server))
         expect(firsts[-1] <= 2, "another client's first token took "

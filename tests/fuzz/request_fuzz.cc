@@ -9,9 +9,9 @@
 #include <string>
 
 #include "model/text/byte_vocabulary.h"
-#include "server/rpc/convert_input.h"
+#include "server/api/convert_input.h"
+#include "server/api/request_digest.h"
 #include "server/rpc/raw_message.h"
-#include "server/rpc/request_digest.h"
 #include "server/session/session_id.h"
 
 namespace txl {

@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-# Model types that carry no tensor; rpc and scheduler may use them.
+# Model types that carry no tensor; api and scheduler may use them.
 PLAIN_MODEL = ("model/base", "model/config", "model/sampling", "model/text",
                "model/memory")
 
@@ -56,9 +56,11 @@ RULES = {
     "server/scheduler": PLAIN_MODEL + ("server/session", "server/metrics",
                                        "server/base",
                                        "server/engine/step_runner.h"),
-    "server/rpc": PLAIN_MODEL + ("txl/v1", "server/scheduler",
+    "server/api": PLAIN_MODEL + ("txl/v1", "server/scheduler",
                                  "server/session", "server/metrics",
                                  "server/base"),
+    "server/rpc": ("txl/v1", "model/base", "server/api", "server/metrics",
+                   "server/base"),
     "server/exporter": ("server/metrics", "server/base"),
     "server": ("server", "model", "program"),
     "client": ("txl/v1",),

@@ -80,5 +80,30 @@ TEST(ErrorTest, OverLimitErrorHasItsOwnReason) {
   EXPECT_EQ(GetErrorDetails(status).field, "prompt");
 }
 
+TEST(CutUtf8, NeverCutsACharacter) {
+  EXPECT_EQ(CutUtf8("abc", 3), "abc");
+  EXPECT_EQ(CutUtf8("abc", 2), "ab");
+  EXPECT_EQ(CutUtf8("a\xe2\x82\xac", 3), "a");  // a, euro sign
+  EXPECT_EQ(CutUtf8("\xf0\x9f\x98\x80", 3), "");
+}
+
+TEST(ReasonOf, IsTheCodesNameWhenNobodyGaveOne) {
+  EXPECT_EQ(ReasonOf(absl::CancelledError()), "CANCELLED");
+  EXPECT_EQ(ReasonOf(FieldError("f", "m")), "FIELD_INVALID");
+}
+
+TEST(ShownText, HidesWhatDidNotComeFromOurRules) {
+  EXPECT_EQ(ShownText(absl::InternalError("at 0x7f")), "internal error");
+  EXPECT_EQ(ShownText(absl::UnknownError("errno 5")), "internal error");
+  EXPECT_EQ(ShownText(absl::CancelledError("the client has left")),
+            "the client has left");
+  EXPECT_EQ(ShownText(FieldError("f", std::string(600, 'x'))),
+            std::string(512, 'x'));
+}
+
+TEST(MalformedError, HasItsReason) {
+  EXPECT_EQ(ReasonOf(MalformedError("m")), "MALFORMED_MESSAGE");
+}
+
 }  // namespace
 }  // namespace txl

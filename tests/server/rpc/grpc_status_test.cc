@@ -90,17 +90,5 @@ TEST(ToGrpcStatus, KeepsTrailersSmall) {
             4096u);
 }
 
-TEST(CutUtf8, NeverCutsACharacter) {
-  EXPECT_EQ(CutUtf8("abc", 3), "abc");
-  EXPECT_EQ(CutUtf8("abc", 2), "ab");
-  EXPECT_EQ(CutUtf8("a\xe2\x82\xac", 3), "a");  // a, euro sign
-  EXPECT_EQ(CutUtf8("\xf0\x9f\x98\x80", 3), "");
-}
-
-TEST(ReasonOf, IsTheCodesNameWhenNobodyGaveOne) {
-  EXPECT_EQ(ReasonOf(absl::CancelledError()), "CANCELLED");
-  EXPECT_EQ(ReasonOf(FieldError("f", "m")), "FIELD_INVALID");
-}
-
 }  // namespace
 }  // namespace txl

@@ -101,7 +101,7 @@ inline std::vector<int32_t> IdsOf(const ImportedSession& session) {
   return session.token_ids.Slice(0, session.token_ids.size()).Copy();
 }
 
-inline std::string ReasonOf(const absl::Status& status) {
+inline std::string ReasonAndFieldOf(const absl::Status& status) {
   const ErrorDetails details = GetErrorDetails(status);
   return details.reason + (details.field.empty() ? "" : " " + details.field);
 }

@@ -28,7 +28,7 @@ class SessionImportDamageTest : public testing::TestWithParam<const char*> {
       const absl::Status status = ImportAll(options, file).status();
       EXPECT_TRUE(absl::IsInvalidArgument(status)) << what;
       // A state's size is looked at before the sums can come.
-      EXPECT_THAT(ReasonOf(status),
+      EXPECT_THAT(ReasonAndFieldOf(status),
                   AnyOf("FIELD_INVALID chunk", "OVER_LIMIT chunk"))
           << what;
     }
@@ -86,8 +86,9 @@ TEST(SessionImportDamage, ASwapOfWholeBlocksIsNoticed) {
   const std::string swapped =
       file.substr(0, begin) + file.substr(begin + block, block) +
       file.substr(begin, block) + file.substr(begin + 2 * block);
-  EXPECT_EQ(ReasonOf(ImportAll(ImportOptionsFor(options), swapped).status()),
-            "FIELD_INVALID chunk");
+  EXPECT_EQ(
+      ReasonAndFieldOf(ImportAll(ImportOptionsFor(options), swapped).status()),
+      "FIELD_INVALID chunk");
   EXPECT_TRUE(ImportAll(ImportOptionsFor(options), file).ok());
 }
 

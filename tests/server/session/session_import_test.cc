@@ -117,7 +117,7 @@ TEST(SessionImport, AnotherModelIsRefusedAtOnce) {
     SessionImport import(ImportOptionsFor(other));
     const absl::Status status = import.Add(file.substr(0, 120));
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-    EXPECT_EQ(ReasonOf(status), "MODEL_MISMATCH");
+    EXPECT_EQ(ReasonAndFieldOf(status), "MODEL_MISMATCH");
     EXPECT_EQ(import.Add(file), status);
     EXPECT_EQ(import.Finish().status(), status);
   }
@@ -131,11 +131,12 @@ TEST(SessionImport, LimitsHold) {
   limited.max_tokens = 1000;
   EXPECT_TRUE(ImportAll(limited, file).ok());
   limited.max_tokens = 999;
-  EXPECT_EQ(ReasonOf(ImportAll(limited, file.substr(0, 120)).status()),
+  EXPECT_EQ(ReasonAndFieldOf(ImportAll(limited, file.substr(0, 120)).status()),
             "OVER_LIMIT chunk");
   limited.max_tokens = 1000;
   --limited.max_bytes;
-  EXPECT_EQ(ReasonOf(ImportAll(limited, file).status()), "OVER_LIMIT chunk");
+  EXPECT_EQ(ReasonAndFieldOf(ImportAll(limited, file).status()),
+            "OVER_LIMIT chunk");
 }
 
 TEST(SessionImport, AStateThatExceedsTheLimitIsRefusedBeforeItComes) {
@@ -143,7 +144,7 @@ TEST(SessionImport, AStateThatExceedsTheLimitIsRefusedBeforeItComes) {
   const std::string file = ExportAll(options, {1}, ExportedState(100'000, 1));
   ImportOptions limited = ImportOptionsFor(options);
   limited.max_bytes = 50'000;
-  EXPECT_EQ(ReasonOf(ImportAll(limited, file.substr(0, 1000)).status()),
+  EXPECT_EQ(ReasonAndFieldOf(ImportAll(limited, file.substr(0, 1000)).status()),
             "OVER_LIMIT chunk");
 }
 
@@ -155,8 +156,9 @@ TEST(SessionImport, IdsOutsideTheVocabularyAreRefused) {
                                        {int64_t{1} << 31, -1}}) {
     const ExportOptions options = {"model", vocabulary, ""};
     const std::string file = ExportAll(options, {1, id, 2});
-    EXPECT_EQ(ReasonOf(ImportAll(ImportOptionsFor(options), file).status()),
-              "FIELD_INVALID chunk")
+    EXPECT_EQ(
+        ReasonAndFieldOf(ImportAll(ImportOptionsFor(options), file).status()),
+        "FIELD_INVALID chunk")
         << id;
   }
 }
@@ -170,7 +172,7 @@ TEST(SessionImport, TheDetokenizersStateHasToBeOneOfTheVocabulary) {
   StoredHead head = ExportedHead();
   head.detokenizer = "no character begins so";
   EXPECT_EQ(
-      ReasonOf(
+      ReasonAndFieldOf(
           ImportAll(import, ExportAll(options, {1}, nullptr, head)).status()),
       "FIELD_INVALID chunk");
 }
@@ -179,7 +181,8 @@ TEST(SessionImport, FieldsThatNoServerWritesAreRefused) {
   const ExportOptions options = {"model", 256, ""};
   const auto reason = [&](const StoredHead& head) {
     const std::string file = ExportAll(options, {1}, nullptr, head);
-    return ReasonOf(ImportAll(ImportOptionsFor(options), file).status());
+    return ReasonAndFieldOf(
+        ImportAll(ImportOptionsFor(options), file).status());
   };
   EXPECT_EQ(reason(ExportedHead()), "");
   StoredHead head = ExportedHead();

@@ -1,4 +1,4 @@
-// World: calls on their way to their turns, as server/rpc/turn_submit.cc leads
+// World: calls on their way to their turns, as server/api/turn_submit.cc leads
 // them, with what the model says of each of their stations.
 
 #include <utility>

@@ -1,0 +1,152 @@
+#pragma once
+
+// One call of one of the API's methods, whatever carries it: gRPC or HTTP. A
+// transport brings the request, sends the answer and says when the client has
+// left; what the methods do in between is written once, over this.
+
+#include <google/protobuf/message.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/api/call_desk.h"
+#include "server/api/call_record.h"
+#include "server/api/service_context.h"
+#include "server/base/byte_budget.h"
+
+namespace txl {
+
+// Sends a streamed answer: one operation at a time, the last one is Finish or
+// WriteAndFinish. Thread-safe otherwise.
+class CallWriter {
+ public:
+  virtual ~CallWriter() = default;
+  // Ends with CallEvents::OnWriteDone. The message is not needed any more when
+  // the function returns.
+  virtual void Write(const google::protobuf::Message& message) = 0;
+  virtual void WriteAndFinish(const google::protobuf::Message& message) = 0;
+  virtual void Finish(const absl::Status& status) = 0;
+  // Cuts the call off, whatever the client has not read. Finish is still due.
+  virtual void Cancel() = 0;
+  // Calls `then` once after so long, unless the call is done by then or After
+  // is called again.
+  virtual void After(absl::Duration delay, std::function<void()> then) = 0;
+};
+
+// Hears what becomes of a call. Called from the transport's threads, OnDone
+// last of all: the call is gone then.
+class CallEvents {
+ public:
+  virtual ~CallEvents() = default;
+  virtual void OnWriteDone(bool /*ok*/) {}
+  // The client left, its deadline has passed, or the call was cut off.
+  virtual void OnCancel() = 0;
+  virtual void OnDone() = 0;
+};
+
+class ApiCall;
+
+// What a method answers.
+using AnswerMessage = std::unique_ptr<google::protobuf::Message>;
+
+// A method of the API.
+struct ApiMethod {
+  const char* name;  // "txl.v1.GenerationService/Generate", a literal
+  Admission admission;
+  // Called with the request once it is there; ends the call by Answer, End or
+  // a turn that it hands the call over to.
+  void (*handle)(const ServiceContext& context,
+                 const std::shared_ptr<ApiCall>& call);
+  // The client sends a stream: `handle` is called with its first message, on
+  // the pool, and reads on by ApiCall::ReadMore.
+  bool streams_request = false;
+};
+
+// Lives until its transport is done with it and nobody holds it. Thread-safe
+// but for the order of operations: Answer or End once, or those of CallWriter.
+class ApiCall : public CallWriter {
+ public:
+  // Both outlive the call. `peer` names the client's connection.
+  ApiCall(const char* method, CallDesk* desk, std::string peer);
+
+  // What the client has sent; of a stream the message that came last. Errors:
+  // MALFORMED_MESSAGE.
+  virtual absl::Status Parse(google::protobuf::Message* request) const = 0;
+  // FIELD_INVALID where what proxies route the call by names another session
+  // than the request does.
+  virtual absl::Status CheckSession(const std::string& session_id) const = 0;
+  // On Clock::Monotonic; absent: none.
+  virtual std::optional<absl::Duration> Deadline() const = 0;
+  // Tells the client's proxies where the session is, so only of a session that
+  // there is. REQUIRES: nothing has been sent.
+  virtual void ReturnSession(const std::string& session_id) = 0;
+  // Ends the call with its only message, or with an error. A message for which
+  // HandOver brought no room may be refused instead.
+  virtual void Answer(const google::protobuf::Message& answer) = 0;
+  virtual void End(const absl::Status& status) = 0;
+  // A message of a streamed answer that is cut off, as answers are, when the
+  // client does not read it; ends with CallEvents::OnWriteDone.
+  virtual void WritePiece(const google::protobuf::Message& message) = 0;
+  // Reads the next message of a stream. `then` is called on the pool: true when
+  // it is there, false when the client has sent all. A call whose next message
+  // is refused, does not come in time or has no room is ended instead.
+  virtual void ReadMore(std::function<void(bool)> then) = 0;
+
+  CallDesk& desk() { return *desk_; }
+  CallRecord& record() { return record_; }
+  const CallRecord& record() const { return record_; }
+  const std::string& peer() const { return peer_; }
+  // Runs `work` on the pool; a call that the client leaves or that cannot wait
+  // is ended instead.
+  void Work(std::function<void()> work);
+  // From now on `events` hears of the call; it writes, logs and ends it. Keeps
+  // `hold` until the call is done.
+  void HandOver(std::shared_ptr<CallEvents> events, ByteHold hold = {})
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // More room beside that of HandOver, until the call is done.
+  void KeepHold(ByteHold hold) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ protected:
+  // The call, kept alive.
+  virtual std::shared_ptr<ApiCall> self() = 0;
+  // Called when the request is not needed any more.
+  virtual void DropRequest() {}
+
+  bool cancelled() const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<CallEvents> events() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // The client has left; whoever hears of the call is told. False: nobody does.
+  bool TellCancel() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes room for an answer that nobody has brought room for. Errors:
+  // OVERLOADED, the answer cannot be sent.
+  absl::Status HoldAnswerBytes(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The client does not have to read the answer any more: its room is free.
+  void ReleaseAnswer() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The transport is done with the call: all room is free, and whoever hears of
+  // the call is told.
+  void TellDone() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  CallDesk* const desk_;
+  const std::string peer_;
+  CallRecord record_;
+
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<CallEvents> events_ ABSL_GUARDED_BY(mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  ByteHold answer_hold_ ABSL_GUARDED_BY(mutex_);
+  ByteHold unread_hold_ ABSL_GUARDED_BY(mutex_);
+  ByteHold more_hold_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Tells the turn of a call that its client has left, or that its deadline has
+// passed.
+void CancelTurn(const CallRecord& record,
+                std::optional<absl::Duration> deadline, CancelToken* cancel);
+
+}  // namespace txl

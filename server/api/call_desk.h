@@ -1,0 +1,148 @@
+#pragma once
+
+// Where calls are taken on: who is let in, how much may be in flight, and which
+// calls wait for their clients.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/api/fair_queue.h"
+#include "server/api/line_limit.h"
+#include "server/api/peer_watch.h"
+#include "server/api/service_context.h"
+#include "server/api/wait_list.h"
+#include "server/base/byte_budget.h"
+#include "server/base/periodic.h"
+#include "server/metrics/server_status.h"
+
+namespace txl {
+
+// Whom a method serves when others are refused.
+enum class Admission {
+  kAlways,   // the server's own state: in every phase, however full it is
+  kServing,  // what gives room or takes little: while the server serves
+  kNewWork,  // everything else: not while memory is short
+};
+
+// What a call takes beside its message: gRPC's and our own objects, and what a
+// client may send before its message is read (kWindowBytes).
+inline constexpr int64_t kCallBytes = 32 << 10;
+// What a message becomes: it is kept while it is parsed, as a message, as
+// checked values and as a turn's input.
+inline constexpr int64_t kMessageExpansion = 6;
+
+// A call that waits for its client. The first three run on the callback thread,
+// one after the other, but for a StartReading while the call is being made.
+class WaitingCall {
+ public:
+  virtual ~WaitingCall() = default;
+  virtual void StartReading() = 0;
+  // The request has not come whole: for too long, or others need the room.
+  virtual void TimeOutReading() = 0;
+  virtual void GiveUpReading() = 0;
+  // The answer has not been read.
+  virtual void CutOff() = 0;
+};
+
+// Log lines of refused calls in a second.
+inline constexpr int64_t kRefusalLines = 50;
+
+// Thread-safe.
+class CallDesk {
+ public:
+  explicit CallDesk(const ServiceContext* context);
+
+  const ServiceContext& context() const { return context_; }
+
+  // A call of the peer has come, whatever becomes of it; Closed is due when
+  // gRPC is done with it. A connection that has opened far more than it may
+  // loses them all.
+  void Opened(const std::string& peer);
+  void Closed(const std::string& peer) { peers_.Closed(peer); }
+
+  // Lets a call in, before anything of its message is read; OK: Leave is due.
+  // Errors: NOT_READY, DRAINING, OVERLOADED.
+  absl::Status Enter(Admission admission);
+  void Leave(Admission admission);
+
+  // OVERLOADED while memory is short.
+  absl::Status CheckMemory();
+  // Counts.
+  absl::Status Overloaded(absl::string_view message);
+
+  // Room for a call of whose message nothing is known.
+  absl::StatusOr<ByteHold> HoldCall();
+  // Room for a message of `bytes` and what is made of it.
+  absl::StatusOr<ByteHold> HoldRequest(int64_t bytes);
+  // Room for so many bytes that are kept of a request in several messages.
+  absl::StatusOr<ByteHold> HoldPart(int64_t bytes);
+  // Room for an answer. Where there is none, the answer that has been unread
+  // for longest is cut off.
+  absl::StatusOr<ByteHold> HoldAnswer(int64_t bytes);
+  // Holds room among the answers that are written and unread.
+  absl::StatusOr<ByteHold> HoldUnread(int64_t bytes);
+
+  LineLimit& refusal_lines() { return refusal_lines_; }
+  // Lets the call read its message, by StartReading, now or soon: so many at a
+  // time, connections in turn. Where others wait, a call that has been reading
+  // for long is ended.
+  void AskToRead(const std::string& peer, std::weak_ptr<WaitingCall> call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // A call that was let read has its message, or has ended.
+  void DoneReading() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  WaitList<WaitingCall>& reading() { return reading_; }
+  WaitList<WaitingCall>& answering() { return answering_; }
+  absl::Duration Now() const { return context_.clock->Monotonic(); }
+
+  // Ends the calls whose clients have taken too long.
+  void Sweep();
+
+  CallCounts counts() const;
+  // Who knows the connections; before the first call.
+  void SetConnections(std::function<ConnectionCounts()> connections,
+                      std::function<void(const std::string& peer)> cut_off) {
+    connections_ = std::move(connections);
+    cut_off_ = std::move(cut_off);
+  }
+  // A peer has ended a call before its message was there. One that does little
+  // else loses its connection: a reset costs it far less than it costs us.
+  void CountReset(const std::string& peer);
+  // All of GetServerStatus.
+  ServerStatus Status() const;
+
+ private:
+  // Ends the call that has been reading for longest, if it is long; false:
+  // there is none.
+  bool EndSlowestReader();
+  absl::StatusOr<ByteHold> HoldOrCutOff(ByteBudget& budget, int64_t bytes);
+
+  const ServiceContext& context_;
+  std::atomic<int64_t> open_{0};
+  std::atomic<int64_t> always_{0};  // of these: Admission::kAlways
+  std::atomic<int64_t> refused_{0};
+  const int64_t most_readers_;
+  mutable absl::Mutex mutex_;
+  int64_t readers_ ABSL_GUARDED_BY(mutex_) = 0;
+  FairQueue<std::weak_ptr<WaitingCall>> to_read_ ABSL_GUARDED_BY(mutex_);
+  LineLimit refusal_lines_{kRefusalLines};
+  ByteBudget unread_;
+  WaitList<WaitingCall> reading_;
+  WaitList<WaitingCall> answering_;
+  PeerWatch peers_;
+  std::function<void(const std::string&)> cut_off_;  // may be null
+  std::function<ConnectionCounts()> connections_;    // may be null
+  Periodic sweeper_;                                 // last
+};
+
+}  // namespace txl

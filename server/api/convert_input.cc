@@ -1,0 +1,351 @@
+#include "server/api/convert_input.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "model/base/status_macros.h"
+#include "server/api/convert_sessions.h"
+#include "server/api/request_digest.h"
+#include "server/base/error.h"
+#include "server/scheduler/turn_errors.h"
+#include "server/session/session_errors.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+namespace {
+
+constexpr char kNoTokenizer[] =
+    "the model has no tokenizer: send token ids instead of text";
+
+constexpr char kPageTokenPrefix[] = "p";
+
+template <typename Request>
+absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
+  const std::string& id = request.request_id();
+  if (id.empty()) return TurnIdentity();
+  if (!ValidateSessionId(id).ok()) {
+    return FieldError("request_id", "must be 1 to 64 of [A-Za-z0-9_-]");
+  }
+  // Nobody can come back to a temporary session: nothing is kept for it.
+  if (request.session_id().empty()) return TurnIdentity();
+  return TurnIdentity{id, RequestDigest(request)};
+}
+
+absl::Status CheckTokenCount(int64_t count, absl::string_view field,
+                             const RequestLimits& limits) {
+  if (count <= limits.prompt_tokens) return absl::OkStatus();
+  return OverLimitError(
+      field, absl::StrCat(count, " tokens, at most ", limits.prompt_tokens));
+}
+
+// May be empty.
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
+                                                absl::string_view field,
+                                                const ModelFacts& facts,
+                                                const RequestLimits& limits) {
+  if (facts.vocabulary == nullptr) return FieldError(field, kNoTokenizer);
+  if (static_cast<int64_t>(text.size()) > limits.prompt_bytes) {
+    return OverLimitError(field, absl::StrCat(text.size(), " bytes, at most ",
+                                              limits.prompt_bytes));
+  }
+  absl::StatusOr<std::vector<int32_t>> ids =
+      facts.vocabulary->Encode(text, limits.prompt_tokens);
+  if (absl::IsOutOfRange(ids.status())) {
+    return OverLimitError(field, ids.status().message());
+  }
+  if (!ids.ok()) return FieldError(field, ids.status().message());
+  return ids;
+}
+
+// A prompt or input that is set.
+template <typename Request>
+absl::StatusOr<std::vector<int32_t>> ReadInput(const Request& request,
+                                               const ModelFacts& facts,
+                                               const RequestLimits& limits) {
+  return ReadTextOrIds(request, "", facts, limits);
+}
+
+template <typename Request>
+absl::StatusOr<std::optional<int64_t>> ReadExpectedPosition(
+    const Request& request) {
+  if (!request.has_expected_position()) return std::optional<int64_t>();
+  if (request.expected_position() < 0) {
+    return FieldError("expected_position", "must not be negative");
+  }
+  return std::optional<int64_t>(request.expected_position());
+}
+
+absl::Status TooManyReceived(size_t count, int32_t max_tokens) {
+  return FieldError("received",
+                    absl::StrCat(count, " tokens of a turn of ", max_tokens));
+}
+
+absl::StatusOr<std::optional<ReceivedTokens>> ReadReceived(
+    const v1::GenerateRequest& request, const ModelFacts& facts,
+    int32_t max_tokens) {
+  if (!request.has_received()) return std::optional<ReceivedTokens>();
+  if (!request.session_id().empty() && request.request_id().empty()) {
+    return FieldError("request_id", "must be sent with what was received");
+  }
+  const auto& ids = request.received().token_ids();
+  if (ids.size() > max_tokens) return TooManyReceived(ids.size(), max_tokens);
+  ReceivedTokens received;
+  received.seed = request.received().seed();
+  TXL_ASSIGN_OR_RETURN(received.token_ids, ReadIds(ids, "received.token_ids",
+                                                   facts.config.vocab_size));
+  return received;
+}
+
+template <typename Request>
+absl::StatusOr<std::vector<int32_t>> ReadRequiredInput(
+    const Request& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  if (!request.has_text() && !request.has_tokens()) {
+    return FieldError("input", "text or tokens must be set");
+  }
+  return ReadInput(request, facts, limits);
+}
+
+}  // namespace
+
+absl::Status CheckSessionId(const std::string& session_id) {
+  if (ValidateSessionId(session_id).ok()) return absl::OkStatus();
+  return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadFilledText(
+    const std::string& text, absl::string_view prefix, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  const std::string field = absl::StrCat(prefix, "text");
+  TXL_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                       EncodeText(text, field, facts, limits));
+  if (ids.empty()) return FieldError(field, "holds no token");
+  return ids;
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadFilledIds(
+    const v1::TokenIds& tokens, absl::string_view prefix,
+    const ModelFacts& facts, const RequestLimits& limits) {
+  const std::string field = absl::StrCat(prefix, "tokens.ids");
+  TXL_RETURN_IF_ERROR(CheckTokenCount(tokens.ids_size(), field, limits));
+  TXL_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                       ReadIds(tokens.ids(), field, facts.config.vocab_size));
+  if (ids.empty()) {
+    return FieldError(absl::StrCat(prefix, "tokens"), "holds no token");
+  }
+  return ids;
+}
+
+absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
+                                            const ModelFacts& facts,
+                                            const RequestLimits& limits) {
+  GenerateParams params;
+  params.session_id = request.session_id();
+  if (!params.session_id.empty()) {
+    TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
+  }
+  TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
+  TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
+  TXL_ASSIGN_OR_RETURN(params.sampling,
+                       ReadSampling(request.sampling(), facts, limits));
+  TXL_ASSIGN_OR_RETURN(params.stop, ReadStop(request.stop(), facts, limits));
+  params.gave_seed = request.sampling().has_seed();
+  params.gave_max_tokens = request.stop().has_max_tokens();
+  TXL_RETURN_IF_ERROR(
+      CheckMinTokens(params.sampling, params.stop, facts.config.vocab_size));
+  TXL_ASSIGN_OR_RETURN(params.output,
+                       ReadOutput(request.output(), facts, limits));
+  TXL_ASSIGN_OR_RETURN(params.received,
+                       ReadReceived(request, facts, params.stop.max_tokens));
+  // The prompt comes last, because it is the dearest to read.
+  if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
+    TXL_ASSIGN_OR_RETURN(params.input, ReadInput(request, facts, limits));
+    params.field = request.has_text() ? "text" : "tokens";
+  }
+  return params;
+}
+
+absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
+                                      const ModelFacts& facts,
+                                      const RequestLimits& limits) {
+  FeedParams params;
+  TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
+  params.session_id = request.session_id();
+  TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
+  TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
+  params.return_scored = request.return_logprobs();
+  params.field = request.has_text() ? "text" : "tokens";
+  TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
+  return params;
+}
+
+absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
+                                     const ModelFacts& facts,
+                                     const RequestLimits& limits) {
+  FeedParams params;
+  params.session_id = request.session_id();
+  if (!params.session_id.empty()) {
+    TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
+  }
+  TXL_ASSIGN_OR_RETURN(params.top_logprobs,
+                       ReadLogprobs(request.logprobs(), "logprobs", limits));
+  params.return_scored = true;
+  TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
+  return params;
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadTokenize(
+    const v1::TokenizeRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  return EncodeText(request.text(), "text", facts, limits);
+}
+
+absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
+    const v1::DetokenizeRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  constexpr char kField[] = "token_ids";
+  if (facts.vocabulary == nullptr) {
+    return FieldError(kField, "the model has no tokenizer, so no text");
+  }
+  TXL_RETURN_IF_ERROR(
+      CheckTokenCount(request.token_ids_size(), kField, limits));
+  return ReadIds(request.token_ids(), kField, facts.config.vocab_size);
+}
+
+absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
+    const v1::CreateSessionRequest& request) {
+  if (!request.session_id().empty()) {
+    TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
+  }
+  if (!request.has_ttl()) return std::optional<absl::Duration>();
+  TXL_ASSIGN_OR_RETURN(const absl::Duration ttl, ReadDuration(request.ttl()));
+  return std::optional<absl::Duration>(ttl);
+}
+
+std::string TokenPageToken(int64_t from) {
+  return absl::StrCat(kPageTokenPrefix, from);
+}
+
+absl::StatusOr<TokenRange> ReadTokenRange(
+    const v1::GetSessionRequest& request) {
+  TokenRange range;
+  if (request.page_size() < 0) {
+    return FieldError("page_size", "must not be negative");
+  }
+  range.count = request.page_size() == 0
+                    ? kTokenPage
+                    : std::min<int64_t>(request.page_size(), kTokenPage);
+  range.from = request.start_position();
+  if (range.from < 0) {
+    return FieldError("start_position", "must not be negative");
+  }
+  if (request.page_token().empty()) return range;
+  constexpr char kField[] = "page_token";
+  if (request.start_position() != 0) {
+    return FieldError(kField, "must not be sent with a start_position");
+  }
+  absl::string_view digits = request.page_token();
+  if (!absl::ConsumePrefix(&digits, kPageTokenPrefix) || digits.empty() ||
+      digits.find_first_not_of("0123456789") != absl::string_view::npos ||
+      !absl::SimpleAtoi(digits, &range.from)) {
+    return FieldError(kField, "is no next_page_token of an answer");
+  }
+  return range;
+}
+
+absl::StatusOr<std::vector<int32_t>> TurnInput(
+    std::optional<std::vector<int32_t>> prompt, int64_t position,
+    const GenerationDefaults& generation) {
+  if (prompt.has_value()) return *std::move(prompt);
+  if (position > 0) return std::vector<int32_t>();
+  if (!generation.start_tokens.empty()) return generation.start_tokens;
+  return FieldError("prompt",
+                    "a session without tokens needs a prompt: the model has "
+                    "no start tokens");
+}
+
+absl::Status CheckRoom(absl::string_view field, int64_t tokens, int64_t room) {
+  if (tokens <= room) return absl::OkStatus();
+  return OverLimitError(
+      field, absl::StrCat(tokens, " tokens, the session has room for ",
+                          std::max<int64_t>(room, 0)));
+}
+
+absl::StatusOr<int32_t> FitMaxTokens(const GenerateParams& params,
+                                     int64_t prompt_tokens, int64_t room) {
+  // One token at least is generated.
+  TXL_RETURN_IF_ERROR(
+      CheckRoom(params.field.empty() ? "session_id" : params.field,
+                prompt_tokens + 1, room));
+  const int64_t left = room - prompt_tokens;
+  if (params.stop.max_tokens <= left) return params.stop.max_tokens;
+  if (params.gave_max_tokens) {
+    return OverLimitError(
+        "stop.max_tokens",
+        absl::StrCat(params.stop.max_tokens, ", the session has room for ",
+                     left, " after the prompt"));
+  }
+  if (params.sampling.min_tokens > left) {
+    return FieldError(
+        "sampling.min_tokens",
+        absl::StrCat(params.sampling.min_tokens, ", the session has room for ",
+                     left, " after the prompt"));
+  }
+  return static_cast<int32_t>(left);
+}
+
+absl::Status CheckReceived(const GenerateParams& params,
+                           const TurnRecord* kept) {
+  if (!params.received.has_value()) return absl::OkStatus();
+  const ReceivedTokens& received = *params.received;
+  if (kept == nullptr) {
+    if (!params.gave_seed || received.seed == params.sampling.seed) {
+      return absl::OkStatus();
+    }
+    return FieldError("received.seed", "is unlike sampling.seed");
+  }
+  const size_t common =
+      std::min(received.token_ids.size(), kept->tokens.size());
+  const bool equal = std::equal(
+      received.token_ids.begin(), received.token_ids.begin() + common,
+      kept->tokens.begin(),
+      [](int32_t id, const TokenEvent& token) { return id == token.token_id; });
+  const bool behind_end =
+      kept->finished.has_value() && received.token_ids.size() > common;
+  if (!equal || behind_end || received.seed != kept->seed) {
+    return ResumeMismatch();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddReceived(const ReceivedTokens& received, Turn& turn) {
+  const std::vector<int32_t>& ids = received.token_ids;
+  if (static_cast<int64_t>(ids.size()) > turn.stop.max_tokens) {
+    return TooManyReceived(ids.size(), turn.stop.max_tokens);
+  }
+  const size_t kept = turn.resumed == nullptr ? 0 : turn.resumed->tokens.size();
+  turn.received = static_cast<int64_t>(ids.size());
+  turn.adopted.assign(ids.begin() + std::min(kept, ids.size()), ids.end());
+  return absl::OkStatus();
+}
+
+absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position) {
+  if (!expected.has_value() || *expected == position) return absl::OkStatus();
+  return PositionMismatchError(position, *expected);
+}
+
+absl::Status CheckSessionMetadata(const std::vector<std::string>& values,
+                                  absl::string_view session_id) {
+  for (const std::string& value : values) {
+    if (value != session_id) {
+      return FieldError("x-txl-session",
+                        "the metadata is unlike the request's session_id");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace txl

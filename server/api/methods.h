@@ -1,0 +1,14 @@
+#pragma once
+
+// The table of the API's methods.
+
+#include "absl/strings/string_view.h"
+#include "server/api/api_call.h"
+
+namespace txl {
+
+// The method of that name, "txl.v1.GenerationService/Generate"; null: there is
+// none.
+const ApiMethod* FindMethod(absl::string_view name);
+
+}  // namespace txl

@@ -1,0 +1,53 @@
+#include "server/api/model_service.h"
+
+#include <vector>
+
+#include "model/base/status_macros.h"
+#include "server/api/convert_input.h"
+#include "server/api/convert_output.h"
+#include "server/api/unary_call.h"
+
+namespace txl {
+
+void GetModel(const ServiceContext& service,
+              const std::shared_ptr<ApiCall>& call) {
+  AnswerCall<v1::GetModelRequest, v1::GetModelResponse>(
+      *call, [&](const auto&, auto* out) {
+        WriteModel(service, out);
+        return absl::OkStatus();
+      });
+}
+
+void GetServerStatus(const ServiceContext&,
+                     const std::shared_ptr<ApiCall>& call) {
+  AnswerCall<v1::GetServerStatusRequest, v1::GetServerStatusResponse>(
+      *call, [&](const auto&, auto* out) {
+        WriteStatus(call->desk().Status(), out);
+        return absl::OkStatus();
+      });
+}
+
+void Tokenize(const ServiceContext& service,
+              const std::shared_ptr<ApiCall>& call) {
+  AnswerCall<v1::TokenizeRequest, v1::TokenizeResponse>(
+      *call, [&](const auto& in, auto* out) -> absl::Status {
+        TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                             ReadTokenize(in, *service.facts, service.limits));
+        out->mutable_token_ids()->Add(ids.begin(), ids.end());
+        return absl::OkStatus();
+      });
+}
+
+void Detokenize(const ServiceContext& service,
+                const std::shared_ptr<ApiCall>& call) {
+  AnswerCall<v1::DetokenizeRequest, v1::DetokenizeResponse>(
+      *call, [&](const auto& in, auto* out) -> absl::Status {
+        TXL_ASSIGN_OR_RETURN(
+            const std::vector<int32_t> ids,
+            ReadDetokenize(in, *service.facts, service.limits));
+        out->set_text(service.facts->vocabulary->Decode(ids));
+        return absl::OkStatus();
+      });
+}
+
+}  // namespace txl

@@ -1,0 +1,98 @@
+#include "server/api/service_context.h"
+
+#include <utility>
+
+#include "server/base/log.h"
+
+namespace txl {
+
+namespace {
+
+MemoryUse ReadMemoryUse(const ServiceContext& context) {
+  MemoryUse use;
+  if (context.memory != nullptr) use.division = *context.memory;
+  if (context.guard != nullptr) {
+    use.resident_bytes = context.guard->resident_bytes();
+    use.shedding = context.guard->Shedding();
+  }
+  if (context.requests != nullptr) {
+    use.request_bytes = context.requests->used();
+    use.requests_refused = context.requests->refused();
+  }
+  if (context.streams != nullptr) {
+    use.stream_bytes = context.streams->used();
+    use.streams_refused = context.streams->refused();
+  }
+  return use;
+}
+
+StoreUse ReadStoreUse(const ServiceContext& context) {
+  const JournalStatus journal = context.journal->status();
+  StoreUse use;
+  use.durability = context.tokens_wait ? "token" : "turn";
+  use.state = journal.failed ? "failed" : journal.full ? "full" : "serving";
+  use.sessions = journal.sessions;
+  use.database_bytes = journal.bytes;
+  if (context.images != nullptr) use.image_bytes = context.images->Bytes();
+  use.tokens_waiting = journal.tokens_waiting;
+  use.tokens_written = journal.tokens_written;
+  use.limit_bytes = journal.limit_bytes;
+  use.commits = journal.commits;
+  use.commit_seconds = journal.commit_seconds;
+  return use;
+}
+
+}  // namespace
+
+void WithSession(const ServiceContext& context, const std::string& session_id,
+                 std::function<void(const absl::Status&)> then) {
+  if (!context.store->MayBeStored(session_id)) return then(absl::OkStatus());
+  context.store->Prepare(session_id,
+                         [callbacks = context.callbacks,
+                          then = std::move(then)](const absl::Status& status) {
+                           callbacks->Run([then, status] { then(status); });
+                         });
+}
+
+void WhenStored(const ServiceContext& context,
+                std::function<void(const absl::Status&)> then) {
+  SessionJournal* const journal = context.journal;
+  if (journal == nullptr) return then(absl::OkStatus());
+  journal->WhenDurable(journal->last_entry(),
+                       [callbacks = context.callbacks,
+                        then = std::move(then)](const absl::Status& status) {
+                         callbacks->Run([then, status] { then(status); });
+                       });
+}
+
+std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
+                                      std::shared_ptr<TokenSink> sink,
+                                      std::shared_ptr<CancelToken> cancel) {
+  if (context.journal == nullptr) return sink;
+  DurableSinkOptions options;
+  options.journal = context.journal;
+  options.tokens_wait = context.tokens_wait;
+  options.most_lag = context.journal_lag;
+  options.park_events = context.scheduler_options.park_events;
+  options.wake = [scheduler = context.scheduler] { scheduler->Wake(); };
+  return std::make_shared<DurableSink>(std::move(options), std::move(sink),
+                                       std::move(cancel));
+}
+
+ServerStatus ReadStatus(const ServiceContext& context) {
+  ServerStatus status;
+  status.phase = context.lifecycle->phase();
+  status.uptime = context.clock->Monotonic() - context.start;
+  status.stall = context.scheduler->StallTime();
+  status.sessions = context.store->counts();
+  status.memory = ReadMemoryUse(context);
+  status.log_lines_dropped = LogLinesDropped();
+  if (context.work != nullptr) status.work = context.work->counts();
+  if (context.journal != nullptr) {
+    status.store = ReadStoreUse(context);
+  }
+  status.snapshot = context.metrics->Get();
+  return status;
+}
+
+}  // namespace txl

@@ -1,0 +1,83 @@
+#pragma once
+
+// What every method works with. Plain pointers: the composition root owns all
+// and outlives the gRPC server.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "model/memory/state_image.h"
+#include "server/api/lifecycle.h"
+#include "server/api/limits.h"
+#include "server/api/model_facts.h"
+#include "server/api/work_pool.h"
+#include "server/base/byte_budget.h"
+#include "server/base/clock.h"
+#include "server/base/memory_division.h"
+#include "server/base/memory_guard.h"
+#include "server/base/task_thread.h"
+#include "server/metrics/metrics.h"
+#include "server/metrics/server_status.h"
+#include "server/scheduler/durable_sink.h"
+#include "server/scheduler/scheduler.h"
+#include "server/session/session_store.h"
+
+namespace txl {
+
+struct ServiceContext {
+  const ModelFacts* facts = nullptr;
+  SessionStore* store = nullptr;
+  Scheduler* scheduler = nullptr;
+  Metrics* metrics = nullptr;
+  Clock* clock = nullptr;
+  Lifecycle* lifecycle = nullptr;
+  TaskThread* callbacks = nullptr;
+  WorkPool* work = nullptr;
+  // Null: sessions end with the process.
+  SessionJournal* journal = nullptr;
+  // DurableSinkOptions of every turn on a session.
+  bool tokens_wait = false;
+  int64_t journal_lag = 64;
+  // Of state images on disk; null: there are none.
+  const ImageStore* images = nullptr;
+  // Null: unlimited, as in tests of other things.
+  const MemoryDivision* memory = nullptr;
+  ByteBudget* requests = nullptr;  // MemoryDivision::requests
+  ByteBudget* streams = nullptr;   // MemoryDivision::streams
+  const MemoryGuard* guard = nullptr;
+
+  // Signs the states in exported sessions; empty: they are left out.
+  std::string export_key;
+  // Of the states that the engine takes.
+  StateIdentity state_identity;
+  RequestLimits limits;
+  CallLimits call_limits;
+  // What store and scheduler were given; reported by GetModel.
+  SchedulerOptions scheduler_options;
+  SessionStoreOptions store_options;
+  absl::Duration start;  // Clock::Monotonic when the server started
+};
+
+// Calls `then` once the session is where the store's methods find it, if there
+// is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.
+void WithSession(const ServiceContext& context, const std::string& session_id,
+                 std::function<void(const absl::Status&)> then);
+// Calls `then` on the callback thread once all that sessions have become by now
+// is on stable storage; at once where there is no store. Errors: STORE_FULL,
+// STORE_UNAVAILABLE.
+void WhenStored(const ServiceContext& context,
+                std::function<void(const absl::Status&)> then);
+// `sink`, which hears what is on stable storage; itself where there is no
+// store.
+std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
+                                      std::shared_ptr<TokenSink> sink,
+                                      std::shared_ptr<CancelToken> cancel);
+
+// The server now, for GetServerStatus and for scrapes; `calls` are GrpcServer's
+// to know. Thread-safe.
+ServerStatus ReadStatus(const ServiceContext& context);
+
+}  // namespace txl

@@ -1,0 +1,179 @@
+#include "server/api/session_service.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/base/status_macros.h"
+#include "server/api/convert_input.h"
+#include "server/api/convert_output.h"
+#include "server/api/turn_submit.h"
+#include "server/api/unary_call.h"
+#include "server/base/error.h"
+
+namespace txl {
+namespace {
+
+absl::Status Create(const ServiceContext& service, ApiCall& call,
+                    const v1::CreateSessionRequest& request,
+                    v1::CreateSessionResponse* response) {
+  TXL_ASSIGN_OR_RETURN(const std::optional<absl::Duration> ttl,
+                       ReadTtl(request));
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
+                       service.store->Create(request.session_id(), ttl));
+  call.ReturnSession(info.session_id);
+  WriteSession(info, response->mutable_session());
+  return absl::OkStatus();
+}
+
+absl::Status Delete(const ServiceContext& service, ApiCall& call,
+                    const v1::DeleteSessionRequest& request,
+                    v1::DeleteSessionResponse*) {
+  TXL_RETURN_IF_ERROR(service.store->Delete(request.session_id()));
+  call.ReturnSession(request.session_id());
+  service.scheduler->Wake();
+  return absl::OkStatus();
+}
+
+// A session that is stored and that this server cannot serve: damaged, or of
+// another model. Its owner may be rid of it.
+bool IsStoredForNobody(const absl::Status& prepared) {
+  return absl::IsDataLoss(prepared) || absl::IsFailedPrecondition(prepared);
+}
+
+absl::Status Get(const ServiceContext& service, ApiCall& call,
+                 const v1::GetSessionRequest& request,
+                 v1::GetSessionResponse* response) {
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
+                       service.store->Get(request.session_id()));
+  call.ReturnSession(info.session_id);
+  WriteSession(info, response->mutable_session());
+  return absl::OkStatus();
+}
+
+absl::Status GetTokens(const ServiceContext& service, ApiCall& call,
+                       const v1::GetSessionRequest& request,
+                       v1::GetSessionResponse* response) {
+  TXL_ASSIGN_OR_RETURN(const TokenRange range, ReadTokenRange(request));
+  const int64_t before = std::min(range.from, kTextContext);
+  TXL_ASSIGN_OR_RETURN(
+      const SessionText page,
+      service.store->GetTokens(request.session_id(), range.from - before,
+                               before + range.count));
+  call.ReturnSession(page.info.session_id);
+  WriteSession(page.info, response->mutable_session());
+  const absl::Span<const int32_t> ids = page.token_ids;
+  const size_t context = std::min<size_t>(before, ids.size());
+  const int64_t end = range.from - before + static_cast<int64_t>(ids.size());
+  const bool last = end >= page.info.position;
+  const auto wanted = ids.subspan(context);
+  response->mutable_token_ids()->Add(wanted.begin(), wanted.end());
+  response->set_start_position(range.from);
+  if (!last) response->set_next_page_token(TokenPageToken(end));
+  if (service.facts->vocabulary != nullptr) {
+    response->set_text(
+        PageText(*service.facts->vocabulary, ids, context, last));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::GetSessionRequest> ReadGet(ApiCall& call) {
+  v1::GetSessionRequest request;
+  TXL_RETURN_IF_ERROR(call.Parse(&request));
+  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id()));
+  TXL_RETURN_IF_ERROR(call.CheckSession(request.session_id()));
+  if (request.include_tokens()) TXL_RETURN_IF_ERROR(call.desk().CheckMemory());
+  return request;
+}
+
+void WritePage(const SessionPage& page, v1::ListSessionsResponse* response) {
+  for (const SessionInfo& info : page.sessions) {
+    WriteSession(info, response->add_sessions());
+  }
+  response->set_next_page_token(page.next_page_token);
+}
+
+AnswerMessage AppendAnswer(const TurnFinished& finished,
+                           const std::vector<ScoredToken>& scored) {
+  auto response = std::make_unique<v1::AppendTokensResponse>();
+  response->set_position(finished.position);
+  response->set_sum_logprob(WriteScored(scored, response->mutable_scored()));
+  return response;
+}
+
+}  // namespace
+
+void CreateSession(const ServiceContext& service,
+                   const std::shared_ptr<ApiCall>& call) {
+  AnswerOnSession(service, call, Create);
+}
+
+void GetSession(const ServiceContext& service,
+                const std::shared_ptr<ApiCall>& call) {
+  const absl::StatusOr<v1::GetSessionRequest> request = ReadGet(*call);
+  if (!request.ok()) return call->End(request.status());
+  const auto answer = [&service, call, request = *request](auto* get) {
+    v1::GetSessionResponse response;
+    const absl::Status status = get(service, *call, request, &response);
+    if (!status.ok()) return call->End(status);
+    call->Answer(response);
+  };
+  const bool tokens = request->include_tokens();
+  WithSession(service, request->session_id(),
+              [call, answer, tokens](const absl::Status& status) {
+                if (!status.ok()) return call->End(status);
+                if (!tokens) return answer(Get);
+                call->Work([answer] { answer(GetTokens); });
+              });
+}
+
+void ListSessions(const ServiceContext& service,
+                  const std::shared_ptr<ApiCall>& call) {
+  v1::ListSessionsRequest request;
+  const absl::Status status = call->Parse(&request);
+  if (!status.ok()) return call->End(status);
+  const auto answer = [call](const absl::StatusOr<SessionPage>& page) {
+    if (!page.ok()) return call->End(page.status());
+    call->Work([call, page = *page] {
+      v1::ListSessionsResponse response;
+      WritePage(page, &response);
+      call->Answer(response);
+    });
+  };
+  call->Work([&service, request, answer] {
+    service.store->ListStored(request.page_size(), request.page_token(),
+                              answer);
+  });
+}
+
+void DeleteSession(const ServiceContext& service,
+                   const std::shared_ptr<ApiCall>& call) {
+  const auto request = std::make_shared<v1::DeleteSessionRequest>();
+  absl::Status status = call->Parse(request.get());
+  if (status.ok()) status = ValidateSessionId(request->session_id());
+  if (status.ok()) {
+    status = call->CheckSession(request->session_id());
+  }
+  if (!status.ok()) return call->End(status);
+  WithSession(service, request->session_id(),
+              [&service, call, request](const absl::Status& prepared) {
+                v1::DeleteSessionResponse response;
+                absl::Status status = prepared;
+                if (IsStoredForNobody(prepared)) {
+                  service.store->DiscardStored(request->session_id());
+                  status = absl::OkStatus();
+                } else if (status.ok()) {
+                  status = Delete(service, *call, *request, &response);
+                }
+                if (!status.ok()) return call->End(status);
+                AnswerStored(service, call, std::move(response));
+              });
+}
+
+void AppendTokens(const ServiceContext& service,
+                  const std::shared_ptr<ApiCall>& call) {
+  SubmitCall<v1::AppendTokensRequest>(service, call, TurnKind::kAppend,
+                                      ReadAppend, AppendAnswer);
+}
+
+}  // namespace txl

@@ -1,0 +1,238 @@
+#include "server/api/session_transfer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/base/status_macros.h"
+#include "server/api/convert_output.h"
+#include "server/api/convert_sessions.h"
+#include "server/api/save_state.h"
+#include "server/api/unary_call.h"
+#include "server/base/error.h"
+#include "server/session/session_errors.h"
+#include "server/session/session_export.h"
+#include "server/session/session_import.h"
+
+namespace txl {
+namespace {
+
+// What a running export takes: what SessionExport makes at a time, and the
+// message that is being written with the one that is being made.
+constexpr int64_t kExportBytes =
+    2 * SessionExport::kMostPieceBytes + 2 * kExportChunkBytes;
+
+// Bytes of a file for which room is taken at a time.
+constexpr int64_t kImportStep = 256 << 10;
+
+absl::StatusOr<v1::ExportSessionRequest> ReadExport(ApiCall& call) {
+  v1::ExportSessionRequest request;
+  TXL_RETURN_IF_ERROR(call.Parse(&request));
+  TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
+  TXL_RETURN_IF_ERROR(call.CheckSession(request.session_id()));
+  return request;
+}
+
+// One export: makes a piece on the pool, writes it in chunks, one at a time,
+// then makes the next one. So one thread at a time is at work here.
+class ExportRun final : public CallEvents,
+                        public std::enable_shared_from_this<ExportRun> {
+ public:
+  ExportRun(const ServiceContext& service, std::shared_ptr<ApiCall> call,
+            v1::ExportSessionRequest request)
+      : service_(service),
+        call_(std::move(call)),
+        session_id_(request.session_id()),
+        with_state_(request.include_state() && !service.export_key.empty()) {}
+
+  void Start() {
+    if (!with_state_) return Begin(absl::OkStatus());
+    SaveState(service_, call_, session_id_, std::nullopt,
+              [self = shared_from_this()](const absl::Status& saved) {
+                self->Begin(saved);
+              });
+  }
+
+  // CallEvents.
+  void OnWriteDone(bool ok) override {
+    if (!ok) return call_->End(absl::CancelledError("the client has left"));
+    if (next_ < piece_.size()) return Write();
+    Make();
+  }
+  void OnCancel() override {}  // the write that runs fails, or the next work
+  void OnDone() override {}
+
+ private:
+  void Begin(const absl::Status& saved) {
+    const absl::Status status = saved.ok() ? Open() : saved;
+    if (!status.ok()) return call_->End(status);
+    Make();
+  }
+
+  absl::Status Open() {
+    TXL_ASSIGN_OR_RETURN(SessionSnapshot snapshot,
+                         service_.store->Snapshot(session_id_));
+    TXL_ASSIGN_OR_RETURN(ByteHold hold, call_->desk().HoldAnswer(kExportBytes));
+    ExportOptions options;
+    options.fingerprint = service_.facts->fingerprint;
+    options.vocabulary_size = service_.facts->config.vocab_size;
+    options.key = service_.export_key;
+    if (!with_state_) snapshot.state = nullptr;
+    export_ = std::make_unique<SessionExport>(options, snapshot.head,
+                                              std::move(snapshot.token_ids),
+                                              std::move(snapshot.state));
+    call_->ReturnSession(session_id_);
+    call_->HandOver(shared_from_this(), std::move(hold));
+    return absl::OkStatus();
+  }
+
+  void Make() {
+    call_->Work([self = shared_from_this()] {
+      self->piece_ = self->export_->Next();
+      self->next_ = 0;
+      if (self->piece_.empty()) return self->call_->End(absl::OkStatus());
+      self->Write();
+    });
+  }
+
+  void Write() {
+    const size_t bytes =
+        std::min<size_t>(piece_.size() - next_, kExportChunkBytes);
+    v1::ExportSessionResponse response;
+    response.set_chunk(piece_.substr(next_, bytes));
+    next_ += bytes;
+    call_->WritePiece(response);
+  }
+
+  const ServiceContext& service_;
+  const std::shared_ptr<ApiCall> call_;
+  const std::string session_id_;
+  const bool with_state_;
+  std::unique_ptr<SessionExport> export_;
+  std::string piece_;
+  size_t next_ = 0;  // of the piece, to be written
+};
+
+// One import: takes in a message on the pool, then reads the next one.
+class ImportRun final : public std::enable_shared_from_this<ImportRun> {
+ public:
+  ImportRun(const ServiceContext& service, std::shared_ptr<ApiCall> call)
+      : service_(service),
+        call_(std::move(call)),
+        import_(Options(service)),
+        // Ids become four bytes; a state is copied once.
+        expansion_(std::max<int64_t>(
+            2, 4 / ExportIdBytes(service.facts->config.vocab_size))) {}
+
+  void Take(bool first) {
+    const absl::Status status = TakeMessage(first);
+    if (!status.ok()) return call_->End(status);
+    call_->ReadMore([self = shared_from_this()](bool more) {
+      more ? self->Take(false) : self->End();
+    });
+  }
+
+ private:
+  static ImportOptions Options(const ServiceContext& service) {
+    ImportOptions options;
+    options.fingerprint = service.facts->fingerprint;
+    options.vocabulary_size = service.facts->config.vocab_size;
+    options.vocabulary = service.facts->vocabulary;
+    options.key = service.export_key;
+    options.max_bytes = service.limits.import_bytes;
+    options.max_tokens = service.store_options.max_session_tokens;
+    return options;
+  }
+
+  absl::Status TakeMessage(bool first) {
+    v1::ImportSessionRequest request;
+    TXL_RETURN_IF_ERROR(call_->Parse(&request));
+    TXL_RETURN_IF_ERROR(first ? TakeFirst(request) : CheckLater(request));
+    bytes_ += static_cast<int64_t>(request.chunk().size());
+    while (held_bytes_ < bytes_) {
+      TXL_ASSIGN_OR_RETURN(ByteHold hold,
+                           call_->desk().HoldPart(kImportStep * expansion_));
+      holds_.push_back(std::move(hold));
+      held_bytes_ += kImportStep;
+    }
+    return import_.Add(request.chunk());
+  }
+
+  absl::Status TakeFirst(const v1::ImportSessionRequest& request) {
+    session_id_ = request.session_id();
+    TXL_RETURN_IF_ERROR(call_->CheckSession(session_id_));
+    if (request.has_ttl()) {
+      TXL_ASSIGN_OR_RETURN(ttl_, ReadDuration(request.ttl()));
+      TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.store_options));
+    }
+    if (session_id_.empty()) return absl::OkStatus();
+    TXL_RETURN_IF_ERROR(CheckIdField("session_id", session_id_));
+    // Before all of the file has come for nothing.
+    if (service_.store->Get(session_id_).ok()) return SessionExistsError();
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckLater(const v1::ImportSessionRequest& request) {
+    constexpr char kFirst[] = "belongs into the first message";
+    if (!request.session_id().empty()) return FieldError("session_id", kFirst);
+    if (request.has_ttl()) return FieldError("ttl", kFirst);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<SessionInfo> Finish() {
+    TXL_ASSIGN_OR_RETURN(ImportedSession session, import_.Finish());
+    // A state that another kernel made; the ids are enough.
+    if (session.state.has_value() &&
+        !CheckStateImage(*session.state, service_.state_identity).ok()) {
+      session.state.reset();
+    }
+    return service_.store->Import(session_id_, ttl_, std::move(session));
+  }
+
+  void End() {
+    WithSession(service_, session_id_,
+                [self = shared_from_this()](const absl::Status& prepared) {
+                  prepared.ok() ? self->Answer() : self->call_->End(prepared);
+                });
+  }
+
+  void Answer() {
+    const absl::StatusOr<SessionInfo> info = Finish();
+    if (!info.ok()) return call_->End(info.status());
+    v1::ImportSessionResponse response;
+    WriteSession(*info, response.mutable_session());
+    call_->ReturnSession(info->session_id);
+    AnswerStored(service_, call_, std::move(response));
+  }
+
+  const ServiceContext& service_;
+  const std::shared_ptr<ApiCall> call_;
+  SessionImport import_;
+  const int64_t expansion_;  // bytes kept for one of the file, at most
+  std::string session_id_;
+  std::optional<absl::Duration> ttl_;
+  int64_t bytes_ = 0;       // of the file, so far
+  int64_t held_bytes_ = 0;  // of the file, for which there is room
+  std::vector<ByteHold> holds_;
+};
+
+}  // namespace
+
+void ExportSession(const ServiceContext& service,
+                   const std::shared_ptr<ApiCall>& call) {
+  absl::StatusOr<v1::ExportSessionRequest> request = ReadExport(*call);
+  if (!request.ok()) return call->End(request.status());
+  const std::string session_id = request->session_id();
+  const auto run =
+      std::make_shared<ExportRun>(service, call, *std::move(request));
+  WithSession(service, session_id, [run, call](const absl::Status& prepared) {
+    prepared.ok() ? run->Start() : call->End(prepared);
+  });
+}
+
+void ImportSession(const ServiceContext& service,
+                   const std::shared_ptr<ApiCall>& call) {
+  std::make_shared<ImportRun>(service, call)->Take(true);
+}
+
+}  // namespace txl

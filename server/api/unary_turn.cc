@@ -1,0 +1,83 @@
+#include "server/api/unary_turn.h"
+
+#include <iterator>
+#include <utility>
+
+namespace txl {
+namespace {
+
+// Answers of more tokens are built on the pool.
+constexpr size_t kInlineTokens = 64;
+
+}  // namespace
+
+std::shared_ptr<UnaryTurn> UnaryTurn::Create(std::shared_ptr<ApiCall> call,
+                                             UnaryTurnOptions options) {
+  ByteHold hold = std::move(options.hold);
+  std::shared_ptr<UnaryTurn> turn(new UnaryTurn(call, std::move(options)));
+  call->HandOver(turn, std::move(hold));
+  return turn;
+}
+
+UnaryTurn::UnaryTurn(std::shared_ptr<ApiCall> call, UnaryTurnOptions options)
+    : options_(std::move(options)), call_(std::move(call)) {}
+
+void UnaryTurn::Found(const std::string& session_id) {
+  absl::MutexLock lock(&mutex_);
+  if (call_ != nullptr) call_->ReturnSession(session_id);
+}
+
+void UnaryTurn::Started(const TurnStarted&) {}
+
+// Only kGenerate turns sample; they have another sink.
+void UnaryTurn::Token(TokenEvent) {}
+
+void UnaryTurn::Scored(std::vector<ScoredToken> tokens) {
+  absl::MutexLock lock(&mutex_);
+  scored_.insert(scored_.end(), std::make_move_iterator(tokens.begin()),
+                 std::make_move_iterator(tokens.end()));
+}
+
+void UnaryTurn::Finished(const TurnFinished& finished) {
+  End(absl::OkStatus(), finished);
+}
+
+void UnaryTurn::Failed(const absl::Status& status) { End(status, {}); }
+
+void UnaryTurn::End(const absl::Status& status, TurnFinished finished) {
+  std::shared_ptr<ApiCall> call;
+  std::vector<ScoredToken> scored;
+  {
+    absl::MutexLock lock(&mutex_);
+    call = std::move(call_);
+    call_ = nullptr;
+    scored = std::move(scored_);
+  }
+  if (call == nullptr) return;
+  if (!status.ok()) {
+    options_.callbacks->Run([call, status] { call->End(status); });
+    return;
+  }
+  const bool much = scored.size() > kInlineTokens;
+  const auto answer = [call, finished, build = options_.answer,
+                       scored = std::move(scored)] {
+    call->Answer(*build(finished, scored));
+  };
+  if (!much) return options_.callbacks->Run(answer);
+  // The turn is done and its tokens are fed: the client must hear of it,
+  // however much there is to do.
+  options_.work->Run(call->peer(), [answer](const absl::Status&) { answer(); });
+}
+
+void UnaryTurn::OnCancel() {
+  std::shared_ptr<ApiCall> call;
+  {
+    absl::MutexLock lock(&mutex_);
+    call = call_;
+  }
+  if (call == nullptr) return;
+  CancelTurn(call->record(), options_.deadline, cancel_.get());
+  options_.wake();
+}
+
+}  // namespace txl

@@ -1,0 +1,303 @@
+#include "server/api/convert_input.h"
+
+#include <cmath>
+
+#include "tests/server/api/convert_fixture.h"
+
+namespace txl {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+GenerateParams Read(const std::string& request,
+                    const ModelFacts& facts = ByteModel(),
+                    const RequestLimits& limits = {}) {
+  const absl::StatusOr<GenerateParams> params =
+      ReadGenerate(FromText<v1::GenerateRequest>(request), facts, limits);
+  EXPECT_TRUE(params.ok()) << params.status() << " for " << request;
+  return params.value_or(GenerateParams{});
+}
+
+TEST(ReadGenerate, OfAnEmptyRequestHasTheDefaultsOfTheApi) {
+  const GenerateParams params = Read("");
+  EXPECT_EQ(params.session_id, "");
+  EXPECT_FALSE(params.input.has_value());
+  EXPECT_EQ(params.sampling.temperature, 1);
+  EXPECT_EQ(params.sampling.penalty_window, 64);
+  EXPECT_EQ(params.sampling.min_tokens, 0);
+  EXPECT_EQ(params.stop.max_tokens, 128);
+  EXPECT_TRUE(params.stop.stop_texts.empty());
+  EXPECT_FALSE(params.stop.ignore_end_token);
+  EXPECT_EQ(params.output.top_logprobs, 0);
+  EXPECT_EQ(params.output.tokens_per_message, 1);
+  EXPECT_FALSE(params.expected_position.has_value());
+}
+
+ModelFacts ModelWithDefaults() {
+  ModelFacts facts = ByteModel();
+  facts.generation.max_tokens = 7;
+  facts.generation.end_tokens = {10};
+  facts.generation.stop_texts = {"END"};
+  facts.generation.sampling.temperature = 0.5;
+  facts.generation.sampling.top_k = 3;
+  facts.generation.sampling.logit_bias = {{1, 5.0}};
+  return facts;
+}
+
+TEST(ReadGenerate, TakesTheModelsDefaultsBeforeTheApis) {
+  const GenerateParams params = Read("", ModelWithDefaults());
+  EXPECT_EQ(params.stop.max_tokens, 7);
+  EXPECT_EQ(params.stop.end_token_ids, Ids({10}));
+  EXPECT_EQ(params.stop.stop_texts, std::vector<std::string>({"END"}));
+  EXPECT_EQ(params.sampling.temperature, 0.5);
+  EXPECT_EQ(params.sampling.top_k, 3);
+  EXPECT_EQ(params.sampling.logit_bias.at(1), 5.0);
+}
+
+TEST(ReadGenerate, TakesTheRequestBeforeTheModelsDefaults) {
+  const GenerateParams params = Read(
+      "sampling { temperature: 2 logit_bias { key: 9 value: -1 } } "
+      "stop { max_tokens: 9 stop_texts: 'x' }",
+      ModelWithDefaults());
+  EXPECT_EQ(params.stop.max_tokens, 9);
+  EXPECT_EQ(params.stop.stop_texts, std::vector<std::string>({"x"}));
+  EXPECT_EQ(params.sampling.temperature, 2);
+  EXPECT_EQ(params.sampling.logit_bias, (std::map<int32_t, double>{{9, -1.0}}));
+}
+
+TEST(ReadGenerate, KeepsAPresentZero) {
+  const GenerateParams params =
+      Read("sampling { temperature: 0 top_k: 0 penalty_window: 0 seed: 0 }",
+           ModelWithDefaults());
+  EXPECT_EQ(params.sampling.temperature, 0);
+  EXPECT_EQ(params.sampling.top_k, 0);
+  EXPECT_EQ(params.sampling.penalty_window, 0);
+}
+
+TEST(ReadGenerate, AcceptsTheEndsOfEveryRange) {
+  Read(
+      "sampling { temperature: 100 top_k: 256 top_p: 1 min_p: 1 typical_p: 1 "
+      "repetition_penalty: 10 presence_penalty: -2 frequency_penalty: 2 "
+      "penalty_window: 4096 seed: 18446744073709551615 min_tokens: 4096 "
+      "logit_bias { key: 255 value: -100 } } "
+      "stop { max_tokens: 4096 stop_token_ids: 255 } "
+      "output { logprobs: 20 max_tokens_per_message: 1024 }");
+  Read(
+      "sampling { top_p: 1e-300 repetition_penalty: 1e-300 } "
+      "stop { max_tokens: 1 } expected_position: 0");
+}
+
+TEST(ReadGenerate, TurnsNegativeZeroIntoZero) {
+  const GenerateParams params = Read("sampling { temperature: -0.0 }");
+  EXPECT_FALSE(std::signbit(params.sampling.temperature));
+}
+
+TEST(ReadGenerate, EncodesATextPrompt) {
+  EXPECT_EQ(Read("text: 'a\\000\xc3\xa4'").input, Ids({'a', 0, 0xc3, 0xa4}));
+}
+
+TEST(ReadGenerate, TakesTokenIdsAsTheyAre) {
+  EXPECT_EQ(Read("tokens { ids: [255, 0, 7] }", IdModel()).input,
+            Ids({255, 0, 7}));
+}
+
+TEST(ReadGenerate, AcceptsAPromptAtTheLimit) {
+  RequestLimits limits;
+  limits.prompt_bytes = 5;
+  EXPECT_EQ(Read("text: 'abcde'", ByteModel(), limits).input->size(), 5u);
+}
+
+TEST(ReadGenerate, LowersADefaultToALowerLimitOfTheServer) {
+  RequestLimits limits;
+  limits.max_tokens = 50;
+  EXPECT_EQ(Read("", ByteModel(), limits).stop.max_tokens, 50);
+}
+
+TEST(ReadGenerate, RefusesMinTokensThatLeaveNothingToSample) {
+  ModelFacts facts = IdModel();
+  facts.config.vocab_size = 3;
+  facts.generation.end_tokens = {2};
+  const std::string stops = "stop { stop_token_ids: [1, 0, 0] ";
+  const std::string one = "sampling { min_tokens: 1 } ";
+  const auto refusal = [&](const std::string& text) {
+    return Refusal(
+        ReadGenerate(FromText<v1::GenerateRequest>(text), facts, {}));
+  };
+  EXPECT_EQ(refusal(one + stops + "}"),
+            "INVALID_ARGUMENT FIELD_INVALID sampling.min_tokens");
+  EXPECT_EQ(refusal(stops + "}"), "OK");
+  EXPECT_EQ(refusal(one + stops + "ignore_end_token: true }"), "OK");
+  EXPECT_EQ(refusal(one + "stop { stop_token_ids: [1] }"), "OK");
+}
+
+std::string ReadRefusal(const std::string& request) {
+  return Refusal(ReadGenerate(FromText<v1::GenerateRequest>(request),
+                              ByteModel(), RequestLimits()));
+}
+
+TEST(ReadGenerate, TakesWhatWasReceived) {
+  EXPECT_FALSE(Read("").received.has_value());
+  const GenerateParams nothing = Read("received { seed: 3 }");
+  ASSERT_TRUE(nothing.received.has_value());
+  EXPECT_EQ(nothing.received->seed, 3u);
+  EXPECT_EQ(nothing.received->token_ids, Ids());
+  const GenerateParams some =
+      Read("session_id: 's' request_id: 'r' received { token_ids: [255, 0] }");
+  EXPECT_EQ(some.received->token_ids, Ids({255, 0}));
+  EXPECT_EQ(some.identity.digest,
+            Read("session_id: 's' request_id: 'r'").identity.digest);
+}
+
+TEST(ReadGenerate, RefusesWhatNoTurnCanHaveGiven) {
+  const std::string two = "stop { max_tokens: 2 } ";
+  EXPECT_EQ(ReadRefusal(two + "received { token_ids: [1, 2] }"), "OK");
+  EXPECT_EQ(ReadRefusal(two + "received { token_ids: [1, 2, 3] }"),
+            "INVALID_ARGUMENT FIELD_INVALID received");
+  EXPECT_EQ(ReadRefusal("received { token_ids: [1, 2, 256] }"),
+            "INVALID_ARGUMENT FIELD_INVALID received.token_ids[2]");
+  EXPECT_EQ(ReadRefusal("session_id: 's' received { token_ids: 1 }"),
+            "INVALID_ARGUMENT FIELD_INVALID request_id");
+}
+
+TurnRecord Record(const Ids& ids) {
+  TurnRecord record;
+  record.seed = 7;
+  for (const int32_t id : ids) {
+    record.tokens.emplace_back();
+    record.tokens.back().token_id = id;
+  }
+  return record;
+}
+
+TEST(CheckReceived, OneHasToBeginWithTheOther) {
+  const TurnRecord held = Record({1, 2, 3});
+  const auto check = [&](const std::string& received, const TurnRecord& kept) {
+    const GenerateParams params = Read("received { " + received + " }");
+    return Refusal(CheckReceived(params, &kept));
+  };
+  for (const char* ids : {"", "1", "1, 2", "1, 2, 3", "1, 2, 3, 4"}) {
+    const std::string text = "seed: 7 token_ids: [" + std::string(ids) + "]";
+    EXPECT_EQ(check(text, held), "OK") << ids;
+    EXPECT_EQ(check(text, Record({})), "OK") << ids;
+  }
+  for (const char* ids : {"2", "1, 3", "1, 2, 4", "1, 2, 4, 4", "0, 2, 3"}) {
+    EXPECT_EQ(check("seed: 7 token_ids: [" + std::string(ids) + "]", held),
+              "ABORTED RESUME_MISMATCH")
+        << ids;
+  }
+  EXPECT_EQ(check("seed: 8 token_ids: 1", held), "ABORTED RESUME_MISMATCH");
+  TurnRecord finished = held;
+  finished.finished.emplace();
+  EXPECT_EQ(check("seed: 7 token_ids: [1, 2, 3]", finished), "OK");
+  EXPECT_EQ(check("seed: 7 token_ids: [1, 2, 3, 4]", finished),
+            "ABORTED RESUME_MISMATCH");
+}
+
+TEST(CheckReceived, WithoutARecordOnlyTheRequestsOwnSeedCounts) {
+  const auto check = [](const std::string& request) {
+    return Refusal(CheckReceived(Read(request), nullptr));
+  };
+  EXPECT_EQ(check(""), "OK");
+  EXPECT_EQ(check("received { seed: 7 token_ids: 1 }"), "OK");
+  EXPECT_EQ(check("received { seed: 7 } sampling { seed: 7 }"), "OK");
+  EXPECT_EQ(check("received { seed: 7 } sampling { seed: 0 }"),
+            "INVALID_ARGUMENT FIELD_INVALID received.seed");
+}
+
+TEST(AddReceived, WhatTheSessionLacksIsAdopted) {
+  Turn turn;
+  turn.stop.max_tokens = 3;
+  ASSERT_TRUE(AddReceived({7, {1, 2, 3}}, turn).ok());
+  EXPECT_EQ(turn.received, 3);
+  EXPECT_EQ(turn.adopted, Ids({1, 2, 3}));
+  turn.resumed = std::make_shared<const TurnRecord>(Record({1, 2}));
+  ASSERT_TRUE(AddReceived({7, {1, 2, 3}}, turn).ok());
+  EXPECT_EQ(turn.adopted, Ids({3}));
+  ASSERT_TRUE(AddReceived({7, {1}}, turn).ok());
+  EXPECT_EQ(turn.received, 1);
+  EXPECT_EQ(turn.adopted, Ids());
+  // A default that the session's room has lowered.
+  EXPECT_EQ(Refusal(AddReceived({7, {1, 2, 3, 4}}, turn)),
+            "INVALID_ARGUMENT FIELD_INVALID received");
+}
+
+TEST(ReadAppend, ReportsScoresOnlyWhenAsked) {
+  const ModelFacts facts = ByteModel();
+  const auto plain = ReadAppend(
+      FromText<v1::AppendTokensRequest>("session_id: 's' text: 'ab'"), facts,
+      {});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_FALSE(plain->return_scored);
+  EXPECT_EQ(plain->input, Ids({'a', 'b'}));
+  const auto scored =
+      ReadAppend(FromText<v1::AppendTokensRequest>(
+                     "session_id: 's' text: 'ab' return_logprobs: true"),
+                 facts, {});
+  ASSERT_TRUE(scored.ok());
+  EXPECT_TRUE(scored->return_scored);
+}
+
+TEST(ReadScore, NeedsNoSession) {
+  const auto params = ReadScore(
+      FromText<v1::ScoreRequest>("text: 'a' logprobs: 3"), ByteModel(), {});
+  ASSERT_TRUE(params.ok());
+  EXPECT_EQ(params->session_id, "");
+  EXPECT_EQ(params->top_logprobs, 3);
+}
+
+TEST(ReadTokenize, OfEmptyTextGivesNoIds) {
+  const auto ids = ReadTokenize({}, ByteModel(), {});
+  ASSERT_TRUE(ids.ok());
+  EXPECT_TRUE(ids->empty());
+}
+
+TEST(ReadTtl, TellsAbsentFromGiven) {
+  EXPECT_EQ(*ReadTtl({}), std::nullopt);
+  EXPECT_EQ(*ReadTtl(FromText<v1::CreateSessionRequest>(
+                "ttl { seconds: 90 nanos: 500000000 }")),
+            absl::Seconds(90.5));
+  EXPECT_EQ(*ReadTtl(FromText<v1::CreateSessionRequest>("ttl { }")),
+            absl::ZeroDuration());
+}
+
+TEST(TurnInput, IsThePromptWhereverTheSessionStands) {
+  EXPECT_EQ(*TurnInput(Ids({1, 2}), 0, {}), Ids({1, 2}));
+  EXPECT_EQ(*TurnInput(Ids({1, 2}), 9, {}), Ids({1, 2}));
+}
+
+TEST(TurnInput, IsNothingWhenASessionGoesOn) {
+  GenerationDefaults generation;
+  generation.start_tokens = {5};
+  EXPECT_EQ(*TurnInput(std::nullopt, 3, generation), Ids());
+}
+
+TEST(TurnInput, OfAFreshSessionWithoutAPromptIsTheStartTokens) {
+  GenerationDefaults generation;
+  generation.start_tokens = {5, 6};
+  EXPECT_EQ(*TurnInput(std::nullopt, 0, generation), Ids({5, 6}));
+  EXPECT_EQ(Refusal(TurnInput(std::nullopt, 0, {})),
+            "INVALID_ARGUMENT FIELD_INVALID prompt");
+}
+
+TEST(CheckPosition, TellsTheTruePosition) {
+  EXPECT_TRUE(CheckPosition(std::nullopt, 7).ok());
+  EXPECT_TRUE(CheckPosition(7, 7).ok());
+  const absl::Status status = CheckPosition(6, 7);
+  EXPECT_EQ(Refusal(status), "ABORTED POSITION_MISMATCH");
+  EXPECT_EQ(GetErrorDetails(status).metadata.at("position"), "7");
+}
+
+TEST(CheckSessionMetadata, MustBeLikeTheFieldOrAbsent) {
+  EXPECT_TRUE(CheckSessionMetadata({}, "a").ok());
+  EXPECT_TRUE(CheckSessionMetadata({"a"}, "a").ok());
+  for (const std::vector<std::string>& values :
+       std::vector<std::vector<std::string>>{{"b"}, {"a", "b"}, {""}}) {
+    EXPECT_EQ(Refusal(CheckSessionMetadata(values, "a")),
+              "INVALID_ARGUMENT FIELD_INVALID x-txl-session");
+  }
+  EXPECT_EQ(Refusal(CheckSessionMetadata({"a"}, "")),
+            "INVALID_ARGUMENT FIELD_INVALID x-txl-session");
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,236 @@
+#include "server/api/convert_output.h"
+
+#include <cmath>
+
+#include "server/api/convert_sampling.h"
+#include "tests/server/api/convert_fixture.h"
+
+namespace txl {
+namespace {
+
+TEST(WriteToken, CopiesEveryField) {
+  TokenEvent event;
+  event.index = 3;
+  event.token_id = 65;
+  event.text = "A";
+  event.logprob = -0.5f;
+  event.top_logprobs = {{66, -0.25f}, {65, -0.5f}};
+  v1::Token message;
+  WriteToken(event, nullptr, &message);
+  EXPECT_EQ(message.ShortDebugString(),
+            "index: 3 token_id: 65 text: \"A\" logprob: -0.5 "
+            "top_logprobs { token_id: 66 logprob: -0.25 } "
+            "top_logprobs { token_id: 65 logprob: -0.5 }");
+}
+
+TEST(WriteToken, AddsTheExactBytesWhenAsked) {
+  const ByteVocabulary vocabulary;
+  TokenEvent event;
+  event.token_id = 0xff;  // no character by itself
+  v1::Token message;
+  WriteToken(event, &vocabulary, &message);
+  EXPECT_EQ(message.text(), "");
+  EXPECT_EQ(message.token_bytes(), "\xff");
+}
+
+TEST(WriteFinished, CopiesEveryField) {
+  TurnFinished finished;
+  finished.reason = FinishReason::kStopText;
+  finished.position = 12;
+  finished.text = "rest";
+  finished.matched_stop_text = "stop";
+  finished.prompt_tokens = 4;
+  finished.generated_tokens = 8;
+  finished.timing = {0.5, 0.25, 2};
+  v1::Finished message;
+  WriteFinished(finished, &message);
+  EXPECT_EQ(message.ShortDebugString(),
+            "reason: FINISH_REASON_STOP_TEXT position: 12 text: \"rest\" "
+            "matched_stop_text: \"stop\" "
+            "usage { prompt_tokens: 4 generated_tokens: 8 } "
+            "timing { queued_seconds: 0.5 prefill_seconds: 0.25 "
+            "decode_seconds: 2 }");
+}
+
+TEST(ToProto, KnowsEveryFinishReason) {
+  EXPECT_EQ(ToProto(FinishReason::kMaxTokens), v1::FINISH_REASON_MAX_TOKENS);
+  EXPECT_EQ(ToProto(FinishReason::kStopText), v1::FINISH_REASON_STOP_TEXT);
+  EXPECT_EQ(ToProto(FinishReason::kStopToken), v1::FINISH_REASON_STOP_TOKEN);
+  EXPECT_EQ(ToProto(FinishReason::kEndToken), v1::FINISH_REASON_END_TOKEN);
+  EXPECT_EQ(ToProto(FinishReason::kServerDrain),
+            v1::FINISH_REASON_SERVER_DRAIN);
+}
+
+TEST(WriteScored, SumsThePresentLogprobs) {
+  std::vector<ScoredToken> tokens(3);
+  tokens[1].logprob = -1.5f;
+  tokens[2].logprob = -0.25f;
+  v1::ScoreResponse message;
+  EXPECT_EQ(WriteScored(tokens, message.mutable_tokens()), -1.75);
+  EXPECT_FALSE(message.tokens(0).has_logprob());
+  EXPECT_TRUE(message.tokens(1).has_logprob());
+}
+
+TEST(WriteSession, CopiesEveryField) {
+  SessionInfo info;
+  info.session_id = "s";
+  info.state = SessionState::kBusy;
+  info.position = 9;
+  info.create_time = absl::FromUnixMillis(1500);
+  info.last_use_time = absl::FromUnixSeconds(2);
+  info.expire_time = absl::FromUnixSeconds(3);
+  info.ttl = absl::Milliseconds(1250);
+  info.memory_bytes = 64;
+  info.last_turn = {"r", "MAX_TOKENS", 1, 2, 3};
+  v1::Session message;
+  WriteSession(info, &message);
+  EXPECT_EQ(message.ShortDebugString(),
+            "session_id: \"s\" state: SESSION_STATE_BUSY position: 9 "
+            "create_time { seconds: 1 nanos: 500000000 } "
+            "last_use_time { seconds: 2 } expire_time { seconds: 3 } "
+            "ttl { seconds: 1 nanos: 250000000 } memory_bytes: 64 "
+            "last_turn { request_id: \"r\" outcome: \"MAX_TOKENS\" "
+            "start_position: 1 prompt_tokens: 2 generated_tokens: 3 }");
+}
+
+TEST(WriteSession, HasNoLastTurnBeforeTheFirst) {
+  v1::Session message;
+  WriteSession(SessionInfo{}, &message);
+  EXPECT_FALSE(message.has_last_turn());
+}
+
+TEST(WriteTime, CountsNanosecondsForwardAlsoBeforeTheEpoch) {
+  google::protobuf::Timestamp time;
+  WriteTime(absl::FromUnixMillis(-250), &time);
+  EXPECT_EQ(time.seconds(), -1);
+  EXPECT_EQ(time.nanos(), 750'000'000);
+}
+
+TEST(WriteModel, ShowsEveryLimit) {
+  const ModelFacts facts = ByteModel();
+  ServiceContext context;
+  context.facts = &facts;
+  context.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 18};
+  context.scheduler_options.max_queued_calls = 11;
+  context.scheduler_options.max_queued_tokens = 12;
+  context.store_options.max_sessions = 13;
+  context.store_options.max_session_tokens = 16;
+  context.store_options.min_ttl = absl::Seconds(14);
+  context.store_options.max_ttl = absl::Seconds(15);
+  v1::GetModelResponse message;
+  WriteModel(context, &message);
+  EXPECT_EQ(message.limits().ShortDebugString(),
+            "max_prompt_tokens: 1 max_prompt_bytes: 2 max_tokens: 3 "
+            "max_stop_texts: 4 max_stop_text_bytes: 5 max_stop_tokens: 6 "
+            "max_logprobs: 7 max_logit_bias: 8 max_logit_bias_value: 100 "
+            "max_message_bytes: 10 max_tokens_per_message: 9 "
+            "min_ttl { seconds: 14 } max_ttl { seconds: 15 } "
+            "max_queued_calls: 11 max_queued_tokens: 12 max_sessions: 13 "
+            "max_session_tokens: 16 max_import_bytes: 17 max_alternatives: "
+            "18");
+}
+
+TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
+  ModelFacts facts = ByteModel();
+  facts.config.n_head = facts.config.d_head = facts.config.d_model = 2;
+  facts.config.d_embed = facts.config.d_inner = 2;
+  facts.generation.start_tokens = {1};
+  facts.generation.end_tokens = {2};
+  facts.memory_length = facts.window = facts.bytes_per_session = 5;
+  const std::string known = "known";
+  facts.device = facts.kernel = facts.form = facts.weight_dtype = known;
+  facts.memory_dtype = facts.server_version = known;
+  ServiceContext context;
+  context.facts = &facts;
+  v1::GetModelResponse message;
+  WriteModel(context, &message);
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  EXPECT_EQ(static_cast<int>(set.size()),
+            v1::GetModelResponse::descriptor()->field_count())
+      << message.ShortDebugString();
+  EXPECT_EQ(message.vocabulary_kind(), "bytes");
+  EXPECT_FALSE(message.default_sampling().has_seed());
+}
+
+StoreUse SomeStore() {
+  StoreUse store;
+  store.durability = "turn";
+  store.state = "serving";
+  store.sessions = 71;
+  store.database_bytes = 72;
+  store.image_bytes = 73;
+  store.tokens_waiting = 74;
+  store.commits = 76;
+  return store;
+}
+
+TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
+  ServerStatus facts;
+  facts.phase = ServerPhase::kDraining;
+  facts.uptime = facts.stall = absl::Seconds(1);
+  facts.sessions = {1, 2, 3, 4, 61, 62, 5, 6, 7};
+  Snapshot& s = facts.snapshot;
+  s.turns_started = s.turns_active = s.queued_calls = s.queued_tokens = 1;
+  s.turns_finished["OK"] = 2;
+  s.steps = s.rows_decode = s.rows_prefill = s.rows_score = 1;
+  s.rows_rebuild = s.rows_discarded = s.steps_with_decode = 1;
+  s.steps_with_prompt_and_decode = s.tokens_sampled = 1;
+  s.tokens_delivered = s.tokens_discarded = s.slots_total = 1;
+  s.slots_used = s.turns_parked = s.stream_queue_tokens = 1;
+  s.softmax_tails = {{.computed = 4, .skipped = 3}, {.skipped = 7}};
+  s.step_seconds = 0.5;
+  facts.memory.division = {36, 1, 2, 3, 4, 5, 6, 7, 8};
+  facts.memory.resident_bytes = 11;
+  facts.memory.shedding = true;
+  facts.memory.request_bytes = 12;
+  facts.memory.requests_refused = 13;
+  facts.memory.stream_bytes = 14;
+  facts.memory.streams_refused = 15;
+  facts.calls = {21, 22, 23, 24};
+  facts.work = {31, 32, 33, 34};
+  facts.log_lines_dropped = 41;
+  facts.connections = {51, 52, 53};
+  facts.store = SomeStore();
+  v1::GetServerStatusResponse message;
+  WriteStatus(facts, &message);
+  EXPECT_EQ(message.memory().ShortDebugString(),
+            "limit: 36 weights: 1 slots: 2 images: 3 ids: 4 records: 5 "
+            "requests: 6 streams: 7 reserve: 8");
+  EXPECT_EQ(message.request_bytes(), 12);
+  EXPECT_EQ(message.streams_refused(), 15);
+  EXPECT_EQ(message.calls_answering(), 23);
+  EXPECT_EQ(message.work_refused(), 34);
+  EXPECT_EQ(message.sessions_loaded(), 61);
+  EXPECT_EQ(message.sessions_stored_away(), 62);
+  EXPECT_EQ(message.store().ShortDebugString(),
+            "durability: \"turn\" state: \"serving\" sessions: 71 "
+            "database_bytes: 72 image_bytes: 73 tokens_waiting: 74 commits: "
+            "76");
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  EXPECT_EQ(static_cast<int>(set.size()),
+            v1::GetServerStatusResponse::descriptor()->field_count())
+      << message.ShortDebugString();
+  EXPECT_EQ(message.state(), v1::SERVER_STATE_DRAINING);
+  EXPECT_EQ(message.sessions_idle(), 1);
+  EXPECT_EQ(message.sessions_busy(), 2);
+  ASSERT_EQ(message.softmax_tails_size(), 2);
+  EXPECT_EQ(message.softmax_tails(0).ShortDebugString(),
+            "computed: 4 skipped: 3");
+  EXPECT_EQ(message.softmax_tails(1).ShortDebugString(), "skipped: 7");
+}
+
+TEST(WriteSampling, SetsEveryField) {
+  SamplingParams params;
+  params.logit_bias = {{1, 2.5}};
+  v1::SamplingParams message;
+  WriteSampling(params, &message);
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  message.GetReflection()->ListFields(message, &set);
+  EXPECT_EQ(static_cast<int>(set.size()),
+            v1::SamplingParams::descriptor()->field_count());
+}
+
+}  // namespace
+}  // namespace txl
