@@ -26,6 +26,7 @@ packages=(
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
   libhwy-dev libbenchmark-dev libsqlite3-dev prometheus-cpp-dev python3-yaml
+  libboost1.81-dev
 )
 torch_wheel="torch==${torch_version}+cpu"
 torch_size="200 MB, unpacked 0.8 GB"

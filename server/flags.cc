@@ -9,8 +9,8 @@
 #include "model/base/status_macros.h"
 #include "program/flag_checks.h"
 #include "server/base/log.h"
-#include "server/exporter/metrics_endpoint.h"
 #include "server/flag_table.h"
+#include "server/http/metrics_endpoint.h"
 
 namespace txl {
 namespace {
@@ -64,7 +64,7 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
              "own")
       ->check(CLI::Validator(
           [](const std::string& address) {
-            return address.empty() ? "" : CheckMetricsAddress(address);
+            return address.empty() ? "" : CheckHttpAddress(address);
           },
           ""));
   table->Text("export-key-file", &flags->export_key_file,
@@ -93,6 +93,39 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
                   absl::ZeroDuration(), absl::Hours(24),
                   "Likewise when its own connections to --listen, one a "
                   "second, are not answered for this long; 0: never");
+}
+
+// An address of loopback, or nothing; else what is wrong.
+std::string CheckLoopback(const std::string& address) {
+  if (address.empty()) return "";
+  if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
+    return wrong;
+  }
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host == "localhost" || host == "[::1]" ||
+                 absl::StartsWith(host, "127.")
+             ? ""
+             : absl::StrCat("\"", host,
+                            "\" is not loopback: HTTP has no access control "
+                            "of its own");
+}
+
+void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
+  table
+      ->Text("http-listen", &flags->listen,
+             "Address of the HTTP API and its page: HOST:PORT of loopback "
+             "(port 0: any free one); empty: none")
+      ->check(CLI::Validator(CheckLoopback, ""));
+  table->Text("http-hosts", &flags->hosts,
+              "Host names by which HTTP is asked for beside loopback's, with "
+              "commas between them: what a proxy before it passes on");
+  table->Text("http-origins", &flags->origins,
+              "Origins whose pages may use it, like https://chat.example, "
+              "with commas between them");
+  table->Duration("http-ping", &flags->ping, absl::ZeroDuration(),
+                  absl::Hours(1),
+                  "Interval of comments in silent streams, for proxies that "
+                  "close them; some clients stumble over it; 0: none");
 }
 
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
@@ -293,6 +326,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
       "file of --config:\nflag > environment > file > default.");
   table.Group("Server");
   AddServerFlags(&flags, &table);
+  table.Group("HTTP");
+  AddHttpFlags(&flags.http, &table);
   table.Group("Engine");
   AddEngineFlags(&flags, &table);
   table.Group("Turns");

@@ -18,10 +18,18 @@
 
 namespace txl {
 
+struct HttpFlags {
+  std::string listen;   // HOST:PORT of loopback; empty: no HTTP front
+  std::string hosts;    // names and addresses with commas between them
+  std::string origins;  // likewise
+  absl::Duration ping = absl::ZeroDuration();
+};
+
 struct ServerFlags {
   std::string model;  // model directory
   std::string listen = "127.0.0.1:50051";
   std::string metrics_listen;  // HOST:PORT; empty: no metrics endpoint
+  HttpFlags http;
   // File of the key that signs the states in exported sessions; empty: none.
   std::string export_key_file;
   std::string log_level = "info";

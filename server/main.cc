@@ -67,6 +67,7 @@ int Serve(ServerFlags flags) {
   signals.StartServing();
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
+       {"http_address", (*server)->http_address()},
        {"metrics_address", (*server)->metrics_address()},
        {"device", (*server)->engine().device},
        {"slots", (*server)->engine().slots},
@@ -74,6 +75,9 @@ int Serve(ServerFlags flags) {
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
   FlushLog(kLastFlush);  // who sees the line below finds those above
   std::printf("listening on %s\n", (*server)->address().c_str());
+  if (const std::string http = (*server)->http_address(); !http.empty()) {
+    std::printf("http on http://%s\n", http.c_str());
+  }
   if (const std::string metrics = (*server)->metrics_address();
       !metrics.empty()) {
     std::printf("metrics on http://%s/metrics\n", metrics.c_str());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
@@ -163,6 +164,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
                                                         &server->context_));
   TXL_RETURN_IF_ERROR(
       SetSocketMode(server->flags_.listen, server->flags_.socket_mode));
+  TXL_RETURN_IF_ERROR(server->StartHttp());
   TXL_RETURN_IF_ERROR(server->StartMetrics());
   TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
   server->lifecycle_.SetReady();
@@ -202,6 +204,33 @@ void Server::StartWatches() {
     GiveUp("listener", last.message());
   };
   listener_ = std::make_unique<ListenerWatch>(std::move(listener));
+}
+
+absl::Status Server::StartHttp() {
+  if (flags_.http.listen.empty()) return absl::OkStatus();
+  HttpOptions options;
+  options.listen = flags_.http.listen;
+  options.hosts = absl::StrSplit(flags_.http.hosts, ',', absl::SkipEmpty());
+  options.origins = absl::StrSplit(flags_.http.origins, ',', absl::SkipEmpty());
+  options.ping = flags_.http.ping;
+  HttpApi api;
+  api.desk = grpc_->desk();
+  const auto collector = std::make_shared<const StatusCollector>(
+      MakeExporterFacts(facts_), [this] { return grpc_->Status(); });
+  api.metrics = [collector] { return MetricsText(*collector); };
+  absl::StatusOr<std::unique_ptr<HttpFront>> front =
+      HttpFront::Start(std::move(options), std::move(api));
+  if (!front.ok()) {
+    return absl::Status(
+        front.status().code(),
+        absl::StrCat("--http-listen: ", front.status().message()));
+  }
+  http_ = *std::move(front);
+  return absl::OkStatus();
+}
+
+std::string Server::http_address() const {
+  return http_ == nullptr ? "" : http_->address();
 }
 
 absl::Status Server::StartMetrics() {
@@ -261,7 +290,12 @@ void Server::Drain() {
   if (stored_ != nullptr) {
     stored_->Drain(std::max(end - context_.clock->Monotonic(), kStoreTime));
   }
-  grpc_->Shutdown(kDrainGrace - kEndTime - kStoreTime);
+  // Both get what is left of the grace, one after the other.
+  const absl::Duration rest = kDrainGrace - kEndTime - kStoreTime;
+  const absl::Duration begin = context_.clock->Monotonic();
+  if (http_ != nullptr) http_->Shutdown(rest);
+  grpc_->Shutdown(std::max(rest - (context_.clock->Monotonic() - begin),
+                           absl::ZeroDuration()));
   endpoint_.reset();
 }
 

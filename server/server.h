@@ -14,8 +14,9 @@
 #include "server/api/service_context.h"
 #include "server/base/task_thread.h"
 #include "server/engine/step_runner.h"
-#include "server/exporter/metrics_endpoint.h"
 #include "server/flags.h"
+#include "server/http/http_front.h"
+#include "server/http/metrics_endpoint.h"
 #include "server/listener_watch.h"
 #include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
@@ -42,6 +43,8 @@ class Server {
 
   // Where the API is served, with the real port.
   const std::string& address() const { return grpc_->address(); }
+  // Where HTTP is served, with the real port; empty: nowhere.
+  std::string http_address() const;
   // Where metrics are served, with the real port; empty: nowhere.
   std::string metrics_address() const;
   // What the engine can hold and do.
@@ -60,6 +63,7 @@ class Server {
   // The store of --data-dir, if there is one; before sessions are.
   absl::Status OpenStore();
   void MakeParts();
+  absl::Status StartHttp();
   absl::Status StartMetrics();
   void StartWatches();
   // NOT_SERVING, and the process ends: the disk has failed.
@@ -81,6 +85,7 @@ class Server {
   std::unique_ptr<Scheduler> scheduler_;
   SocketClaim claim_;  // outlives grpc_
   std::unique_ptr<GrpcServer> grpc_;
+  std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;
   std::unique_ptr<HealthWatch> health_;
   std::unique_ptr<ListenerWatch> listener_;

@@ -1,5 +1,7 @@
 #include "server/exporter/status_collector.h"
 
+#include <prometheus/text_serializer.h>
+
 #include <utility>
 
 namespace txl {
@@ -9,6 +11,10 @@ StatusCollector::StatusCollector(ExporterFacts facts, StatusSource source)
 
 std::vector<prometheus::MetricFamily> StatusCollector::Collect() const {
   return StatusFamilies(facts_, source_(), ReadProcessStatus());
+}
+
+std::string MetricsText(const StatusCollector& collector) {
+  return prometheus::TextSerializer().Serialize(collector.Collect());
 }
 
 }  // namespace txl

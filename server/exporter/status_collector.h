@@ -7,6 +7,7 @@
 #include <prometheus/collectable.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "server/exporter/status_families.h"
@@ -26,5 +27,10 @@ class StatusCollector final : public prometheus::Collectable {
   const ExporterFacts facts_;
   const StatusSource source_;
 };
+
+// Prometheus's text format of what the collector has now.
+std::string MetricsText(const StatusCollector& collector);
+inline constexpr char kMetricsContentType[] =
+    "text/plain; version=0.0.4; charset=utf-8";
 
 }  // namespace txl

@@ -33,6 +33,9 @@ class GrpcServer {
   // The address with the real port.
   const std::string& address() const { return gate_->address(); }
 
+  // Where calls of other transports are taken on too.
+  CallDesk* desk() { return &desk_; }
+
   // Thread-safe.
   CallCounts calls() const { return desk_.counts(); }
   ConnectionCounts connections() const { return gate_->counts(); }

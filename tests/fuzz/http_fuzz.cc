@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "server/exporter/metrics_endpoint.h"
+#include "server/http/metrics_endpoint.h"
 
 namespace txl {
 namespace {

@@ -98,7 +98,8 @@ HttpAnswer HttpGet(const std::string& address, const std::string& path) {
   if (fd < 0) return answer;
   const std::string all = Ask(
       fd,
-      absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", address, "\r\n\r\n"));
+      absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", address,
+                   "\r\nConnection: close\r\n\r\n"));
   close(fd);
   const size_t end = all.find("\r\n\r\n");
   if (end == std::string::npos) return answer;

@@ -12,7 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/exporter/metrics_endpoint.h"
+#include "server/http/metrics_endpoint.h"
 #include "tests/server/exporter/fake_status.h"
 
 namespace txl {

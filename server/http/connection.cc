@@ -1,0 +1,400 @@
+#include "server/http/connection.h"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <random>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/base/log.h"
+#include "server/http/http_error.h"
+#include "server/session/session_id.h"
+
+namespace txl {
+namespace http = boost::beast::http;
+namespace asio = boost::asio;
+using boost::system::error_code;
+namespace {
+
+// What the kernel may hold of what a client does not read: with its usual
+// megabytes nobody would notice for thousands of tokens.
+constexpr int kUnsentBytes = 16 << 10;
+// A client that acknowledges nothing for so long is gone.
+constexpr int kUserTimeoutMs = 60'000;
+
+void SetTransport(Connection::Socket& socket) {
+  error_code ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  const int fd = socket.native_handle();
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
+             sizeof(kUnsentBytes));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
+             sizeof(kUserTimeoutMs));
+}
+
+std::string NewRequestId() {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  return absl::StrFormat("req-%016x", random());
+}
+
+std::string PeerOf(const Connection::Socket& socket, const std::string& host) {
+  error_code ignored;
+  const auto end = socket.remote_endpoint(ignored);
+  return absl::StrCat("http:", host, ":", end.port());
+}
+
+}  // namespace
+
+// Outlives its request in the hands of handlers; then all of it does nothing.
+class ConnectionExchange final : public Exchange {
+ public:
+  ConnectionExchange(std::shared_ptr<Connection> connection, int64_t number,
+                     HttpRequest request, ByteHold hold)
+      : connection_(std::move(connection)),
+        shared_(connection_->shared_),
+        number_(number),
+        request_(std::move(request)),
+        hold_(std::move(hold)) {
+    ++shared_->exchanges;
+  }
+  ~ConnectionExchange() override {
+    // The last one to hold it may be any thread.
+    asio::post(shared_->io, [c = std::move(connection_)] {});
+    --shared_->exchanges;
+  }
+
+  const HttpRequest& request() const override { return request_; }
+
+  void Reply(HttpReply reply) override {
+    if (!Runs()) return;
+    connection_->SetDeadline(shared_->options.answer_timeout);
+    std::string bytes = connection_->Head(reply, reply.body.size());
+    if (request_.method != "HEAD") bytes += reply.body;
+    connection_->ending_ = true;
+    connection_->Write(std::move(bytes), nullptr);
+  }
+
+  void StartStream(HttpReply head) override {
+    if (!Runs()) return;
+    connection_->Write(connection_->Head(head, std::nullopt), nullptr);
+  }
+
+  void Send(std::string bytes, std::function<void(bool)> sent) override {
+    if (!Runs()) {
+      return Post([sent = std::move(sent)] { sent(false); });
+    }
+    connection_->Write(Chunk(bytes), std::move(sent));
+  }
+
+  void EndStream(std::string last) override {
+    if (!Runs()) return;
+    std::string bytes = last.empty() ? "" : Chunk(last);
+    bytes += boost::beast::buffers_to_string(http::make_chunk_last());
+    connection_->SetDeadline(shared_->options.answer_timeout);
+    connection_->ending_ = true;
+    connection_->Write(std::move(bytes), nullptr);
+  }
+
+  void Cut() override {
+    if (Runs()) connection_->Close();
+  }
+
+  void OnLeave(std::function<void()> left) override {
+    if (Runs()) connection_->left_ = std::move(left);
+  }
+
+  void Post(std::function<void()> task) override {
+    asio::post(shared_->io, std::move(task));
+  }
+
+  void After(absl::Duration delay, std::function<void()> task) override {
+    const auto timer = std::make_shared<asio::steady_timer>(shared_->io);
+    timer->expires_after(absl::ToChronoNanoseconds(delay));
+    timer->async_wait([timer, task = std::move(task)](error_code error) {
+      if (!error) task();
+    });
+  }
+
+ private:
+  static std::string Chunk(const std::string& bytes) {
+    return boost::beast::buffers_to_string(
+        http::make_chunk(asio::buffer(bytes)));
+  }
+  bool Runs() const {
+    return !connection_->closed_ && !connection_->ending_ &&
+           connection_->current_ == number_;
+  }
+
+  std::shared_ptr<Connection> connection_;
+  HttpShared* const shared_;
+  const int64_t number_;
+  const HttpRequest request_;
+  const ByteHold hold_;
+};
+
+Connection::Connection(Socket socket, std::string host, HttpShared* shared)
+    : socket_(std::move(socket)),
+      host_(std::move(host)),
+      peer_(PeerOf(socket_, host_)),
+      shared_(shared),
+      deadline_(shared->io) {
+  shared_->open.insert(this);
+}
+
+Connection::~Connection() {
+  shared_->open.erase(this);
+  --shared_->connections;
+  const auto peer = shared_->per_peer.find(host_);
+  if (--peer->second == 0) shared_->per_peer.erase(peer);
+}
+
+void Connection::Start() {
+  SetTransport(socket_);
+  ReadHead();
+}
+
+void Connection::SetDeadline(absl::Duration after) {
+  timed_out_ = false;
+  deadline_.expires_after(absl::ToChronoNanoseconds(after));
+  deadline_.async_wait([weak = weak_from_this()](error_code error) {
+    const auto self = weak.lock();
+    if (error || self == nullptr || self->closed_) return;
+    self->timed_out_ = true;
+    // What is being written is not read; what is being read is refused.
+    if (self->writing_) return self->Close();
+    error_code ignored;
+    self->socket_.cancel(ignored);
+  });
+}
+
+void Connection::WaitForNext() {
+  if (shared_->stopping) return Close();
+  if (buffer_.size() > 0) return ReadHead();
+  SetDeadline(shared_->options.idle_timeout);
+  socket_.async_wait(Socket::wait_read,
+                     [self = shared_from_this()](error_code error) {
+                       error ? self->Close() : self->ReadHead();
+                     });
+}
+
+void Connection::ReadHead() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(shared_->options.header_bytes));
+  parser_->body_limit(static_cast<uint64_t>(shared_->options.body_bytes));
+  SetDeadline(shared_->options.header_timeout);
+  http::async_read_header(
+      socket_, buffer_, *parser_,
+      [self = shared_from_this()](error_code error, size_t) {
+        self->OnHead(error);
+      });
+}
+
+RequestHead Connection::ParsedHead() const {
+  RequestHead head;
+  const auto& message = parser_->get();
+  head.method = std::string(message.method_string());
+  head.target = std::string(message.target());
+  for (const auto& field : message.base()) {
+    head.fields.emplace_back(
+        absl::AsciiStrToLower(std::string(field.name_string())),
+        std::string(field.value()));
+  }
+  return head;
+}
+
+void Connection::OnHead(error_code error) {
+  if (closed_) return;
+  request_id_ = NewRequestId();
+  allowed_origin_.clear();
+  if (error && timed_out_) {
+    return Refuse(
+        PlainError(408, "REQUEST_TIMEOUT", "the head did not arrive in time"));
+  }
+  if (error == http::error::header_limit) {
+    return Refuse(
+        PlainError(431, "HEADERS_TOO_LARGE",
+                   absl::StrCat("a head may have ",
+                                shared_->options.header_bytes, " bytes")));
+  }
+  if (error == http::error::body_limit) {
+    return Refuse(
+        PlainError(413, "BODY_TOO_LARGE",
+                   absl::StrCat("a body may have ", shared_->options.body_bytes,
+                                " bytes")));
+  }
+  if (error.category() ==
+          http::make_error_code(http::error::bad_method).category() &&
+      error && error != http::error::end_of_stream &&
+      error != http::error::partial_message) {
+    return Refuse(PlainError(400, "MALFORMED_MESSAGE",
+                             absl::StrCat("no HTTP: ", error.message())));
+  }
+  if (error) return Close();
+  const RequestHead head = ParsedHead();
+  for (const auto& [name, value] : head.fields) {
+    if (name == "x-request-id" && ValidateSessionId(value).ok()) {
+      request_id_ = value;
+    }
+  }
+  if (auto refusal = CheckHead(head, shared_->options)) {
+    return Refuse(*std::move(refusal));
+  }
+  ReadBody();
+}
+
+void Connection::ReadBody() {
+  const auto length = parser_->content_length().value_or(0);
+  absl::StatusOr<ByteHold> hold =
+      shared_->handlers.hold_body(static_cast<int64_t>(length));
+  if (!hold.ok()) return Refuse(ErrorReply(hold.status()));
+  body_hold_ = *std::move(hold);
+  if (absl::EqualsIgnoreCase(std::string(parser_->get()[http::field::expect]),
+                             "100-continue")) {
+    Write("HTTP/1.1 100 Continue\r\n\r\n", nullptr);
+  }
+  SetDeadline(shared_->options.body_timeout);
+  http::async_read(socket_, buffer_, *parser_,
+                   [self = shared_from_this()](error_code error, size_t) {
+                     self->OnBody(error);
+                   });
+}
+
+void Connection::OnBody(error_code error) {
+  if (closed_) return;
+  if (error && timed_out_) {
+    return Refuse(
+        PlainError(408, "REQUEST_TIMEOUT", "the body did not arrive in time"));
+  }
+  if (error) return Close();
+  Handle();
+}
+
+void Connection::Handle() {
+  deadline_.cancel();
+  const RequestHead head = ParsedHead();
+  HttpRequest request;
+  request.method = head.method;
+  request.peer = peer_;
+  for (const auto& [name, value] : head.fields) request.headers[name] = value;
+  if (!ParseTarget(head.target, &request)) {
+    return Refuse(
+        PlainError(400, "MALFORMED_MESSAGE", "the target is no path"));
+  }
+  for (const std::string& origin : shared_->options.origins) {
+    if (origin == request.header("origin")) allowed_origin_ = origin;
+  }
+  keep_alive_ = parser_->get().keep_alive();
+  request.body = std::move(parser_->get().body());
+  served_ = true;
+  current_ = ++last_;
+  const auto exchange = std::make_shared<ConnectionExchange>(
+      shared_from_this(), current_, std::move(request), std::move(body_hold_));
+  Watch();
+  shared_->handlers.handle(exchange);
+}
+
+// Without a read that waits nobody would notice that a client has left whose
+// answer has not begun or stands still.
+void Connection::Watch() {
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this(),
+                                         number = current_](error_code error) {
+    if (self->closed_ || self->current_ != number) return;
+    char byte;
+    const ssize_t got = error ? 0
+                              : recv(self->socket_.native_handle(), &byte, 1,
+                                     MSG_PEEK | MSG_DONTWAIT);
+    // The next request is here already: it waits.
+    if (got > 0) return;
+    self->Close();
+  });
+}
+
+void Connection::Refuse(HttpReply reply) {
+  keep_alive_ = false;
+  current_ = ++last_;
+  ending_ = true;
+  SetDeadline(shared_->options.answer_timeout);
+  Write(Head(reply, reply.body.size()) + reply.body, nullptr);
+}
+
+std::string Connection::Head(const HttpReply& reply,
+                             std::optional<size_t> length) {
+  if (shared_->stopping) keep_alive_ = false;
+  http::response<http::empty_body> head;
+  head.version(11);
+  head.result(static_cast<unsigned>(reply.status));
+  head.set(http::field::content_type, reply.content_type);
+  head.set("x-request-id", request_id_);
+  head.set("x-content-type-options", "nosniff");
+  if (!allowed_origin_.empty()) {
+    head.set(http::field::access_control_allow_origin, allowed_origin_);
+    head.set(http::field::vary, "Origin");
+  }
+  for (const auto& [name, value] : reply.headers) head.set(name, value);
+  head.keep_alive(keep_alive_);
+  if (length.has_value()) {
+    head.content_length(*length);
+  } else {
+    head.chunked(true);
+  }
+  std::ostringstream bytes;
+  bytes << head.base();
+  return bytes.str();
+}
+
+void Connection::Write(std::string bytes, std::function<void(bool)> sent) {
+  pieces_.push_back({std::move(bytes), std::move(sent)});
+  if (!writing_) WriteNext();
+}
+
+void Connection::WriteNext() {
+  writing_ = true;
+  const auto piece = std::make_shared<Piece>(std::move(pieces_.front()));
+  pieces_.pop_front();
+  asio::async_write(
+      socket_, asio::buffer(piece->bytes),
+      [self = shared_from_this(), piece](error_code error, size_t) {
+        self->writing_ = false;
+        const bool ok = !error && !self->closed_;
+        if (!ok) self->Close();
+        if (ok && !self->pieces_.empty()) self->WriteNext();
+        if (piece->sent != nullptr) piece->sent(ok);
+        if (ok && !self->writing_ && self->ending_) self->EndAnswer();
+      });
+}
+
+void Connection::EndAnswer() {
+  if (closed_) return;
+  ending_ = false;
+  current_ = 0;
+  left_ = nullptr;
+  deadline_.cancel();
+  if (keep_alive_) return WaitForNext();
+  // What the client still sends would make the kernel throw away the answer.
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  SetDeadline(absl::Seconds(1));
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](
+                                            error_code) { self->Close(); });
+}
+
+void Connection::Close() {
+  if (std::exchange(closed_, true)) return;
+  error_code ignored;
+  socket_.close(ignored);
+  deadline_.cancel();
+  for (Piece& piece : std::exchange(pieces_, {})) {
+    if (piece.sent == nullptr) continue;
+    asio::post(shared_->io, [sent = std::move(piece.sent)] { sent(false); });
+  }
+  if (const auto left = std::exchange(left_, nullptr)) left();
+}
+
+}  // namespace txl

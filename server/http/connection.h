@@ -1,0 +1,107 @@
+#pragma once
+
+// One connection of the HTTP front: reads a request, gives it to the handler,
+// writes what the handler answers, reads the next one. All on the front's one
+// thread.
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "server/base/byte_budget.h"
+#include "server/http/exchange.h"
+#include "server/http/guard.h"
+#include "server/http/http_options.h"
+#include "server/http/http_server.h"
+
+namespace txl {
+
+class Connection;
+
+// What all connections share. But for the counts, the front's thread's.
+struct HttpShared {
+  HttpOptions options;
+  HttpHandlers handlers;
+  std::map<std::string, int64_t> per_peer;  // connections of an address
+  std::set<Connection*> open;
+  bool stopping = false;
+  std::atomic<int64_t> connections{0};
+  std::atomic<int64_t> exchanges{0};  // requests whose handlers are not done
+  boost::asio::io_context io{1};      // last: what it holds uses the others
+};
+
+class Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  // `shared` outlives the connection. Counted by the caller already.
+  Connection(Socket socket, std::string host, HttpShared* shared);
+  ~Connection();
+
+  void Start();
+  // No request runs: the connection may go.
+  bool idle() const { return current_ == 0; }
+  // Closes it, whatever is going on. The client of a running request has left.
+  void Close();
+
+ private:
+  friend class ConnectionExchange;
+  using Parser =
+      boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  void WaitForNext();
+  void ReadHead();
+  void OnHead(boost::system::error_code error);
+  void ReadBody();
+  void OnBody(boost::system::error_code error);
+  void Handle();
+  void Watch();
+  // A refusal of what the handler never sees; the connection ends with it.
+  void Refuse(HttpReply reply);
+  // The head of an answer, of a stream where it has no length.
+  std::string Head(const HttpReply& reply, std::optional<size_t> length);
+  void Write(std::string bytes, std::function<void(bool)> sent);
+  void WriteNext();
+  // The answer is whole: the next request, or the end.
+  void EndAnswer();
+  void SetDeadline(absl::Duration after);
+  RequestHead ParsedHead() const;
+
+  Socket socket_;
+  const std::string host_;
+  const std::string peer_;
+  HttpShared* const shared_;
+  boost::asio::steady_timer deadline_;
+  bool timed_out_ = false;
+  bool closed_ = false;
+  bool served_ = false;  // a request, at least
+  boost::beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  ByteHold body_hold_;
+  int64_t current_ = 0;  // the request that runs; 0: none
+  int64_t last_ = 0;
+  bool keep_alive_ = false;
+  std::string request_id_;
+  std::string allowed_origin_;  // one of the options'
+  std::function<void()> left_;
+  struct Piece {
+    std::string bytes;
+    std::function<void(bool)> sent;
+  };
+  std::deque<Piece> pieces_;
+  bool writing_ = false;
+  bool ending_ = false;  // the last piece of an answer is in the queue
+};
+
+}  // namespace txl

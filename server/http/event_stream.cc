@@ -1,0 +1,61 @@
+#include "server/http/event_stream.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace txl {
+
+std::shared_ptr<EventStream> EventStream::Start(
+    std::shared_ptr<Exchange> exchange, EventStreamOptions options) {
+  HttpReply head;
+  head.content_type = "text/event-stream";
+  head.headers = std::move(options.headers);
+  head.headers.emplace_back("cache-control", "no-store");
+  // Proxies would gather events otherwise.
+  head.headers.emplace_back("x-accel-buffering", "no");
+  exchange->StartStream(std::move(head));
+  std::shared_ptr<EventStream> stream(
+      new EventStream(std::move(exchange), options));
+  if (stream->ping_ > absl::ZeroDuration()) stream->PingAfterSilence();
+  return stream;
+}
+
+EventStream::EventStream(std::shared_ptr<Exchange> exchange,
+                         const EventStreamOptions& options)
+    : exchange_(std::move(exchange)),
+      ids_(options.ids),
+      skip_(options.skip),
+      ping_(options.ids ? absl::ZeroDuration() : options.ping) {}
+
+std::string EventStream::Event(const std::string& data) {
+  if (++last_ <= skip_) return "";
+  return ids_ ? absl::StrCat("id: ", last_, "\ndata: ", data, "\n\n")
+              : absl::StrCat("data: ", data, "\n\n");
+}
+
+void EventStream::Send(const std::string& data,
+                       std::function<void(bool)> sent) {
+  std::string event = Event(data);
+  if (event.empty()) {
+    return exchange_->Post([sent = std::move(sent)] { sent(true); });
+  }
+  exchange_->Send(std::move(event), std::move(sent));
+}
+
+void EventStream::End(const std::string& data) {
+  ended_ = true;
+  const std::string last = data.empty() ? "" : Event(data);
+  exchange_->EndStream(absl::StrCat(last, "data: [DONE]\n\n"));
+}
+
+void EventStream::PingAfterSilence() {
+  exchange_->After(ping_, [weak = weak_from_this(), then = last_] {
+    const auto stream = weak.lock();
+    if (stream == nullptr || stream->ended_) return;
+    if (stream->last_ == then) {
+      stream->exchange_->Send(": ping\n\n", [](bool) {});
+    }
+    stream->PingAfterSilence();
+  });
+}
+
+}  // namespace txl

@@ -1,0 +1,39 @@
+#pragma once
+
+// Whether a request may be handled at all, from its head alone. Pure.
+//
+// The server listens for browsers too, and a browser sends what any page asks
+// for. A page under a name that was pointed at loopback (DNS rebinding) is told
+// by its Host; one of another origin by its Origin; and a form, which needs no
+// permission of ours, by its content type.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/http/http_message.h"
+#include "server/http/http_options.h"
+
+namespace txl {
+
+// What the library's parser says of a head.
+struct RequestHead {
+  std::string method;
+  std::string target;  // as sent
+  // Every field in its order, names in lower case.
+  std::vector<std::pair<std::string, std::string>> fields;
+};
+
+// The refusal of a request; absent: it may be handled.
+std::optional<HttpReply> CheckHead(const RequestHead& head,
+                                   const HttpOptions& options);
+
+// Whether `host` (a Host header) names loopback or one of `hosts`.
+bool IsOwnHost(const std::string& host, const std::vector<std::string>& hosts);
+
+// Splits a target into a decoded path and its query. False: it is none (no
+// leading "/", a broken escape, an escaped "/", NUL or control character).
+bool ParseTarget(const std::string& target, HttpRequest* request);
+
+}  // namespace txl

@@ -1,0 +1,132 @@
+#include "server/http/http_call.h"
+
+#include <utility>
+
+namespace txl {
+
+std::shared_ptr<HttpCall> HttpCall::Start(
+    const ApiMethod& method,
+    std::shared_ptr<const google::protobuf::Message> request, CallDesk* desk,
+    std::shared_ptr<Exchange> exchange, std::shared_ptr<HttpCallSink> sink) {
+  std::shared_ptr<HttpCall> call(new HttpCall(
+      method, std::move(request), desk, std::move(exchange), std::move(sink)));
+  call->self_ = call;
+  call->Run();
+  return call;
+}
+
+HttpCall::HttpCall(const ApiMethod& method,
+                   std::shared_ptr<const google::protobuf::Message> request,
+                   CallDesk* desk, std::shared_ptr<Exchange> exchange,
+                   std::shared_ptr<HttpCallSink> sink)
+    : ApiCall(method.name, desk, exchange->request().peer),
+      method_(method),
+      request_(std::move(request)),
+      exchange_(std::move(exchange)),
+      sink_(std::move(sink)) {}
+
+HttpCall::~HttpCall() {
+  if (entered_) desk().Leave(method_.admission);
+}
+
+void HttpCall::Run() {
+  const absl::Status status = desk().Enter(method_.admission);
+  if (!status.ok()) return End(status);
+  entered_ = true;
+  if (method_.admission == Admission::kAlways) {
+    return method_.handle(desk().context(), shared_from_this());
+  }
+  absl::StatusOr<ByteHold> room =
+      desk().HoldRequest(static_cast<int64_t>(request_->ByteSizeLong()));
+  if (!room.ok()) return End(room.status());
+  room_ = *std::move(room);
+  Work([call = shared_from_this()] {
+    call->method_.handle(call->desk().context(), call);
+  });
+}
+
+void HttpCall::Leave() {
+  if (sink_ != nullptr) TellCancel();
+}
+
+absl::Status HttpCall::Parse(google::protobuf::Message* request) const {
+  request->CopyFrom(*request_);
+  return absl::OkStatus();
+}
+
+void HttpCall::ReturnSession(const std::string& session_id) {
+  exchange_->Post([call = shared_from_this(), session_id] {
+    if (call->sink_ != nullptr) call->sink_->OnSession(session_id);
+  });
+}
+
+void HttpCall::Answer(const google::protobuf::Message& answer) {
+  const absl::Status room =
+      HoldAnswerBytes(static_cast<int64_t>(answer.ByteSizeLong()));
+  if (!room.ok()) return End(room);
+  EndRecord(record(), absl::OkStatus());
+  Tell(answer, false);
+  TellEnd(absl::OkStatus());
+}
+
+void HttpCall::End(const absl::Status& status) {
+  EndRecord(record(), status);
+  TellEnd(status);
+}
+
+void HttpCall::Write(const google::protobuf::Message& message) {
+  Tell(message, true);
+}
+
+void HttpCall::WriteAndFinish(const google::protobuf::Message& message) {
+  Tell(message, false);
+  TellEnd(absl::OkStatus());
+}
+
+void HttpCall::Finish(const absl::Status& status) { TellEnd(status); }
+
+void HttpCall::Cancel() {
+  exchange_->Post([call = shared_from_this()] {
+    if (call->sink_ != nullptr) call->exchange_->Cut();
+  });
+}
+
+void HttpCall::After(absl::Duration delay, std::function<void()> then) {
+  exchange_->Post([weak = weak_from_this(), delay, then = std::move(then)] {
+    const auto call = weak.lock();
+    if (call == nullptr || call->sink_ == nullptr) return;
+    const int64_t timer = ++call->timer_;
+    call->exchange_->After(delay, [weak, timer, then] {
+      const auto call = weak.lock();
+      if (call == nullptr || call->sink_ == nullptr) return;
+      if (call->timer_ == timer) then();
+    });
+  });
+}
+
+void HttpCall::Tell(const google::protobuf::Message& message, bool more) {
+  std::shared_ptr<google::protobuf::Message> copy(message.New());
+  copy->CopyFrom(message);
+  exchange_->Post([call = shared_from_this(), copy, more] {
+    if (call->sink_ == nullptr) return;
+    call->sink_->OnMessage(*copy,
+                           [weak = call->weak_from_this(), more](bool ok) {
+                             const auto call = weak.lock();
+                             if (call == nullptr || !more) return;
+                             if (const auto told = call->events())
+                               told->OnWriteDone(ok);
+                           });
+  });
+}
+
+void HttpCall::TellEnd(const absl::Status& status) {
+  exchange_->Post([call = shared_from_this(), status] {
+    const auto sink = std::exchange(call->sink_, nullptr);
+    if (sink == nullptr) return;
+    sink->OnEnd(status);
+    call->TellDone();
+    call->self_ = nullptr;
+  });
+}
+
+}  // namespace txl

@@ -1,0 +1,121 @@
+#include "server/http/http_error.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace txl {
+namespace {
+
+using Json = nlohmann::json;
+
+// The names that OpenAI's fields have where ours are called otherwise.
+std::string BareField(const std::string& field) {
+  std::string bare = field.substr(0, field.find('['));
+  if (const size_t dot = bare.rfind('.'); dot != std::string::npos) {
+    const std::string owner = bare.substr(0, dot);
+    bare = bare.substr(dot + 1);
+    if (bare == "ids") bare = owner.substr(owner.rfind('.') + 1);
+  }
+  if (bare == "stop_texts") return "stop";
+  if (bare == "ignore_end_token") return "ignore_eos";
+  return bare;
+}
+
+const char* TypeOf(int code) {
+  switch (code) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 409:
+      return "conflict_error";
+    case 429:
+      return "rate_limit_error";
+    default:
+      return code >= 500 ? "server_error" : "invalid_request_error";
+  }
+}
+
+std::string Object(int code, const std::string& reason,
+                   const std::string& message, const std::string& field) {
+  const Json error = {
+      {"message", message},
+      {"type", TypeOf(code)},
+      {"param", field.empty() ? Json() : Json(BareField(field))},
+      {"code", reason}};
+  return Json({{"error", error}}).dump();
+}
+
+}  // namespace
+
+int HttpStatusOf(const absl::Status& status) {
+  const std::string reason = ReasonOf(status);
+  if (reason == "METHOD_NOT_ALLOWED") return 405;
+  if (reason == "BODY_TOO_LARGE") return 413;
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 200;
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kUnimplemented:
+      return 404;
+    case absl::StatusCode::kAlreadyExists:
+      return 409;
+    case absl::StatusCode::kAborted:
+      return 409;
+    case absl::StatusCode::kFailedPrecondition:
+      return 409;
+    case absl::StatusCode::kResourceExhausted:
+      return 429;
+    case absl::StatusCode::kCancelled:
+      return 499;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    case absl::StatusCode::kDeadlineExceeded:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+std::string ErrorJson(const absl::Status& status) {
+  return Object(HttpStatusOf(status), ReasonOf(status), ShownText(status),
+                GetErrorDetails(status).field);
+}
+
+HttpReply ErrorReply(const absl::Status& status) {
+  const ErrorDetails details = GetErrorDetails(status);
+  HttpReply reply;
+  reply.status = HttpStatusOf(status);
+  reply.body = ErrorJson(status);
+  if (reply.status == 409) {
+    reply.headers.emplace_back(
+        "x-should-retry", details.reason == "SESSION_BUSY" ? "true" : "false");
+  }
+  if (details.retry.has_value()) {
+    reply.headers.emplace_back(
+        "retry-after-ms",
+        absl::StrCat(absl::ToInt64Milliseconds(*details.retry)));
+  }
+  return reply;
+}
+
+HttpReply PlainError(int code, const std::string& reason,
+                     const std::string& message) {
+  HttpReply reply;
+  reply.status = code;
+  reply.body = Object(code, reason, message, "");
+  return reply;
+}
+
+}  // namespace txl

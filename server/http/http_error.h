@@ -1,0 +1,29 @@
+#pragma once
+
+// The only place where errors become HTTP's: a status code, OpenAI's error
+// object and what its clients need to know of a retry.
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/http/http_message.h"
+
+namespace txl {
+
+// The status code of an error that came before anything was sent.
+int HttpStatusOf(const absl::Status& status);
+
+// {"error": {"message", "type", "param", "code"}}: `code` is the reason,
+// `param` the bare field ("top_p" of "sampling.top_p"), null where no field is
+// named.
+std::string ErrorJson(const absl::Status& status);
+
+// The whole answer. Says x-should-retry of conflicts, which OpenAI's clients
+// would repeat blindly, and retry-after-ms where a retry makes sense.
+HttpReply ErrorReply(const absl::Status& status);
+
+// An error of HTTP itself with a status code of its own.
+HttpReply PlainError(int code, const std::string& reason,
+                     const std::string& message);
+
+}  // namespace txl

@@ -1,0 +1,26 @@
+#include "server/http/http_front.h"
+
+#include <utility>
+
+#include "model/base/status_macros.h"
+
+namespace txl {
+
+absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
+                                                            HttpApi api) {
+  std::unique_ptr<HttpFront> front(new HttpFront);
+  front->api_ = std::move(api);
+  front->api_.ping = options.ping;
+  HttpHandlers handlers;
+  handlers.handle = [kept = front.get()](std::shared_ptr<Exchange> exchange) {
+    AnswerHttp(kept->api_, exchange);
+  };
+  handlers.hold_body = [desk = front->api_.desk](int64_t bytes) {
+    return desk->HoldRequest(bytes);
+  };
+  TXL_ASSIGN_OR_RETURN(front->server_, HttpServer::Start(std::move(options),
+                                                         std::move(handlers)));
+  return front;
+}
+
+}  // namespace txl

@@ -1,0 +1,36 @@
+#pragma once
+
+// One HTTP request and its answer, as the handlers see them: plain values
+// without the library that reads and writes them.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace txl {
+
+struct HttpRequest {
+  std::string method;  // "GET", as sent
+  std::string path;    // percent-decoded, without the query
+  std::map<std::string, std::string> query;
+  // Lower-case names; a field that came twice has its last value.
+  std::map<std::string, std::string> headers;
+  std::string body;
+  std::string peer;  // "http:127.0.0.1:4711"
+
+  // The value of a header, "" where there is none.
+  const std::string& header(const std::string& lower_case_name) const;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  // Own fields beside those of every answer. Values never come from a client
+  // unchecked: a line break in one would be a header more.
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+}  // namespace txl

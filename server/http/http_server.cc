@@ -1,0 +1,175 @@
+#include "server/http/http_server.h"
+
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "model/base/status_macros.h"
+#include "server/base/log.h"
+#include "server/http/connection.h"
+
+namespace txl {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
+// When the machine has no descriptor left, accepting at once fails again.
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+
+absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
+                                      const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  std::string host = listen.substr(0, colon);
+  if (colon == std::string::npos || host.empty() ||
+      colon + 1 == listen.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", listen, "\" is no HOST:PORT"));
+  }
+  if (host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  error_code error;
+  const auto found =
+      tcp::resolver(io).resolve(host, listen.substr(colon + 1), error);
+  if (error || found.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", listen, "\": ", error.message()));
+  }
+  return found.begin()->endpoint();
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(HttpOptions options, HttpHandlers handlers)
+      : acceptor_(shared_.io), pause_(shared_.io) {
+    shared_.options = std::move(options);
+    shared_.handlers = std::move(handlers);
+  }
+  ~Impl() {
+    shared_.io.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  absl::Status Listen() {
+    TXL_ASSIGN_OR_RETURN(const tcp::endpoint endpoint,
+                         Resolve(shared_.io, shared_.options.listen));
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error)
+      acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) {
+      return absl::UnavailableError(absl::StrCat(
+          "cannot listen on ", shared_.options.listen, ": ", error.message()));
+    }
+    const tcp::endpoint bound = acceptor_.local_endpoint(error);
+    const size_t colon = shared_.options.listen.rfind(':');
+    address_ = absl::StrCat(shared_.options.listen.substr(0, colon), ":",
+                            bound.port());
+    Accept();
+    thread_ = std::thread([this] { Run(); });
+    return absl::OkStatus();
+  }
+
+  const std::string& address() const { return address_; }
+  int64_t connections() const { return shared_.connections; }
+
+  void Shutdown(absl::Duration timeout) {
+    const absl::Time end = absl::Now() + timeout;
+    asio::post(shared_.io, [this] {
+      shared_.stopping = true;
+      error_code ignored;
+      acceptor_.close(ignored);
+      CloseAll(/*idle_only=*/true);
+    });
+    while (shared_.exchanges > 0 && absl::Now() < end) {
+      absl::SleepFor(kPollInterval);
+    }
+    asio::post(shared_.io, [this] { CloseAll(/*idle_only=*/false); });
+    while (shared_.exchanges > 0) absl::SleepFor(kPollInterval);
+  }
+
+ private:
+  void Run() {
+    while (!shared_.io.stopped()) {
+      try {
+        shared_.io.run();
+      } catch (const std::exception& error) {
+        // One request's memory was not to be had; others go on.
+        Log(LogSeverity::kError, "http", {{"error", error.what()}});
+      }
+    }
+  }
+
+  void Accept() {
+    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+      if (!acceptor_.is_open()) return;
+      if (error) return AcceptLater();
+      Take(std::move(socket));
+      Accept();
+    });
+  }
+
+  void AcceptLater() {
+    pause_.expires_after(absl::ToChronoNanoseconds(kAcceptPause));
+    pause_.async_wait([this](error_code error) {
+      if (!error) Accept();
+    });
+  }
+
+  void Take(tcp::socket socket) {
+    error_code error;
+    const tcp::endpoint peer = socket.remote_endpoint(error);
+    if (error) return;
+    const std::string host = peer.address().to_string();
+    int64_t& of_peer = shared_.per_peer[host];
+    if (of_peer >= shared_.options.connections_per_peer ||
+        shared_.connections >= shared_.options.connections) {
+      if (of_peer == 0) shared_.per_peer.erase(host);
+      return;  // closes the socket
+    }
+    ++of_peer;
+    ++shared_.connections;
+    std::make_shared<Connection>(std::move(socket), host, &shared_)->Start();
+  }
+
+  void CloseAll(bool idle_only) {
+    const std::set<Connection*> open = shared_.open;
+    for (Connection* connection : open) {
+      if (!idle_only || connection->idle()) {
+        connection->shared_from_this()->Close();
+      }
+    }
+  }
+
+  HttpShared shared_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  std::string address_;
+  std::thread thread_;
+};
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
+    HttpOptions options, HttpHandlers handlers) {
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(handlers));
+  TXL_RETURN_IF_ERROR(impl->Listen());
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+const std::string& HttpServer::address() const { return impl_->address(); }
+int64_t HttpServer::connections() const { return impl_->connections(); }
+void HttpServer::Shutdown(absl::Duration timeout) { impl_->Shutdown(timeout); }
+
+}  // namespace txl

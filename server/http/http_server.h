@@ -1,0 +1,52 @@
+#pragma once
+
+// The listening side of the HTTP front: connections, requests in and answers
+// out, on one thread. What a request asks for is a handler's business.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/byte_budget.h"
+#include "server/http/exchange.h"
+#include "server/http/http_options.h"
+
+namespace txl {
+
+struct HttpHandlers {
+  // Called on the front's thread with every request that may be handled.
+  std::function<void(std::shared_ptr<Exchange>)> handle;
+  // Room for a body of so many bytes and what is made of it, before it is read.
+  std::function<absl::StatusOr<ByteHold>(int64_t bytes)> hold_body;
+};
+
+class HttpServer {
+ public:
+  // Errors: InvalidArgument for no HOST:PORT, Unavailable when the address
+  // cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
+      HttpOptions options, HttpHandlers handlers);
+  // REQUIRES: Shutdown was called.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // HOST:PORT with the real port.
+  const std::string& address() const;
+  // Thread-safe.
+  int64_t connections() const;
+
+  // Takes no more connections, waits for running requests until the deadline,
+  // then cuts them off. Blocks until every one has ended.
+  void Shutdown(absl::Duration timeout);
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace txl

@@ -1,0 +1,195 @@
+#include "server/http/message_json.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/base/status_macros.h"
+#include "server/base/error.h"
+#include "server/http/http_options.h"
+#include "txl/v1/token.pb.h"
+
+namespace txl {
+namespace {
+
+using google::protobuf::Duration;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::Timestamp;
+using google::protobuf::util::TimeUtil;
+using Json = nlohmann::json;
+
+Json Real(double number) {
+  return std::isfinite(number) ? number : kNeverLogprob;
+}
+
+// The value of a field, or its element `i` of a repeated one.
+Json ValueOf(const Message& message, const FieldDescriptor& field, int i) {
+  const Reflection& of = *message.GetReflection();
+  const bool many = field.is_repeated();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return many ? of.GetRepeatedInt32(message, &field, i)
+                  : of.GetInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return many ? of.GetRepeatedInt64(message, &field, i)
+                  : of.GetInt64(message, &field);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return many ? of.GetRepeatedUInt32(message, &field, i)
+                  : of.GetUInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return many ? of.GetRepeatedUInt64(message, &field, i)
+                  : of.GetUInt64(message, &field);
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return Real(many ? of.GetRepeatedDouble(message, &field, i)
+                       : of.GetDouble(message, &field));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return Real(many ? of.GetRepeatedFloat(message, &field, i)
+                       : of.GetFloat(message, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return many ? of.GetRepeatedBool(message, &field, i)
+                  : of.GetBool(message, &field);
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return (many ? of.GetRepeatedEnum(message, &field, i)
+                   : of.GetEnum(message, &field))
+          ->name();
+    case FieldDescriptor::CPPTYPE_STRING:
+      return many ? of.GetRepeatedString(message, &field, i)
+                  : of.GetString(message, &field);
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return MessageToJson(many ? of.GetRepeatedMessage(message, &field, i)
+                                : of.GetMessage(message, &field));
+  }
+  return Json();
+}
+
+Json MapOf(const Message& message, const FieldDescriptor& field) {
+  Json map = Json::object();
+  const Reflection& of = *message.GetReflection();
+  for (int i = 0; i < of.FieldSize(message, &field); ++i) {
+    const Message& entry = of.GetRepeatedMessage(message, &field, i);
+    const Json key = ValueOf(entry, *entry.GetDescriptor()->map_key(), 0);
+    map[key.is_string() ? key.get<std::string>() : key.dump()] =
+        ValueOf(entry, *entry.GetDescriptor()->map_value(), 0);
+  }
+  return map;
+}
+
+absl::Status ReadDurationField(JsonFields& fields, const std::string& name,
+                               Message* duration) {
+  auto& to = *static_cast<Duration*>(duration);
+  constexpr double kMostSeconds = 3e11;  // protobuf's range
+  const Json& value = *fields.Find(name);
+  if (value.is_number() && std::abs(value.get<double>()) < kMostSeconds) {
+    to = TimeUtil::NanosecondsToDuration(0);
+    const double seconds = value.get<double>();
+    to.set_seconds(static_cast<int64_t>(std::trunc(seconds)));
+    to.set_nanos(static_cast<int32_t>(
+        std::round((seconds - std::trunc(seconds)) * 1e9)));
+    return absl::OkStatus();
+  }
+  if (value.is_string() &&
+      TimeUtil::FromString(value.get<std::string>(), &to)) {
+    return absl::OkStatus();
+  }
+  return FieldError(name, "must be seconds, as 3600 or \"3600s\"");
+}
+
+absl::Status ReadPart(JsonFields& fields, const FieldDescriptor& field,
+                      Message* message) {
+  const Reflection& of = *message->GetReflection();
+  Message* part = of.MutableMessage(message, &field);
+  if (part->GetDescriptor() == Duration::descriptor()) {
+    return ReadDurationField(fields, field.name(), part);
+  }
+  TXL_ASSIGN_OR_RETURN(const auto ids, fields.Ids(field.name()));
+  static_cast<v1::TokenIds*>(part)->mutable_ids()->Add(ids->begin(),
+                                                       ids->end());
+  return absl::OkStatus();
+}
+
+absl::Status ReadField(JsonFields& fields, const FieldDescriptor& field,
+                       Message* message) {
+  const Reflection& of = *message->GetReflection();
+  const std::string& name = field.name();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING: {
+      TXL_ASSIGN_OR_RETURN(const auto text, fields.String(name));
+      of.SetString(message, &field, *text);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_BOOL: {
+      TXL_ASSIGN_OR_RETURN(const auto value, fields.Bool(name));
+      of.SetBool(message, &field, *value);
+      return absl::OkStatus();
+    }
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      return ReadPart(fields, field, message);
+    default:
+      break;
+  }
+  TXL_ASSIGN_OR_RETURN(const auto number, fields.Integer(name));
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+    of.SetInt64(message, &field, *number);
+  } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+    if (*number != static_cast<int32_t>(*number)) {
+      return FieldError(name, "is out of range");
+    }
+    of.SetInt32(message, &field, static_cast<int32_t>(*number));
+  } else {
+    if (*number != static_cast<uint32_t>(*number)) {
+      return FieldError(name, "is out of range");
+    }
+    of.SetUInt32(message, &field, static_cast<uint32_t>(*number));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Json MessageToJson(const Message& message) {
+  if (message.GetDescriptor() == Duration::descriptor()) {
+    return TimeUtil::ToString(static_cast<const Duration&>(message));
+  }
+  if (message.GetDescriptor() == Timestamp::descriptor()) {
+    return TimeUtil::ToString(static_cast<const Timestamp&>(message));
+  }
+  const Reflection& of = *message.GetReflection();
+  Json json = Json::object();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+    if (field.has_presence() && !of.HasField(message, &field)) continue;
+    if (field.is_map()) {
+      json[field.name()] = MapOf(message, field);
+      continue;
+    }
+    if (!field.is_repeated()) {
+      json[field.name()] = ValueOf(message, field, 0);
+      continue;
+    }
+    Json list = Json::array();
+    for (int j = 0; j < of.FieldSize(message, &field); ++j) {
+      list.push_back(ValueOf(message, field, j));
+    }
+    json[field.name()] = std::move(list);
+  }
+  return json;
+}
+
+absl::Status ReadMessage(JsonFields& fields, Message* message) {
+  for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message->GetDescriptor()->field(i);
+    if (field.is_repeated() || fields.Find(field.name()) == nullptr) continue;
+    const auto* choice = field.real_containing_oneof();
+    if (choice != nullptr &&
+        message->GetReflection()->HasOneof(*message, choice)) {
+      return FieldError(field.name(), "only one of text and tokens may stand");
+    }
+    TXL_RETURN_IF_ERROR(ReadField(fields, field, message));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace txl

@@ -1,0 +1,24 @@
+#pragma once
+
+// The API's messages as JSON: names as in the proto, whole numbers as numbers,
+// times and durations as protobuf's JSON mapping writes them, absent fields
+// left out, a probability of 0 as kNeverLogprob.
+
+#include <google/protobuf/message.h>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "absl/status/status.h"
+#include "server/http/json_in.h"
+
+namespace txl {
+
+nlohmann::json MessageToJson(const google::protobuf::Message& message);
+
+// Reads every field of a request that the object has: texts, numbers, booleans,
+// durations (seconds, or "1.5s") and TokenIds (a list). Errors as JsonFields.
+// REQUIRES: the message has no other kinds of fields, or they are read before.
+absl::Status ReadMessage(JsonFields& fields,
+                         google::protobuf::Message* message);
+
+}  // namespace txl

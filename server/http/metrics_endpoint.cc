@@ -1,0 +1,81 @@
+#include "server/http/metrics_endpoint.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/http/http_error.h"
+
+namespace txl {
+namespace {
+
+// A scrape that runs when the endpoint ends.
+constexpr absl::Duration kLastScrape = absl::Milliseconds(500);
+
+HttpOptions MetricsOptions(const std::string& address) {
+  HttpOptions options;
+  options.listen = address;
+  // Who scrapes names the server as he likes, and a page that reads metrics has
+  // learnt nothing of anybody.
+  options.any_host = true;
+  options.connections = 64;
+  options.header_timeout = absl::Seconds(2);
+  return options;
+}
+
+}  // namespace
+
+std::string CheckHttpAddress(absl::string_view address) {
+  const std::string wrong = absl::StrCat("\"", address, "\" is not HOST:PORT");
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos || colon == 0) return wrong;
+  const absl::string_view port_text = address.substr(colon + 1);
+  int port = 0;
+  if (port_text.find_first_not_of("0123456789") != absl::string_view::npos ||
+      !absl::SimpleAtoi(port_text, &port) || port > 65535) {
+    return wrong;
+  }
+  const absl::string_view host = address.substr(0, colon);
+  const bool brackets =
+      host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (host.find_first_of(", \t") != absl::string_view::npos ||
+      (!brackets && host.find_first_of(":[]") != absl::string_view::npos)) {
+    return wrong;
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
+    const std::string& address, ExporterFacts facts, StatusSource source) {
+  if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
+    return absl::InvalidArgumentError(wrong);
+  }
+  const auto collector = std::make_shared<const StatusCollector>(
+      std::move(facts), std::move(source));
+  HttpHandlers handlers;
+  handlers.handle = [collector](const std::shared_ptr<Exchange>& exchange) {
+    const HttpRequest& request = exchange->request();
+    if (request.path != "/metrics") {
+      return exchange->Reply(
+          PlainError(404, "NOT_FOUND", "there is only /metrics"));
+    }
+    if (request.method != "GET" && request.method != "HEAD") {
+      return exchange->Reply(
+          PlainError(405, "METHOD_NOT_ALLOWED", "takes GET"));
+    }
+    HttpReply reply;
+    reply.content_type = kMetricsContentType;
+    reply.body = MetricsText(*collector);
+    exchange->Reply(std::move(reply));
+  };
+  handlers.hold_body = [](int64_t) { return ByteHold(); };
+  absl::StatusOr<std::unique_ptr<HttpServer>> server =
+      HttpServer::Start(MetricsOptions(address), std::move(handlers));
+  if (!server.ok()) return server.status();
+  return std::unique_ptr<MetricsEndpoint>(
+      new MetricsEndpoint(*std::move(server)));
+}
+
+MetricsEndpoint::~MetricsEndpoint() { server_->Shutdown(kLastScrape); }
+
+}  // namespace txl

@@ -1,0 +1,42 @@
+#pragma once
+
+// GET /metrics over HTTP, in Prometheus's text format, on an address of its
+// own.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/exporter/status_collector.h"
+#include "server/http/http_server.h"
+
+namespace txl {
+
+// What is wrong with an address to listen on, "" for HOST:PORT (port 0: any
+// free one). An IPv6 host stands in brackets.
+std::string CheckHttpAddress(absl::string_view address);
+
+class MetricsEndpoint {
+ public:
+  // `source` is called from the endpoint's thread until it is destroyed.
+  // Errors: InvalidArgument for no HOST:PORT, Unavailable when the address
+  // cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
+      const std::string& address, ExporterFacts facts, StatusSource source);
+  // Stops listening. Returns when no scrape runs.
+  ~MetricsEndpoint();
+  MetricsEndpoint(const MetricsEndpoint&) = delete;
+  MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
+
+  // HOST:PORT with the real port.
+  const std::string& address() const { return server_->address(); }
+
+ private:
+  explicit MetricsEndpoint(std::unique_ptr<HttpServer> server)
+      : server_(std::move(server)) {}
+
+  const std::unique_ptr<HttpServer> server_;
+};
+
+}  // namespace txl
