@@ -109,7 +109,8 @@ void World::OnFinished(Call& call, const TurnFinished& finished) {
       !Timed(finished.timing)) {
     Diverge("call ", call.id, " ends with other counts");
   }
-  Settle(call, /*finished=*/true);
+  Settle(call, /*finished=*/true,
+         finished.reason != FinishReason::kServerDrain);
 }
 
 void World::OnFailed(Call& call, const absl::Status& status) {
@@ -144,7 +145,7 @@ void World::OnFailed(Call& call, const absl::Status& status) {
   if (Now() - call.submitted >= odds.scheduler.longest_turn) {
     faults.Fired(Fault::kTurnTooLong);
   }
-  Settle(call, /*finished=*/false);
+  Settle(call, /*finished=*/false, /*recorded=*/false);
 }
 
 // Why the call may fail now.
@@ -187,8 +188,8 @@ bool World::TooSlow(const Reader& reader) {
          Now() - *reader.lags_since() >= limits.rate_window;
 }
 
-void World::Settle(Call& call, bool finished) {
-  if (call.must_finish.value_or(finished) != finished) {
+void World::Settle(Call& call, bool finished, bool recorded) {
+  if (call.must_finish.value_or(recorded) != recorded) {
     Diverge("call ", call.id, " ends otherwise than others have seen");
   }
   if (call.resumed == 0 &&

@@ -144,7 +144,9 @@ class World : public CallObserver {
   // turn_checks.cc
   Outcomes FailuresOf(const Call& call);
   bool TooSlow(const Reader& reader);
-  void Settle(Call& call, bool finished);
+  // The call has ended. A turn that a drain ends is `finished` for its caller,
+  // but not `recorded` as such: it goes on where it is sent again.
+  void Settle(Call& call, bool finished, bool recorded);
   void MarkDue();
 
   // invariants.cc
