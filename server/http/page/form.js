@@ -6,6 +6,10 @@ import { PARAMETERS, defaultFields } from "./request.js";
 // Fields that stand elsewhere in the form, or hold no number.
 const OTHER = ["seed", "stop", "logprobs", "ignore_eos"];
 
+// What fields are called here and in GenerateRequest.
+const GRPC_NAMES = { text: "prompt", stop_texts: "stop",
+  ignore_end_token: "ignore_eos" };
+
 export class ParameterForm {
   #defaults = {};
 
@@ -64,10 +68,10 @@ export class ParameterForm {
   }
 }
 
-// Errors may name a part of a field, "stop[1]".
+// Errors may name a part of a field ("stop[1]"), and fields as gRPC does.
 function fieldOf(param) {
-  const name = /^[a-z_]+/.exec(param)?.[0] ?? "";
-  return byId("turn-form").elements.namedItem(name);
+  const name = param.replace(/\[.*/, "").split(".").at(-1);
+  return byId("turn-form").elements.namedItem(GRPC_NAMES[name] ?? name);
 }
 
 function numberField({ name, label, step }) {

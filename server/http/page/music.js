@@ -8,6 +8,7 @@ import { drawNotes, summary } from "./pianoroll.js";
 export class Music {
   #reader = new MusicReader();
   #draw = oncePerFrame(() => {
+    if (byId("music").hidden) return;
     drawNotes(byId("roll"), this.#reader.notes);
     byId("roll-summary").textContent = summary(this.#reader.notes);
     byId("download-midi").disabled = this.#reader.notes.length === 0;
@@ -15,12 +16,9 @@ export class Music {
 
   constructor() {
     byId("download-midi").addEventListener("click", () => this.#download());
-    const redraw = () => {
-      if (!byId("music").hidden) this.#draw();
-    };
     matchMedia("(prefers-color-scheme: dark)")
-      .addEventListener("change", redraw);
-    addEventListener("resize", redraw);
+      .addEventListener("change", this.#draw);
+    addEventListener("resize", this.#draw);
   }
 
   show() {

@@ -47,6 +47,9 @@ export class Playground {
 
   // Shows a session's text, to be continued.
   openSession(id, text) {
+    this.#abort?.abort();
+    if (id === this.#session) this.#own = false;
+    this.#leaveSession();
     this.#clear();
     byId("session_id").value = id;
     this.#session = id;
@@ -216,7 +219,7 @@ export class Playground {
     const running = this.#abort !== null;
     const named = byId("session_id").value.trim() !== "";
     byId("generate").disabled = running;
-    byId("continue").disabled = running || (!named && this.#session === "");
+    byId("continue").disabled = running || !(named || this.#own);
     byId("clear").disabled = running;
     byId("stop").disabled = !running;
   }

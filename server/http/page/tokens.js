@@ -31,10 +31,6 @@ export class TokenView {
     });
   }
 
-  get tokens() {
-    return this.#tokens;
-  }
-
   clear() {
     this.#waiting = [];
     this.#tokens = [];
@@ -53,20 +49,6 @@ export class TokenView {
   // Text that was not generated.
   appendPrompt(text) {
     this.append([{ prompt: text }]);
-  }
-
-  // Takes the tokens from `count` on away.
-  truncate(count) {
-    this.#flush();
-    for (const span of this.#spans.splice(count)) span.remove();
-    this.#tokens.length = this.#spans.length;
-    this.#chosen = Math.min(this.#chosen, count - 1);
-  }
-
-  // The whole text, prompts included.
-  text() {
-    this.#flush();
-    return this.#place.textContent;
   }
 
   choose(index) {
