@@ -64,7 +64,7 @@ export function makeModel(music) {
 function draw(seed, position) {
   const mixed = Math.imul(Number(BigInt.asUintN(31, seed)) ^ (position * 40503),
     2654435761) >>> 0;
-  return (mixed ^ (mixed >>> 15)) % 65536 / 65536;
+  return ((mixed ^ (mixed >>> 15)) >>> 0) % 65536 / 65536;
 }
 
 // One token with its `count` alternatives, the way /v1/completions has it.

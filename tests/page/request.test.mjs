@@ -79,7 +79,7 @@ test("a seed that is no number is an error of its field", () => {
 test("JSON is what JSON.parse reads back", () => {
   const sent = request({ stop: "\"quoted\"\n}" },
     { ...PARTS, prompt: "a\u2028\"\\\ud800" });
-  assert.deepEqual(JSON.parse(jsonOf(sent)), sent);
+  assert.deepEqual(JSON.parse(jsonOf({ ...sent, absent: undefined })), sent);
 });
 
 test("stop texts are lines in which breaks can be written", () => {

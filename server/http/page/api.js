@@ -77,7 +77,9 @@ export class Api {
     let answer;
     try {
       answer = await fetch(this.base + path,
-        { method, body, headers, signal, cache: "no-store" });
+        { method, body, headers, signal, cache: "no-store",
+          // A page that is left still takes its session along.
+          keepalive: method === "DELETE" });
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new ApiError("The server does not answer.", { code: "NO_ANSWER" });

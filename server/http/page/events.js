@@ -88,8 +88,10 @@ export class MusicReader {
     else if (short?.[1] === "d") this.#takeSteps(Number(short[2]));
     else {
       const cut = name.lastIndexOf("_");
-      const action = ACTIONS[name.slice(0, Math.max(cut, 0))];
-      if (action !== undefined) action(this, name.slice(cut + 1));
+      const kind = name.slice(0, Math.max(cut, 0));
+      if (Object.hasOwn(ACTIONS, kind)) {
+        ACTIONS[kind](this, name.slice(cut + 1));
+      }
     }
   }
 
@@ -133,7 +135,8 @@ export class MusicReader {
   }
 
   setTempoClass(name) {
-    this.#tempoClass = TEMPO_CLASSES[name] ?? null;
+    this.#tempoClass = Object.hasOwn(TEMPO_CLASSES, name)
+      ? TEMPO_CLASSES[name] : null;
   }
 
   setTempoInClass(value) {

@@ -78,6 +78,9 @@ export class Playground {
       this.#clear();
       byId("prompt").focus();
     });
+    addEventListener("pagehide", (event) => {
+      if (!event.persisted) this.#leaveSession();
+    });
     byId("session_id").addEventListener("input", () => this.#enable());
     byId("use-seed").addEventListener("click", () => {
       byId("seed").value = byId("seed-shown").textContent;

@@ -89,10 +89,10 @@ function escapeLine(text) {
 // The request as JSON. JSON.stringify knows no BigInt, and a seed as a double
 // would be another seed.
 export function jsonOf(request) {
-  const fields = Object.entries(request).map(([name, value]) => {
-    const text = typeof value === "bigint" ? value : JSON.stringify(value);
-    return `${JSON.stringify(name)}: ${text}`;
-  });
+  const texts = Object.entries(request).map(([name, value]) => [name,
+    typeof value === "bigint" ? value : JSON.stringify(value)]);
+  const fields = texts.filter(([, text]) => text !== undefined)
+    .map(([name, text]) => `${JSON.stringify(name)}: ${text}`);
   return `{${fields.join(", ")}}`;
 }
 
