@@ -38,9 +38,11 @@ export async function openPage(browser, url, { part = "playground",
 function watch(page, origin) {
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("console", (message) => {
-    // Chromium reports every refused request; tests ask for some.
-    const refused = /^Failed to load resource: the server responded/;
-    if (message.type() === "error" && !refused.test(message.text())) {
+    // Chromium reports every request that is refused or cut; tests ask for
+    // some.
+    const asked = new RegExp("^Failed to load resource: " +
+      "(the server responded|net::ERR_INCOMPLETE_CHUNKED_ENCODING)");
+    if (message.type() === "error" && !asked.test(message.text())) {
       page.problems.push(message.text());
     }
   });

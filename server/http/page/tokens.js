@@ -80,7 +80,10 @@ export class TokenView {
       return element("span", { class: "prompt" }, token.prompt);
     }
     const kind = token.text === "" ? " empty" : "";
+    // A screen reader does not say spaces.
+    const blank = token.text.trim() === "";
     const span = element("span", { role: "option", "aria-selected": "false",
+      "aria-label": blank ? visibleText(token.name) : null,
       class: `token ${probabilityClass(token.logprob)}${kind}` }, token.text);
     span.tokenIndex = this.#tokens.length;
     this.#tokens.push(token);
