@@ -17,7 +17,7 @@ const open = [];
 before(async () => {
   browser = await openBrowser();
   if (!process.env.TXL_HTTP) mock = await startMock();
-  base = process.env.TXL_HTTP ?? mock.url;
+  base = mock?.url ?? new URL("/", process.env.TXL_HTTP).href;
 });
 after(async () => {
   await browser.close();
@@ -272,6 +272,7 @@ test("a session is created, and deleted once that is confirmed", async () => {
   await page.click("#create-form button");
   const button = page.locator(`[aria-label="Delete ${name}"]`);
   await button.click();
+  assert.deepEqual(await accessibilityFindings(page), []);
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
   assert.ok((await get(`v1/sessions/${name}`)).session);
@@ -314,6 +315,18 @@ test("the status is drawn, and asked for while the page is visible",
     polls = 0;
     await page.waitForTimeout(2500);
     assert.equal(polls, 0);
+  });
+
+test("the keyboard skips to the content; an unknown part is the first one",
+  async () => {
+    const page = await openPart("nowhere");
+    assert.ok(await page.locator("#playground-part").isVisible());
+    await page.click("nav a[href='#model']");
+    await page.focus(".skip");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() =>
+      document.activeElement.id === "content");
+    assert.ok(await page.locator("#model-part").isVisible());
   });
 
 test("the model's card is what the server says", async () => {

@@ -21,12 +21,14 @@ const sessions = new Sessions(api, (id, text) => {
   playground.openSession(id, text);
 });
 
-// Shows the part that the address names, the playground for any other name.
+let shown = PARTS[0];
+
+// Shows the part that the address names. Another name ("Skip to the content")
+// leaves the part that is shown.
 function showPart() {
   const name = location.hash.slice(1);
-  // A link of the page that names no part ("Skip to the content") shows none.
-  if (name !== "" && !PARTS.includes(name)) return;
-  const shown = name || PARTS[0];
+  if (name === "") shown = PARTS[0];
+  else if (PARTS.includes(name)) shown = name;
   for (const part of PARTS) {
     byId(`${part}-part`).hidden = part !== shown;
     const link = document.querySelector(`nav a[href="#${part}"]`);

@@ -1,6 +1,7 @@
 // One session: its text, its tokens, and what can be done with it.
 
 import { ask, byId } from "./dom.js";
+import { visibleText } from "./probability.js";
 import { count } from "./rates.js";
 import { Spellings } from "./spellings.js";
 import { TokenView } from "./tokens.js";
@@ -97,7 +98,7 @@ export class SessionDetail {
     if (opening !== this.#opening) return;
     this.#view.clear();
     this.#view.append(ids.map((id, i) =>
-      ({ id, text: texts[i], name: texts[i], top: [] })));
+      ({ id, text: visibleText(texts[i]), name: texts[i], top: [] })));
     byId("detail-older").hidden = first === 0;
   }
 

@@ -7,6 +7,11 @@ import { percent, probabilityClass, visibleText } from "./probability.js";
 // How near the end the text has to be scrolled to follow new tokens, in pixels.
 const FOLLOW = 40;
 
+// Tokens of a block at most. A browser lays a block out as a whole, so that
+// tokens behind a long one would cost more and more: a block ends with its line,
+// or, where a text has no line breaks, here.
+const BLOCK = 500;
+
 let views = 0;
 
 export class TokenView {
@@ -15,6 +20,8 @@ export class TokenView {
   #spans = [];
   #tokens = [];
   #waiting = [];
+  // The element that takes the next token; null for a new one.
+  #block = null;
   #chosen = -1;
   #prefix = `token-${(views += 1)}-`;
   #draw = oncePerFrame(() => this.#flush());
@@ -35,6 +42,7 @@ export class TokenView {
     this.#waiting = [];
     this.#tokens = [];
     this.#spans = [];
+    this.#block = null;
     this.#chosen = -1;
     this.#place.removeAttribute("aria-activedescendant");
     this.#place.replaceChildren();
@@ -48,7 +56,9 @@ export class TokenView {
 
   // Text that was not generated.
   appendPrompt(text) {
-    this.append([{ prompt: text }]);
+    const lastLine = text.lastIndexOf("\n") + 1;
+    this.append([{ prompt: text.slice(0, lastLine) },
+      { prompt: text.slice(lastLine) }].filter(({ prompt }) => prompt !== ""));
   }
 
   choose(index) {
@@ -68,11 +78,20 @@ export class TokenView {
     const place = this.#place;
     const follow =
       place.scrollHeight - place.scrollTop - place.clientHeight < FOLLOW;
-    const fragment = document.createDocumentFragment();
-    for (const token of this.#waiting) fragment.append(this.#spanOf(token));
+    for (const token of this.#waiting) this.#add(token);
     this.#waiting = [];
-    place.append(fragment);
     if (follow) place.scrollTop = place.scrollHeight;
+  }
+
+  #add(token) {
+    if (this.#block === null) {
+      this.#block = element("div", { class: "block" });
+      this.#place.append(this.#block);
+    }
+    this.#block.append(this.#spanOf(token));
+    const text = token.prompt ?? token.text;
+    const full = this.#block.childElementCount >= BLOCK;
+    if (full || text.endsWith("\n")) this.#block = null;
   }
 
   #spanOf(token) {
