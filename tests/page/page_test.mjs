@@ -112,6 +112,23 @@ test("the text is one stop of Tab, arrow keys move in it", async () => {
     "output");
 });
 
+test("the view follows new tokens, unless it was scrolled away", async () => {
+  const page = await openPart("playground", { width: 390 });
+  await generate(page, { prompt: PROMPT, max_tokens: 400 });
+  const below = () => page.locator("#output").evaluate((place) =>
+    place.scrollHeight - place.scrollTop - place.clientHeight);
+  assert.ok(await page.locator("#output").evaluate((place) =>
+    place.scrollHeight > 2 * place.clientHeight));
+  assert.ok(await below() < 2);
+  await page.locator("#output").evaluate((place) => { place.scrollTop = 0; });
+  const before = await below();
+  await page.click("#continue");
+  await turnEnded(page);
+  assert.equal(await page.locator("#output").evaluate((place) =>
+    place.scrollTop), 0);
+  assert.ok(await below() > before);
+});
+
 test("a turn is stopped and continued; the session is what is shown",
   async () => {
     const page = await openPart("playground");

@@ -85,7 +85,7 @@ export class TokenView {
 
   #add(token) {
     if (this.#block === null) {
-      this.#block = element("div", { class: "block" });
+      this.#block = element("div");
       this.#place.append(this.#block);
     }
     this.#block.append(this.#spanOf(token));
