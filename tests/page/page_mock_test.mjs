@@ -3,43 +3,20 @@
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 
-import { accessibilityFindings, fill, generate, openBrowser, openPage,
-  outputText, screenshot, turnEnded } from "./browser.mjs";
+import { accessibilityFindings, fill, generate, outputText, screenshot,
+  turnEnded } from "./browser.mjs";
+import { Fixture, tokens } from "./fixture.mjs";
 import { startMock } from "./mock_server.mjs";
 
-let browser;
-let text;
-let music;
-const open = [];
-before(async () => {
-  browser = await openBrowser();
-  text = await startMock();
-  music = await startMock({ music: true });
-});
-after(async () => {
-  await browser.close();
-  await Promise.all([text.close(), music.close()]);
-});
-afterEach(async () => {
-  for (const page of open.splice(0)) {
-    assert.deepEqual(page.problems, []);
-    await page.context().close();
-  }
-});
+const text = new Fixture(() => startMock());
+const music = new Fixture(() => startMock({ music: true }));
 
-async function openAt(mock, options) {
-  const page = await openPage(browser, mock.url, options);
-  open.push(page);
-  return page;
-}
-
-const tokens = (page) => page.locator("#output .token");
 const status = (page) => page.locator("#turn-status").textContent();
 
 test("markup that is generated is shown as text", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "@markup<b>x</b>", max_tokens: 40 });
   const shown = await outputText(page);
   assert.ok(shown.includes("<img src=x onerror="));
@@ -55,7 +32,7 @@ test("markup that is generated is shown as text", async () => {
 });
 
 test("markup in a session is shown as text", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "@markup", max_tokens: 20,
     session_id: "marked" });
   await page.click("nav a[href='#sessions']");
@@ -67,7 +44,7 @@ test("markup in a session is shown as text", async () => {
 });
 
 test("characters cut between pieces are whole", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "@bytes", max_tokens: 60, seed: 3 });
   assert.doesNotMatch(await outputText(page), /\ufffd/);
   assert.match(await outputText(page), /naïve|中|😀/);
@@ -76,7 +53,7 @@ test("characters cut between pieces are whole", async () => {
 // Streams 5,000 tokens; gives the longest time between two frames, in
 // milliseconds, and the rate that the page says.
 async function streamFast() {
-  const page = await openAt(text);
+  const page = await text.open();
   await fill(page, { prompt: "@rate=1000", max_tokens: 5000 });
   await page.evaluate(() => {
     window.longest = 0;
@@ -113,7 +90,7 @@ test("a thousand tokens a second for 5 s leave no frame waiting for 100 ms",
 
 for (const wish of ["@busy", "@down"]) {
   test(`${wish}: the page says that it waits, and tries again`, async () => {
-    const page = await openAt(text);
+    const page = await text.open();
     await fill(page, { prompt: wish, max_tokens: 4 });
     await page.click("#generate");
     await page.waitForFunction(() => /too much to do\. Trying again in 0\.7 s/
@@ -124,7 +101,7 @@ for (const wish of ["@busy", "@down"]) {
 }
 
 test("waiting can be stopped", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await fill(page, { prompt: "@busy", max_tokens: 4 });
   await page.click("#generate");
   await page.waitForFunction(() => /Trying again/.test(
@@ -135,7 +112,7 @@ test("waiting can be stopped", async () => {
 });
 
 test("an error behind the first tokens is shown; the tokens stay", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "@fail", max_tokens: 9 });
   assert.equal(await page.locator("#turn-error").textContent(),
     "A step failed. [STEP_FAILED]");
@@ -143,23 +120,23 @@ test("an error behind the first tokens is shown; the tokens stay", async () => {
 });
 
 test("a turn that is cut off goes on by itself", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "@cut", max_tokens: 9 });
   assert.match(await status(page), /^Ended.*: 9 tokens/);
   assert.equal(await tokens(page).count(), 9);
 });
 
 test("a seed of 64 bits reaches the server as it is", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "a", max_tokens: 1,
     seed: "18446744073709551615" });
-  assert.match(text.turns.bodies.at(-1), /"seed": 18446744073709551615[,}]/);
+  assert.match(text.server.turns.bodies.at(-1), /"seed": 18446744073709551615[,}]/);
   assert.equal(await page.locator("#seed-shown").textContent(),
     "18446744073709551615");
 });
 
 test("a long session is read page by page", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   await generate(page, { prompt: "@rate=9999", max_tokens: 900,
     session_id: "long" });
   const shown = await outputText(page);
@@ -178,13 +155,13 @@ test("a long session is read page by page", async () => {
 });
 
 test("a model of text shows no music", async () => {
-  const page = await openAt(text);
+  const page = await text.open();
   assert.ok(await page.locator("#music").isHidden());
 });
 
 test("events are drawn as they come, and downloaded as a MIDI file",
   async () => {
-    const page = await openAt(music);
+    const page = await music.open();
     // The piece has nine notes in two bars; 48 events are once through it.
     await generate(page, { prompt: "", max_tokens: 48 });
     await page.waitForFunction(() => /^9 notes in 2 bars, from C4 to C5/
@@ -208,7 +185,7 @@ test("events are drawn as they come, and downloaded as a MIDI file",
   });
 
 test("music goes on where a turn continues", async () => {
-  const page = await openAt(music, { colorScheme: "dark", width: 390 });
+  const page = await music.open({ colorScheme: "dark", width: 390 });
   await generate(page, { prompt: "Bar_None Position_1/16 Note%20On_60",
     max_tokens: 1 });
   await fill(page, { max_tokens: 60 });

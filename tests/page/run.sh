@@ -3,9 +3,9 @@
 #
 # Installs playwright-core and axe-core by npm into a temporary folder, and
 # Chromium by apt where there is none (as root). TXL_HTTP names a server
-# ("http://127.0.0.1:8080/") for page_test.mjs; without it a mock server answers.
-# TXL_PAGE_TOOLS keeps the folder with the tools, TXL_PAGE_SHOTS takes the
-# pictures.
+# ("http://127.0.0.1:8080/") for page_test and page_parts_test; without it a
+# mock server answers. TXL_PAGE_TOOLS keeps the folder with the tools,
+# TXL_PAGE_SHOTS takes the pictures.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,5 +27,7 @@ fi
 CHROMIUM=$(command -v chromium)
 export CHROMIUM
 
-node --test --test-concurrency=1 "$here/page_test.mjs" \
-  "$here/page_mock_test.mjs"
+# One file after the other: each has a browser of its own.
+for file in page_test page_parts_test page_mock_test; do
+  node --test "$here/$file.mjs"
+done

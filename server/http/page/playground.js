@@ -127,9 +127,12 @@ export class Playground {
     this.#leaveSession();
     this.#clear();
     this.#say("Making a session…");
+    const signal = this.#abort.signal;
     try {
       const session = await patiently(() => this.#api.createSession(named),
-        { signal: this.#abort.signal, onWait: this.#sayWait });
+        { signal, onWait: this.#sayWait });
+      // Meanwhile another session may have been opened.
+      signal.throwIfAborted();
       this.#session = session.session_id;
     } catch (error) {
       // A session that is there already is as good.
