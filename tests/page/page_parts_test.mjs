@@ -161,4 +161,3 @@ test("the model's card is what the server says", async () => {
     assert.ok(text.includes(fact), fact);
   }
 });
-

@@ -36,8 +36,9 @@ export class SessionDetail {
       () => hooks.attempt(action));
     on("detail-more", () => this.#loadPage());
     on("detail-older", () => this.#showTokens(this.#window + TOKENS));
-    on("detail-continue", () =>
-      hooks.onContinue(this.#id, byId("detail-text").textContent));
+    on("detail-continue", () => hooks.onContinue(this.#id,
+      // Of a long session the pages that were read are shown.
+      byId("detail-text").textContent + (this.#pageToken ? " […] " : "")));
     on("detail-rewind", () => this.#rewind());
     on("detail-fork", () => this.#fork());
     on("detail-delete", () => hooks.onDelete(this.#id));
