@@ -1,0 +1,55 @@
+// The music of a turn's events: a picture, and a file to download.
+
+import { byId, oncePerFrame } from "./dom.js";
+import { MusicReader } from "./events.js";
+import { midiFile } from "./midi.js";
+import { drawNotes, summary } from "./pianoroll.js";
+
+export class Music {
+  #reader = new MusicReader();
+  #draw = oncePerFrame(() => {
+    if (byId("music").hidden) return;
+    drawNotes(byId("roll"), this.#reader.notes);
+    byId("roll-summary").textContent = summary(this.#reader.notes);
+    byId("download-midi").disabled = this.#reader.notes.length === 0;
+  });
+
+  constructor() {
+    byId("download-midi").addEventListener("click", () => this.#download());
+    matchMedia("(prefers-color-scheme: dark)")
+      .addEventListener("change", this.#draw);
+    addEventListener("resize", this.#draw);
+  }
+
+  show() {
+    byId("music").hidden = false;
+    this.#draw();
+  }
+
+  clear() {
+    this.#reader = new MusicReader();
+    this.#draw();
+  }
+
+  // Text of events, prompts included, cut anywhere.
+  push(text) {
+    this.#reader.push(text);
+    this.#draw();
+  }
+
+  end() {
+    this.#reader.end();
+    this.#draw();
+  }
+
+  #download() {
+    const { notes, tempos } = this.#reader;
+    const file = new Blob([midiFile(notes, tempos)], { type: "audio/midi" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(file);
+    link.download = "music.mid";
+    link.click();
+    // The browser has the file's bytes once the click is handled.
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+}

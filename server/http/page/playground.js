@@ -1,0 +1,257 @@
+// The playground: turns of one session, shown as they come.
+
+import { curlCommand, grpcurlCommand, pythonProgram } from "./copy.js";
+import { byId, copyText, element, showError } from "./dom.js";
+import { ParameterForm } from "./form.js";
+import { Music } from "./music.js";
+import { newRequestId, requestOf } from "./request.js";
+import { patiently } from "./retry.js";
+import { settleSession } from "./settle.js";
+import { TokenView, describeToken } from "./tokens.js";
+import { TurnClock } from "./clock.js";
+import { runTurn } from "./turn.js";
+
+const COMMANDS = { curl: curlCommand, python: pythonProgram,
+  grpcurl: grpcurlCommand };
+
+export class Playground {
+  #api;
+  #onTurn;
+  #form = new ParameterForm();
+  #music = new Music();
+  #view;
+  // Aborts the turn that runs; null while none does.
+  #abort = null;
+  // The session whose text is shown; "" for none.
+  #session = "";
+  // Whether nobody but this page knows that session.
+  #own = false;
+  #musical = false;
+
+  // `onTurn(clock)` is told of every turn that ended.
+  constructor(api, onTurn) {
+    this.#api = api;
+    this.#onTurn = onTurn;
+    this.#view = new TokenView(byId("output"), (token, index) =>
+      describeToken(byId("token-panel"), token, index));
+    drawLegend();
+    this.#listen();
+  }
+
+  // `model` is the `txl` object of GET /v1/models.
+  setModel(model) {
+    this.#form.setModel(model);
+    this.#musical = model.vocabulary_kind === "events";
+    if (this.#musical) this.#music.show();
+  }
+
+  // Shows a session's text, to be continued.
+  openSession(id, text) {
+    this.#abort?.abort();
+    if (id === this.#session) this.#own = false;
+    this.#leaveSession();
+    this.#clear();
+    byId("session_id").value = id;
+    this.#session = id;
+    this.#showPrompt(text);
+    this.#enable();
+    byId("continue").focus();
+  }
+
+  #listen() {
+    byId("turn-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const prompt = byId("prompt").value;
+      this.#run(prompt === "" ? null : prompt, true);
+    });
+    byId("prompt").addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        byId("turn-form").requestSubmit();
+      }
+    });
+    byId("continue").addEventListener("click", () => this.#run(null, false));
+    byId("stop").addEventListener("click", () => this.#abort?.abort());
+    byId("clear").addEventListener("click", () => {
+      byId("session_id").value = "";
+      this.#leaveSession();
+      this.#clear();
+      byId("prompt").focus();
+    });
+    addEventListener("pagehide", (event) => {
+      if (!event.persisted) this.#leaveSession();
+    });
+    byId("session_id").addEventListener("input", () => this.#enable());
+    byId("use-seed").addEventListener("click", () => {
+      byId("seed").value = byId("seed-shown").textContent;
+    });
+    for (const button of document.querySelectorAll("[data-copy]")) {
+      button.addEventListener("click", () => this.#copy(button.dataset.copy));
+    }
+  }
+
+  // Runs a turn. With `anew` a session that is the page's own is replaced.
+  async #run(prompt, anew) {
+    if (this.#abort !== null) return;
+    this.#abort = new AbortController();
+    this.#enable();
+    showError(byId("turn-error"), null);
+    this.#form.mark(null);
+    const clock = new TurnClock();
+    try {
+      // What is wrong with a field is said before a session is made.
+      this.#request(prompt, null);
+      await this.#enterSession(anew);
+      const request = this.#request(prompt, newRequestId());
+      await this.#stream(request, clock);
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#abort = null;
+      this.#enable();
+      this.#onTurn(clock);
+    }
+  }
+
+  #request(prompt, requestId) {
+    const { fields, defaults } = this.#form.read();
+    return requestOf(fields, defaults,
+      { prompt, requestId, sessionId: this.#session });
+  }
+
+  // Afterwards #session is the one that the turn is to run on.
+  async #enterSession(anew) {
+    const named = byId("session_id").value.trim();
+    if (this.#session !== "" && (named === this.#session ||
+      (named === "" && this.#own && !anew))) return;
+    this.#leaveSession();
+    this.#clear();
+    this.#say("Making a session…");
+    const signal = this.#abort.signal;
+    try {
+      const session = await patiently(() => this.#api.createSession(named),
+        { signal, onWait: this.#sayWait });
+      // Meanwhile another session may have been opened.
+      signal.throwIfAborted();
+      this.#session = session.session_id;
+    } catch (error) {
+      // A session that is there already is as good.
+      if (named === "" || error.status !== 409) throw error;
+      this.#session = named;
+    }
+    this.#own = named === "";
+  }
+
+  // A session without a name of the user's would only wait for its end.
+  #leaveSession() {
+    if (this.#own) this.#api.deleteSession(this.#session).catch(() => {});
+    this.#session = "";
+    this.#own = false;
+  }
+
+  async #stream(request, clock) {
+    const signal = this.#abort.signal;
+    let tokens = 0;
+    this.#say("Waiting for the server…");
+    try {
+      const { finishReason } = await runTurn(this.#api, request, signal, {
+        onWait: this.#sayWait,
+        onStart: ({ seed }) => {
+          this.#showPrompt(request.prompt ?? "");
+          this.#showSeed(seed);
+          this.#say("Generating…");
+        },
+        onTokens: (fresh) => {
+          tokens += fresh.filter(({ id }) => id !== null).length;
+          clock.tokens(fresh.length);
+          this.#view.append(fresh);
+          if (this.#musical) this.#hear(fresh);
+        },
+      });
+      const why = finishReason === "length" ? "the length asked for"
+        : "the text's end";
+      this.#say(`Ended at ${why}: ${clock.summary()}.`);
+    } catch (error) {
+      if (error.name !== "AbortError") throw error;
+      await settleSession(this.#api, request, tokens);
+      this.#say(`Stopped: ${clock.summary()}.`);
+    } finally {
+      this.#music.end();
+    }
+  }
+
+  #hear(tokens) {
+    for (const token of tokens) this.#music.push(token.text);
+  }
+
+  #fail(error) {
+    this.#say(error.name === "AbortError" ? "Stopped." : "");
+    if (error.name === "AbortError") return;
+    showError(byId("turn-error"), error);
+    this.#form.mark(error.param ?? null);
+  }
+
+  #showPrompt(text) {
+    if (text === "") return;
+    this.#view.appendPrompt(text);
+    if (!this.#musical) return;
+    this.#music.push(text);
+    this.#music.end();
+  }
+
+  #showSeed(seed) {
+    byId("seed-line").hidden = seed === null;
+    byId("seed-shown").textContent = seed ?? "";
+  }
+
+  #clear() {
+    this.#view.clear();
+    this.#music.clear();
+    byId("token-panel").replaceChildren();
+    byId("seed-line").hidden = true;
+    showError(byId("turn-error"), null);
+    this.#say("");
+    this.#enable();
+  }
+
+  #say(text) {
+    byId("turn-status").textContent = text;
+  }
+
+  #sayWait = (message, milliseconds) => this.#say(
+    `${message} Trying again in ${(milliseconds / 1e3).toFixed(1)} s.`);
+
+  #enable() {
+    const running = this.#abort !== null;
+    const named = byId("session_id").value.trim() !== "";
+    byId("generate").disabled = running;
+    byId("continue").disabled = running || !(named || this.#own);
+    byId("clear").disabled = running;
+    byId("stop").disabled = !running;
+  }
+
+  async #copy(language) {
+    const command = byId("command");
+    const status = byId("copy-status");
+    try {
+      const { fields, defaults } = this.#form.read();
+      const prompt = byId("prompt").value;
+      const request = requestOf(fields, defaults, { prompt: prompt || null,
+        sessionId: byId("session_id").value.trim() });
+      command.textContent = COMMANDS[language](this.#api.base, request);
+      command.hidden = false;
+      const copied = await copyText(command.textContent, command);
+      status.textContent = copied ? "Copied."
+        : "Selected: this browser copies by its own key only.";
+    } catch (error) {
+      status.textContent = "";
+      this.#fail(error);
+    }
+  }
+}
+
+function drawLegend() {
+  byId("legend").replaceChildren(...Array.from({ length: 10 }, (_, tenth) =>
+    element("span", { class: `token p${tenth}` },
+      `${10 * tenth}–${10 * tenth + 10}`)), " %");
+}
