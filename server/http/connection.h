@@ -22,8 +22,8 @@
 #include "server/base/byte_budget.h"
 #include "server/http/exchange.h"
 #include "server/http/guard.h"
+#include "server/http/http_handlers.h"
 #include "server/http/http_options.h"
-#include "server/http/http_server.h"
 
 namespace txl {
 

@@ -1,28 +1,17 @@
 #include "server/http/endpoints.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
-#include "server/api/methods.h"
-#include "server/base/error.h"
-#include "server/http/completion_request.h"
 #include "server/http/completions.h"
-#include "server/http/http_call.h"
 #include "server/http/http_error.h"
-#include "server/http/message_json.h"
-#include "server/http/read_body.h"
+#include "server/http/method_call.h"
+#include "server/http/page.h"
+#include "server/http/session_paths.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/model_service.pb.h"
-#include "txl/v1/session_service.pb.h"
 
 namespace txl {
 namespace {
@@ -30,89 +19,6 @@ namespace {
 using google::protobuf::Message;
 using Json = nlohmann::json;
 using SharedExchange = std::shared_ptr<Exchange>;
-using Answer = std::function<Json(const Message&)>;
-
-void ReplyJson(const SharedExchange& exchange, const Json& json) {
-  HttpReply reply;
-  reply.body = json.dump();
-  exchange->Reply(std::move(reply));
-}
-
-// Answers with what a method with one answer says.
-class UnarySink final : public HttpCallSink {
- public:
-  UnarySink(SharedExchange exchange, Answer answer)
-      : exchange_(std::move(exchange)), answer_(std::move(answer)) {}
-  void OnMessage(const Message& message, std::function<void(bool)>) override {
-    reply_.body = answer_(message).dump();
-  }
-  void OnSession(const std::string& id) override {
-    reply_.headers.emplace_back("x-txl-session", id);
-  }
-  void OnEnd(const absl::Status& status) override {
-    exchange_->OnLeave(nullptr);
-    exchange_->Reply(status.ok() ? std::move(reply_) : ErrorReply(status));
-  }
-
- private:
-  const SharedExchange exchange_;
-  const Answer answer_;
-  HttpReply reply_;
-};
-
-void Call(CallDesk* desk, const SharedExchange& exchange, const char* method,
-          std::shared_ptr<const Message> request, Answer answer) {
-  const auto call = HttpCall::Start(
-      *FindMethod(absl::StrCat("txl.v1.", method)), std::move(request), desk,
-      exchange, std::make_shared<UnarySink>(exchange, std::move(answer)));
-  exchange->OnLeave([weak = std::weak_ptr<HttpCall>(call)] {
-    if (const auto left = weak.lock()) left->Leave();
-  });
-}
-
-// A request that is read from a body, with the session of the path in it.
-template <typename Request>
-using Reader = absl::Status (*)(JsonFields& fields, Request* request);
-
-template <typename Request>
-absl::Status ReadAll(JsonFields& fields, Request* request) {
-  return ReadMessage(fields, request);
-}
-
-template <typename Request>
-void CallWithBody(CallDesk* desk, const SharedExchange& exchange,
-                  const char* method, const std::string& session_id,
-                  Reader<Request> reader, Answer answer) {
-  ReadBody<std::shared_ptr<Request>>(
-      desk, exchange,
-      [=](const HttpRequest& http) -> absl::StatusOr<std::shared_ptr<Request>> {
-        TXL_ASSIGN_OR_RETURN(const Json body, ParseBody(http.body));
-        JsonFields fields(body);
-        auto request = std::make_shared<Request>();
-        TXL_RETURN_IF_ERROR(reader(fields, request.get()));
-        if constexpr (requires { request->session_id(); }) {
-          if (!session_id.empty()) {
-            // The path names it; a body that names another one is a mistake.
-            if (!request->session_id().empty() &&
-                request->session_id() != session_id) {
-              return FieldError("session_id", "the path names another");
-            }
-            request->set_session_id(session_id);
-          }
-          TXL_ASSIGN_OR_RETURN(const std::string named,
-                               NamedSession(request->session_id(), http));
-          request->set_session_id(named);
-        }
-        return request;
-      },
-      [=](std::shared_ptr<Request> request) {
-        Call(desk, exchange, method, std::move(request), answer);
-      });
-}
-
-Json SessionOf(const Message& message) {
-  return MessageToJson(message).value("session", Json::object());
-}
 
 // Alternatives are a list of texts and of lists of ids.
 absl::Status ReadAlternativesBody(JsonFields& fields,
@@ -168,17 +74,7 @@ class Router {
 
   void Route() {
     const std::string& path = http_.path;
-    if (absl::StartsWith(path, "/v1/sessions")) {
-      const std::vector<std::string> parts =
-          absl::StrSplit(path.substr(1), '/');
-      if (parts.size() == 2 && parts[1] == "sessions") return Sessions();
-      if (parts.size() == 3 && parts[1] == "sessions") {
-        return OneSession(parts[2]);
-      }
-      if (parts.size() == 4 && parts[1] == "sessions") {
-        return SessionAction(parts[2], parts[3]);
-      }
-    }
+    if (AnswerSessionPath(api_, exchange_) || AnswerPagePath(exchange_)) return;
     struct Entry {
       const char* path;
       const char* method;
@@ -197,27 +93,13 @@ class Router {
         {"/metrics", "GET", &Router::Metrics}};
     for (const Entry& entry : kEntries) {
       if (path != entry.path) continue;
-      if (Allows({entry.method})) (this->*entry.handle)();
+      if (AllowsMethod(*exchange_, {entry.method})) (this->*entry.handle)();
       return;
     }
     NotFound();
   }
 
  private:
-  // False: the method was refused.
-  bool Allows(std::vector<std::string> methods) {
-    for (const std::string& method : methods) {
-      if (http_.method == method) return true;
-      if (http_.method == "HEAD" && method == "GET") return true;
-    }
-    const std::string list = absl::StrJoin(methods, ", ");
-    HttpReply reply =
-        PlainError(405, "METHOD_NOT_ALLOWED", absl::StrCat("takes ", list));
-    reply.headers.emplace_back("allow", list);
-    exchange_->Reply(std::move(reply));
-    return false;
-  }
-
   void NotFound() {
     exchange_->Reply(PlainError(404, "NOT_FOUND", "there is no such path"));
   }
@@ -232,20 +114,20 @@ class Router {
   }
 
   void Models() {
-    Call(api_.desk, exchange_, "ModelService/GetModel",
-         std::make_shared<v1::GetModelRequest>(),
-         [start = StartTime()](const Message& message) -> Json {
-           const auto& model =
-               static_cast<const v1::GetModelResponse&>(message);
-           const Json one = {
-               {"id", model.name()},
-               {"object", "model"},
-               {"created", start},
-               {"owned_by", "txl-server"},
-               {"max_model_len", model.limits().max_prompt_tokens()},
-               {"txl", MessageToJson(message)}};
-           return {{"object", "list"}, {"data", Json::array({one})}};
-         });
+    CallMethod(api_.desk, exchange_, "ModelService/GetModel",
+               std::make_shared<v1::GetModelRequest>(),
+               [start = StartTime()](const Message& message) -> Json {
+                 const auto& model =
+                     static_cast<const v1::GetModelResponse&>(message);
+                 const Json one = {
+                     {"id", model.name()},
+                     {"object", "model"},
+                     {"created", start},
+                     {"owned_by", "txl-server"},
+                     {"max_model_len", model.limits().max_prompt_tokens()},
+                     {"txl", MessageToJson(message)}};
+                 return {{"object", "list"}, {"data", Json::array({one})}};
+               });
   }
 
   // Unix seconds of the server's start.
@@ -256,14 +138,14 @@ class Router {
   }
 
   void Status() {
-    Call(api_.desk, exchange_, "ModelService/GetServerStatus",
-         std::make_shared<v1::GetServerStatusRequest>(), MessageToJson);
+    CallMethod(api_.desk, exchange_, "ModelService/GetServerStatus",
+               std::make_shared<v1::GetServerStatusRequest>(), MessageToJson);
   }
 
   void Health() {
     const absl::Status serving = api_.desk->context().lifecycle->CheckServing();
     if (!serving.ok()) return exchange_->Reply(ErrorReply(serving));
-    ReplyJson(exchange_, {{"status", "ok"}});
+    ReplyJson(*exchange_, {{"status", "ok"}});
   }
 
   void Metrics() {
@@ -315,87 +197,9 @@ class Router {
       return exchange_->Reply(
           PlainError(404, "NOT_FOUND", "the model has no tokenizer"));
     }
-    ReplyJson(exchange_, {{"tokenizer_class", facts.vocabulary->kind()},
-                          {"eos_token", BorderToken(facts, true)},
-                          {"bos_token", BorderToken(facts, false)}});
-  }
-
-  void Sessions() {
-    if (!Allows({"GET", "POST"})) return;
-    if (http_.method == "POST") {
-      return CallWithBody<v1::CreateSessionRequest>(
-          api_.desk, exchange_, "SessionService/CreateSession", "", ReadAll,
-          SessionOf);
-    }
-    const auto request = std::make_shared<v1::ListSessionsRequest>();
-    const std::optional<int32_t> size = PageSize();
-    if (!size.has_value()) return;
-    request->set_page_size(*size);
-    request->set_page_token(Query("page_token"));
-    Call(api_.desk, exchange_, "SessionService/ListSessions", request,
-         [](const Message& message) -> Json {
-           Json page = MessageToJson(message);
-           return {{"object", "list"},
-                   {"data", std::move(page["sessions"])},
-                   {"next_page_token", std::move(page["next_page_token"])}};
-         });
-  }
-
-  void OneSession(const std::string& id) {
-    if (!Allows({"GET", "DELETE"})) return;
-    if (http_.method == "DELETE") {
-      const auto request = std::make_shared<v1::DeleteSessionRequest>();
-      request->set_session_id(id);
-      return Call(
-          api_.desk, exchange_, "SessionService/DeleteSession", request,
-          [id](const Message&) -> Json {
-            return {{"id", id}, {"object", "session"}, {"deleted", true}};
-          });
-    }
-    const auto request = std::make_shared<v1::GetSessionRequest>();
-    const std::optional<int32_t> size = PageSize();
-    if (!size.has_value()) return;
-    request->set_session_id(id);
-    request->set_page_size(*size);
-    request->set_page_token(Query("page_token"));
-    request->set_include_tokens(Query("include_tokens") == "true");
-    Call(api_.desk, exchange_, "SessionService/GetSession", request,
-         MessageToJson);
-  }
-
-  void SessionAction(const std::string& id, const std::string& action) {
-    if (action != "append" && action != "fork" && action != "rewind") {
-      return NotFound();
-    }
-    if (!Allows({"POST"})) return;
-    if (action == "append") {
-      return CallWithBody<v1::AppendTokensRequest>(
-          api_.desk, exchange_, "SessionService/AppendTokens", id, ReadAll,
-          MessageToJson);
-    }
-    if (action == "fork") {
-      return CallWithBody<v1::ForkSessionRequest>(api_.desk, exchange_,
-                                                  "SessionService/ForkSession",
-                                                  id, ReadAll, MessageToJson);
-    }
-    CallWithBody<v1::RewindSessionRequest>(api_.desk, exchange_,
-                                           "SessionService/RewindSession", id,
-                                           ReadAll, MessageToJson);
-  }
-
-  std::string Query(const std::string& name) const {
-    const auto found = http_.query.find(name);
-    return found == http_.query.end() ? "" : found->second;
-  }
-
-  // Absent: it was refused.
-  std::optional<int32_t> PageSize() {
-    const std::string text = Query("page_size");
-    int32_t size = 0;
-    if (text.empty() || absl::SimpleAtoi(text, &size)) return size;
-    exchange_->Reply(
-        ErrorReply(FieldError("page_size", "must be a whole number")));
-    return std::nullopt;
+    ReplyJson(*exchange_, {{"tokenizer_class", facts.vocabulary->kind()},
+                           {"eos_token", BorderToken(facts, true)},
+                           {"bos_token", BorderToken(facts, false)}});
   }
 
   const HttpApi& api_;

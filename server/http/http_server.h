@@ -4,24 +4,15 @@
 // out, on one thread. What a request asks for is a handler's business.
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/base/byte_budget.h"
-#include "server/http/exchange.h"
+#include "server/http/http_handlers.h"
 #include "server/http/http_options.h"
 
 namespace txl {
-
-struct HttpHandlers {
-  // Called on the front's thread with every request that may be handled.
-  std::function<void(std::shared_ptr<Exchange>)> handle;
-  // Room for a body of so many bytes and what is made of it, before it is read.
-  std::function<absl::StatusOr<ByteHold>(int64_t bytes)> hold_body;
-};
 
 class HttpServer {
  public:

@@ -1,0 +1,64 @@
+#include "server/http/completion_choice.h"
+
+#include <nlohmann/json.hpp>
+
+namespace txl {
+namespace {
+
+using Json = nlohmann::json;
+
+template <typename List>
+void Extend(const List& part, List* whole) {
+  whole->insert(whole->end(), part.begin(), part.end());
+}
+
+}  // namespace
+
+CompletionChoice PartOf(const v1::Token& token, int64_t offset,
+                        const TokenNames* names) {
+  CompletionChoice part;
+  part.text = token.text();
+  part.ids.push_back(token.token_id());
+  part.sum_logprob = token.logprob();
+  if (names != nullptr) AddLogprob(token, offset, *names, &part.lists);
+  return part;
+}
+
+CompletionChoice PartOf(const v1::ScoreResponse& prompt,
+                        const TokenNames* names) {
+  CompletionChoice part;
+  int64_t offset = 0;
+  for (const v1::ScoredToken& token : prompt.tokens()) {
+    if (names != nullptr) AddLogprob(token, offset, *names, &part.lists);
+    part.text += token.text();
+    offset += CodePoints(token.text());
+    part.ids.push_back(token.token_id());
+  }
+  return part;
+}
+
+void Append(const CompletionChoice& part, CompletionChoice* choice) {
+  choice->text += part.text;
+  choice->sum_logprob += part.sum_logprob;
+  Extend(part.ids, &choice->ids);
+  Extend(part.lists.tokens, &choice->lists.tokens);
+  Extend(part.lists.token_logprobs, &choice->lists.token_logprobs);
+  Extend(part.lists.top_logprobs, &choice->lists.top_logprobs);
+  Extend(part.lists.text_offset, &choice->lists.text_offset);
+  if (part.reason != v1::FINISH_REASON_UNSPECIFIED) {
+    choice->reason = part.reason;
+  }
+}
+
+Json ChoiceJson(int64_t index, const CompletionChoice& choice,
+                const ChoiceFormat& format) {
+  const bool lists = format.logprobs && !choice.lists.tokens.empty();
+  Json json = {{"index", index},
+               {"text", choice.text},
+               {"logprobs", lists ? ToJson(choice.lists) : Json()},
+               {"finish_reason", FinishJson(choice.reason)}};
+  if (format.token_ids) json["token_ids"] = choice.ids;
+  return json;
+}
+
+}  // namespace txl

@@ -1,0 +1,41 @@
+#pragma once
+
+// One choice of a completion, whole or the part of it that an event brings.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "server/http/completion_json.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace txl {
+
+struct CompletionChoice {
+  std::string text;
+  LogprobLists lists;
+  std::vector<uint32_t> ids;
+  double sum_logprob = 0;  // of the generated tokens
+  v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
+};
+
+struct ChoiceFormat {
+  bool logprobs = false;
+  bool token_ids = false;
+};
+
+// A generated token whose text begins at `offset`; `names` null: without lists.
+CompletionChoice PartOf(const v1::Token& token, int64_t offset,
+                        const TokenNames* names);
+// Likewise the tokens of a prompt.
+CompletionChoice PartOf(const v1::ScoreResponse& prompt,
+                        const TokenNames* names);
+
+// Adds a part to what came before it.
+void Append(const CompletionChoice& part, CompletionChoice* choice);
+
+nlohmann::json ChoiceJson(int64_t index, const CompletionChoice& choice,
+                          const ChoiceFormat& format);
+
+}  // namespace txl

@@ -1,0 +1,322 @@
+#include "server/http/completion_run.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "server/api/methods.h"
+#include "server/base/error.h"
+#include "server/http/http_error.h"
+
+namespace txl {
+namespace {
+
+using Json = nlohmann::json;
+
+const ApiMethod& Method(const char* name) {
+  return *FindMethod(absl::StrCat("txl.v1.GenerationService/", name));
+}
+
+uint64_t RandomBits() {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  return random();
+}
+
+CompletionHead NewHead(const ModelFacts& facts) {
+  CompletionHead head;
+  head.id = absl::StrFormat("cmpl-%016x", RandomBits());
+  head.created = absl::ToUnixSeconds(absl::Now());
+  head.model = facts.name;
+  head.fingerprint = facts.fingerprint;
+  return head;
+}
+
+absl::Status Drained() {
+  ErrorDetails details;
+  details.reason = "SERVER_DRAIN";
+  return MakeError(absl::StatusCode::kUnavailable,
+                   "the server is shutting down; the turn may be asked for "
+                   "again",
+                   details);
+}
+
+}  // namespace
+
+// Where a Generate's messages go.
+class CompletionRun::GenerateSink final : public HttpCallSink {
+ public:
+  GenerateSink(std::shared_ptr<CompletionRun> run, size_t choice)
+      : run_(std::move(run)), choice_(choice) {}
+  void OnMessage(const google::protobuf::Message& message,
+                 std::function<void(bool)> taken) override {
+    run_->Take(choice_, static_cast<const v1::GenerateResponse&>(message),
+               std::move(taken));
+  }
+  void OnSession(const std::string& id) override { run_->session_id_ = id; }
+  void OnEnd(const absl::Status& status) override {
+    run_->choices_[choice_].call = nullptr;
+    if (!status.ok()) run_->Fail(status);
+  }
+
+ private:
+  const std::shared_ptr<CompletionRun> run_;
+  const size_t choice_;
+};
+
+// Where the scores of a prompt go.
+class CompletionRun::ScoreSink final : public HttpCallSink {
+ public:
+  ScoreSink(std::shared_ptr<CompletionRun> run, int64_t prompt)
+      : run_(std::move(run)), prompt_(prompt) {}
+  void OnMessage(const google::protobuf::Message& message,
+                 std::function<void(bool)>) override {
+    scores_ = static_cast<const v1::ScoreResponse&>(message);
+  }
+  void OnSession(const std::string& id) override { run_->session_id_ = id; }
+  void OnEnd(const absl::Status& status) override {
+    run_->choices_[run_->FirstChoice(prompt_)].call = nullptr;
+    if (!status.ok()) return run_->Fail(status);
+    run_->StartChoices(prompt_, &scores_);
+  }
+
+ private:
+  const std::shared_ptr<CompletionRun> run_;
+  const int64_t prompt_;
+  v1::ScoreResponse scores_;
+};
+
+CompletionRun::CompletionRun(const HttpApi& api,
+                             std::shared_ptr<Exchange> exchange,
+                             CompletionRequest request, ByteHold hold)
+    : desk_(api.desk),
+      ping_(api.ping),
+      exchange_(std::move(exchange)),
+      request_(std::move(request)),
+      hold_(std::move(hold)),
+      facts_(*desk_->context().facts),
+      names_(facts_.vocabulary, request_.tokens_as_ids),
+      format_{request_.logprobs.has_value(), request_.return_token_ids},
+      first_seed_(request_.seed.value_or(
+          facts_.generation.sampling.seed.value_or(RandomBits()))),
+      head_(NewHead(facts_)) {}
+
+void CompletionRun::Start() {
+  exchange_->OnLeave([weak = weak_from_this()] {
+    if (const auto run = weak.lock()) run->Leave();
+  });
+  const auto prompts = static_cast<int64_t>(request_.turns.size());
+  choices_.resize(static_cast<size_t>(prompts * request_.best_of));
+  left_ = static_cast<int64_t>(choices_.size());
+  for (int64_t p = 0; p < prompts && !ended_; ++p) {
+    ScoresPrompt() ? StartScore(p) : StartChoices(p, nullptr);
+  }
+}
+
+size_t CompletionRun::FirstChoice(int64_t prompt) const {
+  return static_cast<size_t>(prompt * request_.best_of);
+}
+
+bool CompletionRun::ScoresPrompt() const {
+  return request_.echo &&
+         (request_.logprobs.has_value() || !request_.generates);
+}
+
+const TokenNames* CompletionRun::names() const {
+  return format_.logprobs ? &names_ : nullptr;
+}
+
+void CompletionRun::StartScore(int64_t prompt) {
+  const v1::GenerateRequest& turn = request_.turns[prompt];
+  auto score = std::make_shared<v1::ScoreRequest>();
+  score->set_session_id(turn.session_id());
+  if (turn.has_text()) score->set_text(turn.text());
+  if (turn.has_tokens()) *score->mutable_tokens() = turn.tokens();
+  if (format_.logprobs) score->set_logprobs(turn.output().logprobs());
+  choices_[FirstChoice(prompt)].call =
+      HttpCall::Start(Method("Score"), std::move(score), desk_, exchange_,
+                      std::make_shared<ScoreSink>(shared_from_this(), prompt));
+}
+
+void CompletionRun::StartChoices(int64_t prompt,
+                                 const v1::ScoreResponse* scores) {
+  for (int64_t j = 0; j < request_.best_of && !ended_; ++j) {
+    const size_t choice = FirstChoice(prompt) + static_cast<size_t>(j);
+    if (request_.echo) Echo(choice, request_.turns[prompt], scores);
+    request_.generates ? StartTurn(choice, prompt) : Finish(choice);
+  }
+}
+
+void CompletionRun::StartTurn(size_t choice, int64_t prompt) {
+  auto turn = std::make_shared<v1::GenerateRequest>(request_.turns[prompt]);
+  turn->mutable_sampling()->set_seed(first_seed_ +
+                                     static_cast<uint64_t>(choice));
+  choices_[choice].call = HttpCall::Start(
+      Method("Generate"), std::move(turn), desk_, exchange_,
+      std::make_shared<GenerateSink>(shared_from_this(), choice));
+}
+
+void CompletionRun::Echo(size_t choice, const v1::GenerateRequest& turn,
+                         const v1::ScoreResponse* scores) {
+  CompletionChoice part;
+  if (scores != nullptr) {
+    choices_[choice].prompt_tokens = scores->tokens_size();
+    part = PartOf(*scores, names());
+  } else if (turn.has_text()) {
+    part.text = turn.text();
+  } else if (facts_.vocabulary != nullptr) {
+    const std::vector<int32_t> ids(turn.tokens().ids().begin(),
+                                   turn.tokens().ids().end());
+    part.text = facts_.vocabulary->Decode(ids);
+  }
+  Add(choice, part, [](bool) {});
+}
+
+void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
+                         std::function<void(bool)> taken) {
+  Choice& of = choices_[choice];
+  if (message.has_started()) {
+    of.prompt_tokens = message.started().prompt_token_count();
+    BeginStream();
+    return exchange_->Post([taken = std::move(taken)] { taken(true); });
+  }
+  if (message.has_finished()) {
+    return TakeEnd(choice, message.finished(), std::move(taken));
+  }
+  ++of.generated_tokens;
+  Add(choice, PartOf(message.token(), of.code_points, names()),
+      std::move(taken));
+}
+
+void CompletionRun::TakeEnd(size_t choice, const v1::Finished& finished,
+                            std::function<void(bool)> taken) {
+  choices_[choice].prompt_tokens = finished.usage().prompt_tokens();
+  choices_[choice].generated_tokens = finished.usage().generated_tokens();
+  if (finished.reason() == v1::FINISH_REASON_SERVER_DRAIN) {
+    return Fail(Drained());
+  }
+  CompletionChoice rest;
+  rest.text = finished.text();
+  rest.reason = finished.reason();
+  Add(choice, rest, std::move(taken));
+  Finish(choice);
+}
+
+void CompletionRun::Add(size_t choice, const CompletionChoice& part,
+                        std::function<void(bool)> taken) {
+  Choice& of = choices_[choice];
+  of.code_points += CodePoints(part.text);
+  of.sum_logprob += part.sum_logprob;
+  if (!request_.stream) {
+    Append(part, &of.whole);
+    return exchange_->Post([taken = std::move(taken)] { taken(true); });
+  }
+  BeginStream();
+  if (ended_)
+    return exchange_->Post([taken = std::move(taken)] { taken(false); });
+  Json chunk = CompletionJson(
+      head_,
+      Json::array({ChoiceJson(static_cast<int64_t>(choice), part, format_)}));
+  chunk["usage"] = request_.continuous_usage
+                       ? UsageJson(of.prompt_tokens, of.generated_tokens)
+                       : Json();
+  stream_->Send(chunk.dump(), std::move(taken));
+}
+
+void CompletionRun::BeginStream() {
+  if (!request_.stream || stream_ != nullptr || ended_) return;
+  EventStreamOptions options;
+  options.ids = request_.event_ids;
+  options.skip = request_.skip_events;
+  options.ping = ping_;
+  options.headers = Headers();
+  stream_ = EventStream::Start(exchange_, std::move(options));
+}
+
+std::vector<std::pair<std::string, std::string>> CompletionRun::Headers()
+    const {
+  std::vector<std::pair<std::string, std::string>> headers = {
+      {"x-txl-seed", absl::StrCat(first_seed_)}};
+  if (!session_id_.empty()) {
+    headers.emplace_back("x-txl-session", session_id_);
+  }
+  return headers;
+}
+
+void CompletionRun::Finish(size_t choice) {
+  Choice& of = choices_[choice];
+  if (!request_.generates) of.whole.reason = v1::FINISH_REASON_MAX_TOKENS;
+  if (std::exchange(of.done, true) || --left_ > 0 || ended_) return;
+  ended_ = true;
+  if (request_.stream) return EndStream();
+  HttpReply reply;
+  reply.headers = Headers();
+  Json json = CompletionJson(head_, Chosen());
+  json["usage"] = Usage();
+  reply.body = json.dump();
+  exchange_->Reply(std::move(reply));
+}
+
+void CompletionRun::EndStream() {
+  if (!request_.include_usage) return stream_->End("");
+  Json chunk = CompletionJson(head_, Json::array());
+  chunk["usage"] = Usage();
+  stream_->End(chunk.dump());
+}
+
+Json CompletionRun::Chosen() const {
+  const auto mean = [this](size_t i) {
+    return choices_[i].sum_logprob / static_cast<double>(std::max<int64_t>(
+                                         choices_[i].generated_tokens, 1));
+  };
+  Json chosen = Json::array();
+  for (size_t p = 0; p < request_.turns.size(); ++p) {
+    std::vector<size_t> order(static_cast<size_t>(request_.best_of));
+    std::iota(order.begin(), order.end(), FirstChoice(static_cast<int64_t>(p)));
+    if (request_.best_of > request_.n) {
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t a, size_t b) { return mean(a) > mean(b); });
+    }
+    for (int64_t j = 0; j < request_.n; ++j) {
+      const size_t choice = order[static_cast<size_t>(j)];
+      chosen.push_back(ChoiceJson(static_cast<int64_t>(chosen.size()),
+                                  choices_[choice].whole, format_));
+    }
+  }
+  return chosen;
+}
+
+// A prompt counts once, whatever was drawn behind it.
+Json CompletionRun::Usage() const {
+  int64_t prompt = 0;
+  int64_t generated = 0;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (i % static_cast<size_t>(request_.best_of) == 0) {
+      prompt += choices_[i].prompt_tokens;
+    }
+    generated += choices_[i].generated_tokens;
+  }
+  return UsageJson(prompt, generated);
+}
+
+void CompletionRun::Fail(const absl::Status& status) {
+  if (std::exchange(ended_, true)) return;
+  if (stream_ != nullptr) {
+    stream_->End(ErrorJson(status));
+  } else {
+    exchange_->Reply(ErrorReply(status));
+  }
+  Leave();
+}
+
+void CompletionRun::Leave() {
+  ended_ = true;
+  for (Choice& choice : choices_) {
+    if (const auto call = choice.call) call->Leave();
+  }
+}
+
+}  // namespace txl

@@ -1,0 +1,95 @@
+#pragma once
+
+// A completion that runs: the turns of its choices, and what becomes of their
+// messages.
+//
+// Where the prompt's probabilities are wanted, a Score of it comes before its
+// turns. Every choice draws with a seed of its own, the first one's and its
+// index. The first error is the answer's, and ends all other turns; so does a
+// client that leaves.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/base/byte_budget.h"
+#include "server/http/completion_choice.h"
+#include "server/http/completion_request.h"
+#include "server/http/event_stream.h"
+#include "server/http/exchange.h"
+#include "server/http/http_api.h"
+#include "server/http/http_call.h"
+
+namespace txl {
+
+// All on the front's thread. Lives as long as a call of it runs.
+class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
+ public:
+  // `hold`: room for an answer that is gathered. `api` outlives the run.
+  CompletionRun(const HttpApi& api, std::shared_ptr<Exchange> exchange,
+                CompletionRequest request, ByteHold hold);
+
+  void Start();
+
+ private:
+  class GenerateSink;
+  class ScoreSink;
+  struct Choice {
+    std::shared_ptr<HttpCall> call;  // null: none runs
+    CompletionChoice whole;          // of an answer that is gathered
+    int64_t code_points = 0;         // of the text so far
+    double sum_logprob = 0;
+    int64_t prompt_tokens = 0;
+    int64_t generated_tokens = 0;
+    bool done = false;
+  };
+
+  size_t FirstChoice(int64_t prompt) const;
+  bool ScoresPrompt() const;
+  const TokenNames* names() const;
+  void StartScore(int64_t prompt);
+  // `scores`: of the prompt's tokens; null where they were not asked for.
+  void StartChoices(int64_t prompt, const v1::ScoreResponse* scores);
+  void StartTurn(size_t choice, int64_t prompt);
+  // The prompt is the first part of the choice.
+  void Echo(size_t choice, const v1::GenerateRequest& turn,
+            const v1::ScoreResponse* scores);
+  void Take(size_t choice, const v1::GenerateResponse& message,
+            std::function<void(bool)> taken);
+  void TakeEnd(size_t choice, const v1::Finished& finished,
+               std::function<void(bool)> taken);
+  // Sends a part, or keeps it for the whole.
+  void Add(size_t choice, const CompletionChoice& part,
+           std::function<void(bool)> taken);
+  void BeginStream();
+  std::vector<std::pair<std::string, std::string>> Headers() const;
+  void Finish(size_t choice);
+  void EndStream();
+  // The n best of each prompt, in the order of prompts.
+  nlohmann::json Chosen() const;
+  nlohmann::json Usage() const;
+  void Fail(const absl::Status& status);
+  // Nobody waits for what still runs.
+  void Leave();
+
+  CallDesk* const desk_;
+  const absl::Duration ping_;
+  const std::shared_ptr<Exchange> exchange_;
+  const CompletionRequest request_;
+  const ByteHold hold_;
+  const ModelFacts& facts_;
+  const TokenNames names_;
+  const ChoiceFormat format_;
+  const uint64_t first_seed_;
+  const CompletionHead head_;
+  std::vector<Choice> choices_;
+  int64_t left_ = 0;  // choices that are not done
+  bool ended_ = false;
+  std::string session_id_;
+  std::shared_ptr<EventStream> stream_;  // null: nothing was sent yet
+};
+
+}  // namespace txl

@@ -1,0 +1,22 @@
+#pragma once
+
+// What the front's transport asks of those who answer.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/base/byte_budget.h"
+#include "server/http/exchange.h"
+
+namespace txl {
+
+struct HttpHandlers {
+  // Called on the front's thread with every request that may be handled.
+  std::function<void(std::shared_ptr<Exchange>)> handle;
+  // Room for a body of so many bytes and what is made of it, before it is read.
+  std::function<absl::StatusOr<ByteHold>(int64_t bytes)> hold_body;
+};
+
+}  // namespace txl
