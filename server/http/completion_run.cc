@@ -35,6 +35,15 @@ CompletionHead NewHead(const ModelFacts& facts) {
   return head;
 }
 
+// Errors of a turn's input, as the body calls it.
+absl::Status AsOfPrompt(const absl::Status& status) {
+  ErrorDetails details = GetErrorDetails(status);
+  const std::string& field = details.field;
+  if (field != "text" && field.rfind("tokens", 0) != 0) return status;
+  details.field = "prompt";
+  return MakeError(status.code(), status.message(), details);
+}
+
 absl::Status Drained() {
   ErrorDetails details;
   details.reason = "SERVER_DRAIN";
@@ -56,7 +65,10 @@ class CompletionRun::GenerateSink final : public HttpCallSink {
     run_->Take(choice_, static_cast<const v1::GenerateResponse&>(message),
                std::move(taken));
   }
-  void OnSession(const std::string& id) override { run_->session_id_ = id; }
+  void OnSession(const std::string& id) override {
+    // Not one that was made for a sample.
+    if (run_->request_.best_of == 1) run_->session_id_ = id;
+  }
   void OnEnd(const absl::Status& status) override {
     run_->choices_[choice_].call = nullptr;
     if (!status.ok()) run_->Fail(status);
@@ -110,6 +122,7 @@ void CompletionRun::Start() {
   });
   const auto prompts = static_cast<int64_t>(request_.turns.size());
   choices_.resize(static_cast<size_t>(prompts * request_.best_of));
+  samples_.resize(request_.turns.size());
   left_ = static_cast<int64_t>(choices_.size());
   for (int64_t p = 0; p < prompts && !ended_; ++p) {
     ScoresPrompt() ? StartScore(p) : StartChoices(p, nullptr);
@@ -143,19 +156,46 @@ void CompletionRun::StartScore(int64_t prompt) {
 
 void CompletionRun::StartChoices(int64_t prompt,
                                  const v1::ScoreResponse* scores) {
-  for (int64_t j = 0; j < request_.best_of && !ended_; ++j) {
-    const size_t choice = FirstChoice(prompt) + static_cast<size_t>(j);
-    if (request_.echo) Echo(choice, request_.turns[prompt], scores);
-    request_.generates ? StartTurn(choice, prompt) : Finish(choice);
+  const v1::GenerateRequest& turn = request_.turns[prompt];
+  const size_t first = FirstChoice(prompt);
+  const size_t end = first + static_cast<size_t>(request_.best_of);
+  for (size_t choice = first; request_.echo && choice < end; ++choice) {
+    Echo(choice, turn, scores);
+  }
+  const bool fed = turn.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET;
+  if (request_.generates && request_.best_of > 1 && fed) {
+    return StartSamples(prompt);
+  }
+  for (size_t choice = first; choice < end && !ended_; ++choice) {
+    request_.generates ? StartTurn(choice, turn) : Finish(choice);
   }
 }
 
-void CompletionRun::StartTurn(size_t choice, int64_t prompt) {
-  auto turn = std::make_shared<v1::GenerateRequest>(request_.turns[prompt]);
-  turn->mutable_sampling()->set_seed(first_seed_ +
-                                     static_cast<uint64_t>(choice));
+void CompletionRun::StartSamples(int64_t prompt) {
+  samples_[prompt] =
+      std::make_shared<SampleSessions>(desk_, exchange_, request_.best_of);
+  samples_[prompt]->Start(
+      request_.turns[prompt],
+      [run = shared_from_this(), prompt](absl::StatusOr<int64_t> tokens) {
+        if (!tokens.ok()) return run->Fail(tokens.status());
+        for (int64_t j = 0; j < run->request_.best_of && !run->ended_; ++j) {
+          const size_t choice =
+              run->FirstChoice(prompt) + static_cast<size_t>(j);
+          v1::GenerateRequest turn = run->request_.turns[prompt];
+          turn.clear_prompt();
+          turn.set_session_id(run->samples_[prompt]->id(j));
+          run->choices_[choice].prompt_before = *tokens;
+          run->StartTurn(choice, turn);
+        }
+      });
+}
+
+void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
+  auto request = std::make_shared<v1::GenerateRequest>(turn);
+  request->mutable_sampling()->set_seed(first_seed_ +
+                                        static_cast<uint64_t>(choice));
   choices_[choice].call = HttpCall::Start(
-      Method("Generate"), std::move(turn), desk_, exchange_,
+      Method("Generate"), std::move(request), desk_, exchange_,
       std::make_shared<GenerateSink>(shared_from_this(), choice));
 }
 
@@ -179,7 +219,8 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
                          std::function<void(bool)> taken) {
   Choice& of = choices_[choice];
   if (message.has_started()) {
-    of.prompt_tokens = message.started().prompt_token_count();
+    of.prompt_tokens =
+        of.prompt_before + message.started().prompt_token_count();
     BeginStream();
     return exchange_->Post([taken = std::move(taken)] { taken(true); });
   }
@@ -193,7 +234,8 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
 
 void CompletionRun::TakeEnd(size_t choice, const v1::Finished& finished,
                             std::function<void(bool)> taken) {
-  choices_[choice].prompt_tokens = finished.usage().prompt_tokens();
+  choices_[choice].prompt_tokens =
+      choices_[choice].prompt_before + finished.usage().prompt_tokens();
   choices_[choice].generated_tokens = finished.usage().generated_tokens();
   if (finished.reason() == v1::FINISH_REASON_SERVER_DRAIN) {
     return Fail(Drained());
@@ -251,6 +293,7 @@ void CompletionRun::Finish(size_t choice) {
   if (!request_.generates) of.whole.reason = v1::FINISH_REASON_MAX_TOKENS;
   if (std::exchange(of.done, true) || --left_ > 0 || ended_) return;
   ended_ = true;
+  StopSamples();
   if (request_.stream) return EndStream();
   HttpReply reply;
   reply.headers = Headers();
@@ -302,8 +345,9 @@ Json CompletionRun::Usage() const {
   return UsageJson(prompt, generated);
 }
 
-void CompletionRun::Fail(const absl::Status& status) {
+void CompletionRun::Fail(const absl::Status& of_call) {
   if (std::exchange(ended_, true)) return;
+  const absl::Status status = AsOfPrompt(of_call);
   if (stream_ != nullptr) {
     stream_->End(ErrorJson(status));
   } else {
@@ -316,6 +360,13 @@ void CompletionRun::Leave() {
   ended_ = true;
   for (Choice& choice : choices_) {
     if (const auto call = choice.call) call->Leave();
+  }
+  StopSamples();
+}
+
+void CompletionRun::StopSamples() {
+  for (const auto& samples : samples_) {
+    if (samples != nullptr) samples->Stop();
   }
 }
 

@@ -4,7 +4,8 @@
 // messages.
 //
 // Where the prompt's probabilities are wanted, a Score of it comes before its
-// turns. Every choice draws with a seed of its own, the first one's and its
+// turns. Several samples of a prompt go on from forks of one session that holds
+// it. Every choice draws with a seed of its own, the first one's and its
 // index. The first error is the answer's, and ends all other turns; so does a
 // client that leaves.
 
@@ -22,6 +23,7 @@
 #include "server/http/exchange.h"
 #include "server/http/http_api.h"
 #include "server/http/http_call.h"
+#include "server/http/sample_sessions.h"
 
 namespace txl {
 
@@ -42,6 +44,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
     CompletionChoice whole;          // of an answer that is gathered
     int64_t code_points = 0;         // of the text so far
     double sum_logprob = 0;
+    int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;
     int64_t generated_tokens = 0;
     bool done = false;
@@ -53,7 +56,8 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   void StartScore(int64_t prompt);
   // `scores`: of the prompt's tokens; null where they were not asked for.
   void StartChoices(int64_t prompt, const v1::ScoreResponse* scores);
-  void StartTurn(size_t choice, int64_t prompt);
+  void StartSamples(int64_t prompt);
+  void StartTurn(size_t choice, const v1::GenerateRequest& turn);
   // The prompt is the first part of the choice.
   void Echo(size_t choice, const v1::GenerateRequest& turn,
             const v1::ScoreResponse* scores);
@@ -71,9 +75,11 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   // The n best of each prompt, in the order of prompts.
   nlohmann::json Chosen() const;
   nlohmann::json Usage() const;
-  void Fail(const absl::Status& status);
+  void Fail(const absl::Status& of_call);
   // Nobody waits for what still runs.
   void Leave();
+  // Sessions that were made for samples go.
+  void StopSamples();
 
   CallDesk* const desk_;
   const absl::Duration ping_;
@@ -86,6 +92,9 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   const uint64_t first_seed_;
   const CompletionHead head_;
   std::vector<Choice> choices_;
+  // Of each prompt; null: its choices have temporary sessions, or the
+  // request's.
+  std::vector<std::shared_ptr<SampleSessions>> samples_;
   int64_t left_ = 0;  // choices that are not done
   bool ended_ = false;
   std::string session_id_;

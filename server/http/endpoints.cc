@@ -20,12 +20,16 @@ using google::protobuf::Message;
 using Json = nlohmann::json;
 using SharedExchange = std::shared_ptr<Exchange>;
 
+struct ScoreBody {
+  const char* method = nullptr;
+  std::shared_ptr<Message> request;
+};
+
 // Alternatives are a list of texts and of lists of ids.
-absl::Status ReadAlternativesBody(JsonFields& fields,
-                                  v1::ScoreAlternativesRequest* request) {
-  const Json* list = fields.Find("alternatives");
-  if (!list->is_array()) return FieldError("alternatives", "must be a list");
-  for (const Json& one : *list) {
+absl::Status ReadAlternatives(const Json& list,
+                              v1::ScoreAlternativesRequest* request) {
+  if (!list.is_array()) return FieldError("alternatives", "must be a list");
+  for (const Json& one : list) {
     v1::Alternative* alternative = request->add_alternatives();
     if (one.is_string()) {
       alternative->set_text(one.get<std::string>());
@@ -34,7 +38,23 @@ absl::Status ReadAlternativesBody(JsonFields& fields,
     TXL_ASSIGN_OR_RETURN(const auto ids, ReadIdList(one, "alternatives"));
     alternative->mutable_tokens()->mutable_ids()->Add(ids.begin(), ids.end());
   }
-  return ReadMessage(fields, request);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ScoreBody> ReadScoreBody(const HttpRequest& http) {
+  TXL_ASSIGN_OR_RETURN(const Json body, ParseBody(http.body));
+  JsonFields fields(body);
+  if (const Json* list = fields.Find("alternatives")) {
+    auto request = std::make_shared<v1::ScoreAlternativesRequest>();
+    TXL_RETURN_IF_ERROR(ReadAlternatives(*list, request.get()));
+    TXL_RETURN_IF_ERROR(ReadMessage(fields, request.get()));
+    TXL_RETURN_IF_ERROR(SetSession("", http, request.get()));
+    return ScoreBody{"GenerationService/ScoreAlternatives", std::move(request)};
+  }
+  auto request = std::make_shared<v1::ScoreRequest>();
+  TXL_RETURN_IF_ERROR(ReadMessage(fields, request.get()));
+  TXL_RETURN_IF_ERROR(SetSession("", http, request.get()));
+  return ScoreBody{"GenerationService/Score", std::move(request)};
 }
 
 absl::Status ReadTokenizeBody(JsonFields& fields, v1::TokenizeRequest* to) {
@@ -155,18 +175,14 @@ class Router {
     exchange_->Reply(std::move(reply));
   }
 
+  // The body says which of two methods it is for.
   void ScoreText() {
-    const absl::StatusOr<Json> body = ParseBody(http_.body);
-    const bool many = body.ok() && body->contains("alternatives") &&
-                      !body->at("alternatives").is_null();
-    if (many) {
-      return CallWithBody<v1::ScoreAlternativesRequest>(
-          api_.desk, exchange_, "GenerationService/ScoreAlternatives", "",
-          ReadAlternativesBody, MessageToJson);
-    }
-    CallWithBody<v1::ScoreRequest>(api_.desk, exchange_,
-                                   "GenerationService/Score", "", ReadAll,
-                                   MessageToJson);
+    ReadBody<ScoreBody>(
+        api_.desk, exchange_, ReadScoreBody,
+        [desk = api_.desk, exchange = exchange_](ScoreBody body) {
+          CallMethod(desk, exchange, body.method, std::move(body.request),
+                     MessageToJson);
+        });
   }
 
   void TokenizeText() {

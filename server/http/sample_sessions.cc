@@ -1,0 +1,125 @@
+#include "server/http/sample_sessions.h"
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/api/methods.h"
+#include "txl/v1/session_service.pb.h"
+
+namespace txl {
+namespace {
+
+using google::protobuf::Message;
+
+// Sessions are deleted when they are done with; of a server that was killed
+// before, they end by themselves.
+constexpr int64_t kTtlSeconds = 600;
+
+std::string NewId() {
+  static thread_local std::random_device device;
+  return absl::StrFormat("sample-%08x%08x%08x%08x", device(), device(),
+                         device(), device());
+}
+
+// Hands on the one message of a call, or its error.
+class OneMessage final : public HttpCallSink {
+ public:
+  explicit OneMessage(
+      std::function<void(const absl::Status&, const Message*)> end)
+      : end_(std::move(end)) {}
+  void OnMessage(const Message& message, std::function<void(bool)>) override {
+    message_.reset(message.New());
+    message_->CopyFrom(message);
+  }
+  void OnEnd(const absl::Status& status) override {
+    end_(status, message_.get());
+  }
+
+ private:
+  const std::function<void(const absl::Status&, const Message*)> end_;
+  std::unique_ptr<Message> message_;
+};
+
+}  // namespace
+
+SampleSessions::SampleSessions(CallDesk* desk,
+                               std::shared_ptr<Exchange> exchange,
+                               int64_t count)
+    : desk_(desk), exchange_(std::move(exchange)) {
+  for (int64_t i = 0; i < count; ++i) ids_.push_back(NewId());
+}
+
+void SampleSessions::Start(const v1::GenerateRequest& turn,
+                           std::function<void(absl::StatusOr<int64_t>)> ready) {
+  ready_ = std::move(ready);
+  auto create = std::make_shared<v1::CreateSessionRequest>();
+  create->set_session_id(ids_[0]);
+  create->mutable_ttl()->set_seconds(kTtlSeconds);
+  Call("CreateSession", std::move(create),
+       [this, turn](const Message&) { Append(turn); });
+}
+
+void SampleSessions::Append(const v1::GenerateRequest& turn) {
+  auto append = std::make_shared<v1::AppendTokensRequest>();
+  append->set_session_id(ids_[0]);
+  if (turn.has_text()) append->set_text(turn.text());
+  if (turn.has_tokens()) *append->mutable_tokens() = turn.tokens();
+  Call("AppendTokens", std::move(append), [this](const Message& message) {
+    prompt_tokens_ =
+        static_cast<const v1::AppendTokensResponse&>(message).position();
+    Fork(1);
+  });
+}
+
+// One after the other: a session is busy while one of it is being made.
+void SampleSessions::Fork(size_t next) {
+  if (next == ids_.size()) {
+    const auto ready = std::exchange(ready_, nullptr);
+    return ready(prompt_tokens_);
+  }
+  auto fork = std::make_shared<v1::ForkSessionRequest>();
+  fork->set_session_id(ids_[0]);
+  fork->set_new_session_id(ids_[next]);
+  Call("ForkSession", std::move(fork),
+       [this, next](const Message&) { Fork(next + 1); });
+}
+
+void SampleSessions::Fail(const absl::Status& status) {
+  const auto ready = std::exchange(ready_, nullptr);
+  Stop();
+  if (ready != nullptr) ready(status);
+}
+
+void SampleSessions::Call(const char* method,
+                          std::shared_ptr<const Message> request,
+                          std::function<void(const Message&)> then) {
+  if (stopped_) return;
+  calls_.push_back(HttpCall::Start(
+      *FindMethod(absl::StrCat("txl.v1.SessionService/", method)),
+      std::move(request), desk_, exchange_,
+      std::make_shared<OneMessage>(
+          [self = shared_from_this(), then = std::move(then)](
+              const absl::Status& status, const Message* message) {
+            if (self->stopped_) return;
+            status.ok() ? then(*message) : self->Fail(status);
+          })));
+}
+
+void SampleSessions::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  ready_ = nullptr;
+  for (const auto& call : std::exchange(calls_, {})) call->Leave();
+  for (const std::string& id : ids_) {
+    auto request = std::make_shared<v1::DeleteSessionRequest>();
+    request->set_session_id(id);
+    // One that was never made is not found, which is as good.
+    HttpCall::Start(*FindMethod("txl.v1.SessionService/DeleteSession"),
+                    std::move(request), desk_, exchange_,
+                    std::make_shared<OneMessage>(
+                        [](const absl::Status&, const Message*) {}));
+  }
+}
+
+}  // namespace txl

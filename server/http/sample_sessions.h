@@ -1,0 +1,55 @@
+#pragma once
+
+// Sessions for the samples of one prompt: the prompt is fed to the first one,
+// the others are its forks.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/http/exchange.h"
+#include "server/http/http_call.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace txl {
+
+// All on the front's thread. Lives as long as a call of it runs.
+class SampleSessions final
+    : public std::enable_shared_from_this<SampleSessions> {
+ public:
+  // The desk outlives the sessions.
+  SampleSessions(CallDesk* desk, std::shared_ptr<Exchange> exchange,
+                 int64_t count);
+
+  // Feeds the prompt of a turn. Calls `ready` once: with the prompt's tokens,
+  // or an error of the calls; none if Stop comes first.
+  void Start(const v1::GenerateRequest& turn,
+             std::function<void(absl::StatusOr<int64_t>)> ready);
+  const std::string& id(int64_t sample) const {
+    return ids_[static_cast<size_t>(sample)];
+  }
+  // Nobody wants them any more: what runs is cancelled, what was made deleted.
+  void Stop();
+
+ private:
+  void Append(const v1::GenerateRequest& turn);
+  void Fork(size_t next);
+  void Fail(const absl::Status& status);
+  void Call(const char* method,
+            std::shared_ptr<const google::protobuf::Message> request,
+            std::function<void(const google::protobuf::Message&)> then);
+
+  CallDesk* const desk_;
+  const std::shared_ptr<Exchange> exchange_;
+  std::vector<std::string> ids_;
+  std::function<void(absl::StatusOr<int64_t>)> ready_;  // null: told
+  std::vector<std::shared_ptr<HttpCall>> calls_;
+  int64_t prompt_tokens_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace txl
