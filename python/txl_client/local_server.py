@@ -1,0 +1,69 @@
+"""A server of one's own, on a Unix socket, as long as it is wanted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from types import TracebackType
+
+_READY = "listening on "
+
+# A shell stands between, which ends the server when the pipe to it closes: so
+# that none is left over where its owner is killed.
+_GUARD = '"$@" < /dev/null & server=$!; read end; kill $server; wait $server'
+
+
+class LocalServer:
+    """txl-server with a model directory; `address` is where it listens.
+
+    It logs to `log`, else to where this process does. RuntimeError where it
+    does not come up.
+    """
+
+    def __init__(self, model: str, *, program: str = "txl-server",
+                 arguments: Sequence[str] = (), log: str | None = None
+                 ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="txl-")
+        self.address = f"unix:{os.path.join(self._folder.name, 'socket')}"
+        command = [program, "--model", model, "--listen", self.address,
+                   *arguments]
+        # Of its own group: an interrupt at the terminal is for its owner.
+        with open(log or os.devnull, "ab") as log_file:
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD, "sh", *command],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=log_file if log else None, text=True,
+                start_new_session=True)
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(_READY):
+                return
+        raise RuntimeError(f"{self._process.args[-1]!r}: txl-server ended "
+                           "before it listened")
+
+    def close(self) -> None:
+        """Lets running turns end, as the server's --drain-timeout says."""
+        process = self._process
+        if process.stdin is not None and not process.stdin.closed:
+            process.stdin.close()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> LocalServer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None,
+                 error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
