@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -11,31 +12,33 @@ from types import TracebackType
 _READY = "listening on "
 
 # A shell stands between, which ends the server when the pipe to it closes: so
-# that none is left over where its owner is killed.
-_GUARD = '"$@" < /dev/null & server=$!; read end; kill $server; wait $server'
+# that none is left over where its owner is killed. It gives standard output up,
+# so that its end is the server's.
+_GUARD = ('"$@" < /dev/null & server=$!; exec > /dev/null; read end; '
+          "kill $server 2> /dev/null; wait $server")
 
 
 class LocalServer:
     """txl-server with a model directory; `address` is where it listens.
 
-    It logs to `log`, else to where this process does. RuntimeError where it
-    does not come up.
+    Its log goes to standard error, or is added to the file `log`. RuntimeError
+    where it does not come up.
     """
 
-    def __init__(self, model: str, *, program: str = "txl-server",
-                 arguments: Sequence[str] = (), log: str | None = None
-                 ) -> None:
+    def __init__(self, model: str | os.PathLike[str], *,
+                 program: str = "txl-server", arguments: Sequence[str] = (),
+                 log: str | os.PathLike[str] | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="txl-")
         self.address = f"unix:{os.path.join(self._folder.name, 'socket')}"
-        command = [program, "--model", model, "--listen", self.address,
-                   *arguments]
-        # Of its own group: an interrupt at the terminal is for its owner.
-        with open(log or os.devnull, "ab") as log_file:
+        command = [program, "--model", os.fspath(model),
+                   "--listen", self.address, *arguments]
+        with contextlib.ExitStack() as files:
+            log_file = files.enter_context(open(log, "ab")) if log else None
+            # Of its own session: an interrupt at the terminal is for its owner.
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _GUARD, "sh", *command],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=log_file if log else None, text=True,
-                start_new_session=True)
+                stderr=log_file, text=True, start_new_session=True)
         try:
             self._wait()
         except BaseException:
@@ -47,8 +50,8 @@ class LocalServer:
         for line in self._process.stdout:
             if line.startswith(_READY):
                 return
-        raise RuntimeError(f"{self._process.args[-1]!r}: txl-server ended "
-                           "before it listened")
+        raise RuntimeError("the server ended before it listened; its log "
+                           "says why")
 
     def close(self) -> None:
         """Lets running turns end, as the server's --drain-timeout says."""
