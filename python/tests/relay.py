@@ -126,6 +126,8 @@ def _end(each: socket.socket, reset: bool) -> None:
         if reset:
             each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                             struct.pack("ii", 1, 0))
+            # The other thread, which reads, would keep the socket open.
+            each.shutdown(socket.SHUT_RD)
             each.close()
         else:
             each.shutdown(socket.SHUT_RDWR)

@@ -8,8 +8,8 @@ import pytest
 from relay import Relay
 from server_process import ServerProcess
 
-from txl_client import (AsyncClient, Client, FinishReason, RetryPolicy,
-                        UnavailableError)
+from txl_client import (AsyncClient, Client, FinishReason, NotFoundError,
+                        RetryPolicy, UnavailableError)
 
 TOKENS = 10
 TURN = {"max_tokens": TOKENS, "seed": 11, "logprobs": 2}
@@ -98,15 +98,34 @@ def test_what_is_appended_is_fed_once_whenever_the_answer_is_lost(relay):
             assert session.text() == "ROMEO:"
 
 
-def test_a_turn_without_a_policy_ends_with_the_connection(relay):
+def test_a_session_is_made_and_ended_once_whenever_the_answer_is_lost(
+        client, relay):
+    with Client(relay.address, retry=SOON) as cut_client:
+        for messages in (0, 1):
+            relay.cut_after(messages)
+            session = cut_client.session().create()
+            assert client.session(session.id).get().position == 0
+            relay.cut_after(messages)
+            session.delete()
+            with pytest.raises(NotFoundError):
+                client.session(session.id).get()
+            # Where nothing was lost, what is not there cannot be ended.
+            with pytest.raises(NotFoundError):
+                session.delete()
+
+
+def test_a_turn_without_a_policy_ends_with_the_connection(relay, uncut):
     once = RetryPolicy(max_failures=1)
     with Client(relay.address, retry=once) as cut_client:
         relay.cut_after(4, reset=False)
         with pytest.raises(UnavailableError) as caught:
             cut_client.generate("ROMEO:", **TURN)
         assert caught.value.reason == ""
-        # Started and three tokens were sent before the cut.
-        assert len(caught.value.partial.tokens) == 3
+        # Started and three tokens were sent; gRPC may drop what was not read.
+        partial = caught.value.partial
+        assert partial.tokens == uncut.tokens[:len(partial.tokens)]
+        assert len(partial.tokens) <= 3
+        assert partial.finished is None
 
 
 @pytest.mark.parametrize("stored", [True, False])

@@ -17,8 +17,10 @@ def session(client):
         pass
 
 
-def test_a_server_names_a_session_that_has_no_name(session):
-    assert len(session.id) >= 22
+def test_a_session_without_a_name_is_given_one_that_nobody_guesses(
+        client, session):
+    assert len(session.id) == 32
+    assert client.session().create().id != session.id
     info = session.get()
     assert (info.id, info.position, info.state) == (
         session.id, 0, SessionState.IDLE)

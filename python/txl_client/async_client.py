@@ -151,7 +151,7 @@ class AsyncClient:
     def session(self, session_id: str = "") -> AsyncSession:
         """A handle on a session, which need not be there yet. No call.
 
-        Without an id the server chooses one at create() or import_().
+        Without an id create() makes one up, and import_() is given one.
         """
         return AsyncSession(self, session_id)
 

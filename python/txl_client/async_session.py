@@ -10,11 +10,13 @@ import grpc
 from txl_client import call as calls
 from txl_client import infos, transfer
 from txl_client.async_stream import AsyncTurnStream
-from txl_client.errors import from_rpc_error
+from txl_client.errors import (AlreadyExistsError, NotFoundError,
+                               from_rpc_error)
 from txl_client.events import Generation
 from txl_client.options import Prompt, TurnOptions
 from txl_client.scores import AlternativeScore, Appended, Score
 from txl_client.session import SessionPosition, Ttl
+from txl_client.turn import new_request_id
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,7 +33,15 @@ class AsyncSession(SessionPosition):
 
     async def create(self, ttl: Ttl = None) -> AsyncSession:
         """Makes the session. `ttl`: seconds that it lives when not used."""
-        self._saw(await self._client.run(calls.create(self.id, ttl)))
+        named, self.id = bool(self.id), self.id or new_request_id()
+        try:
+            self._saw(await self._client.run(calls.create(
+                self.id, ttl, repeatable=not named)))
+        except AlreadyExistsError as error:
+            # Of an attempt whose answer was lost.
+            if named or error.attempts == 1:
+                raise
+            await self.get()
         return self
 
     async def get(self) -> infos.SessionInfo:
@@ -48,8 +58,13 @@ class AsyncSession(SessionPosition):
 
     async def delete(self) -> None:
         """Ends the session, and a turn that runs on it."""
-        await self._client.run(calls.delete(self.id))
         self.position = None
+        try:
+            await self._client.run(calls.delete(self.id))
+        except NotFoundError as error:
+            # The answer of an earlier attempt may have been lost.
+            if error.attempts == 1:
+                raise
 
     @overload
     async def generate(self, prompt: Prompt | None = None, *,

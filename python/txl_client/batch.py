@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from txl_client import tables
 from txl_client.bounded import map_bounded
 from txl_client.client import Client
 from txl_client.events import Generation
 from txl_client.local_server import LocalServer
+from txl_client.options import TurnOptions
 
 # Columns that a worker adds, with their types in Spark's words.
 SCORE_COLUMNS = {"sum_logprob": "double", "token_count": "long",
@@ -108,8 +109,9 @@ class Task:
 
         def run(row: tuple[Any, str]) -> Generation:
             key, prompt = row
-            return client.generate(prompt, seed=row_seed(key, seed),
-                                   **options)
+            seeded = {**options, "seed": row_seed(key, seed)}
+            return client.start_turn(
+                "", prompt, cast(TurnOptions, seeded)).result()
 
         return run
 

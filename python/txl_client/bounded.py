@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import (AsyncIterator, Awaitable, Callable, Iterable,
+                             Iterator)
 from concurrent import futures
 from typing import TypeVar
 

@@ -108,13 +108,13 @@ def set_ttl(request: Any, ttl: float | datetime.timedelta | None) -> None:
     request.ttl.FromTimedelta(ttl)
 
 
-def create(session_id: str, ttl: float | datetime.timedelta | None
-           ) -> Call[infos.SessionInfo]:
-    """A new session."""
+def create(session_id: str, ttl: float | datetime.timedelta | None,
+           repeatable: bool) -> Call[infos.SessionInfo]:
+    """A new session. `repeatable`: nobody else can have made it."""
     request = session_service.CreateSessionRequest(session_id=session_id)
     set_ttl(request, ttl)
     return Call("Session.CreateSession", request, _session, session_id,
-                repeatable=False)
+                repeatable)
 
 
 def get(session_id: str) -> Call[infos.SessionInfo]:
@@ -165,10 +165,10 @@ def list_page(page_token: str) -> Call[SessionPage]:
 
 
 def delete(session_id: str) -> Call[None]:
-    """Ends a session."""
+    """Ends a session; the second time it is not there."""
     return Call("Session.DeleteSession",
                 session_service.DeleteSessionRequest(session_id=session_id),
-                lambda response: None, session_id, repeatable=False)
+                lambda response: None, session_id)
 
 
 def append(session_id: str, value: Prompt, return_logprobs: bool,

@@ -103,11 +103,14 @@ class Stubs:
     """The services' methods on a channel, of grpc or of grpc.aio."""
 
     def __init__(self, channel: Any) -> None:
+        # Generated code has no types.
+        generation: Any = generation_service_pb2_grpc
+        model: Any = model_service_pb2_grpc
+        session: Any = session_service_pb2_grpc
         self._services: dict[str, Any] = {
-            "Generation":
-                generation_service_pb2_grpc.GenerationServiceStub(channel),
-            "Model": model_service_pb2_grpc.ModelServiceStub(channel),
-            "Session": session_service_pb2_grpc.SessionServiceStub(channel),
+            "Generation": generation.GenerationServiceStub(channel),
+            "Model": model.ModelServiceStub(channel),
+            "Session": session.SessionServiceStub(channel),
         }
 
     def method(self, name: str) -> Any:

@@ -148,7 +148,7 @@ class Client:
     def session(self, session_id: str = "") -> Session:
         """A handle on a session, which need not be there yet. No call.
 
-        Without an id the server chooses one at create() or import_().
+        Without an id create() makes one up, and import_() is given one.
         """
         return Session(self, session_id)
 

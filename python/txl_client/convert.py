@@ -26,11 +26,12 @@ def proto_name(field: dataclasses.Field[Any]) -> str:
 
 def from_message(cls: type[T], message: Any) -> T:
     """The dataclass `cls` of a message with fields of the same names."""
-    return cls(**{name: read(message) for name, read in _readers(cls)})
+    key: Any = cls
+    return cls(**{name: read(message) for name, read in _readers(key)})
 
 
 @functools.cache
-def _readers(cls: type) -> tuple[tuple[str, Reader], ...]:
+def _readers(cls: Any) -> tuple[tuple[str, Reader], ...]:
     hints = typing.get_type_hints(cls)
     return tuple((field.name, _reader(proto_name(field), hints[field.name]))
                  for field in dataclasses.fields(cls))

@@ -39,6 +39,8 @@ class TxlError(Exception):
         self.retry_after = retry_after
         # What belongs to the reason: the true `position`, the `quota`.
         self.metadata = dict(metadata or {})
+        # How often the call was made; only the last time ended so.
+        self.attempts = 1
         # Of a turn: what of it had come.
         self.partial: Generation | None = None
 

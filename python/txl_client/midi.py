@@ -31,10 +31,10 @@ def write_midi(events: Generation | str | Iterable[str],
     if not music.notes:
         raise ValueError("there is no note in these events")
     made = midi_file(music, bpm)
-    if hasattr(file, "write"):
-        made.save(file=file)
-    else:
+    if isinstance(file, (str, os.PathLike)):
         made.save(filename=os.fspath(file))
+    else:
+        made.save(file=file)
     return music
 
 

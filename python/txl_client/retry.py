@@ -68,6 +68,7 @@ class Attempts:
         self._jitter = jitter
         self._deadline = None if timeout is None else clock() + timeout
         self._failures = 0
+        self._made = 0
 
     def time_left(self) -> float | None:
         """Seconds for the next attempt; None: any time."""
@@ -86,6 +87,8 @@ class Attempts:
         refusal lets it be sent again.
         """
         self._failures += 1
+        self._made += 1
+        error.attempts = self._made
         retry = is_retryable(error) if repeatable else was_refused(error)
         if not retry or self._failures >= self._policy.max_failures:
             return None
