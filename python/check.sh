@@ -12,6 +12,11 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export TXL_SERVER=${TXL_SERVER:-$here/../build/bin/txl-server}
 export TXL_MODEL=${TXL_MODEL:-$here/../models/shakespeare}
+if [[ ! -x $TXL_SERVER || ! -d $TXL_MODEL ]]; then
+  echo "check.sh: $TXL_SERVER or $TXL_MODEL is not there; build the server, or" \
+    "set TXL_SERVER and TXL_MODEL" >&2
+  exit 1
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -8,7 +8,9 @@ from txl_client import Client
 def server():
     process = ServerProcess()
     yield process
+    ended = process.process.poll()
     process.close()
+    assert ended is None, f"the server ended by itself: {ended}"
 
 
 @pytest.fixture

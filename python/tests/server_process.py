@@ -7,6 +7,9 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+# On a machine that is busy with other things a server must not end itself.
+_PATIENCE = ("--hang-limit", "0", "--listener-limit", "0")
+
 
 def program() -> str:
     return os.environ.get("TXL_SERVER", str(ROOT / "build/bin/txl-server"))
@@ -25,7 +28,7 @@ class ServerProcess:
     def start(self) -> None:
         self.process = subprocess.Popen(
             [program(), "--model", model(), "--listen", self.address,
-             "--log-level", "error", *self.arguments],
+             "--log-level", "error", *_PATIENCE, *self.arguments],
             stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         assert line.startswith("listening on "), line
