@@ -134,6 +134,7 @@ def test_a_handle_follows_its_own_turns(session):
 def test_a_turn_waits_for_the_one_before_it(server, client, session):
     stream = session.generate("ROMEO:", stream=True, max_tokens=500)
     next(stream)
+    next(stream)  # with its first token the session holds the prompt
     with Client(server.address) as other:
         waiting = other.session(session.id)
         waiting.position = None
