@@ -39,8 +39,8 @@ def test_a_session_s_turn_survives_a_cut_behind_every_message(
         for messages in EVERY_CUT:
             name = f"cut-{messages}-{reset}"
             session = cut_client.session(name).create()
-            relay.cut_after(messages, reset)
             cuts = relay.cuts
+            relay.cut_after(messages, reset)
             turn = session.generate("ROMEO:", **TURN)
             assert relay.cuts == cuts + 1, messages
             assert turn.tokens == uncut.tokens
@@ -53,8 +53,8 @@ def test_a_session_s_turn_survives_a_cut_behind_every_message(
 def test_a_turn_without_a_session_survives_it_too(relay, uncut):
     with Client(relay.address, retry=SOON) as cut_client:
         for messages in EVERY_CUT:
-            relay.cut_after(messages)
             cuts = relay.cuts
+            relay.cut_after(messages)
             turn = cut_client.generate("ROMEO:", **TURN)
             assert relay.cuts == cuts + 1, messages
             assert turn.tokens == uncut.tokens
@@ -75,8 +75,8 @@ def test_an_awaited_turn_survives_a_cut_behind_every_message(relay, uncut):
         async with AsyncClient(relay.address, retry=SOON) as cut_client:
             for messages in EVERY_CUT:
                 session = await cut_client.session(f"a-{messages}").create()
-                relay.cut_after(messages)
                 cuts = relay.cuts
+                relay.cut_after(messages)
                 turn = await session.generate("ROMEO:", **TURN)
                 assert relay.cuts == cuts + 1, messages
                 assert turn.tokens == uncut.tokens
@@ -90,8 +90,8 @@ def test_what_is_appended_is_fed_once_whenever_the_answer_is_lost(relay):
     with Client(relay.address, retry=SOON) as cut_client:
         for messages in (0, 1):
             session = cut_client.session().create()
-            relay.cut_after(messages)
             cuts = relay.cuts
+            relay.cut_after(messages)
             appended = session.append("ROMEO:", return_logprobs=True)
             assert relay.cuts == cuts + 1
             assert appended.position == len("ROMEO:")
