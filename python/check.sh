@@ -44,10 +44,12 @@ venv build build
 wheel=$(ls "$work"/dist/*.whl)
 
 say "types"
-venv newest "$wheel[frames,midi]" pyarrow pytest mypy 'pyright[nodejs]' \
-  types-grpcio types-protobuf
+venv newest "$wheel[frames,midi]" pyarrow pytest hatchling mypy \
+  'pyright[nodejs]' types-grpcio types-protobuf
 (cd "$work" && newest/bin/mypy --config-file "$here/pyproject.toml" \
   --cache-dir "$work/mypy" -p txl_client)
+(cd "$work" && newest/bin/mypy --strict --cache-dir "$work/mypy" \
+  "$here/tests/typed/user.py")
 (cd "$here" && "$work/newest/bin/pyright" \
   --pythonpath "$work/newest/bin/python")
 
