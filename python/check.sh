@@ -13,8 +13,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export TXL_SERVER=${TXL_SERVER:-$here/../build/bin/txl-server}
 export TXL_MODEL=${TXL_MODEL:-$here/../models/shakespeare}
 if [[ ! -x $TXL_SERVER || ! -d $TXL_MODEL ]]; then
-  echo "check.sh: $TXL_SERVER or $TXL_MODEL is not there; build the server, or" \
-    "set TXL_SERVER and TXL_MODEL" >&2
+  echo "check.sh: $TXL_SERVER or $TXL_MODEL is not there;" \
+    "build the server, or set TXL_SERVER and TXL_MODEL" >&2
   exit 1
 fi
 work=$(mktemp -d)
@@ -59,7 +59,7 @@ tests newest "$here/tests"
 
 say "smoke part with the oldest"
 venv oldest "$wheel" pytest protobuf==4.21.12 grpcio==1.51.3
-tests oldest "$here"/tests/{smoke,resume,errors,turn,sessions}_test.py
+tests oldest "$here"/tests/{smoke,resume,errors,scripted,sessions,turn}_test.py
 
 if [[ ${1:-} == --ray ]]; then
   say "a local Ray cluster"

@@ -19,7 +19,8 @@ def test_a_turn_shows_its_tokens_by_class_with_their_numbers():
                              Token(1, 6, "", -1.0),
                              Token(2, 7, " be", math.log(0.05))), None)
     shown = turn._repr_html_()
-    assert re.findall(r'<span class="(p\d)" title="([^"]*)">([^<]*)', shown) == [
+    spans = re.findall(r'<span class="(p\d)" title="([^"]*)">([^<]*)', shown)
+    assert spans == [
         ("p9", "id 5, p 0.9500", "To"), ("p0", "id 7, p 0.0500", " be")]
 
 
