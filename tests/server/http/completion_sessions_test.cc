@@ -178,11 +178,13 @@ TEST(CompletionSessions, ATurnThatBrokeOffGoesOnUnderItsRequestId) {
     cut.ReceiveUntil("id: 3\n");
   }
   ASSERT_TRUE(world.ComesToRest());
+  const HttpAnswer rest = world.Complete(body);
+  ASSERT_EQ(rest.outcome(), "200");
   Ids ids;
-  for (const SseEvent& event :
-       world.Complete(body, {{"Last-Event-ID", "0"}}).events()) {
+  for (const SseEvent& event : rest.events()) {
     if (event.data == "[DONE]") break;
-    for (const Json& id : Json::parse(event.data)["choices"][0]["token_ids"]) {
+    const Json chunk = Json::parse(event.data);
+    for (const Json& id : chunk["choices"][0]["token_ids"]) {
       ids.push_back(id);
     }
   }

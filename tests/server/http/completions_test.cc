@@ -264,9 +264,14 @@ std::multiset<uint64_t> Seeds(HttpWorld& world, int32_t slots) {
 
 TEST(Completions, EachChoiceDrawsWithTheSeedAndItsIndex) {
   HttpWorld world;  // four slots
-  const HttpAnswer answer = world.Complete(
-      {{"prompt", {"ab", "cd"}}, {"n", 2}, {"seed", 70}, {"max_tokens", 2}});
-  EXPECT_EQ(answer.header("x-txl-seed"), "70");
+  // All four run before one of them ends.
+  world.rpc.runner.Hold();
+  RawClient client = world.Ask(
+      "/v1/completions",
+      {{"prompt", {"ab", "cd"}}, {"n", 2}, {"seed", 70}, {"max_tokens", 50}});
+  ASSERT_TRUE(Eventually([&] { return world.rpc.store->counts().busy == 4; }));
+  world.rpc.runner.Release();
+  EXPECT_EQ(client.ReadAnswer().header("x-txl-seed"), "70");
   EXPECT_THAT(Seeds(world, 4), ElementsAre(70, 71, 72, 73));
 }
 
