@@ -38,6 +38,18 @@ uint64_t RandomBits() {
   return random();
 }
 
+// Absent: the turn chooses. A named one does where the body does not say: sent
+// again it has to be the same request, and keeps the seed that was drawn.
+std::optional<uint64_t> FirstSeed(const CompletionRequest& request,
+                                  const ModelFacts& facts) {
+  if (request.seed.has_value()) return request.seed;
+  const v1::GenerateRequest& first = request.turns[0];
+  if (!first.session_id().empty() && !first.request_id().empty()) {
+    return std::nullopt;
+  }
+  return facts.generation.sampling.seed.value_or(RandomBits());
+}
+
 absl::Status Drained() {
   ErrorDetails details;
   details.reason = "SERVER_DRAIN";
@@ -81,8 +93,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
         hold_(std::move(hold)),
         facts_(*desk_->context().facts),
         names_(facts_.vocabulary, request_.tokens_as_ids),
-        first_seed_(request_.seed.value_or(
-            facts_.generation.sampling.seed.value_or(RandomBits()))) {
+        first_seed_(FirstSeed(request_, facts_)) {
     head_.id = absl::StrFormat("cmpl-%016x", RandomBits());
     head_.created = absl::ToUnixSeconds(absl::Now());
     head_.model = facts_.name;
@@ -190,8 +201,10 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
 
   void StartTurn(size_t choice, int64_t prompt) {
     auto turn = std::make_shared<v1::GenerateRequest>(request_.turns[prompt]);
-    turn->mutable_sampling()->set_seed(first_seed_ +
-                                       static_cast<uint64_t>(choice));
+    if (first_seed_.has_value()) {
+      turn->mutable_sampling()->set_seed(*first_seed_ +
+                                         static_cast<uint64_t>(choice));
+    }
     choices_[choice].call = HttpCall::Start(
         Method("Generate"), std::move(turn), desk_, exchange_,
         std::make_shared<GenerateSink>(shared_from_this(), choice));
@@ -225,6 +238,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
             std::function<void(bool)> taken) {
     if (message.has_started()) {
       choices_[i].prompt_tokens = message.started().prompt_token_count();
+      if (!first_seed_.has_value()) first_seed_ = message.started().seed();
       BeginStream();
       return exchange_->Post([taken = std::move(taken)] { taken(true); });
     }
@@ -306,8 +320,10 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   }
 
   std::vector<std::pair<std::string, std::string>> Headers() const {
-    std::vector<std::pair<std::string, std::string>> headers = {
-        {"x-txl-seed", absl::StrCat(first_seed_)}};
+    std::vector<std::pair<std::string, std::string>> headers;
+    if (first_seed_.has_value()) {
+      headers.emplace_back("x-txl-seed", absl::StrCat(*first_seed_));
+    }
     if (!session_id_.empty()) {
       headers.emplace_back("x-txl-session", session_id_);
     }
@@ -398,7 +414,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   const ByteHold hold_;
   const ModelFacts& facts_;
   const TokenNames names_;
-  const uint64_t first_seed_;
+  std::optional<uint64_t> first_seed_;  // absent: not known yet
   CompletionHead head_;
   std::vector<Choice> choices_;
   int64_t left_ = 0;  // choices that are not done
