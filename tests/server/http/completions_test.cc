@@ -334,6 +334,17 @@ TEST(Completions, AStopTextEndsAChoiceAndIsNotShown) {
             choice["text"].get<std::string>() + stop);
 }
 
+TEST(Completions, ALargeBodyIsReadAsASmallOneIs) {
+  HttpWorld world;
+  const std::string prompt(6000, 'a');  // more than is read at once
+  const HttpAnswer answer = world.Complete(
+      {{"prompt", prompt}, {"max_tokens", 3}, {"return_token_ids", true}});
+  ASSERT_EQ(answer.outcome(), "200");
+  EXPECT_EQ(answer.json()["usage"]["prompt_tokens"], 6000);
+  EXPECT_EQ(answer.json()["choices"][0]["token_ids"],
+            Json(world.rpc.runner.Continue(Bytes(prompt), 3)));
+}
+
 TEST(Completions, LeaveNoSessionBehind) {
   HttpWorld world;
   EXPECT_EQ(world.Complete({{"prompt", {"a", "b", "c"}}, {"n", 4}}).outcome(),
