@@ -24,7 +24,7 @@ absl::Status ModelUnknown(const std::string& asked, const std::string& served) {
   details.reason = "model_not_found";
   details.field = "model";
   return MakeError(absl::StatusCode::kNotFound,
-                   absl::StrCat("there is no model \"", asked.substr(0, 100),
+                   absl::StrCat("there is no model \"", CutUtf8(asked, 100),
                                 "\"; this server has \"", served, "\""),
                    details);
 }

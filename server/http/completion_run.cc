@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -42,6 +43,18 @@ absl::Status AsOfPrompt(const absl::Status& status) {
   if (field != "text" && field.rfind("tokens", 0) != 0) return status;
   details.field = "prompt";
   return MakeError(status.code(), status.message(), details);
+}
+
+// Absent: the turn chooses. A named one does where the body does not say: sent
+// again it has to be the same request, and keeps the seed that was drawn.
+std::optional<uint64_t> FirstSeed(const CompletionRequest& request,
+                                  const ModelFacts& facts) {
+  if (request.seed.has_value()) return request.seed;
+  const v1::GenerateRequest& first = request.turns[0];
+  if (!first.session_id().empty() && !first.request_id().empty()) {
+    return std::nullopt;
+  }
+  return facts.generation.sampling.seed.value_or(RandomBits());
 }
 
 absl::Status Drained() {
@@ -112,8 +125,7 @@ CompletionRun::CompletionRun(const HttpApi& api,
       facts_(*desk_->context().facts),
       names_(facts_.vocabulary, request_.tokens_as_ids),
       format_{request_.logprobs.has_value(), request_.return_token_ids},
-      first_seed_(request_.seed.value_or(
-          facts_.generation.sampling.seed.value_or(RandomBits()))),
+      first_seed_(FirstSeed(request_, facts_)),
       head_(NewHead(facts_)) {}
 
 void CompletionRun::Start() {
@@ -193,8 +205,10 @@ void CompletionRun::StartSamples(int64_t prompt) {
 
 void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
   auto request = std::make_shared<v1::GenerateRequest>(turn);
-  request->mutable_sampling()->set_seed(first_seed_ +
-                                        static_cast<uint64_t>(choice));
+  if (first_seed_.has_value()) {
+    request->mutable_sampling()->set_seed(*first_seed_ +
+                                          static_cast<uint64_t>(choice));
+  }
   choices_[choice].call = HttpCall::Start(
       Method("Generate"), std::move(request), desk_, exchange_,
       std::make_shared<GenerateSink>(shared_from_this(), choice));
@@ -222,6 +236,7 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
   if (message.has_started()) {
     of.prompt_tokens =
         of.prompt_before + message.started().prompt_token_count();
+    if (!first_seed_.has_value()) first_seed_ = message.started().seed();
     BeginStream();
     return exchange_->Post([taken = std::move(taken)] { taken(true); });
   }
@@ -281,8 +296,10 @@ void CompletionRun::BeginStream() {
 
 std::vector<std::pair<std::string, std::string>> CompletionRun::Headers()
     const {
-  std::vector<std::pair<std::string, std::string>> headers = {
-      {"x-txl-seed", absl::StrCat(first_seed_)}};
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (first_seed_.has_value()) {
+    headers.emplace_back("x-txl-seed", absl::StrCat(*first_seed_));
+  }
   if (!session_id_.empty()) {
     headers.emplace_back("x-txl-session", session_id_);
   }

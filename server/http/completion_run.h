@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,7 +90,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   const ModelFacts& facts_;
   const TokenNames names_;
   const ChoiceFormat format_;
-  const uint64_t first_seed_;
+  std::optional<uint64_t> first_seed_;  // absent: not known yet
   const CompletionHead head_;
   std::vector<Choice> choices_;
   // Of each prompt; null: its choices have temporary sessions, or the

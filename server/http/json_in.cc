@@ -19,6 +19,8 @@ class Watch {
  public:
   bool operator()(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
+    // What is refused anyway is not built, nor are its ends told.
+    if (too_deep_) return false;
     switch (event) {
       case Event::object_start:
       case Event::array_start:
@@ -38,7 +40,6 @@ class Watch {
       default:
         break;
     }
-    // What is refused anyway is not built.
     return !too_deep_;
   }
 
@@ -61,6 +62,10 @@ bool IsWhole(const Json& value) {
 }  // namespace
 
 absl::StatusOr<Json> ParseBody(absl::string_view body) {
+  // The parser would take one for the body's end.
+  if (body.find('\0') != absl::string_view::npos) {
+    return MalformedError("the body has a NUL");
+  }
   Watch watch;
   const Json json = Json::parse(
       body.begin(), body.end(),

@@ -86,11 +86,11 @@ absl::Status ReadDurationField(JsonFields& fields, const std::string& name,
   constexpr double kMostSeconds = 3e11;  // protobuf's range
   const Json& value = *fields.Find(name);
   if (value.is_number() && std::abs(value.get<double>()) < kMostSeconds) {
-    to = TimeUtil::NanosecondsToDuration(0);
-    const double seconds = value.get<double>();
-    to.set_seconds(static_cast<int64_t>(std::trunc(seconds)));
-    to.set_nanos(static_cast<int32_t>(
-        std::round((seconds - std::trunc(seconds)) * 1e9)));
+    double seconds = 0;
+    const double part = std::modf(value.get<double>(), &seconds);
+    // Carries a part that is rounded up to a whole second.
+    to = TimeUtil::SecondsToDuration(static_cast<int64_t>(seconds)) +
+         TimeUtil::NanosecondsToDuration(std::llround(part * 1e9));
     return absl::OkStatus();
   }
   if (value.is_string() &&

@@ -32,8 +32,9 @@ void ReadBody(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
   desk->context().work->Run(
       exchange->request().peer,
       [exchange, read = std::move(read), go_on](const absl::Status& status) {
-        const auto made = std::make_shared<absl::StatusOr<T>>(status);
-        if (status.ok()) *made = read(exchange->request());
+        const auto made = std::make_shared<absl::StatusOr<T>>(
+            status.ok() ? read(exchange->request())
+                        : absl::StatusOr<T>(status));
         exchange->Post([go_on, made] { go_on(std::move(*made)); });
       });
 }

@@ -1,0 +1,128 @@
+#include "server/http/completion_json.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "model/text/byte_vocabulary.h"
+#include "server/http/http_options.h"
+
+namespace txl {
+namespace {
+
+using ::testing::SizeIs;
+using Json = nlohmann::json;
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+v1::Token Token(uint32_t id, float logprob,
+                std::vector<std::pair<uint32_t, float>> top = {}) {
+  v1::Token token;
+  token.set_token_id(id);
+  token.set_logprob(logprob);
+  for (const auto& [other, of_other] : top) {
+    v1::TokenLogprob* one = token.add_top_logprobs();
+    one->set_token_id(other);
+    one->set_logprob(of_other);
+  }
+  return token;
+}
+
+class AddLogprobTest : public ::testing::Test {
+ protected:
+  Json Lists(const v1::Token& token, bool as_ids = false) {
+    LogprobLists lists;
+    AddLogprob(token, 7, TokenNames(&vocabulary_, as_ids), &lists);
+    return ToJson(lists);
+  }
+  const ByteVocabulary vocabulary_;
+};
+
+TEST_F(AddLogprobTest, HasNameProbabilityAlternativesAndOffset) {
+  const Json lists = Lists(Token('a', -0.1f, {{'a', -0.1f}, {'b', -2.5f}}));
+  EXPECT_EQ(lists["tokens"], Json({"a"}));
+  EXPECT_EQ(lists["text_offset"], Json({7}));
+  EXPECT_EQ(lists["token_logprobs"], Json({double{-0.1f}}));
+  EXPECT_EQ(lists["top_logprobs"],
+            Json::array({{{"a", double{-0.1f}}, {"b", -2.5}}}));
+}
+
+TEST_F(AddLogprobTest, TheChosenTokenIsAlwaysAmongTheAlternatives) {
+  const Json lists = Lists(Token('c', -9.25f, {{'a', -0.1f}}));
+  EXPECT_EQ(lists["top_logprobs"][0]["c"].dump(),
+            lists["token_logprobs"][0].dump());
+  EXPECT_THAT(lists["top_logprobs"][0], SizeIs(2));
+}
+
+TEST_F(AddLogprobTest, OfTwoTokensWithOneNameTheLikelierHasIt) {
+  // Bytes that begin a character are the same sign in JSON.
+  const Json lists =
+      Lists(Token(0xC3, -3.0f, {{0xC4, -1.5f}, {0xC3, -3.0f}, {'a', -4.0f}}));
+  EXPECT_EQ(lists["tokens"], Json({"\uFFFD"}));
+  EXPECT_EQ(lists["top_logprobs"][0]["\uFFFD"], -1.5);
+  EXPECT_THAT(lists["top_logprobs"][0], SizeIs(2));
+  const Json ids =
+      Lists(Token(0xC3, -3.0f, {{0xC4, -1.5f}, {0xC3, -3.0f}}), true);
+  EXPECT_EQ(ids["tokens"], Json({"token_id:195"}));
+  EXPECT_EQ(ids["top_logprobs"][0],
+            Json({{"token_id:195", -3.0}, {"token_id:196", -1.5}}));
+}
+
+TEST_F(AddLogprobTest, AProbabilityOfZeroIsANumberThatJsonHas) {
+  const Json lists = Lists(Token('a', kNever, {{'a', kNever}, {'b', 0.0f}}));
+  EXPECT_EQ(lists["token_logprobs"][0], kNeverLogprob);
+  EXPECT_EQ(lists["top_logprobs"][0]["a"], kNeverLogprob);
+  EXPECT_EQ(lists["top_logprobs"][0]["b"], 0.0);
+}
+
+TEST_F(AddLogprobTest, AFirstTokenWithoutContextHasNullInBothLists) {
+  v1::ScoredToken first;
+  first.set_token_id('a');
+  LogprobLists lists;
+  AddLogprob(first, 0, TokenNames(&vocabulary_, false), &lists);
+  v1::ScoredToken second = first;
+  second.set_logprob(-1);
+  AddLogprob(second, 1, TokenNames(&vocabulary_, false), &lists);
+  const Json json = ToJson(lists);
+  EXPECT_EQ(json["token_logprobs"], Json({nullptr, -1.0}));
+  EXPECT_EQ(json["top_logprobs"], Json({nullptr, {{"a", -1.0}}}));
+}
+
+TEST(TokenNames, AreIdsWithoutAVocabulary) {
+  EXPECT_EQ(TokenNames(nullptr, false).Of(7), "token_id:7");
+}
+
+TEST(CodePoints, CountsCharactersAndNotBytes) {
+  EXPECT_EQ(CodePoints(""), 0);
+  EXPECT_EQ(CodePoints("abc"), 3);
+  EXPECT_EQ(CodePoints("é語😀"), 3);
+}
+
+TEST(FinishJson, IsOpenAisWord) {
+  EXPECT_EQ(FinishJson(v1::FINISH_REASON_UNSPECIFIED), Json());
+  EXPECT_EQ(FinishJson(v1::FINISH_REASON_MAX_TOKENS), "length");
+  for (const v1::FinishReason reason :
+       {v1::FINISH_REASON_STOP_TEXT, v1::FINISH_REASON_STOP_TOKEN,
+        v1::FINISH_REASON_END_TOKEN}) {
+    EXPECT_EQ(FinishJson(reason), "stop");
+  }
+}
+
+TEST(UsageJson, AddsUp) {
+  EXPECT_EQ(UsageJson(3, 4), Json({{"prompt_tokens", 3},
+                                   {"completion_tokens", 4},
+                                   {"total_tokens", 7}}));
+}
+
+TEST(CompletionJson, HasTheHeadAndTheStartOfTheFingerprint) {
+  const CompletionHead head = {"cmpl-1", 12, "verona", "0123456789abcdef0123"};
+  EXPECT_EQ(CompletionJson(head, Json::array()),
+            Json({{"id", "cmpl-1"},
+                  {"object", "text_completion"},
+                  {"created", 12},
+                  {"model", "verona"},
+                  {"system_fingerprint", "0123456789ab"},
+                  {"choices", Json::array()}}));
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,295 @@
+#include "server/http/completion_request.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "model/text/utf8.h"
+#include "server/base/error.h"
+#include "server/http/json_in.h"
+
+namespace txl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Json = nlohmann::json;
+
+ModelFacts Facts() {
+  ModelFacts facts;
+  facts.name = "verona";
+  return facts;
+}
+
+absl::StatusOr<CompletionRequest> Read(
+    const std::string& body, std::map<std::string, std::string> headers = {}) {
+  HttpRequest http;
+  http.headers = std::move(headers);
+  const absl::StatusOr<Json> json = ParseBody(body);
+  EXPECT_TRUE(json.ok()) << body;
+  return ReadCompletion(*json, http, Facts());
+}
+
+// "OVER_LIMIT n", "ok".
+std::string Verdict(const std::string& body,
+                    std::map<std::string, std::string> headers = {}) {
+  const absl::Status status = Read(body, std::move(headers)).status();
+  if (status.ok()) return "ok";
+  const ErrorDetails details = GetErrorDetails(status);
+  return absl::StrCat(details.reason, " ", details.field);
+}
+
+TEST(ReadCompletion, AnEmptyBodyIsATurnWithOpenAisDefaults) {
+  const auto request = Read("{}");
+  ASSERT_TRUE(request.ok()) << request.status();
+  ASSERT_THAT(request->turns, SizeIs(1));
+  EXPECT_EQ(request->turns[0].prompt_case(),
+            v1::GenerateRequest::PROMPT_NOT_SET);
+  EXPECT_EQ(request->turns[0].stop().max_tokens(), 16);
+  EXPECT_FALSE(request->turns[0].sampling().has_temperature());
+  EXPECT_EQ(request->n, 1);
+  EXPECT_EQ(request->best_of, 1);
+  EXPECT_FALSE(request->seed.has_value());
+  EXPECT_FALSE(request->logprobs.has_value());
+  EXPECT_FALSE(request->stream || request->echo || request->include_usage ||
+               request->event_ids || request->return_token_ids ||
+               request->tokens_as_ids || request->continuous_usage);
+  EXPECT_TRUE(request->generates);
+  EXPECT_THAT(request->ignored, IsEmpty());
+}
+
+TEST(ReadCompletion, APromptIsTextIdsOrAListOfEither) {
+  EXPECT_EQ(Read(R"({"prompt": "a"})")->turns[0].text(), "a");
+  EXPECT_THAT(Read(R"({"prompt": [1, 2]})")->turns[0].tokens().ids(),
+              ElementsAre(1, 2));
+  const auto mixed = Read(R"({"prompt": ["a", [1, 2], "b"]})");
+  ASSERT_THAT(mixed->turns, SizeIs(3));
+  EXPECT_EQ(mixed->turns[0].text(), "a");
+  EXPECT_THAT(mixed->turns[1].tokens().ids(), ElementsAre(1, 2));
+  EXPECT_EQ(mixed->turns[2].text(), "b");
+  EXPECT_FALSE(Read(R"({"prompt": ""})")->turns[0].has_text());
+}
+
+TEST(ReadCompletion, APromptOfAnotherKindIsRefused) {
+  for (const char* prompt :
+       {"1", "true", "{}", "[]", "[true]", "[null]", "[{}]", "[1, \"a\"]",
+        "[\"a\", 1]", "[1.5]", "[-1]", "[4294967296]", "[[\"a\"]]", "[[[1]]]",
+        "[[1], null]"}) {
+    EXPECT_EQ(Verdict(absl::StrCat("{\"prompt\":", prompt, "}")),
+              "FIELD_INVALID prompt")
+        << prompt;
+  }
+}
+
+TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
+  const auto request = Read(R"({"temperature": 0.5, "top_k": 7, "top_p": 0.9,
+      "min_p": 0.1, "typical_p": 0.8, "repetition_penalty": 1.1,
+      "presence_penalty": 0.2, "frequency_penalty": -0.3, "penalty_window": 9,
+      "min_tokens": 2, "logit_bias": {"7": -100, "9": 1.5}, "prompt": "a"})");
+  ASSERT_TRUE(request.ok()) << request.status();
+  const v1::SamplingParams& sampling = request->turns[0].sampling();
+  EXPECT_EQ(sampling.temperature(), 0.5);
+  EXPECT_EQ(sampling.top_k(), 7);
+  EXPECT_EQ(sampling.top_p(), 0.9);
+  EXPECT_EQ(sampling.min_p(), 0.1);
+  EXPECT_EQ(sampling.typical_p(), 0.8);
+  EXPECT_EQ(sampling.repetition_penalty(), 1.1);
+  EXPECT_EQ(sampling.presence_penalty(), 0.2);
+  EXPECT_EQ(sampling.frequency_penalty(), -0.3);
+  EXPECT_EQ(sampling.penalty_window(), 9);
+  EXPECT_EQ(sampling.min_tokens(), 2);
+  EXPECT_EQ(sampling.logit_bias().at(7), -100);
+  EXPECT_EQ(sampling.logit_bias().at(9), 1.5);
+  EXPECT_EQ(Read(R"({"top_k": -1})")->turns[0].sampling().top_k(), 0);
+}
+
+TEST(ReadCompletion, StopFieldsBecomeTheTurns) {
+  const auto request = Read(R"({"max_tokens": 5, "stop": ["a", "b"],
+      "stop_token_ids": [3], "ignore_eos": true,
+      "include_stop_str_in_output": true})");
+  const v1::StopConditions& stop = request->turns[0].stop();
+  EXPECT_EQ(stop.max_tokens(), 5);
+  EXPECT_THAT(stop.stop_texts(), ElementsAre("a", "b"));
+  EXPECT_THAT(stop.stop_token_ids(), ElementsAre(3));
+  EXPECT_TRUE(stop.ignore_end_token());
+  EXPECT_TRUE(stop.include_stop_text());
+  EXPECT_THAT(Read(R"({"stop": "a"})")->turns[0].stop().stop_texts(),
+              ElementsAre("a"));
+}
+
+TEST(ReadCompletion, EveryPromptsTurnHasTheSameParameters) {
+  const auto request =
+      Read(R"({"prompt": ["a", "b"], "top_p": 0.5, "logprobs": 3})");
+  for (const v1::GenerateRequest& turn : request->turns) {
+    EXPECT_EQ(turn.sampling().top_p(), 0.5);
+    EXPECT_EQ(turn.output().logprobs(), 3u);
+  }
+}
+
+TEST(ReadCompletion, FieldsOfAnotherKindAreNamed) {
+  for (const char* name : {"temperature",
+                           "top_p",
+                           "min_p",
+                           "typical_p",
+                           "repetition_penalty",
+                           "presence_penalty",
+                           "frequency_penalty",
+                           "top_k",
+                           "penalty_window",
+                           "min_tokens",
+                           "max_tokens",
+                           "n",
+                           "best_of",
+                           "seed",
+                           "logprobs",
+                           "stream",
+                           "echo",
+                           "ignore_eos",
+                           "include_stop_str_in_output",
+                           "stop_token_ids",
+                           "logit_bias",
+                           "return_token_ids",
+                           "return_tokens_as_token_ids",
+                           "expected_position",
+                           "stream_options"}) {
+    EXPECT_EQ(Verdict(absl::StrCat("{\"", name, "\": \"x\"}")),
+              absl::StrCat("FIELD_INVALID ", name));
+  }
+  for (const char* name :
+       {"model", "suffix", "session_id", "request_id", "stop"}) {
+    EXPECT_EQ(Verdict(absl::StrCat("{\"", name, "\": 1}")),
+              absl::StrCat("FIELD_INVALID ", name));
+  }
+  for (const char* name :
+       {"include_usage", "continuous_usage_stats", "event_ids"}) {
+    EXPECT_EQ(
+        Verdict(absl::StrCat("{\"stream_options\": {\"", name, "\": 1}}")),
+        absl::StrCat("FIELD_INVALID ", name));
+  }
+}
+
+TEST(ReadCompletion, NumbersThatFitNoTurnAreNamedAndNeverWrapped) {
+  for (const char* name : {"max_tokens", "min_tokens", "penalty_window"}) {
+    for (const char* value : {"2147483648", "-2147483649", "4294967297"}) {
+      EXPECT_EQ(Verdict(absl::StrCat("{\"", name, "\": ", value, "}")),
+                absl::StrCat("FIELD_INVALID ", name));
+    }
+  }
+  for (const char* value : {"-1", "4294967296", "4294967297"}) {
+    EXPECT_EQ(Verdict(absl::StrCat("{\"logprobs\": ", value, "}")),
+              "FIELD_INVALID logprobs");
+  }
+  EXPECT_EQ(Verdict(R"({"seed": 18446744073709551616})"), "FIELD_INVALID seed");
+  EXPECT_EQ(Verdict(R"({"seed": 0.5})"), "FIELD_INVALID seed");
+}
+
+TEST(ReadCompletion, ASeedHas64Bits) {
+  EXPECT_EQ(Read(R"({"seed": 18446744073709551615})")->seed, UINT64_MAX);
+  EXPECT_EQ(Read(R"({"seed": -1})")->seed, UINT64_MAX);
+  EXPECT_EQ(Read(R"({"seed": -9223372036854775808})")->seed, uint64_t{1} << 63);
+  EXPECT_EQ(Read(R"({"seed": 7.0})")->seed, 7u);
+}
+
+TEST(ReadCompletion, BoundsChoicesTimesPrompts) {
+  EXPECT_EQ(Verdict(R"({"n": 128})"), "ok");
+  EXPECT_EQ(Verdict(R"({"n": 129})"), "OVER_LIMIT n");
+  EXPECT_EQ(Verdict(R"({"best_of": 129})"), "OVER_LIMIT best_of");
+  EXPECT_EQ(Verdict(R"({"n": 9223372036854775807})"), "OVER_LIMIT n");
+  EXPECT_EQ(Verdict(R"({"n": 0})"), "FIELD_INVALID n");
+  EXPECT_EQ(Verdict(R"({"n": -1})"), "FIELD_INVALID n");
+  EXPECT_EQ(Verdict(R"({"n": 3, "best_of": 2})"), "FIELD_INVALID best_of");
+  EXPECT_EQ(Verdict(R"({"best_of": 2, "stream": true})"),
+            "FIELD_INVALID best_of");
+  Json body = {{"n", 2}, {"prompt", std::vector<std::string>(64, "a")}};
+  EXPECT_EQ(Verdict(body.dump()), "ok");
+  body["prompt"].push_back("a");
+  EXPECT_EQ(Verdict(body.dump()), "OVER_LIMIT prompt");
+}
+
+TEST(ReadCompletion, NoTokenAtAllIsAnEchosAlone) {
+  EXPECT_FALSE(Read(R"({"echo": true, "max_tokens": 0})")->generates);
+  // Left to the turn, which refuses it.
+  EXPECT_TRUE(Read(R"({"max_tokens": 0})")->generates);
+  EXPECT_TRUE(Read(R"({"echo": true, "max_tokens": 1})")->generates);
+}
+
+TEST(ReadCompletion, AnotherModelIsNotFoundAndTheRightOneIsNamed) {
+  EXPECT_EQ(Verdict(R"({"model": "verona"})"), "ok");
+  EXPECT_EQ(Verdict(R"({"model": ""})"), "ok");
+  const absl::Status status = Read(R"({"model": "gpt"})").status();
+  EXPECT_TRUE(absl::IsNotFound(status));
+  EXPECT_EQ(GetErrorDetails(status).reason, "model_not_found");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("\"verona\""));
+}
+
+TEST(ReadCompletion, ALongModelNameIsCutAtTheBorderOfACharacter) {
+  for (int shift = 0; shift < 4; ++shift) {
+    std::string name(static_cast<size_t>(shift), 'a');
+    for (int i = 0; i < 200; ++i) name += "語";
+    const absl::Status status = Read(Json({{"model", name}}).dump()).status();
+    const std::string message(status.message());
+    EXPECT_EQ(ReplaceInvalidUtf8(message), message);
+    EXPECT_LT(message.size(), 200u);
+  }
+}
+
+TEST(ReadCompletion, RefusesWhatOthersServeAndWeDoNot) {
+  EXPECT_EQ(Verdict(R"({"suffix": "x"})"), "FIELD_INVALID suffix");
+  EXPECT_EQ(Verdict(R"({"suffix": ""})"), "ok");
+  EXPECT_EQ(Verdict(R"({"tools": [{"type": "function"}]})"),
+            "FIELD_INVALID tools");
+  EXPECT_EQ(Verdict(R"({"tools": []})"), "ok");
+  EXPECT_EQ(Verdict(R"({"functions": [{}]})"), "FIELD_INVALID functions");
+  EXPECT_EQ(Verdict(R"({"tool_choice": "auto"})"), "FIELD_INVALID tool_choice");
+  EXPECT_EQ(Verdict(R"({"tool_choice": "none"})"), "ok");
+  EXPECT_EQ(Verdict(R"({"response_format": {"type": "json_object"}})"),
+            "FIELD_INVALID response_format");
+  EXPECT_EQ(Verdict(R"({"response_format": "text"})"),
+            "FIELD_INVALID response_format");
+  EXPECT_EQ(Verdict(R"({"response_format": {"type": "text"}})"), "ok");
+}
+
+TEST(ReadCompletion, ALogitBiasMapsIdsToNumbers) {
+  for (const char* bias :
+       {"[]", "1", R"({"a": 1})", R"({"-1": 1})", R"({"1.5": 1})",
+        R"({"4294967296": 1})", R"({"1": "x"})", R"({"1": null})"}) {
+    EXPECT_EQ(Verdict(absl::StrCat("{\"logit_bias\":", bias, "}")),
+              "FIELD_INVALID logit_bias")
+        << bias;
+  }
+}
+
+TEST(ReadCompletion, LastEventIdNumbersEventsAndSkipsSome) {
+  const auto request = Read("{}", {{"last-event-id", "12"}});
+  EXPECT_TRUE(request->event_ids);
+  EXPECT_EQ(request->skip_events, 12);
+  for (const char* none : {"-1", "x", "1.5", "99999999999999999999"}) {
+    EXPECT_EQ(Verdict("{}", {{"last-event-id", none}}),
+              "FIELD_INVALID Last-Event-ID")
+        << none;
+  }
+}
+
+TEST(ReadCompletion, KnowsWhichFieldsItIgnores) {
+  EXPECT_THAT(Read(R"({"user": "u", "mirostat": 2, "prompt": "a", "x": null})")
+                  ->ignored,
+              ElementsAre("mirostat"));
+}
+
+TEST(NamedSession, IsThatOfTheBodyOrOfAHeader) {
+  HttpRequest http;
+  EXPECT_EQ(*NamedSession(std::nullopt, http), "");
+  EXPECT_EQ(*NamedSession("a", http), "a");
+  http.headers["x-session-id"] = "b";
+  EXPECT_EQ(*NamedSession(std::nullopt, http), "b");
+  EXPECT_EQ(*NamedSession("", http), "b");
+  EXPECT_EQ(*NamedSession("b", http), "b");
+  EXPECT_EQ(GetErrorDetails(NamedSession("a", http).status()).field,
+            "session_id");
+}
+
+}  // namespace
+}  // namespace txl

@@ -1,0 +1,205 @@
+// The paths beside completions and sessions.
+
+#include "server/http/endpoints.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/exporter/scrape.h"
+#include "tests/server/http/http_world.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Ids = std::vector<int32_t>;
+using Json = nlohmann::json;
+
+TEST(Score, IsTheModelsOfEachTokenAfterAllBeforeIt) {
+  HttpWorld world;
+  const Json json =
+      world.Post("/v1/score", {{"text", "abc"}, {"logprobs", 2}}).json();
+  ASSERT_THAT(json["tokens"], SizeIs(3));
+  EXPECT_FALSE(json["tokens"][0].contains("logprob"));
+  const float b = world.rpc.runner.LogProbs(Ids{'a'})['b'];
+  const float c = world.rpc.runner.LogProbs(Ids{'a', 'b'})['c'];
+  EXPECT_FLOAT_EQ(json["tokens"][1]["logprob"].get<float>(), b);
+  EXPECT_FLOAT_EQ(json["tokens"][2]["logprob"].get<float>(), c);
+  EXPECT_NEAR(json["sum_logprob"].get<double>(), double{b} + double{c}, 1e-5);
+  EXPECT_THAT(json["tokens"][2]["top_logprobs"], SizeIs(2));
+  EXPECT_EQ(json["tokens"][2]["text"], "c");
+}
+
+TEST(Score, StandsBehindASessionThatStaysAsItIs) {
+  HttpWorld world;
+  world.rpc.MakeSession("s", {'a', 'b'});
+  const Json json =
+      world.Post("/v1/score", {{"session_id", "s"}, {"tokens", {'c'}}}).json();
+  EXPECT_FLOAT_EQ(json["sum_logprob"].get<float>(),
+                  world.rpc.runner.LogProbs(Ids{'a', 'b'})['c']);
+  EXPECT_EQ(world.rpc.GetSession("s").position(), 2);
+}
+
+TEST(Score, OfAlternativesIsThatOfEachAlone) {
+  HttpWorld world;
+  const Json json =
+      world
+          .Post("/v1/score", {{"text", "ab"},
+                              {"alternatives", {"cd", {101, 102}, "c"}},
+                              {"return_tokens", true}})
+          .json();
+  ASSERT_THAT(json["scores"], SizeIs(3));
+  const float c = world.rpc.runner.LogProbs(Ids{'a', 'b'})['c'];
+  const float d = world.rpc.runner.LogProbs(Ids{'a', 'b', 'c'})['d'];
+  const float e = world.rpc.runner.LogProbs(Ids{'a', 'b'})['e'];
+  const float f = world.rpc.runner.LogProbs(Ids{'a', 'b', 'e'})['f'];
+  EXPECT_NEAR(json["scores"][0]["sum_logprob"].get<double>(), c + d, 1e-5);
+  EXPECT_NEAR(json["scores"][1]["sum_logprob"].get<double>(), e + f, 1e-5);
+  EXPECT_NEAR(json["scores"][2]["sum_logprob"].get<double>(), c, 1e-5);
+  EXPECT_EQ(json["scores"][0]["token_count"], 2);
+  EXPECT_THAT(json["scores"][1]["tokens"], SizeIs(2));
+}
+
+TEST(Tokenize, GivesIdsAndTheirNumber) {
+  HttpWorld world;
+  const Json json =
+      world
+          .Post("/tokenize", {{"prompt", "hey"}, {"add_special_tokens", false}})
+          .json();
+  EXPECT_EQ(json["tokens"], Json({'h', 'e', 'y'}));
+  EXPECT_EQ(json["count"], 3);
+  EXPECT_EQ(json["max_model_len"], RequestLimits().prompt_tokens);
+}
+
+TEST(Detokenize, GivesTheTextOfIds) {
+  HttpWorld world;
+  EXPECT_EQ(world.Post("/detokenize", {{"tokens", {'h', 'e', 'y'}}}).json(),
+            Json({{"prompt", "hey"}}));
+}
+
+TEST(TokenizerInfo, NamesTheEndTokenThenTheStartToken) {
+  HttpWorldOptions options;
+  options.rpc.generation.end_tokens = {'.'};
+  options.rpc.generation.start_tokens = {'^'};
+  HttpWorld both(options);
+  EXPECT_EQ(both.Get("/tokenizer_info").json()["eos_token"], ".");
+  EXPECT_EQ(both.Get("/tokenizer_info").json()["bos_token"], "^");
+  options.rpc.generation.end_tokens = {};
+  HttpWorld one(options);
+  EXPECT_EQ(one.Get("/tokenizer_info").json()["eos_token"], "^");
+  HttpWorld none;
+  EXPECT_EQ(none.Get("/tokenizer_info").json()["eos_token"], "\n");
+}
+
+TEST(TokenizerInfo, IsNotThereWithoutATokenizer) {
+  HttpWorldOptions options;
+  options.rpc.tokenizer = false;
+  HttpWorld world(options);
+  EXPECT_EQ(world.Get("/tokenizer_info").outcome(), "404 NOT_FOUND");
+  // Ids are served all the same.
+  const Json choice =
+      world.Complete({{"prompt", {1, 2}}, {"max_tokens", 3}, {"logprobs", 1}})
+          .json()["choices"][0];
+  EXPECT_EQ(choice["text"], "");
+  EXPECT_EQ(choice["logprobs"]["tokens"][0],
+            absl::StrCat("token_id:", world.rpc.runner.NextToken(Ids{1, 2})));
+}
+
+TEST(Models, HasTheOneModelAndItsFacts) {
+  HttpWorld world;
+  const Json json = world.Get("/v1/models").json();
+  EXPECT_EQ(json["object"], "list");
+  ASSERT_THAT(json["data"], SizeIs(1));
+  const Json& model = json["data"][0];
+  EXPECT_EQ(model["id"], "fake");
+  EXPECT_EQ(model["object"], "model");
+  EXPECT_TRUE(model["created"].is_number_integer());
+  EXPECT_EQ(model["max_model_len"], RequestLimits().prompt_tokens);
+  EXPECT_EQ(model["txl"]["fingerprint"], "f00d");
+  EXPECT_EQ(model["txl"]["limits"]["max_logprobs"], RequestLimits().logprobs);
+}
+
+TEST(Status, SaysWhatGetServerStatusSays) {
+  HttpWorld world;
+  world.rpc.MakeSession("s");
+  world.Complete({{"prompt", "ab"}, {"max_tokens", 4}});
+  ASSERT_TRUE(world.ComesToRest());
+  const Json json = world.Get("/v1/status").json();
+  EXPECT_EQ(json["state"], "SERVER_STATE_READY");
+  EXPECT_EQ(json["sessions_idle"], 1);
+  EXPECT_EQ(json["turns_started"], 1);
+  EXPECT_EQ(json["tokens_delivered"], 4);
+  EXPECT_EQ(json["turns_finished"], Json({{"OK", 1}}));
+}
+
+TEST(Health, FollowsTheLifeOfTheServer) {
+  HttpWorldOptions options;
+  options.rpc.ready = false;
+  HttpWorld world(options);
+  EXPECT_EQ(world.Get("/health").outcome(), "503 NOT_READY");
+  EXPECT_NE(world.Get("/health").header("retry-after-ms"), "absent");
+  EXPECT_EQ(world.Complete({{"prompt", "a"}}).outcome(), "503 NOT_READY");
+  world.rpc.lifecycle.SetReady();
+  EXPECT_EQ(world.Get("/health").outcome(), "200");
+  EXPECT_EQ(world.Get("/health").json()["status"], "ok");
+  world.rpc.lifecycle.SetDraining();
+  EXPECT_EQ(world.Get("/health").outcome(), "503 DRAINING");
+  EXPECT_EQ(world.Complete({{"prompt", "a"}}).outcome(), "503 DRAINING");
+  // Who looks after the server still can.
+  EXPECT_EQ(world.Get("/v1/status").json()["state"], "SERVER_STATE_DRAINING");
+  EXPECT_EQ(world.Get("/metrics").status, 200);
+}
+
+TEST(Health, HasAHeadWithoutABody) {
+  HttpWorld world;
+  const HttpAnswer answer = world.Send("HEAD", "/health");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "");
+  EXPECT_NE(answer.header("content-length"), "0");
+}
+
+TEST(MetricsPath, IsWhatPrometheusReads) {
+  HttpWorld world;
+  world.Complete({{"prompt", "ab"}, {"max_tokens", 4}});
+  ASSERT_TRUE(world.ComesToRest());
+  const HttpAnswer answer = world.Get("/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.header("content-type"), HasSubstr("version=0.0.4"));
+  const testing::Scrape scrape = testing::ParseScrape(answer.body);
+  EXPECT_THAT(scrape.mistakes, SizeIs(0));
+  testing::ExpectConserved(scrape);
+}
+
+TEST(Paths, TellWhichMethodsTheyTake) {
+  HttpWorld world;
+  const std::vector<std::pair<std::string, std::string>> allowed = {
+      {"/v1/completions", "POST"},    {"/v1/chat/completions", "POST"},
+      {"/v1/models", "GET"},          {"/v1/status", "GET"},
+      {"/v1/score", "POST"},          {"/health", "GET"},
+      {"/tokenize", "POST"},          {"/detokenize", "POST"},
+      {"/tokenizer_info", "GET"},     {"/metrics", "GET"},
+      {"/v1/sessions", "GET, POST"},  {"/v1/sessions/s", "GET, DELETE"},
+      {"/v1/sessions/s/fork", "POST"}};
+  for (const auto& [path, methods] : allowed) {
+    const HttpAnswer answer = world.Send("PUT", path);
+    EXPECT_EQ(answer.outcome(), "405 METHOD_NOT_ALLOWED") << path;
+    EXPECT_EQ(answer.header("allow"), methods) << path;
+  }
+}
+
+TEST(Paths, AnswerWithTheRequestsOwnId) {
+  HttpWorld world;
+  const auto id_of = [&](const std::string& sent) {
+    RawClient client(world.address());
+    client.Send(RequestBytes("GET", "/health", "", {{"x-request-id", sent}}));
+    return client.ReadAnswer().header("x-request-id");
+  };
+  EXPECT_EQ(id_of("mine-7"), "mine-7");
+  // What could be more than an id is not repeated.
+  EXPECT_THAT(id_of("a b"), ::testing::StartsWith("req-"));
+  EXPECT_THAT(id_of(std::string(65, 'a')), ::testing::StartsWith("req-"));
+}
+
+}  // namespace
+}  // namespace txl
