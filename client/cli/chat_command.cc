@@ -19,6 +19,7 @@
 #include "client/cli/session_files.h"
 #include "client/cli/turn_printer.h"
 #include "program/nearest_name.h"
+#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -273,13 +274,17 @@ class Chat {
     v1::StopConditions stop = model->default_stop();
     if (request->stop().stop_texts_size() > 0) stop.clear_stop_texts();
     stop.MergeFrom(request->stop());
-    WriteOut(sampling.DebugString() + stop.DebugString());
+    const std::string& unknown = flags_.turn.unknown;
+    WriteOut(absl::StrCat(
+        sampling.DebugString(), stop.DebugString(),
+        unknown.empty() ? "" : absl::StrCat("unknown: ", unknown, "\n")));
   }
 
   void Set(const std::string& text) {
     GenerateFlags changed = flags_.turn;
     CLI::App parser;
     AddSamplingFlags(parser, &changed);
+    AddUnknownFlag(parser, &changed.unknown);
     try {
       parser.parse(text);
       flags_.turn = changed;
@@ -327,6 +332,7 @@ void AddChatCommand(CLI::App& program, Run* run) {
   AddServerFlags(*command, &flags->server);
   AddRetryFlags(*command, &flags->server);
   AddSamplingFlags(*command, &flags->turn);
+  AddUnknownFlag(*command, &flags->turn.unknown);
   command->add_option("--session", flags->turn.session,
                       "session to continue or make [default: a new one that "
                       "ends with the chat]");

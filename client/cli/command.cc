@@ -9,6 +9,7 @@
 #include "client/call_error.h"
 #include "program/color.h"
 #include "program/flag_checks.h"
+#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -62,6 +63,12 @@ void AddRetryFlags(CLI::App& command, ServerFlags* flags) {
                   "1: never again")
       ->check(AtLeast(1))
       ->capture_default_str();
+}
+
+v1::UnknownText UnknownTextOf(absl::string_view word) {
+  if (word == kSkipUnknown) return v1::UNKNOWN_TEXT_SKIP;
+  if (word == kUnknownSymbol) return v1::UNKNOWN_TEXT_SYMBOL;
+  return v1::UNKNOWN_TEXT_UNSPECIFIED;
 }
 
 int WithClient(const ServerFlags& flags,

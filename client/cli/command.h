@@ -8,9 +8,11 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "client/client.h"
 #include "client/retry_policy.h"
 #include "program/command_line.h"
+#include "txl/v1/token.pb.h"
 
 namespace txl::cli {
 
@@ -43,6 +45,10 @@ struct ServerFlags {
 void AddServerFlags(CLI::App& command, ServerFlags* flags);
 // --attempts, for commands that run turns.
 void AddRetryFlags(CLI::App& command, ServerFlags* flags);
+
+// What a word of --unknown (program/unknown_flag.h) is in a request;
+// unspecified where it is empty.
+v1::UnknownText UnknownTextOf(absl::string_view word);
 
 // Calls `body` with a client; errors of its making are usage errors.
 int WithClient(const ServerFlags& flags,

@@ -5,7 +5,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -128,6 +130,7 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
                       "file whose text to feed first [default: none]")
           ->type_name("FILE")
           ->excludes(prompt);
+  AddUnknownFlag(command, &flags->unknown);
   command
       .add_option("--tokens", flags->tokens,
                   "prompt as token ids, comma-separated [default: none]")
@@ -163,6 +166,7 @@ absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(
   v1::GenerateRequest request;
   request.set_session_id(flags.session);
   if (flags.prompt) request.set_text(*flags.prompt);
+  request.set_unknown(UnknownTextOf(flags.unknown));
   if (!flags.tokens.empty()) {
     request.mutable_tokens()->mutable_ids()->Assign(flags.tokens.begin(),
                                                     flags.tokens.end());

@@ -33,7 +33,9 @@ bool IsPromptOverLimit(const absl::Status& status) {
 absl::StatusOr<std::vector<uint32_t>> PromptIds(
     Client& client, const v1::GenerateRequest& request,
     const CallOptions& options) {
-  if (request.has_text()) return TokenizeAll(client, request.text(), options);
+  if (request.has_text()) {
+    return TokenizeAll(client, request.text(), request.unknown(), options);
+  }
   return std::vector<uint32_t>(request.tokens().ids().begin(),
                                request.tokens().ids().end());
 }
@@ -89,6 +91,7 @@ int64_t CountCharacters(absl::string_view text) {
 
 absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
                                                   absl::string_view text,
+                                                  v1::UnknownText unknown,
                                                   const CallOptions& options) {
   const auto model = client.GetModel(options);
   if (!model.ok()) return model.status();
@@ -99,6 +102,7 @@ absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
     const absl::string_view piece = FirstPiece(text, most);
     v1::TokenizeRequest request;
     request.set_text(std::string(piece));
+    request.set_unknown(unknown);
     const auto response = client.Tokenize(request, options);
     // How many tokens a text has nobody knows before.
     if (IsOverLimit(response.status()) && piece.size() > kLeastBytes) {

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "client/client.h"
 #include "client/retry_policy.h"
+#include "txl/v1/token.pb.h"
 
 namespace txl::cli {
 
@@ -28,9 +29,11 @@ absl::string_view FirstPiece(absl::string_view text, size_t max_bytes);
 int64_t CountCharacters(absl::string_view text);
 
 // The token ids of a text of any length, by as many calls as the server's
-// limits of bytes and of tokens make necessary. Errors: the server's.
+// limits of bytes and of tokens make necessary. `unknown`: as in each request.
+// Errors: the server's.
 absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
                                                   absl::string_view text,
+                                                  v1::UnknownText unknown,
                                                   const CallOptions& options);
 
 // RetryingClient::Generate for prompts also over the server's limits: all

@@ -86,13 +86,14 @@ std::string FormatNBest(const v1::ScoreAlternativesResponse& response) {
 }
 
 absl::Status ScoreNBest(Client& client, absl::string_view text,
-                        const CallOptions& options) {
+                        v1::UnknownText unknown, const CallOptions& options) {
   int64_t number = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) continue;
-    const auto request = ParseNBest(line);
+    auto request = ParseNBest(line);
     if (!request.ok()) return OfLine(number, request.status());
+    request->set_unknown(unknown);
     const auto response = client.ScoreAlternatives(*request, options);
     if (!response.ok()) return OfLine(number, response.status());
     if (!WriteOut(FormatNBest(*response))) return OutputStatus();

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "client/client.h"
 #include "txl/v1/generation_service.pb.h"
+#include "txl/v1/token.pb.h"
 
 namespace txl::cli {
 
@@ -23,8 +24,9 @@ absl::StatusOr<v1::ScoreAlternativesRequest> ParseNBest(absl::string_view line);
 std::string FormatNBest(const v1::ScoreAlternativesResponse& response);
 
 // Scores every line of `text` that is not empty and writes the answers out as
-// they come. Errors name the line, counted from 1; those before it are written.
+// they come. `unknown`: as in each request. Errors name the line, counted from
+// 1; those before it are written.
 absl::Status ScoreNBest(Client& client, absl::string_view text,
-                        const CallOptions& options);
+                        v1::UnknownText unknown, const CallOptions& options);
 
 }  // namespace txl::cli

@@ -60,7 +60,9 @@ absl::Status MakeBase(Client& client, const std::string& session_id,
 absl::StatusOr<std::vector<uint32_t>> PromptIds(
     Client& client, const v1::GenerateRequest& request,
     const CallOptions& options) {
-  if (request.has_text()) return TokenizeAll(client, request.text(), options);
+  if (request.has_text()) {
+    return TokenizeAll(client, request.text(), request.unknown(), options);
+  }
   return std::vector<uint32_t>(request.tokens().ids().begin(),
                                request.tokens().ids().end());
 }
@@ -99,6 +101,9 @@ absl::Status GenerateSamples(
     absl::FunctionRef<absl::Status(int64_t, const v1::GenerateRequest&)> turn) {
   const auto ids = PromptIds(client, request, options);
   if (!ids.ok()) return ids.status();
+  if (request.has_text() && ids->empty()) {
+    return absl::InvalidArgumentError("the prompt holds no token");
+  }
   OwnSession base(&client, options);
   absl::Status status = MakeBase(client, request.session_id(), options, &base);
   if (status.ok()) status = Feed(client, base.id(), *ids, options);

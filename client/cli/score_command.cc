@@ -17,6 +17,7 @@
 #include "client/cli/output.h"
 #include "client/cli/score_totals.h"
 #include "program/flag_checks.h"
+#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -24,7 +25,8 @@ namespace {
 struct Flags {
   ServerFlags server;
   std::string file;
-  std::string n_best;  // empty: none
+  std::string n_best;   // empty: none
+  std::string unknown;  // "": not given
   int64_t chunk_tokens = 0;
   bool json = false;
 };
@@ -46,10 +48,11 @@ class Scorer {
   int RunToTheEnd(const std::string& text) {
     absl::StatusOr<v1::GetModelResponse> model = client_->GetModel(options_);
     if (!model.ok()) return Fail(model.status());
-    const auto ids = TokenizeAll(*client_, text, options_);
+    const auto ids =
+        TokenizeAll(*client_, text, UnknownTextOf(flags_.unknown), options_);
     if (!ids.ok()) return Fail(ids.status());
     if (ids->empty()) {
-      return Fail(absl::InvalidArgumentError("the text is empty"));
+      return Fail(absl::InvalidArgumentError("the text holds no token"));
     }
     int64_t chunk = model->limits().max_prompt_tokens();
     if (flags_.chunk_tokens > 0) chunk = std::min(chunk, flags_.chunk_tokens);
@@ -113,7 +116,8 @@ int ScoreLists(const Flags& flags) {
     Canceller canceller;
     CancelOnInterrupt watch(&canceller);
     const absl::Status status =
-        ScoreNBest(client, *text, flags.server.call_options(&canceller));
+        ScoreNBest(client, *text, UnknownTextOf(flags.unknown),
+                   flags.server.call_options(&canceller));
     if (!OutputStatus().ok()) return kFailed;  // the program says why
     if (watch.interrupted()) return FailInterrupted();
     return status.ok() ? kDone : Fail(status);
@@ -146,6 +150,7 @@ void AddScoreCommand(CLI::App& program, Run* run) {
                    "instead of FILE, -: standard input")
       ->type_name("FILE")
       ->excludes(file);
+  AddUnknownFlag(*command, &flags->unknown);
   command
       ->add_option("--chunk-tokens", flags->chunk_tokens,
                    "tokens of a call at most, 0: the server's limit")

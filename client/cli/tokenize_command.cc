@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/long_text.h"
 #include "client/cli/output.h"
+#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 struct Flags {
   ServerFlags server;
   std::string text;
+  std::string unknown;  // "": not given
   std::vector<uint32_t> ids;
   bool json = false;
 };
@@ -32,7 +34,8 @@ int Encode(Client& client, const Flags& flags) {
   const absl::StatusOr<std::string> text =
       flags.text == "-" ? ReadInput("-") : flags.text;
   if (!text.ok()) return Fail(text.status());
-  const auto ids = TokenizeAll(client, *text, flags.server.call_options());
+  const auto ids = TokenizeAll(client, *text, UnknownTextOf(flags.unknown),
+                               flags.server.call_options());
   if (!ids.ok()) return Fail(ids.status());
   v1::TokenizeResponse response;
   response.mutable_token_ids()->Assign(ids->begin(), ids->end());
@@ -50,6 +53,7 @@ void AddTokenizeCommand(CLI::App& program, Run* run) {
   AddServerFlags(*command, &flags->server);
   CLI::Option* text = command->add_option("TEXT", flags->text,
                                           "text to encode, -: standard input");
+  AddUnknownFlag(*command, &flags->unknown);
   CLI::Option* decode =
       command
           ->add_option("--decode", flags->ids,

@@ -63,13 +63,13 @@ ByteTable::ByteTable(absl::string_view kind, std::vector<unsigned char> bytes)
 }
 
 absl::StatusOr<std::vector<int32_t>> ByteTable::Encode(
-    absl::string_view text, int64_t max_tokens) const {
-  TokenList ids(max_tokens);
+    absl::string_view text, const EncodeOptions& options) const {
+  TokenList ids(options);
   for (size_t i = 0; i < text.size(); ++i) {
     const int32_t id = ids_[static_cast<unsigned char>(text[i])];
     if (id >= 0) {
       TXL_RETURN_IF_ERROR(ids.Add(id));
-    } else if (text[i] != '\n') {
+    } else if (text[i] != '\n' && !options.skip_unknown) {
       return absl::InvalidArgumentError(
           absl::StrCat("the vocabulary has no symbol for byte ",
                        static_cast<int>(static_cast<unsigned char>(text[i])),

@@ -23,10 +23,10 @@ class ByteTable : public Vocabulary {
   int64_t size() const override { return static_cast<int64_t>(bytes_.size()); }
   absl::string_view kind() const override { return kind_; }
   // Line breaks are dropped when byte 10 has no id: the original preparation
-  // uses them only to part lines. Errors: InvalidArgument naming the first
-  // other byte without an id and its offset.
+  // uses them only to part lines. Pieces of text are bytes. Errors:
+  // InvalidArgument naming the first other byte without an id and its offset.
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text, int64_t max_tokens) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   std::string TokenBytes(int32_t id) const override;
   // Refers to this vocabulary.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;

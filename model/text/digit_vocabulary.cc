@@ -33,17 +33,17 @@ class DigitDetokenizer final : public Detokenizer {
 }  // namespace
 
 absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
-    absl::string_view text, int64_t max_tokens) const {
+    absl::string_view text, const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  TokenList ids(max_tokens);
+  TokenList ids(options);
   while (!text.empty()) {
     const Utf8Character next = FirstCharacter(text);
     const int32_t digit = next.code_point - '0';
     if (digit >= 0 && digit < size_) {
       TXL_RETURN_IF_ERROR(ids.Add(digit));
-    } else if (!IsWhitespace(next.code_point)) {
+    } else if (!IsWhitespace(next.code_point) && !options.skip_unknown) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, next.length)),
                        "\" is no digit from 0 to ", size_ - 1));

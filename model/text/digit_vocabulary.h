@@ -23,7 +23,7 @@ class DigitVocabulary final : public Vocabulary {
   // Errors: InvalidArgument showing the first other character or too large
   // digit.
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text, int64_t max_tokens) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   std::string TokenBytes(int32_t id) const override;
   // Digits joined by one space, which comes with the digit after it.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;

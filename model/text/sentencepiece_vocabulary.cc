@@ -112,21 +112,22 @@ SentencePieceVocabulary::SentencePieceVocabulary(SentencePieceModel model,
 }
 
 absl::StatusOr<std::vector<int32_t>> SentencePieceVocabulary::Encode(
-    absl::string_view text, int64_t max_tokens) const {
+    absl::string_view text, const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
   std::string normalized = normalizer_.Normalize(text);
   // A damaged table of characters may give anything.
   if (!IsValidUtf8(normalized)) normalized = ReplaceInvalidUtf8(normalized);
-  TokenList ids(max_tokens);
+  TokenList ids(options);
   bool after_unknown = false;
   TXL_RETURN_IF_ERROR(
       cutter_.CutUp(normalized, [&](const PieceCutter::Cut& cut) {
         const bool unknown = cut.id == model_.unknown_id;
         const bool again = std::exchange(after_unknown, unknown) && unknown;
         if (unknown && !byte_ids_.empty()) return AddBytes(cut.text, ids);
-        return again ? absl::OkStatus() : ids.Add(cut.id);
+        const bool left_out = unknown && (again || ids.skips_unknown());
+        return left_out ? absl::OkStatus() : ids.Add(cut.id);
       }));
   return ids.Take();
 }

@@ -28,10 +28,11 @@ class SentencePieceVocabulary final : public Vocabulary {
   using Vocabulary::Encode;
   int64_t size() const override { return size_; }
   absl::string_view kind() const override { return "sentencepiece"; }
+  bool has_unknown() const override { return true; }
   // Control pieces are never found in text; characters without a piece are
-  // bytes, or together one unknown piece.
+  // bytes, of which none is unknown, or together one unknown piece.
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text, int64_t max_tokens) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   std::string TokenBytes(int32_t id) const override;
   // The space that opens the first piece of the text is dropped where encoding
   // put it there. Refers to this vocabulary.

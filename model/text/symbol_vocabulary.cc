@@ -94,14 +94,14 @@ int64_t SymbolVocabulary::size() const {
 }
 
 absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::Encode(
-    absl::string_view text, int64_t max_tokens) const {
+    absl::string_view text, const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
   const std::string lowered = rules_.lower_case ? LowerCase(text) : "";
   absl::string_view rest = rules_.lower_case ? lowered : text;
   const Source source = {.text = rest};
-  TokenList ids(max_tokens);
+  TokenList ids(options);
   while (!rest.empty()) {
     const size_t end =
         rules_.line_id ? rest.find('\n') : absl::string_view::npos;
@@ -117,12 +117,12 @@ absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::Encode(
 }
 
 absl::StatusOr<std::vector<int32_t>> SymbolVocabulary::EncodeDocument(
-    absl::string_view text) const {
-  if (!rules_.strips_lines) return Encode(text);
+    absl::string_view text, const EncodeOptions& options) const {
+  if (!rules_.strips_lines) return Encode(text, options);
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  TokenList ids(kNoTokenLimit);
+  TokenList ids(options);
   for (Source source; !text.empty(); ++source.line) {
     const absl::string_view line = TakeLine(text);
     const std::string lowered = rules_.lower_case ? LowerCase(line) : "";
@@ -142,13 +142,8 @@ absl::Status SymbolVocabulary::AppendLine(const Source& source,
   if (rules_.split != SymbolSplit::kSpace)
     return AppendPieces(source, line, ids);
   for (const absl::string_view piece : absl::StrSplit(line, ' ')) {
-    if (!piece.empty()) {
-      TXL_RETURN_IF_ERROR(AppendPiece(source, piece, ids));
-    } else if (rules_.unknown_id) {
-      TXL_RETURN_IF_ERROR(ids.Add(*rules_.unknown_id));
-    } else {
-      return NoSymbol(source, piece);
-    }
+    TXL_RETURN_IF_ERROR(piece.empty() ? AppendUnknown(source, piece, ids)
+                                      : AppendPiece(source, piece, ids));
   }
   return absl::OkStatus();
 }
@@ -184,6 +179,13 @@ absl::Status SymbolVocabulary::AppendPiece(const Source& source,
     return ids.Add(found->second);
   }
   if (rules_.space_id && piece == "\n") return absl::OkStatus();
+  return AppendUnknown(source, piece, ids);
+}
+
+absl::Status SymbolVocabulary::AppendUnknown(const Source& source,
+                                             absl::string_view piece,
+                                             TokenList& ids) const {
+  if (ids.skips_unknown()) return absl::OkStatus();
   if (!rules_.unknown_id) return NoSymbol(source, piece);
   return ids.Add(*rules_.unknown_id);
 }

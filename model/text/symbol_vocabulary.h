@@ -57,12 +57,14 @@ class SymbolVocabulary final : public Vocabulary {
   SymbolVocabulary& operator=(const SymbolVocabulary&) = delete;
 
   using Vocabulary::Encode;
+  using Vocabulary::EncodeDocument;
   int64_t size() const override;
   absl::string_view kind() const override { return kind_; }
+  bool has_unknown() const override { return rules_.unknown_id.has_value(); }
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text, int64_t max_tokens) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   absl::StatusOr<std::vector<int32_t>> EncodeDocument(
-      absl::string_view text) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
 
   // Words are joined by one space, which comes with the word after it. No
@@ -84,6 +86,9 @@ class SymbolVocabulary final : public Vocabulary {
                           TokenList& ids) const;
   absl::Status AppendPiece(const Source& source, absl::string_view piece,
                            TokenList& ids) const;
+  // One that is no symbol.
+  absl::Status AppendUnknown(const Source& source, absl::string_view piece,
+                             TokenList& ids) const;
   static absl::Status NoSymbol(const Source& source, absl::string_view piece);
 
   const std::string kind_;

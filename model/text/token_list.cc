@@ -6,7 +6,7 @@ namespace txl {
 
 absl::Status TokenList::Full() const {
   return absl::OutOfRangeError(
-      absl::StrCat("more than ", max_tokens_, " tokens"));
+      absl::StrCat("more than ", options_.max_tokens, " tokens"));
 }
 
 }  // namespace txl

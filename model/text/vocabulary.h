@@ -51,24 +51,32 @@ class Vocabulary {
   // The name that tokenizer.json has for it, see vocabulary_loader.h.
   virtual absl::string_view kind() const = 0;
 
+  // Whether there is an unknown symbol, for pieces of text without a symbol of
+  // their own.
+  virtual bool has_unknown() const { return false; }
+
   // Ids of `text` (valid UTF-8), each call on its own. Takes time in proportion
   // to the bytes of the text: at most five times that of a plain text of as
   // many bytes, whatever it is. Ends as soon as it is certain that there are
   // more than max_tokens ids. Errors: OutOfRange ("more than N tokens");
   // InvalidArgument naming the first piece of text that has no symbol when
-  // there is no unknown symbol. REQUIRES: max_tokens >= 0.
+  // there is no unknown symbol and such pieces are not skipped.
   virtual absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text, int64_t max_tokens) const = 0;
+      absl::string_view text, const EncodeOptions& options) const = 0;
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const {
-    return Encode(text, kNoTokenLimit);
+    return Encode(text, EncodeOptions());
   }
 
   // Ids of a whole text file, as the original training code reads one: where
   // that cuts text into lines, the last line counts as ended. Else as Encode.
   // For evaluation; the number of ids is then the original one.
   virtual absl::StatusOr<std::vector<int32_t>> EncodeDocument(
+      absl::string_view text, const EncodeOptions& options) const {
+    return Encode(text, options);
+  }
+  absl::StatusOr<std::vector<int32_t>> EncodeDocument(
       absl::string_view text) const {
-    return Encode(text);
+    return EncodeDocument(text, EncodeOptions());
   }
 
   // Exact bytes that the token stands for (a symbol's own spelling).

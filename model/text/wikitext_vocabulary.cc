@@ -74,8 +74,8 @@ PieceIndex IndexOf(const std::vector<std::string>& special) {
 // to the rules in batches.
 class WikitextVocabulary::Cutter {
  public:
-  Cutter(const WikitextVocabulary& vocabulary, int64_t max_tokens)
-      : vocabulary_(vocabulary), ids_(max_tokens) {}
+  Cutter(const WikitextVocabulary& vocabulary, const EncodeOptions& options)
+      : vocabulary_(vocabulary), ids_(options) {}
 
   // A line that is ended by `end` (AppendWords); `line` outlives the cutter.
   absl::Status Add(absl::string_view line, absl::string_view end) {
@@ -144,11 +144,11 @@ int64_t WikitextVocabulary::size() const {
 }
 
 absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::Encode(
-    absl::string_view text, int64_t max_tokens) const {
+    absl::string_view text, const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  Cutter cutter(*this, max_tokens);
+  Cutter cutter(*this, options);
   while (!text.empty()) {
     const size_t end =
         rules_.line_id ? text.find('\n') : absl::string_view::npos;
@@ -163,11 +163,11 @@ absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::Encode(
 }
 
 absl::StatusOr<std::vector<int32_t>> WikitextVocabulary::EncodeDocument(
-    absl::string_view text) const {
+    absl::string_view text, const EncodeOptions& options) const {
   if (!IsValidUtf8(text)) {
     return absl::InvalidArgumentError("the text is not valid UTF-8");
   }
-  Cutter cutter(*this, kNoTokenLimit);
+  Cutter cutter(*this, options);
   while (!text.empty()) {
     TXL_RETURN_IF_ERROR(cutter.Add(TakeLine(text), rules_.line_id ? "\n" : ""));
   }
@@ -199,6 +199,7 @@ absl::Status WikitextVocabulary::AppendWord(absl::string_view word,
   if (const auto found = ids_.find(word); found != ids_.end()) {
     return ids.Add(found->second);
   }
+  if (ids.skips_unknown()) return absl::OkStatus();
   if (rules_.unknown_id) return ids.Add(*rules_.unknown_id);
   return absl::InvalidArgumentError(
       absl::StrCat("the vocabulary has no symbol for \"",

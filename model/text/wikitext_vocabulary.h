@@ -45,12 +45,14 @@ class WikitextVocabulary final : public Vocabulary {
   WikitextVocabulary& operator=(const WikitextVocabulary&) = delete;
 
   using Vocabulary::Encode;
+  using Vocabulary::EncodeDocument;
   int64_t size() const override;
   absl::string_view kind() const override { return "wikitext"; }
+  bool has_unknown() const override { return rules_.unknown_id.has_value(); }
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view text, int64_t max_tokens) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   absl::StatusOr<std::vector<int32_t>> EncodeDocument(
-      absl::string_view text) const override;
+      absl::string_view text, const EncodeOptions& options) const override;
   std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 

@@ -19,6 +19,7 @@
 #include "model/train/corpus.h"
 #include "model/train/evaluation.h"
 #include "program/flag_checks.h"
+#include "program/unknown_flag.h"
 
 namespace txl {
 namespace {
@@ -28,6 +29,7 @@ struct EvalFlags {
   std::string engine = "reference";
   FormatFlags formats;
   std::string text;
+  std::string unknown;  // "": not given
   double held_out = 0;
   StreamShape shape = {8, 128};
   bool original_streams = false;
@@ -59,8 +61,10 @@ absl::StatusOr<std::vector<int64_t>> EvaluatedIds(
     return absl::InvalidArgumentError("--held-out: must be in [0, 1]");
   }
   TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(flags.text));
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       EncodeOptionsOf(*directory.vocabulary, flags.unknown));
   TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                       directory.vocabulary->EncodeDocument(text));
+                       directory.vocabulary->EncodeDocument(text, options));
   const int64_t begin =
       flags.held_out > 0
           ? HeldOutBegin(static_cast<int64_t>(ids.size()), flags.held_out)
@@ -180,6 +184,7 @@ Command AddEvalCommand(CLI::App& app) {
       ->check(OneOf({"reference", "serving"}));
   AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
+  AddUnknownFlag(*sub, &flags->unknown);
   sub->add_option("--held-out", flags->held_out,
                   "evaluate this share of the text, its end; 0: all");
   sub->add_option("--streams", flags->shape.streams, "streams side by side")

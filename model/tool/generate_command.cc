@@ -21,6 +21,7 @@
 #include "model/tool/interrupt.h"
 #include "model/tool/model_flags.h"
 #include "program/flag_checks.h"
+#include "program/unknown_flag.h"
 
 namespace txl {
 namespace {
@@ -33,6 +34,7 @@ constexpr int64_t kPromptSegment = 128;
 struct GenerateFlags {
   ModelFlags model;
   std::string prompt;
+  std::string unknown;  // "": not given
   std::optional<int64_t> max_tokens;
   SamplingOverrides sampling;
 };
@@ -55,9 +57,14 @@ absl::StatusOr<std::vector<int32_t>> PromptIds(const ModelDirectory& directory,
   if (text == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   }
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       EncodeOptionsOf(*directory.vocabulary, flags.unknown));
   std::vector<int32_t> ids = directory.generation.start_tokens;
   if (!text.empty()) {
-    TXL_ASSIGN_OR_RETURN(ids, directory.vocabulary->Encode(text));
+    TXL_ASSIGN_OR_RETURN(ids, directory.vocabulary->Encode(text, options));
+    if (ids.empty()) {
+      return absl::InvalidArgumentError("--prompt: holds no token");
+    }
   }
   if (ids.empty()) {
     return absl::InvalidArgumentError(
@@ -168,6 +175,7 @@ Command AddGenerateCommand(CLI::App& app) {
   SamplingOverrides& s = flags->sampling;
   sub->add_option("--prompt", flags->prompt,
                   "text, or - for standard input [the model's start tokens]");
+  AddUnknownFlag(*sub, &flags->unknown);
   sub->add_option("--max-tokens", flags->max_tokens,
                   "[generation.json, else 128]")
       ->check(AtLeast(1));

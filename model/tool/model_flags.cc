@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/tool/flag_values.h"
+#include "program/unknown_flag.h"
 
 namespace txl {
 
@@ -34,6 +35,17 @@ absl::StatusOr<c10::Device> ParseDevice(const std::string& name) {
     return absl::InvalidArgumentError("--device: no GPU is available");
   }
   return c10::Device(name);
+}
+
+absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
+                                              absl::string_view word) {
+  if (word == kUnknownSymbol && !vocabulary.has_unknown()) {
+    return absl::InvalidArgumentError(
+        "--unknown: the vocabulary has no unknown symbol");
+  }
+  EncodeOptions options;
+  options.skip_unknown = word == kSkipUnknown;
+  return options;
 }
 
 absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags) {

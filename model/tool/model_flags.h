@@ -9,8 +9,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/reference/network.h"
+#include "model/text/vocabulary.h"
 
 namespace txl {
 
@@ -27,6 +29,12 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags);
 // "auto" (a GPU when there is one), "cpu", "cuda", "cuda:1".
 // Errors: InvalidArgument naming the flag.
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name);
+
+// How a word of --unknown (program/unknown_flag.h; empty: not given) has text
+// encoded. Errors: InvalidArgument naming the flag, where it asks for an
+// unknown symbol that the vocabulary lacks.
+absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
+                                              absl::string_view word);
 
 struct OpenModel {
   ModelDirectory directory;

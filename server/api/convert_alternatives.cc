@@ -18,6 +18,7 @@ int64_t Size(const Ids& ids) { return static_cast<int64_t>(ids.size()); }
 
 // What stands behind the context, whose tokens count with it.
 absl::StatusOr<Ids> ReadOne(const v1::Alternative& alternative,
+                            const EncodeOptions& options,
                             const std::string& field, int64_t context,
                             const ModelFacts& facts,
                             const RequestLimits& limits) {
@@ -26,8 +27,8 @@ absl::StatusOr<Ids> ReadOne(const v1::Alternative& alternative,
                       "text or tokens must be set");
   }
   TXL_ASSIGN_OR_RETURN(
-      Ids ids,
-      ReadTextOrIds(alternative, absl::StrCat(field, "."), facts, limits));
+      Ids ids, ReadTextOrIds(alternative, options, absl::StrCat(field, "."),
+                             facts, limits));
   if (context + Size(ids) <= limits.prompt_tokens) return ids;
   return OverLimitError(
       field,
@@ -67,13 +68,15 @@ absl::StatusOr<AlternativesParams> ReadAlternatives(
     return OverLimitError(
         "alternatives", absl::StrCat(count, ", at most ", limits.alternatives));
   }
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       ReadUnknown(request.unknown(), facts, limits));
   if (request.context_case() != v1::ScoreAlternativesRequest::CONTEXT_NOT_SET) {
     TXL_ASSIGN_OR_RETURN(params.context,
-                         ReadTextOrIds(request, "", facts, limits));
+                         ReadTextOrIds(request, options, "", facts, limits));
   }
   params.alternatives.reserve(count);
   for (int i = 0; i < count; ++i) {
-    TXL_ASSIGN_OR_RETURN(Ids ids, ReadOne(request.alternatives(i),
+    TXL_ASSIGN_OR_RETURN(Ids ids, ReadOne(request.alternatives(i), options,
                                           absl::StrCat("alternatives[", i, "]"),
                                           Size(params.context), facts, limits));
     params.alternatives.push_back(std::move(ids));

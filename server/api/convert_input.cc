@@ -43,6 +43,7 @@ absl::Status CheckTokenCount(int64_t count, absl::string_view field,
 
 // May be empty.
 absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
+                                                const EncodeOptions& options,
                                                 absl::string_view field,
                                                 const ModelFacts& facts,
                                                 const RequestLimits& limits) {
@@ -52,20 +53,12 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
                                               limits.prompt_bytes));
   }
   absl::StatusOr<std::vector<int32_t>> ids =
-      facts.vocabulary->Encode(text, limits.prompt_tokens);
+      facts.vocabulary->Encode(text, options);
   if (absl::IsOutOfRange(ids.status())) {
     return OverLimitError(field, ids.status().message());
   }
   if (!ids.ok()) return FieldError(field, ids.status().message());
   return ids;
-}
-
-// A prompt or input that is set.
-template <typename Request>
-absl::StatusOr<std::vector<int32_t>> ReadInput(const Request& request,
-                                               const ModelFacts& facts,
-                                               const RequestLimits& limits) {
-  return ReadTextOrIds(request, "", facts, limits);
 }
 
 template <typename Request>
@@ -106,7 +99,9 @@ absl::StatusOr<std::vector<int32_t>> ReadRequiredInput(
   if (!request.has_text() && !request.has_tokens()) {
     return FieldError("input", "text or tokens must be set");
   }
-  return ReadInput(request, facts, limits);
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       ReadUnknown(request.unknown(), facts, limits));
+  return ReadTextOrIds(request, options, "", facts, limits);
 }
 
 }  // namespace
@@ -116,12 +111,30 @@ absl::Status CheckSessionId(const std::string& session_id) {
   return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
 }
 
+absl::StatusOr<EncodeOptions> ReadUnknown(v1::UnknownText unknown,
+                                          const ModelFacts& facts,
+                                          const RequestLimits& limits) {
+  constexpr char kField[] = "unknown";
+  if (!v1::UnknownText_IsValid(unknown)) {
+    return FieldError(kField, absl::StrCat(static_cast<int>(unknown),
+                                           " is no value of UnknownText"));
+  }
+  const bool has_unknown =
+      facts.vocabulary != nullptr && facts.vocabulary->has_unknown();
+  if (unknown == v1::UNKNOWN_TEXT_SYMBOL && !has_unknown) {
+    return FieldError(kField, "the model has no unknown symbol");
+  }
+  return EncodeOptions{.max_tokens = limits.prompt_tokens,
+                       .skip_unknown = unknown == v1::UNKNOWN_TEXT_SKIP};
+}
+
 absl::StatusOr<std::vector<int32_t>> ReadFilledText(
-    const std::string& text, absl::string_view prefix, const ModelFacts& facts,
+    const std::string& text, const EncodeOptions& options,
+    absl::string_view prefix, const ModelFacts& facts,
     const RequestLimits& limits) {
   const std::string field = absl::StrCat(prefix, "text");
   TXL_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                       EncodeText(text, field, facts, limits));
+                       EncodeText(text, options, field, facts, limits));
   if (ids.empty()) return FieldError(field, "holds no token");
   return ids;
 }
@@ -160,9 +173,12 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                        ReadOutput(request.output(), facts, limits));
   TXL_ASSIGN_OR_RETURN(params.received,
                        ReadReceived(request, facts, params.stop.max_tokens));
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       ReadUnknown(request.unknown(), facts, limits));
   // The prompt comes last, because it is the dearest to read.
   if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
-    TXL_ASSIGN_OR_RETURN(params.input, ReadInput(request, facts, limits));
+    TXL_ASSIGN_OR_RETURN(params.input,
+                         ReadTextOrIds(request, options, "", facts, limits));
     params.field = request.has_text() ? "text" : "tokens";
   }
   return params;
@@ -200,7 +216,9 @@ absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
 absl::StatusOr<std::vector<int32_t>> ReadTokenize(
     const v1::TokenizeRequest& request, const ModelFacts& facts,
     const RequestLimits& limits) {
-  return EncodeText(request.text(), "text", facts, limits);
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       ReadUnknown(request.unknown(), facts, limits));
+  return EncodeText(request.text(), options, "text", facts, limits);
 }
 
 absl::StatusOr<std::vector<int32_t>> ReadDetokenize(

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "model/text/token_list.h"
 #include "server/api/convert_sampling.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
@@ -21,6 +22,7 @@
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/model_service.pb.h"
 #include "txl/v1/session_service.pb.h"
+#include "txl/v1/token.pb.h"
 
 namespace txl {
 
@@ -59,9 +61,15 @@ struct FeedParams {
 
 absl::Status CheckSessionId(const std::string& session_id);
 
+// How a request's texts become ids, as its field `unknown` says.
+absl::StatusOr<EncodeOptions> ReadUnknown(v1::UnknownText unknown,
+                                          const ModelFacts& facts,
+                                          const RequestLimits& limits);
+
 // At least one id, of a field that is called `prefix` and "text" or "tokens".
 absl::StatusOr<std::vector<int32_t>> ReadFilledText(
-    const std::string& text, absl::string_view prefix, const ModelFacts& facts,
+    const std::string& text, const EncodeOptions& options,
+    absl::string_view prefix, const ModelFacts& facts,
     const RequestLimits& limits);
 absl::StatusOr<std::vector<int32_t>> ReadFilledIds(const v1::TokenIds& tokens,
                                                    absl::string_view prefix,
@@ -70,10 +78,11 @@ absl::StatusOr<std::vector<int32_t>> ReadFilledIds(const v1::TokenIds& tokens,
 // Of whichever a message has set.
 template <typename Message>
 absl::StatusOr<std::vector<int32_t>> ReadTextOrIds(
-    const Message& message, absl::string_view prefix, const ModelFacts& facts,
+    const Message& message, const EncodeOptions& options,
+    absl::string_view prefix, const ModelFacts& facts,
     const RequestLimits& limits) {
   return message.has_text()
-             ? ReadFilledText(message.text(), prefix, facts, limits)
+             ? ReadFilledText(message.text(), options, prefix, facts, limits)
              : ReadFilledIds(message.tokens(), prefix, facts, limits);
 }
 

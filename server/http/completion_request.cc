@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/http/http_options.h"
 #include "server/http/json_in.h"
+#include "server/http/message_json.h"
 
 namespace txl {
 namespace {
@@ -295,6 +296,7 @@ absl::StatusOr<CompletionRequest> ReadCompletion(const Json& body,
     common.mutable_output()->set_logprobs(
         static_cast<uint32_t>(*request.logprobs));
   }
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "unknown", &common));
   TXL_RETURN_IF_ERROR(ReadSampling(fields, common.mutable_sampling()));
   TXL_RETURN_IF_ERROR(ReadStop(fields, &request, common.mutable_stop()));
   TXL_ASSIGN_OR_RETURN(const auto as_ids,

@@ -148,6 +148,7 @@ void CompletionRun::StartScore(int64_t prompt) {
   score->set_session_id(turn.session_id());
   if (turn.has_text()) score->set_text(turn.text());
   if (turn.has_tokens()) *score->mutable_tokens() = turn.tokens();
+  score->set_unknown(turn.unknown());
   if (format_.logprobs) score->set_logprobs(turn.output().logprobs());
   choices_[FirstChoice(prompt)].call =
       HttpCall::Start(Method("Score"), std::move(score), desk_, exchange_,

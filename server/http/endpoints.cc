@@ -61,7 +61,7 @@ absl::Status ReadTokenizeBody(JsonFields& fields, v1::TokenizeRequest* to) {
   TXL_ASSIGN_OR_RETURN(const auto prompt, fields.String("prompt"));
   if (!prompt.has_value()) return FieldError("prompt", "must be set");
   to->set_text(*prompt);
-  return absl::OkStatus();
+  return ReadNamed(fields, "unknown", to);
 }
 
 absl::Status ReadDetokenizeBody(JsonFields& fields, v1::DetokenizeRequest* to) {

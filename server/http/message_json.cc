@@ -5,6 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/http/http_options.h"
@@ -110,6 +113,25 @@ absl::Status ReadPart(JsonFields& fields, const FieldDescriptor& field,
   return absl::OkStatus();
 }
 
+// "skip" is UNKNOWN_TEXT_SKIP.
+absl::Status ReadEnum(JsonFields& fields, const FieldDescriptor& field,
+                      Message* message) {
+  TXL_ASSIGN_OR_RETURN(const auto word, fields.String(field.name()));
+  const google::protobuf::EnumDescriptor& names = *field.enum_type();
+  std::vector<std::string> words;
+  for (int i = 1; i < names.value_count(); ++i) {
+    const std::string& name = names.value(i)->name();
+    // What all names begin with is that of value 0, but for its last word.
+    const size_t prefix = names.value(0)->name().rfind('_') + 1;
+    words.push_back(absl::AsciiStrToLower(name.substr(prefix)));
+    if (words.back() != *word) continue;
+    message->GetReflection()->SetEnum(message, &field, names.value(i));
+    return absl::OkStatus();
+  }
+  return FieldError(field.name(), absl::StrCat("must be one of ",
+                                               absl::StrJoin(words, ", ")));
+}
+
 absl::Status ReadField(JsonFields& fields, const FieldDescriptor& field,
                        Message* message) {
   const Reflection& of = *message->GetReflection();
@@ -125,6 +147,8 @@ absl::Status ReadField(JsonFields& fields, const FieldDescriptor& field,
       of.SetBool(message, &field, *value);
       return absl::OkStatus();
     }
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return ReadEnum(fields, field, message);
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return ReadPart(fields, field, message);
     default:
@@ -176,6 +200,14 @@ Json MessageToJson(const Message& message) {
     json[field.name()] = std::move(list);
   }
   return json;
+}
+
+absl::Status ReadNamed(JsonFields& fields, const std::string& name,
+                       Message* message) {
+  const FieldDescriptor& field =
+      *message->GetDescriptor()->FindFieldByName(name);
+  return fields.Find(name) == nullptr ? absl::OkStatus()
+                                      : ReadField(fields, field, message);
 }
 
 absl::Status ReadMessage(JsonFields& fields, Message* message) {

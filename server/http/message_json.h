@@ -7,6 +7,7 @@
 #include <google/protobuf/message.h>
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "absl/status/status.h"
 #include "server/http/json_in.h"
@@ -16,9 +17,14 @@ namespace txl {
 nlohmann::json MessageToJson(const google::protobuf::Message& message);
 
 // Reads every field of a request that the object has: texts, numbers, booleans,
-// durations (seconds, or "1.5s") and TokenIds (a list). Errors as JsonFields.
-// REQUIRES: the message has no other kinds of fields, or they are read before.
+// durations (seconds, or "1.5s"), TokenIds (a list) and enumerations ("skip").
+// Errors as JsonFields. REQUIRES: the message has no other kinds of fields, or
+// they are read before.
 absl::Status ReadMessage(JsonFields& fields,
                          google::protobuf::Message* message);
+
+// The same with one field. REQUIRES: the message has it.
+absl::Status ReadNamed(JsonFields& fields, const std::string& name,
+                       google::protobuf::Message* message);
 
 }  // namespace txl

@@ -36,7 +36,8 @@ const char* TypeOf(absl::string_view name) {
       {".html", "text/html; charset=utf-8"},
       {".css", "text/css; charset=utf-8"},
       {".js", "text/javascript; charset=utf-8"},
-      {".svg", "image/svg+xml"}};
+      {".svg", "image/svg+xml"},
+      {"LICENSE", "text/plain; charset=utf-8"}};
   for (const auto& [ending, type] : kTypes) {
     if (absl::EndsWith(name, ending)) return type;
   }

@@ -66,6 +66,7 @@ void SampleSessions::Append(const v1::GenerateRequest& turn) {
   append->set_session_id(ids_[0]);
   if (turn.has_text()) append->set_text(turn.text());
   if (turn.has_tokens()) *append->mutable_tokens() = turn.tokens();
+  append->set_unknown(turn.unknown());
   Call("AppendTokens", std::move(append), [this](const Message& message) {
     prompt_tokens_ =
         static_cast<const v1::AppendTokensResponse&>(message).position();

@@ -104,8 +104,9 @@ std::vector<int64_t> FakeService::append_sizes() const {
 }
 
 grpc::Status FakeService::See(const std::string& method,
-                              grpc::ServerContext* context) {
-  SeenCall call{method, std::nullopt};
+                              grpc::ServerContext* context,
+                              v1::UnknownText unknown) {
+  SeenCall call{method, std::nullopt, unknown};
   const auto& metadata = context->client_metadata();
   if (auto it = metadata.find("x-txl-session"); it != metadata.end()) {
     call.session_header = std::string(it->second.data(), it->second.size());
@@ -118,7 +119,7 @@ grpc::Status FakeService::See(const std::string& method,
 grpc::Status FakeService::Generate(grpc::ServerContext* context,
                                    const v1::GenerateRequest* request,
                                    Writer* writer) {
-  (void)See("Generate", context);
+  (void)See("Generate", context, request->unknown());
   {
     absl::MutexLock lock(&mutex_);
     generate_requests_.push_back(*request);
@@ -163,7 +164,7 @@ grpc::Status FakeService::ScoreAlternatives(
     score->set_sum_logprob(sum);
     score->set_token_count(static_cast<int64_t>(alternative.text().size()));
   }
-  return See("ScoreAlternatives", context);
+  return See("ScoreAlternatives", context, request->unknown());
 }
 
 grpc::Status FakeService::CreateSession(grpc::ServerContext* context,
@@ -310,7 +311,7 @@ grpc::Status FakeService::Tokenize(grpc::ServerContext* context,
   for (const unsigned char byte : request->text()) {
     response->add_token_ids(byte);
   }
-  return See("Tokenize", context);
+  return See("Tokenize", context, request->unknown());
 }
 
 grpc::Status FakeService::Detokenize(grpc::ServerContext* context,

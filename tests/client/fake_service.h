@@ -37,6 +37,7 @@ std::vector<v1::GenerateResponse> TurnEvents(int64_t prompt_tokens,
 struct SeenCall {
   std::string method;
   std::optional<std::string> session_header;  // x-txl-session
+  v1::UnknownText unknown = v1::UNKNOWN_TEXT_UNSPECIFIED;
 };
 
 // Set its fields before the calls that they are for.
@@ -131,7 +132,8 @@ class FakeService final : public v1::GenerationService::Service,
                           const v1::DetokenizeRequest* request,
                           v1::DetokenizeResponse* response) override;
 
-  grpc::Status See(const std::string& method, grpc::ServerContext* context);
+  grpc::Status See(const std::string& method, grpc::ServerContext* context,
+                   v1::UnknownText unknown = v1::UNKNOWN_TEXT_UNSPECIFIED);
 
   mutable absl::Mutex mutex_;
   std::vector<SeenCall> calls_ ABSL_GUARDED_BY(mutex_);

@@ -57,6 +57,10 @@ std::vector<BadGenerate> BadPrompts() {
        [](auto& r) {
          for (int i = 0; i < 8192; ++i) r.mutable_tokens()->add_ids(1);
        }},
+      {"unknown symbol without a vocabulary", "FIELD_INVALID", "unknown",
+       [](auto& r) { r.set_unknown(v1::UNKNOWN_TEXT_SYMBOL); }},
+      {"unlisted value of unknown", "FIELD_INVALID", "unknown",
+       [](auto& r) { r.set_unknown(static_cast<v1::UnknownText>(3)); }},
       {"session id with a space", "FIELD_INVALID", "session_id",
        [](auto& r) { r.set_session_id("a b"); }},
       {"session id of 65 characters", "FIELD_INVALID", "session_id",

@@ -122,6 +122,70 @@ TEST_F(Programs, TokenizeAndStatusTalkToTheServer) {
   EXPECT_THAT(Run({"status"}).out, HasSubstr("state        ready"));
 }
 
+// The model has letters and digits, and no unknown symbol.
+TEST_F(Programs, UnknownTextIsRefusedOrSkipped) {
+  const std::vector<std::string> skip = {"--unknown", "skip"};
+  const auto with_skip = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), skip.begin(), skip.end());
+    return arguments;
+  };
+  EXPECT_EQ(Run(with_skip({"tokenize", "A?Z-\u00E9a"})).out, "0,25,26\n");
+  const Completed symbol = Run({"tokenize", "A", "--unknown", "unk"});
+  EXPECT_EQ(symbol.exit_code, 1);
+  EXPECT_THAT(symbol.err, HasSubstr("FIELD_INVALID"));
+  EXPECT_THAT(symbol.err, HasSubstr("unknown"));
+
+  const std::vector<std::string> turn = {
+      "generate", "--max-tokens", "12", "--temperature", "0", "--prompt"};
+  const auto generate = [&](const std::string& prompt) {
+    std::vector<std::string> arguments = turn;
+    arguments.push_back(prompt);
+    return arguments;
+  };
+  const Completed plain = Run(generate("ROMEO"));
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_EQ(Run(generate("RO,MEO!")).exit_code, 1);
+  EXPECT_EQ(Run(with_skip(generate("RO,MEO!"))).out, plain.out);
+  EXPECT_THAT(Run(with_skip(generate("?!"))).err, HasSubstr("holds no token"));
+
+  const std::vector<std::string> score = {"score", "-", "--json"};
+  const auto tokens = nlohmann::json::parse(Run(score, "ROMEO").out);
+  const auto skipped =
+      nlohmann::json::parse(Run(with_skip(score), "RO,MEO!").out);
+  EXPECT_EQ(skipped["nats_per_token"], tokens["nats_per_token"]);
+  EXPECT_EQ(skipped["tokens"], 5);
+  EXPECT_THAT(Run(with_skip(score), "?").err, HasSubstr("holds no token"));
+  const auto n_best = [&](const std::string& line) {
+    return Run(with_skip({"score", "--n-best", "-"}), line).out;
+  };
+  EXPECT_EQ(n_best(R"({"context": "?A-", "alternatives": ["B!", "?CD"]})"),
+            n_best(R"({"context": "A", "alternatives": ["B", "CD"]})"));
+
+  const Completed chat =
+      Run({"chat", "--raw", "--keep", "--session", "verona", "--max-tokens",
+           "5", "--history", "/dev/null", "--unknown", "skip"},
+          "RO,MEO!\n");
+  EXPECT_EQ(chat.exit_code, 0) << chat.err;
+  EXPECT_EQ(IdleSession(server_.client(), "verona").session().position(),
+            5 + 5);
+}
+
+TEST_F(Programs, UnknownTextIsTheUnknownSymbolWhereThereIsOne) {
+  std::ofstream(std::filesystem::path(model_) / "tokenizer.json")
+      << R"({"kind": "symbols", "file": "vocab.txt", "delimiter": "",
+             "unknown": "Z"})";
+  const ServerProcess server(model_, {"--slots", "2"});
+  const auto tokenize = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> argv = {TXL_PROGRAM, "tokenize", "A?B", "--server",
+                                     server.address()};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    return RunProgram(argv).out;
+  };
+  EXPECT_EQ(tokenize({}), "0,25,1\n");
+  EXPECT_EQ(tokenize({"--unknown", "unk"}), "0,25,1\n");
+  EXPECT_EQ(tokenize({"--unknown", "skip"}), "0,1\n");
+}
+
 TEST_F(Programs, TheLogSaysHowManySessionsTheDeviceHolds) {
   const std::string log = server_.Log();
   const size_t at = log.find(R"("event":"ready")");

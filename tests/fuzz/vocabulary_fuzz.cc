@@ -27,18 +27,23 @@ void Encode(const NamedVocabulary& named, const std::string& text) {
   const auto ids = vocabulary.Encode(text);
   const auto document = vocabulary.EncodeDocument(text);
   if (document.ok()) CheckIds(*document, vocabulary);
+  const auto skipped = vocabulary.Encode(text, {.skip_unknown = true});
+  Require(skipped.ok() || !IsValidUtf8(text));
+  if (skipped.ok()) CheckIds(*skipped, vocabulary);
   if (!ids.ok()) {
     Require(absl::IsInvalidArgument(ids.status()));
     Require(!named.knows_all_text || !IsValidUtf8(text));
     return;
   }
   CheckIds(*ids, vocabulary);
+  Require(skipped.ok() && skipped->size() <= ids->size());
   const auto count = static_cast<int64_t>(ids->size());
-  const auto enough = vocabulary.Encode(text, count);
+  const auto enough = vocabulary.Encode(text, {.max_tokens = count});
   Require(enough.ok() && *enough == *ids);
   for (const int64_t limit : {count - 1, count / 2}) {
     if (limit < 0 || limit >= count) continue;
-    Require(absl::IsOutOfRange(vocabulary.Encode(text, limit).status()));
+    Require(absl::IsOutOfRange(
+        vocabulary.Encode(text, {.max_tokens = limit}).status()));
   }
   const std::string decoded = vocabulary.Decode(*ids);
   Require(IsValidUtf8(decoded));

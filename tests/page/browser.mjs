@@ -5,10 +5,10 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 
 // run.sh installs the tools into this folder.
-const tools = createRequire(path.join(process.env.TXL_PAGE_TOOLS, "tools.js"));
+const tools = createRequire(path.join(process.env.PAGE_TOOLS, "tools.js"));
 const { chromium } = tools("playwright-core");
 const AXE = readFileSync(tools.resolve("axe-core/axe.min.js"), "utf8");
-const SHOTS = process.env.TXL_PAGE_SHOTS ?? process.env.TXL_PAGE_TOOLS;
+const SHOTS = process.env.PAGE_SHOTS ?? process.env.PAGE_TOOLS;
 
 export function openBrowser() {
   return chromium.launch({ executablePath: process.env.CHROMIUM,

@@ -28,7 +28,7 @@ export class MockSessions {
 
   create(id = `made-${(this.#made += 1)}`, ids = []) {
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
-      throw new Refusal(400, "session_id must be 1 to 64 of [A-Za-z0-9_-]",
+      throw new Refusal(400, "must be 1 to 64 of [A-Za-z0-9_-]",
         { param: "session_id", code: "FIELD_INVALID" });
     }
     if (this.#all.has(id)) {
@@ -87,7 +87,7 @@ export class MockSessions {
   #check(session, position) {
     if (!(Number.isInteger(position) && position >= 0 &&
       position <= session.ids.length)) {
-      throw new Refusal(400, `position must be in [0, ${session.ids.length}]`,
+      throw new Refusal(400, `must be in [0, ${session.ids.length}]`,
         { param: "position", code: "FIELD_INVALID" });
     }
   }

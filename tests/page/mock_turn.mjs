@@ -74,7 +74,7 @@ export class MockTurns {
   #feed({ request, session }) {
     const ids = this.#model.tokenize(request.prompt ?? "");
     if (ids.includes(-1)) {
-      throw new Refusal(400, "prompt holds a symbol that the vocabulary lacks",
+      throw new Refusal(400, "holds a symbol that the vocabulary lacks",
         { param: "prompt", code: "FIELD_INVALID" });
     }
     session.before = session.ids.length;
@@ -164,6 +164,6 @@ function readWishes(prompt) {
 function checkRange(request, name, low, high) {
   const value = request[name];
   if (value === undefined || (value >= low && value <= high)) return;
-  throw new Refusal(400, `${name} must be in [${low}, ${high}]`,
+  throw new Refusal(400, `must be in [${low}, ${high}], is ${value}`,
     { param: name, code: "FIELD_INVALID" });
 }

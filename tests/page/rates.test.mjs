@@ -47,6 +47,12 @@ test("history keeps its last points", () => {
     [[3, 4, 5], [6, 8, 10], [null, null, null]]);
 });
 
+test("history begins anew with a server that does", () => {
+  const history = new History(1, 9);
+  for (const time of [50, 51, 2, 3]) history.push(time, [time]);
+  assert.deepEqual(history.columns, [[2, 3], [2, 3]]);
+});
+
 test("bytes have the unit that suits them", () => {
   assert.equal(bytesText("0"), "0 B");
   assert.equal(bytesText("1536"), "1.5 KiB");

@@ -4,20 +4,21 @@
 # Installs playwright-core and axe-core by npm into a temporary folder, and
 # Chromium by apt where there is none (as root). TXL_HTTP names a server
 # ("http://127.0.0.1:8080/") for page_test and page_parts_test; without it a
-# mock server answers. TXL_PAGE_TOOLS keeps the folder with the tools,
-# TXL_PAGE_SHOTS takes the pictures.
+# mock server answers. PAGE_TOOLS keeps the folder with the tools, PAGE_SHOTS
+# takes the pictures. Unset TXL_HTTP where a server is started: to it, TXL_ names
+# are its own settings.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 node --test "$here"/*.test.mjs
 
-if [ -z "${TXL_PAGE_TOOLS:-}" ]; then
-  TXL_PAGE_TOOLS=$(mktemp -d)
-  trap 'rm -rf "$TXL_PAGE_TOOLS"' EXIT
+if [ -z "${PAGE_TOOLS:-}" ]; then
+  PAGE_TOOLS=$(mktemp -d)
+  trap 'rm -rf "$PAGE_TOOLS"' EXIT
 fi
-export TXL_PAGE_TOOLS
-if [ ! -d "$TXL_PAGE_TOOLS/node_modules/axe-core" ]; then
-  npm install --prefix "$TXL_PAGE_TOOLS" --no-audit --no-fund --silent \
+export PAGE_TOOLS
+if [ ! -d "$PAGE_TOOLS/node_modules/axe-core" ]; then
+  npm install --prefix "$PAGE_TOOLS" --no-audit --no-fund --silent \
     playwright-core@1.65.1 axe-core@4.14
 fi
 if ! command -v chromium > /dev/null; then

@@ -95,7 +95,7 @@ test("an error has message, field and code", async () => {
   await assert.rejects(run(requestOf("a", { temperature: 200 })),
     (error) => error instanceof ApiError && error.status === 400 &&
       error.param === "temperature" && error.code === "FIELD_INVALID" &&
-      error.message === "temperature must be in [0, 100]");
+      error.message === "must be in [0, 100], is 200");
 });
 
 test("an error behind the first token ends the turn", async () => {

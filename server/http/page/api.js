@@ -17,6 +17,9 @@ export class ApiError extends Error {
   }
 }
 
+// Tokens of a page of a session's.
+const TOKENS = 4000;
+
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 export class Api {
@@ -38,7 +41,7 @@ export class Api {
 
   // One page of what a session holds.
   getSession = (id, pageToken = "") => this.#json("GET",
-    `${sessionPath(id)}?include_tokens=true&page_token=` +
+    `${sessionPath(id)}?include_tokens=true&page_size=${TOKENS}&page_token=` +
     encodeURIComponent(pageToken), undefined, id);
 
   sessionState = (id) => this.#json("GET", sessionPath(id), undefined, id);

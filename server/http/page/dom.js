@@ -30,14 +30,16 @@ export function oncePerFrame(draw) {
   };
 }
 
-// An error with its message and, where one is to blame, the field.
+// An error with its message and, where one is to blame, the field; null for
+// none.
 export function showError(place, error) {
   place.hidden = error === null;
   if (error === null) return;
-  const parts = [error.message];
-  if (error.param) parts.push(` (field ${error.param})`);
-  if (error.code) parts.push(` [${error.code}]`);
-  place.replaceChildren(...parts);
+  const field = error.param ? `${error.param}: ` : "";
+  const code = error.code ? ` [${error.code}]` : "";
+  const text = field + error.message + code;
+  // A screen reader says what is set, also when it is the same again.
+  if (place.textContent !== text) place.textContent = text;
 }
 
 // Asks a question; resolves to whether the answer was yes.

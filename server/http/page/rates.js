@@ -42,8 +42,12 @@ export class History {
     this.columns = Array.from({ length: lines + 1 }, () => []);
   }
 
-  // Values are in the order of the lines; null is a gap.
+  // Values are in the order of the lines; null is a gap. A time before the last
+  // one is that of a server which began anew: what was is forgotten.
   push(time, values) {
+    if (time <= this.columns[0].at(-1)) {
+      for (const column of this.columns) column.length = 0;
+    }
     [time, ...values].forEach((value, i) => {
       this.columns[i].push(value);
       if (this.columns[i].length > this.length) this.columns[i].shift();

@@ -72,7 +72,10 @@ export class SessionDetail {
 
   async #loadPage() {
     const opening = this.#opening;
-    const page = await this.#api.getSession(this.#id, this.#pageToken);
+    // Pressed twice, the button would bring a page twice.
+    byId("detail-more").disabled = true;
+    const page = await this.#api.getSession(this.#id, this.#pageToken)
+      .finally(() => { byId("detail-more").disabled = false; });
     if (opening !== this.#opening) return;
     for (const id of page.token_ids ?? []) this.#ids.push(id);
     byId("detail-text").append(page.text ?? "");

@@ -95,6 +95,14 @@ TEST(GenerateFlags, TextOrTokensAreThePrompt) {
   EXPECT_TRUE(tokens->has_expected_position());
 }
 
+TEST(GenerateFlags, WhatBecomesOfUnknownTextIsAWord) {
+  EXPECT_EQ(Request("--prompt a")->unknown(), v1::UNKNOWN_TEXT_UNSPECIFIED);
+  EXPECT_EQ(Request("--prompt a --unknown skip")->unknown(),
+            v1::UNKNOWN_TEXT_SKIP);
+  EXPECT_EQ(Request("--prompt a --unknown unk")->unknown(),
+            v1::UNKNOWN_TEXT_SYMBOL);
+}
+
 TEST(GenerateFlags, AnEmptyPromptIsAPromptForTheServerToRefuse) {
   CLI::App app;
   GenerateFlags flags;

@@ -108,14 +108,21 @@ std::vector<uint32_t> BytesOf(const std::string& text) {
 TEST_F(LongText, IsTokenizedInPiecesThatTheServersLimitsAllow) {
   server_->max_prompt_bytes = 30;
   server_->max_prompt_tokens = 9;
-  const auto ids = TokenizeAll(*client_, kText, {});
+  const auto ids = TokenizeAll(*client_, kText, v1::UNKNOWN_TEXT_SKIP, {});
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_EQ(*ids, BytesOf(kText));
+  size_t pieces = 0;
+  for (const testing::SeenCall& call : server_->calls()) {
+    if (call.method != "Tokenize") continue;
+    ++pieces;
+    EXPECT_EQ(call.unknown, v1::UNKNOWN_TEXT_SKIP);
+  }
+  EXPECT_GE(pieces, kText.size() / 9);
 }
 
 TEST_F(LongText, OfTheSmallestPiecesFailsAsTheServerSays) {
   server_->max_prompt_tokens = 1;
-  EXPECT_EQ(TokenizeAll(*client_, kText, {}).status().code(),
+  EXPECT_EQ(TokenizeAll(*client_, kText, {}, {}).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 

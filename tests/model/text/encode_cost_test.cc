@@ -82,11 +82,13 @@ class EncodeCost : public testing::TestWithParam<size_t> {
 
   // A call as the server makes it: a text has no more ids than bytes, or is
   // refused.
-  std::function<void()> Encoding(const std::string& text) const {
-    return [this, text] {
-      named_.vocabulary->Encode(text, static_cast<int64_t>(text.size()))
-          .status()
-          .IgnoreError();
+  std::function<void()> Encoding(const std::string& text,
+                                 bool skip_unknown = false) const {
+    const EncodeOptions options = {
+        .max_tokens = static_cast<int64_t>(text.size()),
+        .skip_unknown = skip_unknown};
+    return [this, text, options] {
+      named_.vocabulary->Encode(text, options).status().IgnoreError();
     };
   }
 
@@ -115,6 +117,22 @@ TEST_P(EncodeCost, TimeGrowsWithTheLengthOfTheText) {
     const auto whole = Encoding(Repeated(pattern, kBytes));
     const auto part = Encoding(Repeated(pattern, kBytes / kGrowth));
     double ratio = 0;
+    EXPECT_TRUE(AtMost(kMaxGrowth, whole, part, &ratio))
+        << named_.name << ": " << testing::PrintToString(pattern);
+  }
+}
+
+// Of such text nothing or little is left; its end is never near.
+TEST_P(EncodeCost, SkippedTextCostsNoMoreThanOther) {
+  const auto plain = Encoding(Repeated(named_.text, kBytes), true);
+  for (const char* pattern :
+       {"\u0416", "\u0416 ", "\u0416\n", "\u0416,'\u0416 ", "\u0416 Mr. ",
+        "<unk", "<form", "th\u0416"}) {
+    const auto whole = Encoding(Repeated(pattern, kBytes), true);
+    const auto part = Encoding(Repeated(pattern, kBytes / kGrowth), true);
+    double ratio = 0;
+    EXPECT_TRUE(AtMost(kMaxTimesPlain, whole, plain, &ratio))
+        << named_.name << ": " << testing::PrintToString(pattern);
     EXPECT_TRUE(AtMost(kMaxGrowth, whole, part, &ratio))
         << named_.name << ": " << testing::PrintToString(pattern);
   }

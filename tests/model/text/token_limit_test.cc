@@ -23,7 +23,8 @@ TEST(TokenLimit, AsManyIdsAsAllowedAreGiven) {
     ASSERT_TRUE(all.ok()) << each.name << ": " << all.status();
     ASSERT_GT(all->size(), 8u) << each.name;
     const auto count = static_cast<int64_t>(all->size());
-    EXPECT_EQ(*each.vocabulary->Encode(each.text, count), *all) << each.name;
+    EXPECT_EQ(*each.vocabulary->Encode(each.text, {.max_tokens = count}), *all)
+        << each.name;
   }
 }
 
@@ -34,7 +35,7 @@ TEST(TokenLimit, OneMoreIsOutOfRange) {
     const auto count = static_cast<int64_t>(all->size());
     for (const int64_t limit : {count - 1, count / 2, int64_t{0}}) {
       EXPECT_EQ(
-          each.vocabulary->Encode(each.text, limit).status(),
+          each.vocabulary->Encode(each.text, {.max_tokens = limit}).status(),
           absl::OutOfRangeError(absl::StrCat("more than ", limit, " tokens")))
           << each.name;
     }
@@ -43,7 +44,7 @@ TEST(TokenLimit, OneMoreIsOutOfRange) {
 
 TEST(TokenLimit, NoTextNeedsNoRoom) {
   for (const NamedVocabulary& each : EveryVocabulary()) {
-    const auto none = each.vocabulary->Encode("", 0);
+    const auto none = each.vocabulary->Encode("", {.max_tokens = 0});
     ASSERT_TRUE(none.ok()) << each.name;
     EXPECT_THAT(*none, IsEmpty()) << each.name;
   }
@@ -58,8 +59,9 @@ TEST(TokenLimit, WorkEndsAtTheLimit) {
     ++shown;
     EXPECT_EQ(each.vocabulary->Encode(refused).status().code(),
               absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(each.vocabulary->Encode(refused, 5).status().code(),
-              absl::StatusCode::kOutOfRange)
+    EXPECT_EQ(
+        each.vocabulary->Encode(refused, {.max_tokens = 5}).status().code(),
+        absl::StatusCode::kOutOfRange)
         << each.name;
   }
   EXPECT_GE(shown, 3);

@@ -128,7 +128,10 @@ TEST_F(VocabularyKindsTest, EventsAreWordsEvenWithSpacesInTheirNames) {
             "Bar_None Note%20On Note%2520On 50%25");
   EXPECT_THAT(*vocabulary->Encode("50%25\nNote%20On  Note%2520On Bar_None"),
               ElementsAre(3, 1, 2, 0));
+  EXPECT_FALSE(vocabulary->has_unknown());
   EXPECT_FALSE(vocabulary->Encode("Note On").ok());
+  EXPECT_THAT(*vocabulary->Encode("Note On 50%25", {.skip_unknown = true}),
+              ElementsAre(3));
 }
 
 TEST_F(VocabularyKindsTest, DigitsNeedNoFileAndAreTenAtMost) {

@@ -102,6 +102,19 @@ TEST_F(GenerateCommandTest, APromptOutsideTheVocabularyIsRefused) {
   EXPECT_THAT(result.errors, StartsWith("txl-model: "));
 }
 
+TEST_F(GenerateCommandTest, OfAPromptWhatTheVocabularyLacksCanBeSkipped) {
+  SetDefaults({{"start_tokens", {0}}});
+  EXPECT_EQ(Text(" --unknown skip --prompt RO1984MEO:"),
+            Text(" --prompt ROMEO:"));
+  const ProgramResult nothing = Generate(" --unknown skip --prompt 1984");
+  EXPECT_EQ(nothing.exit_code, 1);
+  EXPECT_THAT(nothing.errors, HasSubstr("--prompt: holds no token"));
+  const ProgramResult symbol = Generate(" --unknown unk --prompt ROMEO:");
+  EXPECT_EQ(symbol.exit_code, 1);
+  EXPECT_THAT(symbol.errors, HasSubstr("--unknown"));
+  EXPECT_EQ(Generate(" --unknown drop --prompt ROMEO:").exit_code, 2);
+}
+
 TEST_F(GenerateCommandTest, WithoutATokenizerThereIsNoText) {
   std::filesystem::remove(model_ + "/tokenizer.json");
   const ProgramResult result = Generate(" --prompt ROMEO:");

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/text/symbol_vocabulary.h"
+
 namespace txl {
 namespace {
 
@@ -28,6 +30,20 @@ TEST(ModelFlagsTest, AGpuThatIsNotThereIsAnErrorNotACrash) {
   } else {
     EXPECT_TRUE(ParseDevice("cuda")->is_cuda());
   }
+}
+
+TEST(ModelFlagsTest, TheUnknownSymbolHasToBeThere) {
+  SymbolRules rules;
+  const SymbolVocabulary strict("symbols", {"a", "?"}, rules);
+  rules.unknown_id = 1;
+  const SymbolVocabulary lenient("symbols", {"a", "?"}, rules);
+  EXPECT_FALSE(EncodeOptionsOf(strict, "")->skip_unknown);
+  EXPECT_TRUE(EncodeOptionsOf(strict, "skip")->skip_unknown);
+  EXPECT_TRUE(EncodeOptionsOf(lenient, "skip")->skip_unknown);
+  EXPECT_FALSE(EncodeOptionsOf(lenient, "unk")->skip_unknown);
+  const auto lacking = EncodeOptionsOf(strict, "unk");
+  EXPECT_EQ(lacking.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(lacking.status().message(), testing::HasSubstr("--unknown"));
 }
 
 TEST(ModelFlagsTest, AMissingDirectoryIsNamed) {

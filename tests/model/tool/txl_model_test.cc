@@ -69,6 +69,20 @@ TEST_F(TrainedModelTest, EvalReportsTheSameLossInEveryUnit) {
   EXPECT_EQ(json["tokens"], 191);
 }
 
+TEST_F(TrainedModelTest, EvalCanSkipWhatTheVocabularyLacks) {
+  const std::string with_more = folder_ + "/text with more";
+  WriteTestFile(with_more, "?" + SyntheticText() + "?!");
+  const auto eval = [](const std::string& text, const std::string& flags) {
+    return RunTxlModel("eval " + Model() + " --text '" + text +
+                       "' --threads 1 --json" + flags);
+  };
+  EXPECT_EQ(eval(with_more, "").exit_code, 1);
+  const ProgramResult skipped = eval(with_more, " --unknown skip");
+  EXPECT_EQ(skipped.exit_code, 0) << skipped.errors;
+  EXPECT_EQ(skipped.output, eval(Text(), "").output);
+  EXPECT_THAT(eval(Text(), " --unknown unk").errors, HasSubstr("--unknown"));
+}
+
 TEST_F(TrainedModelTest, EvalTakesOtherMemoryWindowAndClamp) {
   const std::string eval = "eval " + Model() + " --text " + Text() +
                            " --held-out 0.2 --threads 1 --json";

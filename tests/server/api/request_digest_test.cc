@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "tests/server/api/convert_fixture.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/session_service.pb.h"
@@ -48,8 +49,10 @@ TEST(RequestDigest, DiffersByEveryFieldThatIsSaid) {
       Digest("sampling { seed: 0 }"),
       Digest("stop { max_tokens: 1 }"),
       Digest("output { logprobs: 1 }"),
+      Digest("unknown: UNKNOWN_TEXT_SKIP"),
+      Digest("unknown: UNKNOWN_TEXT_SYMBOL"),
   };
-  EXPECT_EQ(digests.size(), 12u);
+  EXPECT_EQ(digests.size(), 14u);
 }
 
 TEST(RequestDigest, IsTheSameWhateverWasReceived) {
@@ -58,6 +61,18 @@ TEST(RequestDigest, IsTheSameWhateverWasReceived) {
   EXPECT_EQ(Digest("text: 'a' received {}"), Digest("text: 'a'"));
   EXPECT_NE(Digest("text: 'b' received { seed: 1 token_ids: 2 }"),
             Digest("text: 'a'"));
+}
+
+// SHA-256 of the type's name, a zero and the bytes 12 01 61, computed
+// elsewhere: a store keeps digests longer than a server lives, and fields that
+// are not set must not change them.
+TEST(RequestDigest, IsTheHashOfTheNameAndTheBytes) {
+  constexpr char kDigest[] =
+      "ce57c221714b502ffed4ea362b6495160ef8d22ebab36b1d4bbaa9c09cb7f286";
+  EXPECT_EQ(absl::BytesToHexString(Digest("text: 'a'")), kDigest);
+  EXPECT_EQ(absl::BytesToHexString(
+                Digest("text: 'a' unknown: UNKNOWN_TEXT_UNSPECIFIED")),
+            kDigest);
 }
 
 TEST(RequestDigest, DiffersByMethod) {

@@ -44,7 +44,8 @@ class CountingVocabulary : public Vocabulary {
   int64_t size() const override { return 10; }
   absl::string_view kind() const override { return "symbols"; }
   absl::StatusOr<std::vector<int32_t>> Encode(
-      absl::string_view /*text*/, int64_t /*max_tokens*/) const override {
+      absl::string_view /*text*/,
+      const EncodeOptions& /*options*/) const override {
     return std::vector<int32_t>{};
   }
   std::string TokenBytes(int32_t id) const override { return absl::StrCat(id); }

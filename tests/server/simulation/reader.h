@@ -27,7 +27,10 @@ class Reader {
     if (kind_ == ReaderKind::kFast) return;
     ++unsent_;
     most_unsent_ = std::max(most_unsent_, unsent_);
-    if (unsent_ >= park_events_ && !lags_since_.has_value()) {
+    if (lags_since_.has_value()) return;
+    if (unsent_ > park_events_ / 2 && caught_up_ == now) {
+      lags_since_ = lagged_before_;
+    } else if (unsent_ >= park_events_) {
       lags_since_ = last_read_ = now;
     }
   }
@@ -48,10 +51,15 @@ class Reader {
         break;
     }
     if (unsent_ < before) last_read_ = now;
-    if (unsent_ <= park_events_ / 2) lags_since_.reset();
+    if (unsent_ <= park_events_ / 2 && lags_since_.has_value()) {
+      lagged_before_ = *lags_since_;
+      caught_up_ = now;
+      lags_since_.reset();
+    }
   }
   // From when so much was unread that its turn was parked until half of it was
-  // read.
+  // read. What lasted no time nobody may have seen: one that has more unread
+  // again at the moment when it has caught up may be taken for lagging still.
   std::optional<absl::Duration> lags_since() const { return lags_since_; }
   // While it lags.
   absl::Duration last_read() const { return last_read_; }
@@ -63,6 +71,8 @@ class Reader {
   int most_unsent_ = 0;
   std::optional<absl::Duration> lags_since_;
   absl::Duration last_read_;
+  absl::Duration lagged_before_;
+  std::optional<absl::Duration> caught_up_;
 };
 
 }  // namespace txl::simulation
