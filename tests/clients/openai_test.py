@@ -85,6 +85,11 @@ class Completions(ServedTest):
         self.assertEqual(self.create(answer["tokens"]).choices[0].text,
                          self.create().choices[0].text)
 
+    def test_a_long_prompt_is_taken_whole(self):
+        prompt = "All the world's a stage. " * 300
+        answer = self.create([prompt, prompt], max_tokens=1)
+        self.assertEqual(answer.usage.prompt_tokens, 2 * len(prompt))
+
     def test_a_stop_text_ends_the_answer_and_is_no_part_of_it(self):
         whole = self.create(max_tokens=64, temperature=0).choices[0].text
         stop = whole[20:24]

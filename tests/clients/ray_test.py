@@ -1,6 +1,7 @@
 """Ray Data's HTTP processor, as it is: rows of a data set that are scored."""
 
 import os
+import tempfile
 import unittest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -21,9 +22,13 @@ class Scoring(ServedTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
         ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False,
-                 object_store_memory=100 << 20)
+                 logging_level="ERROR", object_store_memory=100 << 20,
+                 _temp_dir=folder.name)
         cls.addClassCleanup(ray.shutdown)
+        ray.data.DataContext.get_current().enable_progress_bars = False
 
     def test_rows_are_scored_by_echo_and_logprobs(self):
         process = build_processor(
@@ -45,7 +50,7 @@ class Scoring(ServedTest):
             _, score = self.server.ask("/v1/score", {"text": line})
             values = scored[line]
             self.assertEqual(len(values), len(line))
-            self.assertAlmostEqual(sum(v for v in values[1:]),
+            self.assertAlmostEqual(sum(values[1:]),
                                    score["sum_logprob"], delta=1e-4)
         print(f"ray: {len(scored)} rows scored as /v1/score does")
 
