@@ -62,6 +62,16 @@ class Sessions(ServedTest):
         self.assertEqual(self.text("ROMEO:", request_id="one"), first)
         self.assertEqual(self.server.position(self.session), 26)
 
+    def test_sent_again_it_keeps_the_seed_that_was_drawn_first(self):
+        texts, seeds = set(), set()
+        for _ in range(3):
+            raw = self.client.completions.with_raw_response.create(
+                model=MODEL, prompt="ROMEO:",
+                extra_body={"session_id": self.session, "request_id": "one"})
+            texts.add(raw.parse().choices[0].text)
+            seeds.add(raw.headers["x-txl-seed"])
+        self.assertEqual((len(texts), len(seeds)), (1, 1))
+
     def test_a_stream_that_broke_off_goes_on_where_it_did(self):
         whole, had = [], []
         stream = self.turn("ROMEO:", stream=True, request_id="one")
