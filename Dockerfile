@@ -102,14 +102,14 @@ RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
       libgrpc++1.51 libprotobuf32 libprotobuf-lite32 libabsl20220623 \
       libtomlplusplus3 libutf8proc2 libedit2 libssl3 libhwy1 libisal2 \
-      libpcre2-8-0 zlib1g libprometheus-cpp-pull1.0 libsqlite3-0 \
+      libpcre2-8-0 zlib1g libprometheus-cpp-core1.0 libsqlite3-0 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home txl \
  && install -d -o 10001 -g 10001 -m 700 /data \
  && ! ldd /opt/txl/bin/* | grep 'not found'
 ARG REVISION= VERSION=
 LABEL org.opencontainers.image.title="txl-server" \
-      org.opencontainers.image.description="Serves Transformer-XL language models over gRPC" \
+      org.opencontainers.image.description="Serves Transformer-XL language models over gRPC and HTTP" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.version="$VERSION"
 # Variables, not arguments, so that variables can change them.

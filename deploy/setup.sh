@@ -26,8 +26,13 @@ packages=(
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
   libhwy-dev libbenchmark-dev libsqlite3-dev prometheus-cpp-dev python3-yaml
-  libboost1.81-dev
 )
+# Debian 12 has two; elsewhere there is one.
+if grep -qs '^VERSION_ID="12"' /etc/os-release; then
+  packages+=(libboost1.81-dev)
+else
+  packages+=(libboost-dev)
+fi
 torch_wheel="torch==${torch_version}+cpu"
 torch_size="200 MB, unpacked 0.8 GB"
 all=0

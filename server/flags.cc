@@ -122,6 +122,11 @@ void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
   table->Text("http-origins", &flags->origins,
               "Origins whose pages may use it, like https://chat.example, "
               "with commas between them");
+  table->Number("http-connections", &flags->connections, 1, 1 << 16,
+                "Connections of HTTP at a time; over it 429");
+  table->Number("http-connections-per-host", &flags->connections_per_host, 1,
+                1 << 16,
+                "Those of one address: a proxy before the server needs more");
   table->Duration("http-ping", &flags->ping, absl::ZeroDuration(),
                   absl::Hours(1),
                   "Interval of comments in silent streams, for proxies that "

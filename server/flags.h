@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "server/api/limits.h"
 #include "server/engine/runner_options.h"
+#include "server/http/http_options.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
 #include "server/stored_sessions.h"
@@ -23,6 +24,8 @@ struct HttpFlags {
   std::string hosts;    // names and addresses with commas between them
   std::string origins;  // likewise
   absl::Duration ping = absl::ZeroDuration();
+  int64_t connections = HttpOptions().connections;
+  int64_t connections_per_host = HttpOptions().connections_per_peer;
 };
 
 struct ServerFlags {

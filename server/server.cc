@@ -213,6 +213,8 @@ absl::Status Server::StartHttp() {
   options.hosts = absl::StrSplit(flags_.http.hosts, ',', absl::SkipEmpty());
   options.origins = absl::StrSplit(flags_.http.origins, ',', absl::SkipEmpty());
   options.ping = flags_.http.ping;
+  options.connections = flags_.http.connections;
+  options.connections_per_peer = flags_.http.connections_per_host;
   HttpApi api;
   api.desk = grpc_->desk();
   const auto collector = std::make_shared<const StatusCollector>(

@@ -1,6 +1,7 @@
 #include "server/http/http_server.h"
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/http/connection.h"
+#include "server/http/http_error.h"
 
 namespace txl {
 namespace asio = boost::asio;
@@ -42,6 +44,15 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
         absl::StrCat("\"", listen, "\": ", error.message()));
   }
   return found.begin()->endpoint();
+}
+
+std::string TooManyConnections() {
+  const HttpReply reply = PlainError(
+      429, "OVERLOADED", "too many connections of this address, or of all");
+  return absl::StrCat(
+      "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\n"
+      "retry-after-ms: 1000\r\nConnection: close\r\nContent-Length: ",
+      reply.body.size(), "\r\n\r\n", reply.body);
 }
 
 }  // namespace
@@ -135,11 +146,21 @@ class HttpServer::Impl {
     if (of_peer >= shared_.options.connections_per_peer ||
         shared_.connections >= shared_.options.connections) {
       if (of_peer == 0) shared_.per_peer.erase(host);
-      return;  // closes the socket
+      return TurnAway(std::move(socket));
     }
     ++of_peer;
     ++shared_.connections;
     std::make_shared<Connection>(std::move(socket), host, &shared_)->Start();
+  }
+
+  // Says that there are too many, without reading what is asked.
+  static void TurnAway(tcp::socket socket) {
+    static const std::string& answer = *new std::string(TooManyConnections());
+    const auto kept = std::make_shared<tcp::socket>(std::move(socket));
+    asio::async_write(*kept, asio::buffer(answer), [kept](error_code, size_t) {
+      error_code ignored;
+      kept->shutdown(tcp::socket::shutdown_send, ignored);
+    });
   }
 
   void CloseAll(bool idle_only) {

@@ -1,0 +1,62 @@
+"""Makes txl_client/_proto: the stubs of proto/txl/v1.
+
+They are those of protoc 3.21, whatever is newer: code of a newer protoc asks
+for a runtime as new. A source distribution holds them, so that a wheel can be
+built from it where there is no protoc.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PROTOC = "protoc"
+GRPC_PLUGIN = "grpc_python_plugin"
+PACKAGE = "txl_client._proto"
+IMPORT = re.compile(r"^from txl\.v1 import ", re.MULTILINE)
+
+
+def rewrite(text: str) -> str:
+    """Generated code that imports its neighbours from their new package."""
+    return IMPORT.sub(f"from {PACKAGE} import ", text)
+
+
+def generate(protos: pathlib.Path, target: pathlib.Path) -> None:
+    """Writes the stubs of `protos`/txl/v1 into the folder `target`."""
+    plugin = shutil.which(GRPC_PLUGIN)
+    if shutil.which(PROTOC) is None or plugin is None:
+        raise RuntimeError(
+            f"{PROTOC} and {GRPC_PLUGIN} are needed to build from the "
+            "repository (Debian: protobuf-compiler, protobuf-compiler-grpc)")
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder)
+        subprocess.run(
+            [PROTOC, f"-I{protos}", f"--plugin=protoc-gen-grpc={plugin}",
+             f"--python_out={out}", f"--pyi_out={out}", f"--grpc_out={out}",
+             *sorted(str(file) for file in protos.glob("txl/v1/*.proto"))],
+            check=True)
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        (target / "__init__.py").write_text(
+            '"""Stubs of proto/txl/v1, generated."""\n', encoding="utf-8")
+        for file in sorted((out / "txl" / "v1").iterdir()):
+            (target / file.name).write_text(
+                rewrite(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+class ProtoHook(BuildHookInterface[Any]):
+    """Runs before a wheel or a source distribution is put together."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root = pathlib.Path(self.root)
+        protos, target = root.parent / "proto", root / "txl_client" / "_proto"
+        if (protos / "txl" / "v1").is_dir():
+            generate(protos, target)
+        elif not target.is_dir():
+            raise RuntimeError(f"neither {protos} nor {target} is there")

@@ -1,0 +1,194 @@
+"""What goes over the wire when a call is made again, and when it is not."""
+
+import asyncio
+import time
+
+import pytest
+from scripted_server import (CODES, Refusal, ScriptedServer, generation,
+                             model_service, session_service)
+
+from txl_client import (AbortedError, AsyncClient, Client, FinishReason,
+                        NotFoundError, ResourceExhaustedError, RetryPolicy,
+                        UnavailableError)
+
+SOON = RetryPolicy(max_failures=3, first_delay=0.001, max_delay=0.001)
+
+LOST = Refusal(CODES.UNAVAILABLE)
+OK = model_service.TokenizeResponse(token_ids=[1, 2])
+
+
+def started(position=4):
+    return generation.GenerateResponse(started=generation.Started(
+        position=position, prompt_token_count=1, seed=8))
+
+
+def token(index):
+    return generation.GenerateResponse(token=generation.Token(
+        index=index, token_id=70 + index, text="abc"[index]))
+
+
+def finished(reason="MAX_TOKENS"):
+    return generation.GenerateResponse(finished=generation.Finished(
+        reason=f"FINISH_REASON_{reason}", position=8))
+
+
+def session(state="IDLE", position=4, response="Get"):
+    return getattr(session_service, f"{response}SessionResponse")(
+        session=session_service.Session(
+            session_id="verona", position=position,
+            state=f"SESSION_STATE_{state}"))
+
+
+def run_waiting(address, work, **options):
+    with Client(address, retry=SOON, **options) as client:
+        return work(client)
+
+
+def run_awaited(address, work, **options):
+    async def run():
+        async with AsyncClient(address, retry=SOON, **options) as client:
+            return await work(client)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[run_waiting, run_awaited])
+def run(request):
+    return request.param
+
+
+def test_each_attempt_is_the_same_request_with_what_was_received(run):
+    script = ([started(), token(0), LOST], [started(), token(1), LOST],
+              [started(), token(2), finished()])
+    with ScriptedServer(*script) as server:
+        turn = run(server.address,
+                   lambda client: client.generate("x", max_tokens=3))
+        requests = [request for _, request, _ in server.calls]
+    assert turn.text == "abc"
+    assert turn.token_ids == [70, 71, 72]
+    said = [(each.received.seed, list(each.received.token_ids))
+            for each in requests]
+    assert said == [(0, []), (8, [70]), (8, [70, 71])]
+    assert not requests[0].HasField("received")
+    for each in requests:
+        each.ClearField("received")
+    assert requests[1] == requests[0] and requests[2] == requests[0]
+    assert requests[0].request_id
+
+
+def test_a_session_s_turn_says_where_it_begins_in_every_attempt(run):
+    with ScriptedServer([session()], [LOST], [started(), LOST],
+                        [started(), finished()]) as server:
+        run(server.address,
+            lambda client: client.session("verona").generate("x"))
+        calls = server.calls
+    assert [method for method, _, _ in calls] == (
+        ["Session.GetSession"] + ["Generation.Generate"] * 3)
+    assert [each.expected_position for _, each, _ in calls[1:]] == [4, 4, 4]
+    assert {sent["x-txl-session"] for _, _, sent in calls} == {"verona"}
+
+
+def test_of_a_busy_session_nobody_knows_where_the_turn_begins(run):
+    with ScriptedServer([session("BUSY")],
+                        [started(), finished()]) as server:
+        run(server.address,
+            lambda client: client.session("verona").generate("x"))
+        assert not server.calls[1][1].HasField("expected_position")
+
+
+@pytest.mark.parametrize("refusal", [
+    Refusal(CODES.ABORTED, "SESSION_BUSY", 0.0),
+    Refusal(CODES.ABORTED, "SUPERSEDED"),
+    Refusal(CODES.RESOURCE_EXHAUSTED, "QUEUE_FULL", 0.0),
+    Refusal(CODES.UNAVAILABLE, "DRAINING"), LOST],
+    ids=lambda refusal: str(refusal) or "lost")
+def test_a_turn_outlives_what_may_be_tried_again(run, refusal):
+    with ScriptedServer([refusal], [started(), refusal],
+                        [started(), token(0), finished()]) as server:
+        turn = run(server.address, lambda client: client.generate("x"))
+        assert turn.text == "a"
+        assert len(server.calls) == 3
+
+
+def test_a_server_says_how_long_to_wait(run):
+    busy = Refusal(CODES.ABORTED, "SESSION_BUSY", 0.3)
+    with ScriptedServer([busy], [started(), finished()]) as server:
+        before = time.monotonic()
+        run(server.address, lambda client: client.generate("x"))
+        assert time.monotonic() - before >= 0.3
+
+
+def test_what_a_server_decided_comes_at_once_with_what_came_before(run):
+    gone = Refusal(CODES.ABORTED, "SESSION_DELETED")
+    with ScriptedServer([started(), token(0), gone]) as server:
+        with pytest.raises(AbortedError) as caught:
+            run(server.address, lambda client: client.generate("x"))
+        assert len(server.calls) == 1
+    assert caught.value.reason == "SESSION_DELETED"
+    assert caught.value.partial.text == "a"
+    assert caught.value.partial.finished is None
+
+
+def test_patience_ends_with_the_last_error(run):
+    full = Refusal(CODES.RESOURCE_EXHAUSTED, "QUEUE_FULL", 0.0)
+    with ScriptedServer([LOST], [LOST], [full]) as server:
+        with pytest.raises(ResourceExhaustedError) as caught:
+            run(server.address, lambda client: client.tokenize("x"))
+        assert caught.value.attempts == len(server.calls) == 3
+
+
+def test_a_drained_turn_goes_on_or_ends_as_drained(run):
+    with ScriptedServer([started(), token(0), finished("SERVER_DRAIN")],
+                        [started(), token(1), finished()]) as server:
+        turn = run(server.address, lambda client: client.generate("x"))
+        assert turn.text == "ab"
+        assert turn.finish_reason == FinishReason.MAX_TOKENS
+        assert list(server.calls[1][1].received.token_ids) == [70]
+    gone = Refusal(CODES.NOT_FOUND, "SESSION_UNKNOWN")
+    with ScriptedServer([started(), token(0), finished("SERVER_DRAIN")],
+                        [gone]) as server:
+        turn = run(server.address, lambda client: client.generate("x"))
+        assert turn.text == "a"
+        assert turn.finish_reason == FinishReason.SERVER_DRAIN
+
+
+def test_a_timeout_is_that_of_all_attempts(run):
+    later = Refusal(CODES.RESOURCE_EXHAUSTED, "OVERLOADED", 60.0)
+    with ScriptedServer([later]) as server:
+        with pytest.raises(ResourceExhaustedError):
+            run(server.address, lambda client: client.tokenize("x"),
+                timeout=5.0)
+        assert len(server.calls) == 1
+
+
+def test_a_session_of_one_s_own_name_is_made_once(run):
+    # Whether it was made before the connection broke nobody can tell.
+    with ScriptedServer([LOST]) as server:
+        with pytest.raises(UnavailableError):
+            run(server.address,
+                lambda client: client.session("verona").create())
+        assert len(server.calls) == 1
+    refused = Refusal(CODES.UNAVAILABLE, "NOT_READY")
+    with ScriptedServer([refused],
+                        [session(response="Create")]) as server:
+        made = run(server.address,
+                   lambda client: client.session("verona").create())
+        assert made.position == 4
+
+
+def test_what_is_not_there_was_ended_by_the_attempt_before(run):
+    gone = Refusal(CODES.NOT_FOUND, "SESSION_UNKNOWN")
+    with ScriptedServer([LOST], [gone]) as server:
+        run(server.address, lambda client: client.session("a").delete())
+        assert len(server.calls) == 2
+    with ScriptedServer([gone]) as server:
+        with pytest.raises(NotFoundError):
+            run(server.address, lambda client: client.session("a").delete())
+
+
+def test_a_key_goes_along_with_every_call(run):
+    with ScriptedServer([OK]) as server:
+        assert run(server.address, lambda client: client.tokenize("x"),
+                   bearer="secret") == [1, 2]
+        assert server.calls[0][2]["authorization"] == "Bearer secret"
+        assert "x-txl-session" not in server.calls[0][2]

@@ -1,0 +1,160 @@
+import asyncio
+import math
+
+import pandas
+import pytest
+
+from txl_client import AsyncClient, tables
+from txl_client.scores import AlternativeScore, Score, ScoredToken
+
+TEXTS = ["To be, or not to be", "Two bee, oar knot", "O Romeo, Romeo!"]
+
+N_BEST = [
+    {"utterance": 7, "hypothesis": "to be or not to be", "heard": -12.0},
+    {"utterance": 8, "hypothesis": "my kingdom for a horse", "heard": -9.0},
+    {"utterance": 7, "hypothesis": "two bee or knot two bee", "heard": -10.0},
+    {"utterance": 8, "hypothesis": "mike king done four hoarse",
+     "heard": -8.5},
+    {"utterance": 7, "hypothesis": "to be or not to bee", "heard": -11.0},
+]
+COLUMNS = {"group": "utterance", "text": "hypothesis", "acoustic": "heard"}
+
+
+def test_scores_are_those_of_each_text_alone(client):
+    together = client.score(TEXTS, logprobs=1)
+    assert together == [client.score([text], logprobs=1)[0]
+                        for text in TEXTS]
+    for text, score in zip(TEXTS, together):
+        logprobs = [token.logprob for token in score.tokens]
+        assert logprobs[0] is None
+        assert score.sum_logprob == pytest.approx(sum(logprobs[1:]))
+        assert "".join(token.text for token in score.tokens) == text
+        assert score.perplexity == pytest.approx(
+            math.exp(-score.sum_logprob / (len(text) - 1)))
+
+
+def test_more_texts_than_may_be_in_flight_keep_their_order(client):
+    texts = ["ab" * (1 + n % 7) for n in range(100)]
+    counts = [score.token_count for score in client.score(texts)]
+    assert counts == [len(text) for text in texts]
+
+
+def test_one_text_is_no_list_of_texts(client):
+    with pytest.raises(TypeError, match="texts"):
+        client.score("To be")
+    with pytest.raises(TypeError, match="texts"):
+        client.score_alternatives("To be")
+
+
+def test_a_frame_gets_the_scores_beside_its_rows(client):
+    frame = pandas.DataFrame({"line": [TEXTS[0], None, "", TEXTS[1]]},
+                             index=[9, 8, 7, 6])
+    scored = client.score_frame(frame, "line")
+    assert list(frame.columns) == ["line"]
+    assert list(scored.index) == [9, 8, 7, 6]
+    alone = client.score([TEXTS[0], TEXTS[1]])
+    assert scored.sum_logprob[9] == alone[0].sum_logprob
+    assert scored.sum_logprob[6] == alone[1].sum_logprob
+    assert scored.perplexity[6] == alone[1].perplexity
+    assert scored.sum_logprob.isna().tolist() == [False, True, True, False]
+    assert scored.token_count.tolist() == [len(TEXTS[0]), 0, 0, len(TEXTS[1])]
+
+
+def test_rescoring_is_scoring_each_hypothesis_alone(client):
+    rescored = client.rescore(N_BEST, weight=0.5, **COLUMNS)
+    for row, before in zip(rescored, N_BEST):
+        alone, = client.score([before["hypothesis"]])
+        assert row["lm_logprob"] == alone.sum_logprob
+        assert row["score"] == before["heard"] + 0.5 * alone.sum_logprob
+        assert {name: row[name] for name in before} == before
+    for utterance in (7, 8):
+        group = [row for row in rescored if row["utterance"] == utterance]
+        assert [row["best"] for row in group] == [
+            row["score"] == max(r["score"] for r in group) for row in group]
+
+
+def test_a_frame_is_rescored_as_its_rows_are(client):
+    rows = client.rescore(N_BEST, **COLUMNS)
+    frame = client.rescore(pandas.DataFrame(N_BEST), **COLUMNS)
+    assert frame.to_dict("records") == rows
+
+
+def test_a_context_stands_before_every_hypothesis(client):
+    rescored = client.rescore(N_BEST[:1], group="utterance",
+                              text="hypothesis", context="HAMLET:\n")
+    session = client.session().create()
+    session.append("HAMLET:\n")
+    behind, = session.score([N_BEST[0]["hypothesis"]])
+    session.delete()
+    assert rescored[0]["lm_logprob"] == behind.sum_logprob
+    assert rescored[0]["score"] == behind.sum_logprob
+
+
+def test_tables_are_awaited_with_the_same_result(client, server):
+    async def run():
+        async with AsyncClient(server.address) as twin:
+            return (await twin.rescore(N_BEST, **COLUMNS),
+                    await twin.score_frame(pandas.DataFrame(
+                        {"text": TEXTS})))
+
+    rescored, scored = asyncio.run(run())
+    assert rescored == client.rescore(N_BEST, **COLUMNS)
+    assert scored.equals(client.score_frame(pandas.DataFrame(
+        {"text": TEXTS})))
+
+
+# The plans alone, with answers made up: a hypothesis' logprob is minus its
+# length.
+
+
+def rescored_by_length(rows, acoustic="heard", weight=1.0, most=2):
+    plan = tables.RescorePlan(rows, tables.RescoreColumns(
+        "utterance", "hypothesis", acoustic, weight, None), most)
+    requests = [call.request for call in plan.calls()]
+    answers = [[AlternativeScore(-float(len(a.text)), len(a.text))
+                for a in request.alternatives] for request in requests]
+    return [len(answer) for answer in answers], plan.fill(answers)
+
+
+def test_a_long_list_is_parted_and_put_together_again():
+    sizes, rows = rescored_by_length(N_BEST)
+    assert sizes == [2, 1, 2]
+    assert [row["lm_logprob"] for row in rows] == [-18, -22, -23, -26, -19]
+    assert [row["score"] for row in rows] == [-30, -31, -33, -34.5, -30]
+    # Of equals the first one is best.
+    assert [row["best"] for row in rows] == [True, True, False, False, False]
+
+
+def test_a_weight_decides_between_ear_and_model():
+    _, rows = rescored_by_length(N_BEST, weight=0.0)
+    assert [row["best"] for row in rows] == [False, False, True, True, False]
+    _, rows = rescored_by_length(N_BEST, acoustic=None)
+    assert [row["best"] for row in rows] == [True, True, False, False, False]
+
+
+def test_a_score_that_is_no_number_is_never_best():
+    rows = [dict(row) for row in N_BEST]
+    rows[0]["heard"] = math.nan
+    _, rescored = rescored_by_length(rows)
+    assert [row["best"] for row in rescored] == [
+        False, True, False, False, True]
+
+
+@pytest.mark.parametrize("change, named", [
+    ({"hypothesis": ""}, "hypothesis: row 0"),
+    ({"hypothesis": None}, "hypothesis: row 0")])
+def test_a_hypothesis_without_text_is_named(change, named):
+    with pytest.raises(ValueError, match=named):
+        rescored_by_length([{**N_BEST[0], **change}])
+
+
+@pytest.mark.parametrize("rows", [
+    [{"utterance": 1, "hypothesis": "a"}],
+    pandas.DataFrame({"utterance": [1], "hypothesis": ["a"]})])
+def test_a_column_that_is_missing_is_named(rows):
+    with pytest.raises(ValueError, match="heard"):
+        rescored_by_length(rows)
+
+
+def test_a_perplexity_of_nothing_is_no_number():
+    assert math.isnan(Score((ScoredToken(1, None, "a"),), 0.0).perplexity)

@@ -1,0 +1,83 @@
+"""A turn that is read while it runs, by awaiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from types import TracebackType
+from typing import Any
+
+import grpc
+
+from txl_client.channel import Metadata
+from txl_client.errors import TxlError, from_rpc_error
+from txl_client.events import Event, Generation
+from txl_client.stream import Collector, OnEnd
+from txl_client.turn import Turn
+
+
+class AsyncTurnStream(Collector, AsyncIterator[Event]):
+    """An iterator of the turn's events: Started, Token, ..., Finished.
+
+    Leaving an `async for` loop early leaves the turn running until the stream
+    is closed, by close() or at the end of an `async with` block. The session
+    then keeps the tokens that were sent.
+    """
+
+    def __init__(self, events: AsyncGenerator[Event, None],
+                 on_end: OnEnd | None = None) -> None:
+        super().__init__(on_end)
+        self._events = events
+
+    def __aiter__(self) -> AsyncTurnStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return self._collect(await self._events.__anext__())
+        except BaseException as error:
+            self._ended(error)
+            raise
+
+    async def result(self) -> Generation:
+        """Reads the turn to its end."""
+        async for _ in self:
+            pass
+        return self.generation
+
+    async def close(self) -> None:
+        """Ends the turn, if it still runs."""
+        await self._events.aclose()
+        self._ended()
+
+    async def __aenter__(self) -> AsyncTurnStream:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None,
+                        error: BaseException | None,
+                        trace: TracebackType | None) -> None:
+        await self.close()
+
+
+async def turn_events(method: Any, turn: Turn,
+                      metadata: Metadata) -> AsyncGenerator[Event, None]:
+    """Carries a turn out, by as many attempts as it takes."""
+    while True:
+        error: TxlError | None = None
+        call = method(turn.request, timeout=turn.attempts.time_left(),
+                      metadata=metadata)
+        try:
+            async for response in call:
+                for event in turn.take(response):
+                    yield event
+        except grpc.RpcError as broken:
+            error = from_rpc_error(broken)
+        finally:
+            call.cancel()
+        if turn.done:
+            return
+        delay = turn.delay_after(error)
+        if delay is None:
+            yield turn.drained
+            return
+        await asyncio.sleep(delay)

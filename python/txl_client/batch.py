@@ -1,0 +1,131 @@
+"""Rows by the million: what a worker does with a batch of them.
+
+Ray and Spark run this part on their workers. A row's result depends on the row
+and its key alone: a batch that is done again, elsewhere, in another company,
+gives the same rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from txl_client import tables
+from txl_client.bounded import map_bounded
+from txl_client.client import Client
+from txl_client.events import Generation
+from txl_client.local_server import LocalServer
+from txl_client.options import TurnOptions
+
+# Columns that a worker adds, with their types in Spark's words.
+SCORE_COLUMNS = {"sum_logprob": "double", "token_count": "long",
+                 "perplexity": "double"}
+GENERATE_COLUMNS = {"generated": "string", "finish_reason": "string",
+                    "generated_tokens": "long", "generated_logprob": "double"}
+
+
+def row_seed(key: Any, seed: int = 0) -> int:
+    """The seed of a row's draws, from its key. `seed`: of the whole run."""
+    digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker's calls go: a server or proxy, or one of its own."""
+
+    address: str | None = None
+    model: str | None = None  # directory; a server is started for each worker
+    program: str = "txl-server"
+    arguments: tuple[str, ...] = ()
+    client_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.address is None) == (self.model is None):
+            raise ValueError("address, model: one of them must be given")
+
+
+class Connection:
+    """A client at a place; ends the server that it started for itself."""
+
+    def __init__(self, place: Place) -> None:
+        self._server = None
+        address = place.address
+        if address is None:
+            assert place.model is not None
+            self._server = LocalServer(place.model, program=place.program,
+                                       arguments=place.arguments)
+            address = self._server.address
+        self.client = Client(address, **place.client_options)
+
+    def close(self) -> None:
+        """Nothing is left."""
+        self.client.close()
+        if self._server is not None:
+            self._server.close()
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is done with each row."""
+
+    kind: Literal["score", "generate"]
+    text: str  # column that is scored, or of prompts
+    key: str = ""  # column that names the row; for generate
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind == "generate" and not self.key:
+            raise ValueError("key: generating needs a column that names rows")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What is added to a row, with its type in Spark's words."""
+        return dict(SCORE_COLUMNS if self.kind == "score"
+                    else GENERATE_COLUMNS)
+
+    def run(self, client: Client, frame: Any) -> Any:
+        """A data frame with the results beside its rows."""
+        if self.kind == "score":
+            return client.score_frame(frame, self.text)
+        turns = list(map_bounded(
+            self._turn(client), zip(tables.column(frame, self.key),
+                                    tables.column(frame, self.text)),
+            client.settings.in_flight))
+        return tables.with_columns(frame, {
+            "generated": [turn.text for turn in turns],
+            "finish_reason": [turn.finish_reason.value if turn.finish_reason
+                              else "" for turn in turns],
+            "generated_tokens": [len(turn.tokens) for turn in turns],
+            "generated_logprob": [turn.sum_logprob for turn in turns],
+        })
+
+    def _turn(self, client: Client) -> Callable[[tuple[Any, str]],
+                                                Generation]:
+        options = dict(self.options)
+        seed = options.pop("seed", 0)
+
+        def run(row: tuple[Any, str]) -> Generation:
+            key, prompt = row
+            seeded = {**options, "seed": row_seed(key, seed)}
+            return client.start_turn(
+                "", prompt, cast(TurnOptions, seeded)).result()
+
+        return run
+
+
+def run_partition(task: Task, place: Place
+                  ) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function of data frames, which makes one client for all of them."""
+
+    def run(frames: Iterator[Any]) -> Iterator[Any]:
+        connection = Connection(place)
+        try:
+            for frame in frames:
+                yield task.run(connection.client, frame)
+        finally:
+            connection.close()
+
+    return run

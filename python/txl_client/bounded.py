@@ -1,0 +1,51 @@
+"""Many calls, so many at a time, with their results in order."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+from collections.abc import (AsyncIterator, Awaitable, Callable, Iterable,
+                             Iterator)
+from concurrent import futures
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def map_bounded(function: Callable[[T], R], items: Iterable[T],
+                in_flight: int) -> Iterator[R]:
+    """function(item) of each, on `in_flight` threads.
+
+    Items are taken as there is room for them, so that there may be any number.
+    After an error nothing more is begun.
+    """
+    waiting: collections.deque[futures.Future[R]] = collections.deque()
+    pool = futures.ThreadPoolExecutor(in_flight)
+    try:
+        for item in items:
+            if len(waiting) == in_flight:
+                yield waiting.popleft().result()
+            waiting.append(pool.submit(function, item))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+async def map_bounded_async(function: Callable[[T], Awaitable[R]],
+                            items: Iterable[T],
+                            in_flight: int) -> AsyncIterator[R]:
+    """await function(item) of each, as map_bounded."""
+    waiting: collections.deque[asyncio.Future[R]] = collections.deque()
+    try:
+        for item in items:
+            if len(waiting) == in_flight:
+                yield await waiting.popleft()
+            waiting.append(asyncio.ensure_future(function(item)))
+        while waiting:
+            yield await waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)

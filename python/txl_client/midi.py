@@ -1,0 +1,71 @@
+"""MIDI files of what music models generate; needs the extra `midi`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+from txl_client.events import Generation
+from txl_client.music import (TICKS_PER_BEAT, Chord, Music, Note, Tempo,
+                              read_events)
+
+__all__ = ["Chord", "Music", "Note", "Tempo", "midi_file", "read_events",
+           "write_midi"]
+
+# Of messages at one tick: what ends goes before what begins.
+_META, _OFF, _ON = range(3)
+
+
+def write_midi(events: Generation | str | Iterable[str],
+               file: str | os.PathLike[str] | BinaryIO, *,
+               bpm: int = 120) -> Music:
+    """Writes a MIDI file of a turn, of a text of events, or of events.
+
+    `bpm`: the tempo until an event names one. ValueError where nothing sounds:
+    then these are no events of music.
+    """
+    if isinstance(events, Generation):
+        events = events.text
+    music = read_events(events)
+    if not music.notes:
+        raise ValueError("there is no note in these events")
+    made = midi_file(music, bpm)
+    if isinstance(file, (str, os.PathLike)):
+        made.save(filename=os.fspath(file))
+    else:
+        made.save(file=file)
+    return music
+
+
+def midi_file(music: Music, bpm: int = 120) -> Any:
+    """A mido.MidiFile of one track."""
+    import mido
+
+    track = mido.MidiTrack()
+    now = 0
+    for tick, _, message in sorted(_messages(mido, music, bpm),
+                                   key=lambda each: each[:2]):
+        message.time = tick - now
+        now = tick
+        track.append(message)
+    made = mido.MidiFile(ticks_per_beat=TICKS_PER_BEAT)
+    made.tracks.append(track)
+    return made
+
+
+def _messages(mido: Any, music: Music,
+              bpm: int) -> Iterable[tuple[int, int, Any]]:
+    if not any(tempo.start == 0 for tempo in music.tempos):
+        yield 0, _META, mido.MetaMessage("set_tempo",
+                                         tempo=mido.bpm2tempo(bpm))
+    for tempo in music.tempos:
+        yield tempo.start, _META, mido.MetaMessage(
+            "set_tempo", tempo=mido.bpm2tempo(tempo.bpm))
+    for chord in music.chords:
+        yield chord.start, _META, mido.MetaMessage("marker", text=chord.name)
+    for note in music.notes:
+        yield note.start, _ON, mido.Message(
+            "note_on", note=note.pitch, velocity=note.velocity)
+        yield note.start + note.duration, _OFF, mido.Message(
+            "note_off", note=note.pitch, velocity=0)

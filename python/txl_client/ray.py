@@ -1,0 +1,94 @@
+"""Ray Data: datasets of texts, scored or gone on with; the extra `ray`.
+
+    import ray
+    from txl_client import ray as txl_ray
+    from txl_client.batch import Place
+
+    rows = ray.data.read_parquet("prompts")
+    txl_ray.generate(rows, Place(model="models/shakespeare"), key="id",
+                     prompt="text", options={"max_tokens": 100},
+                     output="generated", workers=4)
+
+Each worker starts a server of its own, or all talk to one address. A row's
+result depends on its key, not on the worker. With `output` the rows go there as
+Parquet files, and those whose key is there already are left out: a run that was
+broken off goes on.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from txl_client.batch import Connection, Place, Task
+
+__all__ = ["Place", "Task", "done_keys", "generate", "run", "score"]
+
+
+class Worker:
+    """An actor of Ray's pool: a client, and its server."""
+
+    def __init__(self, task: Task, place: Place) -> None:
+        self._task = task
+        self._connection = Connection(place)
+
+    def __call__(self, frame: Any) -> Any:
+        return self._task.run(self._connection.client, frame)
+
+
+def score(dataset: Any, place: Place, *, text: str, key: str = "",
+          output: str | None = None, **pool: Any) -> Any:
+    """Adds sum_logprob, token_count and perplexity; `pool` as run()."""
+    return run(dataset, place, Task("score", text, key), output=output,
+               **pool)
+
+
+def generate(dataset: Any, place: Place, *, prompt: str, key: str,
+             options: Mapping[str, Any] | None = None,
+             output: str | None = None, **pool: Any) -> Any:
+    """Adds generated, finish_reason and more; `pool` as run()."""
+    return run(dataset, place, Task("generate", prompt, key, options or {}),
+               output=output, **pool)
+
+
+def run(dataset: Any, place: Place, task: Task, *,
+        output: str | None = None, workers: int = 1,
+        batch_size: int = 256) -> Any:
+    """The dataset with the task's columns; with `output` written there.
+
+    `workers`: actors, each with a core of its own, and with a server where the
+    place says so. Without `output` nothing runs until the result is read.
+    """
+    if output is not None:
+        if not task.key:
+            raise ValueError("key: going on needs a column that names rows")
+        done = done_keys(output, task.key)
+        if done:
+            dataset = dataset.filter(lambda row: row[task.key] not in done)
+    mapped = dataset.map_batches(
+        Worker, fn_constructor_args=(task, place), batch_format="pandas",
+        batch_size=batch_size, concurrency=workers, num_cpus=1)
+    if output is not None:
+        mapped.write_parquet(output)
+    return mapped
+
+
+def done_keys(output: str, key: str) -> set[Any]:
+    """Keys of the rows in a folder of Parquet files.
+
+    A file that cannot be read is one whose writing was broken off: it is
+    removed, and its rows are done again.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    keys: set[Any] = set()
+    for file in sorted(pathlib.Path(output).glob("*.parquet")):
+        try:
+            table = pyarrow.parquet.read_table(file, columns=[key])
+        except pyarrow.ArrowInvalid:
+            file.unlink()
+            continue
+        keys.update(table.column(key).to_pylist())
+    return keys

@@ -1,0 +1,55 @@
+"""Log-probabilities of given texts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from txl_client.events import TokenLogprob
+
+
+@dataclass(frozen=True)
+class ScoredToken:
+    """A token of the input with what the model thought of it."""
+
+    id: int
+    logprob: float | None  # None: the first token without context
+    text: str
+    top_logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one text."""
+
+    tokens: tuple[ScoredToken, ...]
+    sum_logprob: float  # natural logarithm, of the tokens that have one
+
+    @property
+    def token_count(self) -> int:
+        """Tokens of the text."""
+        return len(self.tokens)
+
+    @property
+    def perplexity(self) -> float:
+        """Of the tokens that have a log-probability; NaN where none has."""
+        count = sum(token.logprob is not None for token in self.tokens)
+        return math.exp(-self.sum_logprob / count) if count else math.nan
+
+
+@dataclass(frozen=True)
+class AlternativeScore:
+    """The score of one continuation of a context."""
+
+    sum_logprob: float
+    token_count: int
+    tokens: tuple[ScoredToken, ...] = ()  # on return_tokens
+
+
+@dataclass(frozen=True)
+class Appended:
+    """A session after it was fed."""
+
+    position: int  # tokens that it holds now
+    scored: tuple[ScoredToken, ...] = ()  # on return_logprobs
+    sum_logprob: float = 0.0
