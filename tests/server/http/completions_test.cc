@@ -268,7 +268,7 @@ TEST(Completions, EachChoiceDrawsWithTheSeedAndItsIndex) {
   world.rpc.runner.Hold();
   RawClient client = world.Ask(
       "/v1/completions",
-      {{"prompt", {"ab", "cd"}}, {"n", 2}, {"seed", 70}, {"max_tokens", 50}});
+      {{"prompt", {"ab", "cd", "ef", "gh"}}, {"seed", 70}, {"max_tokens", 50}});
   ASSERT_TRUE(Eventually([&] { return world.rpc.store->counts().busy == 4; }));
   world.rpc.runner.Release();
   EXPECT_EQ(client.ReadAnswer().header("x-txl-seed"), "70");
