@@ -1,5 +1,6 @@
 #include "server/http/http_server.h"
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <thread>
@@ -49,7 +50,9 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, HttpHandlers handlers)
-      : acceptor_(shared_.io), pause_(shared_.io) {
+      : work_(shared_.io.get_executor()),
+        acceptor_(shared_.io),
+        pause_(shared_.io) {
     shared_.options = std::move(options);
     shared_.handlers = std::move(handlers);
   }
@@ -152,6 +155,8 @@ class HttpServer::Impl {
   }
 
   HttpShared shared_;
+  // Calls whose clients have all left end on the thread, too.
+  const asio::executor_work_guard<asio::io_context::executor_type> work_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::string address_;
