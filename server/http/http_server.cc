@@ -1,5 +1,6 @@
 #include "server/http/http_server.h"
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <exception>
@@ -60,7 +61,9 @@ std::string TooManyConnections() {
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, HttpHandlers handlers)
-      : acceptor_(shared_.io), pause_(shared_.io) {
+      : work_(shared_.io.get_executor()),
+        acceptor_(shared_.io),
+        pause_(shared_.io) {
     shared_.options = std::move(options);
     shared_.handlers = std::move(handlers);
   }
@@ -173,6 +176,8 @@ class HttpServer::Impl {
   }
 
   HttpShared shared_;
+  // Calls whose clients have all left end on the thread, too.
+  const asio::executor_work_guard<asio::io_context::executor_type> work_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::string address_;
