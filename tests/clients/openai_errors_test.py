@@ -103,6 +103,31 @@ class Refusals(ServedTest):
             self.create(temperature=-1, stream=True)
 
 
+class Connections(ServedTest):
+    """Of a server that takes three of an address."""
+
+    flags = ("--http-connections-per-host", "3")
+
+    def test_over_them_each_client_is_told_so(self):
+        held = []
+        for _ in range(3):
+            client = openai.OpenAI(base_url=self.server.v1, api_key="any")
+            self.addCleanup(client.close)
+            held.append(client.completions.create(
+                model=MODEL, prompt="ROMEO:", max_tokens=4096, stream=True))
+            self.addCleanup(held[-1].close)
+        for _ in range(30):
+            with openai.OpenAI(base_url=self.server.v1, api_key="any",
+                               max_retries=0) as client:
+                with self.assertRaises(openai.RateLimitError) as raised:
+                    client.completions.create(model=MODEL, prompt="ROMEO:")
+                self.assertEqual(raised.exception.code, "OVERLOADED")
+        held[0].close()
+        client = openai.OpenAI(base_url=self.server.v1, api_key="any")
+        self.addCleanup(client.close)
+        self.assertEqual(client.models.list().data[0].id, MODEL)
+
+
 class BrokenStreams(unittest.TestCase):
     """Streams that have begun end with an error that the client raises."""
 
