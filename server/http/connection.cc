@@ -28,6 +28,10 @@ namespace {
 constexpr int kUnsentBytes = 16 << 10;
 // A client that acknowledges nothing for so long is gone.
 constexpr int kUserTimeoutMs = 60'000;
+// How long a client may send on when its connection's last answer is out, and
+// how much of it is read at a time.
+constexpr absl::Duration kLinger = absl::Seconds(5);
+constexpr size_t kReadAwayBytes = 16 << 10;
 
 void SetTransport(Connection::Socket& socket) {
   error_code ignored;
@@ -377,12 +381,20 @@ void Connection::EndAnswer() {
   left_ = nullptr;
   deadline_.cancel();
   if (keep_alive_) return WaitForNext();
-  // What the client still sends would make the kernel throw away the answer.
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
-  SetDeadline(absl::Seconds(1));
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](
-                                            error_code) { self->Close(); });
+  SetDeadline(kLinger);
+  buffer_.clear();
+  ReadAway();
+}
+
+// A socket that is closed with something unread takes its answer back.
+void Connection::ReadAway() {
+  socket_.async_read_some(
+      buffer_.prepare(kReadAwayBytes),
+      [self = shared_from_this()](error_code error, size_t) {
+        error || self->closed_ ? self->Close() : self->ReadAway();
+      });
 }
 
 void Connection::Close() {

@@ -75,6 +75,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void WriteNext();
   // The answer is whole: the next request, or the end.
   void EndAnswer();
+  // Reads and drops what still comes.
+  void ReadAway();
   void SetDeadline(absl::Duration after);
   RequestHead ParsedHead() const;
 

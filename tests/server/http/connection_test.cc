@@ -239,6 +239,17 @@ TEST(Limits, ABodyWithoutRoomIsRefusedBeforeItIsRead) {
   EXPECT_EQ(world.Complete(kShort).outcome(), "200");
 }
 
+TEST(Refusals, ReachAClientThatHasSentItsWholeBodyBefore) {
+  HttpWorld world;
+  const std::string body(6 << 20, ' ');
+  for (int i = 0; i < 5; ++i) {
+    // It reads when all is sent, as most clients do.
+    RawClient client(world.address());
+    EXPECT_TRUE(client.Send(RequestBytes("POST", "/v1/completions", body)));
+    EXPECT_EQ(client.ReadAnswer().outcome(), "413 BODY_TOO_LARGE");
+  }
+}
+
 TEST(ManyStreams, AtOnceAreAllServed) {
   HttpWorldOptions options;
   options.http.connections_per_peer = 400;
