@@ -7,8 +7,9 @@
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, a million simulated seeds, a store that
 #                          fails at every call, proto lint,
-#                          format, a third-party client by reflection, a soak,
-#                          every attack in its whole form, a thousand kills of a
+#                          format, third-party clients by reflection and over
+#                          HTTP, the page in Chromium, the Python package, a
+#                          soak, every attack in its whole form, a thousand kills of a
 #                          server with a store, deployment and image (as root);
 #                          fails where a prerequisite is missing
 set -euo pipefail
@@ -74,6 +75,12 @@ if [ "$all" = 1 ]; then
     .deps/venv/bin/python tests/end_to_end/promtool_check.py \
       build/bin/txl-server build/bin/txl
   fi
+  step "third-party clients over HTTP, each from its registry"
+  tests/clients/run.sh --server build/bin/txl-server
+  step "the page in Chromium: on a server, and on a stand-in"
+  .deps/venv/bin/python -B tests/page/on_server.py build/bin/txl-server
+  step "the Python package: types, wheels, tests on two sets of libraries"
+  python/check.sh
   step "every golden case through txl-model logprobs"
   .deps/venv/bin/python tests/model/tool/golden_report.py \
     build/bin/txl-model | tail -5

@@ -339,6 +339,8 @@ std::string Connection::Head(const HttpReply& reply,
   head.set("x-content-type-options", "nosniff");
   if (!allowed_origin_.empty()) {
     head.set(http::field::access_control_allow_origin, allowed_origin_);
+    head.set(http::field::access_control_expose_headers,
+             "x-txl-seed, x-txl-session, x-request-id, retry-after-ms");
     head.set(http::field::vary, "Origin");
   }
   for (const auto& [name, value] : reply.headers) head.set(name, value);

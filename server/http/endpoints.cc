@@ -1,5 +1,6 @@
 #include "server/http/endpoints.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -223,9 +224,31 @@ class Router {
   const HttpRequest& http_;
 };
 
+// A browser asks for a page of another origin whether it may send its request.
+bool AnswerPreflight(const HttpApi& api, Exchange& exchange) {
+  const HttpRequest& request = exchange.request();
+  const auto& listed = api.origins;
+  if (request.method != "OPTIONS" ||
+      request.header("access-control-request-method").empty() ||
+      std::find(listed.begin(), listed.end(), request.header("origin")) ==
+          listed.end()) {
+    return false;
+  }
+  HttpReply reply;
+  reply.status = 204;
+  reply.headers = {{"access-control-allow-methods", "GET, POST, DELETE"},
+                   {"access-control-allow-headers",
+                    "authorization, content-type, last-event-id, x-request-id, "
+                    "x-session-id, x-txl-session"},
+                   {"access-control-max-age", "600"}};
+  exchange.Reply(std::move(reply));
+  return true;
+}
+
 }  // namespace
 
 void AnswerHttp(const HttpApi& api, const SharedExchange& exchange) {
+  if (AnswerPreflight(api, *exchange)) return;
   Router(api, exchange).Route();
 }
 

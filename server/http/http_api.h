@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/api/call_desk.h"
@@ -15,6 +16,7 @@ struct HttpApi {
   // The text of GET /metrics.
   std::function<std::string()> metrics;
   absl::Duration ping = absl::ZeroDuration();  // HttpOptions::ping
+  std::vector<std::string> origins;            // HttpOptions::origins
 };
 
 }  // namespace txl

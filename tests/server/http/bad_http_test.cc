@@ -244,7 +244,8 @@ TEST_F(BadHttp, PathsAndQueries) {
     const char* outcome;
   };
   const Target targets[] = {
-      {"GET", "/", "404 NOT_FOUND"},
+      {"GET", "/ui/none.js", "404 NOT_FOUND"},
+      {"POST", "/", "405 METHOD_NOT_ALLOWED"},
       {"GET", "/v1", "404 NOT_FOUND"},
       {"GET", "//health", "404 NOT_FOUND"},
       {"GET", "/health/", "404 NOT_FOUND"},

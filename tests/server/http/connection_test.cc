@@ -64,8 +64,9 @@ TEST(Leaving, OfAGatheredAnswerEndsItsTurns) {
   HttpWorld world;
   world.rpc.runner.Hold();
   {
-    RawClient client = world.Ask(
-        "/v1/completions", {{"prompt", "ab"}, {"n", 3}, {"max_tokens", 4000}});
+    RawClient client =
+        world.Ask("/v1/completions",
+                  {{"prompt", {"ab", "cd", "ef"}}, {"max_tokens", 4000}});
     ASSERT_TRUE(
         Eventually([&] { return world.rpc.store->counts().busy == 3; }));
   }
@@ -210,7 +211,7 @@ TEST(Limits, AnAddressHasSoManyConnections) {
     clients.back().Send(RequestBytes("GET", "/health"));
     EXPECT_EQ(clients.back().ReadAnswer().outcome(), "200");
   }
-  EXPECT_EQ(world.Get("/health").status, 0);  // closed without a word
+  EXPECT_EQ(world.Get("/health").status, 429);
   clients.pop_back();
   EXPECT_TRUE(Eventually([&] { return world.Get("/health").status == 200; }));
 }
@@ -223,7 +224,7 @@ TEST(Limits, TheServerHasSoManyConnections) {
   RawClient two(world.address());
   two.Send(RequestBytes("GET", "/health"));
   EXPECT_EQ(two.ReadAnswer().outcome(), "200");
-  EXPECT_EQ(world.Get("/health").status, 0);
+  EXPECT_EQ(world.Get("/health").status, 429);
 }
 
 TEST(Limits, ABodyWithoutRoomIsRefusedBeforeItIsRead) {
