@@ -1,6 +1,5 @@
 #include "server/http/connection.h"
 
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <boost/asio/write.hpp>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "server/base/log.h"
 #include "server/http/http_error.h"
+#include "server/http/socket_options.h"
 #include "server/session/session_id.h"
 
 namespace txl {
@@ -23,35 +23,14 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 namespace {
 
-// What the kernel may hold of what a client does not read: with its usual
-// megabytes nobody would notice for thousands of tokens.
-constexpr int kUnsentBytes = 16 << 10;
-// A client that acknowledges nothing for so long is gone.
-constexpr int kUserTimeoutMs = 60'000;
 // How long a client may send on when its connection's last answer is out, and
 // how much of it is read at a time.
 constexpr absl::Duration kLinger = absl::Seconds(5);
 constexpr size_t kReadAwayBytes = 16 << 10;
 
-void SetTransport(Connection::Socket& socket) {
-  error_code ignored;
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-  const int fd = socket.native_handle();
-  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
-             sizeof(kUnsentBytes));
-  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
-             sizeof(kUserTimeoutMs));
-}
-
 std::string NewRequestId() {
   static thread_local std::mt19937_64 random{std::random_device{}()};
   return absl::StrFormat("req-%016x", random());
-}
-
-std::string PeerOf(const Connection::Socket& socket, const std::string& host) {
-  error_code ignored;
-  const auto end = socket.remote_endpoint(ignored);
-  return absl::StrCat("http:", host, ":", end.port());
 }
 
 }  // namespace
