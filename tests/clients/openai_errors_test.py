@@ -56,7 +56,8 @@ class Refusals(ServedTest):
         self.assertEqual(self.answers[0].headers["retry-after-ms"], "1000")
 
     def test_it_gives_up_after_its_retries(self):
-        self.hold(), self.hold()
+        for _ in range(2):
+            self.hold()
         with self.assertRaises(openai.RateLimitError) as raised:
             self.create()
         self.assertEqual(raised.exception.code, "OVERLOADED")

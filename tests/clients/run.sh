@@ -30,7 +30,8 @@ try() {
   printf '\n== %s\n' "$1"
   python3 -m venv "$folder/$1"
   # shellcheck disable=SC2086  # several words
-  if ! timeout 600 "$folder/$1/bin/pip" install --quiet $2 2> "$folder/log"; then
+  if ! timeout 600 "$folder/$1/bin/pip" install --quiet $2 \
+      2> "$folder/log"; then
     tail -5 "$folder/log"
     echo "$1: not installed"
     failed+=("$1")
