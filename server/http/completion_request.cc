@@ -256,6 +256,23 @@ absl::Status ReadSession(JsonFields& fields, const HttpRequest& http,
                    details);
 }
 
+// What is sent again is the same turn only where it has a name.
+absl::Status CheckResume(const CompletionRequest& request) {
+  const v1::GenerateRequest& turn = request.turns[0];
+  const bool named = !turn.session_id().empty() && !turn.request_id().empty();
+  if (request.skip_events > 0 && !named) {
+    return FieldError("request_id",
+                      "Last-Event-ID needs a session and the turn's name");
+  }
+  // The prompt would be scored behind itself.
+  if (named && request.echo && request.logprobs.has_value()) {
+    return FieldError("echo",
+                      "with logprobs cannot be sent again: leave out "
+                      "request_id");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> NamedSession(
@@ -286,8 +303,9 @@ absl::StatusOr<CompletionRequest> ReadCompletion(const Json& body,
   TXL_RETURN_IF_ERROR(ReadSession(fields, http, &request));
   TXL_ASSIGN_OR_RETURN(const auto echo, fields.Bool("echo"));
   request.echo = echo.value_or(false);
-  TXL_RETURN_IF_ERROR(ReadSeed(fields, &request));
   TXL_ASSIGN_OR_RETURN(request.logprobs, fields.Integer("logprobs"));
+  TXL_RETURN_IF_ERROR(CheckResume(request));
+  TXL_RETURN_IF_ERROR(ReadSeed(fields, &request));
   v1::GenerateRequest common;
   if (request.logprobs.has_value()) {
     if (*request.logprobs != static_cast<uint32_t>(*request.logprobs)) {

@@ -12,6 +12,7 @@
 #include "server/api/methods.h"
 #include "server/base/error.h"
 #include "server/http/http_error.h"
+#include "server/http/message_json.h"
 
 namespace txl {
 namespace {
@@ -40,7 +41,9 @@ CompletionHead NewHead(const ModelFacts& facts) {
 absl::Status AsOfPrompt(const absl::Status& status) {
   ErrorDetails details = GetErrorDetails(status);
   const std::string& field = details.field;
-  if (field != "text" && field.rfind("tokens", 0) != 0) return status;
+  if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {
+    return status;
+  }
   details.field = "prompt";
   return MakeError(status.code(), status.message(), details);
 }
@@ -227,6 +230,11 @@ void CompletionRun::Echo(size_t choice, const v1::GenerateRequest& turn,
                                    turn.tokens().ids().end());
     part.text = facts_.vocabulary->Decode(ids);
   }
+  // Nothing is sent before the turn is known to run.
+  if (request_.stream && request_.generates) {
+    choices_[choice].echo = std::move(part);
+    return;
+  }
   Add(choice, part, [](bool) {});
 }
 
@@ -238,6 +246,10 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
         of.prompt_before + message.started().prompt_token_count();
     if (!first_seed_.has_value()) first_seed_ = message.started().seed();
     BeginStream();
+    if (of.echo.has_value()) {
+      return Add(choice, *std::exchange(of.echo, std::nullopt),
+                 std::move(taken));
+    }
     return exchange_->Post([taken = std::move(taken)] { taken(true); });
   }
   if (message.has_finished()) {
@@ -281,7 +293,7 @@ void CompletionRun::Add(size_t choice, const CompletionChoice& part,
   chunk["usage"] = request_.continuous_usage
                        ? UsageJson(of.prompt_tokens, of.generated_tokens)
                        : Json();
-  stream_->Send(chunk.dump(), std::move(taken));
+  stream_->Send(DumpJson(chunk), std::move(taken));
 }
 
 void CompletionRun::BeginStream() {
@@ -317,7 +329,7 @@ void CompletionRun::Finish(size_t choice) {
   reply.headers = Headers();
   Json json = CompletionJson(head_, Chosen());
   json["usage"] = Usage();
-  reply.body = json.dump();
+  reply.body = DumpJson(json);
   exchange_->Reply(std::move(reply));
 }
 
@@ -325,7 +337,7 @@ void CompletionRun::EndStream() {
   if (!request_.include_usage) return stream_->End("");
   Json chunk = CompletionJson(head_, Json::array());
   chunk["usage"] = Usage();
-  stream_->End(chunk.dump());
+  stream_->End(DumpJson(chunk));
 }
 
 Json CompletionRun::Chosen() const {

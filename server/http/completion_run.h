@@ -41,9 +41,10 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   class GenerateSink;
   class ScoreSink;
   struct Choice {
-    std::shared_ptr<HttpCall> call;  // null: none runs
-    CompletionChoice whole;          // of an answer that is gathered
-    int64_t code_points = 0;         // of the text so far
+    std::shared_ptr<HttpCall> call;        // null: none runs
+    CompletionChoice whole;                // of an answer that is gathered
+    std::optional<CompletionChoice> echo;  // the prompt, not sent yet
+    int64_t code_points = 0;               // of the text so far
     double sum_logprob = 0;
     int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;

@@ -1,9 +1,10 @@
 #include "server/http/connection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/buffers_to_string.hpp>
+#include <chrono>
 #include <random>
 #include <sstream>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/base/log.h"
+#include "server/http/connection_impl.h"
 #include "server/http/http_error.h"
 #include "server/http/socket_options.h"
 #include "server/session/session_id.h"
@@ -28,6 +30,14 @@ namespace {
 constexpr absl::Duration kLinger = absl::Seconds(5);
 constexpr size_t kReadAwayBytes = 16 << 10;
 
+constexpr std::chrono::milliseconds kWatchInterval{250};
+
+// The peer sends no more, or the connection is broken.
+bool HasLeft(int fd) {
+  pollfd state = {fd, POLLRDHUP, 0};
+  return poll(&state, 1, 0) > 0;
+}
+
 std::string NewRequestId() {
   static thread_local std::mt19937_64 random{std::random_device{}()};
   return absl::StrFormat("req-%016x", random());
@@ -35,99 +45,13 @@ std::string NewRequestId() {
 
 }  // namespace
 
-// Outlives its request in the hands of handlers; then all of it does nothing.
-class ConnectionExchange final : public Exchange {
- public:
-  ConnectionExchange(std::shared_ptr<Connection> connection, int64_t number,
-                     HttpRequest request, ByteHold hold)
-      : connection_(std::move(connection)),
-        shared_(connection_->shared_),
-        number_(number),
-        request_(std::move(request)),
-        hold_(std::move(hold)) {
-    ++shared_->exchanges;
-  }
-  ~ConnectionExchange() override {
-    // The last one to hold it may be any thread.
-    asio::post(shared_->io, [c = std::move(connection_)] {});
-    --shared_->exchanges;
-  }
-
-  const HttpRequest& request() const override { return request_; }
-
-  void Reply(HttpReply reply) override {
-    if (!Runs()) return;
-    connection_->SetDeadline(shared_->options.answer_timeout);
-    std::string bytes = connection_->Head(reply, reply.body.size());
-    if (request_.method != "HEAD") bytes += reply.body;
-    connection_->ending_ = true;
-    connection_->Write(std::move(bytes), nullptr);
-  }
-
-  void StartStream(HttpReply head) override {
-    if (!Runs()) return;
-    connection_->Write(connection_->Head(head, std::nullopt), nullptr);
-  }
-
-  void Send(std::string bytes, std::function<void(bool)> sent) override {
-    if (!Runs()) {
-      return Post([sent = std::move(sent)] { sent(false); });
-    }
-    connection_->Write(Chunk(bytes), std::move(sent));
-  }
-
-  void EndStream(std::string last) override {
-    if (!Runs()) return;
-    std::string bytes = last.empty() ? "" : Chunk(last);
-    bytes += boost::beast::buffers_to_string(http::make_chunk_last());
-    connection_->SetDeadline(shared_->options.answer_timeout);
-    connection_->ending_ = true;
-    connection_->Write(std::move(bytes), nullptr);
-  }
-
-  void Cut() override {
-    if (Runs()) connection_->Close();
-  }
-
-  void OnLeave(std::function<void()> left) override {
-    if (Runs()) connection_->left_ = std::move(left);
-  }
-
-  void Post(std::function<void()> task) override {
-    asio::post(shared_->io, std::move(task));
-  }
-
-  void After(absl::Duration delay, std::function<void()> task) override {
-    const auto timer = std::make_shared<asio::steady_timer>(shared_->io);
-    timer->expires_after(absl::ToChronoNanoseconds(delay));
-    timer->async_wait([timer, task = std::move(task)](error_code error) {
-      if (!error) task();
-    });
-  }
-
- private:
-  static std::string Chunk(const std::string& bytes) {
-    return boost::beast::buffers_to_string(
-        http::make_chunk(asio::buffer(bytes)));
-  }
-  bool Runs() const {
-    return !connection_->closed_ && !connection_->ending_ &&
-           connection_->current_ == number_;
-  }
-
-  std::shared_ptr<Connection> connection_;
-  HttpShared* const shared_;
-  const int64_t number_;
-  const HttpRequest request_;
-  const ByteHold hold_;
-};
-
 Connection::Connection(Socket socket, std::string host, HttpShared* shared)
     : socket_(std::move(socket)),
       host_(std::move(host)),
       peer_(PeerOf(socket_, host_)),
       shared_(shared),
-      deadline_(shared->io) {
+      deadline_(shared->io),
+      watch_(shared->io) {
   shared_->open.insert(this);
 }
 
@@ -274,6 +198,7 @@ void Connection::Handle() {
     if (origin == request.header("origin")) allowed_origin_ = origin;
   }
   keep_alive_ = parser_->get().keep_alive();
+  chunks_ = parser_->get().version() >= 11;
   request.body = std::move(parser_->get().body());
   served_ = true;
   current_ = ++last_;
@@ -293,10 +218,20 @@ void Connection::Watch() {
     const ssize_t got = error ? 0
                               : recv(self->socket_.native_handle(), &byte, 1,
                                      MSG_PEEK | MSG_DONTWAIT);
-    // The next request is here already: it waits.
-    if (got > 0) return;
-    self->Close();
+    got > 0 ? self->WatchBehindBytes() : self->Close();
   });
+}
+
+// The next request is here already and waits; behind it only the connection's
+// own state tells whether the client is still there.
+void Connection::WatchBehindBytes() {
+  watch_.expires_after(kWatchInterval);
+  watch_.async_wait(
+      [self = shared_from_this(), number = current_](error_code error) {
+        if (error || self->closed_ || self->current_ != number) return;
+        HasLeft(self->socket_.native_handle()) ? self->Close()
+                                               : self->WatchBehindBytes();
+      });
 }
 
 void Connection::Refuse(HttpReply reply) {
@@ -310,6 +245,8 @@ void Connection::Refuse(HttpReply reply) {
 std::string Connection::Head(const HttpReply& reply,
                              std::optional<size_t> length) {
   if (shared_->stopping) keep_alive_ = false;
+  // Before HTTP/1.1 the end of a stream is that of its connection.
+  if (!length.has_value() && !chunks_) keep_alive_ = false;
   http::response<http::empty_body> head;
   head.version(11);
   head.result(static_cast<unsigned>(reply.status));
@@ -326,7 +263,7 @@ std::string Connection::Head(const HttpReply& reply,
   head.keep_alive(keep_alive_);
   if (length.has_value()) {
     head.content_length(*length);
-  } else {
+  } else if (chunks_) {
     head.chunked(true);
   }
   std::ostringstream bytes;
@@ -360,6 +297,7 @@ void Connection::EndAnswer() {
   ending_ = false;
   current_ = 0;
   left_ = nullptr;
+  watch_.cancel();
   deadline_.cancel();
   if (keep_alive_) return WaitForNext();
   error_code ignored;
@@ -383,6 +321,7 @@ void Connection::Close() {
   error_code ignored;
   socket_.close(ignored);
   deadline_.cancel();
+  watch_.cancel();
   for (Piece& piece : std::exchange(pieces_, {})) {
     if (piece.sent == nullptr) continue;
     asio::post(shared_->io, [sent = std::move(piece.sent)] { sent(false); });

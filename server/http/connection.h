@@ -67,6 +67,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void OnBody(boost::system::error_code error);
   void Handle();
   void Watch();
+  void WatchBehindBytes();
   // A refusal of what the handler never sees; the connection ends with it.
   void Refuse(HttpReply reply);
   // The head of an answer, of a stream where it has no length.
@@ -85,6 +86,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::string peer_;
   HttpShared* const shared_;
   boost::asio::steady_timer deadline_;
+  boost::asio::steady_timer watch_;
   bool timed_out_ = false;
   bool closed_ = false;
   bool served_ = false;  // a request, at least
@@ -94,6 +96,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   int64_t current_ = 0;  // the request that runs; 0: none
   int64_t last_ = 0;
   bool keep_alive_ = false;
+  bool chunks_ = true;  // of a stream; false: the client speaks HTTP/1.0
   std::string request_id_;
   std::string allowed_origin_;  // one of the options'
   std::function<void()> left_;

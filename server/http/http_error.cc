@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/http/message_json.h"
 
 namespace txl {
 namespace {
@@ -22,6 +23,9 @@ std::string BareField(const std::string& field) {
   if (bare == "ignore_end_token") return "ignore_eos";
   return bare;
 }
+
+// Of a server that ends: another one may be there by then.
+constexpr absl::Duration kRetryElsewhere = absl::Seconds(1);
 
 const char* TypeOf(int code) {
   switch (code) {
@@ -47,7 +51,7 @@ std::string Object(int code, const std::string& reason,
       {"type", TypeOf(code)},
       {"param", field.empty() ? Json() : Json(BareField(field))},
       {"code", reason}};
-  return Json({{"error", error}}).dump();
+  return DumpJson({{"error", error}});
 }
 
 }  // namespace
@@ -102,10 +106,14 @@ HttpReply ErrorReply(const absl::Status& status) {
     reply.headers.emplace_back(
         "x-should-retry", details.reason == "SESSION_BUSY" ? "true" : "false");
   }
-  if (details.retry.has_value()) {
-    reply.headers.emplace_back(
-        "retry-after-ms",
-        absl::StrCat(absl::ToInt64Milliseconds(*details.retry)));
+  if (const auto at = details.metadata.find("position");
+      at != details.metadata.end()) {
+    reply.headers.emplace_back("x-txl-position", at->second);
+  }
+  if (details.retry.has_value() || reply.status == 503) {
+    reply.headers.emplace_back("retry-after-ms",
+                               absl::StrCat(absl::ToInt64Milliseconds(
+                                   details.retry.value_or(kRetryElsewhere))));
   }
   return reply;
 }

@@ -173,6 +173,10 @@ absl::Status ReadField(JsonFields& fields, const FieldDescriptor& field,
 
 }  // namespace
 
+std::string DumpJson(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json MessageToJson(const Message& message) {
   if (message.GetDescriptor() == Duration::descriptor()) {
     return TimeUtil::ToString(static_cast<const Duration&>(message));

@@ -14,6 +14,10 @@
 
 namespace txl {
 
+// JSON's text; what is no UTF-8 in it (a model directory's name may be) as
+// U+FFFD.
+std::string DumpJson(const nlohmann::json& json);
+
 nlohmann::json MessageToJson(const google::protobuf::Message& message);
 
 // Reads every field of a request that the object has: texts, numbers, booleans,

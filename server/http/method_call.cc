@@ -8,6 +8,7 @@
 #include "server/api/methods.h"
 #include "server/http/http_call.h"
 #include "server/http/http_error.h"
+#include "server/http/message_json.h"
 
 namespace txl {
 namespace {
@@ -20,7 +21,7 @@ class AnswerSink final : public HttpCallSink {
   AnswerSink(std::shared_ptr<Exchange> exchange, MethodAnswer answer)
       : exchange_(std::move(exchange)), answer_(std::move(answer)) {}
   void OnMessage(const Message& message, std::function<void(bool)>) override {
-    reply_.body = answer_(message).dump();
+    reply_.body = DumpJson(answer_(message));
   }
   void OnSession(const std::string& id) override {
     reply_.headers.emplace_back("x-txl-session", id);
@@ -40,7 +41,7 @@ class AnswerSink final : public HttpCallSink {
 
 void ReplyJson(Exchange& exchange, const nlohmann::json& json) {
   HttpReply reply;
-  reply.body = json.dump();
+  reply.body = DumpJson(json);
   exchange.Reply(std::move(reply));
 }
 

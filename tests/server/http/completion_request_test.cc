@@ -263,7 +263,8 @@ TEST(ReadCompletion, ALogitBiasMapsIdsToNumbers) {
 }
 
 TEST(ReadCompletion, LastEventIdNumbersEventsAndSkipsSome) {
-  const auto request = Read("{}", {{"last-event-id", "12"}});
+  const auto request = Read(R"({"session_id": "s", "request_id": "r"})",
+                            {{"last-event-id", "12"}});
   EXPECT_TRUE(request->event_ids);
   EXPECT_EQ(request->skip_events, 12);
   for (const char* none : {"-1", "x", "1.5", "99999999999999999999"}) {
@@ -271,6 +272,18 @@ TEST(ReadCompletion, LastEventIdNumbersEventsAndSkipsSome) {
               "FIELD_INVALID Last-Event-ID")
         << none;
   }
+}
+
+TEST(ReadCompletion, GoesOnOnlyWithATurnThatHasAName) {
+  for (const char* body :
+       {"{}", R"({"session_id": "s"})", R"({"request_id": "r"})"}) {
+    EXPECT_EQ(Verdict(body, {{"last-event-id", "3"}}),
+              "FIELD_INVALID request_id")
+        << body;
+  }
+  EXPECT_EQ(Verdict(R"({"session_id": "s", "request_id": "r", "prompt": "a",
+                        "echo": true, "logprobs": 1})"),
+            "FIELD_INVALID echo");
 }
 
 TEST(ReadCompletion, KnowsWhichFieldsItIgnores) {

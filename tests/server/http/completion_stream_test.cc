@@ -217,6 +217,17 @@ TEST(CompletionStream, RefusalsBeforeTheFirstEventHaveTheirStatus) {
             "400 FIELD_INVALID top_p");
 }
 
+TEST(CompletionStream, AnEchoWaitsUntilItsTurnIsKnownToRun) {
+  HttpWorld world;
+  EXPECT_EQ(world
+                .Complete({{"prompt", "ab"},
+                           {"echo", true},
+                           {"stream", true},
+                           {"temperature", 199}})
+                .outcome(),
+            "400 FIELD_INVALID temperature");
+}
+
 TEST(CompletionStream, AnErrorAfterTheFirstEventIsTheLastOneBeforeDone) {
   HttpWorld world;
   world.rpc.runner.FailStep(3, absl::InternalError("the device"));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tests/server/http/http_world.h"
 
 namespace txl {
@@ -73,6 +74,38 @@ TEST(Leaving, OfAGatheredAnswerEndsItsTurns) {
   world.rpc.runner.Release();
   EXPECT_TRUE(world.ComesToRest());
   EXPECT_LT(world.rpc.metrics.Get().tokens_delivered, 12'000);
+}
+
+// One more byte than a request hides the end that comes behind it.
+TEST(Leaving, IsSeenBehindBytesThatNobodyReads) {
+  HttpWorld world;
+  world.rpc.runner.Hold();
+  {
+    RawClient client =
+        world.Ask("/v1/completions", {{"prompt", "ab"}, {"max_tokens", 4000}});
+    client.Send("G");
+    ASSERT_TRUE(
+        Eventually([&] { return world.rpc.store->counts().busy == 1; }));
+  }
+  absl::SleepFor(absl::Milliseconds(600));
+  world.rpc.runner.Release();
+  EXPECT_TRUE(world.ComesToRest());
+  EXPECT_LT(world.rpc.metrics.Get().tokens_delivered, 4000);
+}
+
+// HTTP/1.0 knows no chunks: the stream ends with its connection.
+TEST(Streaming, ToAnOldClientEndsWithTheConnection) {
+  HttpWorld world;
+  RawClient client(world.address());
+  const std::string body = R"({"prompt":"ab","max_tokens":2,"stream":true})";
+  client.Send(
+      absl::StrCat("POST /v1/completions HTTP/1.0\r\nHost: localhost"
+                   "\r\nContent-Type: application/json\r\n"
+                   "Content-Length: ",
+                   body.size(), "\r\n\r\n", body));
+  const std::string all = client.ReceiveAll();
+  EXPECT_EQ(all.find("chunked"), std::string::npos);
+  EXPECT_TRUE(absl::EndsWith(all, "\n\ndata: [DONE]\n\n")) << all;
 }
 
 TEST(Leaving, OfAScoreEndsIt) {
