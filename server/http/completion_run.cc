@@ -37,17 +37,6 @@ CompletionHead NewHead(const ModelFacts& facts) {
   return head;
 }
 
-// Errors of a turn's input, as the body calls it.
-absl::Status AsOfPrompt(const absl::Status& status) {
-  ErrorDetails details = GetErrorDetails(status);
-  const std::string& field = details.field;
-  if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {
-    return status;
-  }
-  details.field = "prompt";
-  return MakeError(status.code(), status.message(), details);
-}
-
 // Absent: the turn chooses. A named one does where the body does not say: sent
 // again it has to be the same request, and keeps the seed that was drawn.
 std::optional<uint64_t> FirstSeed(const CompletionRequest& request,

@@ -118,6 +118,16 @@ HttpReply ErrorReply(const absl::Status& status) {
   return reply;
 }
 
+absl::Status AsOfPrompt(const absl::Status& status) {
+  ErrorDetails details = GetErrorDetails(status);
+  const std::string& field = details.field;
+  if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {
+    return status;
+  }
+  details.field = "prompt";
+  return MakeError(status.code(), status.message(), details);
+}
+
 HttpReply PlainError(int code, const std::string& reason,
                      const std::string& message) {
   HttpReply reply;

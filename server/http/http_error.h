@@ -22,6 +22,9 @@ std::string ErrorJson(const absl::Status& status);
 // would repeat blindly, and retry-after-ms where a retry makes sense.
 HttpReply ErrorReply(const absl::Status& status);
 
+// The same error of a turn whose input the body calls `prompt`.
+absl::Status AsOfPrompt(const absl::Status& status);
+
 // An error of HTTP itself with a status code of its own.
 HttpReply PlainError(int code, const std::string& reason,
                      const std::string& message);

@@ -96,10 +96,9 @@ HttpAnswer HttpGet(const std::string& address, const std::string& path) {
   HttpAnswer answer;
   const int fd = Connect(address);
   if (fd < 0) return answer;
-  const std::string all = Ask(
-      fd,
-      absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", address,
-                   "\r\nConnection: close\r\n\r\n"));
+  const std::string all =
+      Ask(fd, absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", address,
+                           "\r\nConnection: close\r\n\r\n"));
   close(fd);
   const size_t end = all.find("\r\n\r\n");
   if (end == std::string::npos) return answer;

@@ -158,5 +158,14 @@ TEST(PlainError, HasItsOwnStatusAndReason) {
   EXPECT_EQ(error["type"], "invalid_request_error");
 }
 
+TEST(AsOfPrompt, NamesTheInputOfATurnAsTheBodyDoes) {
+  for (const char* field : {"text", "tokens", "tokens.ids[3]", "input"}) {
+    const absl::Status status = AsOfPrompt(FieldError(field, "is bad"));
+    EXPECT_EQ(GetErrorDetails(status).field, "prompt") << field;
+    EXPECT_EQ(status.message(), "is bad");
+  }
+  EXPECT_EQ(GetErrorDetails(AsOfPrompt(FieldError("stop", "m"))).field, "stop");
+}
+
 }  // namespace
 }  // namespace txl
