@@ -20,7 +20,7 @@ class CheckIncludes(unittest.TestCase):
 
     def test_downward_include_is_allowed(self):
         self.assertEqual([], self.check({
-            "server/rpc/a.cc": '#include "server/scheduler/s.h"\n',
+            "server/api/a.cc": '#include "server/scheduler/s.h"\n',
             "server/scheduler/s.h": '#include "server/engine/step_runner.h"\n',
             "server/engine/step_runner.h": "\n",
         }))
@@ -44,7 +44,7 @@ class CheckIncludes(unittest.TestCase):
 
     def test_rpc_sees_no_tensor(self):
         errors = self.check({
-            "server/rpc/a.cc": '#include "model/checkpoint/weights.h"\n',
+            "server/api/a.cc": '#include "model/checkpoint/weights.h"\n',
             "model/checkpoint/weights.h": "\n",
         })
         self.assertEqual(1, len(errors))
