@@ -65,7 +65,8 @@ class CallDesk {
   const ServiceContext& context() const { return context_; }
 
   // A call of the peer has come, whatever becomes of it; Closed is due when
-  // gRPC is done with it. A connection that has opened far more than it may
+  // its transport is done with it; for transports whose connections open many.
+  // A connection that has opened far more than it may
   // loses them all.
   void Opened(const std::string& peer);
   void Closed(const std::string& peer) { peers_.Closed(peer); }

@@ -1,7 +1,7 @@
 #pragma once
 
 // What every method works with. Plain pointers: the composition root owns all
-// and outlives the gRPC server.
+// and outlives the transports.
 
 #include <functional>
 #include <memory>
@@ -76,7 +76,7 @@ std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
                                       std::shared_ptr<TokenSink> sink,
                                       std::shared_ptr<CancelToken> cancel);
 
-// The server now, for GetServerStatus and for scrapes; `calls` are GrpcServer's
+// The server now, for GetServerStatus and for scrapes; `calls` are CallDesk's
 // to know. Thread-safe.
 ServerStatus ReadStatus(const ServiceContext& context);
 

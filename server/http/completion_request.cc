@@ -16,9 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What OpenAI's API takes where nothing is said.
-constexpr int64_t kDefaultMaxTokens = 16;
-
 absl::Status ModelUnknown(const std::string& asked, const std::string& served) {
   ErrorDetails details;
   details.reason = "model_not_found";
@@ -141,7 +138,7 @@ absl::Status ReadSampling(JsonFields& fields, v1::SamplingParams* sampling) {
 absl::Status ReadStop(JsonFields& fields, CompletionRequest* request,
                       v1::StopConditions* stop) {
   TXL_ASSIGN_OR_RETURN(const auto max_tokens, fields.Integer("max_tokens"));
-  const int64_t most = max_tokens.value_or(kDefaultMaxTokens);
+  const int64_t most = max_tokens.value_or(kCompletionMaxTokens);
   if (most != static_cast<int32_t>(most)) {
     return FieldError("max_tokens", "is out of range");
   }

@@ -110,7 +110,7 @@ CompletionRun::CompletionRun(const HttpApi& api,
                              std::shared_ptr<Exchange> exchange,
                              CompletionRequest request, ByteHold hold)
     : desk_(api.desk),
-      ping_(api.ping),
+      ping_(api.options.ping),
       exchange_(std::move(exchange)),
       request_(std::move(request)),
       hold_(std::move(hold)),
@@ -268,7 +268,6 @@ void CompletionRun::Add(size_t choice, const CompletionChoice& part,
                         std::function<void(bool)> taken) {
   Choice& of = choices_[choice];
   of.code_points += CodePoints(part.text);
-  of.sum_logprob += part.sum_logprob;
   if (!request_.stream) {
     Append(part, &of.whole);
     return exchange_->Post([taken = std::move(taken)] { taken(true); });
@@ -331,8 +330,9 @@ void CompletionRun::EndStream() {
 
 Json CompletionRun::Chosen() const {
   const auto mean = [this](size_t i) {
-    return choices_[i].sum_logprob / static_cast<double>(std::max<int64_t>(
-                                         choices_[i].generated_tokens, 1));
+    return choices_[i].whole.sum_logprob /
+           static_cast<double>(
+               std::max<int64_t>(choices_[i].generated_tokens, 1));
   };
   Json chosen = Json::array();
   for (size_t p = 0; p < request_.turns.size(); ++p) {

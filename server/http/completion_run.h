@@ -45,7 +45,6 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
     CompletionChoice whole;                // of an answer that is gathered
     std::optional<CompletionChoice> echo;  // the prompt, not sent yet
     int64_t code_points = 0;               // of the text so far
-    double sum_logprob = 0;
     int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;
     int64_t generated_tokens = 0;

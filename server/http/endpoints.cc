@@ -227,7 +227,7 @@ class Router {
 // A browser asks for a page of another origin whether it may send its request.
 bool AnswerPreflight(const HttpApi& api, Exchange& exchange) {
   const HttpRequest& request = exchange.request();
-  const auto& listed = api.origins;
+  const auto& listed = api.options.origins;
   if (request.method != "OPTIONS" ||
       request.header("access-control-request-method").empty() ||
       std::find(listed.begin(), listed.end(), request.header("origin")) ==

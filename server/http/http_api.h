@@ -4,10 +4,9 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
-#include "absl/time/time.h"
 #include "server/api/call_desk.h"
+#include "server/http/http_options.h"
 
 namespace txl {
 
@@ -15,8 +14,7 @@ struct HttpApi {
   CallDesk* desk = nullptr;
   // The text of GET /metrics.
   std::function<std::string()> metrics;
-  absl::Duration ping = absl::ZeroDuration();  // HttpOptions::ping
-  std::vector<std::string> origins;            // HttpOptions::origins
+  HttpOptions options;
 };
 
 }  // namespace txl

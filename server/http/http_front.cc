@@ -10,8 +10,7 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
                                                             HttpApi api) {
   std::unique_ptr<HttpFront> front(new HttpFront);
   front->api_ = std::move(api);
-  front->api_.ping = options.ping;
-  front->api_.origins = options.origins;
+  front->api_.options = options;
   HttpHandlers handlers;
   handlers.handle = [kept = front.get()](std::shared_ptr<Exchange> exchange) {
     AnswerHttp(kept->api_, exchange);

@@ -39,6 +39,8 @@ inline constexpr double kNeverLogprob = -9999.0;
 // Bodies of so many bytes at most are read on the front's own thread: passing
 // them on would take longer than reading them.
 inline constexpr size_t kInlineBody = 4 << 10;
+// A completion's max_tokens where it says nothing, as OpenAI's API has it.
+inline constexpr int64_t kCompletionMaxTokens = 16;
 // Choices of one completion request: prompts times max(n, best_of).
 inline constexpr int64_t kMaxChoices = 128;
 

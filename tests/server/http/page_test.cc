@@ -2,13 +2,30 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "tests/server/http/http_world.h"
 
 namespace txl {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::StartsWith;
+
+// What stands in a text between `before` and the next quotation mark.
+std::vector<std::string> Names(const std::string& text,
+                               const std::string& before) {
+  std::vector<std::string> names;
+  for (size_t at = text.find(before); at != std::string::npos;
+       at = text.find(before, at)) {
+    at += before.size();
+    names.push_back(text.substr(at, text.find('"', at) - at));
+  }
+  return names;
+}
 
 TEST(Page, StandsAtTheRootUnderAPolicyThatLetsNothingElseIn) {
   HttpWorld world;
@@ -24,11 +41,20 @@ TEST(Page, StandsAtTheRootUnderAPolicyThatLetsNothingElseIn) {
 // Every file that the page names, and every module that a module imports.
 TEST(Page, HasEveryFileThatItAsksFor) {
   HttpWorld world;
-  for (const char* path :
-       {"/ui/main.js", "/ui/api.js", "/ui/style.css", "/ui/favicon.svg",
-        "/ui/uPlot.iife.min.js", "/ui/uPlot.min.css", "/favicon.ico"}) {
-    EXPECT_EQ(world.Get(path).status, 200) << path;
+  std::vector<std::string> names = Names(world.Get("/").body, "\"ui/");
+  ASSERT_THAT(names, Contains("main.js"));
+  std::set<std::string> seen(names.begin(), names.end());
+  while (!names.empty()) {
+    const std::string name = names.back();
+    names.pop_back();
+    const HttpAnswer file = world.Get("/ui/" + name);
+    EXPECT_EQ(file.status, 200) << name;
+    for (const std::string& next : Names(file.body, "from \"./")) {
+      if (seen.insert(next).second) names.push_back(next);
+    }
   }
+  EXPECT_GT(seen.size(), 20u);
+  EXPECT_EQ(world.Get("/favicon.ico").status, 200);
   EXPECT_EQ(world.Get("/ui/main.js").header("content-type"),
             "text/javascript; charset=utf-8");
   EXPECT_EQ(world.Get("/ui/package.json").status, 404);
