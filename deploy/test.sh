@@ -96,9 +96,9 @@ if [ "$all" = 1 ]; then
   rm -rf .deps/large
   step "fuzzing"
   tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
-  step "the store of sessions: faults and power losses at every call"
+  step "the store of sessions: faults and power losses at every call, every byte"
   TXL_STORE_FAULTS=all build/tests/txl_server_store_test --gtest_brief=1 \
-    --gtest_filter='*Faults*:*FailingCalls*' 2> /dev/null
+    --gtest_filter='*Faults*:*FailingCalls*:JournalDamage*' 2> /dev/null
   step "simulation: a million seeds"
   build/tests/txl_server_simulation_test --seed 1 --seeds 500000 &
   build/tests/txl_server_simulation_test --seed 500001 --seeds 500000
@@ -125,6 +125,12 @@ if [ "$all" = 1 ]; then
   for durability in turn token; do
     .deps/venv/bin/python -B tests/survival/kills.py \
       --kills "${TXL_KILLS:-500}" --clients 8 --durability "$durability"
+  done
+  step "survival: a hundred kills of an emulated device, half with each"
+  for durability in turn token; do
+    .deps/venv/bin/python -B tests/survival/kills.py \
+      --server build/tests/txl_emulated_server --cuda build/bin/txl-model \
+      --kills 50 --clients 8 --durability "$durability"
   done
   step "survival: 100,000 stored sessions, a damaged store"
   .deps/venv/bin/python -B tests/survival/starts.py --sessions 100000

@@ -3,13 +3,15 @@
 
 Usage: kills.py [--server build/bin/txl-server] [--kills N] [--seed S]
                 [--clients C] [--durability turn|token] [--keep FOLDER]
+                [--cuda build/bin/txl-model]
 
 The clients make, feed, continue, fork, rewind and delete sessions, send each
 request again until it is answered, and compare what they were told with what
 the server says later. Then all requests are made on a server that nobody
 kills: token ids and the bits of log-probabilities have to be the same.
-Prints figures and each violation with seed and session. Exits 0 without
-violations, 1 with, 2 for a wrong usage.
+Prints figures and each violation with seed and session. --cuda: the server is
+build/tests/txl_emulated_server, on a small model that the named program makes.
+Exits 0 without violations, 1 with, 2 for a wrong usage.
 """
 
 import argparse
@@ -25,6 +27,7 @@ import paths
 
 import api
 import draws
+import small_model
 from keeper import Keeper
 from replay import Replay
 from report import Report, times
@@ -34,6 +37,7 @@ from worker import Worker
 _LAG = 16  # --journal-lag
 # Sessions leave the device and their images the memory all the time.
 _FEW = ["--slots", "3", "--snapshot-tokens", "100", "--session-memory", "12MiB"]
+_CUDA = ["--device", "cuda", "--step", "native"]
 
 
 @dataclasses.dataclass
@@ -68,9 +72,7 @@ def compare_lists(client, workers, report):
                          f"missing {sorted(living - listed)}")
 
 
-def replay(options, workers, folder, report):
-    server = Server(options.server, str(paths.SHAKESPEARE),
-                    ["--log-level", "error"], folder)
+def replay(server, workers, report):
     lives = [life for worker in workers for life in worker.lives
              if not life.lost]
     try:
@@ -121,18 +123,25 @@ def main():
     parser.add_argument("--durability", choices=["turn", "token"],
                         default="turn")
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--cuda", type=pathlib.Path)
     options = parser.parse_args()
     begin, report = time.monotonic(), Report(options.seed)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="txl-kills-"))
+    model, device = paths.SHAKESPEARE, []
+    if options.cuda:
+        model = small_model.make(options.cuda, folder / "model")
+        device = _CUDA
     flags = ["--durability", options.durability, "--journal-lag", _LAG,
-             "--log-level", "warning", *_FEW]
-    keeper = Keeper(options.server, paths.SHAKESPEARE, flags, folder, report)
+             "--log-level", "warning", *_FEW, *device]
+    keeper = Keeper(options.server, model, flags, folder, report)
     try:
         keeper.start()
         workers = live(keeper, options, random.Random(options.seed))
         look(keeper, workers)
         keeper.server.kill()
-        replay(options, workers, folder, report)
+        replay(Server(options.server, str(model),
+                      ["--log-level", "error", "--slots", "8", *device],
+                      folder), workers, report)
     finally:
         keeper.close()
         if options.keep:

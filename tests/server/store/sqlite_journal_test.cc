@@ -327,48 +327,5 @@ TEST_F(SqliteJournalTest, AFileThatIsNoDatabaseIsNamed) {
             absl::string_view::npos);
 }
 
-// Whatever byte of the file changes: a session is as it was, or refused.
-TEST_F(SqliteJournalTest, AFlippedByteIsNeverAnotherText) {
-  journal_->Create(Head("a"), Sequence(Ids(2000)));
-  journal_->Create(Head("b"), Sequence(Ids(300, 3)));
-  journal_->Fork("a", 1000, Head("c"));
-  journal_->Begin("b", {}, At(1500));
-  journal_->Append("b", {300, {4, 5}, {}});
-  ASSERT_TRUE(Durable(*journal_).ok());
-  journal_.reset();
-  const std::string path = options_.folder + "/journal.db";
-  std::ifstream file(path, std::ios::binary);
-  const std::string good{std::istreambuf_iterator<char>(file), {}};
-  ASSERT_GT(good.size(), 20000u);
-  int refused = 0;
-  for (size_t at = 0; at < good.size(); at += 311) {
-    std::string bad = good;
-    bad[at] = static_cast<char>(bad[at] ^ 0x10);
-    std::filesystem::remove(path + "-wal");
-    std::ofstream(path, std::ios::binary) << bad;
-    auto opened = OpenSqliteJournal(options_);
-    if (!opened.ok() && ++refused > 0) continue;
-    journal_ = *std::move(opened);
-    const auto a = Load(*journal_, "a");
-    const auto b = Load(*journal_, "b");
-    const auto c = Load(*journal_, "c");
-    refused += a.ok() && b.ok() && c.ok() ? 0 : 1;
-    if (a.ok()) {
-      EXPECT_EQ(Plain(a->token_ids), Ids(2000)) << at;
-    }
-    if (c.ok()) {
-      EXPECT_EQ(Plain(c->token_ids), Ids(1000)) << at;
-    }
-    if (b.ok() && b->running.has_value()) {
-      EXPECT_EQ(Plain(b->token_ids), Joined(Ids(300, 3), {4, 5})) << at;
-    } else if (b.ok()) {
-      EXPECT_EQ(Plain(b->token_ids), Ids(300, 3)) << at;
-    }
-    journal_.reset();
-    std::filesystem::remove(options_.folder + "/FAILED");
-  }
-  EXPECT_GT(refused, 10);
-}
-
 }  // namespace
 }  // namespace txl
