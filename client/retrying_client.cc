@@ -57,6 +57,11 @@ class Attempts {
   std::uniform_real_distribution<double> jitter_{0, 1};
 };
 
+// The server goes before the turn has its own end: another attempt goes on.
+bool EndsByDrain(const v1::GenerateResponse& response) {
+  return response.finished().reason() == v1::FINISH_REASON_SERVER_DRAIN;
+}
+
 }  // namespace
 
 absl::Status RetryingClient::Generate(
@@ -66,22 +71,41 @@ absl::Status RetryingClient::Generate(
   Attempts attempts(policy_, options);
   TurnJoiner joiner =
       request.has_received() ? TurnJoiner(request.received()) : TurnJoiner();
+  // The end of an attempt behind which nothing came.
+  std::optional<v1::GenerateResponse> drained;
+  absl::Status broken;  // the attempt is not a part of the turn
+  const auto take = [&](const v1::GenerateResponse& response) {
+    const auto fresh = joiner.Take(response);
+    broken = fresh.status();
+    if (!fresh.ok() || !fresh->has_value()) return;
+    // A turn that only begins, again and again, gets nowhere.
+    if (!(*fresh)->has_started()) {
+      attempts.MadeProgress();
+      drained.reset();
+    }
+    on_response(**fresh);
+  };
   while (true) {
-    absl::Status broken;  // the attempt is not a part of the turn
-    const absl::Status status = client_->Generate(
+    absl::Status status = client_->Generate(
         request, attempts.options(), [&](const v1::GenerateResponse& response) {
-          if (!broken.ok()) return;
-          const auto fresh = joiner.Take(response);
-          broken = fresh.status();
-          if (!fresh.ok() || !fresh->has_value()) return;
-          // A turn that only begins, again and again, gets nowhere.
-          if (!(*fresh)->has_started()) attempts.MadeProgress();
-          on_response(**fresh);
+          if (EndsByDrain(response)) {
+            drained = response;
+          } else if (broken.ok()) {
+            take(response);
+          }
         });
     if (!broken.ok()) return broken;
     // After Finished nothing is missing.
-    if (status.ok() || joiner.finished()) return absl::OkStatus();
-    if (!attempts.Wait(status)) return status;
+    if (joiner.finished()) return absl::OkStatus();
+    if (status.ok() && drained.has_value()) {
+      status = absl::UnavailableError("the server is shutting down");
+    }
+    if (status.ok()) return status;
+    if (!attempts.Wait(status)) {
+      if (!drained.has_value()) return status;
+      take(v1::GenerateResponse(*drained));  // a copy: it resets `drained`
+      return broken;
+    }
     if (auto received = joiner.received(); received.has_value()) {
       *request.mutable_received() = *std::move(received);
     }

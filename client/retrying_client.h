@@ -25,7 +25,8 @@ class RetryingClient {
   // one tells position and seed. A request without request_id gets a random
   // one. Attempts after a Started carry what was received, so that a turn goes
   // on also without a session, or on a server that has lost its tokens; a
-  // request that carries it itself goes on from there. The timeout is that of
+  // request that carries it itself goes on from there. An end by SERVER_DRAIN
+  // is handed on where no server goes on with the turn. The timeout is that of
   // all attempts together. Where others use the session too, set
   // expected_position: else a retry after their turn is a new turn. Errors: the
   // last attempt's; DataLoss where the server did not continue the same turn.

@@ -74,6 +74,12 @@ class RetryingClientTest : public ::testing::Test {
     };
   }
 
+  static v1::GenerateResponse DrainedEvent(int64_t position, int64_t tokens) {
+    v1::GenerateResponse response = FinishedEvent(position, 3, tokens);
+    response.mutable_finished()->set_reason(v1::FINISH_REASON_SERVER_DRAIN);
+    return response;
+  }
+
   static std::string Text(const v1::Received& received) {
     return {received.token_ids().begin(), received.token_ids().end()};
   }
@@ -86,6 +92,7 @@ class RetryingClientTest : public ::testing::Test {
             seed_ = response.started().seed();
           }
           finished_ += response.has_finished() ? 1 : 0;
+          if (response.has_finished()) reason_ = response.finished().reason();
           text_ += response.token().text();
         });
   }
@@ -97,6 +104,7 @@ class RetryingClientTest : public ::testing::Test {
   size_t attempts_ = 0;
   int started_ = 0, finished_ = 0;
   uint64_t seed_ = 0;  // of the last Started
+  v1::FinishReason reason_ = v1::FINISH_REASON_UNSPECIFIED;
   std::string text_;
 };
 
@@ -230,6 +238,43 @@ TEST_F(RetryingClientTest, ABusySessionIsWaitedFor) {
   BreakAfter({0, 0}, FakeError(grpc::ABORTED, "busy", "SESSION_BUSY", "", 1));
   EXPECT_TRUE(Generate().ok());
   EXPECT_EQ(text_, kText);
+}
+
+// The server's last words, not the turn's.
+TEST_F(RetryingClientTest, AnotherServerGoesOnWhereADrainEndedTheTurn) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest& request,
+                                FakeService::Writer* writer) {
+    const int first = request.received().token_ids_size();
+    const bool drains = attempts_++ == 0;
+    writer->Write(StartedEvent(0, 3));
+    for (int i = first; i < (drains ? 2 : 5); ++i) {
+      writer->Write(TokenEvent(i, kText[i]));
+    }
+    writer->Write(drains ? DrainedEvent(5, 2) : FinishedEvent(8, 3, 5));
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(text_, kText);
+  EXPECT_EQ(finished_, 1);
+  EXPECT_EQ(reason_, v1::FINISH_REASON_MAX_TOKENS);
+}
+
+TEST_F(RetryingClientTest, ADrainIsTheEndWhereNoServerGoesOn) {
+  server_->on_generate = [this](grpc::ServerContext*,
+                                const v1::GenerateRequest&,
+                                FakeService::Writer* writer) {
+    if (attempts_++ > 0) return grpc::Status(grpc::UNAVAILABLE, "gone");
+    writer->Write(StartedEvent(0, 3));
+    writer->Write(TokenEvent(0, 'H'));
+    writer->Write(DrainedEvent(4, 1));
+    return grpc::Status::OK;
+  };
+  EXPECT_TRUE(Generate().ok());
+  EXPECT_EQ(text_, "H");
+  EXPECT_EQ(finished_, 1);
+  EXPECT_EQ(reason_, v1::FINISH_REASON_SERVER_DRAIN);
+  EXPECT_EQ(attempts_, 3u);
 }
 
 // It takes no notice of what was received.
