@@ -3,7 +3,8 @@
 #
 #   deploy/test.sh         build (release) and all tests; no container; where
 #                          nvcc is, the device's kernels are compiled too
-#   deploy/test.sh --all   also: address, undefined-behaviour and thread
+#   deploy/test.sh --all [PART...]
+#                          also: address, undefined-behaviour and thread
 #                          sanitizers, kernels without vector instructions,
 #                          fuzzing, a million simulated seeds, a store that
 #                          fails at every call, proto lint,
@@ -11,7 +12,8 @@
 #                          HTTP, the page in Chromium, the Python package, a
 #                          soak, every attack in its whole form, a thousand kills of a
 #                          server with a store, deployment and image (as root);
-#                          fails where a prerequisite is missing
+#                          fails where a prerequisite is missing. PART: only
+#                          these of the list below (hours, all of them)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,14 +23,30 @@ export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # ctest runs two programs at once; more threads than cores wait for each other.
 export OMP_NUM_THREADS=1
 
+# Each is a function part_NAME. The first two are made without --all, too; the
+# others use what `release` has built.
+parts="release device lint clients page python checkpoints fuzz store simulation
+  scalar sanitizers soak attacks survival deployment image"
+
 all=0
 case "${1:-}" in
-  "") ;;
-  --all) all=1 ;;
-  *) echo "usage: deploy/test.sh [--all]" >&2; exit 2 ;;
+  "") chosen="release device" ;;
+  --all)
+    all=1
+    shift
+    chosen=${*:-$parts}
+    ;;
+  *) chosen=unknown ;;
 esac
+for part in $chosen; do
+  if ! grep -qw -- "$part" <<< "$parts"; then
+    echo "usage: deploy/test.sh [--all [PART...]]; parts:" $parts >&2
+    exit 2
+  fi
+done
 
 step() { printf '\n== %s\n' "$*"; }
+python() { .deps/venv/bin/python -B "$@"; }
 
 # build_and_test PRESET BUILD_FOLDER TARGETS [ctest arguments]
 # TARGETS: Ninja's, in one word; empty: all.
@@ -45,102 +63,146 @@ build_and_test() {
     grep -avE '^ +Start '
 }
 
-step "set-up"
-if [ "$all" = 1 ]; then deploy/setup.sh --all; else deploy/setup.sh; fi
-
-build_and_test release build ""
+part_release() {
+  build_and_test release build ""
+}
 
 # Nothing of it runs here (docs/cuda.md). With --all also what runs on a device
 # only, its tests and benchmarks, and for every device that is served.
-if command -v nvcc > /dev/null; then
+part_device() {
+  command -v nvcc > /dev/null || return 0
   step "device code: build"
-  device=txl_model_cuda_kernels architectures=90-real
+  local device=txl_model_cuda_kernels architectures=90-real
   if [ "$all" = 1 ]; then
     device=device_suite architectures="80-real;90"
   fi
   cmake --preset cuda -D CMAKE_CUDA_ARCHITECTURES="$architectures" \
-    > .deps/configure.log 2>&1 || { cat .deps/configure.log; exit 1; }
+    > .deps/configure.log 2>&1 || { cat .deps/configure.log; return 1; }
   ninja -C build/cuda --quiet "$device"
-fi
+}
 
-if [ "$all" = 1 ]; then
+part_lint() {
   step "proto lint"
   (cd proto && npx --yes @bufbuild/buf lint)
   step "format"
   git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run --Werror
+}
+
+part_clients() {
   step "third-party client by reflection"
-  .deps/venv/bin/python tests/end_to_end/reflection_client.py build/bin/txl-server
+  python tests/end_to_end/reflection_client.py build/bin/txl-server
   if command -v promtool > /dev/null; then
     step "metrics through promtool"
-    .deps/venv/bin/python tests/end_to_end/promtool_check.py \
-      build/bin/txl-server build/bin/txl
+    python tests/end_to_end/promtool_check.py build/bin/txl-server build/bin/txl
   fi
   step "third-party clients over HTTP, each from its registry"
   tests/clients/run.sh --server build/bin/txl-server
+}
+
+part_page() {
   step "the page in Chromium: on a server, and on a stand-in"
-  .deps/venv/bin/python -B tests/page/on_server.py build/bin/txl-server
+  python tests/page/on_server.py build/bin/txl-server
+}
+
+part_python() {
   step "the Python package: types, wheels, tests on two sets of libraries"
   python/check.sh
+}
+
+part_checkpoints() {
   step "every golden case through txl-model logprobs"
-  .deps/venv/bin/python tests/model/tool/golden_report.py \
-    build/bin/txl-model | tail -5
+  python tests/model/tool/golden_report.py build/bin/txl-model | tail -5
   step "every native checkpoint, converted, through txl-model logprobs"
-  .deps/venv/bin/python tests/model/tool/golden_report.py \
-    build/bin/txl-model --native | tail -5
+  python tests/model/tool/golden_report.py build/bin/txl-model --native |
+    tail -5
   step "hostile checkpoints"
-  .deps/venv/bin/python tests/model/tool/hostile_report.py \
-    build/bin/txl-model | tail -1
+  python tests/model/tool/hostile_report.py build/bin/txl-model | tail -1
   step "memory of converting 4.4 GB"
-  .deps/venv/bin/python tests/model/tool/large_conversion.py \
-    build/bin/txl-model .deps/large 2> /dev/null
+  python tests/model/tool/large_conversion.py build/bin/txl-model \
+    .deps/large 2> /dev/null
   rm -rf .deps/large
+}
+
+part_fuzz() {
   step "fuzzing"
   tests/fuzz/run.sh "${TXL_FUZZ_SECONDS:-60}"
+}
+
+part_store() {
   step "the store of sessions: faults and power losses at every call, every byte"
   TXL_STORE_FAULTS=all build/tests/txl_server_store_test --gtest_brief=1 \
     --gtest_filter='*Faults*:*FailingCalls*:JournalDamage*' 2> /dev/null
+}
+
+part_simulation() {
   step "simulation: a million seeds"
   build/tests/txl_server_simulation_test --seed 1 --seeds 500000 &
   build/tests/txl_server_simulation_test --seed 500001 --seeds 500000
   wait $!
+}
+
+part_scalar() {
   build_and_test scalar build/scalar "txl_model_cpu_kernels_test
     txl_model_cpu_test txl_model_cpu_allocation_test" -L cpu
-  # Without "long": millions of draws through code that the other tests cover,
-  # ten times slower here. Without "memory": the sanitizer's own would count.
+}
+
+# Without "long": millions of draws through code that the other tests cover,
+# ten times slower here. Without "memory": the sanitizer's own would count.
+# ThreadSanitizer: what runs without the threads of LibTorch and gRPC, which are
+# not built for it; it takes their own synchronisation for none.
+part_sanitizers() {
   build_and_test asan build/asan "" -LE "e2e|long|memory"
-  # What runs without the threads of LibTorch and gRPC, which are not built for
-  # ThreadSanitizer: it takes their own synchronisation for none.
   build_and_test tsan build/tsan "txl_server_base_test txl_server_metrics_test
     txl_server_session_test txl_server_scheduler_test txl_server_store_test
     txl_server_api_threads_test txl_server_exporter_test" -L tsan
+}
+
+part_soak() {
   step "soak: connections cut at random, mixed load"
   TXL_TEST_DATA=tests TXL_CUT_TURNS="${TXL_CUT_TURNS:-900}" \
     TXL_SOAK_SECONDS="${TXL_SOAK_SECONDS:-120}" \
     build/tests/txl_end_to_end_test --gtest_brief=1 \
     --gtest_filter='LostConnection.AtRandom*:Soak.*' 2> /dev/null
+}
+
+part_attacks() {
   step "attacks, whole: on the server, and through HAProxy"
-  .deps/venv/bin/python -B tests/attack/attack.py
-  .deps/venv/bin/python -B tests/attack/attack.py --proxy
-  step "survival: a thousand kills, half with each durability"
+  python tests/attack/attack.py
+  python tests/attack/attack.py --proxy
+}
+
+part_survival() {
+  local durability
   for durability in turn token; do
-    .deps/venv/bin/python -B tests/survival/kills.py \
-      --kills "${TXL_KILLS:-500}" --clients 8 --durability "$durability"
-  done
-  step "survival: a hundred kills of an emulated device, half with each"
-  for durability in turn token; do
-    .deps/venv/bin/python -B tests/survival/kills.py \
-      --server build/tests/txl_emulated_server --cuda build/bin/txl-model \
-      --kills 50 --clients 8 --durability "$durability"
+    step "survival: five hundred kills with --durability $durability"
+    python tests/survival/kills.py --kills "${TXL_KILLS:-500}" --clients 8 \
+      --durability "$durability"
+    step "survival: fifty kills of a server on an emulated device"
+    python tests/survival/kills.py --server build/tests/txl_emulated_server \
+      --cuda build/bin/txl-model --kills 50 --clients 8 \
+      --durability "$durability"
   done
   step "survival: 100,000 stored sessions, a damaged store"
-  .deps/venv/bin/python -B tests/survival/starts.py --sessions 100000
-  .deps/venv/bin/python -B tests/survival/damage.py --trials 1000
+  python tests/survival/starts.py --sessions 100000
+  python tests/survival/damage.py --trials 1000
+}
+
+part_deployment() {
   step "deployment: Kubernetes manifests, systemd unit"
-  .deps/venv/bin/python -B tests/deploy/kubernetes_test.py
-  .deps/venv/bin/python -B tests/deploy/systemd_test.py
+  python tests/deploy/kubernetes_test.py
+  python tests/deploy/systemd_test.py
   step "deployment: the compose file's parts together"
-  .deps/venv/bin/python -B tests/deploy/deployment_test.py
+  python tests/deploy/deployment_test.py
+}
+
+part_image() {
   step "image: built, run read-only, stopped under load"
   tests/deploy/image_test.sh
-fi
+}
+
+step "set-up"
+if [ "$all" = 1 ]; then deploy/setup.sh --all; else deploy/setup.sh; fi
+for part in $chosen; do
+  "part_$part"
+done
 step "all passed"
