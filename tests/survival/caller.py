@@ -8,6 +8,7 @@ import api
 from life import event
 
 ALREADY_EXISTS, _UNKNOWN, _DATA_LOSS = 6, 2, 15
+_DRAIN = "FINISH_REASON_SERVER_DRAIN"
 _HUNG = 60  # seconds that a call may take
 # Another attempt makes sense (docs/api.md).
 _AGAIN = {"SESSION_BUSY", "SUPERSEDED", "STORE_UNAVAILABLE", "NOT_READY",
@@ -201,27 +202,34 @@ class Arrival:
     def _finish(self, finished):
         turn = self._turn
         self._finished = finished
-        position = turn.start + len(turn.prompt) + len(turn.events)
-        if self._next is not None and self._next != len(turn.events):
-            raise Wrong(f"finished after {self._next} tokens, "
-                        f"{len(turn.events)} were there before")
+        tokens = len(turn.events)
+        if self._reason() == _DRAIN and self._next is not None:
+            # A crash took tokens back, and not all had been drawn again.
+            tokens = self._next
+        if self._next not in (None, tokens):
+            raise Wrong(f"{self._reason()} after {self._next} tokens, "
+                        f"{tokens} were there before")
+        position = turn.start + len(turn.prompt) + tokens
         if finished.position != position:
             raise Wrong(f"finished at {finished.position} instead of "
                         f"{position}")
         usage = finished.usage
         if (usage.prompt_tokens, usage.generated_tokens) != (
-                len(turn.prompt), len(turn.events)):
+                len(turn.prompt), tokens):
             raise Wrong(f"usage {usage.prompt_tokens} "
                         f"{usage.generated_tokens} instead of "
-                        f"{len(turn.prompt)} {len(turn.events)}")
+                        f"{len(turn.prompt)} {tokens}")
+
+    def _reason(self):
+        name = self._finished.DESCRIPTOR.fields_by_name["reason"].enum_type
+        return name.values_by_number[self._finished.reason].name
 
     def end(self):
         """True: the turn's own end."""
         if self._finished is None:
             raise Wrong("OK without Finished")
-        name = self._finished.DESCRIPTOR.fields_by_name["reason"].enum_type
-        reason = name.values_by_number[self._finished.reason].name
-        if reason == "FINISH_REASON_SERVER_DRAIN":
+        reason = self._reason()
+        if reason == _DRAIN:
             return False
         self._turn.reason = reason
         self._turn.text = self._finished.text
