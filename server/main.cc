@@ -67,7 +67,7 @@ int Serve(ServerFlags flags) {
   signals.StartServing();
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
-       {"http_address", (*server)->http_address()},
+       {"http_url", (*server)->http_url()},
        {"metrics_address", (*server)->metrics_address()},
        {"device", (*server)->engine().device},
        {"slots", (*server)->engine().slots},
@@ -75,8 +75,8 @@ int Serve(ServerFlags flags) {
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
   FlushLog(kLastFlush);  // who sees the line below finds those above
   std::printf("listening on %s\n", (*server)->address().c_str());
-  if (const std::string http = (*server)->http_address(); !http.empty()) {
-    std::printf("http on http://%s\n", http.c_str());
+  if (const std::string http = (*server)->http_url(); !http.empty()) {
+    std::printf("http on %s\n", http.c_str());
   }
   if (const std::string metrics = (*server)->metrics_address();
       !metrics.empty()) {

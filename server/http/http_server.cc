@@ -14,6 +14,7 @@
 #include "server/base/log.h"
 #include "server/http/connection.h"
 #include "server/http/http_error.h"
+#include "server/tls/certificate_watch.h"
 
 namespace txl {
 namespace asio = boost::asio;
@@ -151,13 +152,19 @@ class HttpServer::Impl {
       if (of_peer == 0) shared_.per_peer.erase(host);
       return TurnAway(std::move(socket));
     }
+    const CertificateWatch* certificates = shared_.options.certificates;
+    const auto tls =
+        certificates == nullptr ? nullptr : certificates->Current()->context;
     ++of_peer;
     ++shared_.connections;
-    std::make_shared<Connection>(std::move(socket), host, &shared_)->Start();
+    std::make_shared<Connection>(std::move(socket), host, &shared_, tls.get())
+        ->Start();
   }
 
-  // Says that there are too many, without reading what is asked.
-  static void TurnAway(tcp::socket socket) {
+  // Says that there are too many, without reading what is asked: in plain
+  // text alone, for a handshake is work.
+  void TurnAway(tcp::socket socket) {
+    if (shared_.options.certificates != nullptr) return;
     static const std::string& answer = *new std::string(TooManyConnections());
     const auto kept = std::make_shared<tcp::socket>(std::move(socket));
     asio::async_write(*kept, asio::buffer(answer), [kept](error_code, size_t) {

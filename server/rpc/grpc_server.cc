@@ -11,10 +11,12 @@
 #include <random>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
+#include "server/rpc/tls_server_credentials.h"
 
 namespace txl {
 namespace {
@@ -102,7 +104,8 @@ GrpcServer::GrpcServer(const ServiceContext* context)
 GrpcServer::~GrpcServer() = default;
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
-    const std::string& listen, const ServiceContext* context) {
+    const std::string& listen, const ServiceContext* context,
+    const CertificateWatch* certificates) {
   SetLibraryOptionsOnce();
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
   TXL_ASSIGN_OR_RETURN(server->gate_,
@@ -116,7 +119,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   SetTransport(context->limits, context->call_limits, &builder);
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      certificates == nullptr || absl::StartsWith(listen, "unix:")
+          ? grpc::InsecureServerCredentials()
+          : TlsServerCredentials(certificates));
   const std::string nowhere = NoHost();
   builder.RegisterService(nowhere, &server->generation_);
   builder.RegisterService(nowhere, &server->sessions_);
