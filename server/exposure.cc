@@ -11,9 +11,9 @@ namespace txl {
 namespace {
 
 absl::Status CheckListener(const char* flag, const std::string& listen,
-                           const ServerFlags& flags) {
-  if (listen.empty() || IsOfThisMachine(listen) || flags.insecure ||
-      !flags.tls.certificate.empty()) {
+                           const Exposure& exposure) {
+  if (listen.empty() || IsOfThisMachine(listen) || exposure.insecure ||
+      !exposure.tls.certificate.empty()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -48,10 +48,10 @@ bool IsOfThisMachine(const std::string& listen) {
   return host == "localhost" || host == "[::1]";
 }
 
-absl::Status CheckExposure(const ServerFlags& flags) {
-  TXL_RETURN_IF_ERROR(CheckFiles(flags.tls));
-  TXL_RETURN_IF_ERROR(CheckListener("--listen", flags.listen, flags));
-  return CheckListener("--http-listen", flags.http.listen, flags);
+absl::Status CheckExposure(const Exposure& exposure) {
+  TXL_RETURN_IF_ERROR(CheckFiles(exposure.tls));
+  TXL_RETURN_IF_ERROR(CheckListener("--listen", exposure.listen, exposure));
+  return CheckListener("--http-listen", exposure.http_listen, exposure);
 }
 
 }  // namespace txl

@@ -370,7 +370,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
     return parsed;
   }
   TXL_RETURN_IF_ERROR(table.CheckRequired({"model"}));
-  TXL_RETURN_IF_ERROR(CheckExposure(flags));
+  TXL_RETURN_IF_ERROR(CheckExposure(
+      {flags.listen, flags.http.listen, flags.tls, flags.insecure}));
   parsed.flags = std::move(flags);
   return parsed;
 }
