@@ -37,6 +37,8 @@ def running(d, name, environment):
              "TXL_PROXY_METRICS": METRICS,
              "TXL_PROXY_PEER": "127.0.0.1:7000",
              "TXL_PROXY_CERTIFICATE": str(certificates / "tls.crt"),
+             "TXL_PROXY_INNER_CERTIFICATE": str(d.inner / "proxy/tls.crt"),
+             "TXL_PROXY_INNER_CA": str(d.inner / "proxy/ca.crt"),
              "PATH": os.environ["PATH"], **environment},
         stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
