@@ -17,11 +17,11 @@ namespace txl {
 struct ChannelOptions {
   std::string address = "127.0.0.1:50051";  // HOST:PORT or unix:PATH
   bool tls = false;
-  std::string ca_file;  // PEM roots for tls; empty: gRPC's default roots
+  std::string ca_file = {};  // PEM roots for tls; empty: gRPC's default roots
   // PEM files of the client's own certificate, with those that signed it, and
   // of its key, where the server wants one; empty: none.
-  std::string certificate_file;
-  std::string key_file;
+  std::string certificate_file = {};
+  std::string key_file = {};
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
   bool own_connection = false;

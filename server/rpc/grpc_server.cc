@@ -16,7 +16,6 @@
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/tls_server_credentials.h"
 
 namespace txl {
 namespace {
@@ -115,13 +114,15 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
       [gate = server->gate_.get()](const std::string& peer) {
         gate->CutOff(peer);
       });
+  if (certificates != nullptr && !absl::StartsWith(listen, "unix:")) {
+    server->tls_ = std::make_unique<TlsServerCredentials>(certificates);
+  }
   grpc::ServerBuilder builder;
   SetTransport(context->limits, context->call_limits, &builder);
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      certificates == nullptr || absl::StartsWith(listen, "unix:")
-          ? grpc::InsecureServerCredentials()
-          : TlsServerCredentials(certificates));
+      server->tls_ == nullptr ? grpc::InsecureServerCredentials()
+                              : server->tls_->Make());
   const std::string nowhere = NoHost();
   builder.RegisterService(nowhere, &server->generation_);
   builder.RegisterService(nowhere, &server->sessions_);

@@ -14,6 +14,7 @@
 #include "server/api/service_context.h"
 #include "server/rpc/api_service.h"
 #include "server/rpc/connection_gate.h"
+#include "server/rpc/tls_server_credentials.h"
 #include "server/tls/certificate_watch.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
@@ -62,6 +63,7 @@ class GrpcServer {
   v1::GenerationService::Service generation_;
   v1::SessionService::Service sessions_;
   v1::ModelService::Service model_;
+  std::unique_ptr<TlsServerCredentials> tls_;  // null: none
   std::unique_ptr<ConnectionGate> gate_;
   std::unique_ptr<grpc::Server> server_;
 };

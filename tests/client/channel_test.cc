@@ -55,8 +55,7 @@ TEST(Channel, NamesACertificateFileThatCannotBeRead) {
                                     .certificate_file = "/no/such.crt",
                                     .key_file = "/no/such.key"});
   EXPECT_EQ(channel.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_NE(channel.status().message().find("/no/such.crt"),
-            std::string::npos);
+  EXPECT_NE(channel.status().message().find("/no/such.crt"), std::string::npos);
 }
 
 TEST(AChannelWithASmallWindow, KeepsAServerWaitingThatIsNotRead) {

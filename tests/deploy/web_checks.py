@@ -73,7 +73,8 @@ def check_inner_tls(d):
     certificate, and HAProxy's trust is in its own authority alone."""
     def fetch(url, *flags):
         return d.haproxy.execute(
-            ["wget", "-q", "-t", "1", "-T", "5", "-O", "-", *flags, url],
+            ["wget", "-q", "-t", "1", "-T", "5", "-O", "-",
+             "--header=Host: localhost", *flags, url],
             check=False)
 
     own = ["--certificate=/inner/tls.crt", "--private-key=/inner/tls.key"]

@@ -2,7 +2,6 @@
 // certificates under them.
 
 #include <gmock/gmock.h>
-
 #include <openssl/ssl.h>
 
 #include <boost/asio/connect.hpp>

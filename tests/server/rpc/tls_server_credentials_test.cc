@@ -37,8 +37,8 @@ class GrpcTlsTest : public testing::Test {
     ASSERT_TRUE(watch.ok()) << watch.status();
     watch_ = *std::move(watch);
     grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", TlsServerCredentials(watch_.get()),
-                             &port_);
+    credentials_ = std::make_unique<TlsServerCredentials>(watch_.get());
+    builder.AddListeningPort("127.0.0.1:0", credentials_->Make(), &port_);
     builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
@@ -70,6 +70,7 @@ class GrpcTlsTest : public testing::Test {
       authority_.Issue({"tenant-a", "URI:spiffe://txl/a,URI:urn:b"});
   std::unique_ptr<TestFiles> files_;
   std::unique_ptr<CertificateWatch> watch_;
+  std::unique_ptr<TlsServerCredentials> credentials_;
   WhoCalls service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
