@@ -132,9 +132,10 @@ void AddTlsFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("tls-client-ca", &flags->tls.client_ca,
               "PEM file of who signs clients' certificates: every client of "
               "gRPC and HTTP has to show one; empty: none has to");
-  table->Switch("insecure", &flags->insecure,
-                "Let gRPC and HTTP listen beyond loopback without TLS: whoever "
-                "is on the way reads and changes everything");
+  table->Bool(
+      "insecure", &flags->insecure,
+      "Let gRPC and HTTP listen beyond loopback without TLS: whoever is "
+      "on the way reads and changes everything");
 }
 
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {

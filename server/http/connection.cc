@@ -100,8 +100,10 @@ void Connection::ReadAhead() {
       [self = shared_from_this()](error_code error, size_t bytes) {
         self->reading_ = false;
         self->buffer_.commit(bytes);
-        if (self->closed_ || self->lingering_) return;
+        if (self->closed_) return;
         if (error) return self->Close();
+        if (self->lingering_)
+          return self->told_end_ ? self->ReadAway() : void();
         self->idle() ? self->ReadHead() : self->WatchBehindBytes();
       });
 }
@@ -310,7 +312,11 @@ void Connection::EndAnswer() {
   if (keep_alive_) return WaitForNext();
   lingering_ = true;
   SetDeadline(kLinger);
-  stream_.EndWriting([self = shared_from_this()] { self->ReadAway(); });
+  stream_.EndWriting([self = shared_from_this()] {
+    self->told_end_ = true;
+    // One read at a time: of two the second would never hear of the end.
+    if (!self->reading_) self->ReadAway();
+  });
 }
 
 // A socket that is closed with something unread takes its answer back.

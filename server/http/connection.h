@@ -48,8 +48,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = HttpStream::Socket;
 
-  // `tls` null: without TLS. `shared` outlives the connection. Counted by the
-  // caller already.
+  // `tls` null: without TLS. `shared` outlives the connection. The caller
+  // counts it in, it counts itself out.
   Connection(Socket socket, std::string host, HttpShared* shared,
              SSL_CTX* tls = nullptr);
   ~Connection();
@@ -100,6 +100,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool served_ = false;     // a request, at least
   bool reading_ = false;    // ahead
   bool lingering_ = false;  // the last answer is out
+  bool told_end_ = false;   // and the client knows that nothing more comes
   std::optional<PeerCertificate> certificate_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;

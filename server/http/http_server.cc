@@ -129,8 +129,8 @@ class HttpServer::Impl {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor_.is_open()) return;
       if (error) return AcceptLater();
-      Take(std::move(socket));
       Accept();
+      Take(std::move(socket));
     });
   }
 
@@ -155,10 +155,12 @@ class HttpServer::Impl {
     const CertificateWatch* certificates = shared_.options.certificates;
     const auto tls =
         certificates == nullptr ? nullptr : certificates->Current()->context;
+    // Counted only once it is there: its state may not find memory.
+    const auto connection = std::make_shared<Connection>(
+        std::move(socket), host, &shared_, tls.get());
     ++of_peer;
     ++shared_.connections;
-    std::make_shared<Connection>(std::move(socket), host, &shared_, tls.get())
-        ->Start();
+    connection->Start();
   }
 
   // Says that there are too many, without reading what is asked: in plain

@@ -147,6 +147,18 @@ class Images(unittest.TestCase):
                          {"txl", pinned})
 
 
+    def test_the_image_says_that_its_listeners_have_no_tls(self):
+        dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+        stages = [stage for stage in dockerfile.split("\nFROM ")
+                  if "ENTRYPOINT" in stage]
+        self.assertEqual(len(stages), 2)
+        for stage in stages:
+            self.assertIn("TXL_LISTEN=0.0.0.0:50051", stage)
+            self.assertIn("TXL_HTTP_LISTEN=0.0.0.0:8080", stage)
+            self.assertIn("TXL_INSECURE=true", stage)
+            self.assertIn("\nEXPOSE 50051 8080\n", stage)
+
+
 class Proxy(unittest.TestCase):
     def test_it_has_rules_for_every_server(self):
         for number in range(1, 9):

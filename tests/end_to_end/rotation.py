@@ -61,10 +61,10 @@ def server(programs, model, folder):
         stdout=subprocess.PIPE, text=True)
     try:
         ports = []
-        while len(ports) < 2:
+        for begin in ("listening on 127.0.0.1:", "http on https://127.0.0.1:"):
             line = process.stdout.readline()
-            assert line, "the server did not start"
-            ports.append(int(line.rsplit(":", 1)[1]))
+            assert line.startswith(begin), f"the server says {line!r}"
+            ports.append(int(line.removeprefix(begin)))
         yield ports
     finally:
         process.terminate()
