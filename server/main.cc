@@ -20,6 +20,7 @@
 #include "server/server.h"
 #include "server/signals.h"
 #include "server/store_command.h"
+#include "server/tls/tls_credentials.h"
 #include "server/watchdog.h"
 
 namespace txl {
@@ -38,6 +39,10 @@ int CheckConfig(ServerFlags flags) {
   SetLogLevel(LogSeverity::kError);  // the answer is what is printed
   const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
   if (!model.ok()) return Fail(model.status());
+  if (!flags.tls.certificate.empty()) {
+    const absl::Status tls = LoadTlsCredentials(flags.tls).status();
+    if (!tls.ok()) return Fail(tls);
+  }
   // Finds the device too.
   const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
   if (!memory.ok()) return Fail(memory);

@@ -135,6 +135,10 @@ void Server::MakeParts() {
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
+  if (!flags.tls.certificate.empty()) {
+    // Before weights are loaded, which may take minutes.
+    TXL_RETURN_IF_ERROR(LoadTlsCredentials(flags.tls).status());
+  }
   TXL_ASSIGN_OR_RETURN(ModelDirectory model, OpenModelDirectory(flags.model));
   flags.runner.threads = ChooseThreads(
       flags.threads, static_cast<int>(std::thread::hardware_concurrency()),

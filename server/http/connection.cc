@@ -313,6 +313,7 @@ void Connection::EndAnswer() {
   lingering_ = true;
   SetDeadline(kLinger);
   stream_.EndWriting([self = shared_from_this()] {
+    if (self->timed_out_) return self->Close();
     self->told_end_ = true;
     // One read at a time: of two the second would never hear of the end.
     if (!self->reading_) self->ReadAway();

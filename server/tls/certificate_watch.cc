@@ -8,11 +8,11 @@
 namespace txl {
 namespace {
 
-// What `files` have now; `old` itself where nothing has changed.
+// What `files` have now; `old` itself where that is the same.
 absl::StatusOr<std::shared_ptr<const TlsCredentials>> Renewed(
     const TlsFiles& files, std::shared_ptr<const TlsCredentials> old) {
   TXL_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsTexts(files));
-  if (old != nullptr && texts == old->texts) return old;
+  if (texts == old->texts) return old;
   return MakeTlsCredentials(std::move(texts), files);
 }
 
@@ -27,7 +27,7 @@ void LogInUse(const TlsCredentials& credentials) {
 absl::StatusOr<std::unique_ptr<CertificateWatch>> CertificateWatch::Start(
     TlsFiles files, absl::Duration interval) {
   TXL_ASSIGN_OR_RETURN(std::shared_ptr<const TlsCredentials> first,
-                       Renewed(files, nullptr));
+                       LoadTlsCredentials(files));
   LogInUse(*first);
   return std::unique_ptr<CertificateWatch>(
       new CertificateWatch(std::move(files), std::move(first), interval));

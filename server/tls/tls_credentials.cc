@@ -66,7 +66,8 @@ Source ClientCaSource(const TlsFiles& files) {
 }
 
 absl::Status OfErrno(const Source& source) {
-  return absl::ErrnoToStatus(errno, source.name());
+  return absl::ErrnoToStatus(errno,
+                             absl::StrCat(source.flag, " ", source.path));
 }
 
 absl::StatusOr<std::string> ReadSource(const Source& source, bool secret) {
@@ -240,6 +241,12 @@ absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
   }
   made->texts = std::move(texts);
   return std::shared_ptr<const TlsCredentials>(made);
+}
+
+absl::StatusOr<std::shared_ptr<const TlsCredentials>> LoadTlsCredentials(
+    const TlsFiles& files) {
+  TXL_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsTexts(files));
+  return MakeTlsCredentials(std::move(texts), files);
 }
 
 }  // namespace txl

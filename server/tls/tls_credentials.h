@@ -49,4 +49,8 @@ absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files);
 absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
     TlsTexts texts, const TlsFiles& files);
 
+// Both, one after the other.
+absl::StatusOr<std::shared_ptr<const TlsCredentials>> LoadTlsCredentials(
+    const TlsFiles& files);
+
 }  // namespace txl

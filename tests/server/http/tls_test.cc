@@ -193,6 +193,17 @@ TEST_F(HttpTlsTest, TheEndOfAnAnswerCannotBeForged) {
   EXPECT_EQ(client.End(), asio::error::eof);
 }
 
+// It says nothing to the end of its connection, and does not close it.
+TEST_F(HttpTlsTest, AClientThatStaysBehindItsAnswerIsCutOff) {
+  Start();
+  TlsClient client = Connect();
+  EXPECT_THAT(
+      client.Ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close"
+                 "\r\n\r\n"),
+      HasSubstr("tenant-a"));
+  EXPECT_TRUE(Eventually([&] { return server_->connections() == 0; }));
+}
+
 TEST_F(HttpTlsTest, AClientThatLeavesIsNoticed) {
   Start();
   {

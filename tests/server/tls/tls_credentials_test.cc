@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "model/base/status_macros.h"
 #include "tests/server/tls/test_authority.h"
 
 namespace txl {
@@ -18,14 +17,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-absl::StatusOr<std::shared_ptr<const TlsCredentials>> Load(
-    const TlsFiles& files) {
-  TXL_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsTexts(files));
-  return MakeTlsCredentials(std::move(texts), files);
-}
-
 std::string Wrong(const TlsFiles& files) {
-  return std::string(Load(files).status().message());
+  return std::string(LoadTlsCredentials(files).status().message());
 }
 
 class TlsCredentialsTest : public testing::Test {
@@ -35,7 +28,7 @@ class TlsCredentialsTest : public testing::Test {
 };
 
 TEST_F(TlsCredentialsTest, HoldTheFilesAndTheEndOfTheCertificate) {
-  const auto loaded = Load(files_.files());
+  const auto loaded = LoadTlsCredentials(files_.files());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ((*loaded)->texts.client_ca, authority_.certificate());
   EXPECT_NE((*loaded)->context, nullptr);
@@ -104,13 +97,13 @@ TEST_F(TlsCredentialsTest, RefuseAKeyThatEverybodyMayRead) {
   const std::string& key = files_.files().key;
   for (const mode_t mode : {0644, 0604, 0602}) {
     chmod(key.c_str(), mode);
-    const auto loaded = Load(files_.files());
+    const auto loaded = LoadTlsCredentials(files_.files());
     EXPECT_EQ(loaded.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(loaded.status().message()), HasSubstr(key));
   }
   // A group's is how Kubernetes hands out a Secret.
   chmod(key.c_str(), 0640);
-  EXPECT_TRUE(Load(files_.files()).ok());
+  EXPECT_TRUE(LoadTlsCredentials(files_.files()).ok());
 }
 
 }  // namespace
