@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
+#include <openssl/ssl.h>
 
 #include "server/rpc/call_context.h"
 #include "tests/server/rpc/rpc_world.h"
@@ -97,6 +98,29 @@ TEST_F(GrpcTlsTest, NobodyElseGetsIn) {
                                        grpc::InsecureChannelCredentials()))
                 .error_code(),
             refused);
+}
+
+// Whether a client of exactly this version of TLS gets through its handshake.
+bool Agrees(int port, int version) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+      SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  SSL_CTX_set_security_level(context.get(), 0);  // for TLS 1.1
+  SSL_CTX_set_min_proto_version(context.get(), version);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> client(SSL_new(context.get()),
+                                                         &SSL_free);
+  const unsigned char http2[] = {2, 'h', '2'};
+  SSL_set_alpn_protos(client.get(), http2, sizeof(http2));
+  BIO* socket = BIO_new_connect(absl::StrCat("127.0.0.1:", port).c_str());
+  SSL_set_bio(client.get(), socket, socket);
+  return SSL_connect(client.get()) == 1;
+}
+
+TEST_F(GrpcTlsTest, TakesTls12AndLater) {
+  Start(/*mutual=*/false);
+  EXPECT_FALSE(Agrees(port_, TLS1_1_VERSION));
+  EXPECT_TRUE(Agrees(port_, TLS1_2_VERSION));
+  EXPECT_TRUE(Agrees(port_, TLS1_3_VERSION));
 }
 
 TEST_F(GrpcTlsTest, AClientRefusesAServerOfAnotherName) {
