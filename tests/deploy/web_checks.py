@@ -2,15 +2,21 @@
 speaks to the servers."""
 
 import json
+import subprocess
 
 from boundary_checks import outside
 from deployment import PUBLIC, expect
+import proxy_process
 
 SERVER_HTTP = "https://txl-1:8080/health"
 
 
-def ask(d, path, body=None, header=None):
-    """(status, body) of a request from outside."""
+def here(argv):
+    return subprocess.run(argv, text=True, capture_output=True)
+
+
+def ask(d, path, body=None, header=None, server=PUBLIC, run=outside):
+    """(status, body) of a request, from outside."""
     flags = ["--ca-certificate", d.authority.certificate, "-q", "-S", "-t",
              "1", "-T", "30", "--content-on-error", "-O", "-"]
     if header:
@@ -18,7 +24,7 @@ def ask(d, path, body=None, header=None):
     if body is not None:
         flags += ["--header", "content-type: application/json",
                   "--post-data", json.dumps(body)]
-    result = outside(["wget", *map(str, flags), f"https://{PUBLIC}{path}"])
+    result = run(["wget", *map(str, flags), f"https://{server}{path}"])
     lines = [line.split() for line in result.stderr.splitlines()]
     status = [int(words[1]) for words in lines
               if words and words[0].startswith("HTTP/")]
@@ -66,6 +72,19 @@ def check_web_sessions(d):
         d.expect_turn(name)
         status, body = ask(d, f"/v1/sessions/{name}")
         expect(status == 200, f"{name} over HTTP: {status} {body}")
+
+
+def check_web_limits(d):
+    """Calls of HTTP are counted as gRPC's are, and what is over is told so."""
+    address = f"{proxy_process.HOST}:{proxy_process.PORT}"
+    with proxy_process.running(d, "web-limits", {
+            "TXL_PROXY_CALLS": "5", **proxy_process.by_address(d)}):
+        answers = [ask(d, "/v1/models", server=address, run=here)
+                   for _ in range(7)]
+    expect([status for status, _ in answers] == [200] * 5 + [429] * 2,
+           f"seven requests where five may come: {answers}")
+    error = json.loads(answers[-1][1])["error"]
+    expect(error["code"] == "OVERLOADED", f"the refusal: {error}")
 
 
 def check_inner_tls(d):
