@@ -2,7 +2,12 @@
 # developer's machine.
 #
 #   docker build -t txl .
-#   docker run --read-only -p 127.0.0.1:50051:50051 txl
+#   docker run --read-only -p 127.0.0.1:50051:50051 -p 127.0.0.1:8080:8080 txl
+#
+# A container's own addresses are all beyond loopback, so the image says
+# TXL_INSECURE=true: whoever publishes a port to other machines gives
+# TXL_TLS_CERT and TXL_TLS_KEY (docs/security.md), and TXL_INSECURE=false.
+#
 #   docker run --read-only -p 127.0.0.1:50051:50051 -v ./my-model:/model:ro \
 #     -e TXL_WEIGHTS=int8 txl
 #
@@ -66,9 +71,10 @@ COPY --from=build-cuda /src/models/shakespeare /model
 RUN useradd --system --uid 10001 --no-create-home txl \
  && install -d -o 10001 -g 10001 -m 700 /data \
  && ! ldd /opt/txl/bin/* | grep 'not found' | grep -v libcuda.so.1
-ENV TXL_MODEL=/model TXL_LISTEN=0.0.0.0:50051
+ENV TXL_MODEL=/model TXL_LISTEN=0.0.0.0:50051 TXL_HTTP_LISTEN=0.0.0.0:8080 \
+    TXL_INSECURE=true
 USER 10001:10001
-EXPOSE 50051
+EXPOSE 50051 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s \
   CMD ["txl", "status", "--check", "--timeout", "3"]
 STOPSIGNAL SIGTERM
@@ -113,9 +119,10 @@ LABEL org.opencontainers.image.title="txl-server" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.version="$VERSION"
 # Variables, not arguments, so that variables can change them.
-ENV TXL_MODEL=/model TXL_LISTEN=0.0.0.0:50051
+ENV TXL_MODEL=/model TXL_LISTEN=0.0.0.0:50051 TXL_HTTP_LISTEN=0.0.0.0:8080 \
+    TXL_INSECURE=true
 USER 10001:10001
-EXPOSE 50051
+EXPOSE 50051 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
   CMD ["txl", "status", "--check", "--timeout", "3"]
 # SIGTERM drains: running turns have TXL_DRAIN_TIMEOUT, 30 s. Docker's own limit

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -22,7 +23,9 @@ constexpr int kMaxReconnectMs = 5'000;
 // A scored chunk with alternatives for each token is larger than gRPC's 4 MiB.
 constexpr int kMaxReceiveBytes = 64 << 20;
 
+// Of no path: nothing.
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  if (path.empty()) return "";
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)),
                    std::istreambuf_iterator<char>());
@@ -30,6 +33,32 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   }
   return text;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
+    const ChannelOptions& options) {
+  if (options.certificate_file.empty() != options.key_file.empty()) {
+    return absl::InvalidArgumentError(
+        "a certificate needs its key, and a key its certificate");
+  }
+  if (!options.tls) {
+    if (options.ca_file.empty() && options.key_file.empty()) {
+      return grpc::InsecureChannelCredentials();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ", options.ca_file.empty() ? "certificate" : "CA file",
+                     " is given but TLS is off"));
+  }
+  grpc::SslCredentialsOptions ssl;
+  for (const auto& [path, text] :
+       {std::pair(&options.ca_file, &ssl.pem_root_certs),
+        std::pair(&options.certificate_file, &ssl.pem_cert_chain),
+        std::pair(&options.key_file, &ssl.pem_private_key)}) {
+    absl::StatusOr<std::string> read = ReadFile(*path);
+    if (!read.ok()) return read.status();
+    *text = *std::move(read);
+  }
+  return grpc::SslCredentials(ssl);
 }
 
 }  // namespace
@@ -54,20 +83,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
     const ChannelOptions& options) {
   absl::Status status = ValidateAddress(options.address);
   if (!status.ok()) return status;
-  if (!options.tls && !options.ca_file.empty()) {
-    return absl::InvalidArgumentError("a CA file is given but TLS is off");
-  }
-  std::shared_ptr<grpc::ChannelCredentials> credentials =
-      grpc::InsecureChannelCredentials();
-  if (options.tls) {
-    grpc::SslCredentialsOptions ssl;
-    if (!options.ca_file.empty()) {
-      absl::StatusOr<std::string> roots = ReadFile(options.ca_file);
-      if (!roots.ok()) return roots.status();
-      ssl.pem_root_certs = *roots;
-    }
-    credentials = grpc::SslCredentials(ssl);
-  }
+  const auto credentials = MakeCredentials(options);
+  if (!credentials.ok()) return credentials.status();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
@@ -90,7 +107,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
                      options.window_bytes);
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   }
-  return grpc::CreateCustomChannel(options.address, credentials, arguments);
+  return grpc::CreateCustomChannel(options.address, *credentials, arguments);
 }
 
 }  // namespace txl

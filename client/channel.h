@@ -17,7 +17,11 @@ namespace txl {
 struct ChannelOptions {
   std::string address = "127.0.0.1:50051";  // HOST:PORT or unix:PATH
   bool tls = false;
-  std::string ca_file;  // PEM roots for tls; empty: gRPC's default roots
+  std::string ca_file = {};  // PEM roots for tls; empty: gRPC's default roots
+  // PEM files of the client's own certificate, with those that signed it, and
+  // of its key, where the server wants one; empty: none.
+  std::string certificate_file = {};
+  std::string key_file = {};
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
   bool own_connection = false;
@@ -31,7 +35,8 @@ struct ChannelOptions {
 
 // Makes a channel; connects at the first call. Keepalive pings every 60 s.
 // Errors: InvalidArgument for an address that is neither HOST:PORT nor
-// unix:PATH, or a ca_file without tls; NotFound when ca_file cannot be read.
+// unix:PATH, a file without tls, or one of certificate and key without the
+// other; NotFound when a file cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
     const ChannelOptions& options);
 

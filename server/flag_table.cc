@@ -27,7 +27,10 @@ std::string TomlText(const std::string& text) {
 }
 
 // A value of the file as its flag would be written.
-std::optional<std::string> FlagText(const toml::node& node) {
+std::optional<std::string> FlagText(const toml::node& node, bool is_switch) {
+  if (const auto* truth = node.as_boolean(); truth != nullptr && is_switch) {
+    return truth->get() ? "true" : "false";
+  }
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) {
     return absl::StrCat(number->get());
@@ -137,6 +140,12 @@ void FlagTable::Real(const std::string& name, double* target, double low,
   Add(name, option, [target] { return TomlText(absl::StrCat(*target)); });
 }
 
+void FlagTable::Bool(const std::string& name, bool* target,
+                     const std::string& help) {
+  Add(name, app_.add_flag("--" + name, *target, help),
+      [target] { return *target ? "true" : "false"; });
+}
+
 void FlagTable::Switch(const std::string& name, bool* target,
                        const std::string& help) {
   CLI::Option* option = app_.add_flag("--" + name, *target, help);
@@ -220,12 +229,14 @@ absl::Status FlagTable::ApplyFile(const std::string& path) {
                                        return FlagName(option);
                                      }))));
     }
-    const std::optional<std::string> text = FlagText(node);
-    if (!text.has_value()) {
-      return absl::InvalidArgumentError(where +
-                                        ": must be a string or a number");
-    }
     CLI::Option* option = entry->first;
+    const bool is_switch = option->get_items_expected_min() == 0;
+    const std::optional<std::string> text = FlagText(node, is_switch);
+    if (!text.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, ": must be ",
+                       is_switch ? "true or false" : "a string or a number"));
+    }
     if (option->count() > 0) continue;
     try {
       option->add_result(*text);

@@ -50,6 +50,8 @@ class FlagTable {
   // A number that need not be whole, in [low, high].
   void Real(const std::string& name, double* target, double low, double high,
             const std::string& help);
+  // On where it is named; of the environment and the file: true or false.
+  void Bool(const std::string& name, bool* target, const std::string& help);
   // A switch of the command line only.
   void Switch(const std::string& name, bool* target, const std::string& help);
 

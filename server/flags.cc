@@ -9,6 +9,7 @@
 #include "model/base/status_macros.h"
 #include "program/flag_checks.h"
 #include "server/base/log.h"
+#include "server/exposure.h"
 #include "server/flag_table.h"
 #include "server/http/metrics_endpoint.h"
 
@@ -45,12 +46,17 @@ std::string CheckMode(const std::string& mode) {
                : absl::StrCat("\"", mode, "\" is no mode in octal like 0660");
 }
 
+// HOST:PORT, or nothing; else what is wrong.
+std::string CheckOptionalAddress(const std::string& address) {
+  return address.empty() ? "" : CheckHttpAddress(address);
+}
+
 void AddServerFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("model", &flags->model, "Model directory; required");
   table
       ->Text("listen", &flags->listen,
              "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
-             "unix:PATH. It has no access control of its own")
+             "unix:PATH. Beyond loopback it needs --tls-cert or --insecure")
       ->check(CLI::Validator(CheckListen, ""));
   table
       ->Text("socket-mode", &flags->socket_mode,
@@ -62,11 +68,7 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
              "Address of Prometheus metrics, http://HOST:PORT/metrics (port "
              "0: any free one); empty: none. It has no access control of its "
              "own")
-      ->check(CLI::Validator(
-          [](const std::string& address) {
-            return address.empty() ? "" : CheckHttpAddress(address);
-          },
-          ""));
+      ->check(CLI::Validator(CheckOptionalAddress, ""));
   table->Text("export-key-file", &flags->export_key_file,
               "File of a secret key, 32 bytes or more, that signs the segment "
               "memory in exported sessions: servers of one key take it from "
@@ -95,27 +97,13 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
                   "second, are not answered for this long; 0: never");
 }
 
-// An address of loopback, or nothing; else what is wrong.
-std::string CheckLoopback(const std::string& address) {
-  if (address.empty()) return "";
-  if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
-    return wrong;
-  }
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host == "localhost" || host == "[::1]" ||
-                 absl::StartsWith(host, "127.")
-             ? ""
-             : absl::StrCat("\"", host,
-                            "\" is not loopback: HTTP has no access control "
-                            "of its own");
-}
-
 void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
   table
       ->Text("http-listen", &flags->listen,
-             "Address of the HTTP API and its page: HOST:PORT of loopback "
-             "(port 0: any free one); empty: none")
-      ->check(CLI::Validator(CheckLoopback, ""));
+             "Address of the HTTP API and its page: HOST:PORT (port 0: any "
+             "free one); empty: none. Beyond loopback it needs --tls-cert or "
+             "--insecure")
+      ->check(CLI::Validator(CheckOptionalAddress, ""));
   table->Text("http-hosts", &flags->hosts,
               "Host names by which HTTP is asked for beside loopback's, with "
               "commas between them: what a proxy before it passes on");
@@ -131,6 +119,23 @@ void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
                   absl::Hours(1),
                   "Interval of comments in silent streams, for proxies that "
                   "close them; some clients stumble over it; 0: none");
+}
+
+void AddTlsFlags(ServerFlags* flags, FlagTable* table) {
+  table->Text("tls-cert", &flags->tls.certificate,
+              "PEM file of the server's certificate and those that signed it: "
+              "gRPC and HTTP take TLS alone, a Unix socket never does; empty: "
+              "no TLS. The files are read again when they change");
+  table->Text("tls-key", &flags->tls.key,
+              "PEM file of its key, without a passphrase and not for everybody "
+              "to read");
+  table->Text("tls-client-ca", &flags->tls.client_ca,
+              "PEM file of who signs clients' certificates: every client of "
+              "gRPC and HTTP has to show one; empty: none has to");
+  table->Bool(
+      "insecure", &flags->insecure,
+      "Let gRPC and HTTP listen beyond loopback without TLS: whoever is "
+      "on the way reads and changes everything");
 }
 
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
@@ -333,6 +338,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   AddServerFlags(&flags, &table);
   table.Group("HTTP");
   AddHttpFlags(&flags.http, &table);
+  table.Group("Encryption");
+  AddTlsFlags(&flags, &table);
   table.Group("Engine");
   AddEngineFlags(&flags, &table);
   table.Group("Turns");
@@ -364,6 +371,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
     return parsed;
   }
   TXL_RETURN_IF_ERROR(table.CheckRequired({"model"}));
+  TXL_RETURN_IF_ERROR(CheckExposure(
+      {flags.listen, flags.http.listen, flags.tls, flags.insecure}));
   parsed.flags = std::move(flags);
   return parsed;
 }

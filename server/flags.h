@@ -16,11 +16,12 @@
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
 #include "server/stored_sessions.h"
+#include "server/tls/tls_credentials.h"
 
 namespace txl {
 
 struct HttpFlags {
-  std::string listen;   // HOST:PORT of loopback; empty: no HTTP front
+  std::string listen;   // HOST:PORT; empty: no HTTP front
   std::string hosts;    // names and addresses with commas between them
   std::string origins;  // likewise
   absl::Duration ping = absl::ZeroDuration();
@@ -33,6 +34,8 @@ struct ServerFlags {
   std::string listen = "127.0.0.1:50051";
   std::string metrics_listen;  // HOST:PORT; empty: no metrics endpoint
   HttpFlags http;
+  TlsFiles tls;           // of gRPC and HTTP; a certificate or nothing at all
+  bool insecure = false;  // beyond loopback without TLS, too
   // File of the key that signs the states in exported sessions; empty: none.
   std::string export_key_file;
   std::string log_level = "info";

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
 #include "server/base/clock.h"
+#include "server/tls/client_hello.h"
 
 namespace txl {
 namespace {
@@ -22,7 +23,6 @@ namespace {
 // RFC 9113, 3.4: the connection preface and an empty SETTINGS frame.
 constexpr char kHello[] =
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-constexpr size_t kHelloBytes = sizeof(kHello) - 1;
 
 absl::Status Failed(absl::string_view call, int error) {
   return absl::UnavailableError(absl::StrCat(call, ": ", strerror(error)));
@@ -57,8 +57,10 @@ absl::Status Connect(int fd, const sockaddr* address, socklen_t length,
 }  // namespace
 
 absl::StatusOr<ListenerProbe> ListenerProbe::Create(const std::string& address,
-                                                    absl::Duration timeout) {
+                                                    absl::Duration timeout,
+                                                    bool tls) {
   ListenerProbe probe;
+  probe.hello_.assign(kHello, sizeof(kHello) - 1);
   absl::string_view path = address;
   if (absl::ConsumePrefix(&path, "unix:")) {
     auto* name = reinterpret_cast<sockaddr_un*>(&probe.address_);
@@ -71,6 +73,7 @@ absl::StatusOr<ListenerProbe> ListenerProbe::Create(const std::string& address,
     TXL_RETURN_IF_ERROR(probe.Try(timeout));
     return probe;
   }
+  if (tls) probe.hello_ = ClientHello();
   const size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[') {
@@ -102,7 +105,7 @@ absl::Status ListenerProbe::Try(absl::Duration timeout) const {
   TXL_RETURN_IF_ERROR(
       Connect(fd, reinterpret_cast<const sockaddr*>(&address_), length_, end));
   // A new connection has room for so little. Whether it arrives shows below.
-  ::send(fd, kHello, kHelloBytes, MSG_NOSIGNAL);
+  ::send(fd, hello_.data(), hello_.size(), MSG_NOSIGNAL);
   // Whoever ends the connection at once is there too.
   return Await(fd, POLLIN, end);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// A client's first bytes to a listener of HTTP/2, and whether it answers.
+// A client's first bytes to a listener of HTTP/2 or TLS, and whether it
+// answers.
 
 #include <sys/socket.h>
 
@@ -14,10 +15,12 @@ namespace txl {
 
 class ListenerProbe {
  public:
-  // "HOST:PORT" or "unix:PATH"; of a host's addresses the first that answers
-  // within `timeout`. Unavailable: none does.
+  // "HOST:PORT", with `tls` or without, or "unix:PATH", always without; of a
+  // host's addresses the first that answers within `timeout`. Unavailable: none
+  // does.
   static absl::StatusOr<ListenerProbe> Create(const std::string& address,
-                                              absl::Duration timeout);
+                                              absl::Duration timeout,
+                                              bool tls = false);
 
   // Connects, says hello and waits for a byte or the connection's end. Where
   // the kernel alone takes connections, which nobody then accepts, no byte
@@ -29,6 +32,7 @@ class ListenerProbe {
 
   sockaddr_storage address_ = {};
   socklen_t length_ = 0;
+  std::string hello_;
 };
 
 }  // namespace txl

@@ -20,6 +20,7 @@
 #include "server/server.h"
 #include "server/signals.h"
 #include "server/store_command.h"
+#include "server/tls/tls_credentials.h"
 #include "server/watchdog.h"
 
 namespace txl {
@@ -38,6 +39,10 @@ int CheckConfig(ServerFlags flags) {
   SetLogLevel(LogSeverity::kError);  // the answer is what is printed
   const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
   if (!model.ok()) return Fail(model.status());
+  if (!flags.tls.certificate.empty()) {
+    const absl::Status tls = LoadTlsCredentials(flags.tls).status();
+    if (!tls.ok()) return Fail(tls);
+  }
   // Finds the device too.
   const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
   if (!memory.ok()) return Fail(memory);
@@ -67,7 +72,7 @@ int Serve(ServerFlags flags) {
   signals.StartServing();
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
-       {"http_address", (*server)->http_address()},
+       {"http_url", (*server)->http_url()},
        {"metrics_address", (*server)->metrics_address()},
        {"device", (*server)->engine().device},
        {"slots", (*server)->engine().slots},
@@ -75,8 +80,8 @@ int Serve(ServerFlags flags) {
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
   FlushLog(kLastFlush);  // who sees the line below finds those above
   std::printf("listening on %s\n", (*server)->address().c_str());
-  if (const std::string http = (*server)->http_address(); !http.empty()) {
-    std::printf("http on http://%s\n", http.c_str());
+  if (const std::string http = (*server)->http_url(); !http.empty()) {
+    std::printf("http on %s\n", http.c_str());
   }
   if (const std::string metrics = (*server)->metrics_address();
       !metrics.empty()) {

@@ -135,6 +135,10 @@ void Server::MakeParts() {
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
+  if (!flags.tls.certificate.empty()) {
+    // Before weights are loaded, which may take minutes.
+    TXL_RETURN_IF_ERROR(LoadTlsCredentials(flags.tls).status());
+  }
   TXL_ASSIGN_OR_RETURN(ModelDirectory model, OpenModelDirectory(flags.model));
   flags.runner.threads = ChooseThreads(
       flags.threads, static_cast<int>(std::thread::hardware_concurrency()),
@@ -160,8 +164,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
     TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
   }
   TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
-  TXL_ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(server->flags_.listen,
-                                                        &server->context_));
+  if (const TlsFiles& files = server->flags_.tls; !files.certificate.empty()) {
+    TXL_ASSIGN_OR_RETURN(server->certificates_, CertificateWatch::Start(files));
+  }
+  TXL_ASSIGN_OR_RETURN(
+      server->grpc_, GrpcServer::Start(server->flags_.listen, &server->context_,
+                                       server->certificates_.get()));
   TXL_RETURN_IF_ERROR(
       SetSocketMode(server->flags_.listen, server->flags_.socket_mode));
   TXL_RETURN_IF_ERROR(server->StartHttp());
@@ -190,8 +198,8 @@ void Server::StartWatches() {
   health_ = std::make_unique<HealthWatch>(std::move(health));
 
   if (flags_.listener_limit == absl::ZeroDuration()) return;
-  const absl::StatusOr<ListenerProbe> probe =
-      ListenerProbe::Create(address(), flags_.listener_limit);
+  const absl::StatusOr<ListenerProbe> probe = ListenerProbe::Create(
+      address(), flags_.listener_limit, certificates_ != nullptr);
   if (!probe.ok()) {
     Log(LogSeverity::kWarning, "unwatched",
         {{"address", address()}, {"error", probe.status().message()}});
@@ -210,6 +218,7 @@ absl::Status Server::StartHttp() {
   if (flags_.http.listen.empty()) return absl::OkStatus();
   HttpOptions options;
   options.listen = flags_.http.listen;
+  options.certificates = certificates_.get();
   options.hosts = absl::StrSplit(flags_.http.hosts, ',', absl::SkipEmpty());
   options.origins = absl::StrSplit(flags_.http.origins, ',', absl::SkipEmpty());
   options.ping = flags_.http.ping;
@@ -231,8 +240,10 @@ absl::Status Server::StartHttp() {
   return absl::OkStatus();
 }
 
-std::string Server::http_address() const {
-  return http_ == nullptr ? "" : http_->address();
+std::string Server::http_url() const {
+  if (http_ == nullptr) return "";
+  return absl::StrCat(certificates_ == nullptr ? "http://" : "https://",
+                      http_->address());
 }
 
 absl::Status Server::StartMetrics() {

@@ -43,8 +43,9 @@ class Server {
 
   // Where the API is served, with the real port.
   const std::string& address() const { return grpc_->address(); }
-  // Where HTTP is served, with the real port; empty: nowhere.
-  std::string http_address() const;
+  // Where HTTP is served, with the real port: http://HOST:PORT, with TLS
+  // https://HOST:PORT; empty: nowhere.
+  std::string http_url() const;
   // Where metrics are served, with the real port; empty: nowhere.
   std::string metrics_address() const;
   // What the engine can hold and do.
@@ -83,7 +84,8 @@ class Server {
   std::unique_ptr<StoredSessions> stored_;  // null: there is none
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
-  SocketClaim claim_;  // outlives grpc_
+  std::unique_ptr<CertificateWatch> certificates_;  // null: no TLS
+  SocketClaim claim_;                               // outlives grpc_
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;

@@ -49,6 +49,18 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
                   "PEM file with the roots to trust [default: gRPC's]")
       ->needs(tls)
       ->check(CLI::ExistingFile);
+  CLI::Option* certificate =
+      command
+          .add_option("--tls-cert", flags->channel.certificate_file,
+                      "PEM file with the certificate to show [default: none]")
+          ->needs(tls)
+          ->check(CLI::ExistingFile);
+  CLI::Option* key = command
+                         .add_option("--tls-key", flags->channel.key_file,
+                                     "PEM file with the certificate's key")
+                         ->needs(certificate)
+                         ->check(CLI::ExistingFile);
+  certificate->needs(key);
   command
       .add_option("--timeout", flags->timeout_seconds,
                   "seconds that a call may take, 0: no limit")

@@ -33,7 +33,8 @@ install -m 755 "$programs"/{txl-server,txl,txl-model} "$prefix/bin/"
 install -m 644 "$torch"/{libtorch.so,libtorch_cpu.so,libc10.so} \
   "$torch"/libgomp.so.1 "$prefix/lib/"
 install -m 644 models/shakespeare/* "$prefix/model/"
-install -m 644 docs/deploying.md "$prefix/share/"
+install -m 644 docs/deploying.md docs/security.md deploy/systemd/tls.conf \
+  "$prefix/share/"
 install -d "$root/etc/txl" "$root/etc/systemd/system"
 [ -e "$root/etc/txl/txl-server.env" ] ||
   install -m 644 deploy/systemd/txl-server.env "$root/etc/txl/"

@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/access/caller.h"
 #include "server/api/call_desk.h"
 #include "server/api/call_record.h"
 #include "server/api/service_context.h"
@@ -102,6 +104,7 @@ class ApiCall : public CallWriter {
   CallRecord& record() { return record_; }
   const CallRecord& record() const { return record_; }
   const std::string& peer() const { return peer_; }
+  const Caller& caller() const { return caller_; }
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
   void Work(std::function<void()> work);
@@ -113,6 +116,8 @@ class ApiCall : public CallWriter {
   void KeepHold(ByteHold hold) ABSL_LOCKS_EXCLUDED(mutex_);
 
  protected:
+  // Before the method is called.
+  void SetCaller(Caller caller) { caller_ = std::move(caller); }
   // The call, kept alive.
   virtual std::shared_ptr<ApiCall> self() = 0;
   // Called when the request is not needed any more.
@@ -134,6 +139,7 @@ class ApiCall : public CallWriter {
  private:
   CallDesk* const desk_;
   const std::string peer_;
+  Caller caller_;
   CallRecord record_;
 
   mutable absl::Mutex mutex_;

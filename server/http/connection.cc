@@ -1,7 +1,6 @@
 #include "server/http/connection.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <boost/asio/write.hpp>
 #include <chrono>
@@ -25,10 +24,9 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 namespace {
 
-// How long a client may send on when its connection's last answer is out, and
-// how much of it is read at a time.
+// How long a client may send on when its connection's last answer is out.
 constexpr absl::Duration kLinger = absl::Seconds(5);
-constexpr size_t kReadAwayBytes = 16 << 10;
+constexpr size_t kReadAheadBytes = 2 << 10;
 
 constexpr std::chrono::milliseconds kWatchInterval{250};
 
@@ -45,10 +43,11 @@ std::string NewRequestId() {
 
 }  // namespace
 
-Connection::Connection(Socket socket, std::string host, HttpShared* shared)
-    : socket_(std::move(socket)),
+Connection::Connection(Socket socket, std::string host, HttpShared* shared,
+                       SSL_CTX* tls)
+    : stream_(std::move(socket), tls),
       host_(std::move(host)),
-      peer_(PeerOf(socket_, host_)),
+      peer_(PeerOf(stream_.socket(), host_)),
       shared_(shared),
       deadline_(shared->io),
       watch_(shared->io) {
@@ -63,8 +62,14 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  SetTransport(socket_);
-  ReadHead();
+  SetTransport(stream_.socket());
+  if (!stream_.has_tls()) return ReadHead();
+  SetDeadline(shared_->options.header_timeout);
+  stream_.Handshake([self = shared_from_this()](error_code error) {
+    if (error || self->closed_) return self->Close();
+    self->certificate_ = self->stream_.peer_certificate();
+    self->ReadHead();
+  });
 }
 
 void Connection::SetDeadline(absl::Duration after) {
@@ -77,7 +82,7 @@ void Connection::SetDeadline(absl::Duration after) {
     // What is being written is not read; what is being read is refused.
     if (self->writing_) return self->Close();
     error_code ignored;
-    self->socket_.cancel(ignored);
+    self->stream_.socket().cancel(ignored);
   });
 }
 
@@ -85,10 +90,22 @@ void Connection::WaitForNext() {
   if (shared_->stopping) return Close();
   if (buffer_.size() > 0) return ReadHead();
   SetDeadline(shared_->options.idle_timeout);
-  socket_.async_wait(Socket::wait_read,
-                     [self = shared_from_this()](error_code error) {
-                       error ? self->Close() : self->ReadHead();
-                     });
+  if (!reading_) ReadAhead();
+}
+
+void Connection::ReadAhead() {
+  reading_ = true;
+  stream_.async_read_some(
+      buffer_.prepare(kReadAheadBytes),
+      [self = shared_from_this()](error_code error, size_t bytes) {
+        self->reading_ = false;
+        self->buffer_.commit(bytes);
+        if (self->closed_) return;
+        if (error) return self->Close();
+        if (self->lingering_)
+          return self->told_end_ ? self->ReadAway() : void();
+        self->idle() ? self->ReadHead() : self->WatchBehindBytes();
+      });
 }
 
 void Connection::ReadHead() {
@@ -97,7 +114,7 @@ void Connection::ReadHead() {
   parser_->body_limit(static_cast<uint64_t>(shared_->options.body_bytes));
   SetDeadline(shared_->options.header_timeout);
   http::async_read_header(
-      socket_, buffer_, *parser_,
+      stream_, buffer_, *parser_,
       [self = shared_from_this()](error_code error, size_t) {
         self->OnHead(error);
       });
@@ -167,7 +184,7 @@ void Connection::ReadBody() {
     Write("HTTP/1.1 100 Continue\r\n\r\n", nullptr);
   }
   SetDeadline(shared_->options.body_timeout);
-  http::async_read(socket_, buffer_, *parser_,
+  http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](error_code error, size_t) {
                      self->OnBody(error);
                    });
@@ -189,6 +206,7 @@ void Connection::Handle() {
   HttpRequest request;
   request.method = head.method;
   request.peer = peer_;
+  request.certificate = certificate_;
   for (const auto& [name, value] : head.fields) request.headers[name] = value;
   if (!ParseTarget(head.target, &request)) {
     return Refuse(
@@ -211,27 +229,19 @@ void Connection::Handle() {
 // Without a read that waits nobody would notice that a client has left whose
 // answer has not begun or stands still.
 void Connection::Watch() {
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this(),
-                                         number = current_](error_code error) {
-    if (self->closed_ || self->current_ != number) return;
-    char byte;
-    const ssize_t got = error ? 0
-                              : recv(self->socket_.native_handle(), &byte, 1,
-                                     MSG_PEEK | MSG_DONTWAIT);
-    got > 0 ? self->WatchBehindBytes() : self->Close();
-  });
+  buffer_.size() > 0 ? WatchBehindBytes() : ReadAhead();
 }
 
 // The next request is here already and waits; behind it only the connection's
 // own state tells whether the client is still there.
 void Connection::WatchBehindBytes() {
   watch_.expires_after(kWatchInterval);
-  watch_.async_wait(
-      [self = shared_from_this(), number = current_](error_code error) {
-        if (error || self->closed_ || self->current_ != number) return;
-        HasLeft(self->socket_.native_handle()) ? self->Close()
-                                               : self->WatchBehindBytes();
-      });
+  watch_.async_wait([self = shared_from_this(),
+                     number = current_](error_code error) {
+    if (error || self->closed_ || self->current_ != number) return;
+    HasLeft(self->stream_.socket().native_handle()) ? self->Close()
+                                                    : self->WatchBehindBytes();
+  });
 }
 
 void Connection::Refuse(HttpReply reply) {
@@ -281,7 +291,7 @@ void Connection::WriteNext() {
   const auto piece = std::make_shared<Piece>(std::move(pieces_.front()));
   pieces_.pop_front();
   asio::async_write(
-      socket_, asio::buffer(piece->bytes),
+      stream_, asio::buffer(piece->bytes),
       [self = shared_from_this(), piece](error_code error, size_t) {
         self->writing_ = false;
         const bool ok = !error && !self->closed_;
@@ -300,17 +310,21 @@ void Connection::EndAnswer() {
   watch_.cancel();
   deadline_.cancel();
   if (keep_alive_) return WaitForNext();
-  error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  lingering_ = true;
   SetDeadline(kLinger);
-  buffer_.clear();
-  ReadAway();
+  stream_.EndWriting([self = shared_from_this()] {
+    if (self->timed_out_) return self->Close();
+    self->told_end_ = true;
+    // One read at a time: of two the second would never hear of the end.
+    if (!self->reading_) self->ReadAway();
+  });
 }
 
 // A socket that is closed with something unread takes its answer back.
 void Connection::ReadAway() {
-  socket_.async_read_some(
-      buffer_.prepare(kReadAwayBytes),
+  if (closed_) return;
+  stream_.socket().async_read_some(
+      asio::buffer(shared_->dropped),
       [self = shared_from_this()](error_code error, size_t) {
         error || self->closed_ ? self->Close() : self->ReadAway();
       });
@@ -319,7 +333,7 @@ void Connection::ReadAway() {
 void Connection::Close() {
   if (std::exchange(closed_, true)) return;
   error_code ignored;
-  socket_.close(ignored);
+  stream_.socket().close(ignored);
   deadline_.cancel();
   watch_.cancel();
   for (Piece& piece : std::exchange(pieces_, {})) {

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -18,12 +17,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "server/base/byte_budget.h"
 #include "server/http/exchange.h"
 #include "server/http/guard.h"
 #include "server/http/http_handlers.h"
 #include "server/http/http_options.h"
+#include "server/http/http_stream.h"
 
 namespace txl {
 
@@ -36,6 +37,8 @@ struct HttpShared {
   std::map<std::string, int64_t> per_peer;  // connections of an address
   std::set<Connection*> open;
   bool stopping = false;
+  // Where bytes go that nobody wants, of any connection.
+  std::vector<char> dropped = std::vector<char>(16 << 10);
   std::atomic<int64_t> connections{0};
   std::atomic<int64_t> exchanges{0};  // requests whose handlers are not done
   boost::asio::io_context io{1};      // last: what it holds uses the others
@@ -43,10 +46,12 @@ struct HttpShared {
 
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  using Socket = boost::asio::ip::tcp::socket;
+  using Socket = HttpStream::Socket;
 
-  // `shared` outlives the connection. Counted by the caller already.
-  Connection(Socket socket, std::string host, HttpShared* shared);
+  // `tls` null: without TLS. `shared` outlives the connection. The caller
+  // counts it in, it counts itself out.
+  Connection(Socket socket, std::string host, HttpShared* shared,
+             SSL_CTX* tls = nullptr);
   ~Connection();
 
   void Start();
@@ -61,6 +66,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   void WaitForNext();
+  // Reads some bytes of the next request into the empty buffer, or learns that
+  // the client has left, whichever comes first.
+  void ReadAhead();
   void ReadHead();
   void OnHead(boost::system::error_code error);
   void ReadBody();
@@ -81,7 +89,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void SetDeadline(absl::Duration after);
   RequestHead ParsedHead() const;
 
-  Socket socket_;
+  HttpStream stream_;
   const std::string host_;
   const std::string peer_;
   HttpShared* const shared_;
@@ -89,7 +97,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer watch_;
   bool timed_out_ = false;
   bool closed_ = false;
-  bool served_ = false;  // a request, at least
+  bool served_ = false;     // a request, at least
+  bool reading_ = false;    // ahead
+  bool lingering_ = false;  // the last answer is out
+  bool told_end_ = false;   // and the client knows that nothing more comes
+  std::optional<PeerCertificate> certificate_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   ByteHold body_hold_;

@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "server/tls/peer_certificate.h"
 
 namespace txl {
 
@@ -19,6 +22,8 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;
   std::string body;
   std::string peer;  // "http:127.0.0.1:4711"
+  // The client's; absent where clients need none.
+  std::optional<PeerCertificate> certificate;
 
   // The value of a header, "" where there is none.
   const std::string& header(const std::string& lower_case_name) const;

@@ -11,8 +11,13 @@
 
 namespace txl {
 
+class CertificateWatch;
+
 struct HttpOptions {
   std::string listen;  // HOST:PORT, port 0: any free one
+  // TLS alone is spoken, with what these have; null: none. They outlive the
+  // server.
+  const CertificateWatch* certificates = nullptr;
   // Names under which the server is reached, beside loopback's own: a request
   // for another host comes from a page that was tricked (DNS rebinding).
   std::vector<std::string> hosts;

@@ -14,6 +14,7 @@
 #include "server/base/log.h"
 #include "server/http/connection.h"
 #include "server/http/http_error.h"
+#include "server/tls/certificate_watch.h"
 
 namespace txl {
 namespace asio = boost::asio;
@@ -128,8 +129,8 @@ class HttpServer::Impl {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (!acceptor_.is_open()) return;
       if (error) return AcceptLater();
-      Take(std::move(socket));
       Accept();
+      Take(std::move(socket));
     });
   }
 
@@ -151,13 +152,21 @@ class HttpServer::Impl {
       if (of_peer == 0) shared_.per_peer.erase(host);
       return TurnAway(std::move(socket));
     }
+    const CertificateWatch* certificates = shared_.options.certificates;
+    const auto tls =
+        certificates == nullptr ? nullptr : certificates->Current()->context;
+    // Counted only once it is there: its state may not find memory.
+    const auto connection = std::make_shared<Connection>(
+        std::move(socket), host, &shared_, tls.get());
     ++of_peer;
     ++shared_.connections;
-    std::make_shared<Connection>(std::move(socket), host, &shared_)->Start();
+    connection->Start();
   }
 
-  // Says that there are too many, without reading what is asked.
-  static void TurnAway(tcp::socket socket) {
+  // Says that there are too many, without reading what is asked: in plain
+  // text alone, for a handshake is work.
+  void TurnAway(tcp::socket socket) {
+    if (shared_.options.certificates != nullptr) return;
     static const std::string& answer = *new std::string(TooManyConnections());
     const auto kept = std::make_shared<tcp::socket>(std::move(socket));
     asio::async_write(*kept, asio::buffer(answer), [kept](error_code, size_t) {

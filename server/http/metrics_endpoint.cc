@@ -23,6 +23,15 @@ HttpOptions MetricsOptions(const std::string& address) {
   return options;
 }
 
+HttpReply HealthOf(const ServerStatus& status) {
+  if (status.phase != ServerPhase::kReady) {
+    return PlainError(503, "NOT_READY", "the server takes no new work");
+  }
+  HttpReply reply;
+  reply.body = R"({"status":"ok"})";
+  return reply;
+}
+
 }  // namespace
 
 std::string CheckHttpAddress(absl::string_view address) {
@@ -50,19 +59,22 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
   if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
     return absl::InvalidArgumentError(wrong);
   }
+  StatusSource health = source;
   const auto collector = std::make_shared<const StatusCollector>(
       std::move(facts), std::move(source));
   HttpHandlers handlers;
-  handlers.handle = [collector](const std::shared_ptr<Exchange>& exchange) {
+  handlers.handle = [collector, health = std::move(health)](
+                        const std::shared_ptr<Exchange>& exchange) {
     const HttpRequest& request = exchange->request();
-    if (request.path != "/metrics") {
+    if (request.path != "/metrics" && request.path != "/health") {
       return exchange->Reply(
-          PlainError(404, "NOT_FOUND", "there is only /metrics"));
+          PlainError(404, "NOT_FOUND", "there are only /metrics and /health"));
     }
     if (request.method != "GET" && request.method != "HEAD") {
       return exchange->Reply(
           PlainError(405, "METHOD_NOT_ALLOWED", "takes GET"));
     }
+    if (request.path == "/health") return exchange->Reply(HealthOf(health()));
     HttpReply reply;
     reply.content_type = kMetricsContentType;
     reply.body = MetricsText(*collector);

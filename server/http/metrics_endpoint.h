@@ -1,7 +1,8 @@
 #pragma once
 
 // GET /metrics over HTTP, in Prometheus's text format, on an address of its
-// own.
+// own, and GET /health for probes that have no certificate to show: 200 while
+// the server takes new work, else 503.
 
 #include <memory>
 #include <string>

@@ -1,5 +1,7 @@
 #include "server/rpc/call_context.h"
 
+#include <grpc/grpc_security_constants.h>
+
 #include <chrono>
 #include <vector>
 
@@ -25,6 +27,22 @@ std::optional<absl::Duration> CallDeadline(
   }
   return clock->Monotonic() +
          absl::FromChrono(deadline - std::chrono::system_clock::now());
+}
+
+std::optional<PeerCertificate> PeerCertificateOf(
+    const grpc::ServerContextBase& context) {
+  const auto peer = context.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) return std::nullopt;
+  PeerCertificate certificate;
+  for (const grpc::string_ref& name :
+       peer->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
+    certificate.common_name.assign(name.data(), name.size());
+  }
+  for (const grpc::string_ref& uri :
+       peer->FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+    certificate.uris.emplace_back(uri.data(), uri.size());
+  }
+  return certificate;
 }
 
 gpr_timespec InTime(absl::Duration after) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
+#include "server/tls/peer_certificate.h"
 
 namespace txl {
 
@@ -25,6 +26,11 @@ absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
 // The call's deadline on Clock::Monotonic; absent: none.
 std::optional<absl::Duration> CallDeadline(
     const grpc::CallbackServerContext& context, Clock* clock);
+
+// Of the client whose connection the call came by, where clients have to show
+// a certificate; absent: they need not.
+std::optional<PeerCertificate> PeerCertificateOf(
+    const grpc::ServerContextBase& context);
 
 // `after` from now, for gRPC, whatever becomes of the wall clock meanwhile.
 gpr_timespec InTime(absl::Duration after);

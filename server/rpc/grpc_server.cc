@@ -11,6 +11,7 @@
 #include <random>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
@@ -102,7 +103,8 @@ GrpcServer::GrpcServer(const ServiceContext* context)
 GrpcServer::~GrpcServer() = default;
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
-    const std::string& listen, const ServiceContext* context) {
+    const std::string& listen, const ServiceContext* context,
+    const CertificateWatch* certificates) {
   SetLibraryOptionsOnce();
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
   TXL_ASSIGN_OR_RETURN(server->gate_,
@@ -112,11 +114,15 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
       [gate = server->gate_.get()](const std::string& peer) {
         gate->CutOff(peer);
       });
+  if (certificates != nullptr && !absl::StartsWith(listen, "unix:")) {
+    server->tls_ = std::make_unique<TlsServerCredentials>(certificates);
+  }
   grpc::ServerBuilder builder;
   SetTransport(context->limits, context->call_limits, &builder);
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      server->tls_ == nullptr ? grpc::InsecureServerCredentials()
+                              : server->tls_->Make());
   const std::string nowhere = NoHost();
   builder.RegisterService(nowhere, &server->generation_);
   builder.RegisterService(nowhere, &server->sessions_);

@@ -14,6 +14,8 @@
 #include "server/api/service_context.h"
 #include "server/rpc/api_service.h"
 #include "server/rpc/connection_gate.h"
+#include "server/rpc/tls_server_credentials.h"
+#include "server/tls/certificate_watch.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
 #include "txl/v1/session_service.grpc.pb.h"
@@ -23,10 +25,12 @@ namespace txl {
 class GrpcServer {
  public:
   // Listens on "HOST:PORT" (port 0: any free one) or "unix:PATH"; health is
-  // NOT_SERVING. The context outlives the server.
+  // NOT_SERVING. With `certificates` HOST:PORT takes TLS alone; a Unix socket
+  // never does. The context and they outlive the server.
   // Errors: Unavailable when the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
-      const std::string& listen, const ServiceContext* context);
+      const std::string& listen, const ServiceContext* context,
+      const CertificateWatch* certificates = nullptr);
   // REQUIRES: Shutdown was called.
   ~GrpcServer();
 
@@ -59,6 +63,7 @@ class GrpcServer {
   v1::GenerationService::Service generation_;
   v1::SessionService::Service sessions_;
   v1::ModelService::Service model_;
+  std::unique_ptr<TlsServerCredentials> tls_;  // null: none
   std::unique_ptr<ConnectionGate> gate_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -40,6 +40,24 @@ TEST(Channel, NamesARootFileThatCannotBeRead) {
   EXPECT_NE(channel.status().message().find("/no/such.pem"), std::string::npos);
 }
 
+TEST(Channel, RefusesACertificateWithoutItsKeyOrWithoutTls) {
+  for (const ChannelOptions& options :
+       {ChannelOptions{.tls = true, .certificate_file = "c.pem"},
+        ChannelOptions{.tls = true, .key_file = "k.pem"},
+        ChannelOptions{.certificate_file = "c.pem", .key_file = "k.pem"}}) {
+    EXPECT_EQ(OpenChannel(options).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(Channel, NamesACertificateFileThatCannotBeRead) {
+  const auto channel = OpenChannel({.tls = true,
+                                    .certificate_file = "/no/such.crt",
+                                    .key_file = "/no/such.key"});
+  EXPECT_EQ(channel.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(channel.status().message().find("/no/such.crt"), std::string::npos);
+}
+
 TEST(AChannelWithASmallWindow, KeepsAServerWaitingThatIsNotRead) {
   constexpr int64_t kEvents = 5000;
   testing::FakeServer server;

@@ -14,6 +14,9 @@ import sandbox_network
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "deploy/compose/compose.yaml"
 PUBLIC = f"{sandbox_network.HOST_ADDRESS}:8443"
+# Of txl in a server's container, as the compose file's health check has it.
+INNER_TLS = ["--tls", "--ca", "/certs/ca.crt", "--tls-cert", "/certs/tls.crt",
+             "--tls-key", "/certs/tls.key"]
 # From the Dockerfile's last stage.
 TXL_ENVIRONMENT = {"PATH": "/opt/txl/bin:/usr/bin:/bin",
                    "LD_LIBRARY_PATH": "/opt/txl/lib", "OMP_NUM_THREADS": "1"}
@@ -49,8 +52,13 @@ class Deployment:
         self.stranger = certificates.Authority(self.work / "other", "Other CA")
         self.certificates = self.authority.issue(
             self.work / "certificates", sandbox_network.HOST_ADDRESS, owner=99)
+        self.inner = self.work / "inner"
+        subprocess.run([ROOT / "deploy/certificates.sh", self.inner],
+                       check=True)
         services, networks = compose_file.load(
-            COMPOSE, {"TXL_CERTIFICATES": str(self.certificates)})
+            COMPOSE, {"TXL_CERTIFICATES": str(self.certificates),
+                      "TXL_INNER_CERTIFICATES": str(self.inner),
+                      "TXL_PUBLIC_NAMES": sandbox_network.HOST_ADDRESS})
         self.sandbox = compose_sandbox.Sandbox(
             services, networks, self.images(programs), self.work)
         self.servers = []
@@ -132,7 +140,8 @@ class Deployment:
     def position(self, container, session):
         """Of a session, asked of a server itself; None: it does not know it."""
         result = container.execute(
-            ["txl", "sessions", "show", "--json", session], check=False)
+            ["txl", "sessions", "show", "--json", session, *INNER_TLS],
+            check=False)
         if result.returncode == 0:
             return int(json.loads(result.stdout)["session"]["position"])
         expect("NOT_FOUND" in result.stderr, f"{container.name}, asked for "

@@ -26,13 +26,17 @@ import monitoring_checks
 import name_checks
 import proxy_limits
 import session_checks
+import web_checks
 
 PROGRAMS = ("haproxy", "prometheus", "promtool", "dnsmasq", "bwrap", "ip",
             "socat", "wget", "openssl", "setpriv")
 CHECKS = [
     boundary_checks.check_configurations, boundary_checks.check_rights,
     boundary_checks.check_ports, boundary_checks.check_tls,
-    session_checks.check_sticking, session_checks.check_confusion,
+    session_checks.check_sticking, web_checks.check_web_paths,
+    web_checks.check_web_sessions, web_checks.check_web_limits,
+    web_checks.check_inner_tls,
+    session_checks.check_confusion,
     session_checks.check_reload, session_checks.check_new_start,
     session_checks.check_drain, session_checks.check_return,
     session_checks.check_crash, session_checks.check_processes,

@@ -152,9 +152,31 @@ class Fit(unittest.TestCase):
                 "capabilities": {"drop": ["ALL"]}})
             self.assertIn("memory", container["resources"]["limits"])
 
-    def test_every_probe_of_the_server_is_a_grpc_health_check(self):
+    def test_every_probe_of_the_server_asks_for_its_health(self):
         for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            self.assertEqual(self.container[probe]["grpc"], {"port": 50051})
+            self.assertEqual(self.container[probe]["httpGet"],
+                             {"path": "/health", "port": "metrics"})
+
+    def test_servers_and_haproxy_have_certificates_for_each_other(self):
+        arguments = dict(a.removeprefix("--").split("=", 1)
+                         for a in self.container["args"])
+        for pod, secret, folder in (
+                (self.server, "txl-server-tls", "/certs"),
+                (self.proxy, "txl-proxy-tls", "/inner")):
+            volume, = (v for v in pod["spec"]["volumes"] if v.get(
+                "secret", {}).get("secretName") == secret)
+            # Its group's, which is the user's, and nobody else's.
+            self.assertEqual(volume["secret"]["defaultMode"], 0o440)
+            mounts, = ([m for m in c["volumeMounts"]
+                        if m["name"] == volume["name"]]
+                       for c in pod["spec"]["containers"])
+            self.assertEqual(mounts, [{"name": volume["name"], "readOnly": True,
+                                       "mountPath": folder}])
+        for flag, file in (("tls-cert", "tls.crt"), ("tls-key", "tls.key"),
+                           ("tls-client-ca", "ca.crt")):
+            self.assertEqual(arguments[flag], f"/certs/{file}")
+        environment = {e["name"]: e["value"] for e in self.container["env"]}
+        self.assertEqual(environment["TXL_INSECURE"], "false")
 
     def test_only_haproxy_is_public(self):
         types = {d["metadata"]["name"]: d["spec"].get("type", "ClusterIP")
@@ -193,14 +215,16 @@ class Fit(unittest.TestCase):
         environment = {e["name"]: e["value"] for e in
                        self.proxy["spec"]["containers"][0]["env"]}
         self.assertEqual(environment, {
-            f"TXL_PROXY_SERVER_{number + 1}":
-            f"txl-server-{number}.{self.set['serviceName']}.txl.svc"
-            ".cluster.local:50051" for number in range(places)})
+            "TXL_PROXY_INNER_CERTIFICATE": "/inner/tls.crt",
+            **{f"TXL_PROXY_{kind}_{number + 1}":
+               f"txl-server-{number}.{self.set['serviceName']}.txl.svc"
+               f".cluster.local:{port}" for number in range(places)
+               for kind, port in (("SERVER", 50051), ("HTTP", 8080))}})
 
     def test_every_server_has_a_volume_for_its_sessions(self):
         claim, = self.set["volumeClaimTemplates"]
-        mount, = self.container["volumeMounts"]
-        self.assertEqual(mount["name"], claim["metadata"]["name"])
+        mount, = (m for m in self.container["volumeMounts"]
+                  if m["name"] == claim["metadata"]["name"])
         environment = {e["name"]: e["value"] for e in self.container["env"]}
         self.assertTrue(environment["TXL_DATA_DIR"].startswith(
             mount["mountPath"] + "/"))

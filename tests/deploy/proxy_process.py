@@ -13,9 +13,10 @@ METRICS = "127.0.0.1:7404"
 
 def by_address(d):
     """Where the servers are, in HAProxy's environment."""
-    return {f"TXL_PROXY_SERVER_{number}":
-            f"{container.addresses['inner']}:50051"
-            for number, container in enumerate(d.servers, 1)}
+    return {f"TXL_PROXY_{kind}_{number}":
+            f"{container.addresses['inner']}:{port}"
+            for number, container in enumerate(d.servers, 1)
+            for kind, port in (("SERVER", 50051), ("HTTP", 8080))}
 
 
 @contextlib.contextmanager
@@ -37,6 +38,8 @@ def running(d, name, environment):
              "TXL_PROXY_METRICS": METRICS,
              "TXL_PROXY_PEER": "127.0.0.1:7000",
              "TXL_PROXY_CERTIFICATE": str(certificates / "tls.crt"),
+             "TXL_PROXY_INNER_CERTIFICATE": str(d.inner / "proxy/tls.crt"),
+             "TXL_PROXY_INNER_CA": str(d.inner / "proxy/ca.crt"),
              "PATH": os.environ["PATH"], **environment},
         stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:

@@ -75,6 +75,17 @@ class ComposeFile(unittest.TestCase):
         self.assertEqual(services["txl-1"].volumes[0].source,
                          "/models/mine")
 
+    def test_nothing_is_said_without_tls(self):
+        services, _ = compose_file.load(COMPOSE)
+        for server in (s for s in services.values() if s.image == "txl"):
+            flags = dict(zip(server.command[::2], server.command[1::2]))
+            folder, = (v for v in server.volumes if v.target == "/certs")
+            self.assertTrue(folder.read_only)
+            for flag in ("--tls-cert", "--tls-key", "--tls-client-ca"):
+                self.assertTrue(flags[flag].startswith("/certs/"), flag)
+            self.assertEqual(server.environment["TXL_INSECURE"], "false")
+            self.assertIn("--tls-cert", server.health)
+
     def test_a_stop_waits_for_the_drain(self):
         services, _ = compose_file.load(COMPOSE)
         server = services["txl-1"]
@@ -85,9 +96,11 @@ class ComposeFile(unittest.TestCase):
     def test_haproxy_and_prometheus_know_every_server(self):
         services, _ = compose_file.load(COMPOSE)
         servers = [s for s in services.values() if s.image == "txl"]
-        self.assertEqual(services["haproxy"].environment, {
-            f"TXL_PROXY_SERVER_{number}": f"{server.name}:50051"
-            for number, server in enumerate(servers, 1)})
+        known = {"TXL_PROXY_INNER_CERTIFICATE": "/inner/tls.crt"}
+        for number, server in enumerate(servers, 1):
+            known[f"TXL_PROXY_SERVER_{number}"] = f"{server.name}:50051"
+            known[f"TXL_PROXY_HTTP_{number}"] = f"{server.name}:8080"
+        self.assertEqual(services["haproxy"].environment, known)
         for server in servers:
             self.assertEqual(server.networks, {"inner": ["txl-server"]})
 
@@ -111,7 +124,7 @@ class ComposeFile(unittest.TestCase):
         services, _ = compose_file.load(COMPOSE)
         sources = [v.source for s in services.values() for v in s.volumes
                    if v.source.startswith("/")]
-        missing = [s for s in sources if not s.endswith("/certificates") and
+        missing = [s for s in sources if "/certificates" not in s and
                    not (ROOT / s).exists()]
         self.assertEqual(missing, [])
 
@@ -134,14 +147,44 @@ class Images(unittest.TestCase):
                          {"txl", pinned})
 
 
+    def test_the_image_says_that_its_listeners_have_no_tls(self):
+        dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+        stages = [stage for stage in dockerfile.split("\nFROM ")
+                  if "ENTRYPOINT" in stage]
+        self.assertEqual(len(stages), 2)
+        for stage in stages:
+            self.assertIn("TXL_LISTEN=0.0.0.0:50051", stage)
+            self.assertIn("TXL_HTTP_LISTEN=0.0.0.0:8080", stage)
+            self.assertIn("TXL_INSECURE=true", stage)
+            self.assertIn("\nEXPOSE 50051 8080\n", stage)
+
+
 class Proxy(unittest.TestCase):
     def test_it_has_rules_for_every_server(self):
         for number in range(1, 9):
             self.assertIn(f"server txl{number} ", HAPROXY)
             self.assertRegex(HAPROXY, rf"txn\.owner\) -m int {number} }}"
-                             rf" !{{ srv_is_up\(txl{number}\) }}")
+                             rf" !{{ srv_is_up\(servers/txl{number}\) }}")
+            self.assertIn(f'server txl{number} "${{TXL_PROXY_HTTP_{number}[*]}}"'
+                          f" track servers/txl{number}\n", HAPROXY)
         self.assertIn("server-template txl 8 ", HAPROXY)
         self.assertNotIn("txl9", HAPROXY)
+
+    def test_it_verifies_servers_and_shows_them_a_certificate(self):
+        for backend in re.split(r"^backend ", HAPROXY, flags=re.M)[1:]:
+            if backend.startswith(("servers\n", "web\n")):
+                for part in (" verify required ", " verifyhost ", " crt ",
+                             " ca-file ", " ssl-min-ver TLSv1.2 "):
+                    self.assertIn(part, backend)
+
+    def test_it_lets_every_path_of_http_through_but_metrics(self):
+        routes = set(re.findall(
+            r'^ +\{"(/[^"]*)", "(?:GET|POST)"', (
+                ROOT / "server/http/endpoints.cc").read_text("utf-8"), re.M))
+        self.assertGreater(len(routes), 8)
+        allowed = re.search(r"acl web path (/.*)", HAPROXY)[1].split()
+        self.assertEqual(routes - {"/metrics"} - set(allowed), set())
+        self.assertNotIn("/metrics", allowed)
 
     def test_a_server_takes_all_its_connections_and_health_checks(self):
         operating = (ROOT / "docs/operating.md").read_text(encoding="utf-8")

@@ -81,6 +81,7 @@ class Installed:
         return {**dict(re.findall(r"^(\w+)=(.*)", lines, re.MULTILINE)),
                 "TXL_MODEL": str(self.root / "opt/txl/model"),
                 "TXL_LISTEN": "127.0.0.1:0",
+                "TXL_HTTP_LISTEN": "127.0.0.1:0",
                 "TXL_METRICS_LISTEN": "127.0.0.1:0",
                 "TXL_DATA_DIR": str(self.state),
                 "LD_LIBRARY_PATH": str(self.root / "opt/txl/lib"),
@@ -199,6 +200,20 @@ class Unit(unittest.TestCase):
         self.assertTrue(families)
         self.assertLessEqual(
             families, set(self.unit["RestrictAddressFamilies"][0].split()))
+
+    def test_with_its_drop_in_it_has_the_files_of_tls(self):
+        drop_in = (self.installed.root / "opt/txl/share/tls.conf").read_text(
+            "utf-8")
+        given = dict(re.findall(r"^LoadCredential=(\S+):(\S+)$", drop_in,
+                                re.MULTILINE))
+        self.assertEqual(set(given), {"tls.crt", "tls.key", "ca.crt"})
+        named = dict(re.findall(r"(TXL_TLS_\w+)=%d/(\S+)", drop_in))
+        self.assertEqual(named, {"TXL_TLS_CERT": "tls.crt",
+                                 "TXL_TLS_KEY": "tls.key",
+                                 "TXL_TLS_CLIENT_CA": "ca.crt"})
+        settings_of_both = self.installed.unit_text.replace(
+            "[Service]\n", drop_in[drop_in.index("[Service]"):], 1)
+        self.assertEqual(self.verify(settings_of_both), (0, ""))
 
     def test_a_stop_waits_for_the_drain(self):
         drain = self.installed.environment()["TXL_DRAIN_TIMEOUT"]

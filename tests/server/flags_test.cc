@@ -149,6 +149,37 @@ TEST_F(FlagsTest, GoBeforeEnvironmentBeforeFileBeforeDefault) {
   EXPECT_EQ(flags.limits.stop_tokens, RequestLimits().stop_tokens);
 }
 
+TEST_F(FlagsTest, SayInsecureInEveryPlace) {
+  EXPECT_FALSE(Parse({}).insecure);
+  EXPECT_TRUE(Parse({"--insecure"}).insecure);
+  const std::string on = WriteFile("insecure = true\n");
+  EXPECT_TRUE(Parse({"--config", on}).insecure);
+  {
+    const Environment off("TXL_INSECURE", "false");
+    EXPECT_FALSE(Parse({"--config", on}).insecure);
+  }
+  const Environment also_on("TXL_INSECURE", "true");
+  EXPECT_TRUE(Parse({}).insecure);
+  EXPECT_THAT(Error({"--config", WriteFile("model = true\n")}),
+              HasSubstr("model: must be a string or a number"));
+}
+
+TEST_F(FlagsTest, ListenBeyondLoopbackWithTlsOrKnowingly) {
+  EXPECT_THAT(Error({"--listen", "0.0.0.0:50051"}),
+              AllOf(HasSubstr("--listen 0.0.0.0:50051"),
+                    HasSubstr("--tls-cert"), HasSubstr("--insecure")));
+  EXPECT_THAT(Error({"--http-listen", "[::]:8080"}),
+              HasSubstr("--http-listen [::]:8080"));
+  EXPECT_EQ(Parse({"--listen", "0.0.0.0:50051", "--insecure"}).listen,
+            "0.0.0.0:50051");
+  const ServerFlags flags =
+      Parse({"--http-listen", "0.0.0.0:8080", "--tls-cert", "c.pem",
+             "--tls-key", "k.pem", "--tls-client-ca", "ca.pem"});
+  EXPECT_EQ(flags.tls.certificate, "c.pem");
+  EXPECT_EQ(flags.tls.key, "k.pem");
+  EXPECT_EQ(flags.tls.client_ca, "ca.pem");
+}
+
 TEST_F(FlagsTest, UnderstandDurationsAndSizes) {
   const ServerFlags flags =
       Parse({"--drain-timeout", "1m30s", "--session-ttl=90s", "--min-idle=0",

@@ -64,6 +64,21 @@ TEST(ListenerProbeTest, AListenerThatAnswersThePreface) {
   EXPECT_EQ(hello, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 }
 
+TEST(ListenerProbeTest, AListenerOfTlsIsGreetedInTls) {
+  Listener listener;
+  std::string hello(6, 0);
+  std::thread server([&] {
+    const int fd = listener.Accept();
+    EXPECT_EQ(::recv(fd, hello.data(), hello.size(), MSG_WAITALL), 6);
+    EXPECT_EQ(::send(fd, "x", 1, MSG_NOSIGNAL), 1);
+    ::close(fd);
+  });
+  EXPECT_TRUE(ListenerProbe::Create(listener.Address(), kLong, true).ok());
+  server.join();
+  EXPECT_EQ(hello[0], 0x16);  // a record of the handshake
+  EXPECT_EQ(hello[5], 0x01);  // with a ClientHello
+}
+
 TEST(ListenerProbeTest, AListenerThatHangsUpIsThere) {
   Listener listener;
   std::thread server([&] { ::close(listener.Accept()); });

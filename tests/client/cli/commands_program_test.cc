@@ -269,6 +269,8 @@ TEST(Help, OfEveryCommandExitsWithZeroAndStatesDefaults) {
     EXPECT_EQ(run.exit_code, 0) << command;
     EXPECT_THAT(run.out, HasSubstr("127.0.0.1:50051")) << command;
     EXPECT_THAT(run.out, HasSubstr("--ca")) << command;
+    EXPECT_THAT(run.out, HasSubstr("--tls-cert")) << command;
+    EXPECT_THAT(run.out, HasSubstr("--tls-key")) << command;
     EXPECT_THAT(run.out, HasSubstr("[default: off]")) << command;
   }
   for (const char* verb : {"list", "show", "create", "delete", "fork", "rewind",

@@ -66,6 +66,20 @@ TEST(CheckHttpAddressTest, SaysWhatIsNone) {
   }
 }
 
+TEST(MetricsEndpointTest, IsHealthyWhileTheServerTakesNewWork) {
+  std::atomic<ServerPhase> phase{ServerPhase::kStarting};
+  const auto endpoint = Start([&] {
+    ServerStatus status;
+    status.phase = phase;
+    return status;
+  });
+  EXPECT_EQ(HttpGet(endpoint->address(), "/health").code, 503);
+  phase = ServerPhase::kReady;
+  EXPECT_EQ(HttpGet(endpoint->address(), "/health").code, 200);
+  phase = ServerPhase::kDraining;
+  EXPECT_EQ(HttpGet(endpoint->address(), "/health").code, 503);
+}
+
 TEST(MetricsEndpointTest, ServesTheStatusOfTheMoment) {
   std::atomic<int64_t> steps{3};
   const auto endpoint = Start([&] {

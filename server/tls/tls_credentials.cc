@@ -1,0 +1,252 @@
+#include "server/tls/tls_credentials.h"
+
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "model/base/status_macros.h"
+
+namespace txl {
+namespace {
+
+constexpr int64_t kMostFileBytes = 1 << 20;
+// Forward secrecy and authenticated encryption; TLS 1.3 has nothing else.
+constexpr char kCiphersOfTls12[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+// As on the wire: its length before it.
+constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+template <auto Free>
+struct Freed {
+  template <typename T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using Bio = std::unique_ptr<BIO, Freed<BIO_free>>;
+using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
+
+// A file, and how messages call it.
+struct Source {
+  absl::string_view flag;
+  const std::string& path;
+
+  std::string name() const { return absl::StrCat(flag, " ", path, ": "); }
+  absl::Status Wrong(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(name(), what));
+  }
+  // With OpenSSL's own reason.
+  absl::Status Refused(absl::string_view what) const {
+    const char* reason = ERR_reason_error_string(ERR_get_error());
+    ERR_clear_error();
+    return Wrong(absl::StrCat(what, reason == nullptr ? "" : ": ",
+                              reason == nullptr ? "" : reason));
+  }
+};
+
+Source CertificateSource(const TlsFiles& files) {
+  return {"--tls-cert", files.certificate};
+}
+Source KeySource(const TlsFiles& files) { return {"--tls-key", files.key}; }
+Source ClientCaSource(const TlsFiles& files) {
+  return {"--tls-client-ca", files.client_ca};
+}
+
+absl::Status OfErrno(const Source& source) {
+  return absl::ErrnoToStatus(errno,
+                             absl::StrCat(source.flag, " ", source.path));
+}
+
+absl::StatusOr<std::string> ReadSource(const Source& source, bool secret) {
+  // Not blocking: a pipe is no file, and nobody may write to it.
+  const int fd = open(source.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return OfErrno(source);
+  const absl::Cleanup close_it = [fd] { close(fd); };
+  struct stat found = {};
+  if (fstat(fd, &found) != 0) return OfErrno(source);
+  if (!S_ISREG(found.st_mode)) return source.Wrong("is no file");
+  if (secret && (found.st_mode & S_IRWXO) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        source.name(), "everybody may use it; a key needs 0640 or less"));
+  }
+  if (found.st_size > kMostFileBytes) return source.Wrong("is too large");
+  std::string text(static_cast<size_t>(found.st_size), '\0');
+  size_t bytes = 0;
+  while (bytes < text.size()) {
+    const ssize_t got = read(fd, &text[bytes], text.size() - bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return OfErrno(source);
+    if (got == 0) break;
+    bytes += static_cast<size_t>(got);
+  }
+  text.resize(bytes);
+  return text;
+}
+
+Bio Reader(const std::string& text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// Nobody is there to be asked for one.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
+absl::StatusOr<std::vector<Certificate>> ParseCertificates(
+    const std::string& text, const Source& source) {
+  std::vector<Certificate> found;
+  const Bio bio = Reader(text);
+  while (true) {
+    Certificate next(
+        PEM_read_bio_X509(bio.get(), nullptr, &NoPassphrase, nullptr));
+    if (next == nullptr) break;
+    found.push_back(std::move(next));
+  }
+  // "No start line" is the end, anything else is damage.
+  const unsigned long last = ERR_peek_last_error();
+  if (found.empty() || ERR_GET_REASON(last) != PEM_R_NO_START_LINE) {
+    return source.Refused("is no PEM certificate");
+  }
+  ERR_clear_error();
+  return found;
+}
+
+absl::Time EndOf(const X509* certificate) {
+  std::tm end = {};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) {
+    return absl::InfinitePast();
+  }
+  return absl::FromTimeT(timegm(&end));
+}
+
+absl::Status UseKey(const TlsTexts& texts, const TlsFiles& files,
+                    X509* certificate, SSL_CTX* context) {
+  const Bio bio = Reader(texts.key);
+  const Key key(
+      PEM_read_bio_PrivateKey(bio.get(), nullptr, &NoPassphrase, nullptr));
+  const Source source = KeySource(files);
+  if (key == nullptr) {
+    return source.Refused("is no PEM key without a passphrase");
+  }
+  if (X509_check_private_key(certificate, key.get()) != 1) {
+    return source.Refused(
+        absl::StrCat("is not the key of --tls-cert ", files.certificate));
+  }
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return source.Refused("cannot be used");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RequireClients(const TlsTexts& texts, const TlsFiles& files,
+                            SSL_CTX* context) {
+  const Source source = ClientCaSource(files);
+  TXL_ASSIGN_OR_RETURN(const std::vector<Certificate> roots,
+                       ParseCertificates(texts.client_ca, source));
+  for (const Certificate& root : roots) {
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), root.get()) != 1 ||
+        SSL_CTX_add_client_CA(context, root.get()) != 1) {
+      return source.Refused("cannot be used");
+    }
+  }
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
+                     nullptr);
+  return absl::OkStatus();
+}
+
+// Who offers protocols has to offer HTTP/1.1, so that no client's talk to
+// another server means something here.
+int ChooseProtocol(SSL*, const unsigned char** out, unsigned char* out_bytes,
+                   const unsigned char* offered, unsigned int offered_bytes,
+                   void*) {
+  unsigned char* chosen = nullptr;
+  const int found = SSL_select_next_proto(
+      &chosen, out_bytes, kHttp11, sizeof(kHttp11), offered, offered_bytes);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK
+                                         : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+std::shared_ptr<SSL_CTX> NewContext() {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()),
+                                   &SSL_CTX_free);
+  if (context == nullptr) return nullptr;
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_cipher_list(context.get(), kCiphersOfTls12);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION |
+                                         SSL_OP_NO_COMPRESSION |
+                                         SSL_OP_NO_TICKET);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  // A connection that waits keeps no buffers of 16 KiB.
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_alpn_select_cb(context.get(), &ChooseProtocol, nullptr);
+  return context;
+}
+
+}  // namespace
+
+absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files) {
+  TlsTexts texts;
+  TXL_ASSIGN_OR_RETURN(texts.certificate,
+                       ReadSource(CertificateSource(files), /*secret=*/false));
+  TXL_ASSIGN_OR_RETURN(texts.key, ReadSource(KeySource(files), true));
+  if (!files.client_ca.empty()) {
+    TXL_ASSIGN_OR_RETURN(texts.client_ca,
+                         ReadSource(ClientCaSource(files), false));
+  }
+  return texts;
+}
+
+absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
+    TlsTexts texts, const TlsFiles& files) {
+  ERR_clear_error();
+  const auto made = std::make_shared<TlsCredentials>();
+  made->context = NewContext();
+  SSL_CTX* context = made->context.get();
+  if (context == nullptr) {
+    return absl::ResourceExhaustedError("OpenSSL has no memory");
+  }
+  const Source source = CertificateSource(files);
+  TXL_ASSIGN_OR_RETURN(std::vector<Certificate> chain,
+                       ParseCertificates(texts.certificate, source));
+  made->not_after = EndOf(chain[0].get());
+  if (made->not_after <= absl::Now()) {
+    return source.Wrong(absl::StrCat(
+        "has expired at ", absl::FormatTime(absl::RFC3339_sec, made->not_after,
+                                            absl::UTCTimeZone())));
+  }
+  if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
+    return source.Refused("cannot be used");
+  }
+  for (size_t i = 1; i < chain.size(); ++i) {
+    if (SSL_CTX_add1_chain_cert(context, chain[i].get()) != 1) {
+      return source.Refused("cannot be used");
+    }
+  }
+  TXL_RETURN_IF_ERROR(UseKey(texts, files, chain[0].get(), context));
+  if (!files.client_ca.empty()) {
+    TXL_RETURN_IF_ERROR(RequireClients(texts, files, context));
+  }
+  made->texts = std::move(texts);
+  return std::shared_ptr<const TlsCredentials>(made);
+}
+
+absl::StatusOr<std::shared_ptr<const TlsCredentials>> LoadTlsCredentials(
+    const TlsFiles& files) {
+  TXL_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsTexts(files));
+  return MakeTlsCredentials(std::move(texts), files);
+}
+
+}  // namespace txl

@@ -1,0 +1,56 @@
+#pragma once
+
+// What a server shows of itself in a TLS handshake and asks of its clients:
+// read from files and checked, so that whatever is here can be served with.
+
+#include <openssl/types.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace txl {
+
+// Paths of PEM files: the flags --tls-cert, --tls-key and --tls-client-ca.
+struct TlsFiles {
+  std::string certificate;  // the server's, then those that signed it
+  std::string key;          // of the first certificate, without a passphrase
+  // Who signs clients' certificates; empty: clients need none.
+  std::string client_ca;
+};
+
+// The bytes of those files; the last is empty where there is no file.
+struct TlsTexts {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;
+
+  bool operator==(const TlsTexts&) const = default;
+};
+
+struct TlsCredentials {
+  TlsTexts texts;
+  // TLS 1.2 and 1.3, HTTP/1.1 as the only protocol, no resumption (a client's
+  // certificate is verified on every connection). SSL_new makes a connection's
+  // state of it; thread-safe.
+  std::shared_ptr<SSL_CTX> context;
+  absl::Time not_after;  // of the server's own certificate
+};
+
+// Errors name the flag and the file: it cannot be read, is no regular file or
+// too large, everybody may read the key (FailedPrecondition).
+absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files);
+
+// Errors (InvalidArgument) name the flag and the file: no PEM, a key that is
+// encrypted or another certificate's, a certificate that has expired or is
+// weaker than OpenSSL's security level 2.
+absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
+    TlsTexts texts, const TlsFiles& files);
+
+// Both, one after the other.
+absl::StatusOr<std::shared_ptr<const TlsCredentials>> LoadTlsCredentials(
+    const TlsFiles& files);
+
+}  // namespace txl

@@ -1,0 +1,97 @@
+#include "server/tls/certificate_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "server/base/log.h"
+#include "tests/server/tls/test_authority.h"
+
+namespace txl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CertificateWatchTest : public testing::Test {
+ protected:
+  // Looks only when it is told to.
+  CertificateWatchTest() {
+    auto started = CertificateWatch::Start(files_.files(), absl::Hours(1));
+    EXPECT_TRUE(started.ok()) << started.status();
+    watch_ = *std::move(started);
+  }
+
+  int Warnings() const {
+    int count = 0;
+    for (const std::string& line : log_.lines()) {
+      count += absl::StrContains(line, "certificate_kept") ? 1 : 0;
+    }
+    return count;
+  }
+
+  LogCapture log_;
+  const TestAuthority authority_{"Test CA"};
+  const TestCertificate first_ = authority_.IssueServer();
+  const TestCertificate second_ = authority_.IssueServer();
+  TestFiles files_{first_};
+  std::unique_ptr<CertificateWatch> watch_;
+};
+
+TEST_F(CertificateWatchTest, GivesTheSameWhileTheFilesAreTheSame) {
+  const auto before = watch_->Current();
+  files_.Write(first_);  // newer, but no other
+  watch_->Look();
+  EXPECT_EQ(watch_->Current(), before);
+}
+
+TEST_F(CertificateWatchTest, TakesANewPair) {
+  const auto before = watch_->Current();
+  files_.Write(second_);
+  watch_->Look();
+  EXPECT_EQ(watch_->Current()->texts.key, second_.key);
+  // Who has the old one may go on with it.
+  EXPECT_EQ(before->texts.key, first_.key);
+}
+
+TEST_F(CertificateWatchTest, KeepsTheOldWhileTheNewIsHalfThere) {
+  files_.WriteCertificate(second_.certificate);
+  watch_->Look();
+  EXPECT_EQ(watch_->Current()->texts.certificate, first_.certificate);
+  files_.WriteKey(second_.key);
+  watch_->Look();
+  EXPECT_EQ(watch_->Current()->texts.certificate, second_.certificate);
+}
+
+TEST_F(CertificateWatchTest, WarnsOnceOfEachThingThatIsWrong) {
+  files_.WriteKey("nonsense");
+  for (int i = 0; i < 3; ++i) watch_->Look();
+  EXPECT_EQ(Warnings(), 1);
+  EXPECT_THAT(log_.lines().back(), HasSubstr("--tls-key"));
+  EXPECT_EQ(watch_->Current()->texts.key, first_.key);
+  files_.WriteCertificate("nonsense");
+  watch_->Look();
+  EXPECT_EQ(Warnings(), 2);
+  files_.Write(first_);
+  watch_->Look();
+  files_.WriteCertificate("nonsense");
+  watch_->Look();
+  EXPECT_EQ(Warnings(), 3);
+}
+
+TEST_F(CertificateWatchTest, DoesNotStartWithFilesThatAreWrong) {
+  files_.WriteKey(second_.key);
+  EXPECT_THAT(
+      std::string(CertificateWatch::Start(files_.files()).status().message()),
+      HasSubstr("is not the key of"));
+}
+
+TEST_F(CertificateWatchTest, VerifiesClientsWhereTheirAuthorityIsGiven) {
+  EXPECT_FALSE(watch_->verifies_clients());
+  TestFiles mutual(first_, authority_.certificate());
+  const auto watch = CertificateWatch::Start(mutual.files());
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  EXPECT_TRUE((*watch)->verifies_clients());
+}
+
+}  // namespace
+}  // namespace txl
