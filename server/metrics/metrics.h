@@ -92,6 +92,9 @@ struct Snapshot {
   // has happened. turns_parked_out <= turns_parked
   int64_t turns_parked_out = 0;
   int64_t parked_moves = 0;
+  // Turns that gave their slot up for a more urgent one, or because their
+  // tenant had no tokens left.
+  int64_t turns_displaced = 0;
   double step_seconds = 0;  // sum over steps
 
   Distributions distributions;

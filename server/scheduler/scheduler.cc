@@ -20,6 +20,7 @@ AdmissionQueueOptions QueueOptions(const SchedulerOptions& options) {
   queue.max_calls = options.max_queued_calls;
   queue.max_tokens = options.max_queued_tokens;
   queue.retry_after = options.retry_after;
+  queue.priority_age = options.priority_age;
   return queue;
 }
 

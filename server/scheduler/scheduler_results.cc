@@ -63,11 +63,14 @@ void SchedulerLoop::Collect() {
     } else {
       row.status = failure;
     }
-    Emit(record.owners[i], record.kinds[i], std::move(row));
+    TenantAccount* const account =
+        i < record.accounts.size() ? record.accounts[i] : nullptr;
+    Emit(record.owners[i], record.kinds[i], account, std::move(row));
   }
 }
 
-void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
+void SchedulerLoop::Emit(uint64_t id, RowKind kind, TenantAccount* account,
+                         RowResult result) {
   const auto it = running_.find(id);
   const bool wanted = it != running_.end() && CheckImport(it);
   if (!wanted || !result.status.ok()) {
@@ -75,6 +78,9 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
     row.Add(kind);
     const bool sampled = kind == RowKind::kDecode && result.status.ok();
     ledger_.Discarded(row, sampled ? 1 : 0);
+    if (account != nullptr && kind == RowKind::kDecode) {
+      account->GiveBackTokensOut(1);
+    }
     if (wanted) Fail(it, StepFailed("the step failed", result.status));
     return;
   }
@@ -183,7 +189,7 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
                            const TurnFinished* finished) {
   Running& running = it->second;
   Sequence& sequence = running.sequence;
-  SetMayYield(it, false);
+  SetMayYield(it, false, absl::ZeroDuration());
   if (running.away) {
     EndAway(it);
     const auto returns = std::find_if(entering_.begin(), entering_.end(),
@@ -208,6 +214,7 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
   if (sequence.lanes() != nullptr) slots_.GiveBack(sequence.lanes()->slots());
   BookRebuild(running);
   slots_.Leave(slot, sequence.lease(), intact, clock_->Monotonic());
+  shared_->queue.Refund(sequence.turn(), sequence.tokens_unused());
   sequence.lease().Release();
 }
 

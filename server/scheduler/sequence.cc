@@ -153,6 +153,11 @@ int64_t Sequence::tokens_in_flight() const {
          (generated_ - generated_before_);
 }
 
+int64_t Sequence::tokens_unused() const {
+  if (turn_.kind != TurnKind::kGenerate) return 0;
+  return std::max<int64_t>(turn_.stop.max_tokens - known_ - generated_, 0);
+}
+
 bool Sequence::all_collected() const {
   if (lanes_ != nullptr) {
     return in_lanes() && lanes_->rows_now() == 0 && collected_ == planned_;
