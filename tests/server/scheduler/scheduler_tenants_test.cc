@@ -44,7 +44,7 @@ class SchedulerTenants : public ::testing::Test {
         std::vector<TestTurn>& own = turns[name];
         const auto waiting = std::count_if(
             own.begin(), own.end(),
-            [](const TestTurn& turn) { return !turn.sink->ended(); });
+            [](const TestTurn& turn) { return !turn.sink->finished().has_value(); });
         for (auto n = waiting; n < 12; ++n) {
           own.push_back(Generate(world, Tenant(name, weight), 10 + step % 7));
         }
@@ -54,7 +54,7 @@ class SchedulerTenants : public ::testing::Test {
     std::map<std::string, int64_t> tokens;
     for (const auto& [name, own] : turns) {
       for (const TestTurn& turn : own) {
-        tokens[name] += static_cast<int64_t>(turn.sink->tokens.size());
+        tokens[name] += static_cast<int64_t>(turn.sink->tokens().size());
         turn.cancel->Cancel(CancelToken::Why::kCancelled);
       }
     }
@@ -106,10 +106,10 @@ TEST_F(SchedulerTenants, AFullQueueLosesTheLastTurnOfWhoHasMost) {
   EXPECT_EQ(Outcome(Generate(world, Tenant("b"), 2).submitted),
             "RESOURCE_EXHAUSTED QUEUE_FULL");
   world.Run();
-  EXPECT_EQ(Outcome(a[3].sink->failed), "RESOURCE_EXHAUSTED QUEUE_FULL");
-  EXPECT_EQ(Outcome(a[2].sink->failed), "RESOURCE_EXHAUSTED QUEUE_FULL");
+  EXPECT_EQ(Outcome(a[3].sink->failed()), "RESOURCE_EXHAUSTED QUEUE_FULL");
+  EXPECT_EQ(Outcome(a[2].sink->failed()), "RESOURCE_EXHAUSTED QUEUE_FULL");
   for (const TestTurn& kept : {a[0], a[1], first, second, running}) {
-    EXPECT_TRUE(kept.sink->finished.has_value());
+    EXPECT_TRUE(kept.sink->finished().has_value());
   }
   world.ExpectAtRest();
 }
@@ -137,12 +137,12 @@ TEST_F(SchedulerTenants, OneStreamBesideTwoHundredFiftyFiveIsAsIfAlone) {
     }
     const TestTurn b = Generate(world, Tenant("b"), 64, 100);
     Pace pace;
-    for (int step = 1; !b.sink->finished.has_value() && step < 2000; ++step) {
+    for (int step = 1; !b.sink->finished().has_value() && step < 2000; ++step) {
       world.Step();
-      if (pace.first == 0 && !b.sink->tokens.empty()) pace.first = step;
+      if (pace.first == 0 && !b.sink->tokens().empty()) pace.first = step;
       pace.last = step;
     }
-    EXPECT_EQ(b.sink->tokens.size(), 64u);
+    EXPECT_EQ(b.sink->tokens().size(), 64u);
     return pace;
   };
   const Pace alone = pace_beside(0);
