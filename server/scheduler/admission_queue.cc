@@ -7,14 +7,6 @@
 #include "server/scheduler/turn_errors.h"
 
 namespace txl {
-namespace {
-
-int64_t QueuedTokens(const Turn& turn) {
-  return InputTokens(turn) + static_cast<int64_t>(turn.adopted.size());
-}
-
-}  // namespace
-
 AdmissionQueue::AdmissionQueue(AdmissionQueueOptions options, Metrics* metrics)
     : options_(options), metrics_(metrics) {}
 
@@ -24,7 +16,7 @@ bool AdmissionQueue::Fits(int64_t tokens) const {
 }
 
 absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
-  const int64_t tokens = QueuedTokens(turn);
+  const int64_t tokens = TokensIn(turn);
   const std::string name = TenantName(turn);
   const double weight = TenantWeight(turn);
   absl::MutexLock lock(&mutex_);
@@ -43,13 +35,18 @@ absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
   // Callers look at the clock before they come in.
   latest_ = std::max(latest_, now);
   const absl::Duration due = DueOf(turn, latest_, options_.priority_age);
+  const int32_t counts = TenantCountsOf(turn);
   tenant.waiting.emplace(std::pair(due, arrivals_++),
                          QueuedTurn{std::move(turn), now});
   loads_.emplace(tenant.load(), name);
   order_.Join(name, weight);
   tokens_ += tokens;
   ++calls_;
-  metrics_->Update([tokens](Snapshot& s) {
+  metrics_->Update([tokens, counts](Snapshot& s) {
+    if (!s.tenants.empty()) {
+      ++s.tenants[counts].turns_started;
+      ++s.tenants[counts].turns_active;
+    }
     ++s.turns_started;
     ++s.turns_active;
     ++s.queued_calls;
@@ -73,7 +70,7 @@ QueuedTurn AdmissionQueue::Take(Tenants::iterator tenant,
   loads_.erase({line.load(), name});
   line.waiting.erase(turn);
   --calls_;
-  tokens_ -= QueuedTokens(taken.turn);
+  tokens_ -= TokensIn(taken.turn);
   if (line.waiting.empty()) {
     order_.Leave(name);
     tenants_.erase(tenant);
@@ -84,7 +81,7 @@ QueuedTurn AdmissionQueue::Take(Tenants::iterator tenant,
 }
 
 void AdmissionQueue::Leave(const QueuedTurn& taken, absl::Duration now) {
-  const int64_t tokens = QueuedTokens(taken.turn);
+  const int64_t tokens = TokensIn(taken.turn);
   // It may have come after the caller looked at the clock.
   const double seconds = absl::ToDoubleSeconds(
       std::max(now - taken.submitted, absl::ZeroDuration()));

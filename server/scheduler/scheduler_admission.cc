@@ -166,6 +166,9 @@ void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
   queued.turn.lease.Release();
   TurnEnd end = EndOfTurn(queued.turn, queued.submitted, clock_->Monotonic());
   BookFailure(std::move(end), status);
+  if (TenantAccount* const account = queued.turn.account) {
+    account->EndTurn(TokensIn(queued.turn));  // none was fed
+  }
   sink->Failed(status);
   --shared_->live_turns;
 }

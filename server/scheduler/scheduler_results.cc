@@ -145,7 +145,8 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
   if (commits && sequence.CommitInput(clock_->Monotonic())) {
     slots_.Committed(running.slot);
   }
-  ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()));
+  ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()),
+                    TenantCountsOf(sequence.turn()));
   std::vector<ScoredToken> scores = sequence.TakeScores();
   if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
   Finish(it, sequence.reason());
@@ -154,6 +155,7 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
 void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  TenantAccount* const account = running.sequence.turn().account;
   const absl::Duration now = clock_->Monotonic();
   const TurnKind kind = running.sequence.turn().kind;
   const std::string name = ReasonName(kind, reason);
@@ -163,6 +165,7 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Retire(it, kind == TurnKind::kGenerate ? name : "OK", &finished);
   running_.erase(it);
   ledger_.TurnEnded(end);
+  if (account != nullptr) account->EndTurn();
   sink->Finished(finished);
   --shared_->live_turns;
 }
@@ -170,10 +173,12 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
 void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  TenantAccount* const account = running.sequence.turn().account;
   TurnEnd end = running.sequence.EndAt(clock_->Monotonic());
   Retire(it, GetErrorDetails(status).reason, nullptr);
   running_.erase(it);
   BookFailure(std::move(end), status);
+  if (account != nullptr) account->EndTurn();
   sink->Failed(status);
   --shared_->live_turns;
 }

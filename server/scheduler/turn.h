@@ -108,14 +108,23 @@ inline int64_t InputTokens(const Turn& turn) {
   return tokens;
 }
 
+// Those and what it adopts: all that it feeds.
+inline int64_t TokensIn(const Turn& turn) {
+  return InputTokens(turn) + static_cast<int64_t>(turn.adopted.size());
+}
+
 // Tokens that it feeds and generates at most.
 inline int64_t MostTokens(const Turn& turn) {
-  return InputTokens(turn) + static_cast<int64_t>(turn.adopted.size()) +
+  return TokensIn(turn) +
          (turn.kind == TurnKind::kGenerate ? turn.stop.max_tokens : 0);
 }
 
 inline std::string TenantName(const Turn& turn) {
   return turn.account == nullptr ? std::string() : turn.account->name();
+}
+// Its place in Snapshot::tenants, where there are any.
+inline int32_t TenantCountsOf(const Turn& turn) {
+  return turn.account == nullptr ? 0 : turn.account->counts();
 }
 inline double TenantWeight(const Turn& turn) {
   return turn.account == nullptr ? 1 : turn.account->weight();
