@@ -21,7 +21,14 @@ absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
   const double weight = TenantWeight(turn);
   absl::MutexLock lock(&mutex_);
   if (closed_ && turn.kind != TurnKind::kSave) return ServerDraining();
+  // Callers look at the clock before they come in.
+  latest_ = std::max(latest_, now);
+  const absl::Duration due = DueOf(turn, latest_, options_.priority_age);
   const auto found = tenants_.find(name);
+  if (found != tenants_.end() &&
+      TooLate(turn, found->second.waiting, due, now)) {
+    return DeadlineUnreachable();
+  }
   const size_t waiting =
       found == tenants_.end() ? 0 : found->second.waiting.size();
   while (!Fits(tokens)) {
@@ -32,9 +39,6 @@ absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
   Tenant& tenant = tenants_[name];
   if (waiting > 0) loads_.erase({tenant.load(), name});
   tenant.weight = weight;
-  // Callers look at the clock before they come in.
-  latest_ = std::max(latest_, now);
-  const absl::Duration due = DueOf(turn, latest_, options_.priority_age);
   const int32_t counts = TenantCountsOf(turn);
   tenant.waiting.emplace(std::pair(due, arrivals_++),
                          QueuedTurn{std::move(turn), now});
@@ -53,6 +57,21 @@ absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
     s.queued_tokens += tokens;
   });
   return absl::OkStatus();
+}
+
+bool AdmissionQueue::TooLate(const Turn& turn, const Waiting& waiting,
+                             absl::Duration due, absl::Duration now) const {
+  const std::optional<double> rate = rate_.tokens_per_second();
+  if (!turn.deadline.has_value() || !rate.has_value()) return false;
+  auto tokens = static_cast<double>(TokensIn(turn));
+  for (const auto& [place, queued] : waiting) {
+    if (place.first > due) break;
+    const int64_t in = TokensIn(queued.turn);
+    tokens += static_cast<double>(in) +
+              rate_.Expected(MostTokens(queued.turn) - in);
+  }
+  return IsUnreachable(tokens, *rate,
+                       std::max(*turn.deadline - now, absl::ZeroDuration()));
 }
 
 bool AdmissionQueue::PushOut(double load) {
@@ -125,6 +144,14 @@ void AdmissionQueue::Charge(const Turn& turn) {
 void AdmissionQueue::Refund(const Turn& turn, int64_t tokens) {
   absl::MutexLock lock(&mutex_);
   order_.Refund(TenantName(turn), static_cast<double>(tokens));
+  if (turn.kind == TurnKind::kGenerate) {
+    rate_.NoteTurn(turn.stop.max_tokens - tokens);
+  }
+}
+
+void AdmissionQueue::NoteStep(int64_t tokens, absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  rate_.NoteStep(tokens, calls_ > 0, now);
 }
 
 bool AdmissionQueue::empty() const {

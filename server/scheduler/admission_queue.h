@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "server/metrics/metrics.h"
 #include "server/scheduler/fair_order.h"
+#include "server/scheduler/service_rate.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {
@@ -54,8 +55,9 @@ class AdmissionQueue {
 
   // Counts the turn as started. Where the queue is full, a tenant that has
   // fewer calls in it for its weight than another one pushes that one's last
-  // turn out. Errors: QUEUE_FULL + retry, DRAINING after Close; `turn` is then
-  // left as it was.
+  // turn out. Errors: QUEUE_FULL + retry, DEADLINE_UNREACHABLE where turns of
+  // its tenant wait before it that take until after its deadline
+  // (service_rate.h), DRAINING after Close; `turn` is then left as it was.
   absl::Status Push(Turn& turn, absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes and returns the first turn for which `wanted` is true. Its time in
@@ -70,6 +72,8 @@ class AdmissionQueue {
   // Where it ends before it has used what it might have, they come sooner.
   void Charge(const Turn& turn) ABSL_LOCKS_EXCLUDED(mutex_);
   void Refund(const Turn& turn, int64_t tokens) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A step with so many tokens ended.
+  void NoteStep(int64_t tokens, absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   bool empty() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The earliest deadline of a waiting turn; infinite when there is none.
@@ -95,6 +99,10 @@ class AdmissionQueue {
   };
   using Tenants = std::map<std::string, Tenant>;
 
+  // Whether a turn that would wait behind those of `waiting` that are due by
+  // `due` would begin too late.
+  bool TooLate(const Turn& turn, const Waiting& waiting, absl::Duration due,
+               absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Fits(int64_t tokens) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The last turn of the tenant with most calls for its weight; false: a tenant
   // with `load` after the call has no fewer.
@@ -111,6 +119,7 @@ class AdmissionQueue {
   Tenants tenants_ ABSL_GUARDED_BY(mutex_);
   FairOrder order_ ABSL_GUARDED_BY(mutex_);  // of the tenants that wait
   std::set<std::pair<double, std::string>> loads_ ABSL_GUARDED_BY(mutex_);
+  ServiceRate rate_ ABSL_GUARDED_BY(mutex_);
   std::vector<QueuedTurn> pushed_out_ ABSL_GUARDED_BY(mutex_);
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -49,7 +49,9 @@ void SchedulerLoop::Collect() {
   const InFlight record = std::move(in_flight_.front());
   in_flight_.pop_front();
   absl::StatusOr<StepResult> result = runner_->Collect(record.step);
-  shared_->heartbeat.Beat(clock_->Monotonic());
+  const absl::Duration now = clock_->Monotonic();
+  shared_->heartbeat.Beat(now);
+  shared_->queue.NoteStep(record.shape.tokens, now);
   Poll();  // a turn that ended during the step gets nothing of it
   ledger_.Step(record.shape, result.ok() ? &*result : nullptr, clock_->Now());
   const absl::Status failure =
