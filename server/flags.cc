@@ -73,6 +73,9 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
               "File of a secret key, 32 bytes or more, that signs the segment "
               "memory in exported sessions: servers of one key take it from "
               "each other; empty: it is left out");
+  table->Text("tenants", &flags->tenants,
+              "TOML file of tenants, their weights and quotas; read again when "
+              "it changes and on SIGHUP; empty: everybody is one tenant");
   table->Choice("log-level", &flags->log_level,
                 {"debug", "info", "warning", "error"}, "Least severe log line");
   table->Choice("log-format", &flags->log_format, {"json", "text"},
@@ -203,6 +206,9 @@ void AddQueueFlags(ServerFlags* flags, FlagTable* table) {
   table->Duration("queue-limit", &scheduler.queue_limit, absl::Milliseconds(1),
                   absl::Hours(24),
                   "A call that waits for this long ends with QUEUE_FULL");
+  table->Duration("priority-age", &scheduler.priority_age,
+                  absl::ZeroDuration(), absl::Hours(1),
+                  "What one step of a turn's priority is worth in waiting");
   table->Duration("longest-turn", &scheduler.longest_turn,
                   absl::Milliseconds(1), absl::Hours(24 * 30),
                   "A turn that takes this long, its wait included, ends with "

@@ -38,6 +38,7 @@ struct ServerFlags {
   bool insecure = false;  // beyond loopback without TLS, too
   // File of the key that signs the states in exported sessions; empty: none.
   std::string export_key_file;
+  std::string tenants;  // file of tenants' quotas; empty: there are none
   std::string log_level = "info";
   std::string log_format = "json";
   // Octal permissions of a Unix socket; empty: what the umask leaves.

@@ -17,6 +17,7 @@
 #include "server/flags.h"
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
+#include "server/quota/tenants_file.h"
 #include "server/server.h"
 #include "server/signals.h"
 #include "server/store_command.h"
@@ -49,6 +50,10 @@ int CheckConfig(ServerFlags flags) {
   // The weights are loaded as for serving, but into the host's memory.
   const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
   if (!weights.ok()) return Fail(weights);
+  if (!flags.tenants.empty()) {
+    const absl::Status tenants = ReadTenants(flags.tenants).status();
+    if (!tenants.ok()) return Fail(tenants);
+  }
   std::printf("configuration and model directory are valid\n");
   return 0;
 }
@@ -70,6 +75,7 @@ int Serve(ServerFlags flags) {
       Server::Start(std::move(flags));
   if (!server.ok()) return Fail(server.status());
   signals.StartServing();
+  signals.OnReload([kept = server->get()] { kept->Reload(); });
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
        {"http_url", (*server)->http_url()},
@@ -91,6 +97,7 @@ int Serve(ServerFlags flags) {
 
   signals.WaitForRequest();
   ExitAfter(drain_timeout + kDrainGrace + kLastResort);
+  signals.OnReload(nullptr);
   server->reset();  // drains
   Log(LogSeverity::kInfo, "exit", {{"forced", false}});
   FlushLog(kLastFlush);

@@ -4,10 +4,11 @@ find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
   SRCS exposure.cc flag_table.cc flags.cc key_file.cc listener_probe.cc listener_watch.cc
     memory_budgets.cc open_files.cc server.cc setting_names.cc signals.cc
-    stored_sessions.cc torch_threads.cc unix_socket.cc
+    stored_sessions.cc tenants_watch.cc torch_threads.cc unix_socket.cc
     warm_up.cc watchdog.cc
-  DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter txl_server_engine txl_server_scheduler
-    txl_server_session txl_server_store txl_server_store_command txl_server_metrics txl_server_base
+  DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter
+    txl_server_engine txl_server_scheduler txl_server_session txl_server_store
+    txl_server_store_command txl_server_metrics txl_server_quota txl_server_base
     txl_model_checkpoint txl_program txl_torch CLI11::CLI11 tomlplusplus::tomlplusplus
     absl::cleanup absl::status absl::statusor absl::strings
     absl::synchronization absl::time Threads::Threads)

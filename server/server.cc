@@ -106,6 +106,24 @@ absl::Status Server::OpenStore() {
   return absl::OkStatus();
 }
 
+absl::Status Server::StartTenants() {
+  if (flags_.tenants.empty()) return absl::OkStatus();
+  tenants_ = std::make_unique<Tenants>(
+      [this](const std::string& name) { return metrics_.AddTenant(name); });
+  absl::StatusOr<std::unique_ptr<TenantsWatch>> watch =
+      TenantsWatch::Start(flags_.tenants, tenants_.get(), Clock::Real());
+  if (!watch.ok()) {
+    return absl::Status(watch.status().code(),
+                        absl::StrCat("--tenants: ", watch.status().message()));
+  }
+  tenants_watch_ = *std::move(watch);
+  return absl::OkStatus();
+}
+
+void Server::Reload() {
+  if (tenants_watch_ != nullptr) tenants_watch_->Reload();
+}
+
 void Server::MakeParts() {
   Clock* clock = Clock::Real();
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
@@ -125,6 +143,7 @@ void Server::MakeParts() {
           : WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
   work_ = std::make_unique<WorkPool>(work, clock);
   context_.work = work_.get();
+  context_.tenants = tenants_.get();
   if (memory_ != nullptr) memory_->SetIn(&context_);
   context_.state_identity = runner_->info().identity;
   context_.limits = flags_.limits;
@@ -159,6 +178,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   std::unique_ptr<Server> server(new Server(std::move(flags), std::move(model),
                                             std::move(runner), memory));
   TXL_RETURN_IF_ERROR(server->OpenStore());
+  TXL_RETURN_IF_ERROR(server->StartTenants());
   server->MakeParts();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
     TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));

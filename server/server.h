@@ -20,8 +20,10 @@
 #include "server/listener_watch.h"
 #include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
+#include "server/quota/tenants.h"
 #include "server/rpc/grpc_server.h"
 #include "server/stored_sessions.h"
+#include "server/tenants_watch.h"
 #include "server/unix_socket.h"
 #include "server/watchdog.h"
 
@@ -57,6 +59,9 @@ class Server {
   // or a callback hangs.
   void Drain();
 
+  // Reads the file of --tenants again; thread-safe.
+  void Reload();
+
  private:
   Server(ServerFlags flags, ModelDirectory model,
          std::unique_ptr<StepRunner> runner,
@@ -64,6 +69,7 @@ class Server {
   // The store of --data-dir, if there is one; before sessions are.
   absl::Status OpenStore();
   void MakeParts();
+  absl::Status StartTenants();
   absl::Status StartHttp();
   absl::Status StartMetrics();
   void StartWatches();
@@ -82,6 +88,8 @@ class Server {
   TaskThread callbacks_;
   std::unique_ptr<WorkPool> work_;
   std::unique_ptr<StoredSessions> stored_;  // null: there is none
+  std::unique_ptr<Tenants> tenants_;        // null: there are none
+  std::unique_ptr<TenantsWatch> tenants_watch_;
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<CertificateWatch> certificates_;  // null: no TLS

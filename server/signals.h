@@ -1,9 +1,11 @@
 #pragma once
 
 // SIGTERM and SIGINT as a request to drain; the second one ends the process
-// with kExitForced. SIGHUP, SIGUSR1 and SIGUSR2 are ignored, with a line in the
-// log.
+// with kExitForced. SIGHUP as a request to read files again. SIGUSR1 and
+// SIGUSR2 are ignored, with a line in the log, as is SIGHUP while there is
+// nothing to read.
 
+#include <functional>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -19,6 +21,9 @@ class SignalWaiter {
   // the process with status 0, because nothing is served yet.
   void StartServing();
   void WaitForRequest();
+  // Called, on a thread of its own, for every SIGHUP from now on; null: nothing
+  // is any more. Waits for a call that runs.
+  void OnReload(std::function<void()> reload);
 
  private:
   struct State;

@@ -62,6 +62,7 @@ void RunTurn(const ServiceContext& service, Work& work, SessionLease lease,
   turn.alternatives = work.params.alternatives;
   turn.sink = sink;
   turn.cancel = sink->cancel();
+  turn.account = sink->account();
   turn.deadline = sink->deadline();
   const absl::Status status = service.scheduler->Submit(std::move(turn));
   if (!status.ok()) sink->Failed(status);

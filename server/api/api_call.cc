@@ -21,6 +21,25 @@ ApiCall::ApiCall(const char* method, CallDesk* desk, std::string peer)
   record_.refusals = &desk->refusal_lines();
 }
 
+TenantAccount* ApiCall::account() const {
+  Tenants* const tenants = desk_->context().tenants;
+  return tenants == nullptr ? nullptr
+                            : tenants->Find(caller_.tenant, desk_->Now());
+}
+
+absl::Status ApiCall::CheckCallQuota(Admission admission) {
+  TenantAccount* const tenant = account();
+  if (tenant == nullptr || admission == Admission::kAlways) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = tenant->AdmitCall(desk_->Now());
+  if (status.ok()) return status;
+  desk_->context().metrics->Update([counts = tenant->counts()](Snapshot& s) {
+    ++s.tenants[counts].refused;
+  });
+  return status;
+}
+
 void ApiCall::Work(std::function<void()> work) {
   desk_->context().work->Run(peer_, [call = self(), work = std::move(work)](
                                         const absl::Status& status) {

@@ -105,6 +105,8 @@ class ApiCall : public CallWriter {
   const CallRecord& record() const { return record_; }
   const std::string& peer() const { return peer_; }
   const Caller& caller() const { return caller_; }
+  // The caller's; null where there are no tenants.
+  TenantAccount* account() const;
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
   void Work(std::function<void()> work);
@@ -116,6 +118,9 @@ class ApiCall : public CallWriter {
   void KeepHold(ByteHold hold) ABSL_LOCKS_EXCLUDED(mutex_);
 
  protected:
+  // What the caller's quota of calls says to one more; methods of the server's
+  // own state are always let in. Errors: QUOTA.
+  absl::Status CheckCallQuota(Admission admission);
   // Before the method is called.
   void SetCaller(Caller caller) { caller_ = std::move(caller); }
   // The call, kept alive.

@@ -46,6 +46,7 @@ struct GenerateParams {
   TurnIdentity identity;
   std::optional<int64_t> expected_position;
   std::optional<ReceivedTokens> received;
+  int32_t priority = 0;
 };
 
 // An AppendTokensRequest or ScoreRequest that may be run.

@@ -98,6 +98,7 @@ absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
                               const GenerateParams& params, SessionLease& lease,
                               std::shared_ptr<const TurnRecord> kept) {
   Turn turn;
+  turn.priority = params.priority;
   turn.kind = TurnKind::kGenerate;
   turn.sampling = params.sampling;
   turn.stop = params.stop;
@@ -148,6 +149,7 @@ TurnIntent IntentOf(const Turn& turn) {
 }
 
 void RunGenerate(const ServiceContext& service, const GenerateParams& params,
+                 TenantAccount* account,
                  const std::shared_ptr<TokenStream>& stream, SessionLease lease,
                  std::shared_ptr<const TurnRecord> record) {
   const absl::Status received = CheckReceived(params, record.get());
@@ -170,6 +172,7 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
   if (!turn.ok()) return Refuse(std::move(lease), *stream, turn.status());
   stream->SetMaxTokens(turn->stop.max_tokens);
   turn->lease = std::move(lease);
+  turn->account = account;
   turn->deadline = stream->deadline();
   turn->sink = stream;
   turn->cancel = stream->cancel();
@@ -219,7 +222,8 @@ void Generate(const ServiceContext& service,
       }
       call->KeepHold(*std::move(record));
     }
-    RunGenerate(service, params, stream, std::move(lease), std::move(kept));
+    RunGenerate(service, params, call->account(), stream, std::move(lease),
+                std::move(kept));
   };
   call->HandOver(stream, *std::move(hold));
   StartTurn(service, std::move(start));

@@ -23,9 +23,12 @@ std::string RequestDigest(const google::protobuf::MessageLite& request) {
 
 std::string RequestDigest(const v1::GenerateRequest& request) {
   const google::protobuf::MessageLite& message = request;
-  if (!request.has_received()) return RequestDigest(message);
+  if (!request.has_received() && request.priority() == 0) {
+    return RequestDigest(message);
+  }
   v1::GenerateRequest rest = request;
   rest.clear_received();
+  rest.clear_priority();
   return RequestDigest(static_cast<const google::protobuf::MessageLite&>(rest));
 }
 

@@ -21,6 +21,7 @@
 #include "server/base/task_thread.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/server_status.h"
+#include "server/quota/tenants.h"
 #include "server/scheduler/durable_sink.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
@@ -36,6 +37,8 @@ struct ServiceContext {
   Lifecycle* lifecycle = nullptr;
   TaskThread* callbacks = nullptr;
   WorkPool* work = nullptr;
+  // Null: everybody is one tenant, without quotas.
+  Tenants* tenants = nullptr;
   // Null: sessions end with the process.
   SessionJournal* journal = nullptr;
   // DurableSinkOptions of every turn on a session.

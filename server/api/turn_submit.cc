@@ -36,6 +36,7 @@ void RunFeed(const ServiceContext& service, Turn turn,
   if (turn.kind == TurnKind::kAppend && !turn.lease.session_id().empty()) {
     turn.sink = StoredSink(service, sink, turn.cancel);
   }
+  turn.account = sink->account();
   turn.deadline = sink->deadline();
   const absl::Status status = service.scheduler->Submit(std::move(turn));
   if (!status.ok()) sink->Failed(status);

@@ -20,7 +20,9 @@ std::shared_ptr<UnaryTurn> UnaryTurn::Create(std::shared_ptr<ApiCall> call,
 }
 
 UnaryTurn::UnaryTurn(std::shared_ptr<ApiCall> call, UnaryTurnOptions options)
-    : options_(std::move(options)), call_(std::move(call)) {}
+    : options_(std::move(options)),
+      account_(call->account()),
+      call_(std::move(call)) {}
 
 void UnaryTurn::Found(const std::string& session_id) {
   absl::MutexLock lock(&mutex_);

@@ -41,6 +41,7 @@ class UnaryTurn final : public TokenSink, public CallEvents {
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
   std::optional<absl::Duration> deadline() const { return options_.deadline; }
+  TenantAccount* account() const { return account_; }  // ApiCall's
   // A session that there is: returned to the client.
   void Found(const std::string& session_id);
 
@@ -61,6 +62,7 @@ class UnaryTurn final : public TokenSink, public CallEvents {
   void End(const absl::Status& status, TurnFinished finished);
 
   const UnaryTurnOptions options_;
+  TenantAccount* const account_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
   absl::Mutex mutex_;

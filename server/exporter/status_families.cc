@@ -60,6 +60,10 @@ void AddRequests(const Snapshot& s, FamilyList& out) {
   out.Counter("txl_parked_moves_total",
               "How often parked turns gave up their slots")
       .Sample(Value(s.parked_moves));
+  out.Counter("txl_displaced_moves_total",
+              "How often turns gave up their slots for more urgent ones, or "
+              "because their tenant had no tokens left")
+      .Sample(Value(s.turns_displaced));
   out.Gauge("txl_queue_tokens", "Prompt tokens of the turns in the queue")
       .Sample(Value(s.queued_tokens));
   out.Gauge("txl_stream_queue_tokens",
@@ -72,6 +76,30 @@ void AddRequests(const Snapshot& s, FamilyList& out) {
   for (const auto& [kind, count] : s.turns_ended) {
     ended.Sample(Value(count),
                  {{"outcome", kind.first}, {"reason", kind.second}});
+  }
+}
+
+void AddTenants(const std::vector<TenantCounts>& tenants, FamilyList& out) {
+  if (tenants.empty()) return;
+  FamilyRef started = out.Counter("txl_tenant_requests_started_total",
+                                  "Turns of a tenant taken into the queue");
+  FamilyRef active = out.Gauge("txl_tenant_requests_active",
+                               "Turns of a tenant that have not ended");
+  FamilyRef prompt = out.Counter("txl_tenant_prompt_tokens_total",
+                                 "Tokens of a tenant's inputs that were fed");
+  FamilyRef generated = out.Counter("txl_tenant_generated_tokens_total",
+                                    "Tokens handed to a tenant's streams");
+  FamilyRef refused = out.Counter("txl_tenant_refused_total",
+                                  "Calls and turns that a quota refused");
+  for (const TenantCounts& counts : tenants) {
+    const auto label = [&counts](FamilyRef& family, int64_t value) {
+      family.Sample(Value(value), {{"tenant", counts.tenant}});
+    };
+    label(started, counts.turns_started);
+    label(active, counts.turns_active);
+    label(prompt, counts.tokens_prompt);
+    label(generated, counts.tokens_delivered);
+    label(refused, counts.refused);
   }
 }
 
@@ -323,6 +351,7 @@ std::vector<prometheus::MetricFamily> StatusFamilies(
   AddFacts(facts, out);
   AddServer(status, out);
   AddRequests(status.snapshot, out);
+  AddTenants(status.snapshot.tenants, out);
   AddRequestTimes(status.snapshot.distributions, out);
   AddSteps(status, out);
   AddTokens(status.snapshot, out);

@@ -312,6 +312,13 @@ absl::StatusOr<CompletionRequest> ReadCompletion(const Json& body,
         static_cast<uint32_t>(*request.logprobs));
   }
   TXL_RETURN_IF_ERROR(ReadNamed(fields, "unknown", &common));
+  TXL_ASSIGN_OR_RETURN(const auto priority, fields.Integer("priority"));
+  if (priority.has_value()) {
+    if (*priority != static_cast<int32_t>(*priority)) {
+      return FieldError("priority", "is out of range");
+    }
+    common.set_priority(static_cast<int32_t>(*priority));
+  }
   TXL_RETURN_IF_ERROR(ReadSampling(fields, common.mutable_sampling()));
   TXL_RETURN_IF_ERROR(ReadStop(fields, &request, common.mutable_stop()));
   TXL_ASSIGN_OR_RETURN(const auto as_ids,

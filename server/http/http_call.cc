@@ -30,9 +30,11 @@ HttpCall::~HttpCall() {
 }
 
 void HttpCall::Run() {
-  const absl::Status status = desk().Enter(method_.admission);
+  absl::Status status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
+  status = CheckCallQuota(method_.admission);
+  if (!status.ok()) return End(status);
   if (method_.admission == Admission::kAlways) {
     return method_.handle(desk().context(), shared_from_this());
   }

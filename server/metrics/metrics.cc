@@ -7,6 +7,12 @@ void Metrics::Update(absl::FunctionRef<void(Snapshot&)> change) {
   change(values_);
 }
 
+int32_t Metrics::AddTenant(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  values_.tenants.emplace_back().tenant = name;
+  return static_cast<int32_t>(values_.tenants.size()) - 1;
+}
+
 Snapshot Metrics::Get() const {
   absl::MutexLock lock(&mutex_);
   Snapshot snapshot = values_;

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -30,6 +31,16 @@ struct CallKind {
   bool operator<(const CallKind& other) const {
     return std::tie(method, code) < std::tie(other.method, other.code);
   }
+};
+
+// What one tenant of the file of --tenants has had, or all others together.
+struct TenantCounts {
+  std::string tenant;
+  int64_t turns_started = 0;
+  int64_t turns_active = 0;
+  int64_t tokens_prompt = 0;
+  int64_t tokens_delivered = 0;
+  int64_t refused = 0;  // calls and turns, by a quota
 };
 
 struct Snapshot {
@@ -92,7 +103,14 @@ struct Snapshot {
   // has happened. turns_parked_out <= turns_parked
   int64_t turns_parked_out = 0;
   int64_t parked_moves = 0;
+  // Turns that gave their slot up for a more urgent one, or because their
+  // tenant had no tokens left.
+  int64_t turns_displaced = 0;
   double step_seconds = 0;  // sum over steps
+
+  // Empty without tenants; the first one has all that are not in the file, and
+  // the server's own turns. Their sums are the counters of the same name above.
+  std::vector<TenantCounts> tenants;
 
   Distributions distributions;
 };
@@ -109,6 +127,8 @@ class Metrics {
   void AddStreamTokens(int64_t tokens) {
     stream_queue_tokens_.fetch_add(tokens, std::memory_order_relaxed);
   }
+  // Counters for a tenant; their place in Snapshot::tenants.
+  int32_t AddTenant(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
   Snapshot Get() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

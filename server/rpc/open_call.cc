@@ -35,6 +35,8 @@ void OpenCall::Start() {
   absl::Status status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
+  status = CheckCallQuota(method_.admission);
+  if (!status.ok()) return End(status);
   if (method_.admission == Admission::kAlways) return StartReading();
   absl::StatusOr<ByteHold> hold = desk().HoldCall();
   if (!hold.ok()) return End(hold.status());

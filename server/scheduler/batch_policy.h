@@ -6,9 +6,11 @@
 // stops a running stream; prompts share what is left evenly (max-min fair), so
 // that a long prompt never delays a short one for its whole length.
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 
 namespace txl {
@@ -33,5 +35,18 @@ struct BatchLimits {
 // (max_rows - 1 when prompts wait too) would be.
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
                                const BatchLimits& limits, uint64_t turn);
+
+// Adds to `rows` what each of `members`, indices of candidates, gets of
+// `budget` rows; `wanted` has what each could take. Streams want one row.
+using RowDivider = absl::FunctionRef<void(
+    bool streams, absl::Span<const size_t> members,
+    absl::Span<const int64_t> wanted, int64_t budget,
+    std::vector<int64_t>& rows)>;
+
+// The same with another rule for who gets the rows that are short; `turn` only
+// says whose a step of one row is.
+std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
+                               const BatchLimits& limits, uint64_t turn,
+                               RowDivider divide);
 
 }  // namespace txl

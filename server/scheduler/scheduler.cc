@@ -20,6 +20,7 @@ AdmissionQueueOptions QueueOptions(const SchedulerOptions& options) {
   queue.max_calls = options.max_queued_calls;
   queue.max_tokens = options.max_queued_tokens;
   queue.retry_after = options.retry_after;
+  queue.priority_age = options.priority_age;
   return queue;
 }
 
@@ -40,6 +41,7 @@ struct Scheduler::Impl {
   Impl(const SchedulerOptions& options, const SchedulerParts& parts)
       : clock(parts.clock),
         store(parts.store),
+        metrics(parts.metrics),
         shared(QueueOptions(options), parts.metrics),
         loop(options, parts, &shared) {}
 
@@ -49,8 +51,15 @@ struct Scheduler::Impl {
     }
   }
 
+  void CountRefused(const TenantAccount& account) {
+    metrics->Update([counts = account.counts()](Snapshot& s) {
+      if (!s.tenants.empty()) ++s.tenants[counts].refused;
+    });
+  }
+
   Clock* const clock;
   SessionStore* const store;
+  Metrics* const metrics;
   SchedulerShared shared;
   SchedulerLoop loop;
   // Shared with the store's wake-up, which may outlive this for a moment.
@@ -86,12 +95,24 @@ absl::Status Scheduler::Submit(Turn turn) {
     return status;
   }
   const absl::Duration now = impl_->clock->Monotonic();
+  TenantAccount* const account = turn.account;
+  const int64_t tokens_in = TokensIn(turn);
+  if (account != nullptr) {
+    if (absl::Status status = account->StartTurn(tokens_in, now);
+        !status.ok()) {
+      impl_->CountRefused(*account);
+      turn.lease.Release();
+      return status;
+    }
+    turn.longest = account->longest_turn();
+  }
   // Counted first: Idle never overlooks a turn that the loop has taken already.
   ++shared.live_turns;
   shared.heartbeat.Start(now);
   absl::Status status = shared.queue.Push(turn, now);
   if (!status.ok()) {
     --shared.live_turns;
+    if (account != nullptr) account->EndTurn(tokens_in);
     turn.lease.Release();
   }
   Wake();

@@ -58,7 +58,8 @@ class Scheduler {
   ~Scheduler();
 
   // Queues a turn. On error (RESOURCE_EXHAUSTED QUEUE_FULL + retry, UNAVAILABLE
-  // DRAINING, INVALID_ARGUMENT for a turn that turn.h does not allow) the
+  // DRAINING, RESOURCE_EXHAUSTED QUOTA of the turn's account, DEADLINE_EXCEEDED
+  // DEADLINE_UNREACHABLE, INVALID_ARGUMENT for a turn that turn.h does not allow) the
   // turn's sink is not called and its lease is released.
   absl::Status Submit(Turn turn);
 

@@ -1,4 +1,4 @@
-// SchedulerLoop: from the queue to the device.
+// SchedulerLoop: what may have changed, and from a slot to the device.
 
 #include "server/scheduler/scheduler_loop.h"
 
@@ -59,23 +59,31 @@ bool SchedulerLoop::Iterate() {
 
 absl::Duration SchedulerLoop::NextLimit() const {
   const AdmissionQueue& queue = shared_->queue;
+  const absl::Duration now = clock_->Monotonic();
   absl::Duration limit =
       std::min({next_expiry_, queue.EarliestDeadline(),
+                queue.EarliestRefill(now),
                 queue.OldestSubmitted() +
                     std::min(options_.queue_limit, options_.longest_turn)});
   for (const auto& [id, running] : running_) {
     const Sequence& sequence = running.sequence;
     limit = std::min({limit, sequence.turn().deadline.value_or(limit),
                       sequence.submitted() + options_.longest_turn,
-                      running.reader.NextLimit(options_)});
+                      sequence.submitted() + sequence.turn().longest,
+                      running.reader.NextLimit(options_),
+                      running.paused_until.value_or(limit)});
   }
-  return std::max(limit - clock_->Monotonic(), absl::ZeroDuration());
+  return std::max(limit - now, absl::ZeroDuration());
 }
 
 void SchedulerLoop::EndWith(const absl::Status& status) {
   while (auto queued = shared_->queue.TakeFirst(
              clock_->Monotonic(), [](const QueuedTurn&) { return true; })) {
     Refuse(*std::move(queued), status);
+  }
+  while (auto pushed_out =
+             shared_->queue.TakePushedOut(clock_->Monotonic())) {
+    Refuse(*std::move(pushed_out), status);
   }
   while (!entering_.empty()) {
     std::optional<QueuedTurn> queued = std::move(entering_.front().queued);
@@ -91,6 +99,9 @@ void SchedulerLoop::Poll() {
   if (now >= next_expiry_) {
     store_->ExpireNow();
     next_expiry_ = now + kExpiryInterval;
+  }
+  while (auto pushed_out = shared_->queue.TakePushedOut(now)) {
+    Refuse(*std::move(pushed_out), QueueFull(options_.retry_after));
   }
   std::optional<absl::Status> end;
   while (auto queued =
@@ -125,162 +136,15 @@ std::optional<absl::Status> SchedulerLoop::EndOfQueued(
   return EndOf(queued.turn, queued.submitted, options_.longest_turn, now);
 }
 
-void SchedulerLoop::Admit() {
-  slots_.DropEnded();
-  for (auto it = entering_.begin(); it != entering_.end();) {
-    const auto current = it++;
-    if (!current->slot.ready()) continue;
-    Entering entering = std::move(*current);
-    entering_.erase(current);
-    Enter(std::move(entering));
-  }
-  bool blocked = false;
-  while (AdmitNext(blocked)) {
-  }
-}
-
-bool SchedulerLoop::AdmitNext(bool& blocked) {
-  if (shared_->queue.empty() && (blocked || returning_.empty())) return false;
-  // Who comes back waits for itself, once one before it has to.
-  const absl::Duration first_return = blocked || returning_.empty()
-                                          ? absl::InfiniteDuration()
-                                          : returning_.begin()->first;
-  SlotChoice choice;
-  const auto next = [&](const QueuedTurn& queued) {
-    if (!NeedsSlot(queued.turn)) return true;
-    if (!blocked && queued.submitted > first_return) return false;
-    choice = Choose(queued.turn.lease);
-    const bool resident = choice.kind == SlotChoice::Kind::kResident;
-    blocked = blocked || choice.kind == SlotChoice::Kind::kWait;
-    return !blocked || resident;
-  };
-  std::optional<QueuedTurn> queued =
-      shared_->queue.TakeFirst(clock_->Monotonic(), next);
-  if (queued.has_value()) {
-    Start(*std::move(queued), choice);
-    return true;
-  }
-  if (blocked || returning_.empty()) return false;
-  const auto it = running_.find(returning_.begin()->second);
-  choice = Choose(it->second.sequence.lease());
-  blocked = choice.kind == SlotChoice::Kind::kWait ||
-            choice.kind == SlotChoice::Kind::kRefuse;
-  if (!blocked) Return(it, choice);
-  return true;
-}
-
-bool SchedulerLoop::NeedsSlot(const Turn& turn) const {
-  if (turn.kind != TurnKind::kSave) return InputRows(turn) > 0;
-  // A state that is in no slot is saved already, or lost.
-  return slots_.CandidatesFor(turn.lease).own.has_value();
-}
-
-SlotChoice SchedulerLoop::Choose(const SessionLease& lease) const {
-  SlotCandidates slots = slots_.CandidatesFor(lease);
-  if (!may_yield_.empty()) {
-    const auto& [since, id] = *may_yield_.begin();
-    slots.parked = {running_.at(id).slot.index, clock_->Monotonic() - since};
-  }
-  return ChooseSlot(slots, options_.min_idle);
-}
-
-SlotChoice SchedulerLoop::AfterYield(SlotChoice choice,
-                                     const SessionLease& lease) {
-  if (choice.kind != SlotChoice::Kind::kYield) return choice;
-  Yield();
-  return Choose(lease);
-}
-
-void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
-  if (!NeedsSlot(queued.turn)) {
-    Run(std::move(queued), TurnSlot());
-    return;
-  }
-  if (choice.kind == SlotChoice::Kind::kRefuse) {
-    Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
-    return;
-  }
-  TurnSlot slot =
-      slots_.Claim(AfterYield(choice, queued.turn.lease), queued.turn.lease,
-                   RowsBeforeCommit(queued.turn, runner_->info().depth));
-  Go({std::move(queued), 0, std::move(slot)});
-}
-
-void SchedulerLoop::Go(Entering entering) {
-  if (entering.slot.ready()) {
-    Enter(std::move(entering));
-  } else {
-    entering_.push_back(std::move(entering));
-  }
-}
-
-void SchedulerLoop::Enter(Entering entering) {
-  TurnSlot& slot = entering.slot;
-  if (!entering.queued.has_value()) {
-    const auto it = running_.find(entering.returning);
-    const absl::Status status = slots_.Enter(slot, it->second.sequence.lease());
-    if (status.ok()) {
-      ComeBack(it, std::move(slot));
-    } else {
-      Fail(it, status);
-    }
-    return;
-  }
-  const absl::Status status = slots_.Enter(slot, entering.queued->turn.lease);
-  if (status.ok()) {
-    Run(*std::move(entering.queued), std::move(slot));
-  } else {
-    Refuse(*std::move(entering.queued), status);
-  }
-}
-
-void SchedulerLoop::TurnAway(std::list<Entering>::iterator it) {
-  slots_.DropClaim(it->slot);
-  entering_.erase(it);
-}
-
-void SchedulerLoop::WaitToEnter() {
-  Entering entering = std::move(entering_.front());
-  entering_.pop_front();
-  Enter(std::move(entering));
-  shared_->heartbeat.Beat(clock_->Monotonic());
-}
-
-void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
-  const int64_t rebuild_ids = slot.rebuild_ids;
-  Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
-                  std::move(slot)};
-  const auto it = running_.emplace(next_id_++, std::move(running)).first;
-  const Sequence& sequence = it->second.sequence;
-  if (sequence.contradicted()) return Fail(it, ResumeMismatch());
-  const Turn& turn = sequence.turn();
-  if (turn.kind == TurnKind::kGenerate) {
-    runner_->Configure(it->second.slot.index, sequence.Sampling());
-  }
-  if (turn.kind == TurnKind::kAlternatives) {
-    it->second.sequence.OpenLanes(runner_->info(), it->second.slot.index);
-  }
-  turn.sink->Started(sequence.Started());
-  for (const TokenEvent& token : sequence.Replayed()) turn.sink->Token(token);
-  if (sequence.all_collected()) FinishInput(it);
-}
-
-void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
-  const std::shared_ptr<TokenSink> sink = queued.turn.sink;
-  queued.turn.lease.Release();
-  TurnEnd end = EndOfTurn(queued.turn, queued.submitted, clock_->Monotonic());
-  BookFailure(std::move(end), status);
-  sink->Failed(status);
-  --shared_->live_turns;
-}
-
 std::vector<SchedulerLoop::RunningMap::iterator>
 SchedulerLoop::PlannableTurns() {
   std::vector<RunningMap::iterator> able;
   std::vector<RunningMap::iterator> arriving;
+  Allowance allowance{clock_->Monotonic(), {}};
   for (auto it = running_.begin(); it != running_.end(); ++it) {
-    const Running& running = it->second;
+    Running& running = it->second;
     if (running.rests() || !MayPlan(running)) continue;
+    if (asked_ == it->first || !allowance.Grant(running)) continue;
     const bool waits = runner_->info().imports_aside && running.slot.arriving();
     (waits ? arriving : able).push_back(it);
   }
@@ -307,8 +171,7 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
   limits.max_rows = info.max_rows;
   limits.prompt_rows_per_step = options_.prompt_rows_per_step;
   limits.spare_rows = info.spare_rows;
-  const std::vector<int64_t> rows =
-      PlanBatch(candidates, limits, steps_planned_);
+  const std::vector<int64_t> rows = Divide(turns, candidates, limits);
 
   InFlight record;
   StepShape& shape = record.shape;
@@ -316,8 +179,13 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
     if (rows[i] == 0) continue;
     (candidates[i].decode ? shape.streams : shape.prompts) = true;
     ++shape.turns;
+    const size_t before = plan.rows.size();
     PlanRows(turns[i]->second, rows[i], plan.rows);
     record.owners.resize(plan.rows.size(), turns[i]->first);
+    TenantAccount* const account = turns[i]->second.sequence.turn().account;
+    if (account == nullptr) continue;
+    record.accounts.resize(plan.rows.size(), account);
+    TakeTokensOut(absl::MakeSpan(plan.rows).subspan(before), account);
   }
   for (const StepRow& row : plan.rows) {
     record.kinds.push_back(row.kind);

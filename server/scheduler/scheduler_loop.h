@@ -2,8 +2,10 @@
 
 // The loop of scheduler.h: Admit, Plan, Submit, Collect, Emit, Retire. All
 // state of running turns is here and belongs to one thread. Its methods are in
-// scheduler_loop.cc (from the queue to the device), scheduler_readers.cc (slow
-// readers) and scheduler_results.cc (from the device to the sinks).
+// scheduler_loop.cc (what may have changed, the rows of a step),
+// scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc (turns
+// that stand still), scheduler_tenants.cc (who stands back for whom) and
+// scheduler_results.cc (from the device to the sinks).
 
 #include <atomic>
 #include <cstdint>
@@ -19,12 +21,15 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/base/clock.h"
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
 #include "server/scheduler/admission_queue.h"
+#include "server/scheduler/batch_policy.h"
 #include "server/scheduler/heartbeat.h"
 #include "server/scheduler/reader_watch.h"
+#include "server/scheduler/row_division.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/scheduler/sequence.h"
 #include "server/scheduler/session_slots.h"
@@ -77,9 +82,12 @@ class SchedulerLoop {
     // The times under which may_yield_ and returning_ have the turn.
     std::optional<absl::Duration> may_yield_since = {};
     std::optional<absl::Duration> returns_since = {};
-    bool away = false;  // gave its slot up
+    bool away = false;       // gave its slot up
+    bool displaced = false;  // and not because of its reader
+    // Its tenant had no tokens left at the last look.
+    std::optional<absl::Duration> paused_until = {};
 
-    // Waits for its reader and has nothing in flight.
+    // Stands still and has nothing in flight.
     bool rests() const { return away || may_yield_since.has_value(); }
   };
   using RunningMap = std::map<uint64_t, Running>;
@@ -94,6 +102,22 @@ class SchedulerLoop {
     StepShape shape;
     std::vector<uint64_t> owners;  // of each row
     std::vector<RowKind> kinds;
+    // Likewise, null or missing at the end where it has none.
+    std::vector<TenantAccount*> accounts;
+  };
+  // What tenants may still sample in a step that is planned at `now`.
+  struct Allowance {
+    absl::Duration now;
+    std::map<TenantAccount*, int64_t> left;
+
+    // A turn that may sample in it, or one whose tenant has no tokens left.
+    bool Grant(Running& running);
+  };
+  // The first turn that gets no slot.
+  struct Wanting {
+    std::string tenant;
+    int32_t priority = 0;
+    absl::Duration due;
   };
 
   // Ends turns that nobody wants or that may not go on.
@@ -107,7 +131,7 @@ class SchedulerLoop {
   void WatchReader(RunningMap::iterator it, absl::Duration now);
   // Every change of whether it is parked, of whether it may give its slot up.
   void SetParked(Running& running, bool parked, absl::Duration now);
-  void SetMayYield(RunningMap::iterator it, bool may_yield);
+  void SetMayYield(RunningMap::iterator it, bool may_yield, absl::Duration now);
 
   // Turns enter slots, the one that has waited longest first, be it for the
   // first time or after giving its slot up.
@@ -123,7 +147,8 @@ class SchedulerLoop {
   void Go(Entering entering);
   void Enter(Entering entering);
   void Run(QueuedTurn queued, TurnSlot slot);
-  // The turn parked longest gives its slot up. REQUIRES: there is one.
+  // The turn that stands still longest gives its slot up. REQUIRES: there is
+  // one.
   void Yield();
   void Return(RunningMap::iterator it, SlotChoice choice);
   void ComeBack(RunningMap::iterator it, TurnSlot slot);
@@ -135,12 +160,28 @@ class SchedulerLoop {
   void WaitToEnter();
   void Refuse(QueuedTurn queued, const absl::Status& status);
 
+  // A turn that no slot can be found for, when it is due.
+  void Want(const Turn& turn, absl::Duration due);
+  // Asks the running turn of the same tenant that is due last, after the
+  // wanting one and with a lower priority, to give its slot up: it gets no more
+  // rows, and may_yield_ has it once nothing of it is in flight.
+  void AskForSlot();
+  bool MayBeAsked(const Running& running) const;
+  // Nothing, or when the turn's tenant may sample again.
+  static std::optional<absl::Duration> PausedUntil(const Turn& turn,
+                                                   absl::Duration now);
+
   // Turns that may have rows in the next step.
   std::vector<RunningMap::iterator> PlannableTurns();
   // Fills `plan` with the rows of the next step, if any, and says whose they
   // are.
   InFlight PlanStep(StepPlan& plan);
   bool MayPlan(const Running& running) const;
+  // Rows of each turn: between tenants by weight, if there are several.
+  std::vector<int64_t> Divide(const std::vector<RunningMap::iterator>& turns,
+                              absl::Span<const BatchCandidate> candidates,
+                              const BatchLimits& limits);
+  void TakeTokensOut(absl::Span<const StepRow> rows, TenantAccount* account);
   // `count` rows of a turn: of what its state still needs, then its own.
   void PlanRows(Running& running, int64_t count, std::vector<StepRow>& rows);
   // A kAlternatives turn takes free slots as lanes while nobody waits for one,
@@ -149,7 +190,8 @@ class SchedulerLoop {
   void Submit(StepPlan plan, InFlight record);
 
   void Collect();
-  void Emit(uint64_t id, RowKind kind, RowResult result);
+  void Emit(uint64_t id, RowKind kind, TenantAccount* account,
+            RowResult result);
   // The state came in with the turn: false when it did not.
   bool CheckImport(RunningMap::iterator it);
   void EmitToken(RunningMap::iterator it, RowResult result);
@@ -176,11 +218,16 @@ class SchedulerLoop {
 
   std::list<Entering> entering_;  // in the order in which they were let in
   RunningMap running_;
-  // Parked turns with nothing in flight, by since when their readers lag; and
-  // those without a slot whose readers have caught up, by when they had.
+  // Turns that stand still with nothing in flight, by since when; and those
+  // without a slot that may go on, by when they are due (DueOf): from when their
+  // readers had caught up, or from their arrival where they stood back.
   std::set<std::pair<absl::Duration, uint64_t>> may_yield_;
   std::set<std::pair<absl::Duration, uint64_t>> returning_;
   int64_t turns_away_ = 0;
+  std::optional<Wanting> wanting_;
+  std::optional<uint64_t> asked_;
+  TenantRows stream_rows_;
+  TenantRows prompt_rows_;
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;

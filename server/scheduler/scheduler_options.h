@@ -16,6 +16,9 @@ struct SchedulerOptions {
   int32_t prompt_rows_per_step = 128;
   // A turn that has waited for a slot for so long ends with QUEUE_FULL.
   absl::Duration queue_limit = absl::Seconds(60);
+  // A turn goes before those of a priority lower by one that came up to so long
+  // before it: what a step of priority is worth in waiting.
+  absl::Duration priority_age = absl::Seconds(5);
   // A turn that has not ended so long after it came ends with
   // DEADLINE_EXCEEDED.
   absl::Duration longest_turn = absl::Hours(1);

@@ -1,7 +1,9 @@
-// SchedulerLoop: turns whose readers lag. A parked turn keeps its slot while
-// nobody else wants it. When another turn waits, it gives the slot up: its
-// session stays there as one without a turn and is moved out like any other.
-// The turn comes back when its reader has caught up, in the order of waiting.
+// SchedulerLoop: turns that stand still, because their readers lag (parked
+// ones), their tenants have no tokens left (paused ones) or a more urgent turn
+// wants a slot (asked ones). Such a turn keeps its slot while nobody else wants
+// it. When another turn waits, it gives the slot up: its session stays there as
+// one without a turn and is moved out like any other. The turn comes back when
+// nothing holds it any more, in the order of waiting.
 
 #include <utility>
 
@@ -62,15 +64,27 @@ void SchedulerLoop::WatchReader(RunningMap::iterator it, absl::Duration now) {
     unsent = sequence.turn().sink->Unsent();
     running.reader.Look(options_, sequence.generated(), unsent, now);
   }
+  running.paused_until = sequence.phase() == SequencePhase::kCollecting
+                             ? std::nullopt
+                             : PausedUntil(sequence.turn(), now);
   if (running.away) {
     if (running.reader.lags() || running.returns_since.has_value()) return;
-    running.returns_since = now;
-    returning_.emplace(now, it->first);
+    if (running.paused_until.has_value()) return;
+    running.returns_since =
+        DueOf(sequence.turn(), running.displaced ? sequence.submitted() : now,
+              options_.priority_age);
+    returning_.emplace(*running.returns_since, it->first);
     return;
   }
   const bool full = unsent >= options_.park_events;
   SetParked(running, full, now);
-  SetMayYield(it, full && sequence.tokens_in_flight() == 0);
+  const bool stands_back = asked_ == it->first ||
+                           (running.paused_until.has_value() &&
+                            turns_away_ < options_.max_parked_turns);
+  SetMayYield(it,
+              streams && (full || stands_back) &&
+                  sequence.tokens_in_flight() == 0,
+              now);
 }
 
 void SchedulerLoop::SetParked(Running& running, bool parked,
@@ -89,11 +103,13 @@ void SchedulerLoop::SetParked(Running& running, bool parked,
   });
 }
 
-void SchedulerLoop::SetMayYield(RunningMap::iterator it, bool may_yield) {
+void SchedulerLoop::SetMayYield(RunningMap::iterator it, bool may_yield,
+                                absl::Duration now) {
+  const ReaderWatch& reader = it->second.reader;
   std::optional<absl::Duration>& since = it->second.may_yield_since;
   if (may_yield == since.has_value()) return;
   if (may_yield) {
-    since = it->second.reader.since();
+    since = reader.lags() ? reader.since() : now;
     may_yield_.emplace(*since, it->first);
   } else {
     may_yield_.erase({*since, it->first});
@@ -105,13 +121,18 @@ void SchedulerLoop::Yield() {
   const auto it = running_.find(may_yield_.begin()->second);
   Running& running = it->second;
   const absl::Duration since = *running.may_yield_since;
-  SetMayYield(it, false);
+  SetMayYield(it, false, since);
   BookRebuild(running);
   slots_.Leave(running.slot, running.sequence.lease(), /*intact=*/true, since);
   running.slot = TurnSlot();
   running.away = true;
+  running.displaced = !running.parked_since.has_value();
   ++turns_away_;
-  metrics_->Update([](Snapshot& s) {
+  metrics_->Update([displaced = running.displaced](Snapshot& s) {
+    if (displaced) {
+      ++s.turns_displaced;
+      return;
+    }
     ++s.turns_parked_out;
     ++s.parked_moves;
   });
@@ -148,6 +169,7 @@ void SchedulerLoop::EndAway(RunningMap::iterator it) {
     running.returns_since.reset();
   }
   --turns_away_;
+  if (running.displaced) return;
   metrics_->Update([](Snapshot& s) { --s.turns_parked_out; });
 }
 

@@ -49,7 +49,9 @@ void SchedulerLoop::Collect() {
   const InFlight record = std::move(in_flight_.front());
   in_flight_.pop_front();
   absl::StatusOr<StepResult> result = runner_->Collect(record.step);
-  shared_->heartbeat.Beat(clock_->Monotonic());
+  const absl::Duration now = clock_->Monotonic();
+  shared_->heartbeat.Beat(now);
+  shared_->queue.NoteStep(record.shape.tokens, now);
   Poll();  // a turn that ended during the step gets nothing of it
   ledger_.Step(record.shape, result.ok() ? &*result : nullptr, clock_->Now());
   const absl::Status failure =
@@ -63,11 +65,14 @@ void SchedulerLoop::Collect() {
     } else {
       row.status = failure;
     }
-    Emit(record.owners[i], record.kinds[i], std::move(row));
+    TenantAccount* const account =
+        i < record.accounts.size() ? record.accounts[i] : nullptr;
+    Emit(record.owners[i], record.kinds[i], account, std::move(row));
   }
 }
 
-void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
+void SchedulerLoop::Emit(uint64_t id, RowKind kind, TenantAccount* account,
+                         RowResult result) {
   const auto it = running_.find(id);
   const bool wanted = it != running_.end() && CheckImport(it);
   if (!wanted || !result.status.ok()) {
@@ -75,6 +80,9 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, RowResult result) {
     row.Add(kind);
     const bool sampled = kind == RowKind::kDecode && result.status.ok();
     ledger_.Discarded(row, sampled ? 1 : 0);
+    if (account != nullptr && kind == RowKind::kDecode) {
+      account->GiveBackTokensOut(1);
+    }
     if (wanted) Fail(it, StepFailed("the step failed", result.status));
     return;
   }
@@ -139,7 +147,8 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
   if (commits && sequence.CommitInput(clock_->Monotonic())) {
     slots_.Committed(running.slot);
   }
-  ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()));
+  ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()),
+                    TenantCountsOf(sequence.turn()));
   std::vector<ScoredToken> scores = sequence.TakeScores();
   if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
   Finish(it, sequence.reason());
@@ -148,6 +157,7 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
 void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  TenantAccount* const account = running.sequence.turn().account;
   const absl::Duration now = clock_->Monotonic();
   const TurnKind kind = running.sequence.turn().kind;
   const std::string name = ReasonName(kind, reason);
@@ -157,6 +167,7 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Retire(it, kind == TurnKind::kGenerate ? name : "OK", &finished);
   running_.erase(it);
   ledger_.TurnEnded(end);
+  if (account != nullptr) account->EndTurn();
   sink->Finished(finished);
   --shared_->live_turns;
 }
@@ -164,10 +175,12 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
 void SchedulerLoop::Fail(RunningMap::iterator it, const absl::Status& status) {
   Running& running = it->second;
   const std::shared_ptr<TokenSink> sink = running.sequence.turn().sink;
+  TenantAccount* const account = running.sequence.turn().account;
   TurnEnd end = running.sequence.EndAt(clock_->Monotonic());
   Retire(it, GetErrorDetails(status).reason, nullptr);
   running_.erase(it);
   BookFailure(std::move(end), status);
+  if (account != nullptr) account->EndTurn();
   sink->Failed(status);
   --shared_->live_turns;
 }
@@ -183,7 +196,7 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
                            const TurnFinished* finished) {
   Running& running = it->second;
   Sequence& sequence = running.sequence;
-  SetMayYield(it, false);
+  SetMayYield(it, false, absl::ZeroDuration());
   if (running.away) {
     EndAway(it);
     const auto returns = std::find_if(entering_.begin(), entering_.end(),
@@ -208,6 +221,7 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
   if (sequence.lanes() != nullptr) slots_.GiveBack(sequence.lanes()->slots());
   BookRebuild(running);
   slots_.Leave(slot, sequence.lease(), intact, clock_->Monotonic());
+  shared_->queue.Refund(sequence.turn(), sequence.tokens_unused());
   sequence.lease().Release();
 }
 

@@ -67,6 +67,7 @@ TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
   TurnEnd end;
   end.seconds = absl::ToDoubleSeconds(now - submitted);
   end.prompt_tokens = InputTokens(turn);
+  end.tenant = TenantCountsOf(turn);
   if (turn.kind == TurnKind::kGenerate) end.generated_tokens = 0;
   if (turn.cancel == nullptr) return end;
   if (const auto when = turn.cancel->when(); when.has_value()) {
@@ -151,6 +152,11 @@ int64_t Sequence::tokens_in_flight() const {
   if (!Samples()) return 0;
   return std::max<int64_t>(planned_ - input_rows_ + 1, 0) -
          (generated_ - generated_before_);
+}
+
+int64_t Sequence::tokens_unused() const {
+  if (turn_.kind != TurnKind::kGenerate) return 0;
+  return std::max<int64_t>(turn_.stop.max_tokens - known_ - generated_, 0);
 }
 
 bool Sequence::all_collected() const {
@@ -257,6 +263,7 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
   generated.time.first = generated_ == 0;
   generated.time.seconds = absl::ToDoubleSeconds(
       now - (generated.time.first ? submitted_ : last_token_));
+  generated.time.tenant = TenantCountsOf(turn_);
   last_token_ = now;
   TurnText::Piece piece = text_.AddGenerated(result.token_id);
   matched_stop_text_ = std::move(piece.matched_stop_text);

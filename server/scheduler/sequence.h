@@ -73,6 +73,8 @@ class Sequence {
   bool advanced() const { return committed_ && generated_ >= advanced_from_; }
   // Tokens that this run sampled.
   int64_t generated() const { return generated_; }
+  // Tokens of MostTokens that it has not generated yet.
+  int64_t tokens_unused() const;
   // Adopted tokens stand behind the turn's end: it must fail.
   bool contradicted() const { return contradicted_; }
   // What the sink hears first, and the resumed tokens that it hears then.

@@ -79,17 +79,23 @@ void StepLedger::KeptToken(const RowCounts& rows, const TokenTime& token) {
     ++s.tokens_sampled;
     ++s.tokens_delivered;
     s.tokens_prompt += token.prompt_tokens;
+    if (!s.tenants.empty()) {
+      ++s.tenants[token.tenant].tokens_delivered;
+      s.tenants[token.tenant].tokens_prompt += token.prompt_tokens;
+    }
     Distributions& d = s.distributions;
     (token.first ? d.first_token_seconds : d.inter_token_seconds)
         .Observe(token.seconds);
   });
 }
 
-void StepLedger::KeptInput(const RowCounts& rows, int64_t prompt_tokens) {
+void StepLedger::KeptInput(const RowCounts& rows, int64_t prompt_tokens,
+                           int32_t tenant) {
   metrics_->Update([&](Snapshot& s) {
     BookRows(rows, s);
     s.tokens_fed += rows.total();
     s.tokens_prompt += prompt_tokens;
+    if (!s.tenants.empty()) s.tenants[tenant].tokens_prompt += prompt_tokens;
   });
 }
 
@@ -108,6 +114,7 @@ void StepLedger::TurnEnded(const TurnEnd& end) {
                                            end.reason);
   metrics_->Update([&](Snapshot& s) {
     --s.turns_active;
+    if (!s.tenants.empty()) --s.tenants[end.tenant].turns_active;
     ++s.turns_finished[kind.first];
     ++s.turns_ended[kind];
     Distributions& d = s.distributions;

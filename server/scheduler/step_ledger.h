@@ -41,6 +41,7 @@ struct TokenTime {
   bool first = false;         // of its turn
   double seconds = 0;         // since submission; else since the last one
   int64_t prompt_tokens = 0;  // that the first one committed
+  int32_t tenant = 0;         // its place in Snapshot::tenants
 };
 
 // A turn that has ended, however.
@@ -49,6 +50,7 @@ struct TurnEnd {
   absl::string_view reason = "";  // of the snapshot's turns_ended
   double seconds = 0;             // since submission
   int64_t prompt_tokens = 0;
+  int32_t tenant = 0;  // as TokenTime's
   // GENERATE only.
   std::optional<int64_t> generated_tokens = std::nullopt;
   // Known from the second generated token on.
@@ -66,7 +68,7 @@ class StepLedger {
   // Rows that their turn keeps, with the token that they gave its stream.
   void KeptToken(const RowCounts& rows, const TokenTime& token);
   // Rows of the whole input of a turn that does not generate.
-  void KeptInput(const RowCounts& rows, int64_t prompt_tokens);
+  void KeptInput(const RowCounts& rows, int64_t prompt_tokens, int32_t tenant);
   // Rows that nobody keeps, and how many tokens they had sampled.
   void Discarded(const RowCounts& rows, int64_t tokens_sampled);
   void TurnEnded(const TurnEnd& end);

@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "model/sampling/sampling_params.h"
+#include "server/quota/tenant_account.h"
 #include "server/scheduler/token_sink.h"
 #include "server/session/session_store.h"
 
@@ -59,6 +60,8 @@ class CancelToken {
   std::atomic<int64_t> when_{0};
 };
 
+inline constexpr int32_t kMostPriority = 9;
+
 struct Turn {
   TurnKind kind = TurnKind::kGenerate;
   SessionLease lease;
@@ -83,6 +86,10 @@ struct Turn {
   int64_t received = 0;
   std::vector<int32_t> adopted = {};
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
+  // Whose it is; null: everybody is one tenant, without quotas.
+  TenantAccount* account = nullptr;  // outlives the scheduler
+  absl::Duration longest = absl::InfiniteDuration();  // of the account
+  int32_t priority = 0;  // in [0, kMostPriority]; more goes first
   std::shared_ptr<TokenSink> sink;
   std::shared_ptr<CancelToken> cancel;
 
@@ -99,6 +106,28 @@ inline int64_t InputTokens(const Turn& turn) {
     tokens += static_cast<int64_t>(ids.size());
   }
   return tokens;
+}
+
+// Those and what it adopts: all that it feeds.
+inline int64_t TokensIn(const Turn& turn) {
+  return InputTokens(turn) + static_cast<int64_t>(turn.adopted.size());
+}
+
+// Tokens that it feeds and generates at most.
+inline int64_t MostTokens(const Turn& turn) {
+  return TokensIn(turn) +
+         (turn.kind == TurnKind::kGenerate ? turn.stop.max_tokens : 0);
+}
+
+inline std::string TenantName(const Turn& turn) {
+  return turn.account == nullptr ? std::string() : turn.account->name();
+}
+// Its place in Snapshot::tenants, where there are any.
+inline int32_t TenantCountsOf(const Turn& turn) {
+  return turn.account == nullptr ? 0 : turn.account->counts();
+}
+inline double TenantWeight(const Turn& turn) {
+  return turn.account == nullptr ? 1 : turn.account->weight();
 }
 
 }  // namespace txl

@@ -23,6 +23,7 @@ std::optional<absl::Status> EndOf(const Turn& turn, absl::Duration submitted,
   if (turn.deadline.has_value() && now >= *turn.deadline) {
     return TurnDeadlineExceeded();
   }
+  if (now - submitted >= turn.longest) return TurnOverQuota(turn.longest);
   if (now - submitted >= longest_turn) return TurnTooLong(longest_turn);
   return std::nullopt;
 }

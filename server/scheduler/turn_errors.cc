@@ -31,6 +31,13 @@ absl::Status TurnDeadlineExceeded() {
                    Reason("DEADLINE_EXCEEDED"));
 }
 
+absl::Status DeadlineUnreachable() {
+  return MakeError(absl::StatusCode::kDeadlineExceeded,
+                   "the call's deadline would pass before the turn begins, by "
+                   "the turns that wait and the rate of the last seconds",
+                   Reason("DEADLINE_UNREACHABLE"));
+}
+
 absl::Status TurnTooLong(absl::Duration longest_turn) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded,

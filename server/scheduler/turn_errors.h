@@ -10,6 +10,8 @@ namespace txl {
 
 absl::Status TurnCancelled();
 absl::Status TurnDeadlineExceeded();
+// DEADLINE_EXCEEDED, DEADLINE_UNREACHABLE: it would pass before the turn began.
+absl::Status DeadlineUnreachable();
 // DEADLINE_EXCEEDED too; the message names the setting.
 absl::Status TurnTooLong(absl::Duration longest_turn);
 absl::Status ClientTooSlow();   // RESOURCE_EXHAUSTED, CLIENT_TOO_SLOW

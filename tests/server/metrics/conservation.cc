@@ -30,6 +30,28 @@ class Laws {
   std::vector<std::string> broken_;
 };
 
+// What tenants have had is what everybody has had.
+void CheckTenants(const Snapshot& s, Laws& laws) {
+  if (s.tenants.empty()) return;
+  TenantCounts all;
+  for (const TenantCounts& tenant : s.tenants) {
+    all.turns_started += tenant.turns_started;
+    all.turns_active += tenant.turns_active;
+    all.tokens_prompt += tenant.tokens_prompt;
+    all.tokens_delivered += tenant.tokens_delivered;
+    laws.NotNegative(absl::StrCat("turns_active of ", tenant.tenant),
+                     tenant.turns_active);
+  }
+  laws.Equal("turns_started = sum over tenants", s.turns_started,
+             all.turns_started);
+  laws.Equal("turns_active = sum over tenants", s.turns_active,
+             all.turns_active);
+  laws.Equal("tokens_prompt = sum over tenants", s.tokens_prompt,
+             all.tokens_prompt);
+  laws.Equal("tokens_delivered = sum over tenants", s.tokens_delivered,
+             all.tokens_delivered);
+}
+
 void CheckSigns(const Snapshot& s, Laws& laws) {
   laws.NotNegative("turns_started", s.turns_started);
   laws.NotNegative("turns_active", s.turns_active);
@@ -65,6 +87,7 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
   laws.NotNegative("turns_parked", s.turns_parked);
   laws.NotNegative("turns_parked_out", s.turns_parked_out);
   laws.NotNegative("parked_moves", s.parked_moves);
+  laws.NotNegative("turns_displaced", s.turns_displaced);
   laws.NotNegative("step_seconds", s.step_seconds);
 }
 
@@ -138,6 +161,7 @@ std::vector<std::string> BrokenLaws(const Snapshot& s) {
   laws.AtMost("steps_with_prompt_and_decode <= steps_with_decode",
               s.steps_with_prompt_and_decode, s.steps_with_decode);
   CheckDistributions(s, finished, laws);
+  CheckTenants(s, laws);
   CheckReasons(s, laws);
   CheckTails(s, laws);
   CheckSigns(s, laws);

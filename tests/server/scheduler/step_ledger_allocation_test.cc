@@ -46,7 +46,7 @@ TEST(StepLedgerAllocation, BookingAStepAndItsTokensTakesNoMemory) {
     ledger.Step({.decode = true, .streams = true, .turns = 3, .tokens = 3},
                 &result, now);
     ledger.KeptToken(row, {.first = i == 0, .seconds = 0.01});
-    ledger.KeptInput(row, 1);
+    ledger.KeptInput(row, 1, 0);
     ledger.Discarded(row, 1);
   }
   EXPECT_EQ(g_allocations.load(), before);

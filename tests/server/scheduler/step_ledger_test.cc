@@ -51,7 +51,7 @@ TEST(StepLedger, DiscardedRowsAndTokensAreBookedAsThat) {
 TEST(StepLedger, TheInputOfATurnThatDoesNotGenerateIsKeptWhole) {
   Metrics metrics;
   StepLedger ledger(&metrics);
-  ledger.KeptInput(OneOfEach(), 5);
+  ledger.KeptInput(OneOfEach(), 5, 0);
   const Snapshot s = metrics.Get();
   EXPECT_EQ(s.tokens_fed, 4);
   EXPECT_EQ(s.tokens_prompt, 5);

@@ -1,0 +1,150 @@
+#include "server/quota/tenant_account.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/error.h"
+
+namespace txl {
+namespace {
+
+// Of quotas that no clock refills: they fit again when something ends.
+constexpr absl::Duration kRetry = absl::Seconds(1);
+constexpr absl::Duration kLeastRetry = absl::Milliseconds(1);
+
+template <typename Limit>
+absl::Status OverQuota(absl::string_view quota, const Limit& limit,
+                       std::optional<absl::Duration> retry) {
+  ErrorDetails details;
+  details.reason = "QUOTA";
+  details.metadata["quota"] = std::string(quota);
+  details.retry = retry;
+  return MakeError(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("over the tenant's quota ", quota, " = ", limit), details);
+}
+
+// Takes `count` tokens, where there is a limit.
+absl::Status TakeFrom(std::optional<TokenBucket>& bucket,
+                      absl::string_view quota,
+                      const std::optional<int64_t>& limit, int64_t count,
+                      absl::Duration now) {
+  if (!bucket.has_value() || bucket->Take(count, now)) return absl::OkStatus();
+  std::optional<absl::Duration> retry = bucket->ReadyAt(count, now);
+  if (retry.has_value()) retry = std::max(*retry - now, kLeastRetry);
+  return OverQuota(quota, *limit, retry);
+}
+
+bool Over(const std::optional<int64_t>& limit, int64_t used) {
+  return limit.has_value() && used > *limit;
+}
+
+}  // namespace
+
+TenantAccount::TenantAccount(std::string name, const TenantLimits& limits,
+                             int32_t counts, absl::Duration now)
+    : name_(std::move(name)), counts_(counts) {
+  SetLimits(limits, now);
+}
+
+double TenantAccount::weight() const {
+  absl::MutexLock lock(&mutex_);
+  return limits_.weight;
+}
+
+absl::Duration TenantAccount::longest_turn() const {
+  absl::MutexLock lock(&mutex_);
+  return limits_.longest_turn.value_or(absl::InfiniteDuration());
+}
+
+void TenantAccount::SetLimits(const TenantLimits& limits, absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  limits_ = limits;
+  MakeBucket(limits.calls_per_second, absl::Seconds(1), now, calls_);
+  MakeBucket(limits.tokens_in_per_minute, absl::Minutes(1), now, tokens_in_);
+  MakeBucket(limits.tokens_out_per_minute, absl::Minutes(1), now, tokens_out_);
+}
+
+void TenantAccount::MakeBucket(const std::optional<int64_t>& limit,
+                               absl::Duration period, absl::Duration now,
+                               std::optional<TokenBucket>& bucket) {
+  if (!limit.has_value()) {
+    bucket.reset();
+  } else if (bucket.has_value()) {
+    bucket->SetLimit(*limit, now);
+  } else {
+    bucket.emplace(*limit, period, now);
+  }
+}
+
+absl::Status TenantAccount::AdmitCall(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  return TakeFrom(calls_, "calls_per_second", limits_.calls_per_second, 1, now);
+}
+
+absl::Status TenantAccount::StartTurn(int64_t tokens_in, absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  if (Over(limits_.turns, turns_ + 1)) {
+    return OverQuota("turns", *limits_.turns, kRetry);
+  }
+  absl::Status status = TakeFrom(tokens_in_, "tokens_in_per_minute",
+                                 limits_.tokens_in_per_minute, tokens_in, now);
+  if (status.ok()) ++turns_;
+  return status;
+}
+
+void TenantAccount::EndTurn(int64_t tokens_back) {
+  absl::MutexLock lock(&mutex_);
+  --turns_;
+  if (tokens_in_.has_value()) tokens_in_->GiveBack(tokens_back);
+}
+
+int64_t TenantAccount::TokensOut(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  return tokens_out_.has_value() ? tokens_out_->Available(now)
+                                 : std::numeric_limits<int64_t>::max();
+}
+
+void TenantAccount::TakeTokensOut(int64_t count, absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  if (tokens_out_.has_value()) tokens_out_->Take(count, now);
+}
+
+void TenantAccount::GiveBackTokensOut(int64_t count) {
+  absl::MutexLock lock(&mutex_);
+  if (tokens_out_.has_value()) tokens_out_->GiveBack(count);
+}
+
+std::optional<absl::Duration> TenantAccount::PausedUntil(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  if (!tokens_out_.has_value() || tokens_out_->Available(now) > 0) {
+    return std::nullopt;
+  }
+  return tokens_out_->ReadyAt(1, now);
+}
+
+absl::Status TenantAccount::TakeSessions(int64_t sessions, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (sessions > 0 && Over(limits_.sessions, sessions_ + sessions)) {
+    return OverQuota("sessions", *limits_.sessions, kRetry);
+  }
+  if (bytes > 0 && Over(limits_.bytes, bytes_ + bytes)) {
+    return OverQuota("bytes", *limits_.bytes, kRetry);
+  }
+  sessions_ += sessions;
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+void TenantAccount::AddSessions(int64_t sessions, int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  sessions_ += sessions;
+  bytes_ += bytes;
+}
+
+absl::Status TurnOverQuota(absl::Duration longest_turn) {
+  return OverQuota("longest_turn", absl::FormatDuration(longest_turn), kRetry);
+}
+
+}  // namespace txl

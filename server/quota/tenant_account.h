@@ -1,0 +1,87 @@
+#pragma once
+
+// What one tenant has taken of its quotas, and what it may still take.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/quota/tenant_limits.h"
+#include "server/quota/token_bucket.h"
+
+namespace txl {
+
+// Thread-safe. Times are Clock::Monotonic. Errors: RESOURCE_EXHAUSTED QUOTA,
+// with the quota's name as `quota` in the metadata and, where it will fit, when
+// (RetryInfo); what was refused has taken nothing.
+class TenantAccount {
+ public:
+  // `counts`: its place in the snapshot's counters (metrics.h); negative: none.
+  TenantAccount(std::string name, const TenantLimits& limits, int32_t counts,
+                absl::Duration now);
+
+  const std::string& name() const { return name_; }
+  int32_t counts() const { return counts_; }
+  double weight() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Infinite where it has no limit of its own. A turn over it ends with
+  // TurnOverQuota.
+  absl::Duration longest_turn() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // What it has taken stays taken.
+  void SetLimits(const TenantLimits& limits, absl::Duration now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Quota calls_per_second.
+  absl::Status AdmitCall(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Quotas turns and tokens_in_per_minute. OK: EndTurn is due; a turn that did
+  // not come to run gives its tokens back.
+  absl::Status StartTurn(int64_t tokens_in, absl::Duration now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndTurn(int64_t tokens_back = 0) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Quota tokens_out_per_minute. Tokens that may be sampled now; each is taken
+  // before it is, and given back where its stream did not get it, so that 64
+  // turns at a time get no token more than one would.
+  int64_t TokensOut(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TakeTokensOut(int64_t count, absl::Duration now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBackTokensOut(int64_t count) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Nothing while one may be sampled; else when the next one may.
+  std::optional<absl::Duration> PausedUntil(absl::Duration now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Quotas sessions and bytes, before so many are made or take more.
+  absl::Status TakeSessions(int64_t sessions, int64_t bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // They are there already, whatever the quotas say; negative: they are gone.
+  void AddSessions(int64_t sessions, int64_t bytes)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void MakeBucket(const std::optional<int64_t>& limit, absl::Duration period,
+                  absl::Duration now, std::optional<TokenBucket>& bucket)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string name_;
+  const int32_t counts_;
+  mutable absl::Mutex mutex_;
+  TenantLimits limits_ ABSL_GUARDED_BY(mutex_);
+  // Nothing where there is no limit.
+  std::optional<TokenBucket> calls_ ABSL_GUARDED_BY(mutex_);
+  std::optional<TokenBucket> tokens_in_ ABSL_GUARDED_BY(mutex_);
+  std::optional<TokenBucket> tokens_out_ ABSL_GUARDED_BY(mutex_);
+  int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t sessions_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// QUOTA longest_turn.
+absl::Status TurnOverQuota(absl::Duration longest_turn);
+
+}  // namespace txl

@@ -1,0 +1,49 @@
+#pragma once
+
+// The file of --tenants, read again when it changes.
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
+#include "server/base/periodic.h"
+#include "server/quota/tenants.h"
+
+namespace txl {
+
+// Thread-safe.
+class TenantsWatch {
+ public:
+  // Reads the file, then looks for changes at every interval. Errors name the
+  // file and what is wrong in it. The tenants outlive the watch.
+  static absl::StatusOr<std::unique_ptr<TenantsWatch>> Start(
+      std::string path, Tenants* tenants, Clock* clock,
+      absl::Duration interval = absl::Seconds(1));
+
+  // Reads the file now. One that is broken changes nothing but a warning in the
+  // log, once for each change.
+  void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  TenantsWatch(std::string path, Tenants* tenants, Clock* clock)
+      : path_(std::move(path)), tenants_(tenants), clock_(clock) {}
+  absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LookAgain() ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReloadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  Tenants* const tenants_;
+  Clock* const clock_;
+  absl::Mutex mutex_;
+  // What tells one version of the file from another: its inode, size and time
+  // of change; empty where it cannot be asked.
+  std::string version_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Periodic> periodic_;  // last
+};
+
+}  // namespace txl

@@ -1,0 +1,176 @@
+#include "server/quota/tenant_account.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/base/error.h"
+
+namespace txl {
+namespace {
+
+constexpr absl::Duration kNow = absl::Seconds(50);
+
+
+// "QUOTA name"; "OK".
+std::string Refusal(const absl::Status& status) {
+  if (status.ok()) return "OK";
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  const ErrorDetails details = GetErrorDetails(status);
+  return details.reason + " " + details.metadata.at("quota");
+}
+
+TEST(TenantAccount, WithoutLimitsEverythingIsAllowed) {
+  TenantAccount account("t", TenantLimits(), 0, kNow);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(account.AdmitCall(kNow).ok());
+    EXPECT_TRUE(account.StartTurn(1'000'000, kNow).ok());
+    EXPECT_TRUE(account.TakeSessions(1, 1 << 20).ok());
+  }
+  EXPECT_FALSE(account.PausedUntil(kNow).has_value());
+  EXPECT_GT(account.TokensOut(kNow), 1'000'000'000);
+  EXPECT_EQ(account.longest_turn(), absl::InfiniteDuration());
+  EXPECT_EQ(account.weight(), 1);
+}
+
+TEST(TenantAccount, CallsPerSecondAreCounted) {
+  TenantLimits limits;
+  limits.calls_per_second = 3;
+  TenantAccount account("t", limits, 0, kNow);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(account.AdmitCall(kNow).ok());
+  const absl::Status status = account.AdmitCall(kNow);
+  EXPECT_EQ(Refusal(status), "QUOTA calls_per_second");
+  const auto retry = GetErrorDetails(status).retry;
+  ASSERT_TRUE(retry.has_value());
+  EXPECT_NEAR(absl::ToDoubleSeconds(*retry), 1.0 / 3, 1e-3);
+  EXPECT_TRUE(account.AdmitCall(kNow + *retry).ok());
+}
+
+TEST(TenantAccount, TurnsAtATimeAreCounted) {
+  TenantLimits limits;
+  limits.turns = 2;
+  TenantAccount account("t", limits, 0, kNow);
+  EXPECT_TRUE(account.StartTurn(1, kNow).ok());
+  EXPECT_TRUE(account.StartTurn(1, kNow).ok());
+  const absl::Status status = account.StartTurn(1, kNow);
+  EXPECT_EQ(Refusal(status), "QUOTA turns");
+  EXPECT_TRUE(GetErrorDetails(status).retry.has_value());
+  account.EndTurn();
+  EXPECT_TRUE(account.StartTurn(1, kNow).ok());
+}
+
+TEST(TenantAccount, TokensOfPromptsAreCountedAndComeBackUnused) {
+  TenantLimits limits;
+  limits.tokens_in_per_minute = 120;
+  TenantAccount account("t", limits, 0, kNow);
+  EXPECT_TRUE(account.StartTurn(100, kNow).ok());
+  const absl::Status status = account.StartTurn(40, kNow);
+  EXPECT_EQ(Refusal(status), "QUOTA tokens_in_per_minute");
+  EXPECT_NEAR(absl::ToDoubleSeconds(*GetErrorDetails(status).retry), 10, 1e-3);
+  account.EndTurn(100);
+  EXPECT_TRUE(account.StartTurn(120, kNow).ok());
+}
+
+TEST(TenantAccount, APromptOverTheQuotaIsNotToldToComeAgain) {
+  TenantLimits limits;
+  limits.tokens_in_per_minute = 120;
+  TenantAccount account("t", limits, 0, kNow);
+  const absl::Status status = account.StartTurn(121, kNow);
+  EXPECT_EQ(Refusal(status), "QUOTA tokens_in_per_minute");
+  EXPECT_FALSE(GetErrorDetails(status).retry.has_value());
+}
+
+TEST(TenantAccount, TokensOutRunOutAndRefill) {
+  TenantLimits limits;
+  limits.tokens_out_per_minute = 60;
+  TenantAccount account("t", limits, 0, kNow);
+  EXPECT_EQ(account.TokensOut(kNow), 60);
+  account.TakeTokensOut(60, kNow);
+  EXPECT_EQ(account.TokensOut(kNow), 0);
+  EXPECT_EQ(account.PausedUntil(kNow), kNow + absl::Seconds(1));
+  account.GiveBackTokensOut(1);
+  EXPECT_FALSE(account.PausedUntil(kNow).has_value());
+}
+
+TEST(TenantAccount, SessionsAndTheirBytesAreCounted) {
+  TenantLimits limits;
+  limits.sessions = 2;
+  limits.bytes = 1000;
+  TenantAccount account("t", limits, 0, kNow);
+  EXPECT_TRUE(account.TakeSessions(1, 400).ok());
+  EXPECT_EQ(Refusal(account.TakeSessions(1, 601)), "QUOTA bytes");
+  EXPECT_TRUE(account.TakeSessions(1, 600).ok());
+  EXPECT_EQ(Refusal(account.TakeSessions(1, 0)), "QUOTA sessions");
+  EXPECT_EQ(Refusal(account.TakeSessions(0, 1)), "QUOTA bytes");
+  account.AddSessions(-1, -600);
+  EXPECT_TRUE(account.TakeSessions(1, 600).ok());
+}
+
+TEST(TenantAccount, WhatIsThereAnywayCountsToo) {
+  TenantLimits limits;
+  limits.sessions = 1;
+  TenantAccount account("t", limits, 0, kNow);
+  account.AddSessions(5, 0);
+  account.AddSessions(-4, 0);
+  EXPECT_EQ(Refusal(account.TakeSessions(1, 0)), "QUOTA sessions");
+}
+
+TEST(TenantAccount, NewLimitsCountWhatIsTaken) {
+  TenantLimits limits;
+  limits.turns = 5;
+  limits.tokens_out_per_minute = 60;
+  TenantAccount account("t", limits, 0, kNow);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(account.StartTurn(1, kNow).ok());
+  account.TakeTokensOut(50, kNow);
+  limits.turns = 3;
+  limits.tokens_out_per_minute = 30;
+  limits.weight = 7;
+  account.SetLimits(limits, kNow);
+  EXPECT_EQ(account.weight(), 7);
+  EXPECT_EQ(account.TokensOut(kNow), 10);
+  for (int i = 0; i < 3; ++i) account.EndTurn();
+  EXPECT_TRUE(account.StartTurn(1, kNow).ok());
+  EXPECT_FALSE(account.StartTurn(1, kNow).ok());
+  account.SetLimits(TenantLimits(), kNow);
+  EXPECT_TRUE(account.StartTurn(1, kNow).ok());
+  EXPECT_FALSE(account.PausedUntil(kNow).has_value());
+}
+
+TEST(TenantAccount, ATurnOverItsLengthHasTheQuotasName) {
+  const absl::Status status = TurnOverQuota(absl::Minutes(10));
+  EXPECT_EQ(Refusal(status), "QUOTA longest_turn");
+  EXPECT_NE(status.message().find("10m"), std::string::npos);
+}
+
+TEST(TenantAccount, SixtyFourThreadsGetNoTurnMoreThanOne) {
+  TenantLimits limits;
+  limits.turns = 10;
+  limits.tokens_in_per_minute = 1000;
+  TenantAccount account("t", limits, 0, kNow);
+  std::atomic<int64_t> tokens{0};
+  std::atomic<int> running{0};
+  std::atomic<int> most{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 64; ++i) {
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 200; ++turn) {
+        if (!account.StartTurn(3, kNow).ok()) continue;
+        tokens += 3;
+        const int now = ++running;
+        for (int seen = most; now > seen;) {
+          if (most.compare_exchange_weak(seen, now)) break;
+        }
+        --running;
+        account.EndTurn();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(tokens, 999);
+  EXPECT_LE(most, 10);
+}
+
+}  // namespace
+}  // namespace txl

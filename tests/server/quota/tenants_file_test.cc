@@ -1,0 +1,154 @@
+#include "server/quota/tenants_file.h"
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace txl {
+namespace {
+
+std::string Error(const std::string& text) {
+  return std::string(ParseTenants(text, "F").status().message());
+}
+
+// The error of one key of tenant a.
+std::string KeyError(const std::string& line) {
+  const std::string error = Error("[tenant.a]\n" + line);
+  const std::string prefix = "F: tenant.a.";
+  EXPECT_EQ(error.substr(0, prefix.size()), prefix);
+  return error.substr(std::min(error.size(), prefix.size()));
+}
+
+TEST(TenantsFile, EveryKeyIsRead) {
+  const auto tenants = ParseTenants(R"(
+[tenant.research]
+weight = 2.5
+turns = 8
+sessions = 1000
+bytes = "64MiB"
+tokens_in_per_minute = 60000
+tokens_out_per_minute = 12000
+calls_per_second = 50
+longest_turn = "1m30s"
+
+[tenant.web-1]
+)",
+                                    "F");
+  ASSERT_TRUE(tenants.ok()) << tenants.status();
+  ASSERT_EQ(tenants->size(), 2u);
+  const TenantLimits& limits = tenants->at("research");
+  EXPECT_EQ(limits.weight, 2.5);
+  EXPECT_EQ(limits.turns, 8);
+  EXPECT_EQ(limits.sessions, 1000);
+  EXPECT_EQ(limits.bytes, 64 << 20);
+  EXPECT_EQ(limits.tokens_in_per_minute, 60000);
+  EXPECT_EQ(limits.tokens_out_per_minute, 12000);
+  EXPECT_EQ(limits.calls_per_second, 50);
+  EXPECT_EQ(limits.longest_turn, absl::Seconds(90));
+  const TenantLimits& none = tenants->at("web-1");
+  EXPECT_EQ(none.weight, 1);
+  EXPECT_FALSE(none.turns.has_value());
+  EXPECT_FALSE(none.longest_turn.has_value());
+}
+
+TEST(TenantsFile, AnEmptyFileHasNoTenants) {
+  EXPECT_TRUE(ParseTenants("", "F")->empty());
+  EXPECT_TRUE(ParseTenants("# nobody\n", "F")->empty());
+}
+
+TEST(TenantsFile, AWeightMayBeWholeAndBytesPlain) {
+  const auto tenants =
+      ParseTenants("[tenant.a]\nweight = 4\nbytes = 5000\n", "F");
+  ASSERT_TRUE(tenants.ok()) << tenants.status();
+  EXPECT_EQ(tenants->at("a").weight, 4);
+  EXPECT_EQ(tenants->at("a").bytes, 5000);
+}
+
+TEST(TenantsFile, AnUnknownKeyIsNamedWithTheNearestOne) {
+  EXPECT_EQ(KeyError("wieght = 1"),
+            "wieght: is no quota; did you mean weight?");
+  EXPECT_EQ(KeyError("tokens_out_per_minut = 1"),
+            "tokens_out_per_minut: is no quota; did you mean "
+            "tokens_out_per_minute?");
+  EXPECT_EQ(KeyError("colour = 1"), "colour: is no quota");
+  EXPECT_EQ(Error("[tennant.a]\n"),
+            "F: tennant: only tables [tenant.NAME] are known; did you mean "
+            "tenant?");
+}
+
+TEST(TenantsFile, ValuesOutOfRangeAreNamed) {
+  for (const char* key : {"turns", "sessions", "tokens_in_per_minute",
+                          "tokens_out_per_minute", "calls_per_second"}) {
+    for (const char* value : {"0", "-1", "1.5", "\"5\"", "true", "[1]",
+                              "9223372036854775807"}) {
+      EXPECT_EQ(KeyError(std::string(key) + " = " + value),
+                std::string(key) + ": must be a whole number, at least 1");
+    }
+  }
+  for (const char* value : {"0", "-1", "0.0009", "1000001", "nan", "inf",
+                            "\"1\"", "true"}) {
+    EXPECT_EQ(KeyError(std::string("weight = ") + value),
+              "weight: must be a number in 0.001..1000000");
+  }
+  for (const char* value : {"\"\"", "\"0\"", "\"5 MB\"", "\"-1KiB\"",
+                            "\"1.5KiB\"", "\"MiB\""}) {
+    EXPECT_EQ(KeyError(std::string("bytes = ") + value),
+              "bytes: must be bytes, like 1000000 or \"64MiB\"");
+  }
+  EXPECT_EQ(KeyError("bytes = \"9999999999TiB\""), "bytes: is out of range");
+  for (const char* value : {"5", "\"\"", "\"0\"", "\"-5s\"", "\"inf\"",
+                            "\"soon\""}) {
+    EXPECT_EQ(KeyError(std::string("longest_turn = ") + value),
+              "longest_turn: must be a time above 0, like \"90s\" or \"10m\"");
+  }
+}
+
+TEST(TenantsFile, NamesAreChecked) {
+  EXPECT_EQ(Error("[tenant.\"a b\"]\n"),
+            "F: tenant.a b: is no name of 1 to 64 of [A-Za-z0-9_-]");
+  EXPECT_EQ(Error("[tenant.\"\"]\n"),
+            "F: tenant.: is no name of 1 to 64 of [A-Za-z0-9_-]");
+  EXPECT_NE(Error("[tenant." + std::string(65, 'a') + "]\n"), "");
+  EXPECT_TRUE(ParseTenants("[tenant." + std::string(64, 'a') + "]\n", "F").ok());
+  EXPECT_EQ(Error("[tenant.other]\n"),
+            "F: tenant.other: stands for all that are not in the file");
+  EXPECT_EQ(Error("[tenant]\na = 1\n"), "F: tenant.a: must be a table");
+  EXPECT_EQ(Error("tenant = 1\n"),
+            "F: tenant: only tables [tenant.NAME] are known");
+}
+
+TEST(TenantsFile, WhatIsNoTomlHasItsLine) {
+  const std::string error = Error("[tenant.a]\nweight = = 1\n");
+  EXPECT_EQ(error.substr(0, 4), "F:2:");
+}
+
+TEST(TenantsFile, TenantsAreBounded) {
+  std::string text;
+  for (size_t i = 0; i < kMostTenants; ++i) {
+    text += "[tenant.t" + std::to_string(i) + "]\n";
+  }
+  EXPECT_TRUE(ParseTenants(text, "F").ok());
+  EXPECT_EQ(Error(text + "[tenant.more]\n"),
+            "F: has 1001 tenants, more than 1000");
+}
+
+TEST(TenantsFile, AFileThatIsNotThereIsNamed) {
+  const auto missing = ReadTenants("/nowhere/tenants.toml");
+  EXPECT_FALSE(missing.ok());
+  EXPECT_NE(missing.status().message().find("/nowhere/tenants.toml"),
+            std::string::npos);
+}
+
+TEST(TenantsFile, AFileIsRead) {
+  const std::string path = ::testing::TempDir() + "/tenants_file_test.toml";
+  std::ofstream(path) << "[tenant.a]\nturns = 3\n";
+  const auto tenants = ReadTenants(path);
+  ASSERT_TRUE(tenants.ok()) << tenants.status();
+  EXPECT_EQ(tenants->at("a").turns, 3);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace txl

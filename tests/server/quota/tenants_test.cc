@@ -1,0 +1,62 @@
+#include "server/quota/tenants.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace txl {
+namespace {
+
+constexpr absl::Duration kNow = absl::Seconds(50);
+
+class TenantsTest : public ::testing::Test {
+ protected:
+  static TenantLimits Weight(double weight) {
+    TenantLimits limits;
+    limits.weight = weight;
+    return limits;
+  }
+
+  std::vector<std::string> counted_;
+  Tenants tenants_{[this](const std::string& name) {
+    counted_.push_back(name);
+    return static_cast<int32_t>(counted_.size()) - 1;
+  }};
+};
+
+TEST_F(TenantsTest, OnlyThoseOfTheFileHaveCountersOfTheirOwn) {
+  tenants_.SetLimits({{"a", Weight(2)}, {"b", Weight(3)}}, kNow);
+  EXPECT_EQ(tenants_.Find("b", kNow)->weight(), 3);
+  EXPECT_EQ(tenants_.Find("x", kNow)->weight(), 1);
+  EXPECT_EQ(tenants_.Find("y", kNow)->counts(), 0);
+  EXPECT_EQ(tenants_.Find("x", kNow)->counts(), 0);
+  EXPECT_EQ(counted_, (std::vector<std::string>{"other", "a", "b"}));
+  EXPECT_EQ(tenants_.Find("b", kNow)->counts(), 2);
+}
+
+TEST_F(TenantsTest, AnAccountStaysTheSame) {
+  TenantAccount* const x = tenants_.Find("x", kNow);
+  tenants_.SetLimits({{"x", Weight(4)}}, kNow);
+  EXPECT_EQ(tenants_.Find("x", kNow), x);
+  EXPECT_EQ(x->weight(), 4);
+  EXPECT_EQ(x->name(), "x");
+}
+
+TEST_F(TenantsTest, WhoLeavesTheFileLosesItsLimits) {
+  TenantLimits limits;
+  limits.turns = 1;
+  tenants_.SetLimits({{"a", limits}}, kNow);
+  TenantAccount* const a = tenants_.Find("a", kNow);
+  ASSERT_TRUE(a->StartTurn(1, kNow).ok());
+  EXPECT_FALSE(a->StartTurn(1, kNow).ok());
+  tenants_.SetLimits({}, kNow);
+  EXPECT_TRUE(a->StartTurn(1, kNow).ok());
+  tenants_.SetLimits({{"a", limits}}, kNow);
+  a->EndTurn();
+  EXPECT_FALSE(a->StartTurn(1, kNow).ok());
+}
+
+}  // namespace
+}  // namespace txl
