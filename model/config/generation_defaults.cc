@@ -18,6 +18,7 @@ const std::vector<std::string>& KnownFields() {
                                                   "end_tokens",
                                                   "max_tokens",
                                                   "stop_texts",
+                                                  "chat",
                                                   "temperature",
                                                   "top_k",
                                                   "top_p",
@@ -106,9 +107,7 @@ absl::StatusOr<GenerationDefaults> ParseGenerationDefaults(
   defaults.end_tokens = Ids(in, "end_tokens", vocab_size);
   defaults.max_tokens = Int32(in, "max_tokens", 1);
   defaults.stop_texts = in.StringList("stop_texts");
-  for (const std::string& text : defaults.stop_texts) {
-    if (text.empty()) in.Fail("stop_texts", "has an empty text");
-  }
+  defaults.chat = ReadChatFormat(in);
   defaults.sampling = ReadSampling(in, object, vocab_size);
   TXL_RETURN_IF_ERROR(in.status());
   const absl::Status valid = ValidateSamplingParams(
@@ -128,6 +127,7 @@ std::string GenerationDefaultsToJson(const GenerationDefaults& defaults) {
   if (!defaults.end_tokens.empty()) out["end_tokens"] = defaults.end_tokens;
   Put(out, "max_tokens", defaults.max_tokens);
   if (!defaults.stop_texts.empty()) out["stop_texts"] = defaults.stop_texts;
+  if (defaults.chat.has_value()) out["chat"] = ChatFormatToJson(*defaults.chat);
   const SamplingOverrides& sampling = defaults.sampling;
   Put(out, "temperature", sampling.temperature);
   Put(out, "top_k", sampling.top_k);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/config/chat_format.h"
 #include "model/sampling/sampling_params.h"
 
 namespace txl {
@@ -21,6 +22,7 @@ struct GenerationDefaults {
   std::vector<int32_t> end_tokens;
   std::optional<int32_t> max_tokens;
   std::vector<std::string> stop_texts;
+  std::optional<ChatFormat> chat;  // absent: the model continues text alone
   // Unset fields fall through to the API's defaults.
   SamplingOverrides sampling;
 };

@@ -101,8 +101,9 @@ bool JsonFields::Has(absl::string_view field) const {
 
 void JsonFields::Fail(absl::string_view field, absl::string_view what) {
   if (!status_.ok()) return;
-  status_ = absl::InvalidArgumentError(absl::StrCat(
-      origin_, ": field ", absl::CHexEscape(field.substr(0, 80)), " ", what));
+  status_ = absl::InvalidArgumentError(
+      absl::StrCat(origin_, ": field ", path_,
+                   absl::CHexEscape(field.substr(0, 80)), " ", what));
 }
 
 void JsonFields::RefuseUnknown(const std::vector<std::string>& known) {
@@ -256,8 +257,19 @@ std::vector<std::string> JsonFields::StringList(absl::string_view field) {
       return {};
     }
     list.push_back(item.get<std::string>());
+    if (list.back().empty()) Fail(field, "has an empty text");
   }
   return list;
+}
+
+std::optional<JsonFields> JsonFields::Object(absl::string_view field) {
+  const json* value = Find(field);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_object()) {
+    Fail(field, "must be an object");
+    return std::nullopt;
+  }
+  return JsonFields(*value, origin_, absl::StrCat(path_, field, "."));
 }
 
 }  // namespace txl

@@ -27,7 +27,7 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text,
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, absl::string_view origin)
-      : object_(object), origin_(origin) {}
+      : JsonFields(object, origin, "") {}
 
   // Null counts as absent for every reader but Has.
   bool Has(absl::string_view field) const;
@@ -45,7 +45,10 @@ class JsonFields {
   std::vector<int64_t> IntList(absl::string_view field, int64_t min,
                                int64_t max);
   std::vector<bool> BoolList(absl::string_view field);
+  // None of them empty.
   std::vector<std::string> StringList(absl::string_view field);
+  // The fields of an object in this one, named "field.NAME" in errors.
+  std::optional<JsonFields> Object(absl::string_view field);
 
   // One of named values: {"relu", Activation::kRelu}, ...
   template <typename T>
@@ -59,9 +62,14 @@ class JsonFields {
   void RefuseMisspelt(const std::vector<std::string>& known);
   // Records an error of `field`.
   void Fail(absl::string_view field, absl::string_view what);
+  // Takes over the error of an object in this one.
+  void FailAs(const JsonFields& inner) { status_.Update(inner.status_); }
   const absl::Status& status() const { return status_; }
 
  private:
+  JsonFields(const nlohmann::json& object, absl::string_view origin,
+             std::string path)
+      : object_(object), origin_(origin), path_(std::move(path)) {}
   void FailEnum(absl::string_view field, absl::string_view value,
                 absl::string_view known);
   const nlohmann::json* Find(absl::string_view field) const;
@@ -71,6 +79,7 @@ class JsonFields {
 
   const nlohmann::json& object_;
   absl::string_view origin_;
+  std::string path_;  // of the object, "chat." or ""
   absl::Status status_;
 };
 

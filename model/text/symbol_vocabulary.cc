@@ -69,12 +69,6 @@ bool Splits(SymbolSplit split, int32_t code_point) {
                                       : IsWhitespace(code_point);
 }
 
-// Characters of valid UTF-8.
-int64_t Characters(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char byte) { return (byte & 0xC0) != 0x80; });
-}
-
 }  // namespace
 
 SymbolVocabulary::SymbolVocabulary(std::string kind,
@@ -200,7 +194,7 @@ absl::Status SymbolVocabulary::NoSymbol(const Source& source,
       "the vocabulary has no symbol for \"", absl::Utf8SafeCEscape(shown), "\"",
       shown.size() < piece.size() ? " (shortened)" : "", " in line ",
       source.line + std::count(before.begin(), before.end(), '\n'),
-      ", character ", Characters(before.substr(line)) + 1));
+      ", character ", CodePoints(before.substr(line)) + 1));
 }
 
 std::unique_ptr<Detokenizer> SymbolVocabulary::NewDetokenizer() const {

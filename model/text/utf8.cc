@@ -58,6 +58,11 @@ Utf8Character FirstCharacter(absl::string_view text) {
   return first;
 }
 
+int64_t CodePoints(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char byte) { return (byte & 0xC0) != 0x80; });
+}
+
 bool IsWhitespace(int32_t code_point) {
   if (code_point < 0x80) {  // most text, and much faster
     return code_point == ' ' || (code_point >= 0x09 && code_point <= 0x0D) ||

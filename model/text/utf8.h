@@ -31,6 +31,9 @@ struct Utf8Character {
 // REQUIRES: text is not empty and valid UTF-8.
 Utf8Character FirstCharacter(absl::string_view text);
 
+// Characters of `text`. REQUIRES: it is valid UTF-8.
+int64_t CodePoints(absl::string_view text);
+
 // Whether Python's str.split() splits at the character; the data sets of the
 // published models were cut into words by it.
 bool IsWhitespace(int32_t code_point);

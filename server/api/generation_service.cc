@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <random>
 #include <utility>
 
 #include "model/base/status_macros.h"
@@ -10,6 +9,7 @@
 #include "server/api/convert_output.h"
 #include "server/api/token_stream.h"
 #include "server/api/turn_submit.h"
+#include "server/base/random_bits.h"
 
 namespace txl {
 namespace {
@@ -20,11 +20,6 @@ int64_t LeastEvents(const SchedulerOptions& options) {
   const double seconds = absl::ToDoubleSeconds(options.slow_reader_limit);
   return std::max<int64_t>(1,
                            static_cast<int64_t>(options.least_rate * seconds));
-}
-
-uint64_t RandomSeed() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
 }
 
 v1::Started MakeStarted(const GenerateParams& params, const ModelFacts& facts) {
@@ -66,7 +61,7 @@ absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
     params.sampling.seed = params.received->seed;
   } else if (!params.gave_seed &&
              !service.facts->generation.sampling.seed.has_value()) {
-    params.sampling.seed = RandomSeed();
+    params.sampling.seed = RandomBits();
   }
   // No session is made for a turn that cannot run.
   if (params.session_id.empty()) {

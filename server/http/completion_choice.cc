@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/text/utf8.h"
+
 namespace txl {
 namespace {
 
@@ -14,22 +16,20 @@ void Extend(const List& part, List* whole) {
 
 }  // namespace
 
-CompletionChoice PartOf(const v1::Token& token, int64_t offset,
-                        const TokenNames* names) {
+CompletionChoice PartOf(const v1::Token& token, int64_t offset, bool logprobs) {
   CompletionChoice part;
   part.text = token.text();
   part.ids.push_back(token.token_id());
   part.sum_logprob = token.logprob();
-  if (names != nullptr) AddLogprob(token, offset, *names, &part.lists);
+  if (logprobs) part.places.push_back(PlaceOf(token, offset));
   return part;
 }
 
-CompletionChoice PartOf(const v1::ScoreResponse& prompt,
-                        const TokenNames* names) {
+CompletionChoice PartOf(const v1::ScoreResponse& prompt, bool logprobs) {
   CompletionChoice part;
   int64_t offset = 0;
   for (const v1::ScoredToken& token : prompt.tokens()) {
-    if (names != nullptr) AddLogprob(token, offset, *names, &part.lists);
+    if (logprobs) part.places.push_back(PlaceOf(token, offset));
     part.text += token.text();
     offset += CodePoints(token.text());
     part.ids.push_back(token.token_id());
@@ -41,10 +41,7 @@ void Append(const CompletionChoice& part, CompletionChoice* choice) {
   choice->text += part.text;
   choice->sum_logprob += part.sum_logprob;
   Extend(part.ids, &choice->ids);
-  Extend(part.lists.tokens, &choice->lists.tokens);
-  Extend(part.lists.token_logprobs, &choice->lists.token_logprobs);
-  Extend(part.lists.top_logprobs, &choice->lists.top_logprobs);
-  Extend(part.lists.text_offset, &choice->lists.text_offset);
+  Extend(part.places, &choice->places);
   if (part.reason != v1::FINISH_REASON_UNSPECIFIED) {
     choice->reason = part.reason;
   }
@@ -52,11 +49,12 @@ void Append(const CompletionChoice& part, CompletionChoice* choice) {
 
 Json ChoiceJson(int64_t index, const CompletionChoice& choice,
                 const ChoiceFormat& format) {
-  const bool lists = format.logprobs && !choice.lists.tokens.empty();
-  Json json = {{"index", index},
-               {"text", choice.text},
-               {"logprobs", lists ? ToJson(choice.lists) : Json()},
-               {"finish_reason", FinishJson(choice.reason)}};
+  const bool lists = format.logprobs && !choice.places.empty();
+  Json json = {
+      {"index", index},
+      {"text", choice.text},
+      {"logprobs", lists ? LogprobLists(choice.places, format.names) : Json()},
+      {"finish_reason", FinishJson(choice.reason)}};
   if (format.token_ids) json["token_ids"] = choice.ids;
   return json;
 }

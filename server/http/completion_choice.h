@@ -13,8 +13,9 @@
 namespace txl {
 
 struct CompletionChoice {
+  bool begins = false;  // a chat's first part
   std::string text;
-  LogprobLists lists;
+  std::vector<TokenPlace> places;
   std::vector<uint32_t> ids;
   double sum_logprob = 0;  // of the generated tokens
   v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
@@ -23,18 +24,19 @@ struct CompletionChoice {
 struct ChoiceFormat {
   bool logprobs = false;
   bool token_ids = false;
+  TokenNames names;
 };
 
-// A generated token whose text begins at `offset`; `names` null: without lists.
-CompletionChoice PartOf(const v1::Token& token, int64_t offset,
-                        const TokenNames* names);
+// A generated token whose text begins at `offset`; with its place only where
+// `logprobs` are wanted.
+CompletionChoice PartOf(const v1::Token& token, int64_t offset, bool logprobs);
 // Likewise the tokens of a prompt.
-CompletionChoice PartOf(const v1::ScoreResponse& prompt,
-                        const TokenNames* names);
+CompletionChoice PartOf(const v1::ScoreResponse& prompt, bool logprobs);
 
 // Adds a part to what came before it.
 void Append(const CompletionChoice& part, CompletionChoice* choice);
 
+// Of a text completion.
 nlohmann::json ChoiceJson(int64_t index, const CompletionChoice& choice,
                           const ChoiceFormat& format);
 

@@ -1,6 +1,5 @@
 #include "server/http/completion_json.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +14,6 @@ using Json = nlohmann::json;
 // As much of the model's fingerprint as tells models apart.
 constexpr size_t kFingerprintChars = 12;
 
-double Finite(float logprob) {
-  return std::isfinite(logprob) ? static_cast<double>(logprob) : kNeverLogprob;
-}
-
 // Where two tokens have one name, the likelier one has it.
 void Put(const std::string& name, double logprob, Json* top) {
   const auto found = top->find(name);
@@ -28,55 +23,73 @@ void Put(const std::string& name, double logprob, Json* top) {
 }
 
 template <typename Token>
-void Add(const Token& token, std::optional<float> logprob, int64_t offset,
-         const TokenNames& names, LogprobLists* lists) {
-  const std::string name = names.Of(token.token_id());
-  lists->tokens.push_back(name);
-  lists->token_logprobs.push_back(logprob);
-  lists->text_offset.push_back(offset);
-  if (!logprob.has_value()) return lists->top_logprobs.push_back(Json());
-  Json top = Json::object();
+TokenPlace Place(const Token& token, int64_t offset) {
+  TokenPlace place;
+  place.id = token.token_id();
+  place.text_offset = offset;
   for (const v1::TokenLogprob& one : token.top_logprobs()) {
-    Put(names.Of(one.token_id()), Finite(one.logprob()), &top);
+    place.top.emplace_back(one.token_id(), one.logprob());
   }
-  Put(name, Finite(*logprob), &top);
-  lists->top_logprobs.push_back(std::move(top));
+  return place;
+}
+
+// The chosen token is always among its alternatives.
+Json TopJson(const TokenPlace& place, const TokenNames& names) {
+  if (!place.logprob.has_value()) return Json();
+  Json top = Json::object();
+  for (const auto& [id, logprob] : place.top) {
+    Put(names.Of(id), Finite(logprob), &top);
+  }
+  Put(names.Of(place.id), Finite(*place.logprob), &top);
+  return top;
 }
 
 }  // namespace
 
+double Finite(float logprob) {
+  return std::isfinite(logprob) ? static_cast<double>(logprob) : kNeverLogprob;
+}
+
 std::string TokenNames::Of(uint32_t id) const {
-  if (vocabulary_ == nullptr) return absl::StrCat("token_id:", id);
+  if (as_ids_ || vocabulary_ == nullptr) return absl::StrCat("token_id:", id);
   return ReplaceInvalidUtf8(vocabulary_->TokenBytes(static_cast<int32_t>(id)));
 }
 
-void AddLogprob(const v1::Token& token, int64_t offset, const TokenNames& names,
-                LogprobLists* lists) {
-  Add(token, token.logprob(), offset, names, lists);
+Json TokenNames::Bytes(uint32_t id) const {
+  if (vocabulary_ == nullptr) return Json();
+  const std::string bytes = vocabulary_->TokenBytes(static_cast<int32_t>(id));
+  return std::vector<uint8_t>(bytes.begin(), bytes.end());
 }
 
-void AddLogprob(const v1::ScoredToken& token, int64_t offset,
-                const TokenNames& names, LogprobLists* lists) {
-  Add(token,
-      token.has_logprob() ? std::optional<float>(token.logprob())
-                          : std::nullopt,
-      offset, names, lists);
+TokenPlace PlaceOf(const v1::Token& token, int64_t offset) {
+  TokenPlace place = Place(token, offset);
+  place.logprob = token.logprob();
+  return place;
 }
 
-Json ToJson(const LogprobLists& lists) {
+TokenPlace PlaceOf(const v1::ScoredToken& token, int64_t offset) {
+  TokenPlace place = Place(token, offset);
+  if (token.has_logprob()) place.logprob = token.logprob();
+  return place;
+}
+
+Json LogprobLists(const std::vector<TokenPlace>& places,
+                  const TokenNames& names) {
+  Json tokens = Json::array();
   Json logprobs = Json::array();
-  for (const std::optional<float> logprob : lists.token_logprobs) {
-    logprobs.push_back(logprob.has_value() ? Json(Finite(*logprob)) : Json());
+  Json top = Json::array();
+  Json offsets = Json::array();
+  for (const TokenPlace& place : places) {
+    tokens.push_back(names.Of(place.id));
+    logprobs.push_back(place.logprob.has_value() ? Json(Finite(*place.logprob))
+                                                 : Json());
+    top.push_back(TopJson(place, names));
+    offsets.push_back(place.text_offset);
   }
-  return {{"tokens", lists.tokens},
+  return {{"tokens", std::move(tokens)},
           {"token_logprobs", std::move(logprobs)},
-          {"top_logprobs", lists.top_logprobs},
-          {"text_offset", lists.text_offset}};
-}
-
-int64_t CodePoints(const std::string& text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char byte) { return (byte & 0xC0) != 0x80; });
+          {"top_logprobs", std::move(top)},
+          {"text_offset", std::move(offsets)}};
 }
 
 Json FinishJson(v1::FinishReason reason) {
@@ -98,7 +111,7 @@ Json UsageJson(int64_t prompt_tokens, int64_t generated_tokens) {
 
 Json CompletionJson(const CompletionHead& head, Json choices) {
   return {{"id", head.id},
-          {"object", "text_completion"},
+          {"object", head.object},
           {"created", head.created},
           {"model", head.model},
           {"system_fingerprint", head.fingerprint.substr(0, kFingerprintChars)},

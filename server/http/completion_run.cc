@@ -4,13 +4,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "model/text/utf8.h"
 #include "server/api/methods.h"
 #include "server/base/error.h"
+#include "server/base/random_bits.h"
+#include "server/http/chat_json.h"
 #include "server/http/http_error.h"
 #include "server/http/message_json.h"
 
@@ -23,29 +25,29 @@ const ApiMethod& Method(const char* name) {
   return *FindMethod(absl::StrCat("txl.v1.GenerationService/", name));
 }
 
-uint64_t RandomBits() {
-  static thread_local std::mt19937_64 random{std::random_device{}()};
-  return random();
-}
-
-CompletionHead NewHead(const ModelFacts& facts) {
+CompletionHead NewHead(const CompletionRequest& request,
+                       const ModelFacts& facts) {
   CompletionHead head;
-  head.id = absl::StrFormat("cmpl-%016x", RandomBits());
+  head.id = absl::StrFormat("%s-%016x", request.chat ? "chatcmpl" : "cmpl",
+                            RandomBits());
+  head.object = !request.chat    ? "text_completion"
+                : request.stream ? "chat.completion.chunk"
+                                 : "chat.completion";
   head.created = absl::ToUnixSeconds(absl::Now());
   head.model = facts.name;
   head.fingerprint = facts.fingerprint;
   return head;
 }
 
-// Absent: the turn chooses. A named one does where the body does not say: sent
-// again it has to be the same request, and keeps the seed that was drawn.
+// Absent: the turn chooses. One that may have run before does where the body
+// does not say: it has to be the same request, and keeps the seed that was
+// drawn.
 std::optional<uint64_t> FirstSeed(const CompletionRequest& request,
                                   const ModelFacts& facts) {
   if (request.seed.has_value()) return request.seed;
   const v1::GenerateRequest& first = request.turns[0];
-  if (!first.session_id().empty() && !first.request_id().empty()) {
-    return std::nullopt;
-  }
+  const bool named = !first.session_id().empty() && !first.request_id().empty();
+  if (named || first.has_received()) return std::nullopt;
   return facts.generation.sampling.seed.value_or(RandomBits());
 }
 
@@ -115,10 +117,10 @@ CompletionRun::CompletionRun(const HttpApi& api,
       request_(std::move(request)),
       hold_(std::move(hold)),
       facts_(*desk_->context().facts),
-      names_(facts_.vocabulary, request_.tokens_as_ids),
-      format_{request_.logprobs.has_value(), request_.return_token_ids},
+      format_{request_.logprobs.has_value(), request_.return_token_ids,
+              TokenNames(facts_.vocabulary, request_.tokens_as_ids)},
       first_seed_(FirstSeed(request_, facts_)),
-      head_(NewHead(facts_)) {}
+      head_(NewHead(request_, facts_)) {}
 
 void CompletionRun::Start() {
   exchange_->OnLeave([weak = weak_from_this()] {
@@ -142,10 +144,6 @@ bool CompletionRun::ScoresPrompt() const {
          (request_.logprobs.has_value() || !request_.generates);
 }
 
-const TokenNames* CompletionRun::names() const {
-  return format_.logprobs ? &names_ : nullptr;
-}
-
 void CompletionRun::StartScore(int64_t prompt) {
   const v1::GenerateRequest& turn = request_.turns[prompt];
   auto score = std::make_shared<v1::ScoreRequest>();
@@ -164,8 +162,11 @@ void CompletionRun::StartChoices(int64_t prompt,
   const v1::GenerateRequest& turn = request_.turns[prompt];
   const size_t first = FirstChoice(prompt);
   const size_t end = first + static_cast<size_t>(request_.best_of);
-  for (size_t choice = first; request_.echo && choice < end; ++choice) {
-    Echo(choice, turn, scores);
+  for (size_t choice = first; choice < end; ++choice) {
+    if (request_.echo) Echo(choice, turn, scores);
+    if (request_.chat && request_.stream) {
+      choices_[choice].first.emplace().begins = true;
+    }
   }
   const bool fed = turn.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET;
   if (request_.generates && request_.best_of > 1 && fed) {
@@ -198,8 +199,8 @@ void CompletionRun::StartSamples(int64_t prompt) {
 void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
   auto request = std::make_shared<v1::GenerateRequest>(turn);
   if (first_seed_.has_value()) {
-    request->mutable_sampling()->set_seed(*first_seed_ +
-                                          static_cast<uint64_t>(choice));
+    const size_t of_prompt = choice % static_cast<size_t>(request_.best_of);
+    request->mutable_sampling()->set_seed(*first_seed_ + of_prompt);
   }
   choices_[choice].call = HttpCall::Start(
       Method("Generate"), std::move(request), desk_, exchange_,
@@ -211,7 +212,7 @@ void CompletionRun::Echo(size_t choice, const v1::GenerateRequest& turn,
   CompletionChoice part;
   if (scores != nullptr) {
     choices_[choice].prompt_tokens = scores->tokens_size();
-    part = PartOf(*scores, names());
+    part = PartOf(*scores, format_.logprobs);
   } else if (turn.has_text()) {
     part.text = turn.text();
   } else if (facts_.vocabulary != nullptr) {
@@ -221,7 +222,7 @@ void CompletionRun::Echo(size_t choice, const v1::GenerateRequest& turn,
   }
   // Nothing is sent before the turn is known to run.
   if (request_.stream && request_.generates) {
-    choices_[choice].echo = std::move(part);
+    choices_[choice].first = std::move(part);
     return;
   }
   Add(choice, part, [](bool) {});
@@ -235,8 +236,8 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
         of.prompt_before + message.started().prompt_token_count();
     if (!first_seed_.has_value()) first_seed_ = message.started().seed();
     BeginStream();
-    if (of.echo.has_value()) {
-      return Add(choice, *std::exchange(of.echo, std::nullopt),
+    if (of.first.has_value()) {
+      return Add(choice, *std::exchange(of.first, std::nullopt),
                  std::move(taken));
     }
     return exchange_->Post([taken = std::move(taken)] { taken(true); });
@@ -245,7 +246,7 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
     return TakeEnd(choice, message.finished(), std::move(taken));
   }
   ++of.generated_tokens;
-  Add(choice, PartOf(message.token(), of.code_points, names()),
+  Add(choice, PartOf(message.token(), of.code_points, format_.logprobs),
       std::move(taken));
 }
 
@@ -275,9 +276,10 @@ void CompletionRun::Add(size_t choice, const CompletionChoice& part,
   BeginStream();
   if (ended_)
     return exchange_->Post([taken = std::move(taken)] { taken(false); });
+  const auto index = static_cast<int64_t>(choice);
   Json chunk = CompletionJson(
-      head_,
-      Json::array({ChoiceJson(static_cast<int64_t>(choice), part, format_)}));
+      head_, Json::array({request_.chat ? ChatDeltaJson(index, part, format_)
+                                        : ChoiceJson(index, part, format_)}));
   chunk["usage"] = request_.continuous_usage
                        ? UsageJson(of.prompt_tokens, of.generated_tokens)
                        : Json();
@@ -343,9 +345,11 @@ Json CompletionRun::Chosen() const {
                        [&](size_t a, size_t b) { return mean(a) > mean(b); });
     }
     for (int64_t j = 0; j < request_.n; ++j) {
-      const size_t choice = order[static_cast<size_t>(j)];
-      chosen.push_back(ChoiceJson(static_cast<int64_t>(chosen.size()),
-                                  choices_[choice].whole, format_));
+      const CompletionChoice& whole =
+          choices_[order[static_cast<size_t>(j)]].whole;
+      const auto index = static_cast<int64_t>(chosen.size());
+      chosen.push_back(request_.chat ? ChatChoiceJson(index, whole, format_)
+                                     : ChoiceJson(index, whole, format_));
     }
   }
   return chosen;
@@ -366,7 +370,8 @@ Json CompletionRun::Usage() const {
 
 void CompletionRun::Fail(const absl::Status& of_call) {
   if (std::exchange(ended_, true)) return;
-  const absl::Status status = AsOfPrompt(of_call);
+  const absl::Status status =
+      AsOfInput(of_call, request_.chat ? "messages" : "prompt");
   if (stream_ != nullptr) {
     stream_->End(ErrorJson(status));
   } else {

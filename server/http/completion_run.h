@@ -5,9 +5,10 @@
 //
 // Where the prompt's probabilities are wanted, a Score of it comes before its
 // turns. Several samples of a prompt go on from forks of one session that holds
-// it. Every choice draws with a seed of its own, the first one's and its
-// index. The first error is the answer's, and ends all other turns; so does a
-// client that leaves.
+// it. Every choice of a prompt draws with a seed of its own, counted from the
+// request's, so that each prompt has the choices that it has alone. The first
+// error is the answer's, and ends all other turns; so does a client that
+// leaves.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +20,7 @@
 
 #include "server/base/byte_budget.h"
 #include "server/http/completion_choice.h"
-#include "server/http/completion_request.h"
+#include "server/http/completion_fields.h"
 #include "server/http/event_stream.h"
 #include "server/http/exchange.h"
 #include "server/http/http_api.h"
@@ -41,10 +42,12 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   class GenerateSink;
   class ScoreSink;
   struct Choice {
-    std::shared_ptr<HttpCall> call;        // null: none runs
-    CompletionChoice whole;                // of an answer that is gathered
-    std::optional<CompletionChoice> echo;  // the prompt, not sent yet
-    int64_t code_points = 0;               // of the text so far
+    std::shared_ptr<HttpCall> call;  // null: none runs
+    CompletionChoice whole;          // of an answer that is gathered
+    // Goes before the first token and is not sent yet: the prompt, or whose
+    // message it is.
+    std::optional<CompletionChoice> first;
+    int64_t code_points = 0;    // of the text so far
     int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;
     int64_t generated_tokens = 0;
@@ -53,7 +56,6 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
 
   size_t FirstChoice(int64_t prompt) const;
   bool ScoresPrompt() const;
-  const TokenNames* names() const;
   void StartScore(int64_t prompt);
   // `scores`: of the prompt's tokens; null where they were not asked for.
   void StartChoices(int64_t prompt, const v1::ScoreResponse* scores);
@@ -88,7 +90,6 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   const CompletionRequest request_;
   const ByteHold hold_;
   const ModelFacts& facts_;
-  const TokenNames names_;
   const ChoiceFormat format_;
   std::optional<uint64_t> first_seed_;  // absent: not known yet
   const CompletionHead head_;

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_join.h"
 #include "model/base/status_macros.h"
+#include "server/api/convert_sampling.h"
 #include "server/base/log.h"
+#include "server/http/chat_request.h"
 #include "server/http/completion_request.h"
 #include "server/http/completion_run.h"
 #include "server/http/http_error.h"
@@ -21,13 +23,16 @@ using Json = nlohmann::json;
 // What an answer takes that is gathered. A request over a limit is refused by
 // its turns, not here.
 int64_t GatheredBytes(const CompletionRequest& request,
-                      const RequestLimits& limits) {
+                      const ServiceContext& context) {
+  const RequestLimits& limits = context.limits;
   constexpr int64_t kTokenBytes = 64;
   constexpr int64_t kAlternativeBytes = 48;
   int64_t tokens = 0;
   for (const v1::GenerateRequest& turn : request.turns) {
-    tokens +=
-        std::clamp<int64_t>(turn.stop().max_tokens(), 1, limits.max_tokens);
+    const int64_t most = turn.stop().has_max_tokens()
+                             ? turn.stop().max_tokens()
+                             : DefaultStop(*context.facts, limits).max_tokens;
+    tokens += std::clamp<int64_t>(most, 1, limits.max_tokens);
     if (request.echo) {
       tokens +=
           turn.tokens().ids_size() + static_cast<int64_t>(turn.text().size());
@@ -49,8 +54,8 @@ void Run(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
   }
   ByteHold hold;
   if (!request.stream) {
-    absl::StatusOr<ByteHold> room = api.desk->HoldAnswer(
-        GatheredBytes(request, api.desk->context().limits));
+    absl::StatusOr<ByteHold> room =
+        api.desk->HoldAnswer(GatheredBytes(request, api.desk->context()));
     if (!room.ok()) return exchange->Reply(ErrorReply(room.status()));
     hold = *std::move(room);
   }
@@ -59,18 +64,32 @@ void Run(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
       ->Start();
 }
 
-}  // namespace
+using Reader = absl::StatusOr<CompletionRequest> (*)(const Json&,
+                                                     const HttpRequest&,
+                                                     const ModelFacts&);
 
-void Complete(const HttpApi& api, std::shared_ptr<Exchange> exchange) {
+void Read(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
+          Reader read) {
   ReadBody<CompletionRequest>(
       api.desk, exchange,
-      [&api](const HttpRequest& http) -> absl::StatusOr<CompletionRequest> {
+      [&api,
+       read](const HttpRequest& http) -> absl::StatusOr<CompletionRequest> {
         TXL_ASSIGN_OR_RETURN(const Json body, ParseBody(http.body));
-        return ReadCompletion(body, http, *api.desk->context().facts);
+        return read(body, http, *api.desk->context().facts);
       },
       [&api, exchange](CompletionRequest request) {
         Run(api, exchange, std::move(request));
       });
+}
+
+}  // namespace
+
+void Complete(const HttpApi& api, std::shared_ptr<Exchange> exchange) {
+  Read(api, exchange, ReadCompletion);
+}
+
+void Chat(const HttpApi& api, std::shared_ptr<Exchange> exchange) {
+  Read(api, exchange, ReadChat);
 }
 
 }  // namespace txl

@@ -1,7 +1,7 @@
 #pragma once
 
-// POST /v1/completions: the turns of its choices, and their answer as a whole
-// or as a stream of server-sent events.
+// POST /v1/completions and /v1/chat/completions: the turns of their choices,
+// and their answer as a whole or as a stream of server-sent events.
 
 #include <memory>
 
@@ -12,5 +12,6 @@ namespace txl {
 
 // `api` outlives the request.
 void Complete(const HttpApi& api, std::shared_ptr<Exchange> exchange);
+void Chat(const HttpApi& api, std::shared_ptr<Exchange> exchange);
 
 }  // namespace txl

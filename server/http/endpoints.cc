@@ -44,7 +44,7 @@ absl::Status ReadAlternatives(const Json& list,
 
 absl::StatusOr<ScoreBody> ReadScoreBody(const HttpRequest& http) {
   TXL_ASSIGN_OR_RETURN(const Json body, ParseBody(http.body));
-  JsonFields fields(body);
+  BodyFields fields(body);
   if (const Json* list = fields.Find("alternatives")) {
     auto request = std::make_shared<v1::ScoreAlternativesRequest>();
     TXL_RETURN_IF_ERROR(ReadAlternatives(*list, request.get()));
@@ -58,14 +58,14 @@ absl::StatusOr<ScoreBody> ReadScoreBody(const HttpRequest& http) {
   return ScoreBody{"GenerationService/Score", std::move(request)};
 }
 
-absl::Status ReadTokenizeBody(JsonFields& fields, v1::TokenizeRequest* to) {
+absl::Status ReadTokenizeBody(BodyFields& fields, v1::TokenizeRequest* to) {
   TXL_ASSIGN_OR_RETURN(const auto prompt, fields.String("prompt"));
   if (!prompt.has_value()) return FieldError("prompt", "must be set");
   to->set_text(*prompt);
   return ReadNamed(fields, "unknown", to);
 }
 
-absl::Status ReadDetokenizeBody(JsonFields& fields, v1::DetokenizeRequest* to) {
+absl::Status ReadDetokenizeBody(BodyFields& fields, v1::DetokenizeRequest* to) {
   TXL_ASSIGN_OR_RETURN(const auto ids, fields.Ids("tokens"));
   if (!ids.has_value()) return FieldError("tokens", "must be set");
   to->mutable_token_ids()->Add(ids->begin(), ids->end());
@@ -103,7 +103,7 @@ class Router {
     };
     constexpr Entry kEntries[] = {
         {"/v1/completions", "POST", &Router::Completions},
-        {"/v1/chat/completions", "POST", &Router::Chat},
+        {"/v1/chat/completions", "POST", &Router::ChatCompletions},
         {"/v1/models", "GET", &Router::Models},
         {"/v1/status", "GET", &Router::Status},
         {"/v1/score", "POST", &Router::ScoreText},
@@ -127,12 +127,7 @@ class Router {
 
   void Completions() { Complete(api_, exchange_); }
 
-  void Chat() {
-    exchange_->Reply(PlainError(
-        400, "NO_CHAT_FORMAT",
-        "the model's generation.json has no chat format; /v1/completions "
-        "continues text"));
-  }
+  void ChatCompletions() { Chat(api_, exchange_); }
 
   void Models() {
     CallMethod(api_.desk, exchange_, "ModelService/GetModel",

@@ -111,20 +111,24 @@ HttpReply ErrorReply(const absl::Status& status) {
     reply.headers.emplace_back("x-txl-position", at->second);
   }
   if (details.retry.has_value() || reply.status == 503) {
+    const absl::Duration retry = details.retry.value_or(kRetryElsewhere);
+    // HTTP's own knows whole seconds.
+    reply.headers.emplace_back("retry-after",
+                               absl::StrCat(absl::ToInt64Seconds(
+                                   absl::Ceil(retry, absl::Seconds(1)))));
     reply.headers.emplace_back("retry-after-ms",
-                               absl::StrCat(absl::ToInt64Milliseconds(
-                                   details.retry.value_or(kRetryElsewhere))));
+                               absl::StrCat(absl::ToInt64Milliseconds(retry)));
   }
   return reply;
 }
 
-absl::Status AsOfPrompt(const absl::Status& status) {
+absl::Status AsOfInput(const absl::Status& status, const char* name) {
   ErrorDetails details = GetErrorDetails(status);
   const std::string& field = details.field;
   if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {
     return status;
   }
-  details.field = "prompt";
+  details.field = name;
   return MakeError(status.code(), status.message(), details);
 }
 

@@ -19,11 +19,12 @@ int HttpStatusOf(const absl::Status& status);
 std::string ErrorJson(const absl::Status& status);
 
 // The whole answer. Says x-should-retry of conflicts, which OpenAI's clients
-// would repeat blindly, and retry-after-ms where a retry makes sense.
+// would repeat blindly, and retry-after and retry-after-ms where a retry makes
+// sense.
 HttpReply ErrorReply(const absl::Status& status);
 
-// The same error of a turn whose input the body calls `prompt`.
-absl::Status AsOfPrompt(const absl::Status& status);
+// The same error of a turn whose input the body calls `name`.
+absl::Status AsOfInput(const absl::Status& status, const char* name);
 
 // An error of HTTP itself with a status code of its own.
 HttpReply PlainError(int code, const std::string& reason,

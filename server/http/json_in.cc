@@ -87,13 +87,13 @@ absl::StatusOr<Json> ParseBody(absl::string_view body) {
   return json;
 }
 
-const Json* JsonFields::Find(const std::string& name) {
+const Json* BodyFields::Find(const std::string& name) {
   known_.insert(name);
   const auto found = object_.find(name);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-absl::StatusOr<std::optional<double>> JsonFields::Number(
+absl::StatusOr<std::optional<double>> BodyFields::Number(
     const std::string& name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::optional<double>();
@@ -101,7 +101,7 @@ absl::StatusOr<std::optional<double>> JsonFields::Number(
   return std::optional<double>(value->get<double>());
 }
 
-absl::StatusOr<std::optional<int64_t>> JsonFields::Integer(
+absl::StatusOr<std::optional<int64_t>> BodyFields::Integer(
     const std::string& name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::optional<int64_t>();
@@ -114,14 +114,14 @@ absl::StatusOr<std::optional<int64_t>> JsonFields::Integer(
   return std::optional<int64_t>(value->get<int64_t>());
 }
 
-absl::StatusOr<std::optional<bool>> JsonFields::Bool(const std::string& name) {
+absl::StatusOr<std::optional<bool>> BodyFields::Bool(const std::string& name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::optional<bool>();
   if (!value->is_boolean()) return FieldError(name, "must be true or false");
   return std::optional<bool>(value->get<bool>());
 }
 
-absl::StatusOr<std::optional<std::string>> JsonFields::String(
+absl::StatusOr<std::optional<std::string>> BodyFields::String(
     const std::string& name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::optional<std::string>();
@@ -129,7 +129,7 @@ absl::StatusOr<std::optional<std::string>> JsonFields::String(
   return std::optional<std::string>(value->get<std::string>());
 }
 
-absl::StatusOr<std::optional<std::vector<uint32_t>>> JsonFields::Ids(
+absl::StatusOr<std::optional<std::vector<uint32_t>>> BodyFields::Ids(
     const std::string& name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::optional<std::vector<uint32_t>>();
@@ -137,7 +137,7 @@ absl::StatusOr<std::optional<std::vector<uint32_t>>> JsonFields::Ids(
   return std::optional<std::vector<uint32_t>>(std::move(ids));
 }
 
-absl::StatusOr<std::vector<std::string>> JsonFields::Strings(
+absl::StatusOr<std::vector<std::string>> BodyFields::Strings(
     const std::string& name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::vector<std::string>();
@@ -154,7 +154,7 @@ absl::StatusOr<std::vector<std::string>> JsonFields::Strings(
   return texts;
 }
 
-std::vector<std::string> JsonFields::Unknown() const {
+std::vector<std::string> BodyFields::Unknown() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : object_.items()) {
     if (!value.is_null() && known_.count(name) == 0) names.push_back(name);

@@ -23,10 +23,10 @@ absl::StatusOr<nlohmann::json> ParseBody(absl::string_view body);
 
 // Reads the fields of an object. Errors: FIELD_INVALID naming the field. Every
 // reader gives an absent value for an absent field and for null.
-class JsonFields {
+class BodyFields {
  public:
   // The object outlives the reader.
-  explicit JsonFields(const nlohmann::json& object) : object_(object) {}
+  explicit BodyFields(const nlohmann::json& object) : object_(object) {}
 
   // Null: absent.
   const nlohmann::json* Find(const std::string& name);

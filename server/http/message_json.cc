@@ -80,7 +80,7 @@ Json MapOf(const Message& message, const FieldDescriptor& field) {
   return map;
 }
 
-absl::Status ReadDurationField(JsonFields& fields, const std::string& name,
+absl::Status ReadDurationField(BodyFields& fields, const std::string& name,
                                Message* duration) {
   auto& to = *static_cast<Duration*>(duration);
   constexpr double kMostSeconds = 3e11;  // protobuf's range
@@ -100,7 +100,7 @@ absl::Status ReadDurationField(JsonFields& fields, const std::string& name,
   return FieldError(name, "must be seconds, as 3600 or \"3600s\"");
 }
 
-absl::Status ReadPart(JsonFields& fields, const FieldDescriptor& field,
+absl::Status ReadPart(BodyFields& fields, const FieldDescriptor& field,
                       Message* message) {
   const Reflection& of = *message->GetReflection();
   Message* part = of.MutableMessage(message, &field);
@@ -114,7 +114,7 @@ absl::Status ReadPart(JsonFields& fields, const FieldDescriptor& field,
 }
 
 // "skip" is UNKNOWN_TEXT_SKIP.
-absl::Status ReadEnum(JsonFields& fields, const FieldDescriptor& field,
+absl::Status ReadEnum(BodyFields& fields, const FieldDescriptor& field,
                       Message* message) {
   TXL_ASSIGN_OR_RETURN(const auto word, fields.String(field.name()));
   const google::protobuf::EnumDescriptor& names = *field.enum_type();
@@ -132,7 +132,7 @@ absl::Status ReadEnum(JsonFields& fields, const FieldDescriptor& field,
                                                absl::StrJoin(words, ", ")));
 }
 
-absl::Status ReadField(JsonFields& fields, const FieldDescriptor& field,
+absl::Status ReadField(BodyFields& fields, const FieldDescriptor& field,
                        Message* message) {
   const Reflection& of = *message->GetReflection();
   const std::string& name = field.name();
@@ -206,7 +206,7 @@ Json MessageToJson(const Message& message) {
   return json;
 }
 
-absl::Status ReadNamed(JsonFields& fields, const std::string& name,
+absl::Status ReadNamed(BodyFields& fields, const std::string& name,
                        Message* message) {
   const FieldDescriptor& field =
       *message->GetDescriptor()->FindFieldByName(name);
@@ -214,7 +214,7 @@ absl::Status ReadNamed(JsonFields& fields, const std::string& name,
                                       : ReadField(fields, field, message);
 }
 
-absl::Status ReadMessage(JsonFields& fields, Message* message) {
+absl::Status ReadMessage(BodyFields& fields, Message* message) {
   for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message->GetDescriptor()->field(i);
     if (field.is_repeated() || fields.Find(field.name()) == nullptr) continue;

@@ -22,13 +22,13 @@ nlohmann::json MessageToJson(const google::protobuf::Message& message);
 
 // Reads every field of a request that the object has: texts, numbers, booleans,
 // durations (seconds, or "1.5s"), TokenIds (a list) and enumerations ("skip").
-// Errors as JsonFields. REQUIRES: the message has no other kinds of fields, or
+// Errors as BodyFields. REQUIRES: the message has no other kinds of fields, or
 // they are read before.
-absl::Status ReadMessage(JsonFields& fields,
+absl::Status ReadMessage(BodyFields& fields,
                          google::protobuf::Message* message);
 
 // The same with one field. REQUIRES: the message has it.
-absl::Status ReadNamed(JsonFields& fields, const std::string& name,
+absl::Status ReadNamed(BodyFields& fields, const std::string& name,
                        google::protobuf::Message* message);
 
 }  // namespace txl

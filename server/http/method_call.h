@@ -12,10 +12,10 @@
 
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
-#include "server/http/completion_request.h"
 #include "server/http/exchange.h"
 #include "server/http/json_in.h"
 #include "server/http/message_json.h"
+#include "server/http/named_session.h"
 #include "server/http/read_body.h"
 
 namespace txl {
@@ -54,13 +54,13 @@ absl::Status SetSession(const std::string& of_path, const HttpRequest& http,
 template <typename Request>
 void CallWithBody(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
                   const char* method, const std::string& session_of_path,
-                  absl::Status (*reader)(JsonFields& fields, Request* request),
+                  absl::Status (*reader)(BodyFields& fields, Request* request),
                   MethodAnswer answer) {
   ReadBody<std::shared_ptr<Request>>(
       desk, exchange,
       [=](const HttpRequest& http) -> absl::StatusOr<std::shared_ptr<Request>> {
         TXL_ASSIGN_OR_RETURN(const nlohmann::json body, ParseBody(http.body));
-        JsonFields fields(body);
+        BodyFields fields(body);
         auto request = std::make_shared<Request>();
         TXL_RETURN_IF_ERROR(reader(fields, request.get()));
         if constexpr (requires { request->session_id(); }) {
@@ -75,7 +75,7 @@ void CallWithBody(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
 
 // Reads every field of a request.
 template <typename Request>
-absl::Status ReadAll(JsonFields& fields, Request* request) {
+absl::Status ReadAll(BodyFields& fields, Request* request) {
   return ReadMessage(fields, request);
 }
 

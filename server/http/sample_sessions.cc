@@ -1,11 +1,11 @@
 #include "server/http/sample_sessions.h"
 
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/api/methods.h"
+#include "server/base/random_bits.h"
 #include "txl/v1/session_service.pb.h"
 
 namespace txl {
@@ -16,12 +16,6 @@ using google::protobuf::Message;
 // Sessions are deleted when they are done with; of a server that was killed
 // before, they end by themselves.
 constexpr int64_t kTtlSeconds = 600;
-
-std::string NewId() {
-  static thread_local std::random_device device;
-  return absl::StrFormat("sample-%08x%08x%08x%08x", device(), device(),
-                         device(), device());
-}
 
 // Hands on the one message of a call, or its error.
 class OneMessage final : public HttpCallSink {
@@ -48,7 +42,10 @@ SampleSessions::SampleSessions(CallDesk* desk,
                                std::shared_ptr<Exchange> exchange,
                                int64_t count)
     : desk_(desk), exchange_(std::move(exchange)) {
-  for (int64_t i = 0; i < count; ++i) ids_.push_back(NewId());
+  for (int64_t i = 0; i < count; ++i) {
+    ids_.push_back(
+        absl::StrFormat("sample-%016x%016x", RandomBits(), RandomBits()));
+  }
 }
 
 void SampleSessions::Start(const v1::GenerateRequest& turn,

@@ -50,7 +50,7 @@ void RunCompletion(const nlohmann::json& body, const HttpRequest& http) {
 template <typename Message>
 void RunMessage(const nlohmann::json& body) {
   Message message;
-  JsonFields fields(body);
+  BodyFields fields(body);
   const absl::Status status = ReadMessage(fields, &message);
   if (!status.ok()) return CheckRefusal(status);
   MessageToJson(message).dump();

@@ -29,7 +29,7 @@ TEST(JsonFields, ReadsEveryKind) {
                        {"text", "abc"},
                        {"ints", {1, 2}},
                        {"bools", {true, false}},
-                       {"texts", {"a", ""}}};
+                       {"texts", {"a", " "}}};
   JsonFields in(object, "f.json");
   EXPECT_EQ(in.RequiredInt("int", -5, 5), -3);
   EXPECT_EQ(in.Int("int", 9, -5, 5), -3);
@@ -40,7 +40,7 @@ TEST(JsonFields, ReadsEveryKind) {
   EXPECT_EQ(in.OptionalString("text"), "abc");
   EXPECT_THAT(in.IntList("ints", 0, 5), ElementsAre(1, 2));
   EXPECT_THAT(in.BoolList("bools"), ElementsAre(true, false));
-  EXPECT_THAT(in.StringList("texts"), ElementsAre("a", ""));
+  EXPECT_THAT(in.StringList("texts"), ElementsAre("a", " "));
   EXPECT_TRUE(in.status().ok());
 }
 

@@ -102,6 +102,12 @@ TEST(Utf8Assembler, FlushReplacesTheHeldBytesByOneCharacterAndForgetsThem) {
   EXPECT_EQ(out, "\uFFFDx");
 }
 
+TEST(Utf8, CodePointsAreCharactersAndNotBytes) {
+  EXPECT_EQ(CodePoints(""), 0);
+  EXPECT_EQ(CodePoints("abc"), 3);
+  EXPECT_EQ(CodePoints("é語😀"), 3);
+}
+
 TEST(Utf8, FirstCharacterGivesCodePointAndLength) {
   for (const uint32_t c : {0x41u, 0xE9u, 0x20ACu, 0x1F600u, 0x10FFFFu}) {
     const Utf8Character first = FirstCharacter(EncodeCodePoint(c) + "tail");

@@ -27,17 +27,15 @@ v1::Token Token(uint32_t id, float logprob,
   return token;
 }
 
-class AddLogprobTest : public ::testing::Test {
+class LogprobListsTest : public ::testing::Test {
  protected:
   Json Lists(const v1::Token& token, bool as_ids = false) {
-    LogprobLists lists;
-    AddLogprob(token, 7, TokenNames(&vocabulary_, as_ids), &lists);
-    return ToJson(lists);
+    return LogprobLists({PlaceOf(token, 7)}, TokenNames(&vocabulary_, as_ids));
   }
   const ByteVocabulary vocabulary_;
 };
 
-TEST_F(AddLogprobTest, HasNameProbabilityAlternativesAndOffset) {
+TEST_F(LogprobListsTest, HasNameProbabilityAlternativesAndOffset) {
   const Json lists = Lists(Token('a', -0.1f, {{'a', -0.1f}, {'b', -2.5f}}));
   EXPECT_EQ(lists["tokens"], Json({"a"}));
   EXPECT_EQ(lists["text_offset"], Json({7}));
@@ -46,14 +44,14 @@ TEST_F(AddLogprobTest, HasNameProbabilityAlternativesAndOffset) {
             Json::array({{{"a", double{-0.1f}}, {"b", -2.5}}}));
 }
 
-TEST_F(AddLogprobTest, TheChosenTokenIsAlwaysAmongTheAlternatives) {
+TEST_F(LogprobListsTest, TheChosenTokenIsAlwaysAmongTheAlternatives) {
   const Json lists = Lists(Token('c', -9.25f, {{'a', -0.1f}}));
   EXPECT_EQ(lists["top_logprobs"][0]["c"].dump(),
             lists["token_logprobs"][0].dump());
   EXPECT_THAT(lists["top_logprobs"][0], SizeIs(2));
 }
 
-TEST_F(AddLogprobTest, OfTwoTokensWithOneNameTheLikelierHasIt) {
+TEST_F(LogprobListsTest, OfTwoTokensWithOneNameTheLikelierHasIt) {
   // Bytes that begin a character are the same sign in JSON.
   const Json lists =
       Lists(Token(0xC3, -3.0f, {{0xC4, -1.5f}, {0xC3, -3.0f}, {'a', -4.0f}}));
@@ -67,22 +65,20 @@ TEST_F(AddLogprobTest, OfTwoTokensWithOneNameTheLikelierHasIt) {
             Json({{"token_id:195", -3.0}, {"token_id:196", -1.5}}));
 }
 
-TEST_F(AddLogprobTest, AProbabilityOfZeroIsANumberThatJsonHas) {
+TEST_F(LogprobListsTest, AProbabilityOfZeroIsANumberThatJsonHas) {
   const Json lists = Lists(Token('a', kNever, {{'a', kNever}, {'b', 0.0f}}));
   EXPECT_EQ(lists["token_logprobs"][0], kNeverLogprob);
   EXPECT_EQ(lists["top_logprobs"][0]["a"], kNeverLogprob);
   EXPECT_EQ(lists["top_logprobs"][0]["b"], 0.0);
 }
 
-TEST_F(AddLogprobTest, AFirstTokenWithoutContextHasNullInBothLists) {
+TEST_F(LogprobListsTest, AFirstTokenWithoutContextHasNullInBothLists) {
   v1::ScoredToken first;
   first.set_token_id('a');
-  LogprobLists lists;
-  AddLogprob(first, 0, TokenNames(&vocabulary_, false), &lists);
   v1::ScoredToken second = first;
   second.set_logprob(-1);
-  AddLogprob(second, 1, TokenNames(&vocabulary_, false), &lists);
-  const Json json = ToJson(lists);
+  const Json json = LogprobLists({PlaceOf(first, 0), PlaceOf(second, 1)},
+                                 TokenNames(&vocabulary_, false));
   EXPECT_EQ(json["token_logprobs"], Json({nullptr, -1.0}));
   EXPECT_EQ(json["top_logprobs"], Json({nullptr, {{"a", -1.0}}}));
 }
@@ -91,10 +87,11 @@ TEST(TokenNames, AreIdsWithoutAVocabulary) {
   EXPECT_EQ(TokenNames(nullptr, false).Of(7), "token_id:7");
 }
 
-TEST(CodePoints, CountsCharactersAndNotBytes) {
-  EXPECT_EQ(CodePoints(""), 0);
-  EXPECT_EQ(CodePoints("abc"), 3);
-  EXPECT_EQ(CodePoints("é語😀"), 3);
+TEST(TokenNames, BytesAreThoseThatTheNameCannotShow) {
+  const ByteVocabulary vocabulary;
+  EXPECT_EQ(TokenNames(&vocabulary, false).Bytes(0xC3), Json({0xC3}));
+  EXPECT_EQ(TokenNames(&vocabulary, true).Bytes('a'), Json({'a'}));
+  EXPECT_EQ(TokenNames(nullptr, false).Bytes('a'), Json());
 }
 
 TEST(FinishJson, IsOpenAisWord) {
@@ -114,7 +111,8 @@ TEST(UsageJson, AddsUp) {
 }
 
 TEST(CompletionJson, HasTheHeadAndTheStartOfTheFingerprint) {
-  const CompletionHead head = {"cmpl-1", 12, "verona", "0123456789abcdef0123"};
+  const CompletionHead head = {"cmpl-1", "text_completion", 12, "verona",
+                               "0123456789abcdef0123"};
   EXPECT_EQ(CompletionJson(head, Json::array()),
             Json({{"id", "cmpl-1"},
                   {"object", "text_completion"},

@@ -292,16 +292,34 @@ TEST(ReadCompletion, KnowsWhichFieldsItIgnores) {
               ElementsAre("mirostat"));
 }
 
-TEST(NamedSession, IsThatOfTheBodyOrOfAHeader) {
-  HttpRequest http;
-  EXPECT_EQ(*NamedSession(std::nullopt, http), "");
-  EXPECT_EQ(*NamedSession("a", http), "a");
-  http.headers["x-session-id"] = "b";
-  EXPECT_EQ(*NamedSession(std::nullopt, http), "b");
-  EXPECT_EQ(*NamedSession("", http), "b");
-  EXPECT_EQ(*NamedSession("b", http), "b");
-  EXPECT_EQ(GetErrorDetails(NamedSession("a", http).status()).field,
-            "session_id");
+TEST(ReadCompletion, WhatWasReceivedIsTheTurns) {
+  const auto request =
+      Read(R"({"received": {"seed": -1, "token_ids": [5, 6]}})");
+  ASSERT_TRUE(request.ok()) << request.status();
+  const v1::Received& received = request->turns[0].received();
+  EXPECT_EQ(received.seed(), UINT64_MAX);
+  EXPECT_THAT(received.token_ids(), ElementsAre(5, 6));
+  EXPECT_FALSE(Read("{}")->turns[0].has_received());
+  EXPECT_TRUE(Read(R"({"received": {"seed": 1}})")->turns[0].has_received());
+}
+
+TEST(ReadCompletion, WhatWasReceivedIsOfOneChoiceAndSaysItsSeed) {
+  EXPECT_EQ(Verdict(R"({"received": 1})"), "FIELD_INVALID received");
+  EXPECT_EQ(Verdict(R"({"received": {"token_ids": [5]}})"),
+            "FIELD_INVALID received.seed");
+  EXPECT_EQ(Verdict(R"({"received": {"seed": 1, "token_ids": ["a"]}})"),
+            "FIELD_INVALID token_ids");
+  EXPECT_EQ(Verdict(R"({"received": {"seed": 1}, "n": 2})"),
+            "FIELD_INVALID received");
+  EXPECT_EQ(Verdict(R"({"received": {"seed": 1}, "prompt": ["a", "b"]})"),
+            "FIELD_INVALID received");
+  EXPECT_EQ(
+      Verdict(R"({"received": {"seed": 1}, "echo": true, "logprobs": 1})"),
+      "FIELD_INVALID echo");
+  EXPECT_EQ(Verdict(R"({"received": {"seed": 1}, "session_id": "s",
+                        "request_id": "r"})",
+                    {{"last-event-id", "3"}}),
+            "FIELD_INVALID received");
 }
 
 }  // namespace

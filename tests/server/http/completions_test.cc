@@ -262,17 +262,29 @@ std::multiset<uint64_t> Seeds(HttpWorld& world, int32_t slots) {
   return seeds;
 }
 
-TEST(Completions, EachChoiceDrawsWithTheSeedAndItsIndex) {
-  HttpWorld world;  // four slots
-  // All four run before one of them ends.
+// Seeds of the choices of a request that has four and runs them all at once.
+std::multiset<uint64_t> SeedsOfFour(const Json& body) {
+  HttpWorldOptions options;
+  options.rpc.generation.start_tokens = {1};
+  HttpWorld world(options);  // four slots
   world.rpc.runner.Hold();
-  RawClient client = world.Ask(
-      "/v1/completions",
-      {{"prompt", {"ab", "cd", "ef", "gh"}}, {"seed", 70}, {"max_tokens", 50}});
-  ASSERT_TRUE(Eventually([&] { return world.rpc.store->counts().busy == 4; }));
+  RawClient client = world.Ask("/v1/completions", body);
+  EXPECT_TRUE(Eventually([&] { return world.rpc.store->counts().busy == 4; }));
   world.rpc.runner.Release();
   EXPECT_EQ(client.ReadAnswer().header("x-txl-seed"), "70");
-  EXPECT_THAT(Seeds(world, 4), ElementsAre(70, 71, 72, 73));
+  return Seeds(world, 4);
+}
+
+TEST(Completions, EveryPromptDrawsWithTheSeedAsItDoesAlone) {
+  EXPECT_THAT(SeedsOfFour({{"prompt", {"ab", "cd", "ef", "gh"}},
+                           {"seed", 70},
+                           {"max_tokens", 50}}),
+              ElementsAre(70, 70, 70, 70));
+}
+
+TEST(Completions, EachChoiceOfAPromptDrawsWithTheSeedAndItsNumber) {
+  EXPECT_THAT(SeedsOfFour({{"n", 4}, {"seed", 70}, {"max_tokens", 50}}),
+              ElementsAre(70, 71, 72, 73));
 }
 
 TEST(Completions, ANegativeSeedIsItsTwosComplement) {

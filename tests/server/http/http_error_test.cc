@@ -158,13 +158,18 @@ TEST(PlainError, HasItsOwnStatusAndReason) {
   EXPECT_EQ(error["type"], "invalid_request_error");
 }
 
-TEST(AsOfPrompt, NamesTheInputOfATurnAsTheBodyDoes) {
+TEST(AsOfInput, NamesTheInputOfATurnAsTheBodyDoes) {
   for (const char* field : {"text", "tokens", "tokens.ids[3]", "input"}) {
-    const absl::Status status = AsOfPrompt(FieldError(field, "is bad"));
+    const absl::Status status =
+        AsOfInput(FieldError(field, "is bad"), "prompt");
     EXPECT_EQ(GetErrorDetails(status).field, "prompt") << field;
     EXPECT_EQ(status.message(), "is bad");
   }
-  EXPECT_EQ(GetErrorDetails(AsOfPrompt(FieldError("stop", "m"))).field, "stop");
+  EXPECT_EQ(
+      GetErrorDetails(AsOfInput(FieldError("text", "m"), "messages")).field,
+      "messages");
+  EXPECT_EQ(GetErrorDetails(AsOfInput(FieldError("stop", "m"), "prompt")).field,
+            "stop");
 }
 
 }  // namespace

@@ -110,9 +110,9 @@ TEST(ParseBody, NamesAKeyThatStandsTwice) {
             "ok");
 }
 
-TEST(JsonFields, AbsentAndNullFieldsHaveNoValue) {
+TEST(BodyFields, AbsentAndNullFieldsHaveNoValue) {
   const Json body = {{"null", nullptr}};
-  JsonFields fields(body);
+  BodyFields fields(body);
   for (const char* name : {"null", "absent"}) {
     EXPECT_EQ(fields.Find(name), nullptr);
     EXPECT_FALSE(fields.Number(name)->has_value());
@@ -124,11 +124,11 @@ TEST(JsonFields, AbsentAndNullFieldsHaveNoValue) {
   }
 }
 
-TEST(JsonFields, GiveValuesOfTheirKind) {
+TEST(BodyFields, GiveValuesOfTheirKind) {
   const Json body = Json::parse(
       R"({"n": 0.5, "i": -7, "one": 1.0, "b": true, "s": "x", "ids": [0, 7],
           "texts": ["a", "b"]})");
-  JsonFields fields(body);
+  BodyFields fields(body);
   EXPECT_EQ(**fields.Number("n"), 0.5);
   EXPECT_EQ(**fields.Number("i"), -7.0);
   EXPECT_EQ(**fields.Integer("i"), -7);
@@ -140,12 +140,12 @@ TEST(JsonFields, GiveValuesOfTheirKind) {
   EXPECT_THAT(*fields.Strings("s"), ElementsAre("x"));
 }
 
-TEST(JsonFields, NameAFieldOfAnotherKind) {
+TEST(BodyFields, NameAFieldOfAnotherKind) {
   const Json values = Json::parse(R"({"text": "1", "yes": true, "half": 0.5,
       "list": [1, 2], "object": {"a": 1}, "one": 1})");
   for (const auto& [kind, value] : values.items()) {
     const Json body = {{"f", value}};
-    JsonFields fields(body);
+    BodyFields fields(body);
     const auto expect = [&, k = kind](const absl::Status& status,
                                       std::vector<std::string> taken) {
       const bool ok = std::find(taken.begin(), taken.end(), k) != taken.end();
@@ -160,46 +160,46 @@ TEST(JsonFields, NameAFieldOfAnotherKind) {
   }
 }
 
-TEST(JsonFields, AnIntegerIsNeverWrapped) {
+TEST(BodyFields, AnIntegerIsNeverWrapped) {
   for (const char* value :
        {"9223372036854775808", "18446744073709551615", "1e300",
         "18446744073709551616", "-1e19", "1e16", "-9223372036854775809"}) {
     const Json body = Json::parse(absl::StrCat("{\"f\":", value, "}"));
-    JsonFields fields(body);
+    BodyFields fields(body);
     EXPECT_EQ(Verdict(fields.Integer("f").status()), "FIELD_INVALID f")
         << value;
   }
   const Json body = Json::parse(
       R"({"most": 9223372036854775807, "least": -9223372036854775808})");
-  JsonFields fields(body);
+  BodyFields fields(body);
   EXPECT_EQ(**fields.Integer("most"), INT64_MAX);
   EXPECT_EQ(**fields.Integer("least"), INT64_MIN);
 }
 
-TEST(JsonFields, IdsAreWholeAndFitIn32Bits) {
+TEST(BodyFields, IdsAreWholeAndFitIn32Bits) {
   for (const char* list : {"[-1]", "[4294967296]", "[1.0]", "[\"1\"]", "[null]",
                            "[[1]]", "[true]", "1", "{}"}) {
     const Json body = Json::parse(absl::StrCat("{\"f\":", list, "}"));
-    JsonFields fields(body);
+    BodyFields fields(body);
     EXPECT_EQ(Verdict(fields.Ids("f").status()), "FIELD_INVALID f") << list;
   }
   const Json body = Json::parse(R"({"f": [4294967295], "none": []})");
-  JsonFields fields(body);
+  BodyFields fields(body);
   EXPECT_THAT(**fields.Ids("f"), ElementsAre(4294967295u));
   EXPECT_TRUE((**fields.Ids("none")).empty());
 }
 
-TEST(JsonFields, TextsAreTextsOnly) {
+TEST(BodyFields, TextsAreTextsOnly) {
   for (const char* list : {"[1]", "[\"a\", null]", "[[\"a\"]]", "{}", "1"}) {
     const Json body = Json::parse(absl::StrCat("{\"f\":", list, "}"));
-    JsonFields fields(body);
+    BodyFields fields(body);
     EXPECT_EQ(Verdict(fields.Strings("f").status()), "FIELD_INVALID f") << list;
   }
 }
 
-TEST(JsonFields, KnowWhatNobodyHasRead) {
+TEST(BodyFields, KnowWhatNobodyHasRead) {
   const Json body = {{"a", 1}, {"b", 2}, {"c", nullptr}, {"d", 4}};
-  JsonFields fields(body);
+  BodyFields fields(body);
   fields.Find("b");
   EXPECT_TRUE(fields.Bool("absent").ok());
   EXPECT_THAT(fields.Unknown(), ElementsAre("a", "d"));

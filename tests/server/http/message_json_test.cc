@@ -22,7 +22,7 @@ template <typename Message>
 absl::Status Read(const std::string& body, Message* message) {
   const absl::StatusOr<Json> json = ParseBody(body);
   EXPECT_TRUE(json.ok()) << body;
-  JsonFields fields(*json);
+  BodyFields fields(*json);
   return ReadMessage(fields, message);
 }
 
@@ -170,7 +170,7 @@ TEST(ReadMessage, NamesAFieldOfAnotherKindOrRange) {
 
 TEST(ReadMessage, LeavesFieldsThatTheMessageLacks) {
   const Json body = {{"text", "a"}, {"other", 1}};
-  JsonFields fields(body);
+  BodyFields fields(body);
   v1::ScoreRequest request;
   EXPECT_TRUE(ReadMessage(fields, &request).ok());
   EXPECT_THAT(fields.Unknown(), ElementsAre("other"));

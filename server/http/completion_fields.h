@@ -1,0 +1,58 @@
+#pragma once
+
+// What a completion asks for, and those fields of its body that a text's and a
+// chat's have alike. Pure: what needs no model is checked here, everything
+// about a turn by the turn itself (server/api). Errors name the field as the
+// body spells it.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/api/model_facts.h"
+#include "server/http/http_message.h"
+#include "server/http/json_in.h"
+#include "txl/v1/generation_service.pb.h"
+
+namespace txl {
+
+struct CompletionRequest {
+  // One for each prompt: all of its turn but the seed of its samples.
+  std::vector<v1::GenerateRequest> turns;
+  bool chat = false;    // answered as a chat's
+  int64_t n = 1;        // choices returned for a prompt
+  int64_t best_of = 1;  // choices drawn for a prompt, >= n
+  std::optional<uint64_t>
+      seed;  // of a prompt's first choice, the next count on
+  bool echo = false;
+  bool generates = true;            // false: the prompt alone, max_tokens 0
+  std::optional<int64_t> logprobs;  // alternatives of a token; absent: none
+  bool tokens_as_ids = false;       // "token_id:7" where a text would stand
+  bool return_token_ids = false;
+  bool stream = false;
+  bool include_usage = false;        // a last chunk with the usage of all
+  bool continuous_usage = false;     // every chunk says its choice's
+  bool event_ids = false;            // `id:` lines
+  int64_t skip_events = 0;           // that the client has (Last-Event-ID)
+  std::vector<std::string> ignored;  // fields that nothing here reads
+};
+
+// Reads them into a request whose turns have their prompts already, and what
+// all turns have in common into `common`.
+absl::Status ReadCommonFields(BodyFields& fields, const HttpRequest& http,
+                              const ModelFacts& facts,
+                              CompletionRequest* request,
+                              v1::GenerateRequest* common);
+
+// Sets what a field of that name says of tokens to generate at most.
+absl::Status SetMaxTokens(const char* name, int64_t tokens,
+                          v1::GenerateRequest* common);
+// Likewise of alternatives to a token.
+absl::Status SetLogprobs(const char* name, int64_t alternatives,
+                         CompletionRequest* request,
+                         v1::GenerateRequest* common);
+
+}  // namespace txl
