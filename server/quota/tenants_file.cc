@@ -1,9 +1,10 @@
 #include "server/quota/tenants_file.h"
 
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <toml++/toml.h>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -60,7 +61,8 @@ absl::StatusOr<int64_t> Bytes(const toml::node& node) {
   const auto text = node.value_exact<std::string>();
   if (!text.has_value()) return Whole(node);
   const size_t digits = text->find_first_not_of("0123456789");
-  const std::string unit = digits == std::string::npos ? "" : text->substr(digits);
+  const std::string unit =
+      digits == std::string::npos ? "" : text->substr(digits);
   const std::vector<std::string> units = {"", "KiB", "MiB", "GiB", "TiB"};
   const auto found = std::find(units.begin(), units.end(), unit);
   int64_t count = 0;
@@ -115,11 +117,10 @@ absl::Status SetKey(const std::string& key, const toml::node& node,
 }
 
 absl::Status CheckName(const std::string& name) {
-  const bool plain =
-      !name.empty() && name.size() <= kMostNameBytes &&
-      std::all_of(name.begin(), name.end(), [](unsigned char c) {
-        return absl::ascii_isalnum(c) || c == '_' || c == '-';
-      });
+  const bool plain = !name.empty() && name.size() <= kMostNameBytes &&
+                     std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                       return absl::ascii_isalnum(c) || c == '_' || c == '-';
+                     });
   if (!plain) return Wrong("is no name of 1 to 64 of [A-Za-z0-9_-]");
   if (name == kOtherTenants) {
     return Wrong("stands for all that are not in the file");
@@ -161,9 +162,8 @@ absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
     if (key != "tenant" || !node.is_table()) {
       const std::string meant =
           key == "tenant" ? "" : DidYouMean(key, {"tenant"});
-      return Wrong(absl::StrCat(path, ": ", key,
-                                ": only tables [tenant.NAME] are known",
-                                meant));
+      return Wrong(absl::StrCat(
+          path, ": ", key, ": only tables [tenant.NAME] are known", meant));
     }
     for (const auto& [toml_name, tenant] : *node.as_table()) {
       const std::string name(toml_name.str());
@@ -182,7 +182,16 @@ absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
 absl::StatusOr<TenantTable> ReadTenants(const std::string& path) {
   TXL_ASSIGN_OR_RETURN(const std::string text,
                        ReadRegularFile(path, kMostTenantsFileBytes));
-  return ParseTenants(text, path);
+  absl::StatusOr<TenantTable> tenants = ParseTenants(text, path);
+  if (!tenants.ok()) return tenants;
+  for (const auto& [name, limits] : *tenants) {
+    if (!limits.sessions.has_value() && !limits.bytes.has_value()) continue;
+    return Wrong(
+        absl::StrCat(path, ": tenant.", name, ".",
+                     limits.sessions.has_value() ? "sessions" : "bytes",
+                     ": cannot be kept: sessions have no owner"));
+  }
+  return tenants;
 }
 
 }  // namespace txl

@@ -35,6 +35,8 @@ inline constexpr int64_t kMostTenantsFileBytes = 1 << 20;
 // kMostTenants.
 absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
                                          const std::string& path);
+// Of a file that a server can keep to; InvalidArgument also for `sessions` and
+// `bytes`, which need to know whose a session is.
 absl::StatusOr<TenantTable> ReadTenants(const std::string& path);
 
 }  // namespace txl

@@ -75,7 +75,12 @@ SlotChoice SchedulerLoop::Choose(const SessionLease& lease) const {
   SlotCandidates slots = slots_.CandidatesFor(lease);
   if (!may_yield_.empty()) {
     const auto& [since, id] = *may_yield_.begin();
-    slots.parked = {running_.at(id).slot.index, clock_->Monotonic() - since};
+    const Running& still = running_.at(id);
+    // Only a slow reader's turn is one too many where too many are away.
+    if (still.parked_since.has_value() ||
+        turns_away_ < options_.max_parked_turns) {
+      slots.parked = {still.slot.index, clock_->Monotonic() - since};
+    }
   }
   return ChooseSlot(slots, options_.min_idle);
 }

@@ -81,25 +81,25 @@ TEST(TenantsFile, AnUnknownKeyIsNamedWithTheNearestOne) {
 TEST(TenantsFile, ValuesOutOfRangeAreNamed) {
   for (const char* key : {"turns", "sessions", "tokens_in_per_minute",
                           "tokens_out_per_minute", "calls_per_second"}) {
-    for (const char* value : {"0", "-1", "1.5", "\"5\"", "true", "[1]",
-                              "9223372036854775807"}) {
+    for (const char* value :
+         {"0", "-1", "1.5", "\"5\"", "true", "[1]", "9223372036854775807"}) {
       EXPECT_EQ(KeyError(std::string(key) + " = " + value),
                 std::string(key) + ": must be a whole number, at least 1");
     }
   }
-  for (const char* value : {"0", "-1", "0.0009", "1000001", "nan", "inf",
-                            "\"1\"", "true"}) {
+  for (const char* value :
+       {"0", "-1", "0.0009", "1000001", "nan", "inf", "\"1\"", "true"}) {
     EXPECT_EQ(KeyError(std::string("weight = ") + value),
               "weight: must be a number in 0.001..1000000");
   }
-  for (const char* value : {"\"\"", "\"0\"", "\"5 MB\"", "\"-1KiB\"",
-                            "\"1.5KiB\"", "\"MiB\""}) {
+  for (const char* value :
+       {"\"\"", "\"0\"", "\"5 MB\"", "\"-1KiB\"", "\"1.5KiB\"", "\"MiB\""}) {
     EXPECT_EQ(KeyError(std::string("bytes = ") + value),
               "bytes: must be bytes, like 1000000 or \"64MiB\"");
   }
   EXPECT_EQ(KeyError("bytes = \"9999999999TiB\""), "bytes: is out of range");
-  for (const char* value : {"5", "\"\"", "\"0\"", "\"-5s\"", "\"inf\"",
-                            "\"soon\""}) {
+  for (const char* value :
+       {"5", "\"\"", "\"0\"", "\"-5s\"", "\"inf\"", "\"soon\""}) {
     EXPECT_EQ(KeyError(std::string("longest_turn = ") + value),
               "longest_turn: must be a time above 0, like \"90s\" or \"10m\"");
   }
@@ -111,7 +111,8 @@ TEST(TenantsFile, NamesAreChecked) {
   EXPECT_EQ(Error("[tenant.\"\"]\n"),
             "F: tenant.: is no name of 1 to 64 of [A-Za-z0-9_-]");
   EXPECT_NE(Error("[tenant." + std::string(65, 'a') + "]\n"), "");
-  EXPECT_TRUE(ParseTenants("[tenant." + std::string(64, 'a') + "]\n", "F").ok());
+  EXPECT_TRUE(
+      ParseTenants("[tenant." + std::string(64, 'a') + "]\n", "F").ok());
   EXPECT_EQ(Error("[tenant.other]\n"),
             "F: tenant.other: stands for all that are not in the file");
   EXPECT_EQ(Error("[tenant]\na = 1\n"), "F: tenant.a: must be a table");
@@ -147,6 +148,18 @@ TEST(TenantsFile, AFileIsRead) {
   const auto tenants = ReadTenants(path);
   ASSERT_TRUE(tenants.ok()) << tenants.status();
   EXPECT_EQ(tenants->at("a").turns, 3);
+  std::remove(path.c_str());
+}
+
+// They are refused rather than promised.
+TEST(TenantsFile, AQuotaThatCannotBeKeptIsNamed) {
+  const std::string path = ::testing::TempDir() + "/tenants_kept_test.toml";
+  for (const char* key : {"sessions", "bytes"}) {
+    std::ofstream(path) << "[tenant.a]\n" << key << " = 3\n";
+    EXPECT_EQ(ReadTenants(path).status().message(),
+              path + ": tenant.a." + key +
+                  ": cannot be kept: sessions have no owner");
+  }
   std::remove(path.c_str());
 }
 

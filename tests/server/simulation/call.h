@@ -94,6 +94,9 @@ class Call : public TokenSink, public std::enable_shared_from_this<Call> {
   std::shared_ptr<CancelToken> cancel = std::make_shared<CancelToken>();
   std::optional<absl::Duration> deadline;
   absl::Duration submitted;
+  TenantAccount* account = nullptr;
+  TenantLimits limits;  // the account's
+  int32_t priority = 0;
   bool superseded = false;  // the same request came while it had the lease
 
   // The model's side, from the moment on at which it gets the lease.

@@ -43,6 +43,14 @@ void World::Send(Request request) {
   if (!mended && random.Chance(odds.faults.deadline)) {
     call->deadline = Now() + absl::Milliseconds(random.Below(2000));
   }
+  if (!mended && odds.priorities) {
+    call->priority = static_cast<int32_t>(random.Below(kMostPriority + 1));
+  }
+  if (!mended && !accounts.empty() && random.Chance(0.9)) {
+    const int64_t tenant = random.Below(static_cast<int64_t>(accounts.size()));
+    call->account = accounts[static_cast<size_t>(tenant)].get();
+    call->limits = odds.tenants[static_cast<size_t>(tenant)];
+  }
   const Request& asked = call->request;
   Note("call ", call->id, ": ", static_cast<int>(asked.kind), " in '",
        asked.session, "' as '", asked.identity.request_id, "' ",
@@ -300,6 +308,8 @@ void World::Submit(const std::shared_ptr<Call>& call, SessionLease lease,
   turn.return_scored = asked.return_scored;
   turn.identity = asked.identity;
   turn.deadline = call->deadline;
+  turn.account = call->account;
+  turn.priority = call->priority;
   turn.sink = call;
   turn.cancel = call->cancel;
   call->phase = Call::Phase::kSubmitted;
@@ -330,6 +340,11 @@ void World::CheckRefusal(Call& call, const std::string& outcome) {
   if (outcome == "INVALID_ARGUMENT FIELD_INVALID" && call.context.empty()) {
     return;
   }
+  if (outcome == "RESOURCE_EXHAUSTED QUOTA") return CheckOverQuota(call);
+  if (outcome == "DEADLINE_EXCEEDED DEADLINE_UNREACHABLE" &&
+      call.deadline.has_value()) {
+    return faults.Fired(Fault::kDeadlineUnreachable);
+  }
   if (outcome != "RESOURCE_EXHAUSTED QUEUE_FULL") {
     return Diverge("call ", call.id, " is refused with ", outcome);
   }
@@ -347,6 +362,22 @@ void World::CheckRefusal(Call& call, const std::string& outcome) {
   if (waiting < odds.scheduler.max_queued_calls &&
       tokens <= odds.scheduler.max_queued_tokens) {
     Diverge("the queue is full with ", waiting, " calls");
+  }
+}
+
+void World::CheckOverQuota(const Call& call) {
+  faults.Fired(Fault::kOverQuota);
+  if (call.limits.tokens_in_per_minute.has_value()) return;
+  int64_t turns = 0;
+  for (const auto& other : calls) {
+    turns += other->account == call.account &&
+                     other->phase == Call::Phase::kSubmitted
+                 ? 1
+                 : 0;
+  }
+  if (call.account == nullptr || !call.limits.turns.has_value() ||
+      turns <= *call.limits.turns) {
+    Diverge("call ", call.id, " is over no quota, with ", turns, " turns");
   }
 }
 

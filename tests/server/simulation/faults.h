@@ -31,6 +31,10 @@ enum class Fault {
   kQueuedTooLong,
   kTurnTooLong,
   kSlotGivenUp,  // by a parked turn
+  kDisplaced,    // by a turn that stands back for others
+  kOverQuota,
+  kPushedOut,  // of the queue, by a tenant that has fewer turns there
+  kDeadlineUnreachable,
   kReplayEvicted,
   // The clock.
   kDeadlinePasses,

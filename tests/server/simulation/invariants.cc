@@ -28,6 +28,26 @@ void World::CheckInvariants() {
   CheckCounts();
   CheckSessions();
   CheckLaws();
+  CheckQuotas();
+}
+
+// No tenant has got a token more than its quota has let through.
+void World::CheckQuotas() {
+  for (size_t i = 0; i < accounts.size(); ++i) {
+    const auto& limit = odds.tenants[i].tokens_out_per_minute;
+    if (!limit.has_value()) continue;
+    int64_t tokens = 0;
+    for (const auto& call : calls) {
+      if (call->account != accounts[i].get()) continue;
+      tokens += std::max<int64_t>(
+          static_cast<int64_t>(call->tokens.size()) - call->resumed, 0);
+    }
+    const double minutes = absl::FDivDuration(Now() - begin_, absl::Minutes(1));
+    const double most = static_cast<double>(*limit) * (1 + minutes);
+    if (static_cast<double>(tokens) > most + 1e-3) {
+      Diverge("tenant ", i, " has ", tokens, " tokens, over its ", most);
+    }
+  }
 }
 
 void World::CheckCounts() {
@@ -104,6 +124,7 @@ void World::CheckAtRest() {
   }
   const Snapshot snapshot = metrics.Get();
   if (snapshot.parked_moves > 0) faults.Fired(Fault::kSlotGivenUp);
+  if (snapshot.turns_displaced > 0) faults.Fired(Fault::kDisplaced);
   if (odds.few_images && snapshot.rows_rebuild > 0) {
     faults.Fired(Fault::kImagesFull);
   }

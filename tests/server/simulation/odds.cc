@@ -62,6 +62,16 @@ SchedulerOptions DrawScheduler(Random& random) {
   return options;
 }
 
+TenantLimits DrawTenant(Random& random) {
+  TenantLimits limits;
+  limits.weight = static_cast<double>(random.Between(1, 8)) / 2;
+  if (random.Chance(0.2)) limits.turns = random.Between(1, 3);
+  if (random.Chance(0.2)) limits.tokens_in_per_minute = random.Between(5, 60);
+  if (random.Chance(0.3)) limits.tokens_out_per_minute = random.Between(3, 90);
+  if (random.Chance(0.1)) limits.longest_turn = absl::Seconds(7);
+  return limits;
+}
+
 }  // namespace
 
 Odds DrawOdds(Random& random) {
@@ -92,6 +102,12 @@ Odds DrawOdds(Random& random) {
   if (odds.few_records) store.turn_record_bytes = random.Between(0, 2000);
   store.remembered_ends = random.Chance(0.2) ? 0 : 1000;
   store.bytes_per_slot = 4 * odds.runner.mem_len;
+
+  odds.priorities = random.Chance(0.4);
+  if (random.Chance(0.5)) {
+    odds.tenants.resize(static_cast<size_t>(random.Between(1, 4)));
+    for (TenantLimits& limits : odds.tenants) limits = DrawTenant(random);
+  }
 
   // Some seeds hardly do anything but retry, or delete, or wait.
   OperationWeights& weights = odds.weights;

@@ -5,7 +5,9 @@
 // "buggify"), so that some seeds have a fault all the time and others never.
 
 #include <cstdint>
+#include <vector>
 
+#include "server/quota/tenant_limits.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_step_runner.h"
@@ -63,6 +65,9 @@ struct Odds {
   bool few_ids = false;      // of sessions
   bool few_images = false;   // fit into the budget
   bool few_records = false;  // likewise
+  bool priorities = false;   // turns have some
+  // Of each tenant; none: turns have no accounts.
+  std::vector<TenantLimits> tenants;
 
   // Empty sessions may have to make room.
   bool scarce() const { return few_sessions || few_ids; }

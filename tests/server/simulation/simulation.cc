@@ -33,7 +33,10 @@ void ComeToRest(World& world) {
     world.runner.AllArrive();
     if (world.RunScheduler() || world.has_tasks()) continue;
     // A turn that comes back waits until another session is old enough to move.
-    const absl::Duration min_idle = world.odds.scheduler.min_idle;
+    // A turn whose tenant has no tokens left waits until it has.
+    const absl::Duration min_idle =
+        std::max(world.odds.scheduler.min_idle,
+                 world.accounts.empty() ? absl::ZeroDuration() : kRefill);
     if (world.scheduler->Idle() || min_idle == absl::ZeroDuration()) break;
     PassTime(world, min_idle);
   }

@@ -140,7 +140,9 @@ void World::OnFailed(Call& call, const absl::Status& status) {
     faults.Fired(Fault::kSlotsFull);
   }
   if (outcome == "RESOURCE_EXHAUSTED QUEUE_FULL") {
-    faults.Fired(Fault::kQueuedTooLong);
+    faults.Fired(Now() - call.submitted >= odds.scheduler.queue_limit
+                     ? Fault::kQueuedTooLong
+                     : Fault::kPushedOut);
   }
   if (Now() - call.submitted >= odds.scheduler.longest_turn) {
     faults.Fired(Fault::kTurnTooLong);
@@ -169,7 +171,10 @@ Outcomes World::FailuresOf(const Call& call) {
       (call.reader_before.has_value() && TooSlow(*call.reader_before))) {
     may.insert("RESOURCE_EXHAUSTED CLIENT_TOO_SLOW");
   }
-  if (!call.started.has_value() && age >= odds.scheduler.queue_limit) {
+  if (OverQuota(call)) may.insert("RESOURCE_EXHAUSTED QUOTA");
+  // Others may push it out of the queue.
+  if (!call.started.has_value() &&
+      (age >= odds.scheduler.queue_limit || !accounts.empty())) {
     may.insert("RESOURCE_EXHAUSTED QUEUE_FULL");
   }
   const bool no_slot = odds.scheduler.min_idle > absl::ZeroDuration();
@@ -177,6 +182,11 @@ Outcomes World::FailuresOf(const Call& call) {
     may.insert("RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
   }
   return may;
+}
+
+bool World::OverQuota(const Call& call) {
+  const auto& longest = call.limits.longest_turn;
+  return longest.has_value() && Now() - call.submitted >= *longest;
 }
 
 bool World::TooSlow(const Reader& reader) {
@@ -207,6 +217,7 @@ void World::MarkDue() {
     call->must_end = call->cancel->why() != CancelToken::Why::kNone ||
                      (call->deadline.has_value() && Now() >= *call->deadline) ||
                      Now() - call->submitted >= odds.scheduler.longest_turn ||
+                     OverQuota(*call) ||
                      call->session->deleted || call->session->waiter != nullptr;
   }
 }

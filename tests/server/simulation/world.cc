@@ -34,6 +34,13 @@ World::World(uint64_t seed, bool keep_trace,
       tracing(keep_trace),
       meanwhile_(std::move(meanwhile)),
       interleaving_([this] { AtPoint(Fault::kInterleavedAtMutex); }) {
+  begin_ = Now();
+  if (!odds.tenants.empty()) metrics.AddTenant("other");
+  for (const TenantLimits& limits : odds.tenants) {
+    const std::string name = absl::StrCat("t", accounts.size());
+    accounts.push_back(std::make_unique<TenantAccount>(
+        name, limits, metrics.AddTenant(name), begin_));
+  }
   DrawNextPoint();
 }
 

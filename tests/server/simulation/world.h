@@ -86,6 +86,7 @@ class World : public CallObserver {
   FaultCounts faults;
   FakeClock clock;
   Metrics metrics;
+  std::vector<std::unique_ptr<TenantAccount>> accounts;  // of odds.tenants
   FaultyRunner runner;
   ReferenceModel model;
   std::unique_ptr<SessionStore> store;
@@ -140,9 +141,12 @@ class World : public CallObserver {
   void Refused(Call& call, const absl::Status& status);
   void CheckReplay(Call& call, const TurnRecord& record);
   void CheckRefusal(Call& call, const std::string& outcome);
+  void CheckOverQuota(const Call& call);
 
   // turn_checks.cc
   Outcomes FailuresOf(const Call& call);
+  // The turn has lasted for longer than its tenant's may.
+  bool OverQuota(const Call& call);
   bool TooSlow(const Reader& reader);
   // The call has ended. A turn that a drain ends is `finished` for its caller,
   // but not `recorded` as such: it goes on where it is sent again.
@@ -153,12 +157,14 @@ class World : public CallObserver {
   void CheckSessions();
   void CheckCounts();
   void CheckLaws();
+  void CheckQuotas();
 
   std::vector<Task> tasks_;
   int depth_ = 0;
   bool acquiring_ = false;  // a lease, for another call of the same request
   absl::Duration within_since_;
   int64_t points_left_ = 0;
+  absl::Duration begin_;
   int64_t steps_failed_ = 0;  // turns that ended so
   const std::function<void(World&)> meanwhile_;
   Interleaving interleaving_;
