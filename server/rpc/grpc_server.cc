@@ -107,11 +107,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
   TXL_ASSIGN_OR_RETURN(server->gate_,
                        ConnectionGate::Listen(listen, context->call_limits));
-  server->desk_.SetConnections(
-      [gate = server->gate_.get()] { return gate->counts(); },
-      [gate = server->gate_.get()](const std::string& peer) {
-        gate->CutOff(peer);
-      });
+  server->desk_.AddConnections(
+      [gate = server->gate_.get()] { return gate->counts(); });
+  server->desk_.SetCutOff([gate = server->gate_.get()](
+                              const std::string& peer) { gate->CutOff(peer); });
   grpc::ServerBuilder builder;
   SetTransport(context->limits, context->call_limits, &builder);
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
