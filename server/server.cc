@@ -137,6 +137,7 @@ void Server::MakeParts() {
   context_.lifecycle = &lifecycle_;
   context_.callbacks = &callbacks_;
   WorkPoolOptions work;
+  work.retry_after = flags_.scheduler.retry_after;
   work.threads =
       flags_.work_threads > 0
           ? flags_.work_threads

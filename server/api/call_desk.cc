@@ -16,7 +16,6 @@ constexpr int64_t kAlwaysCalls = 64;
 // A call is not ended in favour of another one before this time: a message
 // that is on its way takes less.
 constexpr absl::Duration kLeastWait = absl::Seconds(1);
-constexpr absl::Duration kRetry = absl::Seconds(1);
 constexpr int kAll = std::numeric_limits<int>::max();
 
 absl::Duration SweepInterval(const CallLimits& limits) {
@@ -38,7 +37,7 @@ CallDesk::CallDesk(const ServiceContext* context)
 
 absl::Status CallDesk::Overloaded(absl::string_view message) {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  return OverloadedError(message, kRetry);
+  return OverloadedError(message, context_.scheduler_options.retry_after);
 }
 
 absl::Status CallDesk::CheckMemory() {
@@ -169,7 +168,13 @@ void CallDesk::Sweep() {
 ServerStatus CallDesk::Status() const {
   ServerStatus status = ReadStatus(context_);
   status.calls = counts();
-  if (connections_) status.connections = connections_();
+  absl::MutexLock lock(&mutex_);
+  for (const auto& counts : connections_) {
+    const ConnectionCounts part = counts();
+    status.connections.open += part.open;
+    status.connections.limit += part.limit;
+    status.connections.refused += part.refused;
+  }
   return status;
 }
 

@@ -110,10 +110,15 @@ class CallDesk {
   void Sweep();
 
   CallCounts counts() const;
-  // Who knows the connections; before the first call.
-  void SetConnections(std::function<ConnectionCounts()> connections,
-                      std::function<void(const std::string& peer)> cut_off) {
-    connections_ = std::move(connections);
+  // Another transport that knows its connections; may be asked as long as the
+  // desk lives.
+  void AddConnections(std::function<ConnectionCounts()> counts)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    connections_.push_back(std::move(counts));
+  }
+  // Who ends a peer's connection; before the first call.
+  void SetCutOff(std::function<void(const std::string& peer)> cut_off) {
     cut_off_ = std::move(cut_off);
   }
   // A peer has ended a call before its message was there. One that does little
@@ -142,8 +147,9 @@ class CallDesk {
   WaitList<WaitingCall> answering_;
   PeerWatch peers_;
   std::function<void(const std::string&)> cut_off_;  // may be null
-  std::function<ConnectionCounts()> connections_;    // may be null
-  Periodic sweeper_;                                 // last
+  std::vector<std::function<ConnectionCounts()>> connections_
+      ABSL_GUARDED_BY(mutex_);
+  Periodic sweeper_;  // last
 };
 
 }  // namespace txl

@@ -198,6 +198,8 @@ absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
   TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
   params.return_scored = request.return_logprobs();
+  TXL_ASSIGN_OR_RETURN(params.top_logprobs,
+                       ReadLogprobs(request.logprobs(), "logprobs", limits));
   params.field = request.has_text() ? "text" : "tokens";
   TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
   return params;

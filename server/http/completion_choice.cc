@@ -25,10 +25,10 @@ CompletionChoice PartOf(const v1::Token& token, int64_t offset, bool logprobs) {
   return part;
 }
 
-CompletionChoice PartOf(const v1::ScoreResponse& prompt, bool logprobs) {
+CompletionChoice PartOf(const ScoredTokens& prompt, bool logprobs) {
   CompletionChoice part;
   int64_t offset = 0;
-  for (const v1::ScoredToken& token : prompt.tokens()) {
+  for (const v1::ScoredToken& token : prompt) {
     if (logprobs) part.places.push_back(PlaceOf(token, offset));
     part.text += token.text();
     offset += CodePoints(token.text());

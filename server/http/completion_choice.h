@@ -21,6 +21,8 @@ struct CompletionChoice {
   v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
 };
 
+using ScoredTokens = google::protobuf::RepeatedPtrField<v1::ScoredToken>;
+
 struct ChoiceFormat {
   bool logprobs = false;
   bool token_ids = false;
@@ -31,7 +33,7 @@ struct ChoiceFormat {
 // `logprobs` are wanted.
 CompletionChoice PartOf(const v1::Token& token, int64_t offset, bool logprobs);
 // Likewise the tokens of a prompt.
-CompletionChoice PartOf(const v1::ScoreResponse& prompt, bool logprobs);
+CompletionChoice PartOf(const ScoredTokens& prompt, bool logprobs);
 
 // Adds a part to what came before it.
 void Append(const CompletionChoice& part, CompletionChoice* choice);

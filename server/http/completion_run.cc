@@ -6,13 +6,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "model/text/utf8.h"
 #include "server/api/methods.h"
 #include "server/base/error.h"
-#include "server/base/random_bits.h"
 #include "server/http/chat_json.h"
+#include "server/http/completion_head.h"
 #include "server/http/http_error.h"
 #include "server/http/message_json.h"
 
@@ -23,32 +21,6 @@ using Json = nlohmann::json;
 
 const ApiMethod& Method(const char* name) {
   return *FindMethod(absl::StrCat("txl.v1.GenerationService/", name));
-}
-
-CompletionHead NewHead(const CompletionRequest& request,
-                       const ModelFacts& facts) {
-  CompletionHead head;
-  head.id = absl::StrFormat("%s-%016x", request.chat ? "chatcmpl" : "cmpl",
-                            RandomBits());
-  head.object = !request.chat    ? "text_completion"
-                : request.stream ? "chat.completion.chunk"
-                                 : "chat.completion";
-  head.created = absl::ToUnixSeconds(absl::Now());
-  head.model = facts.name;
-  head.fingerprint = facts.fingerprint;
-  return head;
-}
-
-// Absent: the turn chooses. One that may have run before does where the body
-// does not say: it has to be the same request, and keeps the seed that was
-// drawn.
-std::optional<uint64_t> FirstSeed(const CompletionRequest& request,
-                                  const ModelFacts& facts) {
-  if (request.seed.has_value()) return request.seed;
-  const v1::GenerateRequest& first = request.turns[0];
-  const bool named = !first.session_id().empty() && !first.request_id().empty();
-  if (named || first.has_received()) return std::nullopt;
-  return facts.generation.sampling.seed.value_or(RandomBits());
 }
 
 absl::Status Drained() {
@@ -74,7 +46,9 @@ class CompletionRun::GenerateSink final : public HttpCallSink {
   }
   void OnSession(const std::string& id) override {
     // Not one that was made for a sample.
-    if (run_->request_.best_of == 1) run_->session_id_ = id;
+    const int64_t prompt =
+        static_cast<int64_t>(choice_) / run_->request_.best_of;
+    if (run_->samples_[prompt] == nullptr) run_->session_id_ = id;
   }
   void OnEnd(const absl::Status& status) override {
     run_->choices_[choice_].call = nullptr;
@@ -99,7 +73,7 @@ class CompletionRun::ScoreSink final : public HttpCallSink {
   void OnEnd(const absl::Status& status) override {
     run_->choices_[run_->FirstChoice(prompt_)].call = nullptr;
     if (!status.ok()) return run_->Fail(status);
-    run_->StartChoices(prompt_, &scores_);
+    run_->StartChoices(prompt_, &scores_.tokens());
   }
 
  private:
@@ -131,7 +105,13 @@ void CompletionRun::Start() {
   samples_.resize(request_.turns.size());
   left_ = static_cast<int64_t>(choices_.size());
   for (int64_t p = 0; p < prompts && !ended_; ++p) {
-    ScoresPrompt() ? StartScore(p) : StartChoices(p, nullptr);
+    if (FeedsFirst(p)) {
+      StartSamples(p);
+    } else if (ScoresFirst(p)) {
+      StartScore(p);
+    } else {
+      StartChoices(p, nullptr);
+    }
   }
 }
 
@@ -139,8 +119,17 @@ size_t CompletionRun::FirstChoice(int64_t prompt) const {
   return static_cast<size_t>(prompt * request_.best_of);
 }
 
-bool CompletionRun::ScoresPrompt() const {
-  return request_.echo &&
+// What is fed to a session of the run's own is scored while it is.
+bool CompletionRun::FeedsFirst(int64_t prompt) const {
+  const v1::GenerateRequest& turn = request_.turns[prompt];
+  const bool fed = turn.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET;
+  const bool scored = request_.echo && request_.logprobs.has_value();
+  return request_.generates && fed &&
+         (request_.best_of > 1 || (scored && turn.session_id().empty()));
+}
+
+bool CompletionRun::ScoresFirst(int64_t prompt) const {
+  return request_.echo && !FeedsFirst(prompt) &&
          (request_.logprobs.has_value() || !request_.generates);
 }
 
@@ -157,43 +146,45 @@ void CompletionRun::StartScore(int64_t prompt) {
                       std::make_shared<ScoreSink>(shared_from_this(), prompt));
 }
 
-void CompletionRun::StartChoices(int64_t prompt,
-                                 const v1::ScoreResponse* scores) {
+void CompletionRun::StartChoices(int64_t prompt, const ScoredTokens* scores) {
   const v1::GenerateRequest& turn = request_.turns[prompt];
   const size_t first = FirstChoice(prompt);
   const size_t end = first + static_cast<size_t>(request_.best_of);
-  for (size_t choice = first; choice < end; ++choice) {
-    if (request_.echo) Echo(choice, turn, scores);
-    if (request_.chat && request_.stream) {
-      choices_[choice].first.emplace().begins = true;
-    }
-  }
-  const bool fed = turn.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET;
-  if (request_.generates && request_.best_of > 1 && fed) {
-    return StartSamples(prompt);
-  }
   for (size_t choice = first; choice < end && !ended_; ++choice) {
+    Begin(choice, turn, scores);
     request_.generates ? StartTurn(choice, turn) : Finish(choice);
   }
 }
 
 void CompletionRun::StartSamples(int64_t prompt) {
-  samples_[prompt] =
-      std::make_shared<SampleSessions>(desk_, exchange_, request_.best_of);
+  std::optional<uint32_t> logprobs;
+  if (request_.echo && request_.logprobs.has_value()) {
+    logprobs = request_.turns[prompt].output().logprobs();
+  }
+  samples_[prompt] = std::make_shared<SampleSessions>(
+      desk_, exchange_, request_.best_of, logprobs);
   samples_[prompt]->Start(
       request_.turns[prompt],
-      [run = shared_from_this(), prompt](absl::StatusOr<int64_t> tokens) {
-        if (!tokens.ok()) return run->Fail(tokens.status());
-        for (int64_t j = 0; j < run->request_.best_of && !run->ended_; ++j) {
-          const size_t choice =
-              run->FirstChoice(prompt) + static_cast<size_t>(j);
-          v1::GenerateRequest turn = run->request_.turns[prompt];
-          turn.clear_prompt();
-          turn.set_session_id(run->samples_[prompt]->id(j));
-          run->choices_[choice].prompt_before = *tokens;
-          run->StartTurn(choice, turn);
-        }
+      [run = shared_from_this(), prompt,
+       logprobs](absl::StatusOr<v1::AppendTokensResponse> fed) {
+        if (!fed.ok()) return run->Fail(fed.status());
+        run->StartForks(prompt, *fed,
+                        logprobs.has_value() ? &fed->scored() : nullptr);
       });
+}
+
+void CompletionRun::StartForks(int64_t prompt,
+                               const v1::AppendTokensResponse& fed,
+                               const ScoredTokens* scores) {
+  for (int64_t j = 0; j < request_.best_of && !ended_; ++j) {
+    const size_t choice = FirstChoice(prompt) + static_cast<size_t>(j);
+    v1::GenerateRequest turn = request_.turns[prompt];
+    Begin(choice, turn, scores);
+    turn.clear_prompt();
+    turn.set_session_id(samples_[prompt]->id(j));
+    choices_[choice].prompt_before = fed.position();
+    StartTurn(choice, turn);
+  }
 }
 
 void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
@@ -207,11 +198,15 @@ void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
       std::make_shared<GenerateSink>(shared_from_this(), choice));
 }
 
-void CompletionRun::Echo(size_t choice, const v1::GenerateRequest& turn,
-                         const v1::ScoreResponse* scores) {
+void CompletionRun::Begin(size_t choice, const v1::GenerateRequest& turn,
+                          const ScoredTokens* scores) {
+  if (request_.chat && request_.stream) {
+    choices_[choice].first.emplace().begins = true;
+  }
+  if (!request_.echo) return;
   CompletionChoice part;
   if (scores != nullptr) {
-    choices_[choice].prompt_tokens = scores->tokens_size();
+    choices_[choice].prompt_tokens = scores->size();
     part = PartOf(*scores, format_.logprobs);
   } else if (turn.has_text()) {
     part.text = turn.text();

@@ -3,12 +3,13 @@
 // A completion that runs: the turns of its choices, and what becomes of their
 // messages.
 //
-// Where the prompt's probabilities are wanted, a Score of it comes before its
-// turns. Several samples of a prompt go on from forks of one session that holds
-// it. Every choice of a prompt draws with a seed of its own, counted from the
-// request's, so that each prompt has the choices that it has alone. The first
-// error is the answer's, and ends all other turns; so does a client that
-// leaves.
+// Several samples of a prompt go on from forks of one session that holds it; so
+// does one where the prompt's probabilities are wanted, which are told while it
+// is fed. In a session of the client's, or where nothing is generated, they are
+// those of a Score before. Every choice of a prompt draws with a seed of its
+// own, counted from the request's, so that each prompt has the choices that it
+// has alone. The first error is the answer's, and ends all other turns; so does
+// a client that leaves.
 
 #include <cstdint>
 #include <functional>
@@ -55,15 +56,19 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   };
 
   size_t FirstChoice(int64_t prompt) const;
-  bool ScoresPrompt() const;
+  // Which call comes before the turns of a prompt's choices, if any.
+  bool FeedsFirst(int64_t prompt) const;
+  bool ScoresFirst(int64_t prompt) const;
   void StartScore(int64_t prompt);
   // `scores`: of the prompt's tokens; null where they were not asked for.
-  void StartChoices(int64_t prompt, const v1::ScoreResponse* scores);
+  void StartChoices(int64_t prompt, const ScoredTokens* scores);
   void StartSamples(int64_t prompt);
+  void StartForks(int64_t prompt, const v1::AppendTokensResponse& fed,
+                  const ScoredTokens* scores);
   void StartTurn(size_t choice, const v1::GenerateRequest& turn);
-  // The prompt is the first part of the choice.
-  void Echo(size_t choice, const v1::GenerateRequest& turn,
-            const v1::ScoreResponse* scores);
+  // What comes before the choice's tokens: whose message it is, the prompt.
+  void Begin(size_t choice, const v1::GenerateRequest& turn,
+             const ScoredTokens* scores);
   void Take(size_t choice, const v1::GenerateResponse& message,
             std::function<void(bool)> taken);
   void TakeEnd(size_t choice, const v1::Finished& finished,

@@ -4,7 +4,6 @@
 
 #include <boost/asio/write.hpp>
 #include <chrono>
-#include <random>
 #include <sstream>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/base/log.h"
+#include "server/base/random_bits.h"
 #include "server/http/connection_impl.h"
 #include "server/http/http_error.h"
 #include "server/http/socket_options.h"
@@ -36,11 +36,6 @@ bool HasLeft(int fd) {
   return poll(&state, 1, 0) > 0;
 }
 
-std::string NewRequestId() {
-  static thread_local std::mt19937_64 random{std::random_device{}()};
-  return absl::StrFormat("req-%016x", random());
-}
-
 }  // namespace
 
 Connection::Connection(Socket socket, std::string host, HttpShared* shared,
@@ -56,7 +51,7 @@ Connection::Connection(Socket socket, std::string host, HttpShared* shared,
 
 Connection::~Connection() {
   shared_->open.erase(this);
-  --shared_->connections;
+  --shared_->counts->open;
   const auto peer = shared_->per_peer.find(host_);
   if (--peer->second == 0) shared_->per_peer.erase(peer);
 }
@@ -135,7 +130,7 @@ RequestHead Connection::ParsedHead() const {
 
 void Connection::OnHead(error_code error) {
   if (closed_) return;
-  request_id_ = NewRequestId();
+  request_id_ = absl::StrFormat("req-%016x", RandomBits());
   allowed_origin_.clear();
   if (error && timed_out_) {
     return Refuse(
@@ -222,8 +217,23 @@ void Connection::Handle() {
   current_ = ++last_;
   const auto exchange = std::make_shared<ConnectionExchange>(
       shared_from_this(), current_, std::move(request), std::move(body_hold_));
+  begun_ = false;
   Watch();
-  shared_->handlers.handle(exchange);
+  Run(current_, [&] { shared_->handlers.handle(exchange); });
+}
+
+void Connection::Run(int64_t number, const std::function<void()>& task) {
+  try {
+    return task();
+  } catch (const std::exception& error) {
+    Log(LogSeverity::kError, "http_handler",
+        {{"peer", peer_}, {"error", error.what()}});
+  }
+  if (closed_ || current_ != number) return;
+  if (begun_) return Close();
+  const auto left = std::exchange(left_, nullptr);
+  Refuse(PlainError(500, "INTERNAL", "the server failed to answer this"));
+  if (left != nullptr) left();
 }
 
 // Without a read that waits nobody would notice that a client has left whose
@@ -266,7 +276,8 @@ std::string Connection::Head(const HttpReply& reply,
   if (!allowed_origin_.empty()) {
     head.set(http::field::access_control_allow_origin, allowed_origin_);
     head.set(http::field::access_control_expose_headers,
-             "x-txl-seed, x-txl-session, x-request-id, retry-after-ms");
+             "x-txl-seed, x-txl-session, x-request-id, retry-after, "
+             "retry-after-ms");
     head.set(http::field::vary, "Origin");
   }
   for (const auto& [name, value] : reply.headers) head.set(name, value);
@@ -282,7 +293,7 @@ std::string Connection::Head(const HttpReply& reply,
 }
 
 void Connection::Write(std::string bytes, std::function<void(bool)> sent) {
-  pieces_.push_back({std::move(bytes), std::move(sent)});
+  pieces_.push_back({std::move(bytes), std::move(sent), current_});
   if (!writing_) WriteNext();
 }
 
@@ -297,7 +308,9 @@ void Connection::WriteNext() {
         const bool ok = !error && !self->closed_;
         if (!ok) self->Close();
         if (ok && !self->pieces_.empty()) self->WriteNext();
-        if (piece->sent != nullptr) piece->sent(ok);
+        if (piece->sent != nullptr) {
+          self->Run(piece->request, [&] { piece->sent(ok); });
+        }
         if (ok && !self->writing_ && self->ending_) self->EndAnswer();
       });
 }
@@ -338,7 +351,10 @@ void Connection::Close() {
   watch_.cancel();
   for (Piece& piece : std::exchange(pieces_, {})) {
     if (piece.sent == nullptr) continue;
-    asio::post(shared_->io, [sent = std::move(piece.sent)] { sent(false); });
+    asio::post(shared_->io,
+               [self = shared_from_this(), sent = std::move(piece.sent)] {
+                 self->Run(0, [&] { sent(false); });
+               });
   }
   if (const auto left = std::exchange(left_, nullptr)) left();
 }

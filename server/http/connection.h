@@ -39,7 +39,12 @@ struct HttpShared {
   bool stopping = false;
   // Where bytes go that nobody wants, of any connection.
   std::vector<char> dropped = std::vector<char>(16 << 10);
-  std::atomic<int64_t> connections{0};
+  // Outlive the server in the hands of who looks at them.
+  struct Counts {
+    std::atomic<int64_t> open{0};
+    std::atomic<int64_t> refused{0};
+  };
+  std::shared_ptr<Counts> counts = std::make_shared<Counts>();
   std::atomic<int64_t> exchanges{0};  // requests whose handlers are not done
   boost::asio::io_context io{1};      // last: what it holds uses the others
 };
@@ -82,6 +87,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::string Head(const HttpReply& reply, std::optional<size_t> length);
   void Write(std::string bytes, std::function<void(bool)> sent);
   void WriteNext();
+  // Runs what a handler wants done for a request. Where it throws, its client
+  // is told, if nothing was sent yet, and the connection ends.
+  void Run(int64_t number, const std::function<void()>& task);
   // The answer is whole: the next request, or the end.
   void EndAnswer();
   // Reads and drops what still comes.
@@ -108,6 +116,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   int64_t current_ = 0;  // the request that runs; 0: none
   int64_t last_ = 0;
   bool keep_alive_ = false;
+  bool begun_ = false;  // its answer
   bool chunks_ = true;  // of a stream; false: the client speaks HTTP/1.0
   std::string request_id_;
   std::string allowed_origin_;  // one of the options'
@@ -115,6 +124,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   struct Piece {
     std::string bytes;
     std::function<void(bool)> sent;
+    int64_t request = 0;
   };
   std::deque<Piece> pieces_;
   bool writing_ = false;

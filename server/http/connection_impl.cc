@@ -31,12 +31,15 @@ void ConnectionExchange::Reply(HttpReply reply) {
   std::string bytes = connection_->Head(reply, reply.body.size());
   if (request_.method != "HEAD") bytes += reply.body;
   connection_->ending_ = true;
+  connection_->begun_ = true;
   connection_->Write(std::move(bytes), nullptr);
 }
 
 void ConnectionExchange::StartStream(HttpReply head) {
   if (!Runs()) return;
-  connection_->Write(connection_->Head(head, std::nullopt), nullptr);
+  std::string bytes = connection_->Head(head, std::nullopt);
+  connection_->begun_ = true;
+  connection_->Write(std::move(bytes), nullptr);
 }
 
 void ConnectionExchange::Send(std::string bytes,
@@ -67,15 +70,22 @@ void ConnectionExchange::OnLeave(std::function<void()> left) {
 }
 
 void ConnectionExchange::Post(std::function<void()> task) {
-  asio::post(shared_->io, std::move(task));
+  asio::post(shared_->io,
+             [connection = connection_, number = number_,
+              task = std::move(task)] { connection->Run(number, task); });
 }
 
 void ConnectionExchange::After(absl::Duration delay,
                                std::function<void()> task) {
   const auto timer = std::make_shared<asio::steady_timer>(shared_->io);
   timer->expires_after(absl::ToChronoNanoseconds(delay));
-  timer->async_wait([timer, task = std::move(task)](error_code error) {
-    if (!error) task();
+  // A connection that has ended does not wait for it.
+  timer->async_wait([timer, weak = connection_->weak_from_this(),
+                     number = number_,
+                     task = std::move(task)](error_code error) {
+    if (error) return;
+    const auto connection = weak.lock();
+    connection != nullptr ? connection->Run(number, task) : task();
   });
 }
 

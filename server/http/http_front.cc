@@ -10,6 +10,8 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
                                                             HttpApi api) {
   std::unique_ptr<HttpFront> front(new HttpFront);
   front->api_ = std::move(api);
+  const CallDesk& desk = *front->api_.desk;
+  options.retry_after = desk.context().scheduler_options.retry_after;
   front->api_.options = options;
   HttpHandlers handlers;
   handlers.handle = [kept = front.get()](std::shared_ptr<Exchange> exchange) {
@@ -20,6 +22,7 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
   };
   TXL_ASSIGN_OR_RETURN(front->server_, HttpServer::Start(std::move(options),
                                                          std::move(handlers)));
+  front->api_.desk->AddConnections(front->server_->Counts());
   return front;
 }
 

@@ -29,6 +29,8 @@ struct HttpOptions {
   absl::Duration ping = absl::ZeroDuration();
   int64_t connections = 1024;
   int64_t connections_per_peer = 64;  // an address
+  // What a connection over these limits is told to wait.
+  absl::Duration retry_after = absl::Seconds(1);
   int64_t header_bytes = 16 << 10;
   int64_t body_bytes = 4 << 20;
   absl::Duration header_timeout = absl::Seconds(10);

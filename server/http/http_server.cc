@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
+#include "server/api/work_pool.h"
 #include "server/base/log.h"
 #include "server/http/connection.h"
 #include "server/http/http_error.h"
@@ -48,13 +49,17 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
   return found.begin()->endpoint();
 }
 
-std::string TooManyConnections() {
-  const HttpReply reply = PlainError(
-      429, "OVERLOADED", "too many connections of this address, or of all");
-  return absl::StrCat(
+std::string TooManyConnections(absl::Duration retry) {
+  const HttpReply reply = ErrorReply(OverloadedError(
+      "too many connections of this address, or of all", retry));
+  std::string head =
       "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\n"
-      "retry-after-ms: 1000\r\nConnection: close\r\nContent-Length: ",
-      reply.body.size(), "\r\n\r\n", reply.body);
+      "Connection: close\r\n";
+  for (const auto& [name, value] : reply.headers) {
+    absl::StrAppend(&head, name, ": ", value, "\r\n");
+  }
+  return absl::StrCat(head, "Content-Length: ", reply.body.size(), "\r\n\r\n",
+                      reply.body);
 }
 
 }  // namespace
@@ -65,6 +70,7 @@ class HttpServer::Impl {
       : work_(shared_.io.get_executor()),
         acceptor_(shared_.io),
         pause_(shared_.io) {
+    too_many_ = TooManyConnections(options.retry_after);
     shared_.options = std::move(options);
     shared_.handlers = std::move(handlers);
   }
@@ -96,7 +102,11 @@ class HttpServer::Impl {
   }
 
   const std::string& address() const { return address_; }
-  int64_t connections() const { return shared_.connections; }
+  std::function<ConnectionCounts()> Counts() const {
+    return [counts = shared_.counts, limit = shared_.options.connections] {
+      return ConnectionCounts{counts->open, limit, counts->refused};
+    };
+  }
 
   void Shutdown(absl::Duration timeout) {
     const absl::Time end = absl::Now() + timeout;
@@ -148,7 +158,7 @@ class HttpServer::Impl {
     const std::string host = peer.address().to_string();
     int64_t& of_peer = shared_.per_peer[host];
     if (of_peer >= shared_.options.connections_per_peer ||
-        shared_.connections >= shared_.options.connections) {
+        shared_.counts->open >= shared_.options.connections) {
       if (of_peer == 0) shared_.per_peer.erase(host);
       return TurnAway(std::move(socket));
     }
@@ -159,20 +169,21 @@ class HttpServer::Impl {
     const auto connection = std::make_shared<Connection>(
         std::move(socket), host, &shared_, tls.get());
     ++of_peer;
-    ++shared_.connections;
+    ++shared_.counts->open;
     connection->Start();
   }
 
   // Says that there are too many, without reading what is asked: in plain
   // text alone, for a handshake is work.
   void TurnAway(tcp::socket socket) {
+    ++shared_.counts->refused;
     if (shared_.options.certificates != nullptr) return;
-    static const std::string& answer = *new std::string(TooManyConnections());
     const auto kept = std::make_shared<tcp::socket>(std::move(socket));
-    asio::async_write(*kept, asio::buffer(answer), [kept](error_code, size_t) {
-      error_code ignored;
-      kept->shutdown(tcp::socket::shutdown_send, ignored);
-    });
+    asio::async_write(*kept, asio::buffer(too_many_),
+                      [kept](error_code, size_t) {
+                        error_code ignored;
+                        kept->shutdown(tcp::socket::shutdown_send, ignored);
+                      });
   }
 
   void CloseAll(bool idle_only) {
@@ -184,6 +195,7 @@ class HttpServer::Impl {
     }
   }
 
+  std::string too_many_;
   HttpShared shared_;
   // Calls whose clients have all left end on the thread, too.
   const asio::executor_work_guard<asio::io_context::executor_type> work_;
@@ -204,7 +216,9 @@ HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;
 
 const std::string& HttpServer::address() const { return impl_->address(); }
-int64_t HttpServer::connections() const { return impl_->connections(); }
+std::function<ConnectionCounts()> HttpServer::Counts() const {
+  return impl_->Counts();
+}
 void HttpServer::Shutdown(absl::Duration timeout) { impl_->Shutdown(timeout); }
 
 }  // namespace txl

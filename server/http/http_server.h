@@ -3,7 +3,7 @@
 // The listening side of the HTTP front: connections, requests in and answers
 // out, on one thread. What a request asks for is a handler's business.
 
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "server/http/http_handlers.h"
 #include "server/http/http_options.h"
+#include "server/metrics/server_status.h"
 
 namespace txl {
 
@@ -27,8 +28,8 @@ class HttpServer {
 
   // HOST:PORT with the real port.
   const std::string& address() const;
-  // Thread-safe.
-  int64_t connections() const;
+  // Tells its connections, also when the server is gone. Thread-safe.
+  std::function<ConnectionCounts()> Counts() const;
 
   // Takes no more connections, waits for running requests until the deadline,
   // then cuts them off. Blocks until every one has ended.

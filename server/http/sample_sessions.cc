@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "server/api/methods.h"
 #include "server/base/random_bits.h"
-#include "txl/v1/session_service.pb.h"
 
 namespace txl {
 namespace {
@@ -40,16 +39,15 @@ class OneMessage final : public HttpCallSink {
 
 SampleSessions::SampleSessions(CallDesk* desk,
                                std::shared_ptr<Exchange> exchange,
-                               int64_t count)
-    : desk_(desk), exchange_(std::move(exchange)) {
+                               int64_t count, std::optional<uint32_t> logprobs)
+    : desk_(desk), exchange_(std::move(exchange)), logprobs_(logprobs) {
   for (int64_t i = 0; i < count; ++i) {
     ids_.push_back(
         absl::StrFormat("sample-%016x%016x", RandomBits(), RandomBits()));
   }
 }
 
-void SampleSessions::Start(const v1::GenerateRequest& turn,
-                           std::function<void(absl::StatusOr<int64_t>)> ready) {
+void SampleSessions::Start(const v1::GenerateRequest& turn, Ready ready) {
   ready_ = std::move(ready);
   auto create = std::make_shared<v1::CreateSessionRequest>();
   create->set_session_id(ids_[0]);
@@ -64,9 +62,10 @@ void SampleSessions::Append(const v1::GenerateRequest& turn) {
   if (turn.has_text()) append->set_text(turn.text());
   if (turn.has_tokens()) *append->mutable_tokens() = turn.tokens();
   append->set_unknown(turn.unknown());
+  append->set_return_logprobs(logprobs_.has_value());
+  append->set_logprobs(logprobs_.value_or(0));
   Call("AppendTokens", std::move(append), [this](const Message& message) {
-    prompt_tokens_ =
-        static_cast<const v1::AppendTokensResponse&>(message).position();
+    fed_ = static_cast<const v1::AppendTokensResponse&>(message);
     Fork(1);
   });
 }
@@ -75,7 +74,7 @@ void SampleSessions::Append(const v1::GenerateRequest& turn) {
 void SampleSessions::Fork(size_t next) {
   if (next == ids_.size()) {
     const auto ready = std::exchange(ready_, nullptr);
-    return ready(prompt_tokens_);
+    return ready(std::move(fed_));
   }
   auto fork = std::make_shared<v1::ForkSessionRequest>();
   fork->set_session_id(ids_[0]);

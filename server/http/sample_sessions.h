@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "server/http/exchange.h"
 #include "server/http/http_call.h"
 #include "txl/v1/generation_service.pb.h"
+#include "txl/v1/session_service.pb.h"
 
 namespace txl {
 
@@ -21,14 +23,16 @@ namespace txl {
 class SampleSessions final
     : public std::enable_shared_from_this<SampleSessions> {
  public:
-  // The desk outlives the sessions.
+  // The desk outlives the sessions. `logprobs`: alternatives to each token of
+  // the prompt, which is scored; absent: it is only fed.
   SampleSessions(CallDesk* desk, std::shared_ptr<Exchange> exchange,
-                 int64_t count);
+                 int64_t count, std::optional<uint32_t> logprobs);
 
-  // Feeds the prompt of a turn. Calls `ready` once: with the prompt's tokens,
-  // or an error of the calls; none if Stop comes first.
-  void Start(const v1::GenerateRequest& turn,
-             std::function<void(absl::StatusOr<int64_t>)> ready);
+  // Feeds the prompt of a turn. Calls `ready` once: when it is fed, or with an
+  // error of the calls; not if Stop comes first.
+  using Ready =
+      std::function<void(absl::StatusOr<v1::AppendTokensResponse> fed)>;
+  void Start(const v1::GenerateRequest& turn, Ready ready);
   const std::string& id(int64_t sample) const {
     return ids_[static_cast<size_t>(sample)];
   }
@@ -45,10 +49,11 @@ class SampleSessions final
 
   CallDesk* const desk_;
   const std::shared_ptr<Exchange> exchange_;
+  const std::optional<uint32_t> logprobs_;
   std::vector<std::string> ids_;
-  std::function<void(absl::StatusOr<int64_t>)> ready_;  // null: told
+  Ready ready_;  // null: told
   std::vector<std::shared_ptr<HttpCall>> calls_;
-  int64_t prompt_tokens_ = 0;
+  v1::AppendTokensResponse fed_;
   bool stopped_ = false;
 };
 

@@ -109,11 +109,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
   TXL_ASSIGN_OR_RETURN(server->gate_,
                        ConnectionGate::Listen(listen, context->call_limits));
-  server->desk_.SetConnections(
-      [gate = server->gate_.get()] { return gate->counts(); },
-      [gate = server->gate_.get()](const std::string& peer) {
-        gate->CutOff(peer);
-      });
+  server->desk_.AddConnections(
+      [gate = server->gate_.get()] { return gate->counts(); });
+  server->desk_.SetCutOff([gate = server->gate_.get()](
+                              const std::string& peer) { gate->CutOff(peer); });
   if (certificates != nullptr && !absl::StartsWith(listen, "unix:")) {
     server->tls_ = std::make_unique<TlsServerCredentials>(certificates);
   }

@@ -29,13 +29,14 @@ import requests
 import sessions
 import streams
 import texts
+import webattacks
 from case import MIB, ROOT, Site
 from server import Fell, resident
 
 FAMILIES = {"texts": texts, "requests": requests, "readers": readers,
             "streams": streams, "sessions": sessions, "headers": headers,
             "floods": floods, "connections": connections, "process": process,
-            "memory": memory}
+            "memory": memory, "web": webattacks}
 ATTACKS = [attack for family in FAMILIES.values() for attack in family.ATTACKS]
 
 

@@ -231,10 +231,13 @@ TEST(ReadAppend, ReportsScoresOnlyWhenAsked) {
   EXPECT_EQ(plain->input, Ids({'a', 'b'}));
   const auto scored =
       ReadAppend(FromText<v1::AppendTokensRequest>(
-                     "session_id: 's' text: 'ab' return_logprobs: true"),
+                     "session_id: 's' text: 'ab' return_logprobs: true "
+                     "logprobs: 2"),
                  facts, {});
   ASSERT_TRUE(scored.ok());
   EXPECT_TRUE(scored->return_scored);
+  EXPECT_EQ(scored->top_logprobs, 2);
+  EXPECT_EQ(plain->top_logprobs, 0);
 }
 
 TEST(ReadScore, NeedsNoSession) {

@@ -143,6 +143,7 @@ TEST(ErrorReply, SaysAfterWhatTimeARetryMakesSense) {
       Code::kResourceExhausted, "QUEUE_FULL", "", absl::Milliseconds(1250)));
   EXPECT_EQ(reply.status, 429);
   EXPECT_EQ(Header(reply, "retry-after-ms"), "1250");
+  EXPECT_EQ(Header(reply, "retry-after"), "2");  // whole seconds
   EXPECT_EQ(Header(ErrorReply(Error(Code::kInternal, "STEP_FAILED")),
                    "retry-after-ms"),
             "absent");
