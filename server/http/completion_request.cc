@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/http/http_options.h"
@@ -32,6 +33,11 @@ absl::StatusOr<std::vector<v1::GenerateRequest>> ReadPrompts(
     TXL_ASSIGN_OR_RETURN(const auto ids, ReadIdList(*prompt, "prompt"));
     SetIds(ids, &turns[0]);
     return turns;
+  }
+  // Each has a choice: more are refused before room is taken for them.
+  if (prompt->size() > static_cast<size_t>(kMaxChoices)) {
+    return OverLimitError("prompt",
+                          absl::StrCat("has over ", kMaxChoices, " prompts"));
   }
   turns.clear();
   for (const Json& one : *prompt) {

@@ -86,7 +86,7 @@ def one_host(site, size):
     crowd = web.Crowd()
     for _ in range(size.connections):
         crowd.add(web.connect(server, "127.0.0.9"))
-    crowd.read(1)
+    crowd.read(1, keep=4096)
     refused = sum(b"429" in got for got in crowd.channels.values())
     expect(refused == size.connections - 64,
            f"{refused} of {size.connections} were refused")
@@ -156,9 +156,9 @@ def unread_streams(site, size):
     crowd = _crowd(server, size.streams, web.stream(4096, logprobs=20), 4096)
     time.sleep(1 if size.short else 5)
     figure = _served(server)
-    steps = server.status().steps_run
+    steps = server.status().steps
     time.sleep(1)
-    more = server.status().steps_run - steps
+    more = server.status().steps - steps
     crowd.close()
     server.expect_quiet()
     server.expect_well()
@@ -263,7 +263,7 @@ def connects(site, size):
 
 def thousand_streams(site, size):
     """Streams at once on the one thread of the front; then the server ends."""
-    server = web.serve(site, "--slots", size.streams, "--max-sessions", "5000",
+    server = web.serve(site, "--slots", size.streams + 1, "--max-sessions", "5000",
                        "--max-calls", "2000", "--max-queue-calls", "2000",
                        "--http-connections", "2000", "--drain-timeout", "1s",
                        "--log-level", "error")

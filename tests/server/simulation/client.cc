@@ -365,22 +365,6 @@ void World::CheckRefusal(Call& call, const std::string& outcome) {
   }
 }
 
-void World::CheckOverQuota(const Call& call) {
-  faults.Fired(Fault::kOverQuota);
-  if (call.limits.tokens_in_per_minute.has_value()) return;
-  int64_t turns = 0;
-  for (const auto& other : calls) {
-    turns += other->account == call.account &&
-                     other->phase == Call::Phase::kSubmitted
-                 ? 1
-                 : 0;
-  }
-  if (call.account == nullptr || !call.limits.turns.has_value() ||
-      turns <= *call.limits.turns) {
-    Diverge("call ", call.id, " is over no quota, with ", turns, " turns");
-  }
-}
-
 void World::LetGo(Call& call, SessionLease lease) {
   call.letting_go = true;
   {

@@ -217,8 +217,8 @@ void World::MarkDue() {
     call->must_end = call->cancel->why() != CancelToken::Why::kNone ||
                      (call->deadline.has_value() && Now() >= *call->deadline) ||
                      Now() - call->submitted >= odds.scheduler.longest_turn ||
-                     OverQuota(*call) ||
-                     call->session->deleted || call->session->waiter != nullptr;
+                     OverQuota(*call) || call->session->deleted ||
+                     call->session->waiter != nullptr;
   }
 }
 
