@@ -173,12 +173,12 @@ TEST_F(HttpTlsTest, AHandshakeHasATimeAndAPlace) {
   options.header_timeout = absl::Milliseconds(200);
   Start(options);
   RawClient silent(server_->address());
-  ASSERT_TRUE(Eventually([&] { return server_->connections() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return server_->Counts()().open == 1; }));
   EXPECT_EQ(Connect().Ask(kGet), "");  // no place
   bool ended = false;
   silent.ReceiveAll(&ended);
   EXPECT_TRUE(ended);
-  EXPECT_TRUE(Eventually([&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server_->Counts()().open == 0; }));
   EXPECT_THAT(Connect().Ask(kGet), HasSubstr("tenant-a"));
 }
 
@@ -201,7 +201,7 @@ TEST_F(HttpTlsTest, AClientThatStaysBehindItsAnswerIsCutOff) {
       client.Ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close"
                  "\r\n\r\n"),
       HasSubstr("tenant-a"));
-  EXPECT_TRUE(Eventually([&] { return server_->connections() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return server_->Counts()().open == 0; }));
 }
 
 TEST_F(HttpTlsTest, AClientThatLeavesIsNoticed) {
@@ -209,7 +209,7 @@ TEST_F(HttpTlsTest, AClientThatLeavesIsNoticed) {
   {
     TlsClient client = Connect();
     client.Ask("GET /never HTTP/1.1\r\nHost: localhost\r\n\r\n", 0);
-    ASSERT_TRUE(Eventually([&] { return server_->connections() == 1; }));
+    ASSERT_TRUE(Eventually([&] { return server_->Counts()().open == 1; }));
     EXPECT_EQ(left_, 0);
     error_code ignored;
     client.socket().close(ignored);

@@ -10,6 +10,8 @@ namespace txl::simulation {
 namespace {
 
 constexpr int kRestTurns = 5000;  // far more than any work that is left
+// A tenant that may have three tokens a minute has one by then.
+constexpr absl::Duration kRefill = absl::Seconds(20);
 constexpr int kTraceLines = 60;
 
 void RunEvents(World& world, int count) {
