@@ -80,27 +80,26 @@ void AddRequests(const Snapshot& s, FamilyList& out) {
 }
 
 void AddTenants(const std::vector<TenantCounts>& tenants, FamilyList& out) {
-  if (tenants.empty()) return;
-  FamilyRef started = out.Counter("txl_tenant_requests_started_total",
-                                  "Turns of a tenant taken into the queue");
-  FamilyRef active = out.Gauge("txl_tenant_requests_active",
-                               "Turns of a tenant that have not ended");
-  FamilyRef prompt = out.Counter("txl_tenant_prompt_tokens_total",
-                                 "Tokens of a tenant's inputs that were fed");
-  FamilyRef generated = out.Counter("txl_tenant_generated_tokens_total",
-                                    "Tokens handed to a tenant's streams");
-  FamilyRef refused = out.Counter("txl_tenant_refused_total",
-                                  "Calls and turns that a quota refused");
-  for (const TenantCounts& counts : tenants) {
-    const auto label = [&counts](FamilyRef& family, int64_t value) {
-      family.Sample(Value(value), {{"tenant", counts.tenant}});
-    };
-    label(started, counts.turns_started);
-    label(active, counts.turns_active);
-    label(prompt, counts.tokens_prompt);
-    label(generated, counts.tokens_delivered);
-    label(refused, counts.refused);
-  }
+  const auto add = [&tenants](FamilyRef family, int64_t TenantCounts::*value) {
+    for (const TenantCounts& counts : tenants) {
+      family.Sample(Value(counts.*value), {{"tenant", counts.tenant}});
+    }
+  };
+  add(out.Counter("txl_tenant_requests_started_total",
+                  "Turns of a tenant taken into the queue"),
+      &TenantCounts::turns_started);
+  add(out.Gauge("txl_tenant_requests_active",
+                "Turns of a tenant that have not ended"),
+      &TenantCounts::turns_active);
+  add(out.Counter("txl_tenant_prompt_tokens_total",
+                  "Tokens of a tenant's inputs that were fed"),
+      &TenantCounts::tokens_prompt);
+  add(out.Counter("txl_tenant_generated_tokens_total",
+                  "Tokens handed to a tenant's streams"),
+      &TenantCounts::tokens_delivered);
+  add(out.Counter("txl_tenant_refused_total",
+                  "Calls and turns that a quota refused"),
+      &TenantCounts::refused);
 }
 
 void AddRequestTimes(const Distributions& d, FamilyList& out) {
