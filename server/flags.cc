@@ -206,8 +206,8 @@ void AddQueueFlags(ServerFlags* flags, FlagTable* table) {
   table->Duration("queue-limit", &scheduler.queue_limit, absl::Milliseconds(1),
                   absl::Hours(24),
                   "A call that waits for this long ends with QUEUE_FULL");
-  table->Duration("priority-age", &scheduler.priority_age,
-                  absl::ZeroDuration(), absl::Hours(1),
+  table->Duration("priority-age", &scheduler.priority_age, absl::ZeroDuration(),
+                  absl::Hours(1),
                   "What one step of a turn's priority is worth in waiting");
   table->Duration("longest-turn", &scheduler.longest_turn,
                   absl::Milliseconds(1), absl::Hours(24 * 30),

@@ -164,8 +164,9 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
   params.priority = request.priority();
   if (params.priority < 0 || params.priority > kMostPriority) {
-    return FieldError("priority", absl::StrCat(params.priority, " is not in 0..",
-                                               kMostPriority));
+    return FieldError(
+        "priority",
+        absl::StrCat(params.priority, " is not in 0..", kMostPriority));
   }
   TXL_ASSIGN_OR_RETURN(params.sampling,
                        ReadSampling(request.sampling(), facts, limits));

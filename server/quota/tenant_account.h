@@ -60,8 +60,7 @@ class TenantAccount {
   absl::Status TakeSessions(int64_t sessions, int64_t bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // They are there already, whatever the quotas say; negative: they are gone.
-  void AddSessions(int64_t sessions, int64_t bytes)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void AddSessions(int64_t sessions, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void MakeBucket(const std::optional<int64_t>& limit, absl::Duration period,

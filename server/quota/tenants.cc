@@ -17,8 +17,8 @@ void Tenants::SetLimits(const std::map<std::string, TenantLimits>& limits,
   for (const auto& [name, limit] : limits) {
     std::unique_ptr<TenantAccount>& account = accounts_[name];
     if (account == nullptr) {
-      account = std::make_unique<TenantAccount>(name, limit, add_counts_(name),
-                                                now);
+      account =
+          std::make_unique<TenantAccount>(name, limit, add_counts_(name), now);
     } else {
       account->SetLimits(limit, now);
     }

@@ -67,8 +67,8 @@ bool AdmissionQueue::TooLate(const Turn& turn, const Waiting& waiting,
   for (const auto& [place, queued] : waiting) {
     if (place.first > due) break;
     const int64_t in = TokensIn(queued.turn);
-    tokens += static_cast<double>(in) +
-              rate_.Expected(MostTokens(queued.turn) - in);
+    tokens +=
+        static_cast<double>(in) + rate_.Expected(MostTokens(queued.turn) - in);
   }
   return IsUnreachable(tokens, *rate,
                        std::max(*turn.deadline - now, absl::ZeroDuration()));

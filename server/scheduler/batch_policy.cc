@@ -9,15 +9,14 @@ namespace txl {
 
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
                                const BatchLimits& limits, uint64_t turn) {
-  return PlanBatch(
-      candidates, limits, turn,
-      [turn](bool, absl::Span<const size_t> members,
-             absl::Span<const int64_t> wanted, int64_t budget,
-             std::vector<int64_t>& rows) {
-        if (members.empty()) return;
-        DivideRows(members, wanted, budget, turn * budget % members.size(),
-                   rows);
-      });
+  return PlanBatch(candidates, limits, turn,
+                   [turn](bool, absl::Span<const size_t> members,
+                          absl::Span<const int64_t> wanted, int64_t budget,
+                          std::vector<int64_t>& rows) {
+                     if (members.empty()) return;
+                     DivideRows(members, wanted, budget,
+                                turn * budget % members.size(), rows);
+                   });
 }
 
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,

@@ -38,10 +38,10 @@ std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
 
 // Adds to `rows` what each of `members`, indices of candidates, gets of
 // `budget` rows; `wanted` has what each could take. Streams want one row.
-using RowDivider = absl::FunctionRef<void(
-    bool streams, absl::Span<const size_t> members,
-    absl::Span<const int64_t> wanted, int64_t budget,
-    std::vector<int64_t>& rows)>;
+using RowDivider =
+    absl::FunctionRef<void(bool streams, absl::Span<const size_t> members,
+                           absl::Span<const int64_t> wanted, int64_t budget,
+                           std::vector<int64_t>& rows)>;
 
 // The same with another rule for who gets the rows that are short; `turn` only
 // says whose a step of one row is.

@@ -6,7 +6,8 @@
 // that wanted nothing for a while begins where the others are: it gets no
 // credit for it.
 //
-// With costs of at most C, flows f and g that stand in line throughout differ by
+// With costs of at most C, flows f and g that stand in line throughout differ
+// by
 //   |got_f / weight_f - got_g / weight_g| <= C / weight_f + C / weight_g
 // and nobody starves: a flow that waits begins at most C / weight_f behind the
 // one that is served, so that each of n others gets C weight_g / weight_f + C

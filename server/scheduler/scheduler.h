@@ -59,8 +59,8 @@ class Scheduler {
 
   // Queues a turn. On error (RESOURCE_EXHAUSTED QUEUE_FULL + retry, UNAVAILABLE
   // DRAINING, RESOURCE_EXHAUSTED QUOTA of the turn's account, DEADLINE_EXCEEDED
-  // DEADLINE_UNREACHABLE, INVALID_ARGUMENT for a turn that turn.h does not allow) the
-  // turn's sink is not called and its lease is released.
+  // DEADLINE_UNREACHABLE, INVALID_ARGUMENT for a turn that turn.h does not
+  // allow) the turn's sink is not called and its lease is released.
   absl::Status Submit(Turn turn);
 
   // Looks at cancel tokens, sinks and the session store soon.

@@ -45,8 +45,7 @@ bool SchedulerLoop::AdmitNext(bool& blocked) {
     }
     return !blocked || resident;
   };
-  std::optional<QueuedTurn> queued =
-      shared_->queue.TakeFirst(now, next);
+  std::optional<QueuedTurn> queued = shared_->queue.TakeFirst(now, next);
   if (queued.has_value()) {
     shared_->queue.Charge(queued->turn);
     Start(*std::move(queued), choice);

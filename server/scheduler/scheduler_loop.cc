@@ -60,11 +60,10 @@ bool SchedulerLoop::Iterate() {
 absl::Duration SchedulerLoop::NextLimit() const {
   const AdmissionQueue& queue = shared_->queue;
   const absl::Duration now = clock_->Monotonic();
-  absl::Duration limit =
-      std::min({next_expiry_, queue.EarliestDeadline(),
-                queue.EarliestRefill(now),
-                queue.OldestSubmitted() +
-                    std::min(options_.queue_limit, options_.longest_turn)});
+  absl::Duration limit = std::min(
+      {next_expiry_, queue.EarliestDeadline(), queue.EarliestRefill(now),
+       queue.OldestSubmitted() +
+           std::min(options_.queue_limit, options_.longest_turn)});
   for (const auto& [id, running] : running_) {
     const Sequence& sequence = running.sequence;
     limit = std::min({limit, sequence.turn().deadline.value_or(limit),
@@ -81,8 +80,7 @@ void SchedulerLoop::EndWith(const absl::Status& status) {
              clock_->Monotonic(), [](const QueuedTurn&) { return true; })) {
     Refuse(*std::move(queued), status);
   }
-  while (auto pushed_out =
-             shared_->queue.TakePushedOut(clock_->Monotonic())) {
+  while (auto pushed_out = shared_->queue.TakePushedOut(clock_->Monotonic())) {
     Refuse(*std::move(pushed_out), status);
   }
   while (!entering_.empty()) {

@@ -3,8 +3,8 @@
 // The loop of scheduler.h: Admit, Plan, Submit, Collect, Emit, Retire. All
 // state of running turns is here and belongs to one thread. Its methods are in
 // scheduler_loop.cc (what may have changed, the rows of a step),
-// scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc (turns
-// that stand still), scheduler_tenants.cc (who stands back for whom) and
+// scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc
+// (turns that stand still), scheduler_tenants.cc (who stands back for whom) and
 // scheduler_results.cc (from the device to the sinks).
 
 #include <atomic>
@@ -219,8 +219,8 @@ class SchedulerLoop {
   std::list<Entering> entering_;  // in the order in which they were let in
   RunningMap running_;
   // Turns that stand still with nothing in flight, by since when; and those
-  // without a slot that may go on, by when they are due (DueOf): from when their
-  // readers had caught up, or from their arrival where they stood back.
+  // without a slot that may go on, by when they are due (DueOf): from when
+  // their readers had caught up, or from their arrival where they stood back.
   std::set<std::pair<absl::Duration, uint64_t>> may_yield_;
   std::set<std::pair<absl::Duration, uint64_t>> returning_;
   int64_t turns_away_ = 0;

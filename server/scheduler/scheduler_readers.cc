@@ -78,13 +78,12 @@ void SchedulerLoop::WatchReader(RunningMap::iterator it, absl::Duration now) {
   }
   const bool full = unsent >= options_.park_events;
   SetParked(running, full, now);
-  const bool stands_back = asked_ == it->first ||
-                           (running.paused_until.has_value() &&
-                            turns_away_ < options_.max_parked_turns);
-  SetMayYield(it,
-              streams && (full || stands_back) &&
-                  sequence.tokens_in_flight() == 0,
-              now);
+  const bool stands_back =
+      asked_ == it->first || (running.paused_until.has_value() &&
+                              turns_away_ < options_.max_parked_turns);
+  SetMayYield(
+      it, streams && (full || stands_back) && sequence.tokens_in_flight() == 0,
+      now);
 }
 
 void SchedulerLoop::SetParked(Running& running, bool parked,

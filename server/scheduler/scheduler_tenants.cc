@@ -50,14 +50,13 @@ std::vector<int64_t> SchedulerLoop::Divide(
     const Turn& turn = it->second.sequence.turn();
     tenants.push_back({TenantName(turn), TenantWeight(turn)});
   }
-  return PlanBatch(
-      candidates, limits, steps_planned_,
-      [&](bool streams, absl::Span<const size_t> members,
-          absl::Span<const int64_t> wanted, int64_t budget,
-          std::vector<int64_t>& rows) {
-        TenantRows& shared = streams ? stream_rows_ : prompt_rows_;
-        shared.Divide(tenants, members, wanted, budget, rows);
-      });
+  return PlanBatch(candidates, limits, steps_planned_,
+                   [&](bool streams, absl::Span<const size_t> members,
+                       absl::Span<const int64_t> wanted, int64_t budget,
+                       std::vector<int64_t>& rows) {
+                     TenantRows& shared = streams ? stream_rows_ : prompt_rows_;
+                     shared.Divide(tenants, members, wanted, budget, rows);
+                   });
 }
 
 void SchedulerLoop::Want(const Turn& turn, absl::Duration due) {
@@ -75,8 +74,8 @@ void SchedulerLoop::AskForSlot() {
   absl::Duration latest = may_ask ? wanting_->due : absl::InfiniteDuration();
   for (auto it = running_.begin(); may_ask && it != running_.end(); ++it) {
     const Sequence& sequence = it->second.sequence;
-    const absl::Duration due = DueOf(sequence.turn(), sequence.submitted(),
-                                     options_.priority_age);
+    const absl::Duration due =
+        DueOf(sequence.turn(), sequence.submitted(), options_.priority_age);
     if (due <= latest || !MayBeAsked(it->second)) continue;
     latest = due;
     asked_ = it->first;

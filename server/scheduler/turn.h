@@ -87,7 +87,7 @@ struct Turn {
   std::vector<int32_t> adopted = {};
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
   // Whose it is; null: everybody is one tenant, without quotas.
-  TenantAccount* account = nullptr;  // outlives the scheduler
+  TenantAccount* account = nullptr;                   // outlives the scheduler
   absl::Duration longest = absl::InfiniteDuration();  // of the account
   int32_t priority = 0;  // in [0, kMostPriority]; more goes first
   std::shared_ptr<TokenSink> sink;

@@ -13,7 +13,6 @@ namespace {
 
 constexpr absl::Duration kNow = absl::Seconds(50);
 
-
 // "QUOTA name"; "OK".
 std::string Refusal(const absl::Status& status) {
   if (status.ok()) return "OK";

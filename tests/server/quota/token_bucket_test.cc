@@ -40,8 +40,8 @@ TEST(TokenBucket, SaysWhenTokensAreThereAndTheyAre) {
       ASSERT_TRUE(bucket.Take(limit, kStart));
       const auto ready = bucket.ReadyAt(wanted, kStart);
       ASSERT_TRUE(ready.has_value());
-      EXPECT_NEAR(absl::ToDoubleSeconds(*ready - kStart),
-                  60.0 * wanted / limit, 1e-6);
+      EXPECT_NEAR(absl::ToDoubleSeconds(*ready - kStart), 60.0 * wanted / limit,
+                  1e-6);
       EXPECT_FALSE(bucket.Take(wanted, *ready - absl::Microseconds(100)));
       EXPECT_TRUE(bucket.Take(wanted, *ready)) << wanted << " of " << limit;
     }

@@ -173,9 +173,8 @@ class Market {
     double weights = 0;
     for (const Tenant& tenant : tenants_) weights += tenant.weight;
     for (const Tenant& tenant : tenants_) {
-      const double bound =
-          kMostCost * (weights / tenant.weight +
-                       static_cast<double>(tenants_.size()));
+      const double bound = kMostCost * (weights / tenant.weight +
+                                        static_cast<double>(tenants_.size()));
       ASSERT_LE(tenant.longest, bound) << tenant.name;
     }
   }

@@ -16,11 +16,10 @@ constexpr absl::Duration kAge = absl::Seconds(5);  // SchedulerOptions
 
 TestTurn Generate(World& world, const Ids& input, int max_tokens, int priority,
                   TenantAccount* account = nullptr) {
-  return world.Generate("", input, max_tokens,
-                        [priority, account](Turn& turn) {
-                          turn.priority = priority;
-                          turn.account = account;
-                        });
+  return world.Generate("", input, max_tokens, [priority, account](Turn& turn) {
+    turn.priority = priority;
+    turn.account = account;
+  });
 }
 
 int TokensOf(const TestTurn& turn) {

@@ -108,9 +108,9 @@ TEST_P(SchedulerQuota, ATurnWaitsInTheQueueUntilItsTenantHasATokenAgain) {
   Settle(world);
   EXPECT_FALSE(second.sink->started().has_value());
   // Turns that sample nothing need none.
-  const TestTurn score = world.Submit(
-      "", TurnKind::kScore, World::SomeIds(4),
-      [this](Turn& turn) { turn.account = account_.get(); });
+  const TestTurn score =
+      world.Submit("", TurnKind::kScore, World::SomeIds(4),
+                   [this](Turn& turn) { turn.account = account_.get(); });
   world.Run();
   EXPECT_TRUE(score.sink->finished().has_value());
   world.fake_clock.Advance(absl::Seconds(30));
@@ -175,8 +175,8 @@ TEST_P(SchedulerQuota, WhatTenantsHadIsWhatEverybodyHad) {
   TenantLimits limits;
   limits.turns = 5;
   account_ = std::make_unique<TenantAccount>(
-      "t", limits, (world.metrics.AddTenant("other"), world.metrics.AddTenant("t")),
-      start_);
+      "t", limits,
+      (world.metrics.AddTenant("other"), world.metrics.AddTenant("t")), start_);
   std::vector<TestTurn> turns;
   for (int i = 0; i < 12; ++i) {
     turns.push_back(Generate(world, 5));

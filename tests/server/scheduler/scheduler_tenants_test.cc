@@ -42,9 +42,10 @@ class SchedulerTenants : public ::testing::Test {
     for (int step = 0; step < steps; ++step) {
       for (const auto& [name, weight] : weights) {
         std::vector<TestTurn>& own = turns[name];
-        const auto waiting = std::count_if(
-            own.begin(), own.end(),
-            [](const TestTurn& turn) { return !turn.sink->finished().has_value(); });
+        const auto waiting =
+            std::count_if(own.begin(), own.end(), [](const TestTurn& turn) {
+              return !turn.sink->finished().has_value();
+            });
         for (auto n = waiting; n < 12; ++n) {
           own.push_back(Generate(world, Tenant(name, weight), 10 + step % 7));
         }
