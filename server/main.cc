@@ -75,7 +75,7 @@ int Serve(ServerFlags flags) {
       Server::Start(std::move(flags));
   if (!server.ok()) return Fail(server.status());
   signals.StartServing();
-  signals.OnReload([kept = server->get()] { kept->Reload(); });
+  signals.OnReload([kept = server->get()] { return kept->Reload(); });
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
        {"http_url", (*server)->http_url()},

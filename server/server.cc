@@ -120,8 +120,10 @@ absl::Status Server::StartTenants() {
   return absl::OkStatus();
 }
 
-void Server::Reload() {
-  if (tenants_watch_ != nullptr) tenants_watch_->Reload();
+bool Server::Reload() {
+  if (tenants_watch_ == nullptr) return false;
+  tenants_watch_->Reload();
+  return true;
 }
 
 void Server::MakeParts() {

@@ -59,8 +59,8 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the file of --tenants again; thread-safe.
-  void Reload();
+  // Reads the file of --tenants again; false: there is none. Thread-safe.
+  bool Reload();
 
  private:
   Server(ServerFlags flags, ModelDirectory model,

@@ -21,14 +21,12 @@ struct SignalWaiter::State {
   std::atomic<bool> serving{false};
   absl::Notification requested;
   absl::Mutex mutex;
-  std::function<void()> reload ABSL_GUARDED_BY(mutex);
+  std::function<bool()> reload ABSL_GUARDED_BY(mutex);
 
   // Whether there was something to read again.
   bool Reload() {
     absl::MutexLock lock(&mutex);
-    if (reload == nullptr) return false;
-    reload();
-    return true;
+    return reload != nullptr && reload();
   }
 
   void Loop() {
@@ -66,7 +64,7 @@ SignalWaiter::SignalWaiter() : state_(new State) {
 
 void SignalWaiter::StartServing() { state_->serving.store(true); }
 
-void SignalWaiter::OnReload(std::function<void()> reload) {
+void SignalWaiter::OnReload(std::function<bool()> reload) {
   absl::MutexLock lock(&state_->mutex);
   state_->reload = std::move(reload);
 }

@@ -21,9 +21,10 @@ class SignalWaiter {
   // the process with status 0, because nothing is served yet.
   void StartServing();
   void WaitForRequest();
-  // Called, on a thread of its own, for every SIGHUP from now on; null: nothing
-  // is any more. Waits for a call that runs.
-  void OnReload(std::function<void()> reload);
+  // Called, on a thread of its own, for every SIGHUP from now on; says whether
+  // there was something to read. Null: nothing is called any more. Waits for a
+  // call that runs.
+  void OnReload(std::function<bool()> reload);
 
  private:
   struct State;
