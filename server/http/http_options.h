@@ -41,6 +41,8 @@ struct HttpOptions {
 
 // Of a body's JSON.
 inline constexpr int kMaxJsonDepth = 8;
+// Of one object: far more than the largest, logit_bias, may have.
+inline constexpr size_t kMaxJsonMembers = 4096;
 // A probability of 0 as a logarithm: JSON has no infinity.
 inline constexpr double kNeverLogprob = -9999.0;
 // Bodies of so many bytes at most are read on the front's own thread: passing

@@ -20,7 +20,7 @@ class Watch {
   bool operator()(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
     // What is refused anyway is not built, nor are its ends told.
-    if (too_deep_) return false;
+    if (too_deep_ || too_many_) return false;
     switch (event) {
       case Event::object_start:
       case Event::array_start:
@@ -36,19 +36,22 @@ class Watch {
         if (!keys_.back().insert(value.get<std::string>()).second) {
           twice_ = value.get<std::string>();
         }
+        too_many_ |= keys_.back().size() > kMaxJsonMembers;
         break;
       default:
         break;
     }
-    return !too_deep_;
+    return !too_deep_ && !too_many_;
   }
 
   bool too_deep() const { return too_deep_; }
+  bool too_many() const { return too_many_; }
   const std::optional<std::string>& twice() const { return twice_; }
 
  private:
   std::vector<std::set<std::string>> keys_;  // of the open objects
   bool too_deep_ = false;
+  bool too_many_ = false;
   std::optional<std::string> twice_;
 };
 
@@ -76,6 +79,10 @@ absl::StatusOr<Json> ParseBody(absl::string_view body) {
   if (watch.too_deep()) {
     return MalformedError(
         absl::StrCat("the JSON is deeper than ", kMaxJsonDepth));
+  }
+  if (watch.too_many()) {
+    return MalformedError(absl::StrCat("an object of the JSON has more than ",
+                                       kMaxJsonMembers, " members"));
   }
   if (json.is_discarded()) {
     return MalformedError("the body is no JSON, or a number is out of range");

@@ -17,8 +17,8 @@
 namespace txl {
 
 // Parses an object. Errors: MALFORMED_MESSAGE (no JSON, not UTF-8, no object, a
-// number that no double holds, deeper than kMaxJsonDepth); FIELD_INVALID naming
-// a key that stands twice.
+// number that no double holds, deeper than kMaxJsonDepth, an object of more
+// than kMaxJsonMembers); FIELD_INVALID naming a key that stands twice.
 absl::StatusOr<nlohmann::json> ParseBody(absl::string_view body);
 
 // Reads the fields of an object. Errors: FIELD_INVALID naming the field. Every

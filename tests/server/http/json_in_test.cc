@@ -102,6 +102,17 @@ TEST(ParseBody, ComesToAnEndHoweverDeepABodyIs) {
   EXPECT_EQ(Parse(objects), "MALFORMED_MESSAGE");
 }
 
+TEST(ParseBody, TakesAsManyMembersAsTheLimit) {
+  std::string members;
+  for (size_t i = 0; i < kMaxJsonMembers; ++i) {
+    members += "\"" + std::to_string(i) + "\":1,";
+  }
+  EXPECT_EQ(Parse("{\"o\":{" + members + "\"x\":1}}"), "MALFORMED_MESSAGE");
+  members.pop_back();
+  EXPECT_EQ(Parse("{\"o\":{" + members + "}}"), "ok");
+  EXPECT_EQ(Parse("{" + members + "}"), "ok");
+}
+
 TEST(ParseBody, NamesAKeyThatStandsTwice) {
   EXPECT_EQ(Parse(R"({"a": 1, "b": 2, "a": 1})"), "FIELD_INVALID a");
   EXPECT_EQ(Parse(R"({"o": {"x": 1, "x": 2}})"), "FIELD_INVALID x");
