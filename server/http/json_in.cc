@@ -151,6 +151,11 @@ absl::StatusOr<std::vector<std::string>> BodyFields::Strings(
   if (value->is_string()) {
     return std::vector<std::string>{value->get<std::string>()};
   }
+  // No list of texts may be so long; its copies would take far more room.
+  if (value->size() > kMaxJsonMembers) {
+    return OverLimitError(
+        name, absl::StrCat("has more than ", kMaxJsonMembers, " texts"));
+  }
   std::vector<std::string> texts;
   for (const Json& text : value->is_array() ? *value : Json::array({Json()})) {
     if (!text.is_string()) {

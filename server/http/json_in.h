@@ -38,7 +38,7 @@ class BodyFields {
   // Token ids.
   absl::StatusOr<std::optional<std::vector<uint32_t>>> Ids(
       const std::string& name);
-  // Strings; one alone is a list of one.
+  // Strings; one alone is a list of one. OVER_LIMIT: more than kMaxJsonMembers.
   absl::StatusOr<std::vector<std::string>> Strings(const std::string& name);
 
   // Fields that were not asked for, null ones left out.

@@ -151,6 +151,15 @@ TEST(BodyFields, GiveValuesOfTheirKind) {
   EXPECT_THAT(*fields.Strings("s"), ElementsAre("x"));
 }
 
+TEST(BodyFields, AListOfTextsHasALimit) {
+  Json body = {{"stop", Json::array()}};
+  for (size_t i = 0; i < kMaxJsonMembers; ++i) body["stop"].push_back("x");
+  EXPECT_EQ(BodyFields(body).Strings("stop")->size(), kMaxJsonMembers);
+  body["stop"].push_back("x");
+  EXPECT_EQ(Verdict(BodyFields(body).Strings("stop").status()),
+            "OVER_LIMIT stop");
+}
+
 TEST(BodyFields, NameAFieldOfAnotherKind) {
   const Json values = Json::parse(R"({"text": "1", "yes": true, "half": 0.5,
       "list": [1, 2], "object": {"a": 1}, "one": 1})");
