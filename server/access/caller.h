@@ -1,7 +1,7 @@
 #pragma once
 
-// Who makes a call. Every call has one: without a keys file everybody is the
-// tenant "default" and may do everything, as on a machine of one's own.
+// Who makes a call. Nobody is asked yet: everybody is the tenant "default" and
+// may do everything, as on a machine of one's own.
 
 #include <string>
 

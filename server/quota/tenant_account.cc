@@ -124,25 +124,6 @@ std::optional<absl::Duration> TenantAccount::PausedUntil(absl::Duration now) {
   return tokens_out_->ReadyAt(1, now);
 }
 
-absl::Status TenantAccount::TakeSessions(int64_t sessions, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  if (sessions > 0 && Over(limits_.sessions, sessions_ + sessions)) {
-    return OverQuota("sessions", *limits_.sessions, kRetry);
-  }
-  if (bytes > 0 && Over(limits_.bytes, bytes_ + bytes)) {
-    return OverQuota("bytes", *limits_.bytes, kRetry);
-  }
-  sessions_ += sessions;
-  bytes_ += bytes;
-  return absl::OkStatus();
-}
-
-void TenantAccount::AddSessions(int64_t sessions, int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  sessions_ += sessions;
-  bytes_ += bytes;
-}
-
 absl::Status TurnOverQuota(absl::Duration longest_turn) {
   return OverQuota("longest_turn", absl::FormatDuration(longest_turn), kRetry);
 }

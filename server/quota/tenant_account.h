@@ -56,12 +56,6 @@ class TenantAccount {
   std::optional<absl::Duration> PausedUntil(absl::Duration now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Quotas sessions and bytes, before so many are made or take more.
-  absl::Status TakeSessions(int64_t sessions, int64_t bytes)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  // They are there already, whatever the quotas say; negative: they are gone.
-  void AddSessions(int64_t sessions, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-
  private:
   void MakeBucket(const std::optional<int64_t>& limit, absl::Duration period,
                   absl::Duration now, std::optional<TokenBucket>& bucket)
@@ -76,8 +70,6 @@ class TenantAccount {
   std::optional<TokenBucket> tokens_in_ ABSL_GUARDED_BY(mutex_);
   std::optional<TokenBucket> tokens_out_ ABSL_GUARDED_BY(mutex_);
   int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t sessions_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // QUOTA longest_turn.

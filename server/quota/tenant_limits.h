@@ -13,9 +13,7 @@ namespace txl {
 struct TenantLimits {
   // Its share where tenants want more than there is, beside other weights.
   double weight = 1;
-  std::optional<int64_t> turns;     // at a time, waiting ones included
-  std::optional<int64_t> sessions;  // that exist
-  std::optional<int64_t> bytes;     // of its sessions' records and token ids
+  std::optional<int64_t> turns;  // at a time, waiting ones included
   std::optional<int64_t> tokens_in_per_minute;   // of prompts
   std::optional<int64_t> tokens_out_per_minute;  // handed to streams
   std::optional<int64_t> calls_per_second;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "model/base/regular_file.h"
@@ -33,14 +32,13 @@ struct NumberKey {
 
 constexpr NumberKey kNumbers[] = {
     {"turns", &TenantLimits::turns},
-    {"sessions", &TenantLimits::sessions},
     {"tokens_in_per_minute", &TenantLimits::tokens_in_per_minute},
     {"tokens_out_per_minute", &TenantLimits::tokens_out_per_minute},
     {"calls_per_second", &TenantLimits::calls_per_second},
 };
 
 std::vector<std::string> KeyNames() {
-  std::vector<std::string> names = {"weight", "bytes", "longest_turn"};
+  std::vector<std::string> names = {"weight", "longest_turn"};
   for (const NumberKey& key : kNumbers) names.emplace_back(key.name);
   std::sort(names.begin(), names.end());
   return names;
@@ -57,24 +55,6 @@ absl::StatusOr<int64_t> Whole(const toml::node& node) {
 }
 
 // A number of bytes, also with a unit, in powers of 1024.
-absl::StatusOr<int64_t> Bytes(const toml::node& node) {
-  const auto text = node.value_exact<std::string>();
-  if (!text.has_value()) return Whole(node);
-  const size_t digits = text->find_first_not_of("0123456789");
-  const std::string unit =
-      digits == std::string::npos ? "" : text->substr(digits);
-  const std::vector<std::string> units = {"", "KiB", "MiB", "GiB", "TiB"};
-  const auto found = std::find(units.begin(), units.end(), unit);
-  int64_t count = 0;
-  if (found == units.end() ||
-      !absl::SimpleAtoi(text->substr(0, digits), &count) || count < 1) {
-    return Wrong("must be bytes, like 1000000 or \"64MiB\"");
-  }
-  const int64_t scale = int64_t{1} << (10 * (found - units.begin()));
-  if (count > kMost / scale) return Wrong("is out of range");
-  return count * scale;
-}
-
 absl::StatusOr<double> Weight(const toml::node& node) {
   const std::optional<double> value = node.value<double>();
   if (node.is_number() && *value >= kLeastWeight && *value <= kMostWeight) {
@@ -104,9 +84,8 @@ absl::Status SetKey(const std::string& key, const toml::node& node,
     TXL_ASSIGN_OR_RETURN(limits.longest_turn, Time(node));
     return absl::OkStatus();
   }
-  if (key == "bytes") {
-    TXL_ASSIGN_OR_RETURN(limits.bytes, Bytes(node));
-    return absl::OkStatus();
+  if (key == "sessions" || key == "bytes") {
+    return Wrong("cannot be kept: sessions have no owner");
   }
   for (const NumberKey& number : kNumbers) {
     if (key != number.name) continue;
@@ -182,16 +161,7 @@ absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
 absl::StatusOr<TenantTable> ReadTenants(const std::string& path) {
   TXL_ASSIGN_OR_RETURN(const std::string text,
                        ReadRegularFile(path, kMostTenantsFileBytes));
-  absl::StatusOr<TenantTable> tenants = ParseTenants(text, path);
-  if (!tenants.ok()) return tenants;
-  for (const auto& [name, limits] : *tenants) {
-    if (!limits.sessions.has_value() && !limits.bytes.has_value()) continue;
-    return Wrong(
-        absl::StrCat(path, ": tenant.", name, ".",
-                     limits.sessions.has_value() ? "sessions" : "bytes",
-                     ": cannot be kept: sessions have no owner"));
-  }
-  return tenants;
+  return ParseTenants(text, path);
 }
 
 }  // namespace txl

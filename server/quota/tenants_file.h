@@ -5,8 +5,6 @@
 //   [tenant.research]
 //   weight = 2
 //   turns = 8
-//   sessions = 1000
-//   bytes = "64MiB"
 //   tokens_in_per_minute = 60000
 //   tokens_out_per_minute = 12000
 //   calls_per_second = 50
@@ -35,8 +33,6 @@ inline constexpr int64_t kMostTenantsFileBytes = 1 << 20;
 // kMostTenants.
 absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
                                          const std::string& path);
-// Of a file that a server can keep to; InvalidArgument also for `sessions` and
-// `bytes`, which need to know whose a session is.
 absl::StatusOr<TenantTable> ReadTenants(const std::string& path);
 
 }  // namespace txl

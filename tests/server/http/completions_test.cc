@@ -183,6 +183,22 @@ TEST(Completions, EchoWithLogprobsHasAnEntryForEachTokenOfThePromptAndOneMore) {
   EXPECT_EQ(choice["logprobs"]["text_offset"].back(), prompt.size());
 }
 
+TEST(Completions, EchoWithLogprobsFeedsThePromptOnce) {
+  HttpWorld world;
+  const std::string prompt = "the quick brown fox";
+  EXPECT_EQ(world
+                .Complete({{"prompt", prompt},
+                           {"max_tokens", 1},
+                           {"logprobs", 1},
+                           {"echo", true}})
+                .outcome(),
+            "200");
+  EXPECT_TRUE(world.ComesToRest());
+  // The prompt's, and one from which the token is drawn.
+  EXPECT_LE(world.rpc.metrics.Get().rows_run,
+            static_cast<int64_t>(prompt.size()) + 1);
+}
+
 TEST(Completions, EchoHasTheEntryOfAnEndTokenToo) {
   const std::string prompt = "the end";
   HttpWorldOptions options;

@@ -94,6 +94,8 @@ class TlsClient {
 };
 
 const std::string kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const std::string kGetAndClose =
+    "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 class HttpTlsTest : public testing::Test {
  protected:
@@ -185,10 +187,7 @@ TEST_F(HttpTlsTest, AHandshakeHasATimeAndAPlace) {
 TEST_F(HttpTlsTest, TheEndOfAnAnswerCannotBeForged) {
   Start();
   TlsClient client = Connect();
-  EXPECT_THAT(
-      client.Ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close"
-                 "\r\n\r\n"),
-      HasSubstr("tenant-a"));
+  EXPECT_THAT(client.Ask(kGetAndClose), HasSubstr("tenant-a"));
   // Not stream_truncated, which is what cutting the connection looks like.
   EXPECT_EQ(client.End(), asio::error::eof);
 }
@@ -197,10 +196,7 @@ TEST_F(HttpTlsTest, TheEndOfAnAnswerCannotBeForged) {
 TEST_F(HttpTlsTest, AClientThatStaysBehindItsAnswerIsCutOff) {
   Start();
   TlsClient client = Connect();
-  EXPECT_THAT(
-      client.Ask("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close"
-                 "\r\n\r\n"),
-      HasSubstr("tenant-a"));
+  EXPECT_THAT(client.Ask(kGetAndClose), HasSubstr("tenant-a"));
   EXPECT_TRUE(Eventually([&] { return server_->Counts()().open == 0; }));
 }
 

@@ -26,7 +26,6 @@ TEST(TenantAccount, WithoutLimitsEverythingIsAllowed) {
   for (int i = 0; i < 1000; ++i) {
     EXPECT_TRUE(account.AdmitCall(kNow).ok());
     EXPECT_TRUE(account.StartTurn(1'000'000, kNow).ok());
-    EXPECT_TRUE(account.TakeSessions(1, 1 << 20).ok());
   }
   EXPECT_FALSE(account.PausedUntil(kNow).has_value());
   EXPECT_GT(account.TokensOut(kNow), 1'000'000'000);
@@ -91,29 +90,6 @@ TEST(TenantAccount, TokensOutRunOutAndRefill) {
   EXPECT_EQ(account.PausedUntil(kNow), kNow + absl::Seconds(1));
   account.GiveBackTokensOut(1);
   EXPECT_FALSE(account.PausedUntil(kNow).has_value());
-}
-
-TEST(TenantAccount, SessionsAndTheirBytesAreCounted) {
-  TenantLimits limits;
-  limits.sessions = 2;
-  limits.bytes = 1000;
-  TenantAccount account("t", limits, 0, kNow);
-  EXPECT_TRUE(account.TakeSessions(1, 400).ok());
-  EXPECT_EQ(Refusal(account.TakeSessions(1, 601)), "QUOTA bytes");
-  EXPECT_TRUE(account.TakeSessions(1, 600).ok());
-  EXPECT_EQ(Refusal(account.TakeSessions(1, 0)), "QUOTA sessions");
-  EXPECT_EQ(Refusal(account.TakeSessions(0, 1)), "QUOTA bytes");
-  account.AddSessions(-1, -600);
-  EXPECT_TRUE(account.TakeSessions(1, 600).ok());
-}
-
-TEST(TenantAccount, WhatIsThereAnywayCountsToo) {
-  TenantLimits limits;
-  limits.sessions = 1;
-  TenantAccount account("t", limits, 0, kNow);
-  account.AddSessions(5, 0);
-  account.AddSessions(-4, 0);
-  EXPECT_EQ(Refusal(account.TakeSessions(1, 0)), "QUOTA sessions");
 }
 
 TEST(TenantAccount, NewLimitsCountWhatIsTaken) {

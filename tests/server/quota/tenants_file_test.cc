@@ -26,8 +26,6 @@ TEST(TenantsFile, EveryKeyIsRead) {
 [tenant.research]
 weight = 2.5
 turns = 8
-sessions = 1000
-bytes = "64MiB"
 tokens_in_per_minute = 60000
 tokens_out_per_minute = 12000
 calls_per_second = 50
@@ -41,8 +39,6 @@ longest_turn = "1m30s"
   const TenantLimits& limits = tenants->at("research");
   EXPECT_EQ(limits.weight, 2.5);
   EXPECT_EQ(limits.turns, 8);
-  EXPECT_EQ(limits.sessions, 1000);
-  EXPECT_EQ(limits.bytes, 64 << 20);
   EXPECT_EQ(limits.tokens_in_per_minute, 60000);
   EXPECT_EQ(limits.tokens_out_per_minute, 12000);
   EXPECT_EQ(limits.calls_per_second, 50);
@@ -58,12 +54,10 @@ TEST(TenantsFile, AnEmptyFileHasNoTenants) {
   EXPECT_TRUE(ParseTenants("# nobody\n", "F")->empty());
 }
 
-TEST(TenantsFile, AWeightMayBeWholeAndBytesPlain) {
-  const auto tenants =
-      ParseTenants("[tenant.a]\nweight = 4\nbytes = 5000\n", "F");
+TEST(TenantsFile, AWeightMayBeWhole) {
+  const auto tenants = ParseTenants("[tenant.a]\nweight = 4\n", "F");
   ASSERT_TRUE(tenants.ok()) << tenants.status();
   EXPECT_EQ(tenants->at("a").weight, 4);
-  EXPECT_EQ(tenants->at("a").bytes, 5000);
 }
 
 TEST(TenantsFile, AnUnknownKeyIsNamedWithTheNearestOne) {
@@ -79,7 +73,7 @@ TEST(TenantsFile, AnUnknownKeyIsNamedWithTheNearestOne) {
 }
 
 TEST(TenantsFile, ValuesOutOfRangeAreNamed) {
-  for (const char* key : {"turns", "sessions", "tokens_in_per_minute",
+  for (const char* key : {"turns", "tokens_in_per_minute",
                           "tokens_out_per_minute", "calls_per_second"}) {
     for (const char* value :
          {"0", "-1", "1.5", "\"5\"", "true", "[1]", "9223372036854775807"}) {
@@ -92,12 +86,6 @@ TEST(TenantsFile, ValuesOutOfRangeAreNamed) {
     EXPECT_EQ(KeyError(std::string("weight = ") + value),
               "weight: must be a number in 0.001..1000000");
   }
-  for (const char* value :
-       {"\"\"", "\"0\"", "\"5 MB\"", "\"-1KiB\"", "\"1.5KiB\"", "\"MiB\""}) {
-    EXPECT_EQ(KeyError(std::string("bytes = ") + value),
-              "bytes: must be bytes, like 1000000 or \"64MiB\"");
-  }
-  EXPECT_EQ(KeyError("bytes = \"9999999999TiB\""), "bytes: is out of range");
   for (const char* value :
        {"5", "\"\"", "\"0\"", "\"-5s\"", "\"inf\"", "\"soon\""}) {
     EXPECT_EQ(KeyError(std::string("longest_turn = ") + value),
@@ -153,14 +141,10 @@ TEST(TenantsFile, AFileIsRead) {
 
 // They are refused rather than promised.
 TEST(TenantsFile, AQuotaThatCannotBeKeptIsNamed) {
-  const std::string path = ::testing::TempDir() + "/tenants_kept_test.toml";
-  for (const char* key : {"sessions", "bytes"}) {
-    std::ofstream(path) << "[tenant.a]\n" << key << " = 3\n";
-    EXPECT_EQ(ReadTenants(path).status().message(),
-              path + ": tenant.a." + key +
-                  ": cannot be kept: sessions have no owner");
+  for (const std::string key : {"sessions", "bytes"}) {
+    EXPECT_EQ(KeyError(key + " = 3"),
+              key + ": cannot be kept: sessions have no owner");
   }
-  std::remove(path.c_str());
 }
 
 }  // namespace
