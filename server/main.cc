@@ -15,6 +15,7 @@
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/keys_command.h"
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
 #include "server/server.h"
@@ -98,6 +99,7 @@ int Serve(ServerFlags flags) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (txl::IsStoreCommand(arguments)) return txl::RunStoreCommand(arguments);
+  if (txl::IsKeysCommand(arguments)) return txl::RunKeysCommand(arguments);
   absl::StatusOr<txl::ParsedFlags> parsed = txl::ParseFlags(arguments);
   if (!parsed.ok()) {
     return txl::Fail(parsed.status(), txl::kExitUsage);

@@ -1,0 +1,118 @@
+#include "server/access/key_ring.h"
+
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "server/base/digest.h"
+#include "server/base/error.h"
+#include "server/base/log.h"
+
+namespace txl {
+namespace {
+
+constexpr absl::string_view kScheme = "Bearer ";
+
+absl::Status Refusal(absl::StatusCode code, const char* reason,
+                     const char* message) {
+  ErrorDetails details;
+  details.reason = reason;
+  return MakeError(code, message, details);
+}
+
+// Absent: it is none.
+std::optional<absl::string_view> KeyOf(absl::string_view authorization) {
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
+}  // namespace
+
+absl::Status UnauthenticatedError() {
+  return Refusal(absl::StatusCode::kUnauthenticated, "UNAUTHENTICATED",
+                 "a valid key is needed: authorization: Bearer KEY");
+}
+
+absl::Status PermissionDeniedError() {
+  return Refusal(absl::StatusCode::kPermissionDenied, "PERMISSION_DENIED",
+                 "the key's role does not allow this");
+}
+
+absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(const std::string& path,
+                                                       Clock* clock) {
+  std::unique_ptr<KeyRing> ring(new KeyRing(path, clock));
+  absl::MutexLock lock(&ring->mutex_);
+  // Before it is read: a file that comes meanwhile is read by Refresh.
+  ring->state_ = ring->FileState();
+  TXL_ASSIGN_OR_RETURN(const std::vector<KeyEntry> keys, ReadKeysFile(path));
+  for (const KeyEntry& key : keys) ring->keys_[key.digest] = key;
+  return ring;
+}
+
+absl::StatusOr<Caller> KeyRing::Identify(const Credentials& credentials) const {
+  if (credentials.authorization.empty() &&
+      credentials.certificate.has_value()) {
+    return *credentials.certificate;
+  }
+  if (credentials.authorization.size() != 1) return UnauthenticatedError();
+  const auto key = KeyOf(credentials.authorization[0]);
+  if (!key.has_value()) return UnauthenticatedError();
+  const std::string digest = Sha256Of(*key);
+  const absl::Time now = clock_->Now();
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = keys_.find(digest);
+  if (found == keys_.end() || found->second.expires <= now) {
+    return UnauthenticatedError();
+  }
+  return found->second.caller;
+}
+
+// Another one whenever the file is another: a new file has another inode, one
+// that was written over another time.
+std::string KeyRing::FileState() const {
+  struct stat file = {};
+  if (stat(path_.c_str(), &file) != 0) return "";
+  return absl::StrCat(file.st_dev, " ", file.st_ino, " ", file.st_size, " ",
+                      file.st_mode, " ", file.st_mtim.tv_sec, ".",
+                      file.st_mtim.tv_nsec, " ", file.st_ctim.tv_sec, ".",
+                      file.st_ctim.tv_nsec);
+}
+
+void KeyRing::Refresh() {
+  std::string state = FileState();
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    if (state == state_) return;
+  }
+  const absl::StatusOr<std::vector<KeyEntry>> read = ReadKeysFile(path_);
+  Keys keys;
+  if (read.ok()) {
+    for (const KeyEntry& key : *read) keys[key.digest] = key;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = std::move(state);
+    if (read.ok()) keys_.swap(keys);
+  }
+  if (read.ok()) {
+    Log(LogSeverity::kInfo, "keys", {{"keys", read->size()}});
+  } else {
+    Log(LogSeverity::kWarning, "keys_unchanged",
+        {{"error", read.status().message()}});
+  }
+}
+
+absl::StatusOr<Caller> LetIn(const KeyRing* ring,
+                             const Credentials& credentials, RoleSet allowed) {
+  Caller caller;
+  if (ring != nullptr) {
+    TXL_ASSIGN_OR_RETURN(caller, ring->Identify(credentials));
+  }
+  if (!allowed.Has(caller.role)) return PermissionDeniedError();
+  return caller;
+}
+
+}  // namespace txl
