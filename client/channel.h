@@ -18,6 +18,9 @@ struct ChannelOptions {
   std::string address = "127.0.0.1:50051";  // HOST:PORT or unix:PATH
   bool tls = false;
   std::string ca_file;  // PEM roots for tls; empty: gRPC's default roots
+  // File of the key that the server asks for, as `txl-server keys add` prints
+  // it; white space around it is left out. Empty: none is sent.
+  std::string key_file;
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
   bool own_connection = false;
@@ -31,7 +34,8 @@ struct ChannelOptions {
 
 // Makes a channel; connects at the first call. Keepalive pings every 60 s.
 // Errors: InvalidArgument for an address that is neither HOST:PORT nor
-// unix:PATH, or a ca_file without tls; NotFound when ca_file cannot be read.
+// unix:PATH, a ca_file without tls, or a key_file that holds no key; NotFound
+// when one of the files cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
     const ChannelOptions& options);
 

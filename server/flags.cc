@@ -95,6 +95,13 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
                   "second, are not answered for this long; 0: never");
 }
 
+void AddAccessFlags(ServerFlags* flags, FlagTable* table) {
+  table->Text("keys", &flags->keys,
+              "File of the keys that callers need (txl-server keys --help); it "
+              "is read again when it changes; empty: everybody may do "
+              "everything");
+}
+
 // An address of loopback, or nothing; else what is wrong.
 std::string CheckLoopback(const std::string& address) {
   if (address.empty()) return "";
@@ -331,6 +338,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
       "file of --config:\nflag > environment > file > default.");
   table.Group("Server");
   AddServerFlags(&flags, &table);
+  table.Group("Access");
+  AddAccessFlags(&flags, &table);
   table.Group("HTTP");
   AddHttpFlags(&flags.http, &table);
   table.Group("Engine");

@@ -35,6 +35,8 @@ struct ServerFlags {
   HttpFlags http;
   // File of the key that signs the states in exported sessions; empty: none.
   std::string export_key_file;
+  // File of the keys that callers need; empty: nobody needs one.
+  std::string keys;
   std::string log_level = "info";
   std::string log_format = "json";
   // Octal permissions of a Unix socket; empty: what the umask leaves.

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "program/version.h"
+#include "server/access/keys_file.h"
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
@@ -42,6 +43,10 @@ int CheckConfig(ServerFlags flags) {
   // Finds the device too.
   const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
   if (!memory.ok()) return Fail(memory);
+  if (!flags.keys.empty()) {
+    const absl::Status keys = ReadKeysFile(flags.keys).status();
+    if (!keys.ok()) return Fail(keys);
+  }
   // The weights are loaded as for serving, but into the host's memory.
   const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
   if (!weights.ok()) return Fail(weights);
@@ -66,6 +71,7 @@ int Serve(ServerFlags flags) {
       Server::Start(std::move(flags));
   if (!server.ok()) return Fail(server.status());
   signals.StartServing();
+  signals.OnHangup([kept = server->get()] { kept->RefreshKeys(); });
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
        {"http_address", (*server)->http_address()},
@@ -87,6 +93,7 @@ int Serve(ServerFlags flags) {
 
   signals.WaitForRequest();
   ExitAfter(drain_timeout + kDrainGrace + kLastResort);
+  signals.OnHangup(nullptr);
   server->reset();  // drains
   Log(LogSeverity::kInfo, "exit", {{"forced", false}});
   FlushLog(kLastFlush);

@@ -13,4 +13,4 @@ txl_library(NAME txl_server_main
     absl::cleanup absl::status absl::statusor absl::strings
     absl::synchronization absl::time Threads::Threads)
 txl_compile_quickly(txl_server_main)
-txl_binary(NAME txl-server SRCS main.cc DEPS txl_server_main txl_health_proto)
+txl_binary(NAME txl-server SRCS main.cc DEPS txl_server_main)

@@ -9,9 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "model/checkpoint/model_directory.h"
+#include "server/access/key_ring.h"
 #include "server/api/lifecycle.h"
 #include "server/api/model_facts.h"
 #include "server/api/service_context.h"
+#include "server/base/periodic.h"
 #include "server/base/task_thread.h"
 #include "server/engine/step_runner.h"
 #include "server/flags.h"
@@ -50,6 +52,9 @@ class Server {
   // What the engine can hold and do.
   const RunnerInfo& engine() const { return runner_->info(); }
 
+  // Looks at the file of --keys now; it does so every second anyway.
+  void RefreshKeys();
+
   // Health is NOT_SERVING and new calls are refused at once; running turns get
   // the drain timeout, the rest end with SERVER_DRAIN. Returns when every call
   // has ended; that takes at most the timeout and kDrainGrace unless the device
@@ -62,6 +67,7 @@ class Server {
          std::optional<MemoryDivision> memory);
   // The store of --data-dir, if there is one; before sessions are.
   absl::Status OpenStore();
+  absl::Status OpenKeys();
   void MakeParts();
   absl::Status StartHttp();
   absl::Status StartMetrics();
@@ -75,6 +81,7 @@ class Server {
   const std::unique_ptr<StepRunner> runner_;
   ModelFacts facts_;
   const std::unique_ptr<const MemoryBudgets> memory_;  // may be null
+  std::unique_ptr<KeyRing> keys_;                      // null: there are none
   ServiceContext context_;
   Metrics metrics_;
   Lifecycle lifecycle_;
@@ -87,6 +94,7 @@ class Server {
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;
+  std::unique_ptr<Periodic> refreshing_;
   std::unique_ptr<HealthWatch> health_;
   std::unique_ptr<ListenerWatch> listener_;
 };

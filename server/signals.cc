@@ -6,8 +6,11 @@
 
 #include <atomic>
 #include <cstring>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "server/base/log.h"
 #include "server/exit_code.h"
 
@@ -17,13 +20,21 @@ struct SignalWaiter::State {
   sigset_t signals;
   std::atomic<bool> serving{false};
   absl::Notification requested;
+  absl::Mutex mutex;
+  std::function<void()> hangup ABSL_GUARDED_BY(mutex);
 
   void Loop() {
     while (true) {
       int signal = 0;
       sigwait(&signals, &signal);
+      if (signal == SIGHUP) {
+        absl::MutexLock lock(&mutex);
+        // A terminal that closes ends nothing.
+        Log(LogSeverity::kInfo, "hangup", {{"signal", "SIGHUP"}});
+        if (hangup != nullptr) hangup();
+        continue;
+      }
       if (signal != SIGTERM && signal != SIGINT) {
-        // Nothing can be read again yet; a terminal that closes ends nothing.
         Log(LogSeverity::kInfo, "ignored",
             {{"signal", absl::StrCat("SIG", sigabbrev_np(signal))}});
         continue;
@@ -51,6 +62,11 @@ SignalWaiter::SignalWaiter() : state_(new State) {
 }
 
 void SignalWaiter::StartServing() { state_->serving.store(true); }
+
+void SignalWaiter::OnHangup(std::function<void()> act) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->hangup = std::move(act);
+}
 
 void SignalWaiter::WaitForRequest() { state_->requested.WaitForNotification(); }
 

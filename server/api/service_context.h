@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
+#include "server/access/key_ring.h"
 #include "server/api/lifecycle.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
@@ -49,6 +50,8 @@ struct ServiceContext {
   ByteBudget* streams = nullptr;   // MemoryDivision::streams
   const MemoryGuard* guard = nullptr;
 
+  // Who callers are; null: everybody may do everything.
+  const KeyRing* keys = nullptr;
   // Signs the states in exported sessions; empty: they are left out.
   std::string export_key;
   // Of the states that the engine takes.

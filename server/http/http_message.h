@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/access/caller.h"
+
 namespace txl {
 
 struct HttpRequest {
@@ -19,6 +21,7 @@ struct HttpRequest {
   std::map<std::string, std::string> headers;
   std::string body;
   std::string peer;  // "http:127.0.0.1:4711"
+  Caller caller;     // who was let in
 
   // The value of a header, "" where there is none.
   const std::string& header(const std::string& lower_case_name) const;

@@ -60,7 +60,7 @@ RULES = {
     "server/api": PLAIN_MODEL + ("txl/v1", "server/scheduler",
                                  "server/session", "server/metrics",
                                  "server/access", "server/base"),
-    "server/rpc": ("txl/v1", "model/base", "server/api", "server/access",
+    "server/rpc": ("txl/v1", "grpc", "model/base", "server/api", "server/access",
                    "server/metrics", "server/base"),
     "server/http": PLAIN_MODEL + ("txl/v1", "server/api", "server/access",
                                   "server/exporter",
@@ -83,7 +83,7 @@ RULES = {
 }
 
 SUFFIXES = (".h", ".cc", ".cu", ".cuh")
-GENERATED = ("txl/v1/", "txl/convert/", "google/rpc/", "grpcpp/", "src/proto/")
+GENERATED = ("txl/v1/", "txl/convert/", "google/rpc/", "grpc/health/", "grpc/reflection/", "grpcpp/", "src/proto/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
