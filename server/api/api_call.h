@@ -22,6 +22,7 @@
 #include "server/api/call_record.h"
 #include "server/api/service_context.h"
 #include "server/base/byte_budget.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 
@@ -108,6 +109,11 @@ class ApiCall : public CallWriter {
   const CallRecord& record() const { return record_; }
   const std::string& peer() const { return peer_; }
   const Caller& caller() const { return caller_; }
+  // The caller's session of this id, "" where the request names none: the only
+  // way from a client's word to a session.
+  SessionName Named(const std::string& session_id) const {
+    return SessionName(caller_.tenant, session_id);
+  }
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
   void Work(std::function<void()> work);

@@ -66,7 +66,7 @@ struct ServiceContext {
 
 // Calls `then` once the session is where the store's methods find it, if there
 // is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.
-void WithSession(const ServiceContext& context, const std::string& session_id,
+void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then);
 // Calls `then` on the callback thread once all that sessions have become by now
 // is on stable storage; at once where there is no store. Errors: STORE_FULL,

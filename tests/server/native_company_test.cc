@@ -192,7 +192,7 @@ class Server {
                                        const SamplingParams& sampling,
                                        uint64_t* key) {
     auto sink = std::make_shared<RecordingSink>();
-    auto lease = store_.Acquire(session);
+    auto lease = store_.Acquire(SessionName::OfDefaultTenant(session));
     EXPECT_TRUE(lease.ok()) << lease.status();
     if (!lease.ok()) return sink;
     *key = lease->key();

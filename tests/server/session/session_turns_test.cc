@@ -19,7 +19,7 @@ class SessionTurnsTest : public StoreTest {
 
   // A lease at once, for a turn of this identity.
   SessionLease LeaseFor(const std::string& id, const TurnIdentity& identity) {
-    auto lease = store_->AcquireFor(id, identity, nullptr);
+    auto lease = store_->AcquireFor(SessionName::OfDefaultTenant(id), identity, nullptr);
     EXPECT_TRUE(lease.ok()) << lease.status();
     if (!lease.ok() || !lease->has_value()) {
       ADD_FAILURE() << "no lease at once";
@@ -214,7 +214,7 @@ TEST_F(SessionTurnsTest, TheOldestRecordsMakeRoom) {
   options.turn_record_bytes = 2 * measure.Bytes() + measure.Bytes() / 2;
   MakeStore(options);
   for (const char* id : {"a", "b", "c"}) {
-    ASSERT_TRUE(store_->Create(id, {}).ok());
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok());
     Finish(LeaseFor(id, turn_), turn_, 100);
   }
   EXPECT_EQ(store_->counts().turn_record_bytes, 2 * measure.Bytes());

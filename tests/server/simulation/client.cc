@@ -56,7 +56,7 @@ void World::Send(Request request) {
                          : model.OfAcquire(*session, asked.identity, within());
   acquiring_ = true;
   absl::StatusOr<std::optional<SessionLease>> now =
-      store->AcquireFor(asked.session, asked.identity,
+      store->AcquireFor(SessionName::OfDefaultTenant(asked.session), asked.identity,
                         [this, call](absl::StatusOr<SessionLease> lease) {
                           OnLease(call, std::move(lease));
                         });
