@@ -34,7 +34,7 @@ TEST_F(SessionBranchesTest, AForkHoldsTheFirstTokensAndBothGoOn) {
   MakeStore();
   Make("trunk", 5'000);
   const absl::StatusOr<SessionInfo> info = store_->Fork(
-      {.session_id = "trunk", .new_session_id = "branch", .position = 4'500});
+      {.session = "trunk", .new_session_id = "branch", .position = 4'500});
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->session_id, "branch");
   EXPECT_EQ(info->position, 4'500);
@@ -53,8 +53,7 @@ TEST_F(SessionBranchesTest, AForkHoldsTheFirstTokensAndBothGoOn) {
 TEST_F(SessionBranchesTest, AForkWithoutAPositionHoldsEverything) {
   MakeStore();
   Make("trunk", 10);
-  const absl::StatusOr<SessionInfo> info =
-      store_->Fork({.session = "trunk"});
+  const absl::StatusOr<SessionInfo> info = store_->Fork({.session = "trunk"});
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->session_id.size(), 32u);  // 128 random bits
   EXPECT_EQ(info->position, 10);
@@ -76,7 +75,9 @@ TEST_F(SessionBranchesTest, SharedTokensAreCountedOnceUntilTheLastHolderGoes) {
   ASSERT_TRUE(store_->Delete("trunk").ok());
   EXPECT_GT(id_bytes(), 4'000'000);  // the branches hold them
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(store_->Delete(absl::StrCat("branch", i)).ok());
+    ASSERT_TRUE(
+        store_->Delete(SessionName::OfDefaultTenant(absl::StrCat("branch", i)))
+            .ok());
   }
   EXPECT_EQ(id_bytes(), 0);
 }
@@ -97,9 +98,9 @@ TEST_F(SessionBranchesTest, AForkThatWasMadeBeforeIsTheSameFork) {
                                   .new_session_id = "branch",
                                   .request_id = "other"})),
             "ALREADY_EXISTS SESSION_EXISTS");
-  EXPECT_EQ(Refusal(store_->Fork(
-                {.session_id = "trunk", .new_session_id = "branch"})),
-            "ALREADY_EXISTS SESSION_EXISTS");
+  EXPECT_EQ(
+      Refusal(store_->Fork({.session = "trunk", .new_session_id = "branch"})),
+      "ALREADY_EXISTS SESSION_EXISTS");
   EXPECT_EQ(store_->counts().idle, 3);
 }
 
@@ -109,16 +110,15 @@ TEST_F(SessionBranchesTest, BadForksChangeNothing) {
   EXPECT_EQ(Refusal(store_->Fork({.session = "other"})),
             "NOT_FOUND SESSION_UNKNOWN");
   for (const int64_t position : {-1, 11}) {
-    EXPECT_EQ(
-        Refusal(store_->Fork({.session = "trunk", .position = position})),
-        "INVALID_ARGUMENT FIELD_INVALID position");
+    EXPECT_EQ(Refusal(store_->Fork({.session = "trunk", .position = position})),
+              "INVALID_ARGUMENT FIELD_INVALID position");
   }
   EXPECT_EQ(
       Refusal(store_->Fork({.session = "trunk", .new_session_id = "a b"})),
       "INVALID_ARGUMENT FIELD_INVALID new_session_id");
-  EXPECT_EQ(Refusal(store_->Fork(
-                {.session_id = "trunk", .ttl = absl::ZeroDuration()})),
-            "INVALID_ARGUMENT FIELD_INVALID ttl");
+  EXPECT_EQ(
+      Refusal(store_->Fork({.session = "trunk", .ttl = absl::ZeroDuration()})),
+      "INVALID_ARGUMENT FIELD_INVALID ttl");
   const SessionLease lease = Lease("trunk");
   EXPECT_EQ(Refusal(store_->Fork({.session = "trunk"})),
             "ABORTED SESSION_BUSY");
@@ -218,12 +218,11 @@ TEST_F(SessionBranchesTest, BadRewindsChangeNothing) {
   EXPECT_EQ(Refusal(store_->Rewind({.session = "b", .position = 0})),
             "NOT_FOUND SESSION_UNKNOWN");
   for (const int64_t position : {-1, 11}) {
-    EXPECT_EQ(
-        Refusal(store_->Rewind({.session = "a", .position = position})),
-        "INVALID_ARGUMENT FIELD_INVALID position");
+    EXPECT_EQ(Refusal(store_->Rewind({.session = "a", .position = position})),
+              "INVALID_ARGUMENT FIELD_INVALID position");
   }
   EXPECT_EQ(Refusal(store_->Rewind(
-                {.session_id = "a", .position = 1, .expected_position = 9})),
+                {.session = "a", .position = 1, .expected_position = 9})),
             "ABORTED POSITION_MISMATCH");
   const SessionLease lease = Lease("a");
   EXPECT_EQ(Refusal(store_->Rewind({.session = "a", .position = 1})),

@@ -34,7 +34,8 @@ class SessionListTest : public StoreTest {
 };
 
 TEST_F(SessionListTest, AnEmptyStoreHasOneEmptyPage) {
-  const absl::StatusOr<SessionPage> page = MakeStore().List(0, "");
+  const absl::StatusOr<SessionPage> page =
+      MakeStore().List(kDefaultTenant, 0, "");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->sessions, IsEmpty());
   EXPECT_EQ(page->next_page_token, "");
@@ -52,9 +53,11 @@ TEST_F(SessionListTest, PagesFollowEachOtherWithoutGapOrOverlap) {
   CreateAll({"a", "b", "c", "d", "e"});
   const SessionPage first = *store.List(kDefaultTenant, 2, "");
   EXPECT_THAT(Ids(first), ElementsAre("a", "b"));
-  const SessionPage second = *store.List(kDefaultTenant, 2, first.next_page_token);
+  const SessionPage second =
+      *store.List(kDefaultTenant, 2, first.next_page_token);
   EXPECT_THAT(Ids(second), ElementsAre("c", "d"));
-  const SessionPage third = *store.List(kDefaultTenant, 2, second.next_page_token);
+  const SessionPage third =
+      *store.List(kDefaultTenant, 2, second.next_page_token);
   EXPECT_THAT(Ids(third), ElementsAre("e"));
   EXPECT_EQ(third.next_page_token, "");
 }
@@ -72,13 +75,15 @@ TEST_F(SessionListTest, ChangesBetweenPagesDoNotDisturbTheRest) {
   ASSERT_TRUE(store.Delete("b").ok());  // the border itself
   ASSERT_TRUE(store.Delete("c").ok());
   CreateAll({"aa", "dd"});
-  EXPECT_THAT(Ids(*store.List(kDefaultTenant, 2, next)), ElementsAre("d", "dd"));
+  EXPECT_THAT(Ids(*store.List(kDefaultTenant, 2, next)),
+              ElementsAre("d", "dd"));
 }
 
 TEST_F(SessionListTest, ATokenPastTheLastSessionGivesAnEmptyPage) {
   SessionStore& store = MakeStore();
   CreateAll({"a"});
-  const absl::StatusOr<SessionPage> page = store.List(kDefaultTenant, 0, EncodePageToken("z"));
+  const absl::StatusOr<SessionPage> page =
+      store.List(kDefaultTenant, 0, EncodePageToken("z"));
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(page->sessions, IsEmpty());
   EXPECT_EQ(page->next_page_token, "");
@@ -87,7 +92,9 @@ TEST_F(SessionListTest, ATokenPastTheLastSessionGivesAnEmptyPage) {
 TEST_F(SessionListTest, ThePageSizeIsAHundredByDefaultAndAtMostAThousand) {
   SessionStore& store = MakeStore();
   for (int i = 0; i < 1001; ++i) {
-    ASSERT_TRUE(store.Create(absl::StrCat("s", i), {}).ok());
+    ASSERT_TRUE(
+        store.Create(SessionName::OfDefaultTenant(absl::StrCat("s", i)), {})
+            .ok());
   }
   EXPECT_EQ(store.List(kDefaultTenant, 0, "")->sessions.size(), 100u);
   EXPECT_EQ(store.List(kDefaultTenant, 1, "")->sessions.size(), 1u);
@@ -97,7 +104,9 @@ TEST_F(SessionListTest, ThePageSizeIsAHundredByDefaultAndAtMostAThousand) {
   EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
   EXPECT_EQ(store.List(kDefaultTenant, 1001, "")->sessions.size(), 1000u);
   EXPECT_EQ(store.List(kDefaultTenant, 100'000, "")->sessions.size(), 1000u);
-  EXPECT_EQ(store.List(kDefaultTenant, 1000, page.next_page_token)->sessions.size(), 1u);
+  EXPECT_EQ(
+      store.List(kDefaultTenant, 1000, page.next_page_token)->sessions.size(),
+      1u);
 }
 
 TEST_F(SessionListTest, BadArgumentsAreRefusedByName) {

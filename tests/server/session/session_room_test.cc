@@ -28,7 +28,10 @@ class SessionRoomTest : public StoreTest {
     int created = 0;
     for (int i = 0; i < count; ++i) {
       const std::string id = absl::StrCat("s", i);
-      if (!store_->Create(SessionName::OfDefaultTenant(id), absl::Hours(24 * 30)).ok()) continue;
+      if (!store_
+               ->Create(SessionName::OfDefaultTenant(id), absl::Hours(24 * 30))
+               .ok())
+        continue;
       ++created;
       if (!empty) Lease(id).Append({1});
       clock_.Advance(absl::Seconds(1));
@@ -86,7 +89,9 @@ TEST_F(SessionRoomTest, TheEmptySessionUnusedForLongestGivesWay) {
 TEST_F(SessionRoomTest, ANewSessionHasTimeToBeUsedBeforeItGivesWay) {
   SessionStore& store = MakeStore(options_);
   for (int i = 0; i < 30; ++i) {
-    ASSERT_TRUE(store.Create(absl::StrCat("s", i), {}).ok());
+    ASSERT_TRUE(
+        store.Create(SessionName::OfDefaultTenant(absl::StrCat("s", i)), {})
+            .ok());
   }
   clock_.Advance(absl::Seconds(1) - absl::Nanoseconds(1));
   const absl::Status refused = store.Create("new", {}).status();
@@ -111,7 +116,8 @@ TEST_F(SessionRoomTest, SquattersKeepNobodyOut) {
   options_.max_sessions = 2'000;
   SessionStore& store = MakeStore(options_);
   for (int i = 0; i < 2'000; ++i) {
-    (void)store.Create(absl::StrCat("squat", i), absl::Hours(24 * 30));
+    (void)store.Create(SessionName::OfDefaultTenant(absl::StrCat("squat", i)),
+                       absl::Hours(24 * 30));
   }
   EXPECT_TRUE(store.AcquireTemporary().ok());
   clock_.Advance(absl::Seconds(1));
@@ -158,7 +164,9 @@ TEST_F(SessionRoomTest, MemoriesOfEndedSessionsAreCountedAndGiveWayFirst) {
   SessionStore& store = MakeStore(options_);
   for (int i = 0; i < 100; ++i) {
     const std::string id = absl::StrCat("gone", i);
-    ASSERT_TRUE(store.Create(SessionName::OfDefaultTenant(id), absl::Seconds(1)).ok()) << i;
+    ASSERT_TRUE(
+        store.Create(SessionName::OfDefaultTenant(id), absl::Seconds(1)).ok())
+        << i;
     clock_.Advance(absl::Seconds(1));
     store.ExpireNow();
     ASSERT_LE(store.counts().id_bytes, options_.id_bytes);
