@@ -17,10 +17,10 @@ namespace txl {
 struct ChannelOptions {
   std::string address = "127.0.0.1:50051";  // HOST:PORT or unix:PATH
   bool tls = false;
-  std::string ca_file;  // PEM roots for tls; empty: gRPC's default roots
+  std::string ca_file = {};  // PEM roots for tls; empty: gRPC's default roots
   // File of the key that the server asks for, as `txl-server keys add` prints
   // it; white space around it is left out. Empty: none is sent.
-  std::string key_file;
+  std::string key_file = {};
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
   bool own_connection = false;
