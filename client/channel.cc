@@ -3,12 +3,17 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/client_interceptor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -37,12 +42,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
     const ChannelOptions& options) {
-  if (options.certificate_file.empty() != options.key_file.empty()) {
+  if (options.certificate_file.empty() != options.tls_key_file.empty()) {
     return absl::InvalidArgumentError(
         "a certificate needs its key, and a key its certificate");
   }
   if (!options.tls) {
-    if (options.ca_file.empty() && options.key_file.empty()) {
+    if (options.ca_file.empty() && options.tls_key_file.empty()) {
       return grpc::InsecureChannelCredentials();
     }
     return absl::InvalidArgumentError(
@@ -53,13 +58,61 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
   for (const auto& [path, text] :
        {std::pair(&options.ca_file, &ssl.pem_root_certs),
         std::pair(&options.certificate_file, &ssl.pem_cert_chain),
-        std::pair(&options.key_file, &ssl.pem_private_key)}) {
+        std::pair(&options.tls_key_file, &ssl.pem_private_key)}) {
     absl::StatusOr<std::string> read = ReadFile(*path);
     if (!read.ok()) return read.status();
     *text = *std::move(read);
   }
   return grpc::SslCredentials(ssl);
 }
+
+absl::StatusOr<std::string> ReadKey(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) return text.status();
+  const std::string key(absl::StripAsciiWhitespace(*text));
+  if (key.empty() ||
+      !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": holds no key"));
+  }
+  return key;
+}
+
+// Sends the key with every call of a channel, whoever makes it. (gRPC's call
+// credentials refuse connections without TLS, also those of loopback.)
+class KeySender final : public grpc::experimental::Interceptor {
+ public:
+  explicit KeySender(const std::string& authorization)
+      : authorization_(authorization) {}
+
+  void Intercept(
+      grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::
+                PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace("authorization",
+                                                 authorization_);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::string& authorization_;  // the factory's, which the channel keeps
+};
+
+class KeySenders final
+    : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit KeySenders(const std::string& key)
+      : authorization_(absl::StrCat("Bearer ", key)) {}
+
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return new KeySender(authorization_);  // the call's
+  }
+
+ private:
+  const std::string authorization_;
+};
 
 }  // namespace
 
@@ -107,7 +160,17 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
                      options.window_bytes);
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   }
-  return grpc::CreateCustomChannel(options.address, *credentials, arguments);
+  if (options.key_file.empty()) {
+    return grpc::CreateCustomChannel(options.address, *credentials, arguments);
+  }
+  const absl::StatusOr<std::string> key = ReadKey(options.key_file);
+  if (!key.ok()) return key.status();
+  std::vector<
+      std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
+      senders;
+  senders.push_back(std::make_unique<KeySenders>(*key));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      options.address, *credentials, arguments, std::move(senders));
 }
 
 }  // namespace txl

@@ -21,6 +21,9 @@ struct ChannelOptions {
   // PEM files of the client's own certificate, with those that signed it, and
   // of its key, where the server wants one; empty: none.
   std::string certificate_file = {};
+  std::string tls_key_file = {};
+  // File of the key that the server asks for, as `txl-server keys add` prints
+  // it; white space around it is left out. Empty: none is sent.
   std::string key_file = {};
   // True: a connection of its own, instead of sharing one with every other
   // channel of this process that has the same address and options.
@@ -35,8 +38,8 @@ struct ChannelOptions {
 
 // Makes a channel; connects at the first call. Keepalive pings every 60 s.
 // Errors: InvalidArgument for an address that is neither HOST:PORT nor
-// unix:PATH, a file without tls, or one of certificate and key without the
-// other; NotFound when a file cannot be read.
+// unix:PATH, a PEM file without tls, one of certificate and its key without the
+// other, or a key_file that holds no key; NotFound when a file cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
     const ChannelOptions& options);
 

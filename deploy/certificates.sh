@@ -63,10 +63,11 @@ issue() {  # FOLDER SUBJECT EXTENSIONS USER
 
 names=DNS:txl-server,DNS:localhost,IP:127.0.0.1
 for number in 1 2 3 4 5 6 7 8; do names+=,DNS:txl-$number; done
-# A server shows its own to itself, for its health check.
-issue server txl-server "subjectAltName=$names$more
+# A server shows its own to itself, for its health check. Neither's subject can
+# be a tenant's name, so that it does not stand for those behind it.
+issue server txl-server.inner "subjectAltName=$names$more
 extendedKeyUsage=serverAuth,clientAuth" 10001
-issue proxy haproxy "subjectAltName=DNS:haproxy
+issue proxy haproxy.inner "subjectAltName=DNS:haproxy
 extendedKeyUsage=clientAuth" 99
 chmod 755 .
 chmod 644 ca.crt

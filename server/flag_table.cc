@@ -59,7 +59,9 @@ FlagTable::FlagTable(const std::string& description)
     : app_(description, "txl-server") {
   SetUpProgram(app_);
   app_.footer(
-      "txl-server store --help: checks and repairs the sessions of --data-dir");
+      "txl-server store --help: checks and repairs the sessions of "
+      "--data-dir\ntxl-server keys --help: makes and revokes the keys of "
+      "--keys");
 }
 
 CLI::Option* FlagTable::Add(const std::string& name, CLI::Option* option,

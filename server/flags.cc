@@ -100,6 +100,13 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
                   "second, are not answered for this long; 0: never");
 }
 
+void AddAccessFlags(ServerFlags* flags, FlagTable* table) {
+  table->Text("keys", &flags->keys,
+              "File of the keys that callers need (txl-server keys --help); it "
+              "is read again when it changes; empty: everybody may do "
+              "everything");
+}
+
 void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
   table
       ->Text("http-listen", &flags->listen,
@@ -342,6 +349,8 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
       "file of --config:\nflag > environment > file > default.");
   table.Group("Server");
   AddServerFlags(&flags, &table);
+  table.Group("Access");
+  AddAccessFlags(&flags, &table);
   table.Group("HTTP");
   AddHttpFlags(&flags.http, &table);
   table.Group("Encryption");

@@ -39,6 +39,8 @@ struct ServerFlags {
   // File of the key that signs the states in exported sessions; empty: none.
   std::string export_key_file;
   std::string tenants;  // file of tenants' quotas; empty: there are none
+  // File of the keys that callers need; empty: nobody needs one.
+  std::string keys;
   std::string log_level = "info";
   std::string log_format = "json";
   // Octal permissions of a Unix socket; empty: what the umask leaves.

@@ -12,9 +12,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "program/version.h"
+#include "server/access/keys_file.h"
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/keys_command.h"
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
 #include "server/quota/tenants_file.h"
@@ -47,6 +49,10 @@ int CheckConfig(ServerFlags flags) {
   // Finds the device too.
   const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
   if (!memory.ok()) return Fail(memory);
+  if (!flags.keys.empty()) {
+    const absl::Status keys = ReadKeysFile(flags.keys).status();
+    if (!keys.ok()) return Fail(keys);
+  }
   // The weights are loaded as for serving, but into the host's memory.
   const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
   if (!weights.ok()) return Fail(weights);
@@ -110,6 +116,7 @@ int Serve(ServerFlags flags) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (txl::IsStoreCommand(arguments)) return txl::RunStoreCommand(arguments);
+  if (txl::IsKeysCommand(arguments)) return txl::RunKeysCommand(arguments);
   absl::StatusOr<txl::ParsedFlags> parsed = txl::ParseFlags(arguments);
   if (!parsed.ok()) {
     return txl::Fail(parsed.status(), txl::kExitUsage);

@@ -26,6 +26,7 @@ constexpr absl::Duration kEndTime = absl::Milliseconds(500);
 constexpr absl::Duration kStoreTime = absl::Milliseconds(300);
 // What connecting to ourselves may take: three attempts fit the default limit.
 constexpr absl::Duration kProbeTime = absl::Milliseconds(1500);
+constexpr absl::Duration kRefreshInterval = absl::Seconds(1);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 
 ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
@@ -120,9 +121,25 @@ absl::Status Server::StartTenants() {
   return absl::OkStatus();
 }
 
+absl::Status Server::OpenKeys() {
+  if (flags_.keys.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<KeyRing>> keys =
+      KeyRing::Open(flags_.keys, Clock::Real());
+  if (!keys.ok()) {
+    return absl::Status(keys.status().code(),
+                        absl::StrCat("--keys: ", keys.status().message()));
+  }
+  keys_ = *std::move(keys);
+  context_.keys = keys_.get();
+  refreshing_ = std::make_unique<Periodic>(kRefreshInterval,
+                                           [this] { keys_->Refresh(); });
+  return absl::OkStatus();
+}
+
 bool Server::Reload() {
-  if (tenants_watch_ == nullptr) return false;
-  tenants_watch_->Reload();
+  if (tenants_watch_ == nullptr && keys_ == nullptr) return false;
+  if (tenants_watch_ != nullptr) tenants_watch_->Reload();
+  if (keys_ != nullptr) keys_->Refresh();
   return true;
 }
 
@@ -182,6 +199,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
                                             std::move(runner), memory));
   TXL_RETURN_IF_ERROR(server->OpenStore());
   TXL_RETURN_IF_ERROR(server->StartTenants());
+  TXL_RETURN_IF_ERROR(server->OpenKeys());
   server->MakeParts();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
     TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
@@ -272,8 +290,9 @@ std::string Server::http_url() const {
 absl::Status Server::StartMetrics() {
   if (flags_.metrics_listen.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
-      MetricsEndpoint::Start(flags_.metrics_listen, MakeExporterFacts(facts_),
-                             [this] { return grpc_->Status(); });
+      MetricsEndpoint::Start(
+          flags_.metrics_listen, MakeExporterFacts(facts_),
+          [this] { return grpc_->Status(); }, keys_.get());
   if (!endpoint.ok()) {
     return absl::Status(
         endpoint.status().code(),

@@ -9,9 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "model/checkpoint/model_directory.h"
+#include "server/access/key_ring.h"
 #include "server/api/lifecycle.h"
 #include "server/api/model_facts.h"
 #include "server/api/service_context.h"
+#include "server/base/periodic.h"
 #include "server/base/task_thread.h"
 #include "server/engine/step_runner.h"
 #include "server/flags.h"
@@ -59,7 +61,8 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the file of --tenants again; false: there is none. Thread-safe.
+  // Reads the files of --keys and --tenants again where they have changed;
+  // false: there are none. Thread-safe.
   bool Reload();
 
  private:
@@ -68,6 +71,7 @@ class Server {
          std::optional<MemoryDivision> memory);
   // The store of --data-dir, if there is one; before sessions are.
   absl::Status OpenStore();
+  absl::Status OpenKeys();
   void MakeParts();
   absl::Status StartTenants();
   absl::Status StartHttp();
@@ -82,6 +86,7 @@ class Server {
   const std::unique_ptr<StepRunner> runner_;
   ModelFacts facts_;
   const std::unique_ptr<const MemoryBudgets> memory_;  // may be null
+  std::unique_ptr<KeyRing> keys_;                      // null: there are none
   ServiceContext context_;
   Metrics metrics_;
   Lifecycle lifecycle_;
@@ -97,6 +102,7 @@ class Server {
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;
+  std::unique_ptr<Periodic> refreshing_;
   std::unique_ptr<HealthWatch> health_;
   std::unique_ptr<ListenerWatch> listener_;
 };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr absl::string_view kForeignNames[] = {
     "TXL_SERVER",        // where txl finds it
+    "TXL_KEY_FILE",      // its key
     "TXL_CERTIFICATES",  // compose.yaml
     "TXL_PUBLIC_PORT",
     "TXL_JOBS",  // building

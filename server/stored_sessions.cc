@@ -81,8 +81,8 @@ void StoredSessions::Tidy() {
 
 void StoredSessions::SaveStates(int64_t tokens) {
   const auto sink = std::make_shared<NoSink>();
-  for (const std::string& session_id : store_->ImagesDue(tokens)) {
-    absl::StatusOr<SessionLease> lease = store_->Acquire(session_id);
+  for (const SessionName& session : store_->ImagesDue(tokens)) {
+    absl::StatusOr<SessionLease> lease = store_->Acquire(session);
     if (!lease.ok()) continue;  // a turn began, or the session ended
     Turn turn;
     turn.kind = TurnKind::kSave;

@@ -1,25 +1,13 @@
 #include "server/tenants_watch.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
+#include "server/base/text_file.h"
 #include "server/quota/tenants_file.h"
 
 namespace txl {
-namespace {
-
-std::string VersionOf(const std::string& path) {
-  struct stat file = {};
-  if (stat(path.c_str(), &file) != 0) return "";
-  return absl::StrCat(file.st_dev, " ", file.st_ino, " ", file.st_size, " ",
-                      file.st_mtim.tv_sec, " ", file.st_mtim.tv_nsec);
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<TenantsWatch>> TenantsWatch::Start(
     std::string path, Tenants* tenants, Clock* clock, absl::Duration interval) {
@@ -35,7 +23,7 @@ absl::StatusOr<std::unique_ptr<TenantsWatch>> TenantsWatch::Start(
 }
 
 absl::Status TenantsWatch::Read() {
-  version_ = VersionOf(path_);  // first: a change meanwhile is seen later
+  version_ = FileVersion(path_);  // first: a change meanwhile is seen later
   TXL_ASSIGN_OR_RETURN(const TenantTable table, ReadTenants(path_));
   tenants_->SetLimits(table, clock_->Monotonic());
   return absl::OkStatus();
@@ -48,7 +36,7 @@ void TenantsWatch::Reload() {
 
 void TenantsWatch::LookAgain() {
   absl::MutexLock lock(&mutex_);
-  if (VersionOf(path_) != version_) ReloadLocked();
+  if (FileVersion(path_) != version_) ReloadLocked();
 }
 
 void TenantsWatch::ReloadLocked() {

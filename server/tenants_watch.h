@@ -40,8 +40,6 @@ class TenantsWatch {
   Tenants* const tenants_;
   Clock* const clock_;
   absl::Mutex mutex_;
-  // What tells one version of the file from another: its inode, size and time
-  // of change; empty where it cannot be asked.
   std::string version_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Periodic> periodic_;  // last
 };

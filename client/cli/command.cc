@@ -62,6 +62,11 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
                          ->check(CLI::ExistingFile);
   certificate->needs(key);
   command
+      .add_option("--key-file", flags->channel.key_file,
+                  "file of the key that the server asks for")
+      ->type_name("FILE")
+      ->envname("TXL_KEY_FILE");
+  command
       .add_option("--timeout", flags->timeout_seconds,
                   "seconds that a call may take, 0: no limit")
       ->check(AtLeast(0))

@@ -41,7 +41,7 @@ struct ServerFlags {
   RetryPolicy retry_policy() const;
 };
 
-// --server, --tls, --ca, --tls-cert, --tls-key, --timeout.
+// --server, --tls, --ca, --tls-cert, --tls-key, --key-file, --timeout.
 void AddServerFlags(CLI::App& command, ServerFlags* flags);
 // --attempts, for commands that run turns.
 void AddRetryFlags(CLI::App& command, ServerFlags* flags);

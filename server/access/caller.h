@@ -1,21 +1,14 @@
 #pragma once
 
-// Who makes a call. Nobody is asked yet: everybody is the tenant "default" and
+// Who makes a call. Where nobody is asked everybody is the tenant "default" and
 // may do everything, as on a machine of one's own.
 
 #include <string>
 
+#include "server/access/role.h"
+#include "server/base/tenant.h"
+
 namespace txl {
-
-// What a key or a certificate allows.
-enum class Role {
-  kUser,     // every method that concerns one's own sessions
-  kScorer,   // scores and tokenises, has no sessions
-  kMetrics,  // reads status and metrics
-  kAdmin,    // everything, of every tenant
-};
-
-inline constexpr char kDefaultTenant[] = "default";
 
 struct Caller {
   std::string tenant = kDefaultTenant;

@@ -83,7 +83,7 @@ void ScoreAlternatives(const ServiceContext& service,
   const auto sink = UnaryTurn::Create(
       call, TurnOptions(service, *call, *std::move(hold), work));
   TurnStart start;
-  start.session_id = work->params.session_id;
+  start.session = call->Named(work->params.session_id);
   start.fail = [sink](const absl::Status& status) { sink->Failed(status); };
   start.run = [&service, sink, work](SessionLease lease,
                                      std::shared_ptr<const TurnRecord>) {

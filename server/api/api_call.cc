@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/access/key_ring.h"
 #include "server/base/log.h"
 
 namespace txl {
@@ -38,6 +39,19 @@ absl::Status ApiCall::CheckCallQuota(Admission admission) {
     ++s.tenants[counts].refused;
   });
   return status;
+}
+
+void ApiCall::SetCaller(Caller caller) {
+  caller_ = std::move(caller);
+  record_.tenant = caller_.tenant;
+  record_.key = caller_.name;
+}
+
+absl::Status ApiCall::CheckSession(const std::string& session_id) const {
+  if (!session_id.empty() && !kUsers.Has(caller_.role)) {
+    return PermissionDeniedError();
+  }
+  return CheckRoute(session_id);
 }
 
 void ApiCall::Work(std::function<void()> work) {

@@ -17,10 +17,12 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/access/caller.h"
+#include "server/access/role.h"
 #include "server/api/call_desk.h"
 #include "server/api/call_record.h"
 #include "server/api/service_context.h"
 #include "server/base/byte_budget.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 
@@ -65,6 +67,7 @@ struct ApiMethod {
   // a turn that it hands the call over to.
   void (*handle)(const ServiceContext& context,
                  const std::shared_ptr<ApiCall>& call);
+  RoleSet roles;  // who may; nobody unless it says
   // The client sends a stream: `handle` is called with its first message, on
   // the pool, and reads on by ApiCall::ReadMore.
   bool streams_request = false;
@@ -80,9 +83,10 @@ class ApiCall : public CallWriter {
   // What the client has sent; of a stream the message that came last. Errors:
   // MALFORMED_MESSAGE.
   virtual absl::Status Parse(google::protobuf::Message* request) const = 0;
-  // FIELD_INVALID where what proxies route the call by names another session
-  // than the request does.
-  virtual absl::Status CheckSession(const std::string& session_id) const = 0;
+  // Of the session that the request names, "" where it names none.
+  // PERMISSION_DENIED: the caller's role has no sessions. FIELD_INVALID: what
+  // proxies route the call by names another one than the request does.
+  absl::Status CheckSession(const std::string& session_id) const;
   // On Clock::Monotonic; absent: none.
   virtual std::optional<absl::Duration> Deadline() const = 0;
   // Tells the client's proxies where the session is, so only of a session that
@@ -107,6 +111,11 @@ class ApiCall : public CallWriter {
   const Caller& caller() const { return caller_; }
   // The caller's; null where there are no tenants.
   TenantAccount* account() const;
+  // The caller's session of this id, "" where the request names none: the only
+  // way from a client's word to a session.
+  SessionName Named(const std::string& session_id) const {
+    return SessionName(caller_.tenant, session_id);
+  }
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
   void Work(std::function<void()> work);
@@ -122,7 +131,9 @@ class ApiCall : public CallWriter {
   // own state are always let in. Errors: QUOTA.
   absl::Status CheckCallQuota(Admission admission);
   // Before the method is called.
-  void SetCaller(Caller caller) { caller_ = std::move(caller); }
+  void SetCaller(Caller caller);
+  // The second half of CheckSession.
+  virtual absl::Status CheckRoute(const std::string& session_id) const = 0;
   // The call, kept alive.
   virtual std::shared_ptr<ApiCall> self() = 0;
   // Called when the request is not needed any more.

@@ -43,6 +43,8 @@ void EndRecord(const CallRecord& record, const absl::Status& status) {
       {"method", record.method},
       {"status", absl::StatusCodeToString(status.code())},
       {"reason", status.ok() ? "" : ReasonOf(status)},
+      {"tenant", record.tenant},
+      {"key", record.key},
       {"named_session", record.named_session},
       {"prompt_tokens", record.prompt_tokens},
       {"generated_tokens", record.generated_tokens},

@@ -5,6 +5,7 @@
 // read it).
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -20,7 +21,9 @@ struct CallRecord {
   Metrics* metrics = nullptr;
   LineLimit* refusals = nullptr;  // null: no limit
   absl::Duration start;           // Clock::Monotonic at arrival
-  bool named_session = false;     // else temporary or none
+  std::string tenant;             // whose call it is
+  std::string key;  // the name of the caller's key; empty: none was asked for
+  bool named_session = false;  // else temporary or none
   int64_t prompt_tokens = 0;
   int64_t generated_tokens = 0;  // handed to the stream
 };

@@ -24,7 +24,8 @@ absl::StatusOr<absl::Duration> ReadDuration(
   return absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
 }
 
-absl::StatusOr<ForkRequest> ReadFork(const v1::ForkSessionRequest& request) {
+absl::StatusOr<ForkRequest> ReadFork(const std::string& tenant,
+                                     const v1::ForkSessionRequest& request) {
   ForkRequest fork;
   TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
   if (!request.new_session_id().empty()) {
@@ -43,14 +44,14 @@ absl::StatusOr<ForkRequest> ReadFork(const v1::ForkSessionRequest& request) {
     }
     fork.position = request.position();
   }
-  fork.session_id = request.session_id();
+  fork.session = SessionName(tenant, request.session_id());
   fork.new_session_id = request.new_session_id();
   fork.request_id = request.request_id();
   return fork;
 }
 
 absl::StatusOr<RewindRequest> ReadRewind(
-    const v1::RewindSessionRequest& request) {
+    const std::string& tenant, const v1::RewindSessionRequest& request) {
   RewindRequest rewind;
   TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
   if (!request.request_id().empty()) {
@@ -65,7 +66,7 @@ absl::StatusOr<RewindRequest> ReadRewind(
     }
     rewind.expected_position = request.expected_position();
   }
-  rewind.session_id = request.session_id();
+  rewind.session = SessionName(tenant, request.session_id());
   rewind.position = request.position();
   rewind.request_id = request.request_id();
   return rewind;

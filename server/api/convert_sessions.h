@@ -18,9 +18,11 @@ namespace txl {
 absl::StatusOr<absl::Duration> ReadDuration(
     const google::protobuf::Duration& ttl);
 
-absl::StatusOr<ForkRequest> ReadFork(const v1::ForkSessionRequest& request);
+// `tenant`: whose session it is.
+absl::StatusOr<ForkRequest> ReadFork(const std::string& tenant,
+                                     const v1::ForkSessionRequest& request);
 absl::StatusOr<RewindRequest> ReadRewind(
-    const v1::RewindSessionRequest& request);
+    const std::string& tenant, const v1::RewindSessionRequest& request);
 
 // FIELD_INVALID `field` unless `id` is 1 to 64 of [A-Za-z0-9_-].
 absl::Status CheckIdField(absl::string_view field, const std::string& id);

@@ -201,7 +201,7 @@ void Generate(const ServiceContext& service,
   const std::shared_ptr<TokenStream> stream =
       TokenStream::Create(call.get(), std::move(options));
   TurnStart start;
-  start.session_id = params->session_id;
+  start.session = call->Named(params->session_id);
   start.identity = params->identity;
   start.expected_position = params->expected_position;
   start.fail = [stream](const absl::Status& status) { stream->Failed(status); };

@@ -55,10 +55,10 @@ class SaveSink final : public TokenSink, public CallEvents {
 }  // namespace
 
 void SaveState(const ServiceContext& service,
-               const std::shared_ptr<ApiCall>& call,
-               const std::string& session_id, std::optional<int64_t> position,
+               const std::shared_ptr<ApiCall>& call, const SessionName& session,
+               std::optional<int64_t> position,
                std::function<void(const absl::Status&)> then) {
-  absl::StatusOr<SessionLease> lease = service.store->Acquire(session_id);
+  absl::StatusOr<SessionLease> lease = service.store->Acquire(session);
   if (!lease.ok()) return then(absl::OkStatus());
   if (position.value_or(lease->position()) != lease->position()) {
     lease->Release();

@@ -21,8 +21,8 @@ namespace txl {
 // nothing is saved when the session holds more or fewer. Takes the call over
 // meanwhile. `service` outlives it.
 void SaveState(const ServiceContext& service,
-               const std::shared_ptr<ApiCall>& call,
-               const std::string& session_id, std::optional<int64_t> position,
+               const std::shared_ptr<ApiCall>& call, const SessionName& session,
+               std::optional<int64_t> position,
                std::function<void(const absl::Status&)> then);
 
 }  // namespace txl

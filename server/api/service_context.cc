@@ -44,10 +44,10 @@ StoreUse ReadStoreUse(const ServiceContext& context) {
 
 }  // namespace
 
-void WithSession(const ServiceContext& context, const std::string& session_id,
+void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then) {
-  if (!context.store->MayBeStored(session_id)) return then(absl::OkStatus());
-  context.store->Prepare(session_id,
+  if (!context.store->MayBeStored(session)) return then(absl::OkStatus());
+  context.store->Prepare(session,
                          [callbacks = context.callbacks,
                           then = std::move(then)](const absl::Status& status) {
                            callbacks->Run([then, status] { then(status); });

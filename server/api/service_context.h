@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
+#include "server/access/key_ring.h"
 #include "server/api/lifecycle.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
@@ -52,6 +53,8 @@ struct ServiceContext {
   ByteBudget* streams = nullptr;   // MemoryDivision::streams
   const MemoryGuard* guard = nullptr;
 
+  // Who callers are; null: everybody may do everything.
+  const KeyRing* keys = nullptr;
   // Signs the states in exported sessions; empty: they are left out.
   std::string export_key;
   // Of the states that the engine takes.
@@ -66,7 +69,7 @@ struct ServiceContext {
 
 // Calls `then` once the session is where the store's methods find it, if there
 // is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.
-void WithSession(const ServiceContext& context, const std::string& session_id,
+void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then);
 // Calls `then` on the callback thread once all that sessions have become by now
 // is on stable storage; at once where there is no store. Errors: STORE_FULL,

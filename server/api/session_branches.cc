@@ -15,8 +15,9 @@ namespace {
 absl::StatusOr<ForkRequest> Read(ApiCall& call) {
   v1::ForkSessionRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
-  TXL_ASSIGN_OR_RETURN(ForkRequest fork, ReadFork(request));
-  TXL_RETURN_IF_ERROR(call.CheckSession(fork.session_id));
+  TXL_ASSIGN_OR_RETURN(ForkRequest fork,
+                       ReadFork(call.caller().tenant, request));
+  TXL_RETURN_IF_ERROR(call.CheckSession(fork.session.id()));
   return fork;
 }
 
@@ -39,13 +40,14 @@ void Fork(const ServiceContext& service, const std::shared_ptr<ApiCall>& call,
     call->ReturnSession(child->session_id);
     AnswerStored(service, call, std::move(response));
   };
-  SaveState(service, call, fork.session_id, fork.position, forked);
+  SaveState(service, call, fork.session, fork.position, forked);
 }
 
 absl::Status Rewind(const ServiceContext& service, ApiCall& call,
                     const v1::RewindSessionRequest& request,
                     v1::RewindSessionResponse* response) {
-  TXL_ASSIGN_OR_RETURN(const RewindRequest rewind, ReadRewind(request));
+  TXL_ASSIGN_OR_RETURN(const RewindRequest rewind,
+                       ReadRewind(call.caller().tenant, request));
   TXL_ASSIGN_OR_RETURN(const SessionInfo info, service.store->Rewind(rewind));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
@@ -65,11 +67,11 @@ void ForkSession(const ServiceContext& service,
   const auto run = [&service, call, fork = *fork](const absl::Status& status) {
     status.ok() ? Fork(service, call, fork, true) : call->End(status);
   };
-  WithSession(
-      service, fork->session_id,
-      [&service, run, made = fork->new_session_id](const absl::Status& status) {
-        status.ok() ? WithSession(service, made, run) : run(status);
-      });
+  WithSession(service, fork->session,
+              [&service, run, made = call->Named(fork->new_session_id)](
+                  const absl::Status& status) {
+                status.ok() ? WithSession(service, made, run) : run(status);
+              });
 }
 
 void RewindSession(const ServiceContext& service,

@@ -19,8 +19,9 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
                     v1::CreateSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const std::optional<absl::Duration> ttl,
                        ReadTtl(request));
-  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
-                       service.store->Create(request.session_id(), ttl));
+  TXL_ASSIGN_OR_RETURN(
+      const SessionInfo info,
+      service.store->Create(call.Named(request.session_id()), ttl));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();
@@ -29,7 +30,7 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
 absl::Status Delete(const ServiceContext& service, ApiCall& call,
                     const v1::DeleteSessionRequest& request,
                     v1::DeleteSessionResponse*) {
-  TXL_RETURN_IF_ERROR(service.store->Delete(request.session_id()));
+  TXL_RETURN_IF_ERROR(service.store->Delete(call.Named(request.session_id())));
   call.ReturnSession(request.session_id());
   service.scheduler->Wake();
   return absl::OkStatus();
@@ -45,7 +46,7 @@ absl::Status Get(const ServiceContext& service, ApiCall& call,
                  const v1::GetSessionRequest& request,
                  v1::GetSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const SessionInfo info,
-                       service.store->Get(request.session_id()));
+                       service.store->Get(call.Named(request.session_id())));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();
@@ -58,8 +59,8 @@ absl::Status GetTokens(const ServiceContext& service, ApiCall& call,
   const int64_t before = std::min(range.from, kTextContext);
   TXL_ASSIGN_OR_RETURN(
       const SessionText page,
-      service.store->GetTokens(request.session_id(), range.from - before,
-                               before + range.count));
+      service.store->GetTokens(call.Named(request.session_id()),
+                               range.from - before, before + range.count));
   call.ReturnSession(page.info.session_id);
   WriteSession(page.info, response->mutable_session());
   const absl::Span<const int32_t> ids = page.token_ids;
@@ -119,7 +120,7 @@ void GetSession(const ServiceContext& service,
     call->Answer(response);
   };
   const bool tokens = request->include_tokens();
-  WithSession(service, request->session_id(),
+  WithSession(service, call->Named(request->session_id()),
               [call, answer, tokens](const absl::Status& status) {
                 if (!status.ok()) return call->End(status);
                 if (!tokens) return answer(Get);
@@ -140,9 +141,9 @@ void ListSessions(const ServiceContext& service,
       call->Answer(response);
     });
   };
-  call->Work([&service, request, answer] {
-    service.store->ListStored(request.page_size(), request.page_token(),
-                              answer);
+  call->Work([&service, call, request, answer] {
+    service.store->ListStored(call->caller().tenant, request.page_size(),
+                              request.page_token(), answer);
   });
 }
 
@@ -155,19 +156,20 @@ void DeleteSession(const ServiceContext& service,
     status = call->CheckSession(request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  WithSession(service, request->session_id(),
-              [&service, call, request](const absl::Status& prepared) {
-                v1::DeleteSessionResponse response;
-                absl::Status status = prepared;
-                if (IsStoredForNobody(prepared)) {
-                  service.store->DiscardStored(request->session_id());
-                  status = absl::OkStatus();
-                } else if (status.ok()) {
-                  status = Delete(service, *call, *request, &response);
-                }
-                if (!status.ok()) return call->End(status);
-                AnswerStored(service, call, std::move(response));
-              });
+  WithSession(
+      service, call->Named(request->session_id()),
+      [&service, call, request](const absl::Status& prepared) {
+        v1::DeleteSessionResponse response;
+        absl::Status status = prepared;
+        if (IsStoredForNobody(prepared)) {
+          service.store->DiscardStored(call->Named(request->session_id()));
+          status = absl::OkStatus();
+        } else if (status.ok()) {
+          status = Delete(service, *call, *request, &response);
+        }
+        if (!status.ok()) return call->End(status);
+        AnswerStored(service, call, std::move(response));
+      });
 }
 
 void AppendTokens(const ServiceContext& service,

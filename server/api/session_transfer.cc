@@ -42,12 +42,12 @@ class ExportRun final : public CallEvents,
             v1::ExportSessionRequest request)
       : service_(service),
         call_(std::move(call)),
-        session_id_(request.session_id()),
+        session_(call_->Named(request.session_id())),
         with_state_(request.include_state() && !service.export_key.empty()) {}
 
   void Start() {
     if (!with_state_) return Begin(absl::OkStatus());
-    SaveState(service_, call_, session_id_, std::nullopt,
+    SaveState(service_, call_, session_, std::nullopt,
               [self = shared_from_this()](const absl::Status& saved) {
                 self->Begin(saved);
               });
@@ -71,7 +71,7 @@ class ExportRun final : public CallEvents,
 
   absl::Status Open() {
     TXL_ASSIGN_OR_RETURN(SessionSnapshot snapshot,
-                         service_.store->Snapshot(session_id_));
+                         service_.store->Snapshot(session_));
     TXL_ASSIGN_OR_RETURN(ByteHold hold, call_->desk().HoldAnswer(kExportBytes));
     ExportOptions options;
     options.fingerprint = service_.facts->fingerprint;
@@ -81,7 +81,7 @@ class ExportRun final : public CallEvents,
     export_ = std::make_unique<SessionExport>(options, snapshot.head,
                                               std::move(snapshot.token_ids),
                                               std::move(snapshot.state));
-    call_->ReturnSession(session_id_);
+    call_->ReturnSession(session_.id());
     call_->HandOver(shared_from_this(), std::move(hold));
     return absl::OkStatus();
   }
@@ -106,7 +106,7 @@ class ExportRun final : public CallEvents,
 
   const ServiceContext& service_;
   const std::shared_ptr<ApiCall> call_;
-  const std::string session_id_;
+  const SessionName session_;
   const bool with_state_;
   std::unique_ptr<SessionExport> export_;
   std::string piece_;
@@ -159,16 +159,16 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
   }
 
   absl::Status TakeFirst(const v1::ImportSessionRequest& request) {
-    session_id_ = request.session_id();
-    TXL_RETURN_IF_ERROR(call_->CheckSession(session_id_));
+    session_ = call_->Named(request.session_id());
+    TXL_RETURN_IF_ERROR(call_->CheckSession(session_.id()));
     if (request.has_ttl()) {
       TXL_ASSIGN_OR_RETURN(ttl_, ReadDuration(request.ttl()));
       TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.store_options));
     }
-    if (session_id_.empty()) return absl::OkStatus();
-    TXL_RETURN_IF_ERROR(CheckIdField("session_id", session_id_));
+    if (session_.empty()) return absl::OkStatus();
+    TXL_RETURN_IF_ERROR(CheckIdField("session_id", session_.id()));
     // Before all of the file has come for nothing.
-    if (service_.store->Get(session_id_).ok()) return SessionExistsError();
+    if (service_.store->Get(session_).ok()) return SessionExistsError();
     return absl::OkStatus();
   }
 
@@ -186,11 +186,11 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
         !CheckStateImage(*session.state, service_.state_identity).ok()) {
       session.state.reset();
     }
-    return service_.store->Import(session_id_, ttl_, std::move(session));
+    return service_.store->Import(session_, ttl_, std::move(session));
   }
 
   void End() {
-    WithSession(service_, session_id_,
+    WithSession(service_, session_,
                 [self = shared_from_this()](const absl::Status& prepared) {
                   prepared.ok() ? self->Answer() : self->call_->End(prepared);
                 });
@@ -209,7 +209,7 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
   const std::shared_ptr<ApiCall> call_;
   SessionImport import_;
   const int64_t expansion_;  // bytes kept for one of the file, at most
-  std::string session_id_;
+  SessionName session_;
   std::optional<absl::Duration> ttl_;
   int64_t bytes_ = 0;       // of the file, so far
   int64_t held_bytes_ = 0;  // of the file, for which there is room
@@ -222,10 +222,10 @@ void ExportSession(const ServiceContext& service,
                    const std::shared_ptr<ApiCall>& call) {
   absl::StatusOr<v1::ExportSessionRequest> request = ReadExport(*call);
   if (!request.ok()) return call->End(request.status());
-  const std::string session_id = request->session_id();
+  const SessionName session = call->Named(request->session_id());
   const auto run =
       std::make_shared<ExportRun>(service, call, *std::move(request));
-  WithSession(service, session_id, [run, call](const absl::Status& prepared) {
+  WithSession(service, session, [run, call](const absl::Status& prepared) {
     prepared.ok() ? run->Start() : call->End(prepared);
   });
 }

@@ -33,7 +33,7 @@ void RunFeed(const ServiceContext& service, Turn turn,
              const std::shared_ptr<UnaryTurn>& sink) {
   turn.sink = sink;
   turn.cancel = sink->cancel();
-  if (turn.kind == TurnKind::kAppend && !turn.lease.session_id().empty()) {
+  if (turn.kind == TurnKind::kAppend && !turn.lease.name().empty()) {
     turn.sink = StoredSink(service, sink, turn.cancel);
   }
   turn.account = sink->account();
@@ -69,7 +69,7 @@ void StartPrepared(const ServiceContext& service,
     callbacks->Run([shared, held] { StartWith(*shared, std::move(*held)); });
   };
   absl::StatusOr<std::optional<SessionLease>> now =
-      service.store->AcquireFor(shared->session_id, shared->identity, later);
+      service.store->AcquireFor(shared->session, shared->identity, later);
   if (!now.ok()) return shared->fail(now.status());
   if (now->has_value()) StartWith(*shared, **std::move(now));
 }
@@ -77,13 +77,12 @@ void StartPrepared(const ServiceContext& service,
 }  // namespace
 
 void StartTurn(const ServiceContext& service, TurnStart start) {
-  if (start.session_id.empty()) return StartTemporary(service, start);
+  if (start.session.empty()) return StartTemporary(service, start);
   const auto shared = std::make_shared<const TurnStart>(std::move(start));
-  WithSession(service, shared->session_id,
-              [&service, shared](const absl::Status& status) {
-                status.ok() ? StartPrepared(service, shared)
-                            : shared->fail(status);
-              });
+  WithSession(
+      service, shared->session, [&service, shared](const absl::Status& status) {
+        status.ok() ? StartPrepared(service, shared) : shared->fail(status);
+      });
 }
 
 TurnStarted StartedAgain(const TurnRecord& record) {
@@ -111,7 +110,7 @@ void SubmitFeed(const ServiceContext& service,
   options.hold = *std::move(hold);
   const auto sink = UnaryTurn::Create(call, std::move(options));
   TurnStart start;
-  start.session_id = params.session_id;
+  start.session = call->Named(params.session_id);
   start.identity = params.identity;
   start.expected_position = params.expected_position;
   start.fail = [sink](const absl::Status& status) { sink->Failed(status); };

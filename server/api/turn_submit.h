@@ -20,7 +20,7 @@
 namespace txl {
 
 struct TurnStart {
-  std::string session_id;  // empty: a temporary session
+  SessionName session;  // empty: a temporary one
   TurnIdentity identity;
   std::optional<int64_t> expected_position;
   // Exactly one of them is called, once: now or, where the same request runs

@@ -50,7 +50,7 @@ void AnswerOnSession(const ServiceContext& service,
     status = call->CheckSession(request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  WithSession(service, request->session_id(),
+  WithSession(service, call->Named(request->session_id()),
               [&service, call, handler, request](const absl::Status& prepared) {
                 Response response;
                 absl::Status status = prepared;

@@ -9,4 +9,9 @@ namespace txl {
 // Empty where it cannot be read.
 std::string ReadTextFile(const std::filesystem::path& file);
 
+// What tells one version of a file from another: a new file has another inode,
+// one that was written over or has another mode another time of change. Empty
+// where there is none.
+std::string FileVersion(const std::filesystem::path& file);
+
 }  // namespace txl

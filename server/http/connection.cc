@@ -162,10 +162,38 @@ void Connection::OnHead(error_code error) {
       request_id_ = value;
     }
   }
+  if (TakeHead(head)) ReadBody();
+}
+
+bool Connection::TakeHead(const RequestHead& head) {
   if (auto refusal = CheckHead(head, shared_->options)) {
-    return Refuse(*std::move(refusal));
+    Refuse(*std::move(refusal));
+    return false;
   }
-  ReadBody();
+  request_ = HttpRequest();
+  request_.method = head.method;
+  request_.peer = peer_;
+  request_.certificate = certificate_;
+  std::vector<std::string> authorization;
+  for (const auto& [name, value] : head.fields) {
+    request_.headers[name] = value;
+    if (name == "authorization") authorization.push_back(value);
+  }
+  for (const std::string& origin : shared_->options.origins) {
+    if (origin == request_.header("origin")) allowed_origin_ = origin;
+  }
+  if (!ParseTarget(head.target, &request_)) {
+    Refuse(PlainError(400, "MALFORMED_MESSAGE", "the target is no path"));
+    return false;
+  }
+  absl::StatusOr<Caller> caller =
+      shared_->handlers.let_in(request_, authorization);
+  if (!caller.ok()) {
+    Refuse(ErrorReply(caller.status()));
+    return false;
+  }
+  request_.caller = *std::move(caller);
+  return true;
 }
 
 void Connection::ReadBody() {
@@ -197,26 +225,13 @@ void Connection::OnBody(error_code error) {
 
 void Connection::Handle() {
   deadline_.cancel();
-  const RequestHead head = ParsedHead();
-  HttpRequest request;
-  request.method = head.method;
-  request.peer = peer_;
-  request.certificate = certificate_;
-  for (const auto& [name, value] : head.fields) request.headers[name] = value;
-  if (!ParseTarget(head.target, &request)) {
-    return Refuse(
-        PlainError(400, "MALFORMED_MESSAGE", "the target is no path"));
-  }
-  for (const std::string& origin : shared_->options.origins) {
-    if (origin == request.header("origin")) allowed_origin_ = origin;
-  }
   keep_alive_ = parser_->get().keep_alive();
   chunks_ = parser_->get().version() >= 11;
-  request.body = std::move(parser_->get().body());
+  request_.body = std::move(parser_->get().body());
   served_ = true;
   current_ = ++last_;
   const auto exchange = std::make_shared<ConnectionExchange>(
-      shared_from_this(), current_, std::move(request), std::move(body_hold_));
+      shared_from_this(), current_, std::move(request_), std::move(body_hold_));
   begun_ = false;
   Watch();
   Run(current_, [&] { shared_->handlers.handle(exchange); });

@@ -76,6 +76,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void ReadAhead();
   void ReadHead();
   void OnHead(boost::system::error_code error);
+  // False: it was refused.
+  bool TakeHead(const RequestHead& head);
   void ReadBody();
   void OnBody(boost::system::error_code error);
   void Handle();
@@ -112,6 +114,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<PeerCertificate> certificate_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
+  HttpRequest request_;  // that is being read
   ByteHold body_hold_;
   int64_t current_ = 0;  // the request that runs; 0: none
   int64_t last_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "model/text/utf8.h"
 #include "server/http/completions.h"
 #include "server/http/http_error.h"
@@ -93,26 +94,34 @@ class Router {
   Router(const HttpApi& api, const SharedExchange& exchange)
       : api_(api), exchange_(exchange), http_(exchange->request()) {}
 
+  struct Entry {
+    const char* path;
+    const char* method;
+    void (Router::*handle)();
+    PathRule rule;
+  };
+  static absl::Span<const Entry> Entries() {
+    static constexpr Entry kEntries[] = {
+        {"/v1/completions", "POST", &Router::Completions, {false, kUsers}},
+        {"/v1/chat/completions",
+         "POST",
+         &Router::ChatCompletions,
+         {false, kUsers}},
+        {"/v1/models", "GET", &Router::Models, {false, kScorers}},
+        {"/v1/status", "GET", &Router::Status, {false, kWatchers}},
+        {"/v1/score", "POST", &Router::ScoreText, {false, kScorers}},
+        {"/health", "GET", &Router::Health, {true, {}}},
+        {"/tokenize", "POST", &Router::TokenizeText, {false, kScorers}},
+        {"/detokenize", "POST", &Router::DetokenizeIds, {false, kScorers}},
+        {"/tokenizer_info", "GET", &Router::TokenizerInfo, {false, kScorers}},
+        {"/metrics", "GET", &Router::Metrics, {false, kWatchers}}};
+    return kEntries;
+  }
+
   void Route() {
     const std::string& path = http_.path;
     if (AnswerSessionPath(api_, exchange_) || AnswerPagePath(exchange_)) return;
-    struct Entry {
-      const char* path;
-      const char* method;
-      void (Router::*handle)();
-    };
-    constexpr Entry kEntries[] = {
-        {"/v1/completions", "POST", &Router::Completions},
-        {"/v1/chat/completions", "POST", &Router::ChatCompletions},
-        {"/v1/models", "GET", &Router::Models},
-        {"/v1/status", "GET", &Router::Status},
-        {"/v1/score", "POST", &Router::ScoreText},
-        {"/health", "GET", &Router::Health},
-        {"/tokenize", "POST", &Router::TokenizeText},
-        {"/detokenize", "POST", &Router::DetokenizeIds},
-        {"/tokenizer_info", "GET", &Router::TokenizerInfo},
-        {"/metrics", "GET", &Router::Metrics}};
-    for (const Entry& entry : kEntries) {
+    for (const Entry& entry : Entries()) {
       if (path != entry.path) continue;
       if (AllowsMethod(*exchange_, {entry.method})) (this->*entry.handle)();
       return;
@@ -220,15 +229,15 @@ class Router {
 };
 
 // A browser asks for a page of another origin whether it may send its request.
-bool AnswerPreflight(const HttpApi& api, Exchange& exchange) {
-  const HttpRequest& request = exchange.request();
+bool IsPreflight(const HttpApi& api, const HttpRequest& request) {
   const auto& listed = api.options.origins;
-  if (request.method != "OPTIONS" ||
-      request.header("access-control-request-method").empty() ||
-      std::find(listed.begin(), listed.end(), request.header("origin")) ==
-          listed.end()) {
-    return false;
-  }
+  return request.method == "OPTIONS" &&
+         !request.header("access-control-request-method").empty() &&
+         std::find(listed.begin(), listed.end(), request.header("origin")) !=
+             listed.end();
+}
+
+void AnswerPreflight(Exchange& exchange) {
   HttpReply reply;
   reply.status = 204;
   reply.headers = {{"access-control-allow-methods", "GET, POST, DELETE"},
@@ -237,13 +246,36 @@ bool AnswerPreflight(const HttpApi& api, Exchange& exchange) {
                     "x-session-id, x-txl-session"},
                    {"access-control-max-age", "600"}};
   exchange.Reply(std::move(reply));
-  return true;
 }
 
 }  // namespace
 
+PathRule RuleOf(const std::string& path) {
+  if (IsPagePath(path)) return {true, {}};
+  if (IsSessionPath(path)) return {false, kUsers};
+  for (const Router::Entry& entry : Router::Entries()) {
+    if (path == entry.path) return entry.rule;
+  }
+  return {};
+}
+
+absl::StatusOr<Caller> LetInHttp(
+    const HttpApi& api, const HttpRequest& head,
+    const std::vector<std::string>& authorization) {
+  const KeyRing* const keys = api.desk->context().keys;
+  const PathRule rule = RuleOf(head.path);
+  if (keys == nullptr || rule.open || IsPreflight(api, head)) return Caller();
+  const bool exists = !rule.roles.empty();
+  absl::StatusOr<Caller> caller = LetIn(
+      keys,
+      {authorization, head.certificate.value_or(PeerCertificate()).common_name},
+      exists ? rule.roles : kAnyKey);
+  if (!caller.ok() || exists) return caller;
+  return absl::NotFoundError("there is no such path");
+}
+
 void AnswerHttp(const HttpApi& api, const SharedExchange& exchange) {
-  if (AnswerPreflight(api, *exchange)) return;
+  if (IsPreflight(api, exchange->request())) return AnswerPreflight(*exchange);
   Router(api, exchange).Route();
 }
 

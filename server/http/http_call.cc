@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/access/key_ring.h"
+
 namespace txl {
 
 std::shared_ptr<HttpCall> HttpCall::Start(
@@ -23,13 +25,17 @@ HttpCall::HttpCall(const ApiMethod& method,
       method_(method),
       request_(std::move(request)),
       exchange_(std::move(exchange)),
-      sink_(std::move(sink)) {}
+      sink_(std::move(sink)) {
+  SetCaller(exchange_->request().caller);
+}
 
 HttpCall::~HttpCall() {
   if (entered_) desk().Leave(method_.admission);
 }
 
 void HttpCall::Run() {
+  // The path's rule let the caller in; a path makes several methods' calls.
+  if (!method_.roles.Has(caller().role)) return End(PermissionDeniedError());
   absl::Status status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;

@@ -47,10 +47,6 @@ class HttpCall final : public ApiCall,
 
   // ApiCall.
   absl::Status Parse(google::protobuf::Message* request) const override;
-  // The handler has compared headers and body.
-  absl::Status CheckSession(const std::string&) const override {
-    return absl::OkStatus();
-  }
   std::optional<absl::Duration> Deadline() const override {
     return std::nullopt;
   }
@@ -79,6 +75,10 @@ class HttpCall final : public ApiCall,
            std::shared_ptr<HttpCallSink> sink);
   void Run();
   std::shared_ptr<ApiCall> self() override { return shared_from_this(); }
+  // The handler has compared headers and body.
+  absl::Status CheckRoute(const std::string&) const override {
+    return absl::OkStatus();
+  }
   // `more`: the call's events hear when there may be another.
   void Tell(const google::protobuf::Message& message, bool more);
   void TellEnd(const absl::Status& status);

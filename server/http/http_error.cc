@@ -102,6 +102,9 @@ HttpReply ErrorReply(const absl::Status& status) {
   HttpReply reply;
   reply.status = HttpStatusOf(status);
   reply.body = ErrorJson(status);
+  if (reply.status == 401) {
+    reply.headers.emplace_back("www-authenticate", "Bearer");
+  }
   if (reply.status == 409) {
     reply.headers.emplace_back(
         "x-should-retry", details.reason == "SESSION_BUSY" ? "true" : "false");

@@ -18,9 +18,9 @@ int HttpStatusOf(const absl::Status& status);
 // named.
 std::string ErrorJson(const absl::Status& status);
 
-// The whole answer. Says x-should-retry of conflicts, which OpenAI's clients
-// would repeat blindly, and retry-after and retry-after-ms where a retry makes
-// sense.
+// The whole answer. Says how to send a key where one is needed, x-should-retry
+// of conflicts, which OpenAI's clients would repeat blindly, and retry-after
+// and retry-after-ms where a retry makes sense.
 HttpReply ErrorReply(const absl::Status& status);
 
 // The same error of a turn whose input the body calls `name`.

@@ -17,6 +17,11 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
   handlers.handle = [kept = front.get()](std::shared_ptr<Exchange> exchange) {
     AnswerHttp(kept->api_, exchange);
   };
+  handlers.let_in = [kept = front.get()](
+                        const HttpRequest& head,
+                        const std::vector<std::string>& authorization) {
+    return LetInHttp(kept->api_, head, authorization);
+  };
   handlers.hold_body = [desk = front->api_.desk](int64_t bytes) {
     return desk->HoldRequest(bytes);
   };

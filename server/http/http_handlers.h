@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/base/byte_budget.h"
@@ -13,6 +15,11 @@
 namespace txl {
 
 struct HttpHandlers {
+  // Who asks, and whether he may, from the head alone, before room is taken for
+  // a body. `authorization`: every such field. An error is the answer.
+  std::function<absl::StatusOr<Caller>(
+      const HttpRequest& head, const std::vector<std::string>& authorization)>
+      let_in;
   // Called on the front's thread with every request that may be handled.
   std::function<void(std::shared_ptr<Exchange>)> handle;
   // Room for a body of so many bytes and what is made of it, before it is read.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/access/caller.h"
 #include "server/tls/peer_certificate.h"
 
 namespace txl {
@@ -24,6 +25,7 @@ struct HttpRequest {
   std::string peer;  // "http:127.0.0.1:4711"
   // The client's; absent where clients need none.
   std::optional<PeerCertificate> certificate;
+  Caller caller;  // who was let in
 
   // The value of a header, "" where there is none.
   const std::string& header(const std::string& lower_case_name) const;

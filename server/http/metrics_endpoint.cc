@@ -55,7 +55,8 @@ std::string CheckHttpAddress(absl::string_view address) {
 }
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
-    const std::string& address, ExporterFacts facts, StatusSource source) {
+    const std::string& address, ExporterFacts facts, StatusSource source,
+    const KeyRing* keys) {
   if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
     return absl::InvalidArgumentError(wrong);
   }
@@ -79,6 +80,10 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     reply.content_type = kMetricsContentType;
     reply.body = MetricsText(*collector);
     exchange->Reply(std::move(reply));
+  };
+  handlers.let_in = [keys](const HttpRequest&,
+                           const std::vector<std::string>& authorization) {
+    return LetIn(keys, {authorization}, kWatchers);
   };
   handlers.hold_body = [](int64_t) { return ByteHold(); };
   absl::StatusOr<std::unique_ptr<HttpServer>> server =

@@ -86,6 +86,10 @@ std::string NameOf(absl::string_view path) {
 
 }  // namespace
 
+bool IsPagePath(const std::string& path) {
+  return Files().count(NameOf(path)) > 0;
+}
+
 bool AnswerPagePath(const std::shared_ptr<Exchange>& exchange) {
   const HttpRequest& request = exchange->request();
   const auto found = Files().find(NameOf(request.path));

@@ -112,17 +112,22 @@ bool Act(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
   return true;
 }
 
+// "", "v1", "sessions", the session, the action; empty: the path is another.
+std::vector<std::string> PartsOf(const std::string& path) {
+  std::vector<std::string> parts = absl::StrSplit(path, '/');
+  const bool ours = parts.size() >= 3 && parts.size() <= 5 &&
+                    parts[1] == "v1" && parts[2] == "sessions";
+  return ours ? parts : std::vector<std::string>();
+}
+
 }  // namespace
+
+bool IsSessionPath(const std::string& path) { return !PartsOf(path).empty(); }
 
 bool AnswerSessionPath(const HttpApi& api,
                        const std::shared_ptr<Exchange>& exchange) {
-  // "", "v1", "sessions", the session, the action.
-  const std::vector<std::string> parts =
-      absl::StrSplit(exchange->request().path, '/');
-  if (parts.size() < 3 || parts.size() > 5 || parts[1] != "v1" ||
-      parts[2] != "sessions") {
-    return false;
-  }
+  const std::vector<std::string> parts = PartsOf(exchange->request().path);
+  if (parts.empty()) return false;
   if (parts.size() == 5) return Act(api.desk, exchange, parts[3], parts[4]);
   parts.size() == 4 ? One(api.desk, exchange, parts[3])
                     : All(api.desk, exchange);

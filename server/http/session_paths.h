@@ -3,11 +3,16 @@
 // /v1/sessions and what lies below it.
 
 #include <memory>
+#include <string>
 
 #include "server/http/exchange.h"
 #include "server/http/http_api.h"
 
 namespace txl {
+
+// Whether the path is one of them, or would be if there were such a session or
+// action.
+bool IsSessionPath(const std::string& path);
 
 // False: the path is none of them.
 bool AnswerSessionPath(const HttpApi& api,

@@ -1,27 +1,40 @@
 #include "server/rpc/api_service.h"
 
-#include <string>
-
 #include "absl/strings/strip.h"
 #include "server/api/methods.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/grpc_status.h"
 #include "server/rpc/open_call.h"
+#include "server/rpc/reflection.h"
 
 namespace txl {
 namespace {
 
+// Says no more than any method to who has no key.
 class NoSuchMethod final : public grpc::ServerGenericBidiReactor {
  public:
-  NoSuchMethod() { Finish({grpc::StatusCode::UNIMPLEMENTED, ""}); }
+  explicit NoSuchMethod(const absl::Status& caller) {
+    Finish(caller.ok() ? grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "")
+                       : ToGrpcStatus(caller));
+  }
   void OnDone() override { delete this; }
 };
+
+const ApiMethod* MethodOf(absl::string_view path) {
+  if (!absl::ConsumePrefix(&path, "/")) return nullptr;
+  if (path == ReflectionMethod().name) return &ReflectionMethod();
+  return FindMethod(path);
+}
 
 }  // namespace
 
 grpc::ServerGenericBidiReactor* ApiService::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
-  const std::string& path = call->method();
-  const ApiMethod* method = FindMethod(absl::StripPrefix(path, "/"));
-  if (method == nullptr || path.front() != '/') return new NoSuchMethod;
+  const ApiMethod* method = MethodOf(call->method());
+  if (method == nullptr) {
+    return new NoSuchMethod(
+        LetIn(desk_->context().keys, CallCredentials(*call), kAnyKey).status());
+  }
   return OpenCall::Open(call, *method, desk_);
 }
 

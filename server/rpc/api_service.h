@@ -1,7 +1,8 @@
 #pragma once
 
-// Every method of the API behind one generic service: a path that is not in its
-// table is UNIMPLEMENTED.
+// Every method of the API, and reflection, behind one generic service: a path
+// that is not in its table is UNIMPLEMENTED. Who calls is asked before anything
+// of a message is read.
 
 #include <grpcpp/generic/async_generic_service.h>
 

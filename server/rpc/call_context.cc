@@ -8,15 +8,29 @@
 #include "server/api/convert_input.h"
 
 namespace txl {
-absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
-                           const std::string& session_id) {
-  const auto& metadata = context.client_metadata();
-  const auto [begin, end] = metadata.equal_range(kSessionMetadata);
+namespace {
+
+std::vector<std::string> ValuesOf(const grpc::CallbackServerContext& context,
+                                  const char* name) {
+  const auto [begin, end] = context.client_metadata().equal_range(name);
   std::vector<std::string> values;
   for (auto it = begin; it != end; ++it) {
     values.emplace_back(it->second.data(), it->second.size());
   }
-  return CheckSessionMetadata(values, session_id);
+  return values;
+}
+
+}  // namespace
+
+absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
+                           const std::string& session_id) {
+  return CheckSessionMetadata(ValuesOf(context, kSessionMetadata), session_id);
+}
+
+Credentials CallCredentials(const grpc::CallbackServerContext& context) {
+  const auto certificate = PeerCertificateOf(context);
+  return {ValuesOf(context, "authorization"),
+          certificate.has_value() ? certificate->common_name : ""};
 }
 
 std::optional<absl::Duration> CallDeadline(

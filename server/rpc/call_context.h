@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/access/key_ring.h"
 #include "server/base/clock.h"
 #include "server/tls/peer_certificate.h"
 
@@ -22,6 +23,9 @@ inline constexpr char kSessionMetadata[] = "x-txl-session";
 // Checks the client's metadata against the request's field.
 absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
                            const std::string& session_id);
+
+// What the client says of who it is.
+Credentials CallCredentials(const grpc::CallbackServerContext& context);
 
 // The call's deadline on Clock::Monotonic; absent: none.
 std::optional<absl::Duration> CallDeadline(

@@ -2,20 +2,19 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
 #include <mutex>
-#include <random>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
+#include "txl/v1/generation_service.grpc.pb.h"
+#include "txl/v1/model_service.grpc.pb.h"
+#include "txl/v1/session_service.grpc.pb.h"
 
 namespace txl {
 namespace {
@@ -28,8 +27,6 @@ constexpr int kKeepaliveTimeoutMs = 20'000;
 constexpr int kMinClientPingMs = 30'000;
 constexpr int kMaxPingStrikes = 2;
 constexpr int kHandshakeTimeoutMs = 10'000;
-// Threads of the synchronous API, which only reflection uses.
-constexpr int kMaxSyncThreads = 16;
 
 // gRPC's own lines, which it would write itself and wait for their reader.
 void LogOfGrpc(gpr_log_func_args* args) {
@@ -45,7 +42,6 @@ void SetLibraryOptionsOnce() {
   static std::once_flag once;
   std::call_once(once, [] {
     grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     // Protobuf would log a line for every malformed message that a client
     // sends; the client is told, which is enough.
     google::protobuf::SetLogHandler(nullptr);
@@ -82,17 +78,6 @@ void SetTransport(const RequestLimits& limits, const CallLimits& calls,
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kMaxPingStrikes);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                               kHandshakeTimeoutMs);
-  grpc::ResourceQuota quota("txl-server");
-  quota.SetMaxThreads(kMaxSyncThreads);
-  builder->SetResourceQuota(quota);
-}
-
-// A host that no client can name: what is registered for it is never called.
-std::string NoHost() {
-  std::random_device device;
-  std::string host = "reflection-only";
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&host, "-", device());
-  return host;
 }
 
 }  // namespace
@@ -122,10 +107,6 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       server->tls_ == nullptr ? grpc::InsecureServerCredentials()
                               : server->tls_->Make());
-  const std::string nowhere = NoHost();
-  builder.RegisterService(nowhere, &server->generation_);
-  builder.RegisterService(nowhere, &server->sessions_);
-  builder.RegisterService(nowhere, &server->model_);
   builder.RegisterCallbackGenericService(&server->api_);
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The gRPC server: the three services, health checking and reflection, with
+// The gRPC server: the three services, reflection and health checking, with
 // transport settings that keep a hostile or broken client from hurting others.
 
 #include <grpcpp/server.h>
@@ -16,9 +16,6 @@
 #include "server/rpc/connection_gate.h"
 #include "server/rpc/tls_server_credentials.h"
 #include "server/tls/certificate_watch.h"
-#include "txl/v1/generation_service.grpc.pb.h"
-#include "txl/v1/model_service.grpc.pb.h"
-#include "txl/v1/session_service.grpc.pb.h"
 
 namespace txl {
 
@@ -59,10 +56,6 @@ class GrpcServer {
 
   CallDesk desk_;
   ApiService api_;
-  // Registered for reflection, which lists them. No call comes to them.
-  v1::GenerationService::Service generation_;
-  v1::SessionService::Service sessions_;
-  v1::ModelService::Service model_;
   std::unique_ptr<TlsServerCredentials> tls_;  // null: none
   std::unique_ptr<ConnectionGate> gate_;
   std::unique_ptr<grpc::Server> server_;

@@ -32,6 +32,10 @@ OpenCall::OpenCall(grpc::GenericCallbackServerContext* context,
 
 void OpenCall::Start() {
   desk().Opened(peer());
+  absl::StatusOr<Caller> caller =
+      LetIn(desk().context().keys, CallCredentials(*context_), method_.roles);
+  if (!caller.ok()) return End(caller.status());
+  SetCaller(*std::move(caller));
   absl::Status status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
@@ -171,7 +175,7 @@ absl::Status OpenCall::Parse(google::protobuf::Message* request) const {
   return ParseMessage(request_, request);
 }
 
-absl::Status OpenCall::CheckSession(const std::string& session_id) const {
+absl::Status OpenCall::CheckRoute(const std::string& session_id) const {
   return CheckMetadata(*context_, session_id);
 }
 

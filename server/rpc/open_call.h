@@ -39,7 +39,6 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
 
   // ApiCall.
   absl::Status Parse(google::protobuf::Message* request) const override;
-  absl::Status CheckSession(const std::string& session_id) const override;
   std::optional<absl::Duration> Deadline() const override;
   void ReturnSession(const std::string& session_id) override;
   void Answer(const google::protobuf::Message& answer) override;
@@ -73,6 +72,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
            CallDesk* desk);
   std::shared_ptr<ApiCall> self() override { return shared_from_this(); }
   void DropRequest() override { request_.Clear(); }
+  absl::Status CheckRoute(const std::string& session_id) const override;
   void Start();
   void StopReading();
   absl::Status Arrived();

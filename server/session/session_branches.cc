@@ -61,7 +61,7 @@ LastTurn NoTurn(const std::string& request_id, const char* outcome,
 
 std::string IdOfFork(const ForkRequest& request) {
   const std::string text =
-      absl::StrCat("fork ", request.session_id, " ", request.request_id);
+      absl::StrCat("fork ", request.session.id(), " ", request.request_id);
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
          digest);
@@ -70,26 +70,28 @@ std::string IdOfFork(const ForkRequest& request) {
 }
 
 absl::StatusOr<SessionInfo> SessionStore::Fork(const ForkRequest& request) {
-  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id));
+  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session.id()));
   if (request.ttl.has_value()) {
     TXL_RETURN_IF_ERROR(ValidateTtl(*request.ttl, impl_->options));
   }
-  TXL_ASSIGN_OR_RETURN(const std::string id, IdOf(request));
+  TXL_ASSIGN_OR_RETURN(std::string id, IdOf(request));
+  const SessionName name(request.session.tenant(), std::move(id));
   StoreLock lock(impl_.get());
   impl_->Expire();
-  if (const auto made = impl_->by_id.find(id); made != impl_->by_id.end()) {
+  if (const auto made = impl_->by_name.find(name);
+      made != impl_->by_name.end()) {
     return IsWorkOf(made->second->last_turn, request.request_id, kForked)
                ? impl_->Info(*made->second)
                : absl::StatusOr<SessionInfo>(SessionExistsError());
   }
-  TXL_ASSIGN_OR_RETURN(const RecordPtr parent, impl_->Find(request.session_id));
+  TXL_ASSIGN_OR_RETURN(const RecordPtr parent, impl_->Find(request.session));
   if (parent->busy) return SessionBusyError(impl_->options.busy_retry);
   const int64_t position = request.position.value_or(parent->position());
   TXL_RETURN_IF_ERROR(CheckPosition(position, parent->position()));
   // In use while it is forked: an empty one might have to make room.
   impl_->BecomeBusy(*parent);
   absl::StatusOr<RecordPtr> child = impl_->AddBranch(
-      *parent, id, position, request.ttl.value_or(parent->ttl));
+      *parent, name, position, request.ttl.value_or(parent->ttl));
   parent->busy = false;
   --impl_->busy_count;
   impl_->BecomeIdle(*parent);
@@ -98,7 +100,7 @@ absl::StatusOr<SessionInfo> SessionStore::Fork(const ForkRequest& request) {
   if (parent->journaled) {
     (*child)->journaled = true;
     impl_->Entered(**child,
-                   impl_->options.journal->Fork(parent->session_id, position,
+                   impl_->options.journal->Fork(parent->name.text(), position,
                                                 impl_->HeadOf(**child)));
   }
   impl_->BecomeIdle(**child);
@@ -106,10 +108,10 @@ absl::StatusOr<SessionInfo> SessionStore::Fork(const ForkRequest& request) {
 }
 
 absl::StatusOr<SessionInfo> SessionStore::Rewind(const RewindRequest& request) {
-  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id));
+  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session.id()));
   StoreLock lock(impl_.get());
   impl_->Expire();
-  TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(request.session_id));
+  TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(request.session));
   if (record->busy) return SessionBusyError(impl_->options.busy_retry);
   if (IsWorkOf(record->last_turn, request.request_id, kRewound) &&
       record->position() == request.position) {
@@ -128,7 +130,7 @@ absl::StatusOr<SessionInfo> SessionStore::Rewind(const RewindRequest& request) {
   record->last_turn = NoTurn(request.request_id, kRewound, request.position);
   if (record->journaled) {
     impl_->Entered(*record, impl_->options.journal->Rewind(
-                                record->session_id, request.position,
+                                record->name.text(), request.position,
                                 impl_->HeadOf(*record)));
   }
   record->busy = false;
@@ -138,7 +140,7 @@ absl::StatusOr<SessionInfo> SessionStore::Rewind(const RewindRequest& request) {
 }
 
 absl::StatusOr<RecordPtr> SessionStore::Impl::AddBranch(SessionRecord& parent,
-                                                        std::string id,
+                                                        SessionName name,
                                                         int64_t position,
                                                         absl::Duration ttl) {
   const auto shared =
@@ -147,7 +149,7 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::AddBranch(SessionRecord& parent,
       TokenSequence::BytesFor(position) -
       static_cast<int64_t>(shared) * TokenSequence::BytesOfPiece();
   TXL_RETURN_IF_ERROR(MakeRoom(kSessionRecordBytes + own, false));
-  TXL_ASSIGN_OR_RETURN(RecordPtr child, Add(std::move(id), ttl));
+  TXL_ASSIGN_OR_RETURN(RecordPtr child, Add(std::move(name), ttl));
   if (parent.shared_pieces.size() < shared) {
     Charge(parent, parent.charged_tokens, shared);
   }

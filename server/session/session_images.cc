@@ -22,7 +22,7 @@ absl::Status SessionStore::PutImage(uint64_t key, StateImage image) {
     SessionRecord& record = *found->second;
     record.image_rows = shared->position;
     if (record.journaled && impl_->options.images != nullptr) {
-      kept_as = record.session_id;
+      kept_as = record.name.text();
       ids = impl_->IdsOfRows(record, shared->position);
     }
     status = impl_->TakeImage(record, shared);

@@ -63,7 +63,7 @@ struct JournalEnd {
 
 // A session without its ids, as it is made.
 struct StoredHead {
-  std::string session_id;
+  std::string session_id;  // SessionName::text
   absl::Duration ttl;
   absl::Time create_time;
   absl::Time last_use;
@@ -106,9 +106,9 @@ struct JournalStatus {
   bool failed = false;  // the storage failed; the process has to end
 };
 
-// Thread-safe. Entries never wait for the storage; they are queued in the order
-// of the calls. Callbacks run on the journal's thread, without its lock: they
-// must not wait, and may make entries.
+// Sessions are SessionName::text here. Thread-safe. Entries never wait for the
+// storage; they are queued in the order of the calls. Callbacks run on the
+// journal's thread, without its lock: they must not wait, and may make entries.
 class SessionJournal {
  public:
   virtual ~SessionJournal() = default;
@@ -150,7 +150,7 @@ class SessionJournal {
   virtual void Load(
       const std::string& session_id,
       std::function<void(absl::StatusOr<StoredSession>)> done) = 0;
-  // At most `count` sessions by id, those after `after`.
+  // At most `count` sessions by id, those of the tenant of `after` after it.
   virtual void List(
       const std::string& after, int64_t count,
       std::function<void(absl::StatusOr<std::vector<StoredInfo>>)> done) = 0;

@@ -35,7 +35,7 @@ void SessionStore::Impl::EnterEnd(SessionRecord& record,
   end.earlier_requests = record.earlier_requests.hashes();
   end.record = std::move(turn);
   end.last_use = clock->Now();
-  Entered(record, options.journal->End(record.session_id, std::move(end)));
+  Entered(record, options.journal->End(record.name.text(), std::move(end)));
 }
 
 void SessionStore::Impl::Journal(SessionRecord& record) {
@@ -49,17 +49,17 @@ void SessionStore::Impl::RemoveStored(SessionRecord& record) {
   // A turn that still runs on it tells nobody any more: the id may belong to a
   // newer session.
   record.journaled = false;
-  Unstore(record.session_id);
+  Unstore(record.name);
 }
 
-void SessionStore::Impl::Unstore(const std::string& session_id) {
-  options.journal->Remove(session_id);
-  if (options.images != nullptr) options.images->Remove(session_id);
+void SessionStore::Impl::Unstore(const SessionName& name) {
+  options.journal->Remove(name.text());
+  if (options.images != nullptr) options.images->Remove(name.text());
 }
 
 StoredHead SessionStore::Impl::HeadOf(const SessionRecord& record) const {
   StoredHead head;
-  head.session_id = record.session_id;
+  head.session_id = record.name.text();
   head.ttl = record.ttl;
   head.create_time = record.create_time;
   head.last_use = clock->Now();

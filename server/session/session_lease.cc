@@ -29,9 +29,7 @@ SessionLease& SessionLease::operator=(SessionLease&& other) noexcept {
 
 SessionLease::~SessionLease() { Release(); }
 
-const std::string& SessionLease::session_id() const {
-  return record_->session_id;
-}
+const SessionName& SessionLease::name() const { return record_->name; }
 
 uint64_t SessionLease::key() const { return record_->key; }
 
@@ -54,7 +52,7 @@ void SessionLease::Append(absl::Span<const int32_t> ids,
   JournalTokens tokens = impl.TakeOn(*record_, ids);
   if (!record_->journaled) return;
   tokens.events.assign(said.begin(), said.end());
-  impl.Entered(*record_, impl.options.journal->Append(record_->session_id,
+  impl.Entered(*record_, impl.options.journal->Append(record_->name.text(),
                                                       std::move(tokens)));
 }
 
@@ -72,7 +70,7 @@ void SessionLease::Begin(TurnIntent intent) {
   if (!record_->journaled) return;
   impl.Entered(*record_,
                impl.options.journal->Begin(
-                   record_->session_id, std::move(intent), impl.clock->Now()));
+                   record_->name.text(), std::move(intent), impl.clock->Now()));
 }
 
 std::optional<TurnIntent> SessionLease::IntentOf(

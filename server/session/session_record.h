@@ -19,6 +19,7 @@
 #include "server/session/request_history.h"
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
+#include "server/session/session_name.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
@@ -32,7 +33,7 @@ struct SessionRecord {
   // session's.
   uint64_t key = 0;
   // Constant after creation.
-  std::string session_id;  // empty: temporary
+  SessionName name;  // empty: temporary
   absl::Duration ttl;
   absl::Time create_time;
 
@@ -73,7 +74,7 @@ struct SessionRecord {
   std::shared_ptr<const StateImage> image;
   int64_t image_rows = 0;  // StateImage::position of the one made last
 
-  bool temporary() const { return session_id.empty(); }
+  bool temporary() const { return name.empty(); }
   int64_t position() const { return token_ids.size(); }
   absl::Duration ExpiresAt() const { return last_use + ttl; }
 };

@@ -59,7 +59,7 @@ bool SessionStore::Impl::EndOldestEmpty() {
   const auto [last_use, key] = *empty_idle.begin();
   if (clock->Monotonic() - last_use < options.empty_grace) return false;
   const RecordPtr record = by_key.at(key);
-  ended.Remember(record->session_id, SessionEnd::kEvicted);
+  ended.Remember(record->name.text(), SessionEnd::kEvicted);
   RemoveStored(*record);
   End(record);
   return true;

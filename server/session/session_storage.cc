@@ -87,10 +87,10 @@ std::shared_ptr<TurnRecord> BrokenRecord(const StoredSession& stored,
 
 }  // namespace
 
-void SessionStore::Prepare(const std::string& session_id,
+void SessionStore::Prepare(const SessionName& session,
                            std::function<void(const absl::Status&)> then) {
   impl_->options.journal->Load(
-      session_id, [this, then](absl::StatusOr<StoredSession> stored) {
+      session.text(), [this, then](absl::StatusOr<StoredSession> stored) {
         if (!stored.ok()) {
           const bool unknown = absl::IsNotFound(stored.status());
           return then(unknown ? absl::OkStatus() : stored.status());
@@ -109,13 +109,13 @@ void SessionStore::Prepare(const std::string& session_id,
       });
 }
 
-bool SessionStore::MayBeStored(const std::string& session_id) {
+bool SessionStore::MayBeStored(const SessionName& session) {
   if (impl_->options.journal == nullptr) return false;
-  if (!ValidateSessionId(session_id).ok()) return false;
+  if (!ValidateSessionId(session.id()).ok()) return false;
   absl::MutexLock lock(&impl_->mutex);
-  const auto found = impl_->by_id.find(session_id);
-  if (found == impl_->by_id.end()) {
-    return !impl_->ended.Find(session_id).has_value();
+  const auto found = impl_->by_name.find(session);
+  if (found == impl_->by_name.end()) {
+    return !impl_->ended.Find(session.text()).has_value();
   }
   found->second->loaded = impl_->clock->Monotonic();  // it is about to be used
   return false;
@@ -124,10 +124,11 @@ bool SessionStore::MayBeStored(const std::string& session_id) {
 absl::Status SessionStore::Impl::Restore(StoredSession stored,
                                          std::optional<KeptImage> kept) {
   const StoredHead& head = stored.head;
-  if (by_id.count(head.session_id) > 0) return absl::OkStatus();
+  const SessionName name = SessionName::OfText(head.session_id);
+  if (by_name.count(name) > 0) return absl::OkStatus();
   const absl::Time now = clock->Now();
   if (head.last_use + head.ttl <= now) {
-    EndStored(head.session_id);
+    EndStored(name);
     return absl::OkStatus();
   }
   const int64_t position = stored.token_ids.size();
@@ -137,7 +138,7 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   TXL_ASSIGN_OR_RETURN(RestoredText text, TextOf(stored));
   TXL_RETURN_IF_ERROR(
       MakeRoom(kSessionRecordBytes + TokenSequence::BytesFor(position), false));
-  TXL_ASSIGN_OR_RETURN(const RecordPtr record, Add(head.session_id, head.ttl));
+  TXL_ASSIGN_OR_RETURN(const RecordPtr record, Add(name, head.ttl));
   --created_count;
   ++loaded_count;
   Charge(*record, position);
@@ -217,7 +218,7 @@ void SessionStore::Impl::RestoreImage(const KeptImage& kept,
       rows > 0 && rows < record.position() &&
       kept.ids_digest == DigestOfIds(IdsOfRows(record, rows), rows);
   if (!fits) {
-    options.images->Remove(record.session_id);
+    options.images->Remove(record.name.text());
     return;
   }
   record.image_rows = rows;
@@ -254,14 +255,14 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
   return false;
 }
 
-void SessionStore::Impl::EndStored(const std::string& session_id) {
-  ended.Remember(session_id, SessionEnd::kExpired);
-  Unstore(session_id);
+void SessionStore::Impl::EndStored(const SessionName& name) {
+  ended.Remember(name.text(), SessionEnd::kExpired);
+  Unstore(name);
 }
 
-void SessionStore::DiscardStored(const std::string& session_id) {
+void SessionStore::DiscardStored(const SessionName& session) {
   StoreLock lock(impl_.get());
-  if (impl_->by_id.count(session_id) == 0) impl_->Unstore(session_id);
+  if (impl_->by_name.count(session) == 0) impl_->Unstore(session);
 }
 
 void SessionStore::TidyStored() {
@@ -277,21 +278,22 @@ void SessionStore::TidyStored() {
         if (!ids.ok()) return;
         StoreLock lock(impl_.get());
         for (const std::string& id : *ids) {
+          const SessionName name = SessionName::OfText(id);
           // The time-to-live of one that is in memory is known better here.
-          if (impl_->by_id.count(id) == 0) impl_->EndStored(id);
+          if (impl_->by_name.count(name) == 0) impl_->EndStored(name);
         }
       });
 }
 
-std::vector<std::string> SessionStore::ImagesDue(int64_t tokens) const {
-  std::vector<std::string> due;
+std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {
+  std::vector<SessionName> due;
   absl::MutexLock lock(&impl_->mutex);
   for (const uint64_t key : impl_->in_slot) {
     const SessionRecord& record = *impl_->by_key.at(key);
     const int64_t rows = record.position() - 1;
     if (!record.busy && record.journaled && rows > 0 &&
         rows - record.image_rows >= tokens) {
-      due.push_back(record.session_id);
+      due.push_back(record.name);
     }
   }
   return due;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/session/page_token.h"
 #include "server/session/session_errors.h"
@@ -24,15 +25,19 @@ absl::StatusOr<size_t> EffectivePageSize(int page_size) {
   return static_cast<size_t>(std::min(page_size, kMaxPageSize));
 }
 
-// The id after which a page begins.
-absl::StatusOr<std::string> PageBegin(const std::string& page_token) {
-  if (page_token.empty()) return std::string();  // before every id
-  return DecodePageToken(page_token);
+// The session after which a page begins.
+absl::StatusOr<SessionName> PageBegin(const std::string& tenant,
+                                      const std::string& page_token) {
+  std::string after;  // before every id
+  if (!page_token.empty()) {
+    TXL_ASSIGN_OR_RETURN(after, DecodePageToken(page_token));
+  }
+  return SessionName(tenant, std::move(after));
 }
 
 SessionInfo InfoOf(const StoredInfo& stored) {
   SessionInfo info;
-  info.session_id = stored.head.session_id;
+  info.session_id = SessionName::OfText(stored.head.session_id).id();
   info.position = info.durable_position = stored.position;
   info.create_time = stored.head.create_time;
   info.last_use_time = stored.head.last_use;
@@ -61,8 +66,8 @@ SessionStore::SessionStore(const SessionStoreOptions& options, Clock* clock)
 SessionStore::~SessionStore() = default;
 
 absl::StatusOr<SessionInfo> SessionStore::Create(
-    const std::string& session_id, std::optional<absl::Duration> ttl) {
-  std::string id = session_id;
+    const SessionName& session, std::optional<absl::Duration> ttl) {
+  std::string id = session.id();
   if (id.empty()) {
     absl::StatusOr<std::string> random = RandomSessionId();
     if (!random.ok()) return random.status();
@@ -72,37 +77,39 @@ absl::StatusOr<SessionInfo> SessionStore::Create(
   if (valid.ok() && ttl.has_value()) valid = ValidateTtl(*ttl, impl_->options);
   if (!valid.ok()) return valid;
 
+  SessionName name(session.tenant(), std::move(id));
   StoreLock lock(impl_.get());
   impl_->Expire();
-  if (impl_->by_id.count(id) > 0) return SessionExistsError();
+  if (impl_->by_name.count(name) > 0) return SessionExistsError();
   absl::StatusOr<RecordPtr> record =
-      impl_->Add(std::move(id), ttl.value_or(impl_->options.default_ttl));
+      impl_->Add(std::move(name), ttl.value_or(impl_->options.default_ttl));
   if (!record.ok()) return record.status();
   impl_->Journal(**record);
   impl_->BecomeIdle(**record);
   return impl_->Info(**record);
 }
 
-absl::StatusOr<SessionInfo> SessionStore::Get(const std::string& session_id) {
-  const absl::Status valid = ValidateSessionId(session_id);
+absl::StatusOr<SessionInfo> SessionStore::Get(const SessionName& session) {
+  const absl::Status valid = ValidateSessionId(session.id());
   if (!valid.ok()) return valid;
   StoreLock lock(impl_.get());
   impl_->Expire();
-  absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
+  absl::StatusOr<RecordPtr> record = impl_->Find(session);
   if (!record.ok()) return record.status();
   return impl_->Info(**record);
 }
 
-absl::StatusOr<SessionText> SessionStore::GetTokens(
-    const std::string& session_id, int64_t from, int64_t count) {
-  const absl::Status valid = ValidateSessionId(session_id);
+absl::StatusOr<SessionText> SessionStore::GetTokens(const SessionName& session,
+                                                    int64_t from,
+                                                    int64_t count) {
+  const absl::Status valid = ValidateSessionId(session.id());
   if (!valid.ok()) return valid;
   SessionText text;
   TokenSlice slice;
   {
     StoreLock lock(impl_.get());
     impl_->Expire();
-    absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
+    absl::StatusOr<RecordPtr> record = impl_->Find(session);
     if (!record.ok()) return record.status();
     text.info = impl_->Info(**record);
     slice = (*record)->token_ids.Slice(from, count);
@@ -111,49 +118,53 @@ absl::StatusOr<SessionText> SessionStore::GetTokens(
   return text;
 }
 
-absl::StatusOr<SessionPage> SessionStore::List(int page_size,
+absl::StatusOr<SessionPage> SessionStore::List(const std::string& tenant,
+                                               int page_size,
                                                const std::string& page_token) {
   const absl::StatusOr<size_t> size = EffectivePageSize(page_size);
   if (!size.ok()) return size.status();
-  absl::StatusOr<std::string> begin = PageBegin(page_token);
+  absl::StatusOr<SessionName> begin = PageBegin(tenant, page_token);
   if (!begin.ok()) return begin.status();
-  std::string after = *std::move(begin);
+  SessionName after = *std::move(begin);
 
   SessionPage page;
   bool more = true;
   while (more && page.sessions.size() < *size) {
     const size_t count = std::min(*size - page.sessions.size(), kListedAtOnce);
     more = impl_->ListSome(after, count, page.sessions);
-    if (more) after = page.sessions.back().session_id;
+    if (more) after = SessionName(tenant, page.sessions.back().session_id);
   }
-  if (more) page.next_page_token = EncodePageToken(after);
+  if (more) page.next_page_token = EncodePageToken(after.id());
   return page;
 }
 
-bool SessionStore::Impl::ListSome(const std::string& after, size_t count,
+bool SessionStore::Impl::ListSome(const SessionName& after, size_t count,
                                   std::vector<SessionInfo>& sessions) {
   StoreLock lock(this);
   Expire();
-  auto next = by_id.upper_bound(after);
-  for (; next != by_id.end() && count > 0; ++next, --count) {
+  auto next = by_name.upper_bound(after);
+  const auto more = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return next != by_name.end() && next->first.tenant() == after.tenant();
+  };
+  for (; more() && count > 0; ++next, --count) {
     sessions.push_back(Info(*next->second));
   }
-  return next != by_id.end();
+  return more();
 }
 
 void SessionStore::ListStored(
-    int page_size, const std::string& page_token,
+    const std::string& tenant, int page_size, const std::string& page_token,
     std::function<void(absl::StatusOr<SessionPage>)> done) {
   if (impl_->options.journal == nullptr) {
-    return done(List(page_size, page_token));
+    return done(List(tenant, page_size, page_token));
   }
   const absl::StatusOr<size_t> size = EffectivePageSize(page_size);
   if (!size.ok()) return done(size.status());
-  const absl::StatusOr<std::string> after = PageBegin(page_token);
+  const absl::StatusOr<SessionName> after = PageBegin(tenant, page_token);
   if (!after.ok()) return done(after.status());
   // One more tells whether a page follows.
   impl_->options.journal->List(
-      *after, static_cast<int64_t>(*size) + 1,
+      after->text(), static_cast<int64_t>(*size) + 1,
       [this, size = *size,
        done](const absl::StatusOr<std::vector<StoredInfo>>& stored) {
         if (!stored.ok()) return done(stored.status());
@@ -171,25 +182,25 @@ SessionPage SessionStore::Impl::PageOf(const std::vector<StoredInfo>& stored,
     }
     // What is in memory is known better here.
     absl::MutexLock lock(&mutex);
-    const auto here = by_id.find(info.head.session_id);
-    page.sessions.push_back(here != by_id.end() ? Info(*here->second)
-                                                : InfoOf(info));
+    const auto here = by_name.find(SessionName::OfText(info.head.session_id));
+    page.sessions.push_back(here != by_name.end() ? Info(*here->second)
+                                                  : InfoOf(info));
   }
   return page;
 }
 
-absl::Status SessionStore::Delete(const std::string& session_id) {
-  absl::Status valid = ValidateSessionId(session_id);
+absl::Status SessionStore::Delete(const SessionName& session) {
+  absl::Status valid = ValidateSessionId(session.id());
   if (!valid.ok()) return valid;
   StoreLock lock(impl_.get());
   impl_->Expire();
-  const absl::StatusOr<RecordPtr> record = impl_->Find(session_id);
+  const absl::StatusOr<RecordPtr> record = impl_->Find(session);
   if (!record.ok()) return record.status();
   impl_->RemoveStored(**record);
   if ((*record)->busy) {
     // The turn sees it within a step; the session ends with its lease.
     (*record)->delete_requested = true;
-    impl_->by_id.erase(session_id);
+    impl_->by_name.erase(session);
     impl_->wake_pending = true;
   } else {
     impl_->End(*record);
@@ -201,7 +212,7 @@ absl::StatusOr<SessionLease> SessionStore::AcquireTemporary() {
   StoreLock lock(impl_.get());
   impl_->Expire();
   absl::StatusOr<RecordPtr> record =
-      impl_->Add(/*session_id=*/"", absl::InfiniteDuration());
+      impl_->Add(SessionName(), absl::InfiniteDuration());
   if (!record.ok()) return record.status();
   impl_->BecomeBusy(**record);
   return SessionLease(this, *std::move(record));

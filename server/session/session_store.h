@@ -46,6 +46,7 @@
 #include "server/session/session_id.h"
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
+#include "server/session/session_name.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
@@ -67,7 +68,7 @@ class SessionLease {
   SessionLease& operator=(SessionLease&&) noexcept;
   ~SessionLease();
 
-  const std::string& session_id() const;  // empty: temporary
+  const SessionName& name() const;  // empty: temporary
   // Unique over the store's life, never reused; keys the scheduler's slots.
   uint64_t key() const;
   int64_t position() const;
@@ -167,8 +168,8 @@ absl::Status ValidateTtl(absl::Duration ttl,
                          const SessionStoreOptions& options);
 
 struct ForkRequest {
-  std::string session_id = {};
-  std::string new_session_id = {};         // empty: a random one
+  SessionName session = {};
+  std::string new_session_id = {};         // of its tenant; empty: a random one
   std::optional<int64_t> position = {};    // absent: all ids
   std::optional<absl::Duration> ttl = {};  // absent: that of the forked session
   std::string request_id = {};  // sent again: the same fork; empty: none
@@ -179,7 +180,7 @@ struct ForkRequest {
 std::string IdOfFork(const ForkRequest& request);
 
 struct RewindRequest {
-  std::string session_id = {};
+  SessionName session = {};
   int64_t position = 0;
   std::optional<int64_t> expected_position = {};
   std::string request_id = {};  // sent again: OK; empty: none
@@ -223,25 +224,26 @@ class SessionStore {
 
   // Empty id: a random one of 128 bits. Absent ttl: the default. The last use
   // (creation, begin and end of a turn) moves the expiry; looking does not.
-  absl::StatusOr<SessionInfo> Create(const std::string& session_id,
+  absl::StatusOr<SessionInfo> Create(const SessionName& session,
                                      std::optional<absl::Duration> ttl);
-  absl::StatusOr<SessionInfo> Get(const std::string& session_id);
+  absl::StatusOr<SessionInfo> Get(const SessionName& session);
   // The session with at most `count` of its ids from position `from` on (both
   // >= 0; past the end: none), all of one moment. The ids are copied without
   // holding others up.
-  absl::StatusOr<SessionText> GetTokens(const std::string& session_id,
+  absl::StatusOr<SessionText> GetTokens(const SessionName& session,
                                         int64_t from, int64_t count);
-  // page_size 0: kDefaultPageSize; above kMaxPageSize: that. Temporary sessions
-  // are not shown. A large page is read in parts, between which sessions may
-  // come and go.
-  absl::StatusOr<SessionPage> List(int page_size,
+  // The tenant's. page_size 0: kDefaultPageSize; above kMaxPageSize: that.
+  // Temporary sessions are not shown. A large page is read in parts, between
+  // which sessions may come and go.
+  absl::StatusOr<SessionPage> List(const std::string& tenant, int page_size,
                                    const std::string& page_token);
   // The same with the sessions that are stored; `done` runs at once where there
   // is no journal, else on another thread.
-  void ListStored(int page_size, const std::string& page_token,
+  void ListStored(const std::string& tenant, int page_size,
+                  const std::string& page_token,
                   std::function<void(absl::StatusOr<SessionPage>)> done);
   // A busy session's turn is asked to end; the session is gone at once.
-  absl::Status Delete(const std::string& session_id);
+  absl::Status Delete(const SessionName& session);
   // Both want an idle session, else SESSION_BUSY, and count as its use.
   //
   // A new session with the first ids of another one; full pieces of ids are
@@ -252,15 +254,15 @@ class SessionStore {
   // Also FIELD_INVALID position, POSITION_MISMATCH.
   absl::StatusOr<SessionInfo> Rewind(const RewindRequest& request);
   // An idle session as it is, else SESSION_BUSY; no use of it.
-  absl::StatusOr<SessionSnapshot> Snapshot(const std::string& session_id);
+  absl::StatusOr<SessionSnapshot> Snapshot(const SessionName& session);
   // A new session that holds all of `session`, whose own time-to-live, made to
   // fit, stands in for an absent one. Empty id: a random one. Its state is left
   // out where there is no room for it. Also SESSION_EXISTS, NO_SESSION_MEMORY.
-  absl::StatusOr<SessionInfo> Import(const std::string& session_id,
+  absl::StatusOr<SessionInfo> Import(const SessionName& name,
                                      std::optional<absl::Duration> ttl,
                                      ImportedSession session);
 
-  absl::StatusOr<SessionLease> Acquire(const std::string& session_id);
+  absl::StatusOr<SessionLease> Acquire(const SessionName& session);
   // Acquire for a turn of this identity. While a turn of the same identity
   // runs, that turn is superseded, nothing is returned, and `later` gets the
   // lease after it, or SESSION_DELETED; a caller that waited before gets
@@ -268,8 +270,7 @@ class SessionStore {
   // lock. Also FIELD_INVALID request_id, when the running turn has that id and
   // is another request.
   absl::StatusOr<std::optional<SessionLease>> AcquireFor(
-      const std::string& session_id, TurnIdentity identity,
-      LeaseCallback later);
+      const SessionName& session, TurnIdentity identity, LeaseCallback later);
   // A session without id that lives as long as its lease.
   absl::StatusOr<SessionLease> AcquireTemporary();
 
@@ -290,22 +291,22 @@ class SessionStore {
   std::vector<uint64_t> TakeEndedKeys();
   // With a journal: the session of this id is not in memory, so that it may be
   // stored. One that is in memory stays for a moment.
-  bool MayBeStored(const std::string& session_id);
+  bool MayBeStored(const SessionName& session);
   // With a journal: brings the session into memory if it is stored, so that
   // the methods above find it, and calls `then`, on another thread. Errors are
   // those that keep a stored session away: DATA_LOSS SESSION_DAMAGED,
   // FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
-  void Prepare(const std::string& session_id,
+  void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
   // With a journal: a session that Prepare could not bring is stored no more.
-  void DiscardStored(const std::string& session_id);
+  void DiscardStored(const SessionName& session);
   // With a journal: ends stored sessions whose time-to-live has passed, and
   // lets those go from memory that were not used for store_away_after. Called
   // now and then.
   void TidyStored();
   // With a journal: sessions in slots, idle, whose image, if any, is older than
   // `tokens`; to be saved by the scheduler.
-  std::vector<std::string> ImagesDue(int64_t tokens) const;
+  std::vector<SessionName> ImagesDue(int64_t tokens) const;
   // A slot holds rows of the key's session, or does not any more.
   void SetInSlot(uint64_t key, bool in_slot);
 

@@ -11,29 +11,29 @@ void SessionStore::Impl::Expire() {
   const absl::Duration now = clock->Monotonic();
   while (!idle.empty() && idle.begin()->first <= now) {
     const RecordPtr record = by_key.at(idle.begin()->second);
-    ended.Remember(record->session_id, SessionEnd::kExpired);
+    ended.Remember(record->name.text(), SessionEnd::kExpired);
     RemoveStored(*record);
     End(record);
   }
 }
 
 absl::StatusOr<RecordPtr> SessionStore::Impl::Find(
-    const std::string& session_id) const {
-  const auto found = by_id.find(session_id);
-  if (found != by_id.end()) return found->second;
-  const std::optional<SessionEnd> how = ended.Find(session_id);
+    const SessionName& name) const {
+  const auto found = by_name.find(name);
+  if (found != by_name.end()) return found->second;
+  const std::optional<SessionEnd> how = ended.Find(name.text());
   if (!how.has_value()) return SessionUnknownError();
   return *how == SessionEnd::kExpired ? SessionExpiredError()
                                       : SessionEvictedError();
 }
 
-absl::StatusOr<RecordPtr> SessionStore::Impl::Add(std::string session_id,
+absl::StatusOr<RecordPtr> SessionStore::Impl::Add(SessionName name,
                                                   absl::Duration ttl) {
-  const absl::Status room = MakePlace(session_id.empty());
+  const absl::Status room = MakePlace(name.empty());
   if (!room.ok()) return room;
   auto record = std::make_shared<SessionRecord>();
   record->key = next_key++;
-  record->session_id = std::move(session_id);
+  record->name = std::move(name);
   record->ttl = ttl;
   record->create_time = clock->Now();
   record->last_use_time = record->create_time;
@@ -43,8 +43,8 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Add(std::string session_id,
   }
   by_key[record->key] = record;
   if (!record->temporary()) {
-    ended.Forget(record->session_id);
-    by_id[record->session_id] = record;
+    ended.Forget(record->name.text());
+    by_name[record->name] = record;
   } else {
     ++temporary_count;
   }
@@ -108,8 +108,8 @@ void SessionStore::Impl::Forget(const RecordPtr& record) {
   DropImage(*record);
   DropTurnRecord(*record);
   // A deleted session's id may belong to a newer one by now.
-  const auto named = by_id.find(record->session_id);
-  if (named != by_id.end() && named->second == record) by_id.erase(named);
+  const auto named = by_name.find(record->name);
+  if (named != by_name.end() && named->second == record) by_name.erase(named);
   by_key.erase(record->key);
   in_slot.erase(record->key);
   Charge(*record, 0, 0);
@@ -128,7 +128,7 @@ void SessionStore::Impl::DropImage(SessionRecord& record) {
 
 SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
   SessionInfo info;
-  info.session_id = record.session_id;
+  info.session_id = record.name.id();
   info.state = record.busy ? SessionState::kBusy : SessionState::kIdle;
   info.position = record.position();
   info.create_time = record.create_time;

@@ -56,7 +56,7 @@ struct SessionStore::Impl {
   // Every session that has not ended, also deleted ones whose turn still runs.
   std::unordered_map<uint64_t, RecordPtr> by_key ABSL_GUARDED_BY(mutex);
   // Sessions that clients can name, in the order of ListSessions.
-  std::map<std::string, RecordPtr> by_id ABSL_GUARDED_BY(mutex);
+  std::map<SessionName, RecordPtr> by_name ABSL_GUARDED_BY(mutex);
   // The idle ones by (Clock::Monotonic of expiry, key).
   std::set<std::pair<absl::Duration, uint64_t>> idle ABSL_GUARDED_BY(mutex);
   // Those of them that hold nothing, by (Clock::Monotonic of last use, key):
@@ -96,11 +96,11 @@ struct SessionStore::Impl {
   // Ends what has expired; every method that looks for sessions starts so.
   void Expire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // The named session, or SESSION_UNKNOWN, SESSION_EXPIRED or SESSION_EVICTED.
-  absl::StatusOr<RecordPtr> Find(const std::string& session_id) const
+  absl::StatusOr<RecordPtr> Find(const SessionName& name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A new record in by_key, neither idle nor busy yet. NO_SESSION_MEMORY when
   // there is no room; an empty id makes a temporary session.
-  absl::StatusOr<RecordPtr> Add(std::string session_id, absl::Duration ttl)
+  absl::StatusOr<RecordPtr> Add(SessionName name, absl::Duration ttl)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // Room for one more session, or for so many more bytes of ids: made, where it
@@ -138,8 +138,7 @@ struct SessionStore::Impl {
   void Journal(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // The session goes from the journal and from the images.
   void RemoveStored(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  void Unstore(const std::string& session_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Unstore(const SessionName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   StoredHead HeadOf(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A session that came from the store is there, or has ended meanwhile.
@@ -160,8 +159,7 @@ struct SessionStore::Impl {
   // False: there is no room for so many bytes of images.
   bool MakeImageRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A session that is not in memory has expired.
-  void EndStored(const std::string& session_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void EndStored(const SessionName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Whether the session may leave memory, as far as its state goes.
   bool MayStoreAway(const SessionRecord& record, absl::Duration unused) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
@@ -190,11 +188,11 @@ struct SessionStore::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void DropImage(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // What Fork and Rewind do, once they may.
-  absl::StatusOr<RecordPtr> AddBranch(SessionRecord& parent, std::string id,
+  absl::StatusOr<RecordPtr> AddBranch(SessionRecord& parent, SessionName name,
                                       int64_t position, absl::Duration ttl)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // What Import does, once it may; takes what it needs out of `session`.
-  absl::StatusOr<RecordPtr> AddImported(std::string id, absl::Duration ttl,
+  absl::StatusOr<RecordPtr> AddImported(SessionName name, absl::Duration ttl,
                                         ImportedSession& session)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void CutTo(const RecordPtr& record, int64_t position)
@@ -212,9 +210,9 @@ struct SessionStore::Impl {
   void DropTurnRecord(SessionRecord& record)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Appends at most `count` > 0 sessions after the id `after`; whether there
-  // are more behind them.
-  bool ListSome(const std::string& after, size_t count,
+  // Appends at most `count` > 0 sessions of the tenant of `after` after it;
+  // whether there are more behind them.
+  bool ListSome(const SessionName& after, size_t count,
                 std::vector<SessionInfo>& sessions) ABSL_LOCKS_EXCLUDED(mutex);
   // A page of at most `size` sessions from what the journal lists.
   SessionPage PageOf(const std::vector<StoredInfo>& stored, size_t size)

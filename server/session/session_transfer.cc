@@ -33,12 +33,12 @@ RequestHistory NewestOf(std::vector<uint64_t> hashes, int64_t count) {
 }  // namespace
 
 absl::StatusOr<SessionSnapshot> SessionStore::Snapshot(
-    const std::string& session_id) {
-  TXL_RETURN_IF_ERROR(ValidateSessionId(session_id));
+    const SessionName& session) {
+  TXL_RETURN_IF_ERROR(ValidateSessionId(session.id()));
   SessionSnapshot snapshot;
   StoreLock lock(impl_.get());
   impl_->Expire();
-  TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(session_id));
+  TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(session));
   if (record->busy) return SessionBusyError(impl_->options.busy_retry);
   snapshot.head = impl_->HeadOf(*record);
   snapshot.token_ids = record->token_ids.Slice(0, record->position());
@@ -47,9 +47,9 @@ absl::StatusOr<SessionSnapshot> SessionStore::Snapshot(
 }
 
 absl::StatusOr<SessionInfo> SessionStore::Import(
-    const std::string& session_id, std::optional<absl::Duration> ttl,
+    const SessionName& name, std::optional<absl::Duration> ttl,
     ImportedSession session) {
-  std::string id = session_id;
+  std::string id = name.id();
   if (id.empty()) {
     TXL_ASSIGN_OR_RETURN(id, RandomSessionId());
   }
@@ -63,12 +63,13 @@ absl::StatusOr<SessionInfo> SessionStore::Import(
   if (session.state.has_value()) {
     image = std::make_shared<const StateImage>(*std::move(session.state));
   }
+  SessionName made(name.tenant(), std::move(id));
   StoreLock lock(impl_.get());
   impl_->Expire();
-  if (impl_->by_id.count(id) > 0) return SessionExistsError();
+  if (impl_->by_name.count(made) > 0) return SessionExistsError();
   TXL_ASSIGN_OR_RETURN(
       const RecordPtr record,
-      impl_->AddImported(std::move(id), ttl.value_or(kept), session));
+      impl_->AddImported(std::move(made), ttl.value_or(kept), session));
   if (image != nullptr && image->position < record->position() &&
       image->Bytes() <= impl_->options.image_bytes - impl_->image_bytes) {
     impl_->image_bytes += image->Bytes();
@@ -80,11 +81,11 @@ absl::StatusOr<SessionInfo> SessionStore::Import(
 }
 
 absl::StatusOr<RecordPtr> SessionStore::Impl::AddImported(
-    std::string id, absl::Duration ttl, ImportedSession& session) {
+    SessionName name, absl::Duration ttl, ImportedSession& session) {
   const int64_t tokens = session.token_ids.size();
   TXL_RETURN_IF_ERROR(
       MakeRoom(kSessionRecordBytes + TokenSequence::BytesFor(tokens), false));
-  TXL_ASSIGN_OR_RETURN(RecordPtr record, Add(std::move(id), ttl));
+  TXL_ASSIGN_OR_RETURN(RecordPtr record, Add(std::move(name), ttl));
   record->token_ids = std::move(session.token_ids);
   Charge(*record, tokens);
   const std::string& state = session.head.detokenizer;

@@ -10,24 +10,23 @@
 
 namespace txl {
 
-absl::StatusOr<SessionLease> SessionStore::Acquire(
-    const std::string& session_id) {
+absl::StatusOr<SessionLease> SessionStore::Acquire(const SessionName& session) {
   // A turn without a name waits for nobody.
   absl::StatusOr<std::optional<SessionLease>> lease =
-      AcquireFor(session_id, TurnIdentity(), nullptr);
+      AcquireFor(session, TurnIdentity(), nullptr);
   if (!lease.ok()) return lease.status();
   return **std::move(lease);
 }
 
 absl::StatusOr<std::optional<SessionLease>> SessionStore::AcquireFor(
-    const std::string& session_id, TurnIdentity identity, LeaseCallback later) {
-  const absl::Status valid = ValidateSessionId(session_id);
+    const SessionName& session, TurnIdentity identity, LeaseCallback later) {
+  const absl::Status valid = ValidateSessionId(session.id());
   if (!valid.ok()) return valid;
   LeaseCallback waited;
   {
     StoreLock lock(impl_.get());
     impl_->Expire();
-    absl::StatusOr<RecordPtr> found = impl_->Find(session_id);
+    absl::StatusOr<RecordPtr> found = impl_->Find(session);
     if (!found.ok()) return found.status();
     SessionRecord& record = **found;
     if (!record.busy) {

@@ -13,7 +13,6 @@ struct SqliteJournalOptions {
   int64_t max_bytes = int64_t{20'000'000'000};  // of the database
   std::string fingerprint;                      // of the model
   int64_t vocab_size = 0;
-  std::string tenant = "default";
   bool recover = false;  // copy a store whose storage failed, then open it
   std::string vfs;       // SQLite's, for tests; empty: its own
 };

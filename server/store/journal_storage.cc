@@ -28,7 +28,6 @@ int64_t FileBytes(const std::string& path) {
 SessionTablesOptions TablesOptions(const SqliteJournalOptions& options,
                                    const StoreFolder* folder) {
   SessionTablesOptions tables;
-  tables.tenant = options.tenant;
   tables.fingerprint = options.fingerprint;
   tables.vocab_size = options.vocab_size;
   tables.damaged = [folder](const std::string& id, const std::string& bytes) {

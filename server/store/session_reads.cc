@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/status_macros.h"
+#include "server/session/session_name.h"
 #include "server/store/session_tables.h"
 #include "server/store/store_errors.h"
 
@@ -52,11 +53,13 @@ absl::StatusOr<StoredSession> SessionTables::Restore(const Row& row) {
 absl::StatusOr<std::vector<StoredInfo>> SessionTables::List(
     const std::string& after, int64_t count) {
   std::vector<StoredInfo> page;
-  list_.Bind(options_.tenant).Bind(after).Bind(count);
+  const SessionName first = SessionName::OfText(after);
+  BindName(list_, after).Bind(count);
   while (true) {
     TXL_ASSIGN_OR_RETURN(const bool more, list_.Step());
     if (!more) return page;
-    const std::string session_id = list_.Blob(0);
+    const std::string session_id =
+        SessionName(first.tenant(), list_.Blob(0)).text();
     StoredInfo info;
     info.position = list_.Int(1);
     const absl::StatusOr<KeptHead> head = DecodeHead(list_.Blob(2));
@@ -75,11 +78,12 @@ absl::StatusOr<std::vector<StoredInfo>> SessionTables::List(
 absl::StatusOr<std::vector<std::string>> SessionTables::ListExpired(
     absl::Time now, int64_t count) {
   std::vector<std::string> ids;
-  list_expired_.Bind(absl::ToUnixMillis(now)).Bind(options_.tenant);
+  list_expired_.Bind(absl::ToUnixMillis(now));
   while (static_cast<int64_t>(ids.size()) < count) {
     TXL_ASSIGN_OR_RETURN(const bool more, list_expired_.Step());
     if (!more) return ids;
-    const std::string session_id = list_expired_.Blob(0);
+    const std::string session_id =
+        SessionName(list_expired_.Blob(0), list_expired_.Blob(1)).text();
     absl::StatusOr<bool> expired = HasExpired(session_id, now);
     if (!expired.ok()) {
       list_expired_.Reset();

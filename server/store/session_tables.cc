@@ -8,6 +8,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/session/session_errors.h"
+#include "server/session/session_name.h"
 #include "server/store/store_errors.h"
 
 namespace txl {
@@ -79,7 +80,7 @@ absl::Status SessionTables::Prepare() {
       {&list_,
        "SELECT id, position, head, log_row FROM session WHERE tenant=? AND "
        "id>? ORDER BY id LIMIT ?"},
-      {&list_expired_, "SELECT id FROM session WHERE expire<=? AND tenant=?"},
+      {&list_expired_, "SELECT tenant, id FROM session WHERE expire<=?"},
       {&count_, "UPDATE meta SET value=? WHERE key='sessions'"},
   };
   for (const auto& [statement, sql] : statements) {
@@ -271,7 +272,7 @@ absl::Status SessionTables::Remove(const std::string& session_id) {
   log_->Take(session_id);
   const absl::StatusOr<Row> row = Find(session_id);
   if (absl::IsNotFound(row.status())) return absl::OkStatus();
-  absl::Status status = erase_.Bind(options_.tenant).Bind(session_id).Run();
+  absl::Status status = BindName(erase_, session_id).Run();
   if (status.ok()) {
     --sessions_;
     // Where the row is damaged nobody knows which content was the session's.
@@ -282,12 +283,18 @@ absl::Status SessionTables::Remove(const std::string& session_id) {
   return absl::IsUnknown(status) ? SessionDamagedError() : status;
 }
 
+Statement& SessionTables::BindName(Statement& statement,
+                                   const std::string& session_id) {
+  const SessionName name = SessionName::OfText(session_id);
+  return statement.Bind(name.tenant()).Bind(name.id());
+}
+
 std::string SessionTables::CrcText(const std::string& session_id,
-                                   const Row& row,
-                                   const std::string& head) const {
+                                   const Row& row, const std::string& head) {
+  const SessionName name = SessionName::OfText(session_id);
   ByteWriter text;
-  text.Text(options_.tenant);
-  text.Text(session_id);
+  text.Text(name.tenant());
+  text.Text(name.id());
   text.I64(row.content);
   text.I64(row.position);
   text.I64(row.log_row);
@@ -298,8 +305,7 @@ std::string SessionTables::CrcText(const std::string& session_id,
 
 absl::StatusOr<SessionTables::Row> SessionTables::Glance(
     const std::string& session_id) {
-  TXL_ASSIGN_OR_RETURN(const bool found,
-                       glance_.Bind(options_.tenant).Bind(session_id).Step());
+  TXL_ASSIGN_OR_RETURN(const bool found, BindName(glance_, session_id).Step());
   if (!found) return SessionUnknownError();
   Row row;
   row.position = glance_.Int(0);
@@ -310,8 +316,7 @@ absl::StatusOr<SessionTables::Row> SessionTables::Glance(
 
 absl::StatusOr<SessionTables::Row> SessionTables::Find(
     const std::string& session_id) {
-  TXL_ASSIGN_OR_RETURN(const bool found,
-                       find_.Bind(options_.tenant).Bind(session_id).Step());
+  TXL_ASSIGN_OR_RETURN(const bool found, BindName(find_, session_id).Step());
   if (!found) return SessionUnknownError();
   Row row;
   row.content = find_.Int(0);
@@ -336,8 +341,7 @@ absl::Status SessionTables::Write(const std::string& session_id, Row row) {
   row.log_row = log_->last_row();
   const std::string head = EncodeHead(row.head);
   const std::string text = CrcText(session_id, row, head);
-  write_.Bind(options_.tenant)
-      .Bind(session_id)
+  BindName(write_, session_id)
       .Bind(row.content)
       .Bind(row.position)
       .Bind(ExpireOf(row.head.head))

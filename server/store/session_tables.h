@@ -1,7 +1,7 @@
 #pragma once
 
-// The database of sessions: SessionJournal's entries and reads, one after the
-// other on one thread.
+// The database of sessions, of all tenants: SessionJournal's entries and reads,
+// one after the other on one thread.
 //
 //   meta     key, value ("store", "sessions"; "model F": the vocabulary size
 //            of the model with fingerprint F)
@@ -37,7 +37,6 @@ enum class LogAtOpen {
 };
 
 struct SessionTablesOptions {
-  std::string tenant = "default";
   std::string fingerprint;  // of the model
   int64_t vocab_size = 0;
   // Records that are longer are not kept.
@@ -93,6 +92,9 @@ class SessionTables {
   absl::Status Remove(const std::string& session_id);
   absl::Status Begin(const BeginEntry& entry);
   absl::Status Append(const AppendEntry& entry);
+  // Binds the tenant and the id of a session to a statement's first two.
+  static Statement& BindName(Statement& statement,
+                             const std::string& session_id);
   // The row's position and log_row alone. NOT_FOUND.
   absl::StatusOr<Row> Glance(const std::string& session_id);
   absl::StatusOr<bool> HasExpired(const std::string& session_id,
@@ -101,8 +103,8 @@ class SessionTables {
   absl::StatusOr<Row> Find(const std::string& session_id);
   absl::Status Write(const std::string& session_id, Row row);
   absl::StatusOr<StoredSession> Restore(const Row& row);
-  std::string CrcText(const std::string& session_id, const Row& row,
-                      const std::string& head) const;
+  static std::string CrcText(const std::string& session_id, const Row& row,
+                             const std::string& head);
 
   Database* const database_;
   const SessionTablesOptions options_;

@@ -12,54 +12,54 @@ absl::Status StoreScan::Salvage(Database* into) {
   TXL_RETURN_IF_ERROR(into->Run("PRAGMA synchronous=OFF"));
   TXL_RETURN_IF_ERROR(ReadModels());
   // Each way ends at the first page that cannot be read.
-  std::set<std::pair<std::string, std::string>> keys;
-  FindKeys("SELECT tenant, id FROM session ORDER BY tenant, id", keys);
-  FindKeys("SELECT tenant, id FROM session ORDER BY tenant DESC, id DESC",
-           keys);
-  FindKeys("SELECT tenant, id FROM session NOT INDEXED ORDER BY rowid", keys);
-  FindKeys("SELECT tenant, id FROM session NOT INDEXED ORDER BY rowid DESC",
-           keys);
-  report_->sessions = static_cast<int64_t>(keys.size());
-  std::map<std::pair<std::string, std::string>, std::vector<Key>> of_model;
-  for (const auto& [tenant, id] : keys) {
-    const Key key{tenant, id};
-    const absl::StatusOr<std::string> fingerprint = FingerprintOf(key);
+  std::set<SessionName> sessions;
+  FindSessions("SELECT tenant, id FROM session ORDER BY tenant, id", sessions);
+  FindSessions("SELECT tenant, id FROM session ORDER BY tenant DESC, id DESC",
+               sessions);
+  FindSessions("SELECT tenant, id FROM session NOT INDEXED ORDER BY rowid",
+               sessions);
+  FindSessions("SELECT tenant, id FROM session NOT INDEXED ORDER BY rowid DESC",
+               sessions);
+  report_->sessions = static_cast<int64_t>(sessions.size());
+  std::map<std::string, std::vector<SessionName>> of_model;
+  for (const SessionName& session : sessions) {
+    const absl::StatusOr<std::string> fingerprint = FingerprintOf(session);
     if (fingerprint.ok() && vocab_sizes_.count(*fingerprint) > 0) {
-      of_model[{tenant, *fingerprint}].push_back(key);
+      of_model[*fingerprint].push_back(session);
     } else {
-      report_->damaged.push_back({id, "its model is not known"});
+      report_->damaged.push_back({session.text(), "its model is not known"});
     }
   }
-  for (const auto& [model, its_keys] : of_model) {
+  for (const auto& [model, its_sessions] : of_model) {
     SessionTablesOptions options;
-    options.tenant = model.first;
-    options.fingerprint = model.second;
-    options.vocab_size = vocab_sizes_.at(model.second);
+    options.fingerprint = model;
+    options.vocab_size = vocab_sizes_.at(model);
     TXL_ASSIGN_OR_RETURN(const std::unique_ptr<SessionTables> tables,
                          SessionTables::Open(into, options));
-    for (const Key& key : its_keys) {
-      TXL_RETURN_IF_ERROR(SalvageSession(key, tables.get()));
+    for (const SessionName& session : its_sessions) {
+      TXL_RETURN_IF_ERROR(SalvageSession(session, tables.get()));
     }
   }
   return absl::OkStatus();
 }
 
-void StoreScan::FindKeys(const char* order,
-                         std::set<std::pair<std::string, std::string>>& keys) {
+void StoreScan::FindSessions(const char* order,
+                             std::set<SessionName>& sessions) {
   absl::StatusOr<Statement> all = database_->Prepare(order);
   if (!all.ok()) return;
   for (absl::StatusOr<bool> more = all->Step(); more.ok() && *more;
        more = all->Step()) {
-    keys.emplace(all->Blob(0), all->Blob(1));
+    sessions.emplace(all->Blob(0), all->Blob(1));
   }
 }
 
-absl::Status StoreScan::SalvageSession(const Key& key, SessionTables* into) {
+absl::Status StoreScan::SalvageSession(const SessionName& session,
+                                       SessionTables* into) {
   StoredSession stored;
-  const absl::Status read = ReadSession(key, &stored);
+  const absl::Status read = ReadSession(session, &stored);
   if (absl::IsDataLoss(read) || absl::IsUnknown(read)) {
-    report_->damaged.push_back({key.id, std::string(read.message())});
-    (void)Quarantine(key);
+    report_->damaged.push_back({session.text(), std::string(read.message())});
+    (void)Quarantine(session);
     return absl::OkStatus();
   }
   TXL_RETURN_IF_ERROR(read);
@@ -69,9 +69,9 @@ absl::Status StoreScan::SalvageSession(const Key& key, SessionTables* into) {
       CreateEntry{stored.head, stored.token_ids.Slice(0, before)});
   if (stored.running.has_value()) {
     entries.push_back(
-        BeginEntry{key.id, *stored.running, stored.head.last_use});
+        BeginEntry{session.text(), *stored.running, stored.head.last_use});
     entries.push_back(
-        AppendEntry{key.id,
+        AppendEntry{session.text(),
                     {before, stored.token_ids.Last(stored.running_tokens),
                      stored.running_events}});
   }

@@ -66,17 +66,18 @@ absl::Status StoreScan::ReadSessions() {
   while (true) {
     TXL_ASSIGN_OR_RETURN(const bool more, all.Step());
     if (!more) return absl::OkStatus();
-    const Key key{all.Blob(0), all.Blob(1)};
-    digests_.insert(absl::BytesToHexString(Sha256Of(key.id)));
+    const SessionName session(all.Blob(0), all.Blob(1));
+    digests_.insert(absl::BytesToHexString(Sha256Of(session.text())));
     StoredSession stored;
-    const absl::Status status = ReadSession(key, &stored);
+    const absl::Status status = ReadSession(session, &stored);
     if (!status.ok() && !absl::IsDataLoss(status)) return status;
     if (status.ok()) {
       report_->tokens += stored.token_ids.size();
       report_->running_turns += stored.running.has_value() ? 1 : 0;
     } else {
-      damaged_.push_back(key);
-      report_->damaged.push_back({key.id, std::string(status.message())});
+      damaged_.push_back(session);
+      report_->damaged.push_back(
+          {session.text(), std::string(status.message())});
     }
     if (++report_->sessions % kProgressSessions == 0) {
       progress_(absl::StrCat(report_->sessions, " sessions read"));
@@ -84,23 +85,24 @@ absl::Status StoreScan::ReadSessions() {
   }
 }
 
-absl::StatusOr<std::string> StoreScan::FingerprintOf(const Key& key) {
+absl::StatusOr<std::string> StoreScan::FingerprintOf(
+    const SessionName& session) {
   TXL_ASSIGN_OR_RETURN(
       Statement find,
       database_->Prepare("SELECT head FROM session WHERE tenant=? AND id=?"));
   TXL_ASSIGN_OR_RETURN(const bool found,
-                       find.Bind(key.tenant).Bind(key.id).Step());
+                       find.Bind(session.tenant()).Bind(session.id()).Step());
   if (!found) return absl::DataLossError("it is not where it should be");
   absl::StatusOr<KeptHead> head = DecodeHead(find.Blob(0));
   if (!head.ok()) return absl::DataLossError("its head cannot be read");
   return std::move(head->fingerprint);
 }
 
-absl::Status StoreScan::ReadSession(const Key& key, StoredSession* stored) {
-  TXL_ASSIGN_OR_RETURN(const std::string fingerprint, FingerprintOf(key));
-  TXL_ASSIGN_OR_RETURN(SessionTables* const tables,
-                       TablesOf(key.tenant, fingerprint));
-  absl::StatusOr<StoredSession> loaded = tables->Load(key.id);
+absl::Status StoreScan::ReadSession(const SessionName& session,
+                                    StoredSession* stored) {
+  TXL_ASSIGN_OR_RETURN(const std::string fingerprint, FingerprintOf(session));
+  TXL_ASSIGN_OR_RETURN(SessionTables* const tables, TablesOf(fingerprint));
+  absl::StatusOr<StoredSession> loaded = tables->Load(session.text());
   // A head with another model's name is no other model's session.
   if (absl::IsFailedPrecondition(loaded.status())) {
     return absl::DataLossError("its model is in doubt");
@@ -112,15 +114,14 @@ absl::Status StoreScan::ReadSession(const Key& key, StoredSession* stored) {
 }
 
 absl::StatusOr<SessionTables*> StoreScan::TablesOf(
-    const std::string& tenant, const std::string& fingerprint) {
-  std::unique_ptr<SessionTables>& tables = tables_[{tenant, fingerprint}];
+    const std::string& fingerprint) {
+  std::unique_ptr<SessionTables>& tables = tables_[fingerprint];
   if (tables == nullptr) {
     const auto size = vocab_sizes_.find(fingerprint);
     if (size == vocab_sizes_.end()) {
       return absl::DataLossError("it is of a model that the store never had");
     }
     SessionTablesOptions options;
-    options.tenant = tenant;
     options.fingerprint = fingerprint;
     options.vocab_size = size->second;
     options.log = LogAtOpen::kLeave;
@@ -164,14 +165,14 @@ absl::Status StoreScan::Repair() {
   options.log = LogAtOpen::kRepair;
   TXL_RETURN_IF_ERROR(SessionTables::Open(database_, options).status());
   const StoreReport found = *report_;
-  for (const Key& key : damaged_) {
+  for (const SessionName& session : damaged_) {
     StoredSession stored;
     // It may have been its turn alone.
-    const absl::Status status = ReadSession(key, &stored);
+    const absl::Status status = ReadSession(session, &stored);
     if (status.ok()) continue;
     if (!absl::IsDataLoss(status)) return status;
-    TXL_RETURN_IF_ERROR(Quarantine(key));
-    TXL_RETURN_IF_ERROR(InTransaction([&] { return RemoveSession(key); }));
+    TXL_RETURN_IF_ERROR(Quarantine(session));
+    TXL_RETURN_IF_ERROR(InTransaction([&] { return RemoveSession(session); }));
   }
   TXL_RETURN_IF_ERROR(ReadContents());
   progress_(absl::StrCat("removing ", report_->orphaned_contents,
@@ -180,17 +181,17 @@ absl::Status StoreScan::Repair() {
   return InTransaction([this] { return WriteContents(); });
 }
 
-absl::Status StoreScan::Quarantine(const Key& key) {
+absl::Status StoreScan::Quarantine(const SessionName& session) {
   TXL_ASSIGN_OR_RETURN(
       Statement row,
       database_->Prepare("SELECT content, position, log_row, head, record FROM "
                          "session WHERE tenant=? AND id=?"));
   TXL_ASSIGN_OR_RETURN(const bool found,
-                       row.Bind(key.tenant).Bind(key.id).Step());
+                       row.Bind(session.tenant()).Bind(session.id()).Step());
   if (!found) return absl::OkStatus();
   ByteWriter left;
-  left.Text(key.tenant);
-  left.Text(key.id);
+  left.Text(session.tenant());
+  left.Text(session.id());
   for (const int column : {0, 1, 2}) left.I64(row.Int(column));
   for (const int column : {3, 4}) left.Text(row.Blob(column));
   TXL_ASSIGN_OR_RETURN(
@@ -203,15 +204,15 @@ absl::Status StoreScan::Quarantine(const Key& key) {
     left.I64(chunks.Int(0));
     left.Text(chunks.Blob(1));
   }
-  folder_->Quarantine(key.id, left.bytes());
+  folder_->Quarantine(session.text(), left.bytes());
   return absl::OkStatus();
 }
 
-absl::Status StoreScan::RemoveSession(const Key& key) {
+absl::Status StoreScan::RemoveSession(const SessionName& session) {
   TXL_ASSIGN_OR_RETURN(
       Statement erase,
       database_->Prepare("DELETE FROM session WHERE tenant=? AND id=?"));
-  return erase.Bind(key.tenant).Bind(key.id).Run();
+  return erase.Bind(session.tenant()).Bind(session.id()).Run();
 }
 
 absl::Status StoreScan::WriteContents() {

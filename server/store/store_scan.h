@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/session/session_name.h"
 #include "server/store/database.h"
 #include "server/store/session_tables.h"
 #include "server/store/store_folder.h"
@@ -43,38 +44,31 @@ class StoreScan {
   const std::set<std::string>& digests() const { return digests_; }
 
  private:
-  struct Key {
-    std::string tenant, id;
-  };
-
   absl::Status ReadModels();
   absl::Status ReadSessions();
   // OK, or what is wrong with the session.
-  absl::Status ReadSession(const Key& key, StoredSession* stored);
+  absl::Status ReadSession(const SessionName& session, StoredSession* stored);
   absl::Status ReadContents();
   absl::Status ReadDatabase();
-  void FindKeys(const char* order,
-                std::set<std::pair<std::string, std::string>>& keys);
+  void FindSessions(const char* order, std::set<SessionName>& sessions);
   // OK, or what is wrong with the session.
-  absl::Status SalvageSession(const Key& key, SessionTables* into);
-  absl::Status RemoveSession(const Key& key);
-  absl::Status Quarantine(const Key& key);
+  absl::Status SalvageSession(const SessionName& session, SessionTables* into);
+  absl::Status RemoveSession(const SessionName& session);
+  absl::Status Quarantine(const SessionName& session);
   absl::Status WriteContents();
   absl::Status InTransaction(const std::function<absl::Status()>& change);
   // DATA_LOSS: nobody knows.
-  absl::StatusOr<std::string> FingerprintOf(const Key& key);
-  absl::StatusOr<SessionTables*> TablesOf(const std::string& tenant,
-                                          const std::string& fingerprint);
+  absl::StatusOr<std::string> FingerprintOf(const SessionName& session);
+  absl::StatusOr<SessionTables*> TablesOf(const std::string& fingerprint);
 
   Database* const database_;
   const StoreFolder* const folder_;
   StoreReport* const report_;
   const StoreProgress progress_;
   std::map<std::string, int64_t> vocab_sizes_;  // of fingerprints
-  // By tenant and fingerprint.
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<SessionTables>>
-      tables_;
-  std::vector<Key> damaged_;
+  // By fingerprint.
+  std::map<std::string, std::unique_ptr<SessionTables>> tables_;
+  std::vector<SessionName> damaged_;
   std::map<int64_t, std::pair<int64_t, int64_t>> contents_;  // parent, base
   std::map<int64_t, int64_t> references_;  // of contents that somebody uses
   std::set<std::string> digests_;

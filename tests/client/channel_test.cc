@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "tests/client/fake_service.h"
@@ -43,8 +46,8 @@ TEST(Channel, NamesARootFileThatCannotBeRead) {
 TEST(Channel, RefusesACertificateWithoutItsKeyOrWithoutTls) {
   for (const ChannelOptions& options :
        {ChannelOptions{.tls = true, .certificate_file = "c.pem"},
-        ChannelOptions{.tls = true, .key_file = "k.pem"},
-        ChannelOptions{.certificate_file = "c.pem", .key_file = "k.pem"}}) {
+        ChannelOptions{.tls = true, .tls_key_file = "k.pem"},
+        ChannelOptions{.certificate_file = "c.pem", .tls_key_file = "k.pem"}}) {
     EXPECT_EQ(OpenChannel(options).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
@@ -53,9 +56,56 @@ TEST(Channel, RefusesACertificateWithoutItsKeyOrWithoutTls) {
 TEST(Channel, NamesACertificateFileThatCannotBeRead) {
   const auto channel = OpenChannel({.tls = true,
                                     .certificate_file = "/no/such.crt",
-                                    .key_file = "/no/such.key"});
+                                    .tls_key_file = "/no/such.key"});
   EXPECT_EQ(channel.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(channel.status().message().find("/no/such.crt"), std::string::npos);
+}
+
+TEST(Channel, NamesAKeyFileThatHoldsNoKey) {
+  const std::string path = ::testing::TempDir() + "/no_key";
+  for (const char* text : {"", " \n", "two words", "line\nline"}) {
+    std::ofstream(path) << text;
+    const auto channel = OpenChannel({.key_file = path});
+    EXPECT_EQ(channel.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(channel.status().message(), path + ": holds no key");
+  }
+  EXPECT_EQ(OpenChannel({.key_file = "/no/such.key"}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST(AChannelWithAKeyFile, SendsTheKeyWithEveryCall) {
+  const std::string path = ::testing::TempDir() + "/channel_key";
+  std::ofstream(path) << "a-key_1\n";
+  testing::FakeServer server;
+  std::vector<std::string> sent;
+  server->on_generate = [&](grpc::ServerContext* context,
+                            const v1::GenerateRequest&,
+                            testing::FakeService::Writer*) {
+    const auto [begin, end] =
+        context->client_metadata().equal_range("authorization");
+    for (auto it = begin; it != end; ++it) {
+      sent.emplace_back(it->second.data(), it->second.size());
+    }
+    return grpc::Status::OK;
+  };
+  ChannelOptions options;
+  options.address = server.address();
+  for (const std::string& key_file : {path, std::string()}) {
+    options.key_file = key_file;
+    const auto channel = OpenChannel(options);
+    ASSERT_TRUE(channel.ok()) << channel.status();
+    const auto stub = v1::GenerationService::NewStub(*channel);
+    for (int i = 0; i < 2; ++i) {
+      grpc::ClientContext context;
+      v1::GenerateResponse response;
+      const auto stream = stub->Generate(&context, v1::GenerateRequest());
+      while (stream->Read(&response)) {
+      }
+      EXPECT_TRUE(stream->Finish().ok());
+    }
+  }
+  EXPECT_EQ(sent,
+            (std::vector<std::string>{"Bearer a-key_1", "Bearer a-key_1"}));
 }
 
 TEST(AChannelWithASmallWindow, KeepsAServerWaitingThatIsNotRead) {

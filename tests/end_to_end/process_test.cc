@@ -58,7 +58,7 @@ TEST(ServerProcessTest, ServesAndDrainsWhileNobodyReadsItsLog) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(ServerProcessTest, IgnoresSignalsThatAskForNothingWithALineEach) {
+TEST(ServerProcessTest, SignalsThatAskForNoEndEndNothingAndHaveALineEach) {
   ServerProcess server(GoldenModel("kimi-char"), {"--slots", "2"});
   for (const auto& [signal, name] :
        {std::pair(SIGHUP, "SIGHUP"), std::pair(SIGUSR1, "SIGUSR1"),

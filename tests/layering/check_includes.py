@@ -64,8 +64,9 @@ RULES = {
                                  "server/session", "server/metrics",
                                  "server/access", "server/quota",
                                  "server/base"),
-    "server/rpc": ("txl/v1", "model/base", "server/api", "server/access",
-                   "server/tls", "server/metrics", "server/base"),
+    "server/rpc": ("txl/v1", "grpc", "model/base", "server/api",
+                   "server/access", "server/tls", "server/metrics",
+                   "server/base"),
     "server/http": PLAIN_MODEL + ("txl/v1", "server/api", "server/access",
                                   "server/exporter", "server/tls",
                                   "server/session", "server/metrics",
@@ -87,7 +88,7 @@ RULES = {
 }
 
 SUFFIXES = (".h", ".cc", ".cu", ".cuh")
-GENERATED = ("txl/v1/", "txl/convert/", "google/rpc/", "grpcpp/", "src/proto/")
+GENERATED = ("txl/v1/", "txl/convert/", "google/rpc/", "grpc/health/", "grpc/reflection/", "grpcpp/", "src/proto/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 

@@ -192,7 +192,7 @@ class Server {
                                        const SamplingParams& sampling,
                                        uint64_t* key) {
     auto sink = std::make_shared<RecordingSink>();
-    auto lease = store_.Acquire(session);
+    auto lease = store_.Acquire(SessionName::OfDefaultTenant(session));
     EXPECT_TRUE(lease.ok()) << lease.status();
     if (!lease.ok()) return sink;
     *key = lease->key();
@@ -258,7 +258,10 @@ Progress MakeProgress(Server& server, int session, const Script& script,
   progress.id = absl::StrCat("session-", session);
   progress.sampling = script.sampling;
   progress.calls = std::move(calls);
-  EXPECT_TRUE(server.store().Create(progress.id, std::nullopt).ok());
+  EXPECT_TRUE(
+      server.store()
+          .Create(SessionName::OfDefaultTenant(progress.id), std::nullopt)
+          .ok());
   return progress;
 }
 

@@ -36,6 +36,8 @@ TEST(EndRecord, WritesOneLineWithNeitherTextNorIds) {
   FakeClock clock;
   Metrics metrics;
   CallRecord record = StartRecord("txl.v1.S/M", &clock, &metrics);
+  record.tenant = "alice";
+  record.key = "laptop";
   record.named_session = true;
   record.prompt_tokens = 3;
   record.generated_tokens = 4;
@@ -48,6 +50,8 @@ TEST(EndRecord, WritesOneLineWithNeitherTextNorIds) {
   EXPECT_EQ(line["fields"], nlohmann::json({{"method", "txl.v1.S/M"},
                                             {"status", "INVALID_ARGUMENT"},
                                             {"reason", "FIELD_INVALID"},
+                                            {"tenant", "alice"},
+                                            {"key", "laptop"},
                                             {"named_session", true},
                                             {"prompt_tokens", 3},
                                             {"generated_tokens", 4},

@@ -1,5 +1,7 @@
 #include "server/base/text_file.h"
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "gmock/gmock.h"
@@ -29,6 +31,25 @@ TEST(TextFileTest, IsEmptyWhereThereIsNone) {
 
 TEST(TextFileTest, IsEmptyWhereItIsAFolder) {
   EXPECT_THAT(ReadTextFile("/proc/self"), IsEmpty());
+}
+
+TEST(FileVersionTest, IsTheSameUntilTheFileIsAnother) {
+  const std::filesystem::path file =
+      std::filesystem::path(::testing::TempDir()) / "file_version_test";
+  std::ofstream(file) << "one";
+  const std::string first = FileVersion(file);
+  EXPECT_EQ(FileVersion(file), first);
+  std::ofstream(file.string() + ".new") << "two";
+  std::filesystem::rename(file.string() + ".new", file);
+  const std::string renamed = FileVersion(file);
+  EXPECT_NE(renamed, first);
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  const std::string closed = FileVersion(file);
+  EXPECT_NE(closed, renamed);
+  std::ofstream(file) << "longer";
+  EXPECT_NE(FileVersion(file), closed);
+  std::filesystem::remove(file);
+  EXPECT_THAT(FileVersion(file), IsEmpty());
 }
 
 }  // namespace

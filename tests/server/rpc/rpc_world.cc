@@ -72,6 +72,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.callbacks = callbacks.get();
   context.work = work.get();
   context.state_identity = runner.info().identity;
+  context.keys = options.keys;
   context.export_key = options.export_key;
   context.requests = options.requests;
   context.streams = options.streams;
@@ -210,10 +211,12 @@ bool Eventually(const std::function<bool()>& condition) {
 
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
                  const std::string& method, const std::string& bytes,
-                 bool compressed, const std::function<void()>& on_message) {
+                 bool compressed, const std::function<void()>& on_message,
+                 const RpcWorld::Metadata& metadata) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext client;
   if (compressed) client.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  for (const auto& [name, value] : metadata) client.AddMetadata(name, value);
   grpc::CompletionQueue queue;
   const auto call = stub.PrepareCall(&client, method, &queue);
   const auto next = [&queue] {

@@ -35,6 +35,7 @@ struct RpcWorldOptions {
   CallLimits calls;
   WorkPoolOptions work;
   SessionStoreOptions sessions;
+  const KeyRing* keys = nullptr;  // null: nobody needs one; outlives the world
   std::string export_key;
   std::string fingerprint = "f00d";
   ByteBudget* requests = nullptr;  // null: unlimited; outlive the world
@@ -110,7 +111,8 @@ struct RawReply {
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
                  const std::string& method, const std::string& bytes,
                  bool compressed = false,
-                 const std::function<void()>& on_message = nullptr);
+                 const std::function<void()>& on_message = nullptr,
+                 const RpcWorld::Metadata& metadata = {});
 
 template <typename Message>
 Message Proto(const std::string& text) {

@@ -56,7 +56,8 @@ Forked Rewind(RpcWorld& world, const std::string& request,
 }
 
 std::vector<int32_t> TokensOf(RpcWorld& world, const std::string& id) {
-  return world.store->GetTokens(id, 0, 1000)->token_ids;
+  return world.store->GetTokens(SessionName::OfDefaultTenant(id), 0, 1000)
+      ->token_ids;
 }
 
 TEST(ForkSession, MakesASessionThatHoldsWhatTheOtherHolds) {

@@ -79,7 +79,8 @@ std::vector<int32_t> Letters(int count) {
 }
 
 std::vector<int32_t> TokensOf(RpcWorld& world, const std::string& id) {
-  return world.store->GetTokens(id, 0, 1 << 20)->token_ids;
+  return world.store->GetTokens(SessionName::OfDefaultTenant(id), 0, 1 << 20)
+      ->token_ids;
 }
 
 TEST(ExportSession, GoesIntoAnotherServerAndOnAsIfFedThere) {

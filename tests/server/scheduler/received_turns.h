@@ -142,7 +142,7 @@ class SchedulerReceived
 
   static std::shared_ptr<const TurnRecord> RecordOf(World& world,
                                                     const std::string& id) {
-    auto lease = world.store->Acquire(id);
+    auto lease = world.store->Acquire(SessionName::OfDefaultTenant(id));
     auto record = lease->RecordFor(kTurn);
     return record.ok() ? *record : nullptr;
   }

@@ -105,7 +105,7 @@ TEST(SchedulerAlternatives, AStateThatWasMovedOutIsShared) {
     World world(With(3, derives));
     Fill(world, 4, 40);  // s0 has moved out
     for (const char* id : {"s1", "s2"})
-      ASSERT_TRUE(world.store->Delete(id).ok());
+      ASSERT_TRUE(world.store->Delete(SessionName::OfDefaultTenant(id)).ok());
     const Alternatives some = SomeAlternatives(30, 8);
     const TestTurn turn = SubmitAlternatives(world, "s0", {}, some);
     world.Run();

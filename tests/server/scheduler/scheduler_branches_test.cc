@@ -61,7 +61,7 @@ TEST(SchedulerBranches, AForkOfASavedSessionStartsFromItsImage) {
   world.Submit("s0", TurnKind::kSave, {});
   world.Run();
   ASSERT_TRUE(
-      world.store->Fork({.session_id = "s0", .new_session_id = "branch"}).ok());
+      world.store->Fork({.session = "s0", .new_session_id = "branch"}).ok());
   world.ExpectHealthy("branch");
   EXPECT_THAT(world.runner->calls(), Contains("import 1 @59"));
   EXPECT_EQ(world.metrics.Get().rebuilds_ok, 0);
@@ -74,11 +74,11 @@ TEST(SchedulerBranches, AForkWithoutAnImageIsFedItsTokens) {
   Fill(world, 1, 60);
   for (const int64_t position : {1, 2, 37, 60}) {
     const std::string id = absl::StrCat("branch", position);
-    ASSERT_TRUE(world.store
-                    ->Fork({.session_id = "s0",
-                            .new_session_id = id,
-                            .position = position})
-                    .ok());
+    ASSERT_TRUE(
+        world.store
+            ->Fork(
+                {.session = "s0", .new_session_id = id, .position = position})
+            .ok());
     world.ExpectHealthy(id);
   }
   world.ExpectHealthy("s0");
@@ -94,7 +94,7 @@ TEST(SchedulerBranches, ARewoundSessionGoesOnAsIfItHadNeverGoneOn) {
     // Within the ring's spare rows, beyond them, beyond the memory.
     for (const int64_t position : {99, 90, 40, 1, 0}) {
       ASSERT_TRUE(
-          world.store->Rewind({.session_id = "s0", .position = position}).ok());
+          world.store->Rewind({.session = "s0", .position = position}).ok());
       world.Generate("s0", {7}, 3);
       world.Run();
       world.ExpectHealthy("s0");
@@ -118,7 +118,7 @@ TEST(SchedulerBranches, AnImageOlderThanItsSessionIsCaughtUp) {
     world.Submit("s0", TurnKind::kScore, World::SomeIds(2));
     world.Run();
     ASSERT_TRUE(
-        world.store->Fork({.session_id = "s0", .new_session_id = "a"}).ok());
+        world.store->Fork({.session = "s0", .new_session_id = "a"}).ok());
     world.Submit("a", TurnKind::kAppend, World::SomeIds(5));
     world.Run();
     // Its rows are lost, the image of the beginning is not.
@@ -127,7 +127,7 @@ TEST(SchedulerBranches, AnImageOlderThanItsSessionIsCaughtUp) {
         *world.store->GetImage(world.store->Acquire("s0")->key());
     ASSERT_TRUE(world.store->PutImage(key, image).ok());
     ASSERT_TRUE(
-        world.store->Fork({.session_id = "a", .new_session_id = "b"}).ok());
+        world.store->Fork({.session = "a", .new_session_id = "b"}).ok());
     const int64_t before = world.metrics.Get().rows_rebuild;
     world.ExpectHealthy("b");
     EXPECT_EQ(world.metrics.Get().rows_rebuild - before, 5);
@@ -146,8 +146,7 @@ TEST(SchedulerBranches, AnImageThatIsFarBehindIsNotImported) {
   world.Run();
   ASSERT_TRUE(
       world.store->PutImage(world.store->Acquire("s0")->key(), image).ok());
-  ASSERT_TRUE(
-      world.store->Fork({.session_id = "s0", .new_session_id = "b"}).ok());
+  ASSERT_TRUE(world.store->Fork({.session = "s0", .new_session_id = "b"}).ok());
   world.ExpectHealthy("b");
   EXPECT_THAT(world.runner->calls(), Not(Contains(StartsWith("import"))));
   world.ExpectAtRest();

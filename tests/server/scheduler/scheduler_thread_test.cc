@@ -25,7 +25,7 @@ WorldOptions Threaded() {
 // Submits, waits for the end, returns it.
 TestTurn RunToEnd(World& world, const std::string& session, Ids input,
                   int tokens, bool cancel) {
-  auto lease = world.store->Acquire(session);
+  auto lease = world.store->Acquire(SessionName::OfDefaultTenant(session));
   TestTurn test{std::make_shared<RecordingSink>(),
                 std::make_shared<CancelToken>(), lease.status()};
   if (!lease.ok()) return test;
@@ -91,7 +91,9 @@ TEST(SchedulerThread, ClientsOnManyThreadsGetTheirOwnText) {
   for (int c = 0; c < 8; ++c) {
     clients.emplace_back([&world, &wrong, c] {
       const std::string id = absl::StrCat("s", c);
-      if (!world.store->Create(id, std::nullopt).ok()) ++wrong;
+      if (!world.store->Create(SessionName::OfDefaultTenant(id), std::nullopt)
+               .ok())
+        ++wrong;
       for (int turn = 0; turn < 12; ++turn) {
         Ids ids = world.TokensOf(id);
         const Ids prompt = World::SomeIds(1 + (turn * 7 + c * 5) % 40, c);
@@ -122,8 +124,12 @@ TEST(SchedulerThread, DeletingAndEndingRaceWithTurns) {
     clients.emplace_back([&world, c] {
       for (int turn = 0; turn < 20; ++turn) {
         const std::string id = absl::StrCat("s", c, "-", turn);
-        if (!world.store->Create(id, std::nullopt).ok()) return;
-        std::thread deleter([&] { (void)world.store->Delete(id); });
+        if (!world.store->Create(SessionName::OfDefaultTenant(id), std::nullopt)
+                 .ok())
+          return;
+        std::thread deleter([&] {
+          (void)world.store->Delete(SessionName::OfDefaultTenant(id));
+        });
         RunToEnd(world, id, World::SomeIds(30), 50, false);
         deleter.join();
       }

@@ -31,13 +31,15 @@ Ids World::SomeIds(int count, int salt) {
 }
 
 void World::CreateSession(const std::string& id) {
-  ASSERT_TRUE(store->Create(id, std::nullopt).ok());
+  ASSERT_TRUE(
+      store->Create(SessionName::OfDefaultTenant(id), std::nullopt).ok());
 }
 
 TestTurn World::Submit(const std::string& session, TurnKind kind, Ids input,
                        const std::function<void(Turn&)>& change) {
-  auto lease =
-      session.empty() ? store->AcquireTemporary() : store->Acquire(session);
+  auto lease = session.empty()
+                   ? store->AcquireTemporary()
+                   : store->Acquire(SessionName::OfDefaultTenant(session));
   TestTurn test;
   test.sink = std::make_shared<RecordingSink>();
   test.cancel = std::make_shared<CancelToken>();
@@ -76,7 +78,8 @@ void World::Run() {
 }
 
 Ids World::TokensOf(const std::string& session) const {
-  auto text = store->GetTokens(session, 0, 1'000'000);
+  auto text =
+      store->GetTokens(SessionName::OfDefaultTenant(session), 0, 1'000'000);
   return text.ok() ? text->token_ids : Ids{-1};
 }
 

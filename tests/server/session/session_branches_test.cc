@@ -24,7 +24,7 @@ std::vector<int32_t> Ids(int64_t count) {
 class SessionBranchesTest : public StoreTest {
  protected:
   void Make(const std::string& id, int64_t tokens) {
-    ASSERT_TRUE(store_->Create(id, {}).ok());
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok());
     if (tokens > 0) Lease(id).Append(Ids(tokens));
   }
   int64_t id_bytes() const { return store_->counts().id_bytes; }
@@ -34,7 +34,7 @@ TEST_F(SessionBranchesTest, AForkHoldsTheFirstTokensAndBothGoOn) {
   MakeStore();
   Make("trunk", 5'000);
   const absl::StatusOr<SessionInfo> info = store_->Fork(
-      {.session_id = "trunk", .new_session_id = "branch", .position = 4'500});
+      {.session = "trunk", .new_session_id = "branch", .position = 4'500});
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->session_id, "branch");
   EXPECT_EQ(info->position, 4'500);
@@ -53,8 +53,7 @@ TEST_F(SessionBranchesTest, AForkHoldsTheFirstTokensAndBothGoOn) {
 TEST_F(SessionBranchesTest, AForkWithoutAPositionHoldsEverything) {
   MakeStore();
   Make("trunk", 10);
-  const absl::StatusOr<SessionInfo> info =
-      store_->Fork({.session_id = "trunk"});
+  const absl::StatusOr<SessionInfo> info = store_->Fork({.session = "trunk"});
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->session_id.size(), 32u);  // 128 random bits
   EXPECT_EQ(info->position, 10);
@@ -67,7 +66,7 @@ TEST_F(SessionBranchesTest, SharedTokensAreCountedOnceUntilTheLastHolderGoes) {
   const int64_t alone = id_bytes();
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(store_
-                    ->Fork({.session_id = "trunk",
+                    ->Fork({.session = "trunk",
                             .new_session_id = absl::StrCat("branch", i)})
                     .ok());
   }
@@ -76,7 +75,9 @@ TEST_F(SessionBranchesTest, SharedTokensAreCountedOnceUntilTheLastHolderGoes) {
   ASSERT_TRUE(store_->Delete("trunk").ok());
   EXPECT_GT(id_bytes(), 4'000'000);  // the branches hold them
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(store_->Delete(absl::StrCat("branch", i)).ok());
+    ASSERT_TRUE(
+        store_->Delete(SessionName::OfDefaultTenant(absl::StrCat("branch", i)))
+            .ok());
   }
   EXPECT_EQ(id_bytes(), 0);
 }
@@ -85,42 +86,41 @@ TEST_F(SessionBranchesTest, AForkThatWasMadeBeforeIsTheSameFork) {
   MakeStore();
   Make("trunk", 10);
   const ForkRequest named{
-      .session_id = "trunk", .new_session_id = "branch", .request_id = "r"};
+      .session = "trunk", .new_session_id = "branch", .request_id = "r"};
   ASSERT_TRUE(store_->Fork(named).ok());
   EXPECT_TRUE(store_->Fork(named).ok());
-  const ForkRequest unnamed{.session_id = "trunk", .request_id = "r"};
+  const ForkRequest unnamed{.session = "trunk", .request_id = "r"};
   const absl::StatusOr<SessionInfo> first = store_->Fork(unnamed);
   const absl::StatusOr<SessionInfo> again = store_->Fork(unnamed);
   ASSERT_TRUE(first.ok() && again.ok());
   EXPECT_EQ(first->session_id, again->session_id);
-  EXPECT_EQ(Refusal(store_->Fork({.session_id = "trunk",
+  EXPECT_EQ(Refusal(store_->Fork({.session = "trunk",
                                   .new_session_id = "branch",
                                   .request_id = "other"})),
             "ALREADY_EXISTS SESSION_EXISTS");
-  EXPECT_EQ(Refusal(store_->Fork(
-                {.session_id = "trunk", .new_session_id = "branch"})),
-            "ALREADY_EXISTS SESSION_EXISTS");
+  EXPECT_EQ(
+      Refusal(store_->Fork({.session = "trunk", .new_session_id = "branch"})),
+      "ALREADY_EXISTS SESSION_EXISTS");
   EXPECT_EQ(store_->counts().idle, 3);
 }
 
 TEST_F(SessionBranchesTest, BadForksChangeNothing) {
   MakeStore();
   Make("trunk", 10);
-  EXPECT_EQ(Refusal(store_->Fork({.session_id = "other"})),
+  EXPECT_EQ(Refusal(store_->Fork({.session = "other"})),
             "NOT_FOUND SESSION_UNKNOWN");
   for (const int64_t position : {-1, 11}) {
-    EXPECT_EQ(
-        Refusal(store_->Fork({.session_id = "trunk", .position = position})),
-        "INVALID_ARGUMENT FIELD_INVALID position");
+    EXPECT_EQ(Refusal(store_->Fork({.session = "trunk", .position = position})),
+              "INVALID_ARGUMENT FIELD_INVALID position");
   }
   EXPECT_EQ(
-      Refusal(store_->Fork({.session_id = "trunk", .new_session_id = "a b"})),
+      Refusal(store_->Fork({.session = "trunk", .new_session_id = "a b"})),
       "INVALID_ARGUMENT FIELD_INVALID new_session_id");
-  EXPECT_EQ(Refusal(store_->Fork(
-                {.session_id = "trunk", .ttl = absl::ZeroDuration()})),
-            "INVALID_ARGUMENT FIELD_INVALID ttl");
+  EXPECT_EQ(
+      Refusal(store_->Fork({.session = "trunk", .ttl = absl::ZeroDuration()})),
+      "INVALID_ARGUMENT FIELD_INVALID ttl");
   const SessionLease lease = Lease("trunk");
-  EXPECT_EQ(Refusal(store_->Fork({.session_id = "trunk"})),
+  EXPECT_EQ(Refusal(store_->Fork({.session = "trunk"})),
             "ABORTED SESSION_BUSY");
   EXPECT_EQ(store_->counts().created, 1);
 }
@@ -131,8 +131,8 @@ TEST_F(SessionBranchesTest, AForkIsRefusedWithoutMemoryForItsOwnTokens) {
   options.temporary_reserve = 0;
   MakeStore(options);
   Make("trunk", 4'000);  // no full piece: nothing is shared
-  EXPECT_TRUE(store_->Fork({.session_id = "trunk", .position = 1'000}).ok());
-  EXPECT_EQ(Refusal(store_->Fork({.session_id = "trunk"})),
+  EXPECT_TRUE(store_->Fork({.session = "trunk", .position = 1'000}).ok());
+  EXPECT_EQ(Refusal(store_->Fork({.session = "trunk"})),
             "RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
   EXPECT_EQ(store_->counts().idle, 2);
   ExpectConserved();
@@ -142,7 +142,7 @@ TEST_F(SessionBranchesTest, ARewoundSessionIsAsItWasAtThatPosition) {
   MakeStore();
   Make("a", 5'000);
   const absl::StatusOr<SessionInfo> info =
-      store_->Rewind({.session_id = "a", .position = 4'100});
+      store_->Rewind({.session = "a", .position = 4'100});
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_EQ(info->position, 4'100);
   EXPECT_EQ(info->last_turn.outcome, "REWOUND");
@@ -151,7 +151,7 @@ TEST_F(SessionBranchesTest, ARewoundSessionIsAsItWasAtThatPosition) {
   std::vector<int32_t> ids = Ids(4'100);
   ids.push_back(7);
   EXPECT_EQ(TokensOf("a"), ids);
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 0}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 0}).ok());
   EXPECT_EQ(TokensOf("a"), Ids(0));
   ExpectConserved();
 }
@@ -160,9 +160,9 @@ TEST_F(SessionBranchesTest, ARewindLetsTheBudgetGo) {
   MakeStore();
   Make("a", 100'000);
   Make("b", 50'000);
-  ASSERT_TRUE(store_->Fork({.session_id = "a", .new_session_id = "c"}).ok());
+  ASSERT_TRUE(store_->Fork({.session = "a", .new_session_id = "c"}).ok());
   ASSERT_TRUE(store_->Delete("c").ok());
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 50'000}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 50'000}).ok());
   EXPECT_EQ(id_bytes() % 2, 0);
   ASSERT_TRUE(store_->Delete("b").ok());
   const int64_t one = id_bytes();
@@ -178,13 +178,13 @@ TEST_F(SessionBranchesTest, ARewindTakesRowsAndLaterImagesAway) {
   StateImage image = ImageOfBytes(8);
   image.position = 50;
   ASSERT_TRUE(store_->PutImage(key, image).ok());
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 51}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 51}).ok());
   // The slot that has the rows of the old key is free.
   EXPECT_THAT(store_->TakeEndedKeys(), testing::ElementsAre(key));
   const uint64_t later = Lease("a").key();
   EXPECT_NE(later, key);
   EXPECT_EQ(store_->GetImage(later)->position, 50);
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 50}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 50}).ok());
   EXPECT_EQ(store_->GetImage(Lease("a").key()), nullptr);
   // An image that was on its way finds no session any more.
   EXPECT_EQ(Refusal(store_->PutImage(key, image)), "NOT_FOUND SESSION_UNKNOWN");
@@ -194,7 +194,7 @@ TEST_F(SessionBranchesTest, ARewindToWhereTheSessionIsChangesNothing) {
   MakeStore();
   Make("a", 10);
   const uint64_t key = Lease("a").key();
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 10}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 10}).ok());
   EXPECT_EQ(Lease("a").key(), key);
   EXPECT_EQ(store_->Get("a")->last_turn.outcome, "");
 }
@@ -202,7 +202,7 @@ TEST_F(SessionBranchesTest, ARewindToWhereTheSessionIsChangesNothing) {
 TEST_F(SessionBranchesTest, ARewindSentAgainIsFine) {
   MakeStore();
   Make("a", 10);
-  const RewindRequest request{.session_id = "a",
+  const RewindRequest request{.session = "a",
                               .position = 4,
                               .expected_position = 10,
                               .request_id = "r"};
@@ -215,18 +215,17 @@ TEST_F(SessionBranchesTest, ARewindSentAgainIsFine) {
 TEST_F(SessionBranchesTest, BadRewindsChangeNothing) {
   MakeStore();
   Make("a", 10);
-  EXPECT_EQ(Refusal(store_->Rewind({.session_id = "b", .position = 0})),
+  EXPECT_EQ(Refusal(store_->Rewind({.session = "b", .position = 0})),
             "NOT_FOUND SESSION_UNKNOWN");
   for (const int64_t position : {-1, 11}) {
-    EXPECT_EQ(
-        Refusal(store_->Rewind({.session_id = "a", .position = position})),
-        "INVALID_ARGUMENT FIELD_INVALID position");
+    EXPECT_EQ(Refusal(store_->Rewind({.session = "a", .position = position})),
+              "INVALID_ARGUMENT FIELD_INVALID position");
   }
   EXPECT_EQ(Refusal(store_->Rewind(
-                {.session_id = "a", .position = 1, .expected_position = 9})),
+                {.session = "a", .position = 1, .expected_position = 9})),
             "ABORTED POSITION_MISMATCH");
   const SessionLease lease = Lease("a");
-  EXPECT_EQ(Refusal(store_->Rewind({.session_id = "a", .position = 1})),
+  EXPECT_EQ(Refusal(store_->Rewind({.session = "a", .position = 1})),
             "ABORTED SESSION_BUSY");
   EXPECT_EQ(lease.position(), 10);
 }
@@ -241,7 +240,7 @@ TEST_F(SessionBranchesTest, AnUndoneTurnIsNotTakenForANewOne) {
     last.request_id = "turn";
     lease.SetLastTurn(last);
   }
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 3}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 3}).ok());
   EXPECT_EQ(Refusal(Lease("a").RecordFor({.request_id = "turn"})),
             "ABORTED REPLAY_EVICTED");
 }
@@ -255,7 +254,7 @@ TEST_F(SessionBranchesTest, TextGoesOnBehindTheTokensThatAreLeft) {
   Lease("a").Append({'x', 0xC3, 0xA4, 0xC3, 0xB6});  // x, a and o with dots
   const auto text_of_next = [&](int64_t position, int32_t id) {
     const absl::StatusOr<SessionInfo> fork =
-        store_->Fork({.session_id = "a", .position = position});
+        store_->Fork({.session = "a", .position = position});
     EXPECT_TRUE(fork.ok());
     return Lease(fork->session_id).CloneDetokenizer()->Add(id);
   };

@@ -33,10 +33,14 @@ class SessionErrorsTest : public StoreTest {
 
   // The refusal of every method that names a session.
   void ExpectAllRefuse(const std::string& id, const std::string& refusal) {
-    EXPECT_EQ(Refusal(store_->Get(id)), refusal);
-    EXPECT_EQ(Refusal(store_->GetTokens(id, 0, 1)), refusal);
-    EXPECT_EQ(Refusal(store_->Acquire(id)), refusal);
-    EXPECT_EQ(Refusal(store_->Delete(id)), refusal);
+    EXPECT_EQ(Refusal(store_->Get(SessionName::OfDefaultTenant(id))), refusal);
+    EXPECT_EQ(
+        Refusal(store_->GetTokens(SessionName::OfDefaultTenant(id), 0, 1)),
+        refusal);
+    EXPECT_EQ(Refusal(store_->Acquire(SessionName::OfDefaultTenant(id))),
+              refusal);
+    EXPECT_EQ(Refusal(store_->Delete(SessionName::OfDefaultTenant(id))),
+              refusal);
   }
 
   SessionLease busy_;

@@ -54,7 +54,7 @@ TEST_F(SessionExpiryTest, LookingAtASessionDoesNotMoveTheExpiry) {
     clock_.Advance(absl::Seconds(1));
     ASSERT_TRUE(store.Get("a").ok());
     ASSERT_TRUE(store.GetTokens("a", 0, 1).ok());
-    ASSERT_EQ(store.List(0, "")->sessions.size(), 1u);
+    ASSERT_EQ(store.List(kDefaultTenant, 0, "")->sessions.size(), 1u);
   }
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(Refusal(store.Get("a")), "NOT_FOUND SESSION_EXPIRED");
@@ -132,7 +132,8 @@ TEST_F(SessionExpiryTest, OnlySoManyExpiredIdsAreRemembered) {
   options.remembered_ends = 2;
   SessionStore& store = MakeStore(options);
   for (const char* id : {"first", "second", "third"}) {
-    ASSERT_TRUE(store.Create(id, absl::Seconds(1)).ok());
+    ASSERT_TRUE(
+        store.Create(SessionName::OfDefaultTenant(id), absl::Seconds(1)).ok());
     clock_.Advance(absl::Seconds(1));
   }
   EXPECT_EQ(Refusal(store.Get("first")), "NOT_FOUND SESSION_UNKNOWN");

@@ -19,7 +19,9 @@ class SessionImagesTest : public StoreTest {
     options.memory_retry = absl::Seconds(2);
     SessionStore& store = MakeStore(options);
     for (const char* id : {"a", "b"}) {
-      ASSERT_TRUE(store.Create(id, absl::Minutes(1)).ok());
+      ASSERT_TRUE(
+          store.Create(SessionName::OfDefaultTenant(id), absl::Minutes(1))
+              .ok());
     }
     a_ = Lease("a").key();
     b_ = Lease("b").key();

@@ -68,7 +68,7 @@ class SessionLeaseTest : public StoreTest {
 
 TEST_F(SessionLeaseTest, OneTurnAtATime) {
   SessionLease lease = Lease("a");
-  EXPECT_EQ(lease.session_id(), "a");
+  EXPECT_EQ(lease.name().id(), "a");
   EXPECT_EQ(store_->Get("a")->state, SessionState::kBusy);
   EXPECT_EQ(Refusal(store_->Acquire("a")), "ABORTED SESSION_BUSY");
   lease.Release();
@@ -98,7 +98,7 @@ TEST_F(SessionLeaseTest, MovesButDoesNotCopy) {
   SessionLease first = Lease("a");
   SessionLease second = std::move(first);
   first.Release();  // NOLINT(bugprone-use-after-move): does nothing
-  EXPECT_EQ(second.session_id(), "a");
+  EXPECT_EQ(second.name().id(), "a");
   EXPECT_EQ(store_->counts().busy, 1);
   second.Release();
   EXPECT_EQ(store_->counts().busy, 0);
@@ -108,12 +108,12 @@ TEST_F(SessionLeaseTest, AssignmentReleasesWhatItHeld) {
   ASSERT_TRUE(store_->Create("b", {}).ok());
   SessionLease lease = Lease("a");
   lease = Lease("b");
-  EXPECT_EQ(lease.session_id(), "b");
+  EXPECT_EQ(lease.name().id(), "b");
   EXPECT_EQ(store_->Get("a")->state, SessionState::kIdle);
   EXPECT_EQ(store_->Get("b")->state, SessionState::kBusy);
   SessionLease& same = lease;
   lease = std::move(same);
-  EXPECT_EQ(lease.session_id(), "b");
+  EXPECT_EQ(lease.name().id(), "b");
   EXPECT_EQ(store_->Get("b")->state, SessionState::kBusy);
 }
 
@@ -198,7 +198,7 @@ TEST_F(SessionLeaseTest, TheLastTurnIsShown) {
 TEST_F(SessionLeaseTest, ATemporarySessionHasNoIdAndEndsWithItsLease) {
   absl::StatusOr<SessionLease> lease = store_->AcquireTemporary();
   ASSERT_TRUE(lease.ok()) << lease.status();
-  EXPECT_EQ(lease->session_id(), "");
+  EXPECT_EQ(lease->name().id(), "");
   lease->Append({1, 2});
   EXPECT_EQ(lease->position(), 2);
   const uint64_t key = lease->key();

@@ -28,7 +28,10 @@ class SessionRoomTest : public StoreTest {
     int created = 0;
     for (int i = 0; i < count; ++i) {
       const std::string id = absl::StrCat("s", i);
-      if (!store_->Create(id, absl::Hours(24 * 30)).ok()) continue;
+      if (!store_
+               ->Create(SessionName::OfDefaultTenant(id), absl::Hours(24 * 30))
+               .ok())
+        continue;
       ++created;
       if (!empty) Lease(id).Append({1});
       clock_.Advance(absl::Seconds(1));
@@ -86,7 +89,9 @@ TEST_F(SessionRoomTest, TheEmptySessionUnusedForLongestGivesWay) {
 TEST_F(SessionRoomTest, ANewSessionHasTimeToBeUsedBeforeItGivesWay) {
   SessionStore& store = MakeStore(options_);
   for (int i = 0; i < 30; ++i) {
-    ASSERT_TRUE(store.Create(absl::StrCat("s", i), {}).ok());
+    ASSERT_TRUE(
+        store.Create(SessionName::OfDefaultTenant(absl::StrCat("s", i)), {})
+            .ok());
   }
   clock_.Advance(absl::Seconds(1) - absl::Nanoseconds(1));
   const absl::Status refused = store.Create("new", {}).status();
@@ -111,7 +116,8 @@ TEST_F(SessionRoomTest, SquattersKeepNobodyOut) {
   options_.max_sessions = 2'000;
   SessionStore& store = MakeStore(options_);
   for (int i = 0; i < 2'000; ++i) {
-    (void)store.Create(absl::StrCat("squat", i), absl::Hours(24 * 30));
+    (void)store.Create(SessionName::OfDefaultTenant(absl::StrCat("squat", i)),
+                       absl::Hours(24 * 30));
   }
   EXPECT_TRUE(store.AcquireTemporary().ok());
   clock_.Advance(absl::Seconds(1));
@@ -123,7 +129,7 @@ TEST_F(SessionRoomTest, EvenWithoutAReserveEmptySessionsGiveWayToATurn) {
   options_.max_sessions = 3;  // a sixteenth of so few is none
   SessionStore& store = MakeStore(options_);
   for (const char* id : {"a", "b", "c"}) {
-    ASSERT_TRUE(store.Create(id, {}).ok());
+    ASSERT_TRUE(store.Create(SessionName::OfDefaultTenant(id), {}).ok());
   }
   EXPECT_EQ(Refusal(store.AcquireTemporary()),
             "RESOURCE_EXHAUSTED NO_SESSION_MEMORY");
@@ -158,7 +164,9 @@ TEST_F(SessionRoomTest, MemoriesOfEndedSessionsAreCountedAndGiveWayFirst) {
   SessionStore& store = MakeStore(options_);
   for (int i = 0; i < 100; ++i) {
     const std::string id = absl::StrCat("gone", i);
-    ASSERT_TRUE(store.Create(id, absl::Seconds(1)).ok()) << i;
+    ASSERT_TRUE(
+        store.Create(SessionName::OfDefaultTenant(id), absl::Seconds(1)).ok())
+        << i;
     clock_.Advance(absl::Seconds(1));
     store.ExpireNow();
     ASSERT_LE(store.counts().id_bytes, options_.id_bytes);
@@ -178,7 +186,7 @@ TEST_F(SessionRoomTest, ASessionTakesNoMoreThanItIsCountedWith) {
   const size_t before = mallinfo2().uordblks;
   for (int i = 0; i < kSessions; ++i) {
     const std::string id = absl::StrCat(std::string(58, 'x'), 100'000 + i);
-    ASSERT_TRUE(store.Create(id, {}).ok());
+    ASSERT_TRUE(store.Create(SessionName::OfDefaultTenant(id), {}).ok());
     for (int turn = 0; turn < 20; ++turn) {
       LastTurn last;
       last.request_id = absl::StrCat(std::string(62, 'r'), 10 + turn);

@@ -38,9 +38,10 @@ class SessionStorageTest : public StoreTest {
   void Crash() { Start(journal_->Crash()); }
 
   void Prepare(const std::string& id) {
-    if (!store_->MayBeStored(id)) return;
+    if (!store_->MayBeStored(SessionName::OfDefaultTenant(id))) return;
     absl::Status prepared = absl::UnknownError("not called");
-    store_->Prepare(id, [&](const absl::Status& status) { prepared = status; });
+    store_->Prepare(SessionName::OfDefaultTenant(id),
+                    [&](const absl::Status& status) { prepared = status; });
     EXPECT_TRUE(prepared.ok()) << prepared;
   }
   SessionLease LeaseOf(const std::string& id) {
@@ -209,9 +210,9 @@ TEST_F(SessionStorageTest, ForksRewindsAndDeletesSurvive) {
   ASSERT_TRUE(store_->Create("a", {}).ok());
   LeaseOf("a").Append({1, 2, 3, 4});
   ASSERT_TRUE(
-      store_->Fork({.session_id = "a", .new_session_id = "b", .position = 3})
+      store_->Fork({.session = "a", .new_session_id = "b", .position = 3})
           .ok());
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 1}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 1}).ok());
   ASSERT_TRUE(store_->Create("gone", {}).ok());
   ASSERT_TRUE(store_->Delete("gone").ok());
   Crash();
@@ -253,7 +254,7 @@ TEST_F(SessionStorageTest, StoredSessionsThatNobodyAsksForExpireToo) {
 
 TEST_F(SessionStorageTest, IdleSessionsLeaveMemoryUnlessASlotHasThem) {
   for (const char* id : {"a", "b"}) {
-    ASSERT_TRUE(store_->Create(id, {}).ok());
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok());
     LeaseOf(id).Append({1, 2});
   }
   store_->SetInSlot(LeaseOf("b").key(), true);
@@ -288,7 +289,7 @@ TEST_F(SessionStorageTest, AnyNumberOfSessionsFitsIntoTheBudget) {
   Start(std::make_unique<FakeJournal>());
   for (int i = 0; i < 200; ++i) {
     const std::string id = absl::StrCat("s", i);
-    ASSERT_TRUE(store_->Create(id, {}).ok()) << i;
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok()) << i;
     LeaseOf(id).Append(std::vector<int32_t>(500, i));
     clock_.Advance(options_.empty_grace);
   }
@@ -303,7 +304,7 @@ TEST_F(SessionStorageTest, AnyNumberOfSessionsFitsIntoTheBudget) {
 
 TEST_F(SessionStorageTest, ListsWhatIsStoredWithWhatIsInMemory) {
   for (const char* id : {"a", "b", "c"}) {
-    ASSERT_TRUE(store_->Create(id, {}).ok());
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok());
     LeaseOf(id).Append({1});
   }
   Crash();
@@ -311,13 +312,14 @@ TEST_F(SessionStorageTest, ListsWhatIsStoredWithWhatIsInMemory) {
   std::vector<std::string> listed;
   std::string next;
   do {
-    store_->ListStored(2, next, [&](const absl::StatusOr<SessionPage>& page) {
-      ASSERT_TRUE(page.ok());
-      for (const SessionInfo& info : page->sessions) {
-        listed.push_back(absl::StrCat(info.session_id, info.position));
-      }
-      next = page->next_page_token;
-    });
+    store_->ListStored(
+        kDefaultTenant, 2, next, [&](const absl::StatusOr<SessionPage>& page) {
+          ASSERT_TRUE(page.ok());
+          for (const SessionInfo& info : page->sessions) {
+            listed.push_back(absl::StrCat(info.session_id, info.position));
+          }
+          next = page->next_page_token;
+        });
   } while (!next.empty());
   EXPECT_THAT(listed, ElementsAre("a1", "b2", "c1"));
 }
@@ -331,7 +333,7 @@ TEST_F(SessionStorageTest, AnImageComesBackWithTheIdsItIsOf) {
   Crash();
   EXPECT_EQ(store_->GetImage(LeaseOf("a").key())->position, 3);
   // Of another text it is worth nothing.
-  ASSERT_TRUE(store_->Rewind({.session_id = "a", .position = 2}).ok());
+  ASSERT_TRUE(store_->Rewind({.session = "a", .position = 2}).ok());
   LeaseOf("a").Append({9, 9});
   Crash();
   EXPECT_EQ(store_->GetImage(LeaseOf("a").key()), nullptr);
@@ -343,7 +345,7 @@ TEST_F(SessionStorageTest, ImagesBeyondTheBudgetMoveOutWithTheirSessions) {
   Start(std::make_unique<FakeJournal>());
   for (int i = 0; i < 10; ++i) {
     const std::string id = absl::StrCat("s", i);
-    ASSERT_TRUE(store_->Create(id, {}).ok());
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok());
     LeaseOf(id).Append({1, i});
     StateImage image = ImageOfBytes(8);
     image.position = 1;

@@ -61,8 +61,8 @@ TEST_F(SessionStoreTest, WithoutAnIdTheServerChoosesOne) {
   const std::string second = store.Create("", {})->session_id;
   EXPECT_NE(first, second);
   EXPECT_EQ(first.size(), 32u);
-  EXPECT_TRUE(store.Get(first).ok());
-  EXPECT_TRUE(store.Get(second).ok());
+  EXPECT_TRUE(store.Get(SessionName::OfDefaultTenant(first)).ok());
+  EXPECT_TRUE(store.Get(SessionName::OfDefaultTenant(second)).ok());
 }
 
 TEST_F(SessionStoreTest, CreateTimeStaysAndLastUseMoves) {

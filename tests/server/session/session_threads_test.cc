@@ -53,21 +53,22 @@ class SessionThreadsTest : public StoreTest {
     const std::string id = Id(random());
     switch (random() % 10) {
       case 0:
-        (void)store_->Create(id, absl::Seconds(1 + random() % 3));
+        (void)store_->Create(SessionName::OfDefaultTenant(id),
+                             absl::Seconds(1 + random() % 3));
         break;
       case 1:
-        (void)store_->Delete(id);
+        (void)store_->Delete(SessionName::OfDefaultTenant(id));
         break;
       case 2:
         clock_.Advance(absl::Milliseconds(random() % 400));
         store_->ExpireNow();
         break;
       case 3:
-        (void)store_->List(3, "");
+        (void)store_->List(kDefaultTenant, 3, "");
         break;
       case 4: {
         const absl::StatusOr<SessionText> text =
-            store_->GetTokens(id, 0, 1'000'000);
+            store_->GetTokens(SessionName::OfDefaultTenant(id), 0, 1'000'000);
         if (text.ok()) ExpectWhole(*text);
         break;
       }
@@ -75,7 +76,7 @@ class SessionThreadsTest : public StoreTest {
         Turn(store_->AcquireTemporary(), random);
         break;
       default:
-        Turn(store_->Acquire(id), random);
+        Turn(store_->Acquire(SessionName::OfDefaultTenant(id)), random);
         break;
     }
   }
@@ -135,7 +136,8 @@ TEST_F(SessionThreadsTest, NothingIsLostWhateverHappensAtTheSameTime) {
   const SessionStore::Counts counts = store.counts();
   EXPECT_EQ(counts.busy, 0);
   EXPECT_EQ(counts.created, counts.ended + counts.idle);
-  EXPECT_EQ(static_cast<int64_t>(store.List(1000, "")->sessions.size()),
+  EXPECT_EQ(static_cast<int64_t>(
+                store.List(kDefaultTenant, 1000, "")->sessions.size()),
             counts.idle);
   ended_keys += static_cast<int64_t>(store.TakeEndedKeys().size());
   EXPECT_EQ(ended_keys, counts.ended);
@@ -178,7 +180,7 @@ TEST_F(SessionThreadsTest, OfManyThatCreateTheSameIdExactlyOneDoes) {
   RunThreads(kThreads, [&](int) {
     for (int i = 0; i < kIds; ++i) {
       const absl::StatusOr<SessionInfo> info =
-          store.Create(absl::StrCat("id", i), {});
+          store.Create(SessionName::OfDefaultTenant(absl::StrCat("id", i)), {});
       if (info.ok()) {
         ++winners[static_cast<size_t>(i)];
       } else {

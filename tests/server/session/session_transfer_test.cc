@@ -184,7 +184,7 @@ TEST_F(SessionTransfer, AnImportWithoutRoomIsRefused) {
   const std::vector<int32_t> ids(10'000, 'a');
   EXPECT_EQ(Reason(small.Import("s", std::nullopt, Session(ids)).status()),
             "NO_SESSION_MEMORY");
-  EXPECT_THAT(small.List(0, "")->sessions, IsEmpty());
+  EXPECT_THAT(small.List(kDefaultTenant, 0, "")->sessions, IsEmpty());
 }
 
 }  // namespace

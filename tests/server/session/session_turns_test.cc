@@ -19,7 +19,8 @@ class SessionTurnsTest : public StoreTest {
 
   // A lease at once, for a turn of this identity.
   SessionLease LeaseFor(const std::string& id, const TurnIdentity& identity) {
-    auto lease = store_->AcquireFor(id, identity, nullptr);
+    auto lease =
+        store_->AcquireFor(SessionName::OfDefaultTenant(id), identity, nullptr);
     EXPECT_TRUE(lease.ok()) << lease.status();
     if (!lease.ok() || !lease->has_value()) {
       ADD_FAILURE() << "no lease at once";
@@ -35,11 +36,12 @@ class SessionTurnsTest : public StoreTest {
   };
   void WaitFor(const std::string& id, const TurnIdentity& identity,
                Waiting* waiting) {
-    const auto now = store_->AcquireFor(
-        id, identity, [waiting](absl::StatusOr<SessionLease> lease) {
-          waiting->answers.push_back(Refusal(lease));
-          if (lease.ok()) waiting->lease = *std::move(lease);
-        });
+    const auto now =
+        store_->AcquireFor(SessionName::OfDefaultTenant(id), identity,
+                           [waiting](absl::StatusOr<SessionLease> lease) {
+                             waiting->answers.push_back(Refusal(lease));
+                             if (lease.ok()) waiting->lease = *std::move(lease);
+                           });
     ASSERT_TRUE(now.ok()) << now.status();
     EXPECT_FALSE(now->has_value());
     EXPECT_TRUE(waiting->answers.empty());
@@ -214,7 +216,7 @@ TEST_F(SessionTurnsTest, TheOldestRecordsMakeRoom) {
   options.turn_record_bytes = 2 * measure.Bytes() + measure.Bytes() / 2;
   MakeStore(options);
   for (const char* id : {"a", "b", "c"}) {
-    ASSERT_TRUE(store_->Create(id, {}).ok());
+    ASSERT_TRUE(store_->Create(SessionName::OfDefaultTenant(id), {}).ok());
     Finish(LeaseFor(id, turn_), turn_, 100);
   }
   EXPECT_EQ(store_->counts().turn_record_bytes, 2 * measure.Bytes());

@@ -58,7 +58,7 @@ TEST_F(SessionWakeupTest, TheEndOfATemporarySession) {
 TEST_F(SessionWakeupTest, NotWhenNothingEnds) {
   ASSERT_TRUE(store_->Create("b", {}).ok());
   ASSERT_TRUE(store_->Get("b").ok());
-  ASSERT_TRUE(store_->List(0, "").ok());
+  ASSERT_TRUE(store_->List(kDefaultTenant, 0, "").ok());
   EXPECT_FALSE(store_->Delete("nobody").ok());
   store_->ExpireNow();
   const SessionLease lease = Lease("b");

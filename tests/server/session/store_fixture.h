@@ -46,13 +46,15 @@ class StoreTest : public ::testing::Test {
 
   // A session that is there, with a lease on it.
   SessionLease Lease(const std::string& id) {
-    absl::StatusOr<SessionLease> lease = store_->Acquire(id);
+    absl::StatusOr<SessionLease> lease =
+        store_->Acquire(SessionName::OfDefaultTenant(id));
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *std::move(lease) : SessionLease();
   }
 
   std::vector<int32_t> TokensOf(const std::string& id) {
-    const auto text = store_->GetTokens(id, 0, 1'000'000);
+    const auto text =
+        store_->GetTokens(SessionName::OfDefaultTenant(id), 0, 1'000'000);
     EXPECT_TRUE(text.ok()) << text.status();
     return text.ok() ? text->token_ids : std::vector<int32_t>{-1};
   }

@@ -63,11 +63,11 @@ void World::Send(Request request) {
       session == nullptr ? model.WhyNot(asked.session)
                          : model.OfAcquire(*session, asked.identity, within());
   acquiring_ = true;
-  absl::StatusOr<std::optional<SessionLease>> now =
-      store->AcquireFor(asked.session, asked.identity,
-                        [this, call](absl::StatusOr<SessionLease> lease) {
-                          OnLease(call, std::move(lease));
-                        });
+  absl::StatusOr<std::optional<SessionLease>> now = store->AcquireFor(
+      SessionName::OfDefaultTenant(asked.session), asked.identity,
+      [this, call](absl::StatusOr<SessionLease> lease) {
+        OnLease(call, std::move(lease));
+      });
   acquiring_ = false;
   const bool waits = now.ok() && !now->has_value();
   const std::string outcome = waits ? "WAITS" : Outcome(now.status());

@@ -81,7 +81,7 @@ void World::CheckCounts() {
 void World::CheckSessions() {
   for (const auto& [name, session] : model.named()) {
     const absl::StatusOr<SessionText> text =
-        store->GetTokens(name, 0, kAllTokens);
+        store->GetTokens(SessionName::OfDefaultTenant(name), 0, kAllTokens);
     if (!text.ok()) {
       Diverge("'", name, "' is lost: ", Outcome(text.status()));
       continue;

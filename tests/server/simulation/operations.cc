@@ -51,7 +51,8 @@ void CreateSession(World& world) {
       static_cast<double>(store.max_sessions) * store.temporary_reserve);
   const bool may_not =
       world.odds.few_ids || world.MostSessions() >= store.max_sessions - kept;
-  const std::string outcome = Outcome(world.store->Create(name, ttl).status());
+  const std::string outcome = Outcome(
+      world.store->Create(SessionName::OfDefaultTenant(name), ttl).status());
   world.Note("create '", name, "': ", outcome);
   if (outcome == "RESOURCE_EXHAUSTED NO_SESSION_MEMORY") {
     world.faults.Fired(Fault::kSessionsFull);
@@ -76,7 +77,8 @@ void LookAtSession(World& world) {
   const std::string name = AnyName(world);
   world.Expire();
   const SessionPtr session = world.model.Find(name);
-  const absl::StatusOr<SessionInfo> info = world.store->Get(name);
+  const absl::StatusOr<SessionInfo> info =
+      world.store->Get(SessionName::OfDefaultTenant(name));
   if (session == nullptr) {
     if (world.model.WhyNot(name).count(Outcome(info.status())) == 0) {
       world.Diverge("get '", name, "': ", Outcome(info.status()));
@@ -273,7 +275,8 @@ void DeleteSession(World& world, const std::string& name) {
   const SessionPtr session = world.model.Find(name);
   const Outcomes may =
       session == nullptr ? world.model.WhyNot(name) : Outcomes{"OK"};
-  const std::string outcome = Outcome(world.store->Delete(name));
+  const std::string outcome =
+      Outcome(world.store->Delete(SessionName::OfDefaultTenant(name)));
   world.Note("delete '", name, "': ", outcome);
   if (may.count(outcome) == 0) {
     return world.Diverge("delete '", name, "': ", outcome);

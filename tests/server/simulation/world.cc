@@ -107,7 +107,8 @@ void World::EndScheduler() {
 void World::Expire() {
   const absl::Duration now = Now();
   for (const SessionPtr& session : model.MayHaveEnded(now)) {
-    const std::string outcome = Outcome(store->Get(session->name).status());
+    const std::string outcome = Outcome(
+        store->Get(SessionName::OfDefaultTenant(session->name)).status());
     const bool due = session->used_before + session->ttl <= now;
     if (outcome == "OK") {
       if (due) Diverge("'", session->name, "' outlives its time");

@@ -1,0 +1,106 @@
+#include "server/access/key_ring.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "model/base/status_macros.h"
+#include "server/base/digest.h"
+#include "server/base/error.h"
+#include "server/base/log.h"
+#include "server/base/text_file.h"
+
+namespace txl {
+namespace {
+
+constexpr absl::string_view kScheme = "Bearer ";
+
+absl::Status Refusal(absl::StatusCode code, const char* reason,
+                     const char* message) {
+  ErrorDetails details;
+  details.reason = reason;
+  return MakeError(code, message, details);
+}
+
+// Absent: it is none.
+std::optional<absl::string_view> KeyOf(absl::string_view authorization) {
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
+}  // namespace
+
+absl::Status UnauthenticatedError() {
+  return Refusal(absl::StatusCode::kUnauthenticated, "UNAUTHENTICATED",
+                 "a valid key is needed: authorization: Bearer KEY");
+}
+
+absl::Status PermissionDeniedError() {
+  return Refusal(absl::StatusCode::kPermissionDenied, "PERMISSION_DENIED",
+                 "the key's role does not allow this");
+}
+
+absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(const std::string& path,
+                                                       Clock* clock) {
+  std::unique_ptr<KeyRing> ring(new KeyRing(path, clock));
+  absl::MutexLock lock(&ring->mutex_);
+  // Before it is read: a file that comes meanwhile is read by Refresh.
+  ring->version_ = FileVersion(path);
+  TXL_ASSIGN_OR_RETURN(const std::vector<KeyEntry> keys, ReadKeysFile(path));
+  for (const KeyEntry& key : keys) ring->keys_[key.digest] = key;
+  return ring;
+}
+
+absl::StatusOr<Caller> KeyRing::Identify(const Credentials& credentials) const {
+  const std::string& certificate = credentials.certificate;
+  if (credentials.authorization.empty() &&
+      CheckAccessName("certificate", certificate).ok()) {
+    return Caller{certificate, certificate, Role::kUser};
+  }
+  if (credentials.authorization.size() != 1) return UnauthenticatedError();
+  const auto key = KeyOf(credentials.authorization[0]);
+  if (!key.has_value()) return UnauthenticatedError();
+  const std::string digest = Sha256Of(*key);
+  const absl::Time now = clock_->Now();
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = keys_.find(digest);
+  if (found == keys_.end() || found->second.expires <= now) {
+    return UnauthenticatedError();
+  }
+  return found->second.caller;
+}
+
+void KeyRing::Refresh() {
+  std::string version = FileVersion(path_);
+  {
+    absl::ReaderMutexLock lock(&mutex_);
+    if (version == version_) return;
+  }
+  const absl::StatusOr<std::vector<KeyEntry>> read = ReadKeysFile(path_);
+  Keys keys;
+  if (read.ok()) {
+    for (const KeyEntry& key : *read) keys[key.digest] = key;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    version_ = std::move(version);
+    if (read.ok()) keys_.swap(keys);
+  }
+  if (read.ok()) {
+    Log(LogSeverity::kInfo, "keys", {{"keys", read->size()}});
+  } else {
+    Log(LogSeverity::kWarning, "keys_unchanged",
+        {{"error", read.status().message()}});
+  }
+}
+
+absl::StatusOr<Caller> LetIn(const KeyRing* ring,
+                             const Credentials& credentials, RoleSet allowed) {
+  Caller caller;
+  if (ring != nullptr) {
+    TXL_ASSIGN_OR_RETURN(caller, ring->Identify(credentials));
+  }
+  if (!allowed.Has(caller.role)) return PermissionDeniedError();
+  return caller;
+}
+
+}  // namespace txl

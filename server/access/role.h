@@ -1,0 +1,52 @@
+#pragma once
+
+// What a key or a certificate allows.
+
+#include <initializer_list>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+enum class Role {
+  kUser,     // every method that concerns one's own sessions
+  kScorer,   // scores and tokenises, has no sessions
+  kMetrics,  // reads status and metrics
+  kAdmin,    // everything
+};
+
+inline constexpr Role kAllRoles[] = {Role::kUser, Role::kScorer, Role::kMetrics,
+                                     Role::kAdmin};
+
+// "user", as keys files and commands say it.
+const char* RoleName(Role role);
+// Absent: no role has this name.
+std::optional<Role> ParseRole(absl::string_view name);
+
+// Who may use something. By default nobody: what has no rule is refused.
+class RoleSet {
+ public:
+  constexpr RoleSet() = default;
+  constexpr RoleSet(std::initializer_list<Role> roles) {
+    for (const Role role : roles) bits_ |= Bit(role);
+  }
+  constexpr bool Has(Role role) const { return (bits_ & Bit(role)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+
+ private:
+  static constexpr unsigned Bit(Role role) {
+    return 1U << static_cast<unsigned>(role);
+  }
+  unsigned bits_ = 0;
+};
+
+// The rules of methods and of HTTP's paths.
+inline constexpr RoleSet kUsers = {Role::kUser, Role::kAdmin};
+inline constexpr RoleSet kScorers = {Role::kScorer, Role::kUser, Role::kAdmin};
+inline constexpr RoleSet kWatchers = {Role::kMetrics, Role::kUser,
+                                      Role::kAdmin};
+inline constexpr RoleSet kAnyKey = {Role::kUser, Role::kScorer, Role::kMetrics,
+                                    Role::kAdmin};
+
+}  // namespace txl

@@ -1,0 +1,202 @@
+#include "server/keys_command.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "model/base/status_macros.h"
+#include "program/flag_checks.h"
+#include "server/access/keys_file.h"
+#include "server/base/digest.h"
+#include "server/exit_code.h"
+
+namespace txl {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+
+struct KeysFlags {
+  std::string keys, name, tenant, role, expires_in;
+};
+
+int Fail(const absl::Status& status) {
+  std::fprintf(stderr, "txl-server keys: %s\n",
+               std::string(status.message()).c_str());
+  return kFailed;
+}
+
+std::string Shown(absl::Time expires) {
+  return expires == absl::InfiniteFuture()
+             ? "never"
+             : absl::FormatTime(absl::RFC3339_sec, expires,
+                                absl::UTCTimeZone());
+}
+
+// Every key that was there is there still, whoever writes at the same time:
+// commands take turns, by a lock on the folder, which leaves nothing behind.
+absl::Status Change(
+    const std::string& path,
+    const std::function<absl::Status(std::vector<KeyEntry>&)>& change) {
+  std::string folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const int lock = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock < 0) return absl::ErrnoToStatus(errno, folder);
+  const absl::Cleanup close_it = [lock] { close(lock); };
+  if (flock(lock, LOCK_EX) != 0) return absl::ErrnoToStatus(errno, folder);
+  absl::StatusOr<std::vector<KeyEntry>> keys = ReadKeysFile(path);
+  if (absl::IsNotFound(keys.status())) keys.emplace();  // the first key
+  if (!keys.ok()) return keys.status();
+  TXL_RETURN_IF_ERROR(change(*keys));
+  return WriteKeysFile(path, *keys);
+}
+
+std::vector<KeyEntry>::iterator Find(std::vector<KeyEntry>& keys,
+                                     const std::string& name) {
+  return std::find_if(keys.begin(), keys.end(), [&](const KeyEntry& key) {
+    return key.caller.name == name;
+  });
+}
+
+absl::StatusOr<KeyEntry> EntryOf(const KeysFlags& flags) {
+  KeyEntry entry;
+  TXL_RETURN_IF_ERROR(CheckAccessName("--name", flags.name));
+  TXL_RETURN_IF_ERROR(CheckAccessName("--tenant", flags.tenant));
+  entry.caller = {flags.tenant, flags.name, *ParseRole(flags.role)};
+  absl::Duration life;
+  if (flags.expires_in.empty()) return entry;
+  if (!absl::ParseDuration(flags.expires_in, &life) ||
+      life <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--expires-in: \"", flags.expires_in, "\" is no duration like 1h"));
+  }
+  entry.expires = absl::Now() + life;
+  return entry;
+}
+
+int Add(const KeysFlags& flags) {
+  absl::StatusOr<KeyEntry> entry = EntryOf(flags);
+  if (!entry.ok()) {
+    Fail(entry.status());
+    return kExitUsage;
+  }
+  const absl::StatusOr<std::string> key = NewKey();
+  if (!key.ok()) return Fail(key.status());
+  entry->digest = Sha256Of(*key);
+  const absl::Status added =
+      Change(flags.keys, [&](std::vector<KeyEntry>& keys) -> absl::Status {
+        if (Find(keys, flags.name) != keys.end()) {
+          return absl::AlreadyExistsError(
+              absl::StrCat(flags.keys, ": there is a key \"", flags.name,
+                           "\" already; revoke it first"));
+        }
+        keys.push_back(*entry);
+        return absl::OkStatus();
+      });
+  if (!added.ok()) return Fail(added);
+  std::printf("key %s of tenant %s, role %s, expires %s: %s\n",
+              flags.name.c_str(), flags.tenant.c_str(), flags.role.c_str(),
+              Shown(entry->expires).c_str(), key->c_str());
+  return kDone;
+}
+
+int List(const KeysFlags& flags) {
+  const absl::StatusOr<std::vector<KeyEntry>> keys = ReadKeysFile(flags.keys);
+  if (!keys.ok()) return Fail(keys.status());
+  std::printf("name\ttenant\trole\texpires\n");
+  for (const KeyEntry& key : *keys) {
+    std::printf("%s\t%s\t%s\t%s\n", key.caller.name.c_str(),
+                key.caller.tenant.c_str(), RoleName(key.caller.role),
+                Shown(key.expires).c_str());
+  }
+  return kDone;
+}
+
+int Revoke(const KeysFlags& flags) {
+  const absl::Status revoked =
+      Change(flags.keys, [&](std::vector<KeyEntry>& keys) -> absl::Status {
+        const auto found = Find(keys, flags.name);
+        if (found == keys.end()) {
+          return absl::NotFoundError(absl::StrCat(
+              flags.keys, ": there is no key \"", flags.name, "\""));
+        }
+        keys.erase(found);
+        return absl::OkStatus();
+      });
+  if (!revoked.ok()) return Fail(revoked);
+  std::printf("revoked %s\n", flags.name.c_str());
+  return kDone;
+}
+
+// What was printed is only worth its exit code where it arrived: a key is not
+// shown again.
+int Exit(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return Fail(absl::UnavailableError("standard output cannot be written"));
+}
+
+CLI::App* AddCommand(CLI::App& program, const std::string& name,
+                     const std::string& help, KeysFlags* flags) {
+  CLI::App* const command = program.add_subcommand(name, help);
+  command->add_option("--keys", flags->keys, "The file")
+      ->required()
+      ->envname("TXL_KEYS")
+      ->type_name("FILE");
+  return command;
+}
+
+}  // namespace
+
+bool IsKeysCommand(const std::vector<std::string>& arguments) {
+  return !arguments.empty() && arguments[0] == "keys";
+}
+
+int RunKeysCommand(std::vector<std::string> arguments) {
+  KeysFlags flags;
+  CLI::App program(
+      "The keys of a server with --keys FILE, which reads a "
+      "changed file by itself.",
+      "txl-server keys");
+  program.require_subcommand(1);
+  std::vector<std::string> roles;
+  for (const Role role : kAllRoles) roles.emplace_back(RoleName(role));
+  CLI::App* const add =
+      AddCommand(program, "add", "Makes a key and prints it, once", &flags);
+  add->add_option("--name", flags.name, "What the key is called")->required();
+  add->add_option("--tenant", flags.tenant, "Whose sessions it uses")
+      ->required();
+  add->add_option("--role", flags.role, "What it allows")
+      ->required()
+      ->check(OneOf(roles));
+  add->add_option("--expires-in", flags.expires_in,
+                  "Ends by itself, like 1h; left out: never");
+  CLI::App* const list =
+      AddCommand(program, "list", "Prints names, not keys", &flags);
+  CLI::App* const revoke =
+      AddCommand(program, "revoke", "Ends a key within seconds", &flags);
+  revoke->add_option("--name", flags.name, "The key")->required();
+  std::vector<std::string> rest(arguments.rbegin(), arguments.rend() - 1);
+  try {
+    program.parse(std::move(rest));
+  } catch (const CLI::ParseError& error) {
+    const int code = program.exit(error);
+    return code == 0 ? Exit(kDone) : static_cast<int>(kExitUsage);
+  }
+  if (add->parsed()) return Exit(Add(flags));
+  return Exit(list->parsed() ? List(flags) : Revoke(flags));
+}
+
+}  // namespace txl
