@@ -54,7 +54,7 @@ if [ "$all" = 1 ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-dev npm
     podman crun debootstrap
     haproxy prometheus dnsmasq-base bubblewrap iproute2 socat wget openssl
-    strace systemd)
+    strace systemd openjdk-17-jre-headless)
 fi
 
 say() { echo "setup: $*" >&2; }

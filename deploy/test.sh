@@ -106,7 +106,7 @@ part_page() {
 
 part_python() {
   step "the Python package: types, wheels, tests on two sets of libraries"
-  python/check.sh
+  python/check.sh --clusters
 }
 
 part_checkpoints() {

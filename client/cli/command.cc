@@ -56,7 +56,7 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
           ->needs(tls)
           ->check(CLI::ExistingFile);
   CLI::Option* key = command
-                         .add_option("--tls-key", flags->channel.key_file,
+                         .add_option("--tls-key", flags->channel.tls_key_file,
                                      "PEM file with the certificate's key")
                          ->needs(certificate)
                          ->check(CLI::ExistingFile);

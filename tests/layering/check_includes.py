@@ -74,7 +74,7 @@ RULES = {
     "server/exporter": ("server/metrics", "server/base"),
     "server": ("server", "model", "program"),
     "client": ("txl/v1",),
-    "client/cli": ("txl/v1", "client", "program"),
+    "client/cli": ("txl/v1", "grpc", "client", "program"),
     "client/bench/plan": ("txl/v1",),
     "client/bench/measure": (),
     "client/bench/run": ("txl/v1", "client/bench/plan",

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/digest.h"
 #include "server/base/error.h"
 #include "server/base/log.h"
@@ -45,7 +46,8 @@ class KeyRingTest : public testing::Test {
   }
   bool Knows(const std::string& key) { return Ask({"Bearer " + key}).ok(); }
 
-  const std::string path_ = testing::TempDir() + "/key_ring";
+  const std::string path_ =
+      absl::StrCat(testing::TempDir(), "/key_ring_", getpid());
   FakeClock clock_;
   LogCapture log_;
   std::unique_ptr<KeyRing> ring_;
@@ -131,7 +133,7 @@ TEST_F(KeyRingTest, KeepsItsKeysWhileTheFileIsBroken) {
 TEST_F(KeyRingTest, KeepsItsKeysWhileOthersMayReadTheFileOrItIsGone) {
   Write({Entry("k1", "alice")});
   Open();
-  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
   ring_->Refresh();
   EXPECT_TRUE(Knows("k1"));
   unlink(path_.c_str());
@@ -144,10 +146,10 @@ TEST_F(KeyRingTest, DoesNotOpenWithoutAFileThatItsOwnerAloneMayRead) {
   Write({});
   ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
-              HasSubstr("key_ring: others may use it"));
+              HasSubstr(path_ + ": others may use it"));
   unlink(path_.c_str());
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
-              HasSubstr("key_ring"));
+              HasSubstr(path_));
 }
 
 TEST_F(KeyRingTest, TakesACertificateWhereNoKeyIsSent) {

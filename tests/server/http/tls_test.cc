@@ -107,6 +107,9 @@ class HttpTlsTest : public testing::Test {
     options.certificates = watch_.get();
     HttpHandlers handlers;
     handlers.hold_body = [](int64_t) { return ByteHold(); };
+    handlers.let_in = [](const HttpRequest&, const std::vector<std::string>&) {
+      return Caller();
+    };
     handlers.handle = [this](const std::shared_ptr<Exchange>& exchange) {
       if (exchange->request().path == "/never") {
         exchange->OnLeave([this] { ++left_; });
