@@ -28,8 +28,7 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
 }
 
 absl::Status Delete(const ServiceContext& service, ApiCall& call,
-                    const v1::DeleteSessionRequest& request,
-                    v1::DeleteSessionResponse*) {
+                    const v1::DeleteSessionRequest& request) {
   TXL_RETURN_IF_ERROR(service.store->Delete(call.Named(request.session_id())));
   call.ReturnSession(request.session_id());
   service.scheduler->Wake();
@@ -159,16 +158,20 @@ void DeleteSession(const ServiceContext& service,
   WithSession(
       service, call->Named(request->session_id()),
       [&service, call, request](const absl::Status& prepared) {
-        v1::DeleteSessionResponse response;
-        absl::Status status = prepared;
+        const auto answer = [&service, call](const absl::Status& status) {
+          if (!status.ok()) return call->End(status);
+          AnswerStored(service, call, v1::DeleteSessionResponse());
+        };
         if (IsStoredForNobody(prepared)) {
-          service.store->DiscardStored(call->Named(request->session_id()));
-          status = absl::OkStatus();
-        } else if (status.ok()) {
-          status = Delete(service, *call, *request, &response);
+          service.store->DiscardStored(
+              call->Named(request->session_id()),
+              [&service, answer](const absl::Status& discarded) {
+                service.callbacks->Run(
+                    [answer, discarded] { answer(discarded); });
+              });
+        } else {
+          answer(prepared.ok() ? Delete(service, *call, *request) : prepared);
         }
-        if (!status.ok()) return call->End(status);
-        AnswerStored(service, call, std::move(response));
       });
 }
 

@@ -25,6 +25,11 @@
 
 namespace txl {
 
+// Host bytes that a session takes without its ids: the record, its nodes in
+// the store's tables, an id of 64 characters, the detokenizer, the last turn,
+// the ids of 16 earlier requests. session_room_test.cc measures it.
+inline constexpr int64_t kSessionRecordBytes = 2048;
+
 // Changed under the store's mutex only, and what a turn changes (token_ids,
 // detokenizer, last_turn) by the holder of the lease only. So the holder reads
 // those without the mutex, everybody else with it.
@@ -50,6 +55,8 @@ struct SessionRecord {
   TokenSequence token_ids;
   // Ids whose bytes are taken from the budget: those held, and reserved ones.
   int64_t charged_tokens = 0;
+  // Its tenant's SessionQuota has it, with charged_tokens.
+  bool counted = false;
   // Of these, the first full pieces, which other sessions share: each is taken
   // once, until the last of them lets go of it.
   std::vector<std::shared_ptr<const ByteHold>> shared_pieces;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
@@ -89,24 +90,46 @@ std::shared_ptr<TurnRecord> BrokenRecord(const StoredSession& stored,
 
 void SessionStore::Prepare(const SessionName& session,
                            std::function<void(const absl::Status&)> then) {
+  {
+    absl::MutexLock lock(&impl_->mutex);
+    if (impl_->by_name.count(session) == 0) {
+      std::vector<std::function<void(const absl::Status&)>>& waiting =
+          impl_->loading[session];
+      waiting.push_back(std::exchange(then, nullptr));
+      if (waiting.size() > 1) return;
+    }
+  }
+  if (then != nullptr) return then(absl::OkStatus());
   impl_->options.journal->Load(
-      session.text(), [this, then](absl::StatusOr<StoredSession> stored) {
+      session.text(), [this, session](absl::StatusOr<StoredSession> stored) {
         if (!stored.ok()) {
           const bool unknown = absl::IsNotFound(stored.status());
-          return then(unknown ? absl::OkStatus() : stored.status());
+          return impl_->EndLoad(session,
+                                unknown ? absl::OkStatus() : stored.status());
         }
         const auto held = std::make_shared<StoredSession>(*std::move(stored));
-        const auto restore = [this, then, held](std::optional<KeptImage> kept) {
+        const auto restore = [this, session,
+                              held](std::optional<KeptImage> kept) {
           absl::Status status;
           {
             StoreLock lock(impl_.get());
             status = impl_->Restore(std::move(*held), std::move(kept));
           }
-          then(status);
+          impl_->EndLoad(session, status);
         };
         if (impl_->options.images == nullptr) return restore(std::nullopt);
         impl_->options.images->Get(held->head.session_id, restore);
       });
+}
+
+void SessionStore::Impl::EndLoad(const SessionName& name,
+                                 const absl::Status& status) {
+  std::vector<std::function<void(const absl::Status&)>> waiting;
+  {
+    absl::MutexLock lock(&mutex);
+    waiting = std::move(loading.extract(name).mapped());
+  }
+  for (const auto& then : waiting) then(status);
 }
 
 bool SessionStore::MayBeStored(const SessionName& session) {
@@ -127,11 +150,11 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   const SessionName name = SessionName::OfText(head.session_id);
   if (by_name.count(name) > 0) return absl::OkStatus();
   const absl::Time now = clock->Now();
+  const int64_t position = stored.token_ids.size();
   if (head.last_use + head.ttl <= now) {
-    EndStored(name);
+    EndStored(name, position);
     return absl::OkStatus();
   }
-  const int64_t position = stored.token_ids.size();
   if (stored.running_tokens > 0 && !stored.running.has_value()) {
     stored.running = UnknownTurn(stored);
   }
@@ -142,6 +165,7 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   --created_count;
   ++loaded_count;
   Charge(*record, position);
+  quota.Remove(name.tenant(), position);  // where it was
   record->journaled = true;
   record->create_time = head.create_time;
   record->last_use_time = head.last_use;
@@ -247,6 +271,7 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
     const RecordPtr record = by_key.at(key);
     if (MayStoreAway(*record, unused)) {
       Forget(record);
+      quota.Add(record->name.tenant(), record->position());  // where it goes
       ++stored_away_count;
       return true;
     }
@@ -255,14 +280,32 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
   return false;
 }
 
-void SessionStore::Impl::EndStored(const SessionName& name) {
+void SessionStore::Impl::EndStored(const SessionName& name, int64_t position) {
   ended.Remember(name.text(), SessionEnd::kExpired);
+  quota.Remove(name.tenant(), position);
   Unstore(name);
 }
 
-void SessionStore::DiscardStored(const SessionName& session) {
-  StoreLock lock(impl_.get());
-  if (impl_->by_name.count(session) == 0) impl_->Unstore(session);
+// A read shows what is on stable storage. A session that is not in memory has
+// nothing that is not, unless it was removed.
+bool SessionStore::Impl::IsOnlyStored(const SessionName& name) const {
+  const auto found = removed.find(name);
+  return by_name.count(name) == 0 && loading.count(name) == 0 &&
+         (found == removed.end() ||
+          found->second <= options.journal->durable_entry());
+}
+
+void SessionStore::DiscardStored(
+    const SessionName& session, std::function<void(const absl::Status&)> done) {
+  impl_->options.journal->Positions(
+      session.text(),
+      [this, session](const StoredPosition& stored) {
+        StoreLock lock(impl_.get());
+        if (!impl_->IsOnlyStored(session)) return;
+        impl_->quota.Remove(session.tenant(), stored.position);
+        impl_->Unstore(session);
+      },
+      std::move(done));
 }
 
 void SessionStore::TidyStored() {
@@ -272,17 +315,47 @@ void SessionStore::TidyStored() {
     StoreLock lock(impl_.get());
     if (!impl_->StoreOldestAway(impl_->options.store_away_after)) break;
   }
+  {
+    absl::MutexLock lock(&impl_->mutex);
+    std::erase_if(impl_->removed,
+                  [durable = journal->durable_entry()](const auto& each) {
+                    return each.second <= durable;
+                  });
+  }
   journal->ListExpired(
       impl_->clock->Now(), kExpiredAtOnce,
-      [this](const absl::StatusOr<std::vector<std::string>>& ids) {
-        if (!ids.ok()) return;
+      [this](const absl::StatusOr<std::vector<StoredPosition>>& expired) {
+        if (!expired.ok()) return;
         StoreLock lock(impl_.get());
-        for (const std::string& id : *ids) {
-          const SessionName name = SessionName::OfText(id);
+        for (const StoredPosition& stored : *expired) {
+          const SessionName name = SessionName::OfText(stored.session_id);
           // The time-to-live of one that is in memory is known better here.
-          if (impl_->by_name.count(name) == 0) impl_->EndStored(name);
+          if (impl_->IsOnlyStored(name)) {
+            impl_->EndStored(name, stored.position);
+          }
         }
       });
+}
+
+absl::Status SessionStore::CountStored() {
+  if (impl_->options.journal == nullptr || !impl_->options.limits_of) {
+    return absl::OkStatus();
+  }
+  absl::Notification told;
+  absl::Status status;
+  impl_->options.journal->Positions(
+      "",
+      [this](const StoredPosition& stored) {
+        absl::MutexLock lock(&impl_->mutex);
+        impl_->quota.Add(SessionName::OfText(stored.session_id).tenant(),
+                         stored.position);
+      },
+      [&](const absl::Status& read) {
+        status = read;
+        told.Notify();
+      });
+  told.WaitForNotification();
+  return status;
 }
 
 std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {

@@ -173,17 +173,26 @@ class FakeJournal : public SessionJournal {
     }
     done(page);
   }
-  void ListExpired(absl::Time now, int64_t count,
-                   std::function<void(absl::StatusOr<std::vector<std::string>>)>
-                       done) override {
-    std::vector<std::string> ids;
+  void ListExpired(
+      absl::Time now, int64_t count,
+      std::function<void(absl::StatusOr<std::vector<StoredPosition>>)> done)
+      override {
+    std::vector<StoredPosition> expired;
     for (const auto& [id, session] : sessions()) {
       if (session.head.last_use + session.head.ttl <= now &&
-          static_cast<int64_t>(ids.size()) < count) {
-        ids.push_back(id);
+          static_cast<int64_t>(expired.size()) < count) {
+        expired.push_back(PositionOf(id, session));
       }
     }
-    done(ids);
+    done(expired);
+  }
+  void Positions(const std::string& session_id,
+                 std::function<void(const StoredPosition&)> each,
+                 std::function<void(const absl::Status&)> done) override {
+    for (const auto& [id, session] : sessions()) {
+      if (session_id.empty() || id == session_id) each(PositionOf(id, session));
+    }
+    done(absl::OkStatus());
   }
   JournalStatus status() const override {
     JournalStatus status;
@@ -200,6 +209,10 @@ class FakeJournal : public SessionJournal {
     ids.insert(ids.end(), session.running_ids.begin(),
                session.running_ids.end());
     return ids;
+  }
+  static StoredPosition PositionOf(const std::string& id,
+                                   const Session& session) {
+    return {id, static_cast<int64_t>(All(session).size())};
   }
   static StoredSession Stored(const Session& session) {
     StoredSession stored;

@@ -127,14 +127,19 @@ inline std::vector<StoredInfo> List(SessionJournal& journal,
 
 inline std::vector<std::string> Expired(SessionJournal& journal, absl::Time now,
                                         int64_t count = 10) {
-  std::promise<absl::StatusOr<std::vector<std::string>>> told;
+  std::promise<absl::StatusOr<std::vector<StoredPosition>>> told;
   journal.ListExpired(now, count,
-                      [&](absl::StatusOr<std::vector<std::string>> ids) {
-                        told.set_value(std::move(ids));
+                      [&](absl::StatusOr<std::vector<StoredPosition>> expired) {
+                        told.set_value(std::move(expired));
                       });
-  absl::StatusOr<std::vector<std::string>> ids = told.get_future().get();
-  EXPECT_TRUE(ids.ok()) << ids.status();
-  return ids.ok() ? *std::move(ids) : std::vector<std::string>();
+  const auto expired = told.get_future().get();
+  EXPECT_TRUE(expired.ok()) << expired.status();
+  std::vector<std::string> ids;
+  if (!expired.ok()) return ids;
+  for (const StoredPosition& session : *expired) {
+    ids.push_back(session.session_id);
+  }
+  return ids;
 }
 
 // A journal in a folder of its own.
