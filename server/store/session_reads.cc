@@ -9,6 +9,12 @@
 #include "server/store/store_errors.h"
 
 namespace txl {
+namespace {
+
+// Of a session, whatever a damaged row says: what is reckoned from it fits.
+constexpr int64_t kMostTokens = int64_t{1} << 40;
+
+}  // namespace
 
 absl::StatusOr<StoredSession> SessionTables::Load(
     const std::string& session_id) {
@@ -72,6 +78,7 @@ absl::StatusOr<std::vector<StoredInfo>> SessionTables::List(
 
 int64_t SessionTables::PositionOf(const std::string& session_id, int64_t row,
                                   int64_t log_row) const {
+  row = std::clamp<int64_t>(row, 0, kMostTokens);
   const TurnLog::Turn* const turn = log_->Find(session_id);
   const bool runs = turn != nullptr && !turn->EndedBefore(log_row);
   return runs && turn->from == row

@@ -16,6 +16,7 @@
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_journal.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 
@@ -167,8 +168,13 @@ class FakeJournal : public SessionJournal {
             std::function<void(absl::StatusOr<std::vector<StoredInfo>>)> done)
       override {
     std::vector<StoredInfo> page;
+    const SessionName first = SessionName::OfText(after);
     for (const auto& [id, session] : sessions()) {
-      if (id <= after || static_cast<int64_t>(page.size()) == count) continue;
+      const SessionName name = SessionName::OfText(id);
+      if (name.tenant() != first.tenant() || name <= first ||
+          static_cast<int64_t>(page.size()) == count) {
+        continue;
+      }
       page.push_back({session.head, static_cast<int64_t>(All(session).size())});
     }
     done(page);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -140,6 +141,24 @@ inline std::vector<std::string> Expired(SessionJournal& journal, absl::Time now,
     ids.push_back(session.session_id);
   }
   return ids;
+}
+
+// By id; of one session, or of all.
+inline std::map<std::string, int64_t> Positions(SessionJournal& journal,
+                                                const std::string& id = "") {
+  std::map<std::string, int64_t> positions;
+  std::promise<absl::Status> told;
+  journal.Positions(
+      id,
+      [&](const StoredPosition& session) {
+        EXPECT_TRUE(
+            positions.emplace(session.session_id, session.position).second)
+            << session.session_id << " is told twice";
+      },
+      [&](const absl::Status& status) { told.set_value(status); });
+  const absl::Status status = told.get_future().get();
+  EXPECT_TRUE(status.ok()) << status;
+  return positions;
 }
 
 // A journal in a folder of its own.
