@@ -146,11 +146,7 @@ bool Server::Reload() {
 void Server::MakeParts() {
   Clock* clock = Clock::Real();
   if (tenants_ != nullptr) {
-    flags_.sessions.limits_of = [this, clock](const std::string& tenant) {
-      const TenantLimits limits =
-          tenants_->Find(tenant, clock->Monotonic())->limits();
-      return SessionLimits{limits.sessions, limits.bytes};
-    };
+    flags_.sessions.limits_of = LimitsOfTenants(tenants_.get(), clock);
   }
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),

@@ -59,6 +59,14 @@ std::map<int32_t, SessionUse> ReadSessionUses(const ServiceContext& context) {
 
 }  // namespace
 
+SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock) {
+  return [tenants, clock](const std::string& tenant) {
+    const TenantLimits limits =
+        tenants->Find(tenant, clock->Monotonic())->limits();
+    return SessionLimits{limits.sessions, limits.bytes};
+  };
+}
+
 void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then) {
   if (!context.store->MayBeStored(session)) return then(absl::OkStatus());

@@ -23,7 +23,10 @@ class HandlerServer {
                          HttpOptions options = {}) {
     options.listen = "127.0.0.1:0";
     auto started = HttpServer::Start(
-        options, {std::move(handle), [](int64_t) { return ByteHold(); }});
+        options, {[](const HttpRequest&, const std::vector<std::string>&) {
+                    return Caller();
+                  },
+                  std::move(handle), [](int64_t) { return ByteHold(); }});
     EXPECT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
   }

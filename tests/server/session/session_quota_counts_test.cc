@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -103,6 +104,24 @@ class SessionQuotaCountsTest : public StoreTest {
     const auto found = uses.find(tenant);
     return found == uses.end() ? SessionUse() : found->second;
   }
+  // What happens, and what Alice's sessions are then, by their tokens.
+  struct Change {
+    const char* what;
+    std::function<void()> make;
+    std::vector<int64_t> sessions;
+  };
+  void Follow(const std::vector<Change>& changes) {
+    for (const Change& change : changes) {
+      SCOPED_TRACE(change.what);
+      change.make();
+      int64_t bytes = 0;
+      for (const int64_t tokens : change.sessions) bytes += Told(tokens);
+      EXPECT_EQ(Use("alice").sessions,
+                static_cast<int64_t>(change.sessions.size()));
+      EXPECT_EQ(Use("alice").bytes, bytes);
+      ExpectExact();
+    }
+  }
   // While no turn runs: what is counted is what lists show, told as to users.
   void ExpectExact() {
     for (const std::string tenant : {"alice", "bob", kDefaultTenant}) {
@@ -128,17 +147,13 @@ class SessionQuotaCountsTest : public StoreTest {
       std::pair<std::unique_ptr<FakeJournal>, std::unique_ptr<SessionStore>>>
       earlier_;
   const SessionName a_{"alice", "s"};
+  const SessionName other_{"alice", "other"};
+  const SessionName fork_{"alice", "fork"};
   const SessionName b_{"bob", "s"};
 };
 
 TEST_F(SessionQuotaCountsTest, EveryWayUpAndDownIsCounted) {
-  struct Change {
-    const char* what;
-    std::function<void()> make;
-    std::vector<int64_t> sessions;  // of alice, by their tokens
-  };
-  const SessionName fork("alice", "fork");
-  const Change changes[] = {
+  Follow({
       {"create", [&] { Make(a_); }, {0}},
       {"one token has no segment memory", [&] { Feed(a_, 1); }, {1}},
       {"the second has", [&] { Feed(a_, 1); }, {2}},
@@ -151,14 +166,15 @@ TEST_F(SessionQuotaCountsTest, EveryWayUpAndDownIsCounted) {
        {10'000, 10'000}},
       {"a rewind",
        [&] {
-         ASSERT_TRUE(store_->Rewind({.session = fork, .position = 300}).ok());
+         ASSERT_TRUE(store_->Rewind({.session = fork_, .position = 300}).ok());
        },
        {10'000, 300}},
       {"a fork of its beginning",
        [&] {
          ASSERT_TRUE(
              store_
-                 ->Fork({.session = fork, .new_session_id = "c", .position = 1})
+                 ->Fork(
+                     {.session = fork_, .new_session_id = "c", .position = 1})
                  .ok());
        },
        {10'000, 300, 1}},
@@ -172,32 +188,33 @@ TEST_F(SessionQuotaCountsTest, EveryWayUpAndDownIsCounted) {
       {"what expires",
        [&] { clock_.Advance(absl::Seconds(31)); },
        {10'000, 300, 1}},
-      {"what leaves memory stays", [&] { LeaveMemory(); }, {10'000, 300, 1}},
-      {"so does what comes back", [&] { Feed(a_, 1); }, {10'001, 300, 1}},
-      {"a restart", [&] { Restart(); }, {10'001, 300, 1}},
+  });
+}
+
+TEST_F(SessionQuotaCountsTest, SessionsAwayFromMemoryAreCountedToo) {
+  Follow({
+      {"two sessions",
+       [&] {
+         Make(a_, 10'000);
+         Make(other_, 300);
+       },
+       {10'000, 300}},
+      {"what leaves memory stays", [&] { LeaveMemory(); }, {10'000, 300}},
+      {"so does what comes back", [&] { Feed(a_, 1); }, {10'001, 300}},
+      {"a restart", [&] { Restart(); }, {10'001, 300}},
       {"a delete of what is stored",
        [&] {
-         Prepare(fork);
-         ASSERT_TRUE(store_->Delete(fork).ok());
+         Prepare(other_);
+         ASSERT_TRUE(store_->Delete(other_).ok());
        },
-       {10'001, 1}},
+       {10'001}},
       {"what expires away from memory",
        [&] {
          clock_.Advance(absl::Hours(1));
          store_->TidyStored();
        },
        {}},
-  };
-  for (const Change& change : changes) {
-    SCOPED_TRACE(change.what);
-    change.make();
-    int64_t bytes = 0;
-    for (const int64_t tokens : change.sessions) bytes += Told(tokens);
-    EXPECT_EQ(Use("alice").sessions,
-              static_cast<int64_t>(change.sessions.size()));
-    EXPECT_EQ(Use("alice").bytes, bytes);
-    ExpectExact();
-  }
+  });
 }
 
 TEST_F(SessionQuotaCountsTest,

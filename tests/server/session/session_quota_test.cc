@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "server/base/error.h"
-#include "server/session/token_sequence.h"
 
 namespace txl {
 namespace {
@@ -14,7 +14,17 @@ constexpr int64_t kSlot = 1'000'000;
 
 // What users are told of a session's bytes (docs/operating.md), once more.
 int64_t Told(int64_t tokens) {
-  return 2048 + TokenSequence::BytesFor(tokens) + (tokens >= 2 ? kSlot : 0);
+  int64_t bytes = 2048;
+  int64_t pieces = 0;
+  for (int64_t left = tokens; left > 0; left -= 4096) {
+    int64_t room = 16;
+    while (room < std::min<int64_t>(left, 4096)) room *= 2;
+    bytes += 4 * room + 32;
+    ++pieces;
+  }
+  int64_t places = pieces > 0 ? 1 : 0;
+  while (places < pieces) places *= 2;
+  return bytes + 16 * places + (tokens >= 2 ? kSlot : 0);
 }
 
 // "sessions: 2 of 2"; "OK".
@@ -41,6 +51,9 @@ TEST_F(SessionQuotaTest, ASessionTakesWhatItsPositionSays) {
   for (const int64_t tokens : {0, 1, 2, 16, 17, 4096, 4097, 100'000}) {
     EXPECT_EQ(quota_.BytesOf(tokens), Told(tokens)) << tokens;
   }
+  EXPECT_EQ(quota_.BytesOf(0), 2048);
+  EXPECT_EQ(quota_.BytesOf(1), 2160);
+  EXPECT_EQ(quota_.BytesOf(1000), 6192 + kSlot);
 }
 
 TEST_F(SessionQuotaTest, SoManySessionsAndNoMore) {
