@@ -155,24 +155,20 @@ void DeleteSession(const ServiceContext& service,
     status = call->CheckSession(request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  WithSession(
-      service, call->Named(request->session_id()),
-      [&service, call, request](const absl::Status& prepared) {
-        const auto answer = [&service, call](const absl::Status& status) {
-          if (!status.ok()) return call->End(status);
-          AnswerStored(service, call, v1::DeleteSessionResponse());
-        };
-        if (IsStoredForNobody(prepared)) {
-          service.store->DiscardStored(
-              call->Named(request->session_id()),
-              [&service, answer](const absl::Status& discarded) {
-                service.callbacks->Run(
-                    [answer, discarded] { answer(discarded); });
+  WithSession(service, call->Named(request->session_id()),
+              [&service, call, request](const absl::Status& prepared) {
+                if (IsStoredForNobody(prepared)) {
+                  return service.store->DiscardStored(
+                      call->Named(request->session_id()), [&service, call] {
+                        AnswerStored(service, call,
+                                     v1::DeleteSessionResponse());
+                      });
+                }
+                const absl::Status status =
+                    prepared.ok() ? Delete(service, *call, *request) : prepared;
+                if (!status.ok()) return call->End(status);
+                AnswerStored(service, call, v1::DeleteSessionResponse());
               });
-        } else {
-          answer(prepared.ok() ? Delete(service, *call, *request) : prepared);
-        }
-      });
 }
 
 void AppendTokens(const ServiceContext& service,

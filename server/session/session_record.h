@@ -55,11 +55,11 @@ struct SessionRecord {
   TokenSequence token_ids;
   // Ids whose bytes are taken from the budget: those held, and reserved ones.
   int64_t charged_tokens = 0;
-  // Its tenant's SessionQuota has it, with charged_tokens.
-  bool counted = false;
   // Of these, the first full pieces, which other sessions share: each is taken
   // once, until the last of them lets go of it.
   std::vector<std::shared_ptr<const ByteHold>> shared_pieces;
+  // The SessionQuota has it, with charged_tokens.
+  bool counted = false;
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
   // Of the turn that began last.

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
@@ -15,10 +14,6 @@
 namespace txl {
 namespace {
 
-// Stored sessions that are ended in one go.
-constexpr int64_t kExpiredAtOnce = 256;
-// Sessions that leave memory in one go.
-constexpr int kAwayAtOnce = 1'000;
 // Sessions that are looked at for one that may leave memory.
 constexpr int kLookedAtForAway = 16;
 
@@ -278,84 +273,6 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
     if (++looked_at == kLookedAtForAway) break;
   }
   return false;
-}
-
-void SessionStore::Impl::EndStored(const SessionName& name, int64_t position) {
-  ended.Remember(name.text(), SessionEnd::kExpired);
-  quota.Remove(name.tenant(), position);
-  Unstore(name);
-}
-
-// A read shows what is on stable storage. A session that is not in memory has
-// nothing that is not, unless it was removed.
-bool SessionStore::Impl::IsOnlyStored(const SessionName& name) const {
-  const auto found = removed.find(name);
-  return by_name.count(name) == 0 && loading.count(name) == 0 &&
-         (found == removed.end() ||
-          found->second <= options.journal->durable_entry());
-}
-
-void SessionStore::DiscardStored(
-    const SessionName& session, std::function<void(const absl::Status&)> done) {
-  impl_->options.journal->Positions(
-      session.text(),
-      [this, session](const StoredPosition& stored) {
-        StoreLock lock(impl_.get());
-        if (!impl_->IsOnlyStored(session)) return;
-        impl_->quota.Remove(session.tenant(), stored.position);
-        impl_->Unstore(session);
-      },
-      std::move(done));
-}
-
-void SessionStore::TidyStored() {
-  SessionJournal* const journal = impl_->options.journal;
-  if (journal == nullptr) return;
-  for (int gone = 0; gone < kAwayAtOnce; ++gone) {
-    StoreLock lock(impl_.get());
-    if (!impl_->StoreOldestAway(impl_->options.store_away_after)) break;
-  }
-  {
-    absl::MutexLock lock(&impl_->mutex);
-    std::erase_if(impl_->removed,
-                  [durable = journal->durable_entry()](const auto& each) {
-                    return each.second <= durable;
-                  });
-  }
-  journal->ListExpired(
-      impl_->clock->Now(), kExpiredAtOnce,
-      [this](const absl::StatusOr<std::vector<StoredPosition>>& expired) {
-        if (!expired.ok()) return;
-        StoreLock lock(impl_.get());
-        for (const StoredPosition& stored : *expired) {
-          const SessionName name = SessionName::OfText(stored.session_id);
-          // The time-to-live of one that is in memory is known better here.
-          if (impl_->IsOnlyStored(name)) {
-            impl_->EndStored(name, stored.position);
-          }
-        }
-      });
-}
-
-absl::Status SessionStore::CountStored() {
-  if (impl_->options.journal == nullptr || !impl_->options.limits_of) {
-    return absl::OkStatus();
-  }
-  absl::Notification told;
-  absl::Status status;
-  impl_->options.journal->Positions(
-      "",
-      [this](const StoredPosition& stored) {
-        absl::MutexLock lock(&impl_->mutex);
-        impl_->quota.Add(SessionName::OfText(stored.session_id).tenant(),
-                         stored.position);
-      },
-      [&](const absl::Status& read) {
-        status = read;
-        told.Notify();
-      });
-  told.WaitForNotification();
-  return status;
 }
 
 std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {

@@ -143,7 +143,7 @@ struct SessionStoreOptions {
   // Host bytes for the records of turns with a request_id; over it the oldest
   // are given up.
   int64_t turn_record_bytes = int64_t{256} << 20;
-  // Bytes a session's segment memory takes, for memory_bytes.
+  // Bytes a session's segment memory takes, for memory_bytes and limits_of.
   int64_t bytes_per_slot = 0;
   // What tenants may keep; called under the store's lock. Null: what they want,
   // and nobody counts it.
@@ -300,15 +300,14 @@ class SessionStore {
   bool MayBeStored(const SessionName& session);
   // With a journal: brings the session into memory if it is stored, so that
   // the methods above find it, and calls `then`, on another thread unless it is
-  // there. Several calls bring it once. Errors are
-  // those that keep a stored session away: DATA_LOSS SESSION_DAMAGED,
-  // FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
+  // there. Several calls bring it once. Errors are those that keep a stored
+  // session away: DATA_LOSS SESSION_DAMAGED, FAILED_PRECONDITION
+  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
-  // With a journal: a session that Prepare could not bring is stored no more
-  // when `done` is called, on another thread.
-  void DiscardStored(const SessionName& session,
-                     std::function<void(const absl::Status&)> done);
+  // With a journal: a session that Prepare could not bring is stored no more;
+  // that is entered when `done` is called, on another thread.
+  void DiscardStored(const SessionName& session, std::function<void()> done);
   // With a journal and limits_of, before all else: what is stored counts. Waits
   // for the journal. Errors: what could not be read does not count.
   absl::Status CountStored();
