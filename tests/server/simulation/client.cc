@@ -201,14 +201,13 @@ bool World::Reserve(Call& call, SessionLease& lease) {
   if (asked.kind == TurnKind::kGenerate) tokens += asked.max_tokens;
   const bool over = tokens > lease.room();
   const int64_t held = lease.position();
+  call.reserved = held + tokens;  // before others can come in between
   const absl::Status status = lease.Reserve(tokens);
   if (over != (Outcome(status) == "INVALID_ARGUMENT OVER_LIMIT")) {
     Diverge("call ", call.id, " wants ", tokens, " ids: ", Outcome(status));
   }
-  if (status.ok()) {
-    call.reserved = held + tokens;
-    return true;
-  }
+  if (status.ok()) return true;
+  call.reserved.reset();
   if (over) {
     faults.Fired(Fault::kSessionTooLong);
   } else if (Outcome(status) == "RESOURCE_EXHAUSTED QUOTA") {
