@@ -145,6 +145,9 @@ bool Server::Reload() {
 
 void Server::MakeParts() {
   Clock* clock = Clock::Real();
+  if (tenants_ != nullptr) {
+    flags_.sessions.limits_of = LimitsOfTenants(tenants_.get(), clock);
+  }
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
                                            store_.get(), &metrics_, clock);
@@ -171,6 +174,12 @@ void Server::MakeParts() {
   context_.scheduler_options = flags_.scheduler;
   context_.store_options = flags_.sessions;
   context_.start = clock->Monotonic();
+}
+
+void Server::CountStored() {
+  const absl::Status counted = store_->CountStored();
+  if (counted.ok()) return;
+  Log(LogSeverity::kError, "store", {{"uncounted", counted.message()}});
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
@@ -201,6 +210,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   TXL_RETURN_IF_ERROR(server->StartTenants());
   TXL_RETURN_IF_ERROR(server->OpenKeys());
   server->MakeParts();
+  server->CountStored();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
     TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
   }

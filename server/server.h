@@ -73,6 +73,8 @@ class Server {
   absl::Status OpenStore();
   absl::Status OpenKeys();
   void MakeParts();
+  // Tenants' stored sessions: a store that is damaged serves what it can.
+  void CountStored();
   absl::Status StartTenants();
   absl::Status StartHttp();
   absl::Status StartMetrics();

@@ -67,6 +67,10 @@ struct ServiceContext {
   absl::Duration start;  // Clock::Monotonic when the server started
 };
 
+// What each of the tenants may keep, for the session store's options. Both live
+// as long as what comes of it.
+SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock);
+
 // Calls `then` once the session is where the store's methods find it, if there
 // is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.
 void WithSession(const ServiceContext& context, const SessionName& session,

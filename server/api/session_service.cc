@@ -28,8 +28,7 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
 }
 
 absl::Status Delete(const ServiceContext& service, ApiCall& call,
-                    const v1::DeleteSessionRequest& request,
-                    v1::DeleteSessionResponse*) {
+                    const v1::DeleteSessionRequest& request) {
   TXL_RETURN_IF_ERROR(service.store->Delete(call.Named(request.session_id())));
   call.ReturnSession(request.session_id());
   service.scheduler->Wake();
@@ -156,20 +155,20 @@ void DeleteSession(const ServiceContext& service,
     status = call->CheckSession(request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  WithSession(
-      service, call->Named(request->session_id()),
-      [&service, call, request](const absl::Status& prepared) {
-        v1::DeleteSessionResponse response;
-        absl::Status status = prepared;
-        if (IsStoredForNobody(prepared)) {
-          service.store->DiscardStored(call->Named(request->session_id()));
-          status = absl::OkStatus();
-        } else if (status.ok()) {
-          status = Delete(service, *call, *request, &response);
-        }
-        if (!status.ok()) return call->End(status);
-        AnswerStored(service, call, std::move(response));
-      });
+  WithSession(service, call->Named(request->session_id()),
+              [&service, call, request](const absl::Status& prepared) {
+                if (IsStoredForNobody(prepared)) {
+                  return service.store->DiscardStored(
+                      call->Named(request->session_id()), [&service, call] {
+                        AnswerStored(service, call,
+                                     v1::DeleteSessionResponse());
+                      });
+                }
+                const absl::Status status =
+                    prepared.ok() ? Delete(service, *call, *request) : prepared;
+                if (!status.ok()) return call->End(status);
+                AnswerStored(service, call, v1::DeleteSessionResponse());
+              });
 }
 
 void AppendTokens(const ServiceContext& service,

@@ -50,7 +50,7 @@ RULES = {
     "server/base": (),
     "server/metrics": ("server/base",),
     "server/quota": ("model/base", "server/base",
-                     "program/nearest_name.h"),
+                     "program/flag_checks.h", "program/nearest_name.h"),
     "server/session": PLAIN_MODEL + ("server/metrics", "server/base"),
     "server/store": PLAIN_MODEL + ("server/session", "server/metrics",
                                    "server/base"),
