@@ -12,6 +12,7 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
   front->api_ = std::move(api);
   const CallDesk& desk = *front->api_.desk;
   options.retry_after = desk.context().scheduler_options.retry_after;
+  options.trace_rate = desk.context().trace_rate;
   front->api_.options = options;
   HttpHandlers handlers;
   handlers.handle = [kept = front.get()](std::shared_ptr<Exchange> exchange) {

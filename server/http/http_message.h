@@ -12,6 +12,7 @@
 
 #include "server/access/caller.h"
 #include "server/tls/peer_certificate.h"
+#include "server/trace/trace_context.h"
 
 namespace txl {
 
@@ -26,6 +27,10 @@ struct HttpRequest {
   // The client's; absent where clients need none.
   std::optional<PeerCertificate> certificate;
   Caller caller;  // who was let in
+  // By which it is followed: the client's x-request-id, or one that was made,
+  // and the span of its first call.
+  std::string request_id;
+  TraceContext trace;
 
   // The value of a header, "" where there is none.
   const std::string& header(const std::string& lower_case_name) const;

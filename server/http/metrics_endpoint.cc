@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/door.h"
 #include "server/http/http_error.h"
 
 namespace txl {
@@ -56,7 +57,7 @@ std::string CheckHttpAddress(absl::string_view address) {
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     const std::string& address, ExporterFacts facts, StatusSource source,
-    const KeyRing* keys) {
+    CallDesk* desk) {
   if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
     return absl::InvalidArgumentError(wrong);
   }
@@ -81,9 +82,12 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     reply.body = MetricsText(*collector);
     exchange->Reply(std::move(reply));
   };
-  handlers.let_in = [keys](const HttpRequest&,
-                           const std::vector<std::string>& authorization) {
-    return LetIn(keys, {authorization}, kWatchers);
+  handlers.let_in = [desk](const HttpRequest& head,
+                           const std::vector<std::string>& authorization)
+      -> absl::StatusOr<Caller> {
+    if (desk == nullptr) return Caller();
+    return LetInPath(*desk, {false, kWatchers, "/metrics"}, head,
+                     authorization);
   };
   handlers.hold_body = [](int64_t) { return ByteHold(); };
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
