@@ -94,11 +94,10 @@ std::vector<Span> SpansOf(const CallRecord& record, const absl::Status& status,
   return spans;
 }
 
-// Of a refused call: lines that were left out before its own; absent: this one
-// is, too.
-std::optional<int64_t> TakeLine(LineLimit& limit, bool refused,
+// How many lines were left out before this one; absent: it is, too.
+std::optional<int64_t> TakeLine(LineLimit& limit, bool limited,
                                 absl::Duration now) {
-  return refused ? limit.Take(now) : 0;
+  return limited ? limit.Take(now) : 0;
 }
 
 }  // namespace
@@ -133,16 +132,13 @@ void EndRecord(const CallRecord& record, const absl::Status& status) {
     return Log(severity, "call", LineOf(record, status, now));
   }
   CallLines& lines = *record.lines;
-  if (lines.spans != nullptr && record.trace.sampled) {
+  const auto kept = TakeLine(lines.strangers, record.tenant.empty(), now);
+  if (kept.has_value() && lines.spans != nullptr && record.trace.sampled) {
     lines.spans->Add(OtlpLine(SpansOf(record, status, now)));
   }
-  if (lines.audit != nullptr) {
-    const auto line =
-        TakeLine(lines.strangers, absl::IsUnauthenticated(status), now);
-    if (line.has_value()) {
-      AddEvent(lines.audit, severity, "call",
-               WithLeftOut(LineOf(record, status, now), *line));
-    }
+  if (kept.has_value() && lines.audit != nullptr) {
+    AddEvent(lines.audit, severity, "call",
+             WithLeftOut(LineOf(record, status, now), *kept));
   }
   const auto line = TakeLine(lines.refusals, !status.ok() && !failed, now);
   if (!line.has_value()) return;

@@ -19,15 +19,17 @@
 
 namespace txl {
 
-// Where lines of calls go, and how many of what clients can cause at will.
-// Lives as long as calls do.
+// Lines in a second of what clients can cause at will.
+inline constexpr int64_t kRefusalLines = 50;
+
+// Where lines of calls go, and how many. Outlives calls.
 struct CallLines {
   LineFile* audit = nullptr;  // null: none
   LineFile* spans = nullptr;  // null: none
-  // Lines in a second: in the log, of calls that were refused; in the audit
-  // log, of strangers' calls. What their keys have let in is there in full.
-  LineLimit refusals{50};
-  LineLimit strangers{50};
+  // In the log, of calls that were refused; in the files, of calls of nobody
+  // who is known. Calls of others are in the files in full.
+  LineLimit refusals{kRefusalLines};
+  LineLimit strangers{kRefusalLines};
 };
 
 struct CallRecord {
@@ -38,7 +40,7 @@ struct CallRecord {
   absl::Duration start;        // Clock::Monotonic at arrival
   std::string peer;            // "ipv4:127.0.0.1:4711"
   TraceContext trace;
-  std::string tenant;   // whose call it is
+  std::string tenant;   // whose call it is; empty: nobody is known
   std::string key;      // the name of the caller's; empty: none was asked for
   std::string session;  // HashOf the one it names; empty: none
   std::string request_id;  // the client's, or HTTP's; empty: none

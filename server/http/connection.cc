@@ -170,6 +170,11 @@ void Connection::Name(const RequestHead& head) {
     if (name == kTraceparent) traces.push_back(value);
   }
   trace_ = StartTrace(traces, shared_->options.trace_rate);
+  request_ = HttpRequest();
+  request_.peer = peer_;
+  request_.certificate = certificate_;
+  request_.request_id = request_id_;
+  request_.trace = trace_;
 }
 
 bool Connection::TakeHead(const RequestHead& head) {
@@ -177,12 +182,7 @@ bool Connection::TakeHead(const RequestHead& head) {
     Refuse(*std::move(refusal));
     return false;
   }
-  request_ = HttpRequest();
   request_.method = head.method;
-  request_.peer = peer_;
-  request_.certificate = certificate_;
-  request_.request_id = request_id_;
-  request_.trace = trace_;
   std::vector<std::string> authorization;
   for (const auto& [name, value] : head.fields) {
     request_.headers[name] = value;
@@ -195,14 +195,10 @@ bool Connection::TakeHead(const RequestHead& head) {
     Refuse(PlainError(400, "MALFORMED_MESSAGE", "the target is no path"));
     return false;
   }
-  absl::StatusOr<Caller> caller =
-      shared_->handlers.let_in(request_, authorization);
-  if (!caller.ok()) {
-    Refuse(ErrorReply(caller.status()));
-    return false;
-  }
-  request_.caller = *std::move(caller);
-  return true;
+  const absl::Status let_in =
+      shared_->handlers.let_in(&request_, authorization);
+  if (!let_in.ok()) Refuse(ErrorReply(let_in));
+  return let_in.ok();
 }
 
 void Connection::ReadBody() {
@@ -279,6 +275,9 @@ void Connection::WatchBehindBytes() {
 }
 
 void Connection::Refuse(HttpReply reply) {
+  if (shared_->handlers.refused) {
+    shared_->handlers.refused(request_, reply.error);
+  }
   keep_alive_ = false;
   current_ = ++last_;
   ending_ = true;

@@ -76,7 +76,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void ReadAhead();
   void ReadHead();
   void OnHead(boost::system::error_code error);
-  // What the answer names the request by.
+  // By what it is followed, whatever becomes of it.
   void Name(const RequestHead& head);
   // False: it was refused.
   bool TakeHead(const RequestHead& head);

@@ -262,11 +262,12 @@ PathRule RuleOf(const std::string& path) {
   return {};
 }
 
-absl::StatusOr<Caller> LetInHttp(
-    const HttpApi& api, const HttpRequest& head,
-    const std::vector<std::string>& authorization) {
-  if (IsPreflight(api, head)) return Caller();
-  return LetInPath(*api.desk, RuleOf(head.path), head, authorization);
+absl::Status LetInHttp(const HttpApi& api,
+                       const std::vector<std::string>& authorization,
+                       HttpRequest* head) {
+  const PathRule rule =
+      IsPreflight(api, *head) ? PathRule{true} : RuleOf(head->path);
+  return LetInPath(*api.desk, rule, authorization, head);
 }
 
 void AnswerHttp(const HttpApi& api, const SharedExchange& exchange) {

@@ -15,10 +15,11 @@ namespace txl {
 
 PathRule RuleOf(const std::string& path);
 
-// Who asks, and may. With keys, everything but open paths and a browser's
-// question whether it may ask needs one. Errors: as LetInPath.
-absl::StatusOr<Caller> LetInHttp(const HttpApi& api, const HttpRequest& head,
-                                 const std::vector<std::string>& authorization);
+// Whether who asks may: LetInPath by the path's rule. A browser's question
+// whether it may ask needs no key.
+absl::Status LetInHttp(const HttpApi& api,
+                       const std::vector<std::string>& authorization,
+                       HttpRequest* head);
 
 // Answers a request. `api` outlives it.
 void AnswerHttp(const HttpApi& api, const std::shared_ptr<Exchange>& exchange);

@@ -19,11 +19,12 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual const HttpRequest& request() const = 0;
-  // Of the next call that the request makes: its own trace, then spans below.
+  // Of the next call that the request makes: its own span, then those below.
   TraceContext NextTrace() {
     const TraceContext& own = request().trace;
     return calls_++ == 0 ? own : SpanBelow(own);
   }
+  bool has_calls() const { return calls_ > 0; }
 
   virtual void Reply(HttpReply reply) = 0;
   // Sends the head of `head`; its body is not used.

@@ -19,9 +19,13 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
     AnswerHttp(kept->api_, exchange);
   };
   handlers.let_in = [kept = front.get()](
-                        const HttpRequest& head,
+                        HttpRequest* head,
                         const std::vector<std::string>& authorization) {
-    return LetInHttp(kept->api_, head, authorization);
+    return LetInHttp(kept->api_, authorization, head);
+  };
+  handlers.refused = [desk = front->api_.desk](const HttpRequest& request,
+                                               const absl::Status& status) {
+    RecordRefusal(*desk, RuleOf(request.path), request, status);
   };
   handlers.hold_body = [desk = front->api_.desk](int64_t bytes) {
     return desk->HoldRequest(bytes);

@@ -13,6 +13,8 @@ namespace {
 // A scrape that runs when the endpoint ends.
 constexpr absl::Duration kLastScrape = absl::Milliseconds(500);
 
+constexpr PathRule kMetricsRule = {false, kWatchers, "/metrics"};
+
 HttpOptions MetricsOptions(const std::string& address) {
   HttpOptions options;
   options.listen = address;
@@ -82,13 +84,17 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     reply.body = MetricsText(*collector);
     exchange->Reply(std::move(reply));
   };
-  handlers.let_in = [desk](const HttpRequest& head,
-                           const std::vector<std::string>& authorization)
-      -> absl::StatusOr<Caller> {
-    if (desk == nullptr) return Caller();
-    return LetInPath(*desk, {false, kWatchers, "/metrics"}, head,
-                     authorization);
+  handlers.let_in = [desk](HttpRequest* head,
+                           const std::vector<std::string>& authorization) {
+    if (desk == nullptr) return absl::OkStatus();
+    return LetInPath(*desk, kMetricsRule, authorization, head);
   };
+  if (desk != nullptr) {
+    handlers.refused = [desk](const HttpRequest& request,
+                              const absl::Status& status) {
+      RecordRefusal(*desk, kMetricsRule, request, status);
+    };
+  }
   handlers.hold_body = [](int64_t) { return ByteHold(); };
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(MetricsOptions(address), std::move(handlers));

@@ -36,6 +36,8 @@ struct AnyValue {
 Json Attributes(const LogFields& fields) {
   Json list = Json::array();
   for (const auto& [name, value] : fields) {
+    const auto* text = std::get_if<std::string>(&value.value());
+    if (text != nullptr && text->empty()) continue;
     list.push_back(
         {{"key", name}, {"value", std::visit(AnyValue(), value.value())}});
   }

@@ -20,7 +20,7 @@ struct Span {
   bool of_server = false;  // answers somebody outside; else a part of that
   absl::Time start;
   absl::Time end;
-  LogFields attributes;
+  LogFields attributes;  // empty texts are left out
   bool ok = true;
   std::string error;  // of one that is not, a name
 };
