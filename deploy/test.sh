@@ -191,6 +191,8 @@ part_deployment() {
   step "deployment: Kubernetes manifests, systemd unit"
   python tests/deploy/kubernetes_test.py
   python tests/deploy/systemd_test.py
+  step "deployment: a call is followed through HAProxy"
+  python tests/end_to_end/follow_call.py
   step "deployment: the compose file's parts together"
   python tests/deploy/deployment_test.py
 }

@@ -351,6 +351,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   AddServerFlags(&flags, &table);
   table.Group("Access");
   AddAccessFlags(&flags, &table);
+  AddRecordFlags(&flags.records, &table);
   table.Group("HTTP");
   AddHttpFlags(&flags.http, &table);
   table.Group("Encryption");

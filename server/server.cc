@@ -111,8 +111,8 @@ absl::Status Server::StartTenants() {
   if (flags_.tenants.empty()) return absl::OkStatus();
   tenants_ = std::make_unique<Tenants>(
       [this](const std::string& name) { return metrics_.AddTenant(name); });
-  absl::StatusOr<std::unique_ptr<TenantsWatch>> watch =
-      TenantsWatch::Start(flags_.tenants, tenants_.get(), Clock::Real());
+  absl::StatusOr<std::unique_ptr<TenantsWatch>> watch = TenantsWatch::Start(
+      flags_.tenants, tenants_.get(), Clock::Real(), records_->audit());
   if (!watch.ok()) {
     return absl::Status(watch.status().code(),
                         absl::StrCat("--tenants: ", watch.status().message()));
@@ -124,7 +124,7 @@ absl::Status Server::StartTenants() {
 absl::Status Server::OpenKeys() {
   if (flags_.keys.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<KeyRing>> keys =
-      KeyRing::Open(flags_.keys, Clock::Real());
+      KeyRing::Open(flags_.keys, Clock::Real(), records_->audit());
   if (!keys.ok()) {
     return absl::Status(keys.status().code(),
                         absl::StrCat("--keys: ", keys.status().message()));
@@ -137,7 +137,9 @@ absl::Status Server::OpenKeys() {
 }
 
 bool Server::Reload() {
-  if (tenants_watch_ == nullptr && keys_ == nullptr) return false;
+  // First: what is read below is written to the new files.
+  const bool reopened = records_->Reopen();
+  if (tenants_watch_ == nullptr && keys_ == nullptr) return reopened;
   if (tenants_watch_ != nullptr) tenants_watch_->Reload();
   if (keys_ != nullptr) keys_->Refresh();
   return true;
@@ -167,6 +169,7 @@ void Server::MakeParts() {
   work_ = std::make_unique<WorkPool>(work, clock);
   context_.work = work_.get();
   context_.tenants = tenants_.get();
+  records_->SetIn(&context_);
   if (memory_ != nullptr) memory_->SetIn(&context_);
   context_.state_identity = runner_->info().identity;
   context_.limits = flags_.limits;
@@ -206,6 +209,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
     std::optional<MemoryDivision> memory) {
   std::unique_ptr<Server> server(new Server(std::move(flags), std::move(model),
                                             std::move(runner), memory));
+  TXL_ASSIGN_OR_RETURN(server->records_,
+                       RecordFiles::Open(server->flags_.records));
   TXL_RETURN_IF_ERROR(server->OpenStore());
   TXL_RETURN_IF_ERROR(server->StartTenants());
   TXL_RETURN_IF_ERROR(server->OpenKeys());
@@ -302,7 +307,7 @@ absl::Status Server::StartMetrics() {
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
       MetricsEndpoint::Start(
           flags_.metrics_listen, MakeExporterFacts(facts_),
-          [this] { return grpc_->Status(); }, keys_.get());
+          [this] { return grpc_->Status(); }, grpc_->desk());
   if (!endpoint.ok()) {
     return absl::Status(
         endpoint.status().code(),

@@ -23,6 +23,7 @@
 #include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
 #include "server/quota/tenants.h"
+#include "server/record_files.h"
 #include "server/rpc/grpc_server.h"
 #include "server/stored_sessions.h"
 #include "server/tenants_watch.h"
@@ -61,8 +62,9 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the files of --keys and --tenants again where they have changed;
-  // false: there are none. Thread-safe.
+  // Reads the files of --keys and --tenants again where they have changed, and
+  // opens those of --audit-log and --trace-file anew; false: there are none.
+  // Thread-safe.
   bool Reload();
 
  private:
@@ -88,7 +90,8 @@ class Server {
   const std::unique_ptr<StepRunner> runner_;
   ModelFacts facts_;
   const std::unique_ptr<const MemoryBudgets> memory_;  // may be null
-  std::unique_ptr<KeyRing> keys_;                      // null: there are none
+  std::unique_ptr<RecordFiles> records_;
+  std::unique_ptr<KeyRing> keys_;  // null: there are none
   ServiceContext context_;
   Metrics metrics_;
   Lifecycle lifecycle_;

@@ -110,6 +110,10 @@ ServerStatus ReadStatus(const ServiceContext& context) {
   status.sessions = context.store->counts();
   status.memory = ReadMemoryUse(context);
   status.log_lines_dropped = LogLinesDropped();
+  if (context.audit != nullptr) {
+    status.audit_lines_lost = context.audit->lost();
+  }
+  if (context.spans != nullptr) status.span_lines_lost = context.spans->lost();
   if (context.work != nullptr) status.work = context.work->counts();
   if (context.journal != nullptr) {
     status.store = ReadStoreUse(context);

@@ -17,6 +17,7 @@
 #include "server/api/work_pool.h"
 #include "server/base/byte_budget.h"
 #include "server/base/clock.h"
+#include "server/base/line_file.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
 #include "server/base/task_thread.h"
@@ -55,6 +56,10 @@ struct ServiceContext {
 
   // Who callers are; null: everybody may do everything.
   const KeyRing* keys = nullptr;
+  LineFile* audit = nullptr;  // null: there is none
+  LineFile* spans = nullptr;  // null: they are not written
+  // Of the traces whose clients do not say that they sample them, in [0, 1].
+  double trace_rate = 1;
   // Signs the states in exported sessions; empty: they are left out.
   std::string export_key;
   // Of the states that the engine takes.

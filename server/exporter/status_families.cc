@@ -289,6 +289,12 @@ void AddCalls(const ServerStatus& status, FamilyList& out) {
   out.Counter("txl_log_lines_dropped_total",
               "Lines of the log for which there was no room")
       .Sample(Value(status.log_lines_dropped));
+  out.Counter("txl_audit_lines_lost_total",
+              "Lines of --audit-log that could not be written")
+      .Sample(Value(status.audit_lines_lost));
+  out.Counter("txl_trace_lines_lost_total",
+              "Lines of --trace-file that could not be written")
+      .Sample(Value(status.span_lines_lost));
 }
 
 // Without a store the families have no sample.

@@ -68,6 +68,8 @@ void FillCalls(ServerStatus& status) {
   status.work.done = 52;
   status.work.refused = 53;
   status.log_lines_dropped = 54;
+  status.audit_lines_lost = 71;
+  status.span_lines_lost = 72;
 }
 
 void FillTurns(Snapshot& s) {

@@ -146,6 +146,8 @@ const Expected kSamples[] = {
     {"txl_work_total{outcome=\"done\"}", 52},
     {"txl_work_total{outcome=\"refused\"}", 53},
     {"txl_log_lines_dropped_total", 54},
+    {"txl_audit_lines_lost_total", 71},
+    {"txl_trace_lines_lost_total", 72},
     {"process_cpu_seconds_total", 12.5},
     {"process_start_time_seconds", 1699999000},
     {"process_resident_memory_bytes", 4096},

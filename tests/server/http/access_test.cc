@@ -293,7 +293,8 @@ TEST_F(Access, AScorerHasNoSessions) {
 TEST_F(Access, TheEndpointOfMetricsAsksForAKeyToo) {
   const auto endpoint = MetricsEndpoint::Start(
       "127.0.0.1:0", ExporterFacts(),
-      [this] { return world_->rpc.server->Status(); }, ring_.get());
+      [this] { return world_->rpc.server->Status(); },
+      world_->rpc.server->desk());
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   const auto status = [&](const HttpFields& fields) {
     RawClient client((*endpoint)->address());

@@ -80,6 +80,9 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.state_identity = runner.info().identity;
   context.tenants = tenants.get();
   context.keys = options.keys;
+  context.audit = options.audit;
+  context.spans = options.spans;
+  context.trace_rate = options.trace_rate;
   context.export_key = options.export_key;
   context.requests = options.requests;
   context.streams = options.streams;
@@ -139,6 +142,9 @@ Stream RpcWorld::Generate(const std::string& request,
   const auto& initial = client.GetServerInitialMetadata();
   if (const auto it = initial.find("x-txl-session"); it != initial.end()) {
     stream.session_metadata = std::string(it->second.data(), it->second.size());
+  }
+  if (const auto it = initial.find("traceparent"); it != initial.end()) {
+    stream.traceparent = std::string(it->second.data(), it->second.size());
   }
   return stream;
 }
@@ -252,6 +258,10 @@ RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
   }
   call->Finish(&reply.status, nullptr);
   next();
+  const auto& initial = client.GetServerInitialMetadata();
+  if (const auto it = initial.find("traceparent"); it != initial.end()) {
+    reply.traceparent = std::string(it->second.data(), it->second.size());
+  }
   return reply;
 }
 

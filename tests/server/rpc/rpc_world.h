@@ -39,6 +39,9 @@ struct RpcWorldOptions {
   // Of the file of --tenants; absent: there is none.
   std::optional<std::map<std::string, TenantLimits>> tenants;
   const KeyRing* keys = nullptr;  // null: nobody needs one; outlives the world
+  LineFile* audit = nullptr;      // null: none; outlives the world
+  LineFile* spans = nullptr;      // likewise
+  double trace_rate = 1;
   std::string export_key;
   std::string fingerprint = "f00d";
   ByteBudget* requests = nullptr;  // null: unlimited; outlive the world
@@ -51,6 +54,7 @@ struct Stream {
   std::vector<v1::GenerateResponse> events;
   std::vector<v1::Token> tokens;  // of single and batched events
   std::string session_metadata;   // x-txl-session of the initial metadata
+  std::string traceparent;        // likewise
   grpc::Status status;
 
   std::vector<int32_t> ids() const;
@@ -110,6 +114,7 @@ bool Eventually(const std::function<bool()>& condition);
 // A call of any method with raw bytes, which may be no message.
 struct RawReply {
   std::vector<std::string> messages;
+  std::string traceparent;  // of the initial metadata
   grpc::Status status;
 };
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
