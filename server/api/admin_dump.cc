@@ -115,21 +115,20 @@ Json OfScheduler(const std::optional<SchedulerReport>& report,
 Json OfStore(const StoreReport& report, const Names& names) {
   Json sessions = Json::array();
   for (const SessionReport& session : report.sessions) {
-    sessions.push_back(
-        {{"key", session.key},
-         {"session", names.OfSession(session.name)},
-         {"tenant", names.OfTenant(session.name.tenant())},
-         {"busy", session.busy},
-         {"position", session.position},
-         {"durable_position", session.durable_position},
-         {"image_rows", session.image_rows},
-         {"has_image", session.has_image},
-         {"idle_seconds", absl::ToDoubleSeconds(session.idle)},
-         {"last_outcome", session.last_outcome}});
+    sessions.push_back({{"key", session.key},
+                        {"session", names.OfSession(session.name)},
+                        {"tenant", names.OfTenant(session.name.tenant())},
+                        {"busy", session.busy},
+                        {"position", session.position},
+                        {"durable_position", session.durable_position},
+                        {"image_rows", session.image_rows},
+                        {"has_image", session.has_image},
+                        {"idle_seconds", absl::ToDoubleSeconds(session.idle)},
+                        {"last_outcome", session.last_outcome}});
   }
-  return {{"named", report.named},         {"temporary", report.temporary},
-          {"deleted", report.deleted},     {"empty", report.empty},
-          {"away", report.away},           {"in_slot", report.in_slot},
+  return {{"named", report.named},        {"temporary", report.temporary},
+          {"deleted", report.deleted},    {"empty", report.empty},
+          {"away", report.away},          {"in_slot", report.in_slot},
           {"sessions_in_slots", sessions}};
 }
 

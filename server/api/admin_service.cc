@@ -97,13 +97,12 @@ class DumpRun final : public std::enable_shared_from_this<DumpRun> {
   void Start() {
     call_->After(kReportTime,
                  [self = shared_from_this()] { self->Answer(std::nullopt); });
-    service_.scheduler->Report(
-        [self = shared_from_this()](SchedulerReport report) {
-          const auto held =
-              std::make_shared<SchedulerReport>(std::move(report));
-          self->service_.callbacks->Run(
-              [self, held] { self->Answer(std::move(*held)); });
-        });
+    service_.scheduler->Report([self = shared_from_this()](
+                                   SchedulerReport report) {
+      const auto held = std::make_shared<SchedulerReport>(std::move(report));
+      self->service_.callbacks->Run(
+          [self, held] { self->Answer(std::move(*held)); });
+    });
   }
 
  private:

@@ -51,12 +51,11 @@ void ListTenantSessions(const ServiceContext& service,
   if (!status.ok()) return call->End(status);
   const absl::StatusOr<std::string> tenant = ReadTenant(request.tenant());
   if (!tenant.ok()) return call->End(tenant.status());
-  service.store->ListStored(
-      *tenant, request.page_size(), request.page_token(),
-      [call](const absl::StatusOr<SessionPage>& page) {
-        if (!page.ok()) return call->End(page.status());
-        call->Answer(PageAnswer(*page));
-      });
+  service.store->ListStored(*tenant, request.page_size(), request.page_token(),
+                            [call](const absl::StatusOr<SessionPage>& page) {
+                              if (!page.ok()) return call->End(page.status());
+                              call->Answer(PageAnswer(*page));
+                            });
 }
 
 void MoveOutSession(const ServiceContext& service,
@@ -69,11 +68,12 @@ void MoveOutSession(const ServiceContext& service,
     response.set_moved(*moved);
     call->Answer(response);
   };
-  WithSession(service, *name,
-              [&service, call, name = *name, answer](const absl::Status& status) {
-                if (!status.ok()) return call->End(status);
-                MoveOutState(service, call, name, answer);
-              });
+  WithSession(
+      service, *name,
+      [&service, call, name = *name, answer](const absl::Status& status) {
+        if (!status.ok()) return call->End(status);
+        MoveOutState(service, call, name, answer);
+      });
 }
 
 void EndSession(const ServiceContext& service,

@@ -20,8 +20,9 @@ class NoSuchMethod final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 };
 
-const ApiMethod* MethodOf(absl::string_view path) {
+const ApiMethod* MethodOf(absl::string_view path, bool administration) {
   if (!absl::ConsumePrefix(&path, "/")) return nullptr;
+  if (administration) return FindAdminMethod(path);
   if (path == ReflectionMethod().name) return &ReflectionMethod();
   return FindMethod(path);
 }
@@ -30,10 +31,12 @@ const ApiMethod* MethodOf(absl::string_view path) {
 
 grpc::ServerGenericBidiReactor* ApiService::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
-  const ApiMethod* method = MethodOf(call->method());
+  const ServiceContext& context = desk_->context();
+  const ApiMethod* method =
+      MethodOf(call->method(), context.administration != nullptr);
   if (method == nullptr) {
     return new NoSuchMethod(
-        LetIn(desk_->context().keys, CallCredentials(*call), kAnyKey).status());
+        LetIn(context.keys, CallCredentials(*call), kAnyKey).status());
   }
   return OpenCall::Open(call, *method, desk_);
 }

@@ -67,8 +67,8 @@ SchedulerReport SchedulerLoop::Report() const {
   for (const auto& [id, running] : running_) add(ReportOf(running, now));
   for (const Entering& entering : entering_) {
     if (!entering.queued.has_value()) continue;  // one of running_
-    TurnReport turn = txl::ReportOf(entering.queued->turn,
-                                    entering.queued->submitted, now, "entering");
+    TurnReport turn = txl::ReportOf(
+        entering.queued->turn, entering.queued->submitted, now, "entering");
     turn.slot = entering.slot.index;
     add(std::move(turn));
   }
@@ -81,9 +81,8 @@ SchedulerReport SchedulerLoop::Report() const {
 
 TurnReport SchedulerLoop::ReportOf(const Running& running, absl::Duration now) {
   const Sequence& sequence = running.sequence;
-  TurnReport report =
-      txl::ReportOf(sequence.turn(), sequence.submitted(), now,
-                    PhaseName(sequence.phase()));
+  TurnReport report = txl::ReportOf(sequence.turn(), sequence.submitted(), now,
+                                    PhaseName(sequence.phase()));
   report.unsent = sequence.turn().sink->Unsent();
   report.slot = running.away ? -1 : running.slot.index;
   report.rows_left = sequence.prompt_rows_left();

@@ -31,7 +31,7 @@ struct TurnReport {
   int64_t tokens_in = 0;
   // Of one that runs.
   int64_t unsent = 0;  // events that its reader has not taken
-  int32_t slot = -1;  // -1: none
+  int32_t slot = -1;   // -1: none
   int64_t rows_left = 0;
   int64_t tokens_in_flight = 0;
   int64_t generated = 0;
