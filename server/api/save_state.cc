@@ -55,8 +55,9 @@ class SaveSink final : public TokenSink, public CallEvents {
   std::function<void(const absl::Status&)> then_;
 };
 
-void SubmitSave(const ServiceContext& service, ApiCall& call, SessionLease lease,
-                bool moves_out, const std::shared_ptr<SaveSink>& sink) {
+void SubmitSave(const ServiceContext& service, ApiCall& call,
+                SessionLease lease, bool moves_out,
+                const std::shared_ptr<SaveSink>& sink) {
   Turn turn;
   turn.kind = TurnKind::kSave;
   turn.moves_out = moves_out;

@@ -5,8 +5,8 @@
 // scheduler_loop.cc (what may have changed, the rows of a step),
 // scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc
 // (turns that stand still), scheduler_tenants.cc (who stands back for whom),
-// scheduler_results.cc (from the device to the sinks) and scheduler_report.cc
-// (what it tells of itself).
+// scheduler_results.cc (from the device to the sinks) and
+// scheduler_reporting.cc (what it tells of itself).
 
 #include <atomic>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SessionStore: what it tells of itself.
 
 #include "server/session/session_report.h"
-
 #include "server/session/session_store_impl.h"
 
 namespace txl {

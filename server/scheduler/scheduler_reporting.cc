@@ -1,8 +1,7 @@
 // SchedulerLoop: what it tells of itself.
 
-#include "server/scheduler/scheduler_report.h"
-
 #include "server/scheduler/scheduler_loop.h"
+#include "server/scheduler/scheduler_report.h"
 
 namespace txl {
 namespace {
