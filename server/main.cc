@@ -81,11 +81,13 @@ int Serve(ServerFlags flags) {
       Server::Start(std::move(flags));
   if (!server.ok()) return Fail(server.status());
   signals.StartServing();
-  signals.OnReload([kept = server->get()] { return kept->Reload(); });
+  signals.OnReload([kept = server->get()] { return !kept->Reload().empty(); });
+  (*server)->OnDrainRequest([&signals] { signals.RequestDrain(); });
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
        {"http_url", (*server)->http_url()},
        {"metrics_address", (*server)->metrics_address()},
+       {"admin_address", (*server)->admin_address()},
        {"device", (*server)->engine().device},
        {"slots", (*server)->engine().slots},
        {"bytes_per_slot", (*server)->engine().bytes_per_slot},
@@ -98,6 +100,9 @@ int Serve(ServerFlags flags) {
   if (const std::string metrics = (*server)->metrics_address();
       !metrics.empty()) {
     std::printf("metrics on http://%s/metrics\n", metrics.c_str());
+  }
+  if (const std::string admin = (*server)->admin_address(); !admin.empty()) {
+    std::printf("administration on %s\n", admin.c_str());
   }
   std::fflush(stdout);
 

@@ -24,6 +24,8 @@ namespace {
 constexpr absl::Duration kEndTime = absl::Milliseconds(500);
 // Of the grace, for what is not on the disk yet.
 constexpr absl::Duration kStoreTime = absl::Milliseconds(300);
+// Likewise, for administration: its last answer, that the server drains.
+constexpr absl::Duration kAdminTime = absl::Milliseconds(100);
 // What connecting to ourselves may take: three attempts fit the default limit.
 constexpr absl::Duration kProbeTime = absl::Milliseconds(1500);
 constexpr absl::Duration kRefreshInterval = absl::Seconds(1);
@@ -136,15 +138,6 @@ absl::Status Server::OpenKeys() {
   return absl::OkStatus();
 }
 
-bool Server::Reload() {
-  // First: what is read below is written to the new files.
-  const bool reopened = records_->Reopen();
-  if (tenants_watch_ == nullptr && keys_ == nullptr) return reopened;
-  if (tenants_watch_ != nullptr) tenants_watch_->Reload();
-  if (keys_ != nullptr) keys_->Refresh();
-  return true;
-}
-
 void Server::MakeParts() {
   Clock* clock = Clock::Real();
   if (tenants_ != nullptr) {
@@ -230,6 +223,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
       SetSocketMode(server->flags_.listen, server->flags_.socket_mode));
   TXL_RETURN_IF_ERROR(server->StartHttp());
   TXL_RETURN_IF_ERROR(server->StartMetrics());
+  TXL_RETURN_IF_ERROR(server->StartAdmin());
   TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
   server->lifecycle_.SetReady();
   server->grpc_->SetServing(true);
@@ -360,8 +354,9 @@ void Server::Drain() {
   if (stored_ != nullptr) {
     stored_->Drain(std::max(end - context_.clock->Monotonic(), kStoreTime));
   }
+  if (admin_ != nullptr) admin_->Shutdown(kAdminTime);
   // Both get what is left of the grace, one after the other.
-  const absl::Duration rest = kDrainGrace - kEndTime - kStoreTime;
+  const absl::Duration rest = kDrainGrace - kEndTime - kStoreTime - kAdminTime;
   const absl::Duration begin = context_.clock->Monotonic();
   if (http_ != nullptr) http_->Shutdown(rest);
   grpc_->Shutdown(std::max(rest - (context_.clock->Monotonic() - begin),

@@ -42,6 +42,10 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
       ->type_name("ADDRESS")
       ->envname("TXL_SERVER")
       ->capture_default_str();
+  AddConnectionFlags(command, flags);
+}
+
+void AddConnectionFlags(CLI::App& command, ServerFlags* flags) {
   CLI::Option* tls = command.add_flag("--tls", flags->channel.tls,
                                       "encrypt the connection [default: off]");
   command

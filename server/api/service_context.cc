@@ -77,6 +77,25 @@ void WithSession(const ServiceContext& context, const SessionName& session,
                          });
 }
 
+void EndNamed(const ServiceContext& context, const SessionName& session,
+              std::function<void(const absl::StatusOr<bool>&)> then) {
+  WithSession(
+      context, session,
+      [&context, session, then = std::move(then)](const absl::Status& found) {
+        if (absl::IsDataLoss(found) || absl::IsFailedPrecondition(found)) {
+          return context.store->DiscardStored(
+              session, [callbacks = context.callbacks, then] {
+                callbacks->Run([then] { then(false); });
+              });
+        }
+        absl::Status status = found;
+        if (status.ok()) status = context.store->Delete(session);
+        if (!status.ok()) return then(status);
+        context.scheduler->Wake();
+        then(true);
+      });
+}
+
 void WhenStored(const ServiceContext& context,
                 std::function<void(const absl::Status&)> then) {
   SessionJournal* const journal = context.journal;

@@ -28,20 +28,6 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
   return absl::OkStatus();
 }
 
-absl::Status Delete(const ServiceContext& service, ApiCall& call,
-                    const v1::DeleteSessionRequest& request) {
-  TXL_RETURN_IF_ERROR(service.store->Delete(call.Named(request.session_id())));
-  call.ReturnSession(request.session_id());
-  service.scheduler->Wake();
-  return absl::OkStatus();
-}
-
-// A session that is stored and that this server cannot serve: damaged, or of
-// another model. Its owner may be rid of it.
-bool IsStoredForNobody(const absl::Status& prepared) {
-  return absl::IsDataLoss(prepared) || absl::IsFailedPrecondition(prepared);
-}
-
 absl::Status Get(const ServiceContext& service, ApiCall& call,
                  const v1::GetSessionRequest& request,
                  v1::GetSessionResponse* response) {
@@ -156,20 +142,13 @@ void DeleteSession(const ServiceContext& service,
     status = call->CheckSession(request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  WithSession(service, call->Named(request->session_id()),
-              [&service, call, request](const absl::Status& prepared) {
-                if (IsStoredForNobody(prepared)) {
-                  return service.store->DiscardStored(
-                      call->Named(request->session_id()), [&service, call] {
-                        AnswerStored(service, call,
-                                     v1::DeleteSessionResponse());
-                      });
-                }
-                const absl::Status status =
-                    prepared.ok() ? Delete(service, *call, *request) : prepared;
-                if (!status.ok()) return call->End(status);
-                AnswerStored(service, call, v1::DeleteSessionResponse());
-              });
+  const SessionName session = call->Named(request->session_id());
+  EndNamed(service, session,
+           [&service, call, session](const absl::StatusOr<bool>& served) {
+             if (!served.ok()) return call->End(served.status());
+             if (*served) call->ReturnSession(session.id());
+             AnswerStored(service, call, v1::DeleteSessionResponse());
+           });
 }
 
 void AppendTokens(const ServiceContext& service,

@@ -32,6 +32,13 @@ absl::Status TakeFrom(std::optional<TokenBucket>& bucket,
   return OverQuota(quota, *limit, retry);
 }
 
+std::optional<int64_t> TakenOf(std::optional<TokenBucket>& bucket,
+                               const std::optional<int64_t>& limit,
+                               absl::Duration now) {
+  if (!bucket.has_value()) return std::nullopt;
+  return *limit - bucket->Available(now);
+}
+
 bool Over(const std::optional<int64_t>& limit, int64_t used) {
   return limit.has_value() && used > *limit;
 }
@@ -57,6 +64,18 @@ double TenantAccount::weight() const {
 absl::Duration TenantAccount::longest_turn() const {
   absl::MutexLock lock(&mutex_);
   return limits_.longest_turn.value_or(absl::InfiniteDuration());
+}
+
+TenantUse TenantAccount::Use(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  TenantUse use;
+  use.tenant = name_;
+  use.limits = limits_;
+  use.turns = turns_;
+  use.calls = TakenOf(calls_, limits_.calls_per_second, now);
+  use.tokens_in = TakenOf(tokens_in_, limits_.tokens_in_per_minute, now);
+  use.tokens_out = TakenOf(tokens_out_, limits_.tokens_out_per_minute, now);
+  return use;
 }
 
 void TenantAccount::SetLimits(const TenantLimits& limits, absl::Duration now) {

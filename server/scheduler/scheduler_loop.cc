@@ -32,6 +32,7 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
+  AnswerReports();
   Poll();
   Admit();
   bool submitted = false;

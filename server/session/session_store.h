@@ -49,6 +49,7 @@
 #include "server/session/session_journal.h"
 #include "server/session/session_name.h"
 #include "server/session/session_quota.h"
+#include "server/session/session_report.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
@@ -318,6 +319,8 @@ class SessionStore {
   // With a journal: sessions in slots, idle, whose image, if any, is older than
   // `tokens`; to be saved by the scheduler.
   std::vector<SessionName> ImagesDue(int64_t tokens) const;
+  // What there is, with at most `most` sessions of those in slots.
+  StoreReport Report(size_t most) const;
   // A slot holds rows of the key's session, or does not any more.
   void SetInSlot(uint64_t key, bool in_slot);
 

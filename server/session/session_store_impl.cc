@@ -139,6 +139,7 @@ SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
   info.last_use_time = record.busy ? clock->Now() : record.last_use_time;
   info.expire_time = info.last_use_time + record.ttl;
   info.ttl = record.ttl;
+  info.in_slot = record.in_slot;
   if (record.image != nullptr) {
     info.memory_bytes = record.image->Bytes();
   } else if (record.position() > 1) {

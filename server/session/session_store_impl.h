@@ -235,6 +235,8 @@ struct SessionStore::Impl {
       ABSL_LOCKS_EXCLUDED(mutex);
   SessionInfo Info(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  SessionReport ReportOf(const SessionRecord& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 };
 
 // Holds the mutex. After letting go of it it frees what was dropped meanwhile,

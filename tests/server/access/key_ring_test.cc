@@ -132,6 +132,20 @@ TEST_F(KeyRingTest, KeepsItsKeysWhileTheFileIsBroken) {
   EXPECT_FALSE(Knows("k1"));
 }
 
+TEST_F(KeyRingTest, ReadsItsFileWhenAskedTo) {
+  Write({Entry("k1", "alice")});
+  Open();
+  EXPECT_TRUE(ring_->Reload().ok()) << "one that is the same";
+  Write({Entry("k2", "alice")});
+  EXPECT_TRUE(ring_->Reload().ok());
+  EXPECT_TRUE(Knows("k2"));
+  std::ofstream(path_) << "[[key";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(ring_->Reload().message(), HasSubstr(path_ + ": line 1"));
+  }
+  EXPECT_TRUE(Knows("k2"));
+}
+
 TEST_F(KeyRingTest, KeepsItsKeysWhileOthersMayReadTheFileOrItIsGone) {
   Write({Entry("k1", "alice")});
   Open();

@@ -234,7 +234,7 @@ TEST_F(HttpTlsTest, NewConnectionsHaveTheNewCertificate) {
   TlsClient old = Connect();
   EXPECT_THAT(old.Ask(kGet), HasSubstr("tenant-a"));
   files_.Write(authority_.IssueServer());
-  watch_->Look();
+  EXPECT_TRUE(watch_->Look().ok());
   TlsClient renewed = Connect();
   EXPECT_THAT(renewed.Ask(kGet), HasSubstr("tenant-a"));
   EXPECT_NE(renewed.serial(), old.serial());
