@@ -15,6 +15,7 @@
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/installed_models.h"
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
 #include "server/quota/tenants_file.h"
@@ -131,6 +132,10 @@ int main(int argc, char** argv) {
   // keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
+  absl::StatusOr<std::string> model =
+      txl::FindModel(parsed->flags.model, txl::InstalledModels());
+  if (!model.ok()) return txl::Fail(model.status());
+  parsed->flags.model = *std::move(model);
   if (parsed->flags.check_config) {
     return txl::CheckConfig(std::move(parsed->flags));
   }
