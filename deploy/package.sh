@@ -44,6 +44,8 @@ torch=$(sed -n 's|^TXL_LIB_torch:.*=\(.*\)/lib/.*|\1|p' "$build/CMakeCache.txt")
   fail "$torch is a LibTorch with CUDA; packages are made with that for CPUs"
 
 make_deb() {
+  command -v dpkg-shlibdeps > /dev/null ||
+    fail "the deb needs the Debian package dpkg-dev"
   rm -f "$packages"/*.deb
   cpack -G DEB --config "$build/CPackConfig.cmake" -B "$packages" \
     > "$packages/cpack.log" 2>&1 || { cat "$packages/cpack.log" >&2; exit 1; }

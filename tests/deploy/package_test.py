@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -188,6 +189,20 @@ class WheelOnUbuntu(Case):
                              "txl_server/share/txl/models/shakespeare")
 
 
+class Quickstart(Case):
+    def test_alone_it_installs_a_wheel_and_streams_text_twice(self):
+        folder = pathlib.Path(self.folder())
+        script = shutil.copy(ROOT / "deploy/quickstart.sh", folder)
+        wheel = shutil.copy(package("whl"), folder)
+        for _ in range(2):
+            text = output(script, "--prebuilt", wheel, "JULIET:", cwd="/")
+            self.assertTrue(text.startswith("JULIET:"), text)
+            self.assertGreater(len(text), 200)
+        self.assertEqual(
+            sorted(os.listdir(folder)),
+            sorted(["quickstart.sh", "txl-venv", pathlib.Path(wheel).name]))
+
+
 class Package(Case):
     def setUp(self):
         self.path = package("deb")
@@ -240,6 +255,7 @@ class PackageOnDebian(Case):
     def setUp(self):
         self.root = package_root.debian(ROOTS, self.folder())
         self.root.share(str(package("deb")))
+        self.apt("install", "--download-only", package("deb"))
 
     def apt(self, command, *arguments):
         return self.root.run(
