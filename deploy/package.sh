@@ -85,6 +85,15 @@ copy_licences() {
     done
 }
 
+# From the staged files to a wheel with the libraries of this machine. It ends
+# with an error where no name of a platform would be true for them.
+pack() {
+  python -m hatchling build -t wheel -d built &&
+    LD_LIBRARY_PATH=$torch/lib auditwheel repair -w "$packages" \
+      --exclude 'libtorch*.so' --exclude libc10.so --exclude 'libgomp*.so*' \
+      built/*.whl
+}
+
 make_wheel() {
   local tools=$build/package-tools
   if [ ! -x "$tools/bin/auditwheel" ]; then
@@ -98,13 +107,8 @@ make_wheel() {
   staged=$(mktemp -d)
   trap 'rm -rf "$staged"' EXIT
   stage "$staged"
-  (cd "$staged" && python -m hatchling build -t wheel -d built > /dev/null)
   rm -f "$packages"/*.whl
-  # The libraries of this machine go in; it refuses what no name of a platform
-  # would be true for.
-  LD_LIBRARY_PATH=$torch/lib auditwheel repair -w "$packages" \
-    --exclude 'libtorch*.so' --exclude libc10.so --exclude 'libgomp*.so*' \
-    "$staged"/built/*.whl > "$staged/log" 2>&1 ||
+  (cd "$staged" && pack) > "$staged/log" 2>&1 ||
     { cat "$staged/log" >&2; exit 1; }
   ls "$packages"/*.whl
 }
