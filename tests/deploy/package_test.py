@@ -29,8 +29,6 @@ ROOTS = None
 PROGRAMS = ["txl", "txl-model", "txl-server"]
 MODEL = sorted(p.name for p in (ROOT / "models/shakespeare").iterdir())
 TOKENS = 40
-# From the start of its installation, packages at hand, to text.
-SECONDS_LIMIT = 60
 SIZE_LIMITS = {"deb": 150e6, "whl": 30e6}
 
 # A server and a client of it, without any network but their own.
@@ -112,7 +110,6 @@ class Case(unittest.TestCase):
               "the start of the installation to streamed text")
         self.assertEqual(len(streamed(used)), TOKENS)
         self.assertEqual(streamed(used), built_stream())
-        self.assertLess(seconds, SECONDS_LIMIT)
 
 
 class Wheel(Case):
