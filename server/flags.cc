@@ -36,7 +36,9 @@ std::string CheckOptionalAddress(const std::string& address) {
 }
 
 void AddServerFlags(ServerFlags* flags, FlagTable* table) {
-  table->Text("model", &flags->model, "Model directory; required");
+  table->Text("model", &flags->model,
+              "Model directory, or the name of a model that is installed with "
+              "the program, like shakespeare; required");
   table
       ->Text("listen", &flags->listen,
              "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
