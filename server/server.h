@@ -69,7 +69,8 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the files of --keys, --tenants and --tls-cert again, and opens those of
+  // Reads the files of --keys, --tenants and --tls-cert again, and opens those
+  // of
   // --audit-log and --trace-file anew; says which there are. Thread-safe.
   std::vector<ReloadedFile> Reload();
 
