@@ -18,7 +18,7 @@ class SessionQuotas : public testing::Test {
  protected:
   SessionQuotas() {
     HttpWorldOptions options;
-    options.rpc.tenants.emplace();
+    options.rpc.tenants.emplace().emplace(kDefaultTenant, TenantLimits());
     world_ = std::make_unique<HttpWorld>(std::move(options));
   }
 
@@ -105,7 +105,7 @@ TEST_F(SessionQuotas, SessionsOverTheLimitAreRefusedWhereverTheyComeFrom) {
     const HttpAnswer answer = world_->Post(path, nlohmann::json::object());
     EXPECT_EQ(answer.outcome(), "429 QUOTA");
     EXPECT_THAT(answer.body, HasSubstr("the tenant's quota sessions = 2"));
-    EXPECT_EQ(answer.header("retry-after"), "");
+    EXPECT_EQ(answer.header("retry-after"), "absent");
   }
   EXPECT_EQ(Counts().sessions, 2);
   EXPECT_EQ(Counts().session_bytes, Told(3) + Told(0));

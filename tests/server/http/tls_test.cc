@@ -106,6 +106,9 @@ class HttpTlsTest : public testing::Test {
     options.listen = "127.0.0.1:0";
     options.certificates = watch_.get();
     HttpHandlers handlers;
+    handlers.let_in = [](const HttpRequest&, const std::vector<std::string>&) {
+      return Caller();
+    };
     handlers.hold_body = [](int64_t) { return ByteHold(); };
     handlers.let_in = [](const HttpRequest&, const std::vector<std::string>&) {
       return Caller();
