@@ -47,7 +47,8 @@ class KeyRingTest : public testing::Test {
   }
   bool Knows(const std::string& key) { return Ask({"Bearer " + key}).ok(); }
 
-  const std::string path_ = testing::TempDir() + "/key_ring";
+  const std::string path_ =
+      testing::TempDir() + "/key_ring_" + std::to_string(getpid());
   FakeClock clock_;
   LogCapture log_;
   std::unique_ptr<KeyRing> ring_;
@@ -146,7 +147,7 @@ TEST_F(KeyRingTest, DoesNotOpenWithoutAFileThatItsOwnerAloneMayRead) {
   Write({});
   ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
-              HasSubstr("key_ring: others may use it"));
+              HasSubstr(path_ + ": others may use it"));
   unlink(path_.c_str());
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
               HasSubstr("key_ring"));
@@ -201,7 +202,7 @@ TEST(Identify, WithoutKeysEverybodyIsTheDefaultTenantAndMayDoAll) {
 }
 
 TEST_F(KeyRingTest, TheAuditLogHasWhatBecameOfTheFile) {
-  const std::string audit = testing::TempDir() + "/keys_audit";
+  const std::string audit = path_ + "_audit";
   std::remove(audit.c_str());
   auto file = LineFile::Open({"audit-log", audit});
   ASSERT_TRUE(file.ok()) << file.status();

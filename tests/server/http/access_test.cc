@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
+#include <unistd.h>
 
 #include <map>
 #include <memory>
@@ -161,7 +162,8 @@ class Access : public testing::Test {
                authorization);
   }
 
-  const std::string path_ = testing::TempDir() + "/access_keys";
+  const std::string path_ =
+      testing::TempDir() + "/access_keys_" + std::to_string(getpid());
   std::unique_ptr<KeyRing> ring_;
   std::unique_ptr<HttpWorld> world_;
 };
