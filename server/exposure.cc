@@ -51,7 +51,14 @@ bool IsOfThisMachine(const std::string& listen) {
 absl::Status CheckExposure(const Exposure& exposure) {
   TXL_RETURN_IF_ERROR(CheckFiles(exposure.tls));
   TXL_RETURN_IF_ERROR(CheckListener("--listen", exposure.listen, exposure));
-  return CheckListener("--http-listen", exposure.http_listen, exposure);
+  TXL_RETURN_IF_ERROR(
+      CheckListener("--http-listen", exposure.http_listen, exposure));
+  const std::string& admin = exposure.admin_listen;
+  if (admin.empty() || IsOfThisMachine(admin)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--admin-listen ", admin,
+                   ": is beyond loopback; administration is for this machine "
+                   "alone"));
 }
 
 }  // namespace txl

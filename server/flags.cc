@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/number_format.h"
 #include "model/base/status_macros.h"
@@ -12,6 +10,7 @@
 #include "server/exposure.h"
 #include "server/flag_table.h"
 #include "server/http/metrics_endpoint.h"
+#include "server/listen_address.h"
 
 namespace txl {
 namespace {
@@ -21,21 +20,6 @@ constexpr absl::Duration kLongestConnection = absl::Hours(24 * 20);
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMaxRows = 1 << 16;
-
-// "HOST:PORT" or "unix:PATH"; else what is wrong.
-std::string CheckListen(const std::string& listen) {
-  if (absl::StartsWith(listen, "unix:")) {
-    return listen.size() > 5 ? "" : "unix: needs a path";
-  }
-  const size_t colon = listen.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return absl::StrCat("\"", listen, "\" is neither HOST:PORT nor unix:PATH");
-  }
-  return "";
-}
 
 // Octal permissions, or nothing; else what is wrong.
 std::string CheckMode(const std::string& mode) {
@@ -52,7 +36,9 @@ std::string CheckOptionalAddress(const std::string& address) {
 }
 
 void AddServerFlags(ServerFlags* flags, FlagTable* table) {
-  table->Text("model", &flags->model, "Model directory; required");
+  table->Text("model", &flags->model,
+              "Model directory, or the name of a model that is installed with "
+              "the program, like shakespeare; required");
   table
       ->Text("listen", &flags->listen,
              "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
@@ -105,6 +91,12 @@ void AddAccessFlags(ServerFlags* flags, FlagTable* table) {
               "File of the keys that callers need (txl-server keys --help); it "
               "is read again when it changes; empty: everybody may do "
               "everything");
+  table
+      ->Text("admin-listen", &flags->admin_listen,
+             "Address of administration (txl admin): unix:PATH, for the "
+             "server's user alone, or HOST:PORT of loopback; off: none; auto: "
+             "the socket admin.sock in --data-dir, without one none")
+      ->check(CLI::Validator(CheckAdminListen, ""));
 }
 
 void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
@@ -387,8 +379,9 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
     return parsed;
   }
   TXL_RETURN_IF_ERROR(table.CheckRequired({"model"}));
-  TXL_RETURN_IF_ERROR(CheckExposure(
-      {flags.listen, flags.http.listen, flags.tls, flags.insecure}));
+  TXL_RETURN_IF_ERROR(
+      CheckExposure({flags.listen, flags.http.listen, flags.tls, flags.insecure,
+                     AdminAddress(flags.admin_listen, flags.store.data_dir)}));
   parsed.flags = std::move(flags);
   return parsed;
 }

@@ -13,6 +13,7 @@
 #include "server/api/limits.h"
 #include "server/engine/runner_options.h"
 #include "server/http/http_options.h"
+#include "server/listen_address.h"
 #include "server/record_files.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
@@ -43,6 +44,7 @@ struct ServerFlags {
   // File of the keys that callers need; empty: nobody needs one.
   std::string keys;
   RecordFlags records;
+  std::string admin_listen = kAdminAuto;
   std::string log_level = "info";
   std::string log_format = "json";
   // Octal permissions of a Unix socket; empty: what the umask leaves.

@@ -16,6 +16,7 @@
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/installed_models.h"
 #include "server/keys_command.h"
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
@@ -81,11 +82,13 @@ int Serve(ServerFlags flags) {
       Server::Start(std::move(flags));
   if (!server.ok()) return Fail(server.status());
   signals.StartServing();
-  signals.OnReload([kept = server->get()] { return kept->Reload(); });
+  signals.OnReload([kept = server->get()] { return !kept->Reload().empty(); });
+  (*server)->OnDrainRequest([&signals] { signals.RequestDrain(); });
   Log(LogSeverity::kInfo, "ready",
       {{"address", (*server)->address()},
        {"http_url", (*server)->http_url()},
        {"metrics_address", (*server)->metrics_address()},
+       {"admin_address", (*server)->admin_address()},
        {"device", (*server)->engine().device},
        {"slots", (*server)->engine().slots},
        {"bytes_per_slot", (*server)->engine().bytes_per_slot},
@@ -98,6 +101,9 @@ int Serve(ServerFlags flags) {
   if (const std::string metrics = (*server)->metrics_address();
       !metrics.empty()) {
     std::printf("metrics on http://%s/metrics\n", metrics.c_str());
+  }
+  if (const std::string admin = (*server)->admin_address(); !admin.empty()) {
+    std::printf("administration on %s\n", admin.c_str());
   }
   std::fflush(stdout);
 
@@ -138,6 +144,10 @@ int main(int argc, char** argv) {
   // keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
+  absl::StatusOr<std::string> model =
+      txl::FindModel(parsed->flags.model, txl::InstalledModels());
+  if (!model.ok()) return txl::Fail(model.status());
+  parsed->flags.model = *std::move(model);
   if (parsed->flags.check_config) {
     return txl::CheckConfig(std::move(parsed->flags));
   }

@@ -39,11 +39,14 @@ void RecordFiles::SetIn(ServiceContext* context) const {
   context->trace_rate = trace_rate_;
 }
 
-bool RecordFiles::Reopen() {
+std::vector<ReloadedFile> RecordFiles::Reopen() {
+  std::vector<ReloadedFile> files;
   for (LineFile* const file : {audit_.get(), spans_.get()}) {
-    if (file != nullptr) file->Reopen();
+    if (file == nullptr) continue;
+    files.push_back(
+        {file->options().setting, file->options().path, file->Reopen()});
   }
-  return audit_ != nullptr || spans_ != nullptr;
+  return files;
 }
 
 }  // namespace txl

@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/api/administration.h"
 #include "server/api/service_context.h"
 #include "server/base/line_file.h"
 #include "server/flag_table.h"
@@ -30,9 +32,9 @@ class RecordFiles {
 
   void SetIn(ServiceContext* context) const;
   LineFile* audit() const { return audit_.get(); }
-  // Opens the files anew, of which others may have been renamed; false: there
-  // are none.
-  bool Reopen();
+  // Opens the files anew, of which others may have been renamed; says which
+  // there are.
+  std::vector<ReloadedFile> Reopen();
 
  private:
   RecordFiles() = default;

@@ -24,6 +24,8 @@ namespace {
 constexpr absl::Duration kEndTime = absl::Milliseconds(500);
 // Of the grace, for what is not on the disk yet.
 constexpr absl::Duration kStoreTime = absl::Milliseconds(300);
+// Likewise, for administration: its last answer, that the server drains.
+constexpr absl::Duration kAdminTime = absl::Milliseconds(100);
 // What connecting to ourselves may take: three attempts fit the default limit.
 constexpr absl::Duration kProbeTime = absl::Milliseconds(1500);
 constexpr absl::Duration kRefreshInterval = absl::Seconds(1);
@@ -136,17 +138,11 @@ absl::Status Server::OpenKeys() {
   return absl::OkStatus();
 }
 
-bool Server::Reload() {
-  // First: what is read below is written to the new files.
-  const bool reopened = records_->Reopen();
-  if (tenants_watch_ == nullptr && keys_ == nullptr) return reopened;
-  if (tenants_watch_ != nullptr) tenants_watch_->Reload();
-  if (keys_ != nullptr) keys_->Refresh();
-  return true;
-}
-
 void Server::MakeParts() {
   Clock* clock = Clock::Real();
+  if (tenants_ != nullptr) {
+    flags_.sessions.limits_of = LimitsOfTenants(tenants_.get(), clock);
+  }
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
                                            store_.get(), &metrics_, clock);
@@ -174,6 +170,12 @@ void Server::MakeParts() {
   context_.scheduler_options = flags_.scheduler;
   context_.store_options = flags_.sessions;
   context_.start = clock->Monotonic();
+}
+
+void Server::CountStored() {
+  const absl::Status counted = store_->CountStored();
+  if (counted.ok()) return;
+  Log(LogSeverity::kError, "store", {{"uncounted", counted.message()}});
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
@@ -206,6 +208,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   TXL_RETURN_IF_ERROR(server->StartTenants());
   TXL_RETURN_IF_ERROR(server->OpenKeys());
   server->MakeParts();
+  server->CountStored();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
     TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
   }
@@ -220,6 +223,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
       SetSocketMode(server->flags_.listen, server->flags_.socket_mode));
   TXL_RETURN_IF_ERROR(server->StartHttp());
   TXL_RETURN_IF_ERROR(server->StartMetrics());
+  TXL_RETURN_IF_ERROR(server->StartAdmin());
   TXL_RETURN_IF_ERROR(WarmUp(server->scheduler_.get(), server->store_.get()));
   server->lifecycle_.SetReady();
   server->grpc_->SetServing(true);
@@ -350,8 +354,9 @@ void Server::Drain() {
   if (stored_ != nullptr) {
     stored_->Drain(std::max(end - context_.clock->Monotonic(), kStoreTime));
   }
+  if (admin_ != nullptr) admin_->Shutdown(kAdminTime);
   // Both get what is left of the grace, one after the other.
-  const absl::Duration rest = kDrainGrace - kEndTime - kStoreTime;
+  const absl::Duration rest = kDrainGrace - kEndTime - kStoreTime - kAdminTime;
   const absl::Duration begin = context_.clock->Monotonic();
   if (http_ != nullptr) http_->Shutdown(rest);
   grpc_->Shutdown(std::max(rest - (context_.clock->Monotonic() - begin),

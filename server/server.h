@@ -3,13 +3,18 @@
 // The composition root: model directory, engine, sessions, scheduler and gRPC
 // put together, and the life of a server from start to drain.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "model/checkpoint/model_directory.h"
 #include "server/access/key_ring.h"
+#include "server/admin_listener.h"
 #include "server/api/lifecycle.h"
 #include "server/api/model_facts.h"
 #include "server/api/service_context.h"
@@ -53,6 +58,8 @@ class Server {
   std::string http_url() const;
   // Where metrics are served, with the real port; empty: nowhere.
   std::string metrics_address() const;
+  // Where it is administered, with the real port; empty: nowhere.
+  std::string admin_address() const;
   // What the engine can hold and do.
   const RunnerInfo& engine() const { return runner_->info(); }
 
@@ -62,10 +69,14 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the files of --keys and --tenants again where they have changed, and
-  // opens those of --audit-log and --trace-file anew; false: there are none.
-  // Thread-safe.
-  bool Reload();
+  // Reads the files of --keys, --tenants and --tls-cert again, and opens those of
+  // --audit-log and --trace-file anew; says which there are. Thread-safe.
+  std::vector<ReloadedFile> Reload();
+
+  // What administration calls to have the server drain; it must not wait. Until
+  // it is set the server is not ready for that. Thread-safe.
+  void OnDrainRequest(std::function<void()> drain)
+      ABSL_LOCKS_EXCLUDED(drain_mutex_);
 
  private:
   Server(ServerFlags flags, ModelDirectory model,
@@ -75,9 +86,15 @@ class Server {
   absl::Status OpenStore();
   absl::Status OpenKeys();
   void MakeParts();
+  // Tenants' stored sessions: a store that is damaged serves what it can.
+  void CountStored();
   absl::Status StartTenants();
   absl::Status StartHttp();
   absl::Status StartMetrics();
+  absl::Status StartAdmin();
+  Administration MakeAdministration();
+  // False: nobody would hear of it.
+  bool RequestDrain() ABSL_LOCKS_EXCLUDED(drain_mutex_);
   void StartWatches();
   // NOT_SERVING, and the process ends: the disk has failed.
   void EndWithStore();
@@ -105,6 +122,9 @@ class Server {
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;
+  std::unique_ptr<AdminListener> admin_;
+  absl::Mutex drain_mutex_;
+  std::function<void()> drain_ ABSL_GUARDED_BY(drain_mutex_);
   std::unique_ptr<Periodic> refreshing_;
   std::unique_ptr<HealthWatch> health_;
   std::unique_ptr<ListenerWatch> listener_;

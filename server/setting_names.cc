@@ -12,6 +12,7 @@ namespace {
 constexpr absl::string_view kForeignNames[] = {
     "TXL_SERVER",        // where txl finds it
     "TXL_KEY_FILE",      // its key
+    "TXL_ADMIN",         // its administration
     "TXL_CERTIFICATES",  // compose.yaml
     "TXL_PUBLIC_PORT",
     "TXL_JOBS",  // building

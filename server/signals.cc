@@ -23,6 +23,16 @@ struct SignalWaiter::State {
   absl::Mutex mutex;
   std::function<bool()> reload ABSL_GUARDED_BY(mutex);
 
+  absl::Mutex request_mutex;
+
+  // False: it has been requested before.
+  bool Request() {
+    absl::MutexLock lock(&request_mutex);
+    if (requested.HasBeenNotified()) return false;
+    requested.Notify();
+    return true;
+  }
+
   // Whether there was something to read again.
   bool Reload() {
     absl::MutexLock lock(&mutex);
@@ -41,12 +51,10 @@ struct SignalWaiter::State {
         continue;
       }
       if (!serving.load()) _exit(kExitDrained);
-      if (requested.HasBeenNotified()) {
-        Log(LogSeverity::kWarning, "exit", {{"forced", true}});
-        FlushLog(kLastFlush);
-        _exit(kExitForced);
-      }
-      requested.Notify();
+      if (Request()) continue;
+      Log(LogSeverity::kWarning, "exit", {{"forced", true}});
+      FlushLog(kLastFlush);
+      _exit(kExitForced);
     }
   }
 };
@@ -68,6 +76,8 @@ void SignalWaiter::OnReload(std::function<bool()> reload) {
   absl::MutexLock lock(&state_->mutex);
   state_->reload = std::move(reload);
 }
+
+void SignalWaiter::RequestDrain() { state_->Request(); }
 
 void SignalWaiter::WaitForRequest() { state_->requested.WaitForNotification(); }
 

@@ -21,6 +21,8 @@ class SignalWaiter {
   // the process with status 0, because nothing is served yet.
   void StartServing();
   void WaitForRequest();
+  // As the first signal; nothing where one has come. Thread-safe.
+  void RequestDrain();
   // Called, on a thread of its own, for every SIGHUP from now on; says whether
   // there was something to read. Null: nothing is called any more. Waits for a
   // call that runs.

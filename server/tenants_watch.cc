@@ -29,17 +29,17 @@ absl::Status TenantsWatch::Read() {
   return absl::OkStatus();
 }
 
-void TenantsWatch::Reload() {
+absl::Status TenantsWatch::Reload() {
   absl::MutexLock lock(&mutex_);
-  ReloadLocked();
+  return ReloadLocked();
 }
 
 void TenantsWatch::LookAgain() {
   absl::MutexLock lock(&mutex_);
-  if (FileVersion(path_) != version_) ReloadLocked();
+  if (FileVersion(path_) != version_) ReloadLocked().IgnoreError();
 }
 
-void TenantsWatch::ReloadLocked() {
+absl::Status TenantsWatch::ReloadLocked() {
   const absl::Status status = Read();
   if (status.ok()) {
     LogAndAudit(audit_, LogSeverity::kInfo, "tenants", {{"file", path_}});
@@ -47,6 +47,7 @@ void TenantsWatch::ReloadLocked() {
     LogAndAudit(audit_, LogSeverity::kWarning, "tenants_kept",
                 {{"file", path_}, {"error", status.message()}});
   }
+  return status;
 }
 
 }  // namespace txl

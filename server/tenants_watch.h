@@ -28,8 +28,8 @@ class TenantsWatch {
       LineFile* audit = nullptr, absl::Duration interval = absl::Seconds(1));
 
   // Reads the file now. One that is broken changes nothing but a warning in the
-  // log, once for each change.
-  void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+  // log, once for each change; errors are those of Start.
+  absl::Status Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   TenantsWatch(std::string path, Tenants* tenants, Clock* clock,
@@ -40,7 +40,7 @@ class TenantsWatch {
         audit_(audit) {}
   absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LookAgain() ABSL_LOCKS_EXCLUDED(mutex_);
-  void ReloadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReloadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
   Tenants* const tenants_;

@@ -42,6 +42,10 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
       ->type_name("ADDRESS")
       ->envname("TXL_SERVER")
       ->capture_default_str();
+  AddConnectionFlags(command, flags);
+}
+
+void AddConnectionFlags(CLI::App& command, ServerFlags* flags) {
   CLI::Option* tls = command.add_flag("--tls", flags->channel.tls,
                                       "encrypt the connection [default: off]");
   command
@@ -56,7 +60,7 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
           ->needs(tls)
           ->check(CLI::ExistingFile);
   CLI::Option* key = command
-                         .add_option("--tls-key", flags->channel.key_file,
+                         .add_option("--tls-key", flags->channel.tls_key_file,
                                      "PEM file with the certificate's key")
                          ->needs(certificate)
                          ->check(CLI::ExistingFile);

@@ -30,6 +30,7 @@ void AddTokenizeCommand(CLI::App& program, Run* run);
 void AddSessionsCommand(CLI::App& program, Run* run);
 void AddStatusCommand(CLI::App& program, Run* run);
 void AddBenchCommand(CLI::App& program, Run* run);
+void AddAdminCommand(CLI::App& program, Run* run);
 
 // Where the server is and how long a call may take.
 struct ServerFlags {
@@ -43,6 +44,8 @@ struct ServerFlags {
 
 // --server, --tls, --ca, --tls-cert, --tls-key, --key-file, --timeout.
 void AddServerFlags(CLI::App& command, ServerFlags* flags);
+// The same without --server.
+void AddConnectionFlags(CLI::App& command, ServerFlags* flags);
 // --attempts, for commands that run turns.
 void AddRetryFlags(CLI::App& command, ServerFlags* flags);
 

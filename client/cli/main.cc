@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   txl::cli::AddSessionsCommand(program, &run);
   txl::cli::AddStatusCommand(program, &run);
   txl::cli::AddBenchCommand(program, &run);
+  txl::cli::AddAdminCommand(program, &run);
   if (const std::optional<int> exit_code =
           txl::ParseCommandLine(program, argc, argv, txl::cli::kUsage)) {
     return *exit_code;

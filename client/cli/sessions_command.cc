@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "client/cli/session_files.h"
+#include "client/cli/session_text.h"
 #include "program/flag_checks.h"
 
 namespace txl::cli {
@@ -30,38 +30,20 @@ struct Flags {
 };
 using FlagsPtr = std::shared_ptr<Flags>;
 
-std::string FormatTime(const google::protobuf::Timestamp& time) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S",
-                          absl::FromUnixSeconds(time.seconds()),
-                          absl::LocalTimeZone());
-}
-
-std::string FormatRow(const v1::Session& session) {
-  return absl::StrFormat(
-      "%-24s %-5s %10d %12d  %s  %s\n", session.session_id(),
-      session.state() == v1::SESSION_STATE_BUSY ? "busy" : "idle",
-      session.position(), session.memory_bytes(),
-      FormatTime(session.last_use_time()), FormatTime(session.expire_time()));
-}
-
-constexpr char kHeader[] =
-    "SESSION                  STATE   POSITION MEMORY_BYTES  LAST_USE"
-    "             EXPIRES\n";
-
 void Print(const v1::Session& session, const Flags& flags) {
   WriteOut(flags.json ? ToJson(session) + "\n"
-                      : absl::StrCat(kHeader, FormatRow(session)));
+                      : absl::StrCat(kSessionHeader, FormatSession(session)));
 }
 
 int List(Client& client, const Flags& flags) {
-  if (!flags.json) WriteOut(kHeader);
+  if (!flags.json) WriteOut(kSessionHeader);
   v1::ListSessionsRequest request;
   do {
     const absl::StatusOr<v1::ListSessionsResponse> page =
         client.ListSessions(request, flags.server.call_options());
     if (!page.ok()) return Fail(page.status());
     for (const v1::Session& session : page->sessions()) {
-      WriteOut(flags.json ? ToJson(session) + "\n" : FormatRow(session));
+      WriteOut(flags.json ? ToJson(session) + "\n" : FormatSession(session));
     }
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());

@@ -70,11 +70,16 @@ absl::StatusOr<Caller> KeyRing::Identify(const Credentials& credentials) const {
 }
 
 void KeyRing::Refresh() {
-  std::string version = FileVersion(path_);
+  const std::string version = FileVersion(path_);
   {
     absl::ReaderMutexLock lock(&mutex_);
     if (version == version_) return;
   }
+  Reload().IgnoreError();
+}
+
+absl::Status KeyRing::Reload() {
+  std::string version = FileVersion(path_);
   const absl::StatusOr<std::vector<KeyEntry>> read = ReadKeysFile(path_);
   Keys keys;
   if (read.ok()) {
@@ -91,6 +96,7 @@ void KeyRing::Refresh() {
     LogAndAudit(audit_, LogSeverity::kWarning, "keys_unchanged",
                 {{"error", read.status().message()}});
   }
+  return read.status();
 }
 
 absl::StatusOr<Caller> Identify(const KeyRing* ring,

@@ -52,6 +52,8 @@ class KeyRing {
   // cannot be used the keys stay as they are, and the log has a warning, once
   // for each such file.
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same whether it is another one or not. Errors: as ReadKeysFile.
+  absl::Status Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // By digest. A search in it takes longer the more of a digest is right, but

@@ -46,6 +46,7 @@ inline constexpr RoleSet kUsers = {Role::kUser, Role::kAdmin};
 inline constexpr RoleSet kScorers = {Role::kScorer, Role::kUser, Role::kAdmin};
 inline constexpr RoleSet kWatchers = {Role::kMetrics, Role::kUser,
                                       Role::kAdmin};
+inline constexpr RoleSet kAdmins = {Role::kAdmin};
 inline constexpr RoleSet kAnyKey = {Role::kUser, Role::kScorer, Role::kMetrics,
                                     Role::kAdmin};
 

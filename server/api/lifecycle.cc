@@ -29,4 +29,28 @@ absl::Status Lifecycle::CheckServing() const {
                    details);
 }
 
+void Lifecycle::SetTenantDraining(const std::string& tenant, bool draining) {
+  absl::MutexLock lock(&mutex_);
+  if (draining) {
+    draining_tenants_.insert(tenant);
+  } else {
+    draining_tenants_.erase(tenant);
+  }
+}
+
+std::set<std::string> Lifecycle::draining_tenants() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return draining_tenants_;
+}
+
+absl::Status Lifecycle::CheckTenant(const std::string& tenant) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  if (draining_tenants_.count(tenant) == 0) return absl::OkStatus();
+  ErrorDetails details;
+  details.reason = "TENANT_DRAINING";
+  details.retry = absl::Seconds(1);
+  return MakeError(absl::StatusCode::kUnavailable,
+                   "the server takes on no new turns of the tenant", details);
+}
+
 }  // namespace txl

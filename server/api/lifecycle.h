@@ -3,8 +3,12 @@
 // What the server as a whole is doing, as every call sees it.
 
 #include <atomic>
+#include <set>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "server/metrics/server_status.h"
 
 namespace txl {
@@ -19,8 +23,18 @@ class Lifecycle {
   // UNAVAILABLE with NOT_READY or DRAINING; OK when ready.
   absl::Status CheckServing() const;
 
+  // Administration drains a tenant, or takes its turns on again.
+  void SetTenantDraining(const std::string& tenant, bool draining)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::set<std::string> draining_tenants() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of a new turn: UNAVAILABLE with TENANT_DRAINING.
+  absl::Status CheckTenant(const std::string& tenant) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   std::atomic<ServerPhase> phase_{ServerPhase::kStarting};
+  mutable absl::Mutex mutex_;
+  std::set<std::string> draining_tenants_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace txl

@@ -1,5 +1,8 @@
 #include "server/api/methods.h"
 
+#include "absl/types/span.h"
+#include "server/api/admin_service.h"
+#include "server/api/admin_sessions.h"
 #include "server/api/alternatives.h"
 #include "server/api/generation_service.h"
 #include "server/api/model_service.h"
@@ -42,13 +45,40 @@ constexpr ApiMethod kMethods[] = {
      kScorers},
 };
 
-}  // namespace
+// Always: administration is wanted most where a server can do nothing else.
+constexpr ApiMethod kAdminMethods[] = {
+    {"txl.v1.AdminService/ListTenantSessions", Admission::kAlways,
+     ListTenantSessions, kAdmins},
+    {"txl.v1.AdminService/MoveOutSession", Admission::kAlways, MoveOutSession,
+     kAdmins},
+    {"txl.v1.AdminService/EndSession", Admission::kAlways, EndSession, kAdmins},
+    {"txl.v1.AdminService/DrainTenant", Admission::kAlways, DrainTenant,
+     kAdmins},
+    {"txl.v1.AdminService/DrainServer", Admission::kAlways, DrainServer,
+     kAdmins},
+    {"txl.v1.AdminService/GetQuotas", Admission::kAlways, GetQuotas, kAdmins},
+    {"txl.v1.AdminService/Reload", Admission::kAlways, Reload, kAdmins},
+    {"txl.v1.AdminService/SetLogLevel", Admission::kAlways, ChangeLogLevel,
+     kAdmins},
+    {"txl.v1.AdminService/Dump", Admission::kAlways, Dump, kAdmins},
+};
 
-const ApiMethod* FindMethod(absl::string_view name) {
-  for (const ApiMethod& method : kMethods) {
+const ApiMethod* Find(absl::Span<const ApiMethod> methods,
+                      absl::string_view name) {
+  for (const ApiMethod& method : methods) {
     if (name == method.name) return &method;
   }
   return nullptr;
+}
+
+}  // namespace
+
+const ApiMethod* FindMethod(absl::string_view name) {
+  return Find(kMethods, name);
+}
+
+const ApiMethod* FindAdminMethod(absl::string_view name) {
+  return Find(kAdminMethods, name);
 }
 
 }  // namespace txl

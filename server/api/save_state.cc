@@ -9,11 +9,13 @@ namespace {
 // Hears of the turn that saves, and of the call that waits for it.
 class SaveSink final : public TokenSink, public CallEvents {
  public:
-  SaveSink(const ServiceContext& service, ApiCall& call,
+  // `fails`: whether `then` hears of every error.
+  SaveSink(const ServiceContext& service, ApiCall& call, bool fails,
            std::function<void(const absl::Status&)> then)
       : service_(service),
         record_(call.record()),
         deadline_(call.Deadline()),
+        fails_(fails),
         then_(std::move(then)) {}
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
@@ -27,7 +29,7 @@ class SaveSink final : public TokenSink, public CallEvents {
   void Failed(const absl::Status& status) override {
     const bool left =
         absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
-    End(left ? status : absl::OkStatus());
+    End(left || fails_ ? status : absl::OkStatus());
   }
   int Unsent() const override { return 0; }
 
@@ -48,9 +50,25 @@ class SaveSink final : public TokenSink, public CallEvents {
   const ServiceContext& service_;
   const CallRecord record_;
   const std::optional<absl::Duration> deadline_;
+  const bool fails_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
   std::function<void(const absl::Status&)> then_;
 };
+
+void SubmitSave(const ServiceContext& service, ApiCall& call,
+                SessionLease lease, bool moves_out,
+                const std::shared_ptr<SaveSink>& sink) {
+  Turn turn;
+  turn.kind = TurnKind::kSave;
+  turn.moves_out = moves_out;
+  turn.lease = std::move(lease);
+  turn.sink = sink;
+  turn.cancel = sink->cancel();
+  turn.deadline = sink->deadline();
+  call.HandOver(sink);
+  const absl::Status status = service.scheduler->Submit(std::move(turn));
+  if (!status.ok()) sink->Failed(status);
+}
 
 }  // namespace
 
@@ -64,16 +82,28 @@ void SaveState(const ServiceContext& service,
     lease->Release();
     return then(absl::OkStatus());
   }
-  const auto sink = std::make_shared<SaveSink>(service, *call, std::move(then));
-  Turn turn;
-  turn.kind = TurnKind::kSave;
-  turn.lease = *std::move(lease);
-  turn.sink = sink;
-  turn.cancel = sink->cancel();
-  turn.deadline = sink->deadline();
-  call->HandOver(sink);
-  const absl::Status status = service.scheduler->Submit(std::move(turn));
-  if (!status.ok()) sink->Failed(status);
+  SubmitSave(service, *call, *std::move(lease), /*moves_out=*/false,
+             std::make_shared<SaveSink>(service, *call, /*fails=*/false,
+                                        std::move(then)));
+}
+
+void MoveOutState(const ServiceContext& service,
+                  const std::shared_ptr<ApiCall>& call,
+                  const SessionName& session,
+                  std::function<void(const absl::StatusOr<bool>&)> then) {
+  absl::StatusOr<SessionLease> lease = service.store->Acquire(session);
+  if (!lease.ok()) return then(lease.status());
+  // Nobody moves it while the lease is held.
+  const absl::StatusOr<SessionInfo> info = service.store->Get(session);
+  if (!info.ok() || !info->in_slot) {
+    lease->Release();
+    return then(info.ok() ? absl::StatusOr<bool>(false) : info.status());
+  }
+  const auto moved = [then = std::move(then)](const absl::Status& status) {
+    then(status.ok() ? absl::StatusOr<bool>(true) : status);
+  };
+  SubmitSave(service, *call, *std::move(lease), /*moves_out=*/true,
+             std::make_shared<SaveSink>(service, *call, /*fails=*/true, moved));
 }
 
 }  // namespace txl

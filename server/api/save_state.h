@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/api/api_call.h"
 #include "server/api/service_context.h"
 
@@ -24,5 +25,13 @@ void SaveState(const ServiceContext& service,
                const std::shared_ptr<ApiCall>& call, const SessionName& session,
                std::optional<int64_t> position,
                std::function<void(const absl::Status&)> then);
+
+// The same of an idle session, which leaves its slot, too: `then` hears whether
+// it was in one. Errors: those of SessionStore::Acquire and Scheduler::Submit,
+// and STEP_FAILED.
+void MoveOutState(const ServiceContext& service,
+                  const std::shared_ptr<ApiCall>& call,
+                  const SessionName& session,
+                  std::function<void(const absl::StatusOr<bool>&)> then);
 
 }  // namespace txl

@@ -1,5 +1,6 @@
 #include "server/api/service_context.h"
 
+#include <map>
 #include <utility>
 
 #include "server/base/log.h"
@@ -42,7 +43,29 @@ StoreUse ReadStoreUse(const ServiceContext& context) {
   return use;
 }
 
+// What the session store counts by tenant, by place in Snapshot::tenants.
+std::map<int32_t, SessionUse> ReadSessionUses(const ServiceContext& context) {
+  std::map<int32_t, SessionUse> uses;
+  if (context.tenants == nullptr) return uses;
+  const absl::Duration now = context.clock->Monotonic();
+  for (const auto& [tenant, use] : context.store->tenant_uses()) {
+    SessionUse& sum = uses[context.tenants->Find(tenant, now)->counts()];
+    sum.sessions += use.sessions;
+    sum.bytes += use.bytes;
+    sum.refused += use.refused;
+  }
+  return uses;
+}
+
 }  // namespace
+
+SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock) {
+  return [tenants, clock](const std::string& tenant) {
+    const TenantLimits limits =
+        tenants->Find(tenant, clock->Monotonic())->limits();
+    return SessionLimits{limits.sessions, limits.bytes};
+  };
+}
 
 void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then) {
@@ -52,6 +75,25 @@ void WithSession(const ServiceContext& context, const SessionName& session,
                           then = std::move(then)](const absl::Status& status) {
                            callbacks->Run([then, status] { then(status); });
                          });
+}
+
+void EndNamed(const ServiceContext& context, const SessionName& session,
+              std::function<void(const absl::StatusOr<bool>&)> then) {
+  WithSession(
+      context, session,
+      [&context, session, then = std::move(then)](const absl::Status& found) {
+        if (absl::IsDataLoss(found) || absl::IsFailedPrecondition(found)) {
+          return context.store->DiscardStored(
+              session, [callbacks = context.callbacks, then] {
+                callbacks->Run([then] { then(false); });
+              });
+        }
+        absl::Status status = found;
+        if (status.ok()) status = context.store->Delete(session);
+        if (!status.ok()) return then(status);
+        context.scheduler->Wake();
+        then(true);
+      });
 }
 
 void WhenStored(const ServiceContext& context,
@@ -95,7 +137,14 @@ ServerStatus ReadStatus(const ServiceContext& context) {
   if (context.journal != nullptr) {
     status.store = ReadStoreUse(context);
   }
-  status.snapshot = context.metrics->Get();
+  const std::map<int32_t, SessionUse> uses = ReadSessionUses(context);
+  status.snapshot = context.metrics->Get();  // has their places by now
+  for (const auto& [place, use] : uses) {
+    TenantCounts& counts = status.snapshot.tenants[static_cast<size_t>(place)];
+    counts.sessions = use.sessions;
+    counts.session_bytes = use.bytes;
+    counts.refused += use.refused;
+  }
   return status;
 }
 

@@ -8,9 +8,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "server/access/key_ring.h"
+#include "server/api/administration.h"
 #include "server/api/lifecycle.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
@@ -54,6 +56,10 @@ struct ServiceContext {
   ByteBudget* streams = nullptr;   // MemoryDivision::streams
   const MemoryGuard* guard = nullptr;
 
+  // What AdminService works with. A transport of a context that has it serves
+  // that service alone, one of another all but that.
+  const Administration* administration = nullptr;
+
   // Who callers are; null: everybody may do everything.
   const KeyRing* keys = nullptr;
   LineFile* audit = nullptr;  // null: there is none
@@ -72,10 +78,20 @@ struct ServiceContext {
   absl::Duration start;  // Clock::Monotonic when the server started
 };
 
+// What each of the tenants may keep, for the session store's options. Both live
+// as long as what comes of it.
+SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock);
+
 // Calls `then` once the session is where the store's methods find it, if there
 // is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.
 void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then);
+// Ends a session, stored or not, and calls `then`, at once or on the callback
+// thread: false for one that is stored and that this server cannot serve,
+// damaged or of another model, of which its owner may be rid. Errors: as
+// SessionStore::Delete and WithSession.
+void EndNamed(const ServiceContext& context, const SessionName& session,
+              std::function<void(const absl::StatusOr<bool>&)> then);
 // Calls `then` on the callback thread once all that sessions have become by now
 // is on stable storage; at once where there is no store. Errors: STORE_FULL,
 // STORE_UNAVAILABLE.

@@ -28,21 +28,6 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
   return absl::OkStatus();
 }
 
-absl::Status Delete(const ServiceContext& service, ApiCall& call,
-                    const v1::DeleteSessionRequest& request,
-                    v1::DeleteSessionResponse*) {
-  TXL_RETURN_IF_ERROR(service.store->Delete(call.Named(request.session_id())));
-  call.ReturnSession(request.session_id());
-  service.scheduler->Wake();
-  return absl::OkStatus();
-}
-
-// A session that is stored and that this server cannot serve: damaged, or of
-// another model. Its owner may be rid of it.
-bool IsStoredForNobody(const absl::Status& prepared) {
-  return absl::IsDataLoss(prepared) || absl::IsFailedPrecondition(prepared);
-}
-
 absl::Status Get(const ServiceContext& service, ApiCall& call,
                  const v1::GetSessionRequest& request,
                  v1::GetSessionResponse* response) {
@@ -157,20 +142,13 @@ void DeleteSession(const ServiceContext& service,
     status = call->CheckSession(request->session_id());
   }
   if (!status.ok()) return call->End(status);
-  WithSession(
-      service, call->Named(request->session_id()),
-      [&service, call, request](const absl::Status& prepared) {
-        v1::DeleteSessionResponse response;
-        absl::Status status = prepared;
-        if (IsStoredForNobody(prepared)) {
-          service.store->DiscardStored(call->Named(request->session_id()));
-          status = absl::OkStatus();
-        } else if (status.ok()) {
-          status = Delete(service, *call, *request, &response);
-        }
-        if (!status.ok()) return call->End(status);
-        AnswerStored(service, call, std::move(response));
-      });
+  const SessionName session = call->Named(request->session_id());
+  EndNamed(service, session,
+           [&service, call, session](const absl::StatusOr<bool>& served) {
+             if (!served.ok()) return call->End(served.status());
+             if (*served) call->ReturnSession(session.id());
+             AnswerStored(service, call, v1::DeleteSessionResponse());
+           });
 }
 
 void AppendTokens(const ServiceContext& service,

@@ -77,6 +77,9 @@ void StartPrepared(const ServiceContext& service,
 }  // namespace
 
 void StartTurn(const ServiceContext& service, TurnStart start) {
+  const absl::Status taken_on =
+      service.lifecycle->CheckTenant(start.session.tenant());
+  if (!taken_on.ok()) return start.fail(taken_on);
   if (start.session.empty()) return StartTemporary(service, start);
   const auto shared = std::make_shared<const TurnStart>(std::move(start));
   WithSession(

@@ -72,13 +72,17 @@ LineFile::~LineFile() {
 
 void LineFile::Add(std::string line) { writer_->Add(std::move(line)); }
 
-void LineFile::Reopen() {
+absl::Status LineFile::Reopen() {
   const absl::StatusOr<int> fd = OpenForLines(options_);
-  if (fd.ok()) return writer_->SwitchTo(*fd);
+  if (fd.ok()) {
+    writer_->SwitchTo(*fd);
+    return absl::OkStatus();
+  }
   Log(LogSeverity::kWarning, "file_kept",
       {{"setting", options_.setting},
        {"file", options_.path},
        {"error", fd.status().message()}});
+  return fd.status();
 }
 
 void AddEvent(LineFile* file, LogSeverity severity, absl::string_view event,

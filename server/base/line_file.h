@@ -35,10 +35,11 @@ class LineFile {
   // A line without its end. Never waits.
   void Add(std::string line);
   // Opens the path anew. Where that fails the old file stays, and the log has a
-  // warning.
-  void Reopen();
+  // warning, too.
+  absl::Status Reopen();
   // Lines that were not written, and will not be.
   int64_t lost() const { return writer_->dropped(); }
+  const LineFileOptions& options() const { return options_; }
 
  private:
   LineFile(LineFileOptions options, int fd);

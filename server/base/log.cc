@@ -54,6 +54,8 @@ void SetLogLevel(LogSeverity severity) {
   g_level.store(severity, std::memory_order_relaxed);
 }
 
+LogSeverity LogLevel() { return g_level.load(std::memory_order_relaxed); }
+
 LogCapture::LogCapture() {
   absl::MutexLock lock(&g_mutex);
   previous_ = g_capture;

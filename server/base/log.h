@@ -33,6 +33,7 @@ void FlushLog(absl::Duration timeout);
 inline constexpr absl::Duration kLastFlush = absl::Milliseconds(200);
 // Lines below `severity` are dropped. At start: kInfo.
 void SetLogLevel(LogSeverity severity);
+LogSeverity LogLevel();
 
 // For tests: while one lives, lines go into it instead of standard error.
 // The newest one alive gets them; destroy in reverse order. Thread-safe.

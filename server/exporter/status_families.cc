@@ -98,8 +98,13 @@ void AddTenants(const std::vector<TenantCounts>& tenants, FamilyList& out) {
                   "Tokens handed to a tenant's streams"),
       &TenantCounts::tokens_delivered);
   add(out.Counter("txl_tenant_refused_total",
-                  "Calls and turns that a quota refused"),
+                  "Calls, turns and sessions that a quota refused"),
       &TenantCounts::refused);
+  add(out.Gauge("txl_tenant_sessions", "Sessions of a tenant, stored or not"),
+      &TenantCounts::sessions);
+  add(out.Gauge("txl_tenant_session_bytes",
+                "What a tenant's sessions count with"),
+      &TenantCounts::session_bytes);
 }
 
 void AddRequestTimes(const Distributions& d, FamilyList& out) {

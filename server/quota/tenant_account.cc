@@ -17,12 +17,8 @@ template <typename Limit>
 absl::Status OverQuota(absl::string_view quota, const Limit& limit,
                        std::optional<absl::Duration> retry) {
   ErrorDetails details;
-  details.reason = "QUOTA";
-  details.metadata["quota"] = std::string(quota);
   details.retry = retry;
-  return MakeError(
-      absl::StatusCode::kResourceExhausted,
-      absl::StrCat("over the tenant's quota ", quota, " = ", limit), details);
+  return QuotaError(quota, absl::StrCat(limit), std::move(details));
 }
 
 // Takes `count` tokens, where there is a limit.
@@ -34,6 +30,13 @@ absl::Status TakeFrom(std::optional<TokenBucket>& bucket,
   std::optional<absl::Duration> retry = bucket->ReadyAt(count, now);
   if (retry.has_value()) retry = std::max(*retry - now, kLeastRetry);
   return OverQuota(quota, *limit, retry);
+}
+
+std::optional<int64_t> TakenOf(std::optional<TokenBucket>& bucket,
+                               const std::optional<int64_t>& limit,
+                               absl::Duration now) {
+  if (!bucket.has_value()) return std::nullopt;
+  return *limit - bucket->Available(now);
 }
 
 bool Over(const std::optional<int64_t>& limit, int64_t used) {
@@ -48,6 +51,11 @@ TenantAccount::TenantAccount(std::string name, const TenantLimits& limits,
   SetLimits(limits, now);
 }
 
+TenantLimits TenantAccount::limits() const {
+  absl::MutexLock lock(&mutex_);
+  return limits_;
+}
+
 double TenantAccount::weight() const {
   absl::MutexLock lock(&mutex_);
   return limits_.weight;
@@ -56,6 +64,18 @@ double TenantAccount::weight() const {
 absl::Duration TenantAccount::longest_turn() const {
   absl::MutexLock lock(&mutex_);
   return limits_.longest_turn.value_or(absl::InfiniteDuration());
+}
+
+TenantUse TenantAccount::Use(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  TenantUse use;
+  use.tenant = name_;
+  use.limits = limits_;
+  use.turns = turns_;
+  use.calls = TakenOf(calls_, limits_.calls_per_second, now);
+  use.tokens_in = TakenOf(tokens_in_, limits_.tokens_in_per_minute, now);
+  use.tokens_out = TakenOf(tokens_out_, limits_.tokens_out_per_minute, now);
+  return use;
 }
 
 void TenantAccount::SetLimits(const TenantLimits& limits, absl::Duration now) {

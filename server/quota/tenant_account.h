@@ -16,6 +16,17 @@
 
 namespace txl {
 
+// What a tenant may take, and what it has taken at one moment.
+struct TenantUse {
+  std::string tenant;
+  TenantLimits limits;
+  int64_t turns = 0;
+  // Not refilled yet; nothing where there is no limit.
+  std::optional<int64_t> calls;
+  std::optional<int64_t> tokens_in;
+  std::optional<int64_t> tokens_out;
+};
+
 // Thread-safe. Times are Clock::Monotonic. Errors: RESOURCE_EXHAUSTED QUOTA,
 // with the quota's name as `quota` in the metadata and, where it will fit, when
 // (RetryInfo); what was refused has taken nothing.
@@ -27,10 +38,13 @@ class TenantAccount {
 
   const std::string& name() const { return name_; }
   int32_t counts() const { return counts_; }
+  TenantLimits limits() const ABSL_LOCKS_EXCLUDED(mutex_);
   double weight() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Infinite where it has no limit of its own. A turn over it ends with
   // TurnOverQuota.
   absl::Duration longest_turn() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  TenantUse Use(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // What it has taken stays taken.
   void SetLimits(const TenantLimits& limits, absl::Duration now)

@@ -35,4 +35,13 @@ TenantAccount* Tenants::Find(const std::string& name, absl::Duration now) {
   return account.get();
 }
 
+std::vector<TenantUse> Tenants::Use(absl::Duration now) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<TenantUse> all;
+  for (const auto& [name, account] : accounts_) {
+    all.push_back(account->Use(now));
+  }
+  return all;
+}
+
 }  // namespace txl

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -35,6 +36,9 @@ class Tenants {
   // 1.
   TenantAccount* Find(const std::string& name, absl::Duration now)
       ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Of all that are in the file or have called, by name.
+  std::vector<TenantUse> Use(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   const std::function<int32_t(const std::string&)> add_counts_;

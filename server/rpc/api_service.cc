@@ -33,8 +33,9 @@ class NoSuchMethod final : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 };
 
-const ApiMethod* MethodOf(absl::string_view path) {
+const ApiMethod* MethodOf(absl::string_view path, bool administration) {
   if (!absl::ConsumePrefix(&path, "/")) return nullptr;
+  if (administration) return FindAdminMethod(path);
   if (path == ReflectionMethod().name) return &ReflectionMethod();
   return FindMethod(path);
 }
@@ -43,7 +44,8 @@ const ApiMethod* MethodOf(absl::string_view path) {
 
 grpc::ServerGenericBidiReactor* ApiService::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
-  const ApiMethod* method = MethodOf(call->method());
+  const ApiMethod* method =
+      MethodOf(call->method(), desk_->context().administration != nullptr);
   if (method == nullptr) return new NoSuchMethod(*desk_, *call);
   return OpenCall::Open(call, *method, desk_);
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 // Every method of the API, and reflection, behind one generic service: a path
-// that is not in its table is UNIMPLEMENTED. Who calls is asked before anything
-// of a message is read.
+// that is not in its table is UNIMPLEMENTED. With a context for administration
+// it has that service's methods and nothing else. Who calls is asked before
+// anything of a message is read.
 
 #include <grpcpp/generic/async_generic_service.h>
 

@@ -99,8 +99,9 @@ int64_t ConnectionLimit(int64_t connections, int64_t files) {
 }
 
 absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(
-    const std::string& listen, const CallLimits& limits) {
-  absl::StatusOr<ListeningSockets> sockets = ListeningSockets::Open(listen);
+    const std::string& listen, const CallLimits& limits, bool owner_only) {
+  absl::StatusOr<ListeningSockets> sockets =
+      ListeningSockets::Open(listen, owner_only);
   if (!sockets.ok()) return sockets.status();
   const int stop = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (stop < 0) return absl::UnavailableError("no file descriptor is left");

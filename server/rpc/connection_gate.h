@@ -31,8 +31,10 @@ class ConnectionGate {
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
   // Clients may connect from now on; they are served from Start on.
+  // `owner_only`: see ListeningSockets.
   static absl::StatusOr<std::unique_ptr<ConnectionGate>> Listen(
-      const std::string& listen, const CallLimits& limits);
+      const std::string& listen, const CallLimits& limits,
+      bool owner_only = false);
   ~ConnectionGate() { Stop(); }
 
   const std::string& address() const { return sockets_.address(); }

@@ -12,6 +12,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
+#include "txl/v1/admin_service.grpc.pb.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
 #include "txl/v1/session_service.grpc.pb.h"
@@ -83,7 +84,9 @@ void SetTransport(const RequestLimits& limits, const CallLimits& calls,
 }  // namespace
 
 GrpcServer::GrpcServer(const ServiceContext* context)
-    : desk_(context), api_(&desk_) {}
+    : administration_(context->administration != nullptr),
+      desk_(context),
+      api_(&desk_) {}
 
 GrpcServer::~GrpcServer() = default;
 
@@ -93,7 +96,8 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   SetLibraryOptionsOnce();
   std::unique_ptr<GrpcServer> server(new GrpcServer(context));
   TXL_ASSIGN_OR_RETURN(server->gate_,
-                       ConnectionGate::Listen(listen, context->call_limits));
+                       ConnectionGate::Listen(listen, context->call_limits,
+                                              server->administration_));
   server->desk_.AddConnections(
       [gate = server->gate_.get()] { return gate->counts(); });
   server->desk_.SetCutOff([gate = server->gate_.get()](
@@ -119,7 +123,12 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
 
 void GrpcServer::SetServing(bool serving) {
   grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService();
-  for (const char* name : {"", v1::GenerationService::service_full_name(),
+  health->SetServingStatus("", serving);
+  if (administration_) {
+    health->SetServingStatus(v1::AdminService::service_full_name(), serving);
+    return;
+  }
+  for (const char* name : {v1::GenerationService::service_full_name(),
                            v1::SessionService::service_full_name(),
                            v1::ModelService::service_full_name()}) {
     health->SetServingStatus(name, serving);

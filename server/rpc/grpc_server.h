@@ -1,7 +1,8 @@
 #pragma once
 
-// The gRPC server: the three services, reflection and health checking, with
-// transport settings that keep a hostile or broken client from hurting others.
+// A gRPC server, with transport settings that keep a hostile or broken client
+// from hurting others: the three services, reflection and health checking, or
+// administration and health checking (ServiceContext::administration).
 
 #include <grpcpp/server.h>
 
@@ -23,7 +24,8 @@ class GrpcServer {
  public:
   // Listens on "HOST:PORT" (port 0: any free one) or "unix:PATH"; health is
   // NOT_SERVING. With `certificates` HOST:PORT takes TLS alone; a Unix socket
-  // never does. The context and they outlive the server.
+  // never does, and one for administration is its owner's alone. The context
+  // and they outlive the server.
   // Errors: Unavailable when the address cannot be listened on.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
       const std::string& listen, const ServiceContext* context,
@@ -54,6 +56,7 @@ class GrpcServer {
  private:
   explicit GrpcServer(const ServiceContext* context);
 
+  const bool administration_;
   CallDesk desk_;
   ApiService api_;
   std::unique_ptr<TlsServerCredentials> tls_;  // null: none

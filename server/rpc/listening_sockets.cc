@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -33,7 +34,8 @@ void Set(int fd, int level, int option, int value) {
 }
 
 // A socket that listens.
-absl::StatusOr<int> Listen(const sockaddr* address, socklen_t length) {
+absl::StatusOr<int> Listen(const sockaddr* address, socklen_t length,
+                           bool owner_only = false) {
   const int fd = ::socket(address->sa_family,
                           SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed("socket", errno);
@@ -47,7 +49,10 @@ absl::StatusOr<int> Listen(const sockaddr* address, socklen_t length) {
   }
   // "[::]" stands for the addresses of both protocols.
   if (address->sa_family == AF_INET6) Set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  if (::bind(fd, address, length) == 0 && ::listen(fd, kBacklog) == 0) {
+  // Linux gives the file that bind makes the mode of the socket.
+  const bool may_bind = !owner_only || ::fchmod(fd, S_IRUSR | S_IWUSR) == 0;
+  if (may_bind && ::bind(fd, address, length) == 0 &&
+      ::listen(fd, kBacklog) == 0) {
     return fd;
   }
   const absl::Status status = Failed("bind", errno);
@@ -90,12 +95,12 @@ ListeningSockets::~ListeningSockets() {
 }
 
 absl::StatusOr<ListeningSockets> ListeningSockets::Open(
-    const std::string& listen) {
+    const std::string& listen, bool owner_only) {
   ListeningSockets opened;
   absl::string_view path = listen;
   absl::Status status;
   if (absl::ConsumePrefix(&path, "unix:")) {
-    status = opened.OpenUnix(std::string(path));
+    status = opened.OpenUnix(std::string(path), owner_only);
     opened.address_ = listen;
   } else {
     const size_t colon = listen.rfind(':');
@@ -114,7 +119,8 @@ absl::StatusOr<ListeningSockets> ListeningSockets::Open(
       absl::StrCat("cannot listen on ", listen, ": ", status.message()));
 }
 
-absl::Status ListeningSockets::OpenUnix(const std::string& path) {
+absl::Status ListeningSockets::OpenUnix(const std::string& path,
+                                        bool owner_only) {
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
   if (path.size() >= sizeof(name.sun_path)) {
@@ -122,9 +128,9 @@ absl::Status ListeningSockets::OpenUnix(const std::string& path) {
   }
   path.copy(name.sun_path, path.size());
   ::unlink(path.c_str());
-  TXL_ASSIGN_OR_RETURN(
-      const int fd,
-      Listen(reinterpret_cast<const sockaddr*>(&name), sizeof(name)));
+  TXL_ASSIGN_OR_RETURN(const int fd,
+                       Listen(reinterpret_cast<const sockaddr*>(&name),
+                              sizeof(name), owner_only));
   sockets_.push_back(fd);
   path_ = path;
   return absl::OkStatus();

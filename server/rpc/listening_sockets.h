@@ -15,8 +15,11 @@ class ListeningSockets {
  public:
   // "HOST:PORT" (an IPv6 host in brackets; port 0: any free one) or
   // "unix:PATH", where a socket file that is there is replaced. Every address
-  // that a host stands for is listened on. Errors: Unavailable.
-  static absl::StatusOr<ListeningSockets> Open(const std::string& listen);
+  // that a host stands for is listened on. `owner_only`: nobody but the
+  // process's user may connect to a Unix socket (mode 0600), from its first
+  // moment on; else the umask decides. Errors: Unavailable.
+  static absl::StatusOr<ListeningSockets> Open(const std::string& listen,
+                                               bool owner_only = false);
 
   ListeningSockets() = default;
   ListeningSockets(ListeningSockets&& other) noexcept {
@@ -31,7 +34,7 @@ class ListeningSockets {
   const std::vector<int>& sockets() const { return sockets_; }
 
  private:
-  absl::Status OpenUnix(const std::string& path);
+  absl::Status OpenUnix(const std::string& path, bool owner_only);
   absl::Status OpenHost(const std::string& host, const std::string& port);
 
   std::string address_;

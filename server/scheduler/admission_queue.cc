@@ -193,6 +193,14 @@ absl::Duration AdmissionQueue::EarliestRefill(absl::Duration now) const {
   return earliest;
 }
 
+void AdmissionQueue::ForEach(
+    absl::FunctionRef<void(const QueuedTurn&)> look) const {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [name, tenant] : tenants_) {
+    for (const auto& [place, queued] : tenant.waiting) look(queued);
+  }
+}
+
 void AdmissionQueue::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;

@@ -85,6 +85,10 @@ class AdmissionQueue {
   absl::Duration EarliestRefill(absl::Duration now) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Looks at every waiting turn.
+  void ForEach(absl::FunctionRef<void(const QueuedTurn&)> look) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // From now on Push fails with DRAINING, but for turns that only save a state.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 

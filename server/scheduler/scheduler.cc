@@ -85,6 +85,7 @@ Scheduler::~Scheduler() {
   Wake();
   if (impl_->thread.joinable()) impl_->thread.join();
   impl_->loop.EndWith(ServerDraining());
+  impl_->loop.AnswerReports();
   impl_->store->SetWakeup(nullptr);
 }
 
@@ -129,6 +130,11 @@ void Scheduler::EndAll() {
 }
 
 bool Scheduler::Idle() const { return impl_->shared.live_turns == 0; }
+
+void Scheduler::Report(TakeReport take) {
+  impl_->shared.reports.Add(std::move(take));
+  Wake();
+}
 
 absl::Duration Scheduler::StallTime() const {
   return impl_->shared.heartbeat.Age(impl_->clock->Monotonic());

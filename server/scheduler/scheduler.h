@@ -42,6 +42,7 @@
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
 #include "server/scheduler/scheduler_options.h"
+#include "server/scheduler/scheduler_report.h"
 #include "server/scheduler/turn.h"
 #include "server/session/session_store.h"
 
@@ -73,6 +74,10 @@ class Scheduler {
   void EndAll();
   // True when nothing is queued or runs.
   bool Idle() const;
+
+  // Calls `take` soon, once, on the scheduler's thread or the destructor's: it
+  // must not wait. Not while the device hangs.
+  void Report(TakeReport take);
 
   // Age of the last finished step while work waits; zero when nothing waits.
   absl::Duration StallTime() const;

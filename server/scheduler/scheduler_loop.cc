@@ -32,6 +32,7 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
+  AnswerReports();
   Poll();
   Admit();
   bool submitted = false;
@@ -162,6 +163,10 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
                                 ? running.slot.rows_to_derive
                                 : running.sequence.prompt_rows_left();
     candidate.decode = candidate.prompt_rows == 0;
+    if (running.slot.rows_to_derive > 0) {
+      candidate.rows_later = running.sequence.prompt_rows_left();
+    }
+    candidate.priority = running.sequence.turn().priority;
     candidates.push_back(candidate);
   }
   const RunnerInfo& info = runner_->info();

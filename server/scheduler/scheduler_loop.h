@@ -4,8 +4,9 @@
 // state of running turns is here and belongs to one thread. Its methods are in
 // scheduler_loop.cc (what may have changed, the rows of a step),
 // scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc
-// (turns that stand still), scheduler_tenants.cc (who stands back for whom) and
-// scheduler_results.cc (from the device to the sinks).
+// (turns that stand still), scheduler_tenants.cc (who stands back for whom),
+// scheduler_results.cc (from the device to the sinks) and
+// scheduler_reporting.cc (what it tells of itself).
 
 #include <atomic>
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include "server/scheduler/reader_watch.h"
 #include "server/scheduler/row_division.h"
 #include "server/scheduler/scheduler_options.h"
+#include "server/scheduler/scheduler_report.h"
 #include "server/scheduler/sequence.h"
 #include "server/scheduler/session_slots.h"
 #include "server/scheduler/slot_policy.h"
@@ -45,6 +47,7 @@ struct SchedulerShared {
       : queue(options, metrics) {}
   AdmissionQueue queue;
   Heartbeat heartbeat;
+  ReportRequests reports;
   std::atomic<bool> end_all{false};
   std::atomic<int64_t> live_turns{0};  // accepted and not ended
 };
@@ -70,6 +73,8 @@ class SchedulerLoop {
   absl::Duration NextLimit() const;
   // Ends every turn with `status` and collects what is in flight.
   void EndWith(const absl::Status& status);
+  // Whoever wants to know gets a report.
+  void AnswerReports();
 
  private:
   // A turn that has left the queue. Ids grow: the map's order is that of
@@ -119,6 +124,9 @@ class SchedulerLoop {
     int32_t priority = 0;
     absl::Duration due;
   };
+
+  SchedulerReport Report() const;
+  static TurnReport ReportOf(const Running& running, absl::Duration now);
 
   // Ends turns that nobody wants or that may not go on.
   void Poll();
@@ -226,8 +234,8 @@ class SchedulerLoop {
   int64_t turns_away_ = 0;
   std::optional<Wanting> wanting_;
   std::optional<uint64_t> asked_;
-  TenantRows stream_rows_;
-  TenantRows prompt_rows_;
+  TenantRows stream_rows_{DivideRows};
+  TenantRows prompt_rows_{PassRows};
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;

@@ -220,7 +220,11 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
   if (sequence.lanes() != nullptr) slots_.GiveBack(sequence.lanes()->slots());
   BookRebuild(running);
-  slots_.Leave(slot, sequence.lease(), intact, clock_->Monotonic());
+  if (intact && finished != nullptr && sequence.turn().moves_out) {
+    slots_.LeaveEmpty(slot, sequence.lease(), clock_->Monotonic());
+  } else {
+    slots_.Leave(slot, sequence.lease(), intact, clock_->Monotonic());
+  }
   shared_->queue.Refund(sequence.turn(), sequence.tokens_unused());
   sequence.lease().Release();
 }

@@ -125,6 +125,14 @@ void SessionSlots::Leave(const TurnSlot& slot, const SessionLease& lease,
   PublishUse();
 }
 
+void SessionSlots::LeaveEmpty(const TurnSlot& slot, const SessionLease& lease,
+                              absl::Duration last_use) {
+  if (slot.index < 0) return;
+  Leave(slot, lease, /*intact=*/true, last_use);
+  // It is free already where the session has ended meanwhile.
+  if (table_.at(slot.index).key.has_value()) MoveOut(slot.index);
+}
+
 void SessionSlots::DropBadImage(const SessionLease& lease) {
   store_->DropImage(lease.key());
 }

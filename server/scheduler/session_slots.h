@@ -88,6 +88,9 @@ class SessionSlots {
   // it has one).
   void Leave(const TurnSlot& slot, const SessionLease& lease, bool intact,
              absl::Duration last_use);
+  // The same of a turn that has saved the state: the slot is free then.
+  void LeaveEmpty(const TurnSlot& slot, const SessionLease& lease,
+                  absl::Duration last_use);
   // The session's image cannot be read: the next turn rebuilds the state.
   void DropBadImage(const SessionLease& lease);
 
@@ -96,6 +99,8 @@ class SessionSlots {
   int64_t free_slots() const { return table_.free(); }
   std::vector<int32_t> TakeFree(int64_t count);
   void GiveBack(const std::vector<int32_t>& slots);
+
+  const SlotTable& table() const { return table_; }
 
  private:
   absl::Status Save(TurnSlot& slot);

@@ -35,6 +35,7 @@ class SlotTable {
 
   explicit SlotTable(int32_t slots);
 
+  int32_t slots() const { return static_cast<int32_t>(entries_.size()); }
   const Entry& at(int32_t slot) const { return entries_[slot]; }
   // The slots that a turn of session `key` may get.
   SlotCandidates CandidatesFor(uint64_t key, absl::Duration now) const;

@@ -85,6 +85,8 @@ struct Turn {
   // kGenerate only. REQUIRES: adopted are max(received - resumed tokens, 0).
   int64_t received = 0;
   std::vector<int32_t> adopted = {};
+  // kSave only: the session leaves its slot, too.
+  bool moves_out = false;
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
   // Whose it is; null: everybody is one tenant, without quotas.
   TenantAccount* account = nullptr;                   // outlives the scheduler

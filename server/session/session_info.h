@@ -34,6 +34,7 @@ struct SessionInfo {
   absl::Duration ttl;
   int64_t memory_bytes = 0;      // of segment memory and token ids
   int64_t durable_position = 0;  // of position, on stable storage
+  bool in_slot = false;          // a slot holds its segment memory
   LastTurn last_turn;
 };
 

@@ -45,6 +45,8 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Add(SessionName name,
   if (!record->temporary()) {
     ended.Forget(record->name.text());
     by_name[record->name] = record;
+    record->counted = true;
+    quota.Add(record->name.tenant(), 0);
   } else {
     ++temporary_count;
   }
@@ -113,6 +115,7 @@ void SessionStore::Impl::Forget(const RecordPtr& record) {
   by_key.erase(record->key);
   in_slot.erase(record->key);
   Charge(*record, 0, 0);
+  Uncount(*record);
   session_bytes -= kSessionRecordBytes;
   if (record->temporary()) --temporary_count;
   dropped.push_back(record);
@@ -136,6 +139,7 @@ SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
   info.last_use_time = record.busy ? clock->Now() : record.last_use_time;
   info.expire_time = info.last_use_time + record.ttl;
   info.ttl = record.ttl;
+  info.in_slot = record.in_slot;
   if (record.image != nullptr) {
     info.memory_bytes = record.image->Bytes();
   } else if (record.position() > 1) {

@@ -38,14 +38,14 @@ CertificateWatch::CertificateWatch(TlsFiles files,
                                    absl::Duration interval)
     : files_(std::move(files)),
       current_(std::move(first)),
-      thread_(interval, [this] { Look(); }) {}
+      thread_(interval, [this] { Look().IgnoreError(); }) {}
 
 std::shared_ptr<const TlsCredentials> CertificateWatch::Current() const {
   absl::MutexLock lock(&mutex_);
   return current_;
 }
 
-void CertificateWatch::Look() {
+absl::Status CertificateWatch::Look() {
   absl::MutexLock look(&look_mutex_);
   const std::shared_ptr<const TlsCredentials> old = Current();
   const auto renewed = Renewed(files_, old);
@@ -55,13 +55,14 @@ void CertificateWatch::Look() {
       Log(LogSeverity::kWarning, "certificate_kept", {{"error", wrong}});
     }
     warned_ = wrong;
-    return;
+    return renewed.status();
   }
   warned_.clear();
-  if (*renewed == old) return;
+  if (*renewed == old) return absl::OkStatus();
   LogInUse(**renewed);
   absl::MutexLock lock(&mutex_);
   current_ = *renewed;
+  return absl::OkStatus();
 }
 
 }  // namespace txl

@@ -35,8 +35,9 @@ class CertificateWatch {
   bool verifies_clients() const { return !files_.client_ca.empty(); }
 
   // Takes what the files have now. Where it cannot be served with, the old
-  // stays, and the log has a warning, one for each thing that is wrong.
-  void Look() ABSL_LOCKS_EXCLUDED(look_mutex_, mutex_);
+  // stays, and the log has a warning, one for each thing that is wrong. Errors:
+  // as Start.
+  absl::Status Look() ABSL_LOCKS_EXCLUDED(look_mutex_, mutex_);
 
  private:
   CertificateWatch(TlsFiles files, std::shared_ptr<const TlsCredentials> first,

@@ -155,8 +155,8 @@ absl::StatusOr<std::string> MakeApiReference(
 
 std::vector<std::string> ApiFiles() {
   return {"txl/v1/generation_service.proto", "txl/v1/session_service.proto",
-          "txl/v1/model_service.proto", "txl/v1/sampling.proto",
-          "txl/v1/token.proto"};
+          "txl/v1/model_service.proto",      "txl/v1/admin_service.proto",
+          "txl/v1/sampling.proto",           "txl/v1/token.proto"};
 }
 
 }  // namespace txl

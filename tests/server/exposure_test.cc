@@ -42,6 +42,15 @@ TEST(BeyondLoopback, AListenerNeedsTlsOrAWordForNone) {
   EXPECT_EQ(Refusal({"unix:/s", "127.0.0.1:2", {}, false}), "");
 }
 
+TEST(BeyondLoopback, NothingLetsAdministrationListen) {
+  const TlsFiles tls = {"c.pem", "k.pem", ""};
+  EXPECT_THAT(Refusal({"127.0.0.1:1", "", tls, true, "0.0.0.0:3"}),
+              HasSubstr("--admin-listen 0.0.0.0:3: is beyond loopback"));
+  for (const char* own : {"", "unix:/s", "127.0.0.1:3", "[::1]:3"}) {
+    EXPECT_EQ(Refusal({"127.0.0.1:1", "", {}, false, own}), "") << own;
+  }
+}
+
 TEST(FilesOfTls, ComeTogether) {
   EXPECT_THAT(Refusal({"127.0.0.1:1", "", {"c.pem", "", ""}, false}),
               HasSubstr("--tls-cert: needs --tls-key"));

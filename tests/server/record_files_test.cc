@@ -39,7 +39,7 @@ TEST_F(RecordFilesTest, WithoutFlagsThereAreNone) {
   EXPECT_EQ(context.audit, nullptr);
   EXPECT_EQ(context.spans, nullptr);
   EXPECT_EQ(context.trace_rate, 1);
-  EXPECT_FALSE((*files)->Reopen());
+  EXPECT_THAT((*files)->Reopen(), testing::IsEmpty());
 }
 
 TEST_F(RecordFilesTest, CallsWriteToThoseOfTheFlags) {
@@ -62,7 +62,7 @@ TEST_F(RecordFilesTest, BothAreOpenedAnew) {
   for (const std::string& path : {flags_.audit_log, flags_.trace_file}) {
     std::filesystem::rename(path, path + ".1");
   }
-  EXPECT_TRUE((*files)->Reopen());
+  EXPECT_EQ((*files)->Reopen().size(), 2u);
   EXPECT_TRUE(std::filesystem::exists(flags_.audit_log));
   EXPECT_TRUE(std::filesystem::exists(flags_.trace_file));
 }

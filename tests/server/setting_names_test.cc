@@ -16,9 +16,9 @@ TEST(NoSuchSettingTest, NamesBoth) {
 
 TEST(IsForeignVariableTest, WhatOtherProgramsOfTheProjectRead) {
   for (const char* name :
-       {"TXL_SERVER", "TXL_TEST_DATA", "TXL_PROXY_SERVER_1", "TXL_SOAK_SECONDS",
-        "TXL_CUT_TURNS", "TXL_FUZZ_SECONDS", "TXL_JOBS", "TXL_CERTIFICATES",
-        "TXL_PUBLIC_PORT", "TXL_DEVICE_SECONDS"}) {
+       {"TXL_SERVER", "TXL_ADMIN", "TXL_TEST_DATA", "TXL_PROXY_SERVER_1",
+        "TXL_SOAK_SECONDS", "TXL_CUT_TURNS", "TXL_FUZZ_SECONDS", "TXL_JOBS",
+        "TXL_CERTIFICATES", "TXL_PUBLIC_PORT", "TXL_DEVICE_SECONDS"}) {
     EXPECT_TRUE(IsForeignVariable(name, "1")) << name;
   }
 }

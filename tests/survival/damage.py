@@ -101,9 +101,9 @@ class Bench:
     def copy(self, store, name="damaged"):
         target = self.folder / name
         shutil.rmtree(target, ignore_errors=True)
-        # Its 16 MiB of reserve are made anew.
+        # Its 16 MiB of reserve are made anew; sockets cannot be copied.
         shutil.copytree(self.folder / store, target, copy_function=_copy,
-                        ignore=shutil.ignore_patterns("reserve"))
+                        ignore=shutil.ignore_patterns("reserve", "*.sock"))
         return target
 
 
@@ -296,6 +296,7 @@ def main():
                       flush=True)
                 if options.keep:
                     shutil.copytree(folder, options.keep / str(trials),
+                                    ignore=shutil.ignore_patterns("*.sock"),
                                     dirs_exist_ok=True)
     finally:
         shutil.rmtree(folder)

@@ -162,5 +162,7 @@ class Keeper:
     def keep(self, target):
         """Copies store and log, to look at."""
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(self._folder, target)
+        # Sockets cannot be copied.
+        shutil.copytree(self._folder, target,
+                        ignore=shutil.ignore_patterns("*.sock"))
 

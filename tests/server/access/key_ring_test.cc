@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/digest.h"
 #include "server/base/error.h"
 #include "server/base/log.h"
@@ -48,7 +49,7 @@ class KeyRingTest : public testing::Test {
   bool Knows(const std::string& key) { return Ask({"Bearer " + key}).ok(); }
 
   const std::string path_ =
-      testing::TempDir() + "/key_ring_" + std::to_string(getpid());
+      absl::StrCat(testing::TempDir(), "/key_ring_", getpid());
   FakeClock clock_;
   LogCapture log_;
   std::unique_ptr<KeyRing> ring_;
@@ -131,10 +132,24 @@ TEST_F(KeyRingTest, KeepsItsKeysWhileTheFileIsBroken) {
   EXPECT_FALSE(Knows("k1"));
 }
 
+TEST_F(KeyRingTest, ReadsItsFileWhenAskedTo) {
+  Write({Entry("k1", "alice")});
+  Open();
+  EXPECT_TRUE(ring_->Reload().ok()) << "one that is the same";
+  Write({Entry("k2", "alice")});
+  EXPECT_TRUE(ring_->Reload().ok());
+  EXPECT_TRUE(Knows("k2"));
+  std::ofstream(path_) << "[[key";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(ring_->Reload().message(), HasSubstr(path_ + ": line 1"));
+  }
+  EXPECT_TRUE(Knows("k2"));
+}
+
 TEST_F(KeyRingTest, KeepsItsKeysWhileOthersMayReadTheFileOrItIsGone) {
   Write({Entry("k1", "alice")});
   Open();
-  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
   ring_->Refresh();
   EXPECT_TRUE(Knows("k1"));
   unlink(path_.c_str());
@@ -150,7 +165,7 @@ TEST_F(KeyRingTest, DoesNotOpenWithoutAFileThatItsOwnerAloneMayRead) {
               HasSubstr(path_ + ": others may use it"));
   unlink(path_.c_str());
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
-              HasSubstr("key_ring"));
+              HasSubstr(path_));
 }
 
 TEST_F(KeyRingTest, TakesACertificateWhereNoKeyIsSent) {

@@ -29,6 +29,24 @@ TEST(Lifecycle, NeverLeavesDraining) {
   EXPECT_EQ(lifecycle.phase(), ServerPhase::kDraining);
 }
 
+TEST(Lifecycle, RefusesTurnsOfATenantThatDrains) {
+  Lifecycle lifecycle;
+  lifecycle.SetReady();
+  EXPECT_TRUE(lifecycle.CheckTenant("alice").ok());
+  lifecycle.SetTenantDraining("bob", true);
+  lifecycle.SetTenantDraining("alice", true);
+  const absl::Status refused = lifecycle.CheckTenant("alice");
+  EXPECT_EQ(Refusal(refused), "UNAVAILABLE TENANT_DRAINING");
+  EXPECT_TRUE(GetErrorDetails(refused).retry.has_value());
+  EXPECT_TRUE(lifecycle.CheckTenant("carol").ok());
+  EXPECT_TRUE(lifecycle.CheckServing().ok());
+  EXPECT_THAT(lifecycle.draining_tenants(),
+              testing::ElementsAre("alice", "bob"));
+  lifecycle.SetTenantDraining("alice", false);
+  EXPECT_TRUE(lifecycle.CheckTenant("alice").ok());
+  EXPECT_THAT(lifecycle.draining_tenants(), testing::ElementsAre("bob"));
+}
+
 TEST(CancelTurn, SaysDeadlineOnceThatHasPassed) {
   FakeClock clock;
   Metrics metrics;

@@ -72,6 +72,8 @@ const Expected kSamples[] = {
     {"txl_tenant_prompt_tokens_total{tenant=\"a\"}", 255},
     {"txl_tenant_generated_tokens_total{tenant=\"a\"}", 400},
     {"txl_tenant_refused_total{tenant=\"other\"}", 4},
+    {"txl_tenant_sessions{tenant=\"other\"}", 5},
+    {"txl_tenant_session_bytes{tenant=\"a\"}", 6000},
     {"txl_steps_total", 300},
     {"txl_steps_failed_total", 3},
     {"txl_steps_with_decode_total", 250},

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/access/key_ring.h"
 #include "server/api/methods.h"
 #include "server/base/digest.h"
@@ -163,7 +164,7 @@ class Access : public testing::Test {
   }
 
   const std::string path_ =
-      testing::TempDir() + "/access_keys_" + std::to_string(getpid());
+      absl::StrCat(testing::TempDir(), "/access_keys_", getpid());
   std::unique_ptr<KeyRing> ring_;
   std::unique_ptr<HttpWorld> world_;
 };

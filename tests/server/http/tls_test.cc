@@ -107,6 +107,9 @@ class HttpTlsTest : public testing::Test {
     options.certificates = watch_.get();
     HttpHandlers handlers;
     handlers.hold_body = [](int64_t) { return ByteHold(); };
+    handlers.let_in = [](const HttpRequest&, const std::vector<std::string>&) {
+      return Caller();
+    };
     handlers.handle = [this](const std::shared_ptr<Exchange>& exchange) {
       if (exchange->request().path == "/never") {
         exchange->OnLeave([this] { ++left_; });
@@ -231,7 +234,7 @@ TEST_F(HttpTlsTest, NewConnectionsHaveTheNewCertificate) {
   TlsClient old = Connect();
   EXPECT_THAT(old.Ask(kGet), HasSubstr("tenant-a"));
   files_.Write(authority_.IssueServer());
-  watch_->Look();
+  EXPECT_TRUE(watch_->Look().ok());
   TlsClient renewed = Connect();
   EXPECT_THAT(renewed.Ask(kGet), HasSubstr("tenant-a"));
   EXPECT_NE(renewed.serial(), old.serial());

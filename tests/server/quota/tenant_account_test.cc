@@ -33,6 +33,32 @@ TEST(TenantAccount, WithoutLimitsEverythingIsAllowed) {
   EXPECT_EQ(account.weight(), 1);
 }
 
+TEST(TenantAccount, SaysWhatItMayTakeAndHasTaken) {
+  TenantLimits limits;
+  limits.weight = 2;
+  limits.turns = 4;
+  limits.calls_per_second = 10;
+  limits.tokens_in_per_minute = 600;
+  TenantAccount account("t", limits, 0, kNow);
+  EXPECT_TRUE(account.AdmitCall(kNow).ok());
+  EXPECT_TRUE(account.StartTurn(100, kNow).ok());
+  EXPECT_TRUE(account.StartTurn(50, kNow).ok());
+  account.EndTurn();
+  const TenantUse use = account.Use(kNow);
+  EXPECT_EQ(use.tenant, "t");
+  EXPECT_EQ(use.limits.weight, 2);
+  EXPECT_EQ(use.limits.turns, 4);
+  EXPECT_EQ(use.turns, 1);
+  EXPECT_EQ(use.calls, 1);
+  EXPECT_EQ(use.tokens_in, 150);
+  EXPECT_FALSE(use.tokens_out.has_value()) << "it has no limit";
+  // 10 tokens a second come back, the calls all do.
+  const TenantUse later = account.Use(kNow + absl::Seconds(5));
+  EXPECT_EQ(later.tokens_in, 100);
+  EXPECT_EQ(later.calls, 0);
+  EXPECT_EQ(later.turns, 1);
+}
+
 TEST(TenantAccount, CallsPerSecondAreCounted) {
   TenantLimits limits;
   limits.calls_per_second = 3;
@@ -102,8 +128,10 @@ TEST(TenantAccount, NewLimitsCountWhatIsTaken) {
   limits.turns = 3;
   limits.tokens_out_per_minute = 30;
   limits.weight = 7;
+  limits.sessions = 9;
   account.SetLimits(limits, kNow);
   EXPECT_EQ(account.weight(), 7);
+  EXPECT_EQ(account.limits().sessions, 9);
   EXPECT_EQ(account.TokensOut(kNow), 10);
   for (int i = 0; i < 3; ++i) account.EndTurn();
   EXPECT_TRUE(account.StartTurn(1, kNow).ok());

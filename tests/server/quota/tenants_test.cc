@@ -44,6 +44,17 @@ TEST_F(TenantsTest, AnAccountStaysTheSame) {
   EXPECT_EQ(x->name(), "x");
 }
 
+TEST_F(TenantsTest, AllThatAreInTheFileOrHaveCalledSayWhatTheyHaveTaken) {
+  tenants_.SetLimits({{"b", Weight(3)}}, kNow);
+  ASSERT_TRUE(tenants_.Find("a", kNow)->StartTurn(1, kNow).ok());
+  const std::vector<TenantUse> all = tenants_.Use(kNow);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].tenant, "a");
+  EXPECT_EQ(all[0].turns, 1);
+  EXPECT_EQ(all[1].tenant, "b");
+  EXPECT_EQ(all[1].limits.weight, 3);
+}
+
 TEST_F(TenantsTest, WhoLeavesTheFileLosesItsLimits) {
   TenantLimits limits;
   limits.turns = 1;

@@ -53,6 +53,12 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   SessionStoreOptions store_options = options.sessions;
   store_options.bytes_per_slot = runner.info().bytes_per_slot;
   if (options.tokenizer) store_options.vocabulary = &vocabulary;
+  if (options.tenants.has_value()) {
+    tenants = std::make_unique<Tenants>(
+        [this](const std::string& name) { return metrics.AddTenant(name); });
+    tenants->SetLimits(*options.tenants, Clock::Real()->Monotonic());
+    store_options.limits_of = LimitsOfTenants(tenants.get(), Clock::Real());
+  }
   store = std::make_unique<SessionStore>(store_options, Clock::Real());
   scheduler = std::make_unique<Scheduler>(options.scheduler, &runner,
                                           store.get(), &metrics, Clock::Real());
@@ -72,6 +78,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.callbacks = callbacks.get();
   context.work = work.get();
   context.state_identity = runner.info().identity;
+  context.tenants = tenants.get();
   context.keys = options.keys;
   context.audit = options.audit;
   context.spans = options.spans;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct RpcWorldOptions {
   CallLimits calls;
   WorkPoolOptions work;
   SessionStoreOptions sessions;
+  // Of the file of --tenants; absent: there is none.
+  std::optional<std::map<std::string, TenantLimits>> tenants;
   const KeyRing* keys = nullptr;  // null: nobody needs one; outlives the world
   LineFile* audit = nullptr;      // null: none; outlives the world
   LineFile* spans = nullptr;      // likewise
@@ -84,6 +87,7 @@ class RpcWorld {
   FakeStepRunner runner;
   Metrics metrics;
   Lifecycle lifecycle;
+  std::unique_ptr<Tenants> tenants;  // null: there are none
   std::unique_ptr<SessionStore> store;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<TaskThread> callbacks;

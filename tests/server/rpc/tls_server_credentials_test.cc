@@ -143,7 +143,7 @@ TEST_F(GrpcTlsTest, NewConnectionsHaveTheNewCertificate) {
   // For another name, so that a client tells them apart.
   files_->Write(authority_.Issue({"server", "DNS:new.example"}));
   EXPECT_TRUE(Call(tenant_).ok());  // nobody has looked yet
-  watch_->Look();
+  EXPECT_TRUE(watch_->Look().ok());
   EXPECT_FALSE(Call(tenant_).ok());
   EXPECT_TRUE(Call(tenant_, "new.example").ok());
 }

@@ -40,14 +40,14 @@ class CertificateWatchTest : public testing::Test {
 TEST_F(CertificateWatchTest, GivesTheSameWhileTheFilesAreTheSame) {
   const auto before = watch_->Current();
   files_.Write(first_);  // newer, but no other
-  watch_->Look();
+  watch_->Look().IgnoreError();
   EXPECT_EQ(watch_->Current(), before);
 }
 
 TEST_F(CertificateWatchTest, TakesANewPair) {
   const auto before = watch_->Current();
   files_.Write(second_);
-  watch_->Look();
+  watch_->Look().IgnoreError();
   EXPECT_EQ(watch_->Current()->texts.key, second_.key);
   // Who has the old one may go on with it.
   EXPECT_EQ(before->texts.key, first_.key);
@@ -55,26 +55,36 @@ TEST_F(CertificateWatchTest, TakesANewPair) {
 
 TEST_F(CertificateWatchTest, KeepsTheOldWhileTheNewIsHalfThere) {
   files_.WriteCertificate(second_.certificate);
-  watch_->Look();
+  watch_->Look().IgnoreError();
   EXPECT_EQ(watch_->Current()->texts.certificate, first_.certificate);
   files_.WriteKey(second_.key);
-  watch_->Look();
+  watch_->Look().IgnoreError();
   EXPECT_EQ(watch_->Current()->texts.certificate, second_.certificate);
+}
+
+TEST_F(CertificateWatchTest, SaysWhetherWhatItSeesIsInForce) {
+  EXPECT_TRUE(watch_->Look().ok());
+  files_.WriteKey("nonsense");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(watch_->Look().message(), HasSubstr("--tls-key"));
+  }
+  files_.Write(second_);
+  EXPECT_TRUE(watch_->Look().ok());
 }
 
 TEST_F(CertificateWatchTest, WarnsOnceOfEachThingThatIsWrong) {
   files_.WriteKey("nonsense");
-  for (int i = 0; i < 3; ++i) watch_->Look();
+  for (int i = 0; i < 3; ++i) watch_->Look().IgnoreError();
   EXPECT_EQ(Warnings(), 1);
   EXPECT_THAT(log_.lines().back(), HasSubstr("--tls-key"));
   EXPECT_EQ(watch_->Current()->texts.key, first_.key);
   files_.WriteCertificate("nonsense");
-  watch_->Look();
+  watch_->Look().IgnoreError();
   EXPECT_EQ(Warnings(), 2);
   files_.Write(first_);
-  watch_->Look();
+  watch_->Look().IgnoreError();
   files_.WriteCertificate("nonsense");
-  watch_->Look();
+  watch_->Look().IgnoreError();
   EXPECT_EQ(Warnings(), 3);
 }
 

@@ -1,0 +1,44 @@
+#pragma once
+
+// The listener of administration.
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/api/administration.h"
+#include "server/api/service_context.h"
+#include "server/rpc/grpc_server.h"
+#include "server/tls/certificate_watch.h"
+#include "server/unix_socket.h"
+
+namespace txl {
+
+class AdminListener {
+ public:
+  // Listens on "unix:PATH", which its owner alone may open and which is then
+  // asked for no key, or on HOST:PORT, with TLS where there are certificates.
+  // `context` is that of the server that is administered; what it points to,
+  // and what `administration` calls, outlives this, as the certificates do.
+  // Errors: Unavailable.
+  static absl::StatusOr<std::unique_ptr<AdminListener>> Start(
+      const std::string& listen, Administration administration,
+      const ServiceContext& context, const CertificateWatch* certificates);
+
+  // With the real port.
+  const std::string& address() const { return server_->address(); }
+
+  // As GrpcServer::Shutdown. Before it is destroyed.
+  void Shutdown(absl::Duration timeout) { server_->Shutdown(timeout); }
+
+ private:
+  AdminListener(Administration administration, const ServiceContext& context);
+
+  const Administration administration_;
+  ServiceContext context_;
+  SocketClaim claim_;  // outlives server_
+  std::unique_ptr<GrpcServer> server_;
+};
+
+}  // namespace txl
