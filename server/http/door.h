@@ -22,7 +22,8 @@ struct PathRule {
 };
 
 // Finds who asks, where a key is needed, and whether he may; without keys
-// everybody may. Errors: UNAUTHENTICATED, PERMISSION_DENIED, and NOT_FOUND of a path without a rule.
+// everybody may. Errors: UNAUTHENTICATED, PERMISSION_DENIED, and NOT_FOUND of a
+// path without a rule.
 absl::Status LetInPath(const CallDesk& desk, const PathRule& rule,
                        const std::vector<std::string>& authorization,
                        HttpRequest* head);
