@@ -115,17 +115,25 @@ std::optional<std::vector<std::string>> LogWriter::NextLines() {
   const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !lines_.empty() || next_fd_.has_value();
   };
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(&ready));
-  if (next_fd_.has_value()) {
-    CloseOwn(std::exchange(fd_, *next_fd_));
-    next_fd_.reset();
-    torn_ = false;
+  const int before = fd_;
+  std::optional<std::vector<std::string>> lines;
+  {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&ready));
+    if (next_fd_.has_value()) {
+      fd_ = *next_fd_;
+      next_fd_.reset();
+      torn_ = false;
+    }
+    if (!stopping_ || !lines_.empty()) {
+      bytes_ = 0;
+      writing_ = !lines_.empty();
+      lines = std::exchange(lines_, {});
+    }
   }
-  if (stopping_ && lines_.empty()) return std::nullopt;
-  bytes_ = 0;
-  writing_ = true;
-  return std::exchange(lines_, {});
+  // Not under the lock: a slow disk takes its time for it.
+  if (fd_ != before) CloseOwn(before);
+  return lines;
 }
 
 void LogWriter::EndLines(int64_t lost, int error) {
@@ -151,6 +159,7 @@ void LogWriter::EndLines(int64_t lost, int error) {
 void LogWriter::Loop() {
   BlockSignals();
   while (std::optional<std::vector<std::string>> lines = NextLines()) {
+    if (lines->empty()) continue;  // only the descriptor is another one
     int64_t lost = 0;
     int error = 0;
     for (std::string& line : *lines) {

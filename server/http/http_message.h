@@ -30,7 +30,7 @@ struct HttpRequest {
   std::string peer;  // "http:127.0.0.1:4711"
   // The client's; absent where clients need none.
   std::optional<PeerCertificate> certificate;
-  Caller caller = kStranger;  // who was let in
+  Caller caller = kStranger;  // who was let in, where that is asked
   // By which it is followed: the client's x-request-id, or one that was made,
   // and the span of its first call.
   std::string request_id;

@@ -1,6 +1,7 @@
 #include "server/record_files.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -23,8 +24,10 @@ class RecordFilesTest : public testing::Test {
     flags_.trace_file = folder_ + "/spans";
     flags_.trace_rate = 0.5;
   }
+  ~RecordFilesTest() override { std::filesystem::remove_all(folder_); }
 
-  const std::string folder_ = testing::TempDir() + "/record_files";
+  const std::string folder_ =
+      testing::TempDir() + "/record_files_" + std::to_string(getpid());
   RecordFlags flags_;
 };
 

@@ -217,7 +217,7 @@ TEST(Identify, WithoutKeysEverybodyIsTheDefaultTenantAndMayDoAll) {
 }
 
 TEST_F(KeyRingTest, TheAuditLogHasWhatBecameOfTheFile) {
-  const std::string audit = testing::TempDir() + "/keys_audit";
+  const std::string audit = path_ + "_audit";
   std::remove(audit.c_str());
   auto file = LineFile::Open({"audit-log", audit});
   ASSERT_TRUE(file.ok()) << file.status();

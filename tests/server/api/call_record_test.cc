@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <openssl/sha.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -28,14 +29,18 @@ using testing::SizeIs;
 
 class EndRecordTest : public testing::Test {
  protected:
+  ~EndRecordTest() override { RemoveFiles(); }
+  void RemoveFiles() {
+    for (const std::string& path : {audit_path_, spans_path_}) {
+      std::remove(path.c_str());
+    }
+  }
   CallRecord Start(const char* method = "txl.v1.S/M") {
     return StartRecord(method, &clock_, &metrics_);
   }
   // With files, whose lines Close returns.
   void OpenFiles() {
-    for (const std::string& path : {audit_path_, spans_path_}) {
-      std::remove(path.c_str());
-    }
+    RemoveFiles();
     audit_ = *LineFile::Open({"audit-log", audit_path_});
     spans_ = *LineFile::Open({"trace-file", spans_path_});
     lines_.audit = audit_.get();
@@ -65,8 +70,10 @@ class EndRecordTest : public testing::Test {
   static constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
   static constexpr char kParent[] =
       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-  const std::string audit_path_ = testing::TempDir() + "/call_record_audit";
-  const std::string spans_path_ = testing::TempDir() + "/call_record_spans";
+  const std::string audit_path_ =
+      testing::TempDir() + "/call_record_audit_" + std::to_string(getpid());
+  const std::string spans_path_ =
+      testing::TempDir() + "/call_record_spans_" + std::to_string(getpid());
   FakeClock clock_;
   Metrics metrics_;
   LogCapture log_;

@@ -34,7 +34,7 @@ TEST(TurnTimes, OfATurnThatBrokeOffGoAsFarAsItCame) {
 }
 
 TEST(EndWell, TakesTheSchedulersTimes) {
-  TurnTimes times = {At(10), At(20)};
+  TurnTimes times = {At(10), At(20), std::nullopt, std::nullopt};
   EndWell({1.5, 2, 0.25}, &times);
   EXPECT_EQ(times.queued, At(10));
   EXPECT_EQ(times.Queue(), absl::Milliseconds(1500));
@@ -43,7 +43,7 @@ TEST(EndWell, TakesTheSchedulersTimes) {
 }
 
 TEST(EndWell, OfATurnThatIsToldAgainNothingRan) {
-  TurnTimes times = {At(10)};
+  TurnTimes times = {At(10), std::nullopt, std::nullopt, std::nullopt};
   EndWell({1.5, 2, 0.25}, &times);
   EXPECT_FALSE(times.queued.has_value());
   EXPECT_EQ(times.Queue() + times.Run(), absl::ZeroDuration());

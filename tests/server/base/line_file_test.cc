@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,7 @@ class LineFileTest : public testing::Test {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
+  ~LineFileTest() override { std::filesystem::remove_all(folder_); }
   static std::unique_ptr<LineFile> Open(const std::string& path) {
     auto file = LineFile::Open({"audit-log", path, true});
     EXPECT_TRUE(file.ok()) << file.status();
@@ -53,7 +55,8 @@ class LineFileTest : public testing::Test {
     return said;
   }
 
-  const std::string folder_ = testing::TempDir() + "/line_file";
+  const std::string folder_ =
+      testing::TempDir() + "/line_file_" + std::to_string(getpid());
   const std::string path_ = folder_ + "/lines";
   LogCapture log_;
 };

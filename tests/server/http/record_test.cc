@@ -1,24 +1,13 @@
 // Every call can be followed, over gRPC and HTTP: its traceparent comes back,
 // whatever becomes of it, and stands in its line and its span.
 
-#include <gmock/gmock.h>
-
-#include <cstdio>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "server/access/key_ring.h"
-#include "server/base/digest.h"
-#include "server/base/line_file.h"
-#include "server/base/text_file.h"
-#include "server/http/metrics_endpoint.h"
-#include "server/trace/trace_context.h"
-#include "tests/server/http/http_world.h"
+#include "tests/server/http/record_world.h"
 
 namespace txl {
 namespace {
@@ -34,103 +23,10 @@ using testing::SizeIs;
 constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
 constexpr char kSent[] =
     "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-constexpr char kGenerate[] = "txl.v1.GenerationService/Generate";
 // What nobody may find in any line.
 constexpr char kText[] = "Verona beach";
 
-class Records : public testing::Test {
- protected:
-  void Start(bool with_keys = true) {
-    for (const std::string& path : {keys_path_, audit_path_, spans_path_}) {
-      std::remove(path.c_str());
-    }
-    std::vector<KeyEntry> keys(2);
-    keys[0].caller = {"alice", "laptop", Role::kUser};
-    keys[0].digest = Sha256Of("user");
-    keys[1].caller = {"alice", "judge", Role::kScorer};
-    keys[1].digest = Sha256Of("scorer");
-    ASSERT_TRUE(WriteKeysFile(keys_path_, keys).ok());
-    ring_ = *KeyRing::Open(keys_path_, Clock::Real());
-    audit_ = *LineFile::Open({"audit-log", audit_path_});
-    spans_ = *LineFile::Open({"trace-file", spans_path_});
-    HttpWorldOptions options;
-    if (with_keys) options.rpc.keys = ring_.get();
-    options.rpc.audit = audit_.get();
-    options.rpc.spans = spans_.get();
-    options.rpc.trace_rate = rate_;
-    world_ = std::make_unique<HttpWorld>(std::move(options));
-  }
-  // The fields of a trace's lines, once there are so many.
-  std::vector<json> Lines(const std::string& trace, size_t count) {
-    std::vector<json> found;
-    Eventually([&] {
-      found.clear();
-      for (const auto line :
-           absl::StrSplit(ReadTextFile(audit_path_), '\n', absl::SkipEmpty())) {
-        const json one = json::parse(line, nullptr, false);
-        if (one.is_discarded()) continue;
-        if (one["fields"]["trace_id"] == trace) found.push_back(one["fields"]);
-      }
-      return found.size() >= count;
-    });
-    return found;
-  }
-  json Line(const std::string& trace) {
-    const std::vector<json> lines = Lines(trace, 1);
-    EXPECT_THAT(lines, SizeIs(1));
-    return lines.empty() ? json() : lines[0];
-  }
-  std::vector<json> Spans(const std::string& trace, size_t count) {
-    std::vector<json> found;
-    Eventually([&] {
-      found.clear();
-      for (const auto line :
-           absl::StrSplit(ReadTextFile(spans_path_), '\n', absl::SkipEmpty())) {
-        const json one = json::parse(line, nullptr, false);
-        if (one.is_discarded()) continue;
-        for (const json& span :
-             one["resourceSpans"][0]["scopeSpans"][0]["spans"]) {
-          if (span["traceId"] == trace) found.push_back(span);
-        }
-      }
-      return found.size() >= count;
-    });
-    return found;
-  }
-  RawReply Call(const std::string& method, const std::string& bytes,
-                const std::string& key, const std::string& trace = "") {
-    RpcWorld::Metadata metadata;
-    if (!key.empty()) metadata.emplace("authorization", "Bearer " + key);
-    if (!trace.empty()) metadata.emplace("traceparent", trace);
-    return CallRaw(world_->rpc.channel, "/" + method, bytes, false, nullptr,
-                   metadata);
-  }
-  HttpAnswer Ask(const std::string& method, const std::string& path,
-                 const std::string& body, const std::string& key,
-                 HttpFields fields = {}) {
-    if (!key.empty()) fields.emplace_back("Authorization", "Bearer " + key);
-    return world_->Send(method, path, body, fields);
-  }
-  // The trace that an answer names; fails the test where it names none.
-  static std::string TraceOf(const std::string& traceparent) {
-    const auto parsed = ParseTraceparent(traceparent);
-    EXPECT_TRUE(parsed.has_value()) << traceparent;
-    return parsed.has_value() ? parsed->trace_id : "";
-  }
-
-  double rate_ = 1;
-  const std::string keys_path_ = testing::TempDir() + "/record_keys";
-  const std::string audit_path_ = testing::TempDir() + "/record_audit";
-  const std::string spans_path_ = testing::TempDir() + "/record_spans";
-  std::unique_ptr<KeyRing> ring_;
-  std::unique_ptr<LineFile> audit_;
-  std::unique_ptr<LineFile> spans_;
-  std::unique_ptr<HttpWorld> world_;
-};
-
-std::string GenerateBytes(const std::string& text) {
-  return Proto<v1::GenerateRequest>(text).SerializeAsString();
-}
+using Records = RecordWorld;
 
 TEST_F(Records, ACallOverGrpcIsFollowedByItsClientsTrace) {
   Start();
@@ -253,91 +149,6 @@ TEST_F(Records, WhatIsNoTraceparentIsAsNone) {
   const HttpAnswer two = Ask("GET", "/v1/models", "", "user",
                              {{"traceparent", kSent}, {"traceparent", kSent}});
   EXPECT_NE(TraceOf(two.header("traceparent")), kTrace);
-}
-
-struct Refused {
-  const char* what;
-  std::string traceparent;
-  const char* method;  // in the line
-  const char* status;
-  const char* reason;
-  const char* key;
-};
-
-TEST_F(Records, EveryRefusalComesBackWithATraceAndHasItsLine) {
-  Start();
-  const std::string broken = "\xff\xff\xff\xff";
-  const auto endpoint = MetricsEndpoint::Start(
-      "127.0.0.1:0", ExporterFacts(),
-      [this] { return world_->rpc.server->Status(); },
-      world_->rpc.server->desk());
-  ASSERT_TRUE(endpoint.ok());
-  RawClient scrape((*endpoint)->address());
-  scrape.Send(RequestBytes("GET", "/metrics"));
-  const std::string of_scrape = scrape.ReadAnswer(false).header("traceparent");
-  const auto http = [this](const char* method, const char* path,
-                           const char* body, const char* key) {
-    return Ask(method, path, body, key).header("traceparent");
-  };
-  const Refused table[] = {
-      {"no key", Call(kGenerate, "", "").traceparent, kGenerate,
-       "UNAUTHENTICATED", "UNAUTHENTICATED", ""},
-      {"a wrong key", Call(kGenerate, "", "wrong").traceparent, kGenerate,
-       "UNAUTHENTICATED", "UNAUTHENTICATED", ""},
-      {"a role that may not", Call(kGenerate, "", "scorer").traceparent,
-       kGenerate, "PERMISSION_DENIED", "PERMISSION_DENIED", "judge"},
-      {"a method that is not there, without a key",
-       Call("no.Such/Method", "", "").traceparent, "unknown", "UNAUTHENTICATED",
-       "UNAUTHENTICATED", ""},
-      {"bytes that are no message", Call(kGenerate, broken, "user").traceparent,
-       kGenerate, "INVALID_ARGUMENT", "MALFORMED_MESSAGE", "laptop"},
-      {"a field that is wrong",
-       Call(kGenerate, GenerateBytes("text: 'a' sampling { top_p: 7 }"), "user")
-           .traceparent,
-       kGenerate, "INVALID_ARGUMENT", "FIELD_INVALID", "laptop"},
-      {"a session that is not there",
-       Call(kGenerate, GenerateBytes("session_id: 'none' text: 'a'"), "user")
-           .traceparent,
-       kGenerate, "NOT_FOUND", "SESSION_UNKNOWN", "laptop"},
-      {"HTTP, no key", http("POST", "/v1/completions", "{}", ""),
-       "/v1/completions", "UNAUTHENTICATED", "UNAUTHENTICATED", ""},
-      {"HTTP, a wrong key", http("GET", "/v1/sessions/verona", "", "wrong"),
-       "/v1/sessions", "UNAUTHENTICATED", "UNAUTHENTICATED", ""},
-      {"HTTP, a role that may not",
-       http("POST", "/v1/completions", "{}", "scorer"), "/v1/completions",
-       "PERMISSION_DENIED", "PERMISSION_DENIED", "judge"},
-      {"HTTP, no path", http("GET", "/verona", "", "user"), "unknown",
-       "NOT_FOUND", "NOT_FOUND", "laptop"},
-      {"HTTP, another method", http("DELETE", "/v1/models", "", "user"),
-       "/v1/models", "UNIMPLEMENTED", "METHOD_NOT_ALLOWED", "laptop"},
-      {"HTTP, a body that is none",
-       http("POST", "/v1/completions", "Verona beach", "user"),
-       "/v1/completions", "INVALID_ARGUMENT", "MALFORMED_MESSAGE", "laptop"},
-      {"HTTP, a field that is wrong",
-       http("POST", "/v1/completions", R"({"prompt": "a", "top_p": 7})",
-            "user"),
-       kGenerate, "INVALID_ARGUMENT", "FIELD_INVALID", "laptop"},
-      {"HTTP, a page of a stranger",
-       Ask("GET", "/v1/models", "", "user", {{"Origin", "http://evil"}})
-           .header("traceparent"),
-       "unknown", "PERMISSION_DENIED", "PERMISSION_DENIED", ""},
-      {"metrics, no key", of_scrape, "/metrics", "UNAUTHENTICATED",
-       "UNAUTHENTICATED", ""},
-  };
-  for (const Refused& refused : table) {
-    SCOPED_TRACE(refused.what);
-    const json line = Line(TraceOf(refused.traceparent));
-    EXPECT_EQ(line["method"], refused.method);
-    EXPECT_EQ(line["status"], refused.status);
-    EXPECT_EQ(line["reason"], refused.reason);
-    EXPECT_EQ(line["key"], refused.key);
-    EXPECT_EQ(line["tenant"], *refused.key == 0 ? "" : "alice");
-  }
-  for (const std::string& path : {audit_path_, spans_path_}) {
-    EXPECT_THAT(ReadTextFile(path),
-                AllOf(Not(HasSubstr("verona")), Not(HasSubstr("Verona")),
-                      Not(HasSubstr("wrong"))));
-  }
 }
 
 TEST_F(Records, WhatIsSaidOfACallHoldsNothingOfItsTexts) {
