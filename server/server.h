@@ -123,9 +123,9 @@ class Server {
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;
-  std::unique_ptr<AdminListener> admin_;
   absl::Mutex drain_mutex_;
   std::function<void()> drain_ ABSL_GUARDED_BY(drain_mutex_);
+  std::unique_ptr<AdminListener> admin_;
   std::unique_ptr<Periodic> refreshing_;
   std::unique_ptr<HealthWatch> health_;
   std::unique_ptr<ListenerWatch> listener_;

@@ -32,10 +32,9 @@ TenantAccount* ApiCall::account() const {
 }
 
 absl::Status ApiCall::CheckCallQuota(Admission admission) {
+  if (admission == Admission::kAlways) return absl::OkStatus();
   TenantAccount* const tenant = account();
-  if (tenant == nullptr || admission == Admission::kAlways) {
-    return absl::OkStatus();
-  }
+  if (tenant == nullptr) return absl::OkStatus();
   const absl::Status status = tenant->AdmitCall(desk_->Now());
   if (status.ok()) return status;
   desk_->context().metrics->Update([counts = tenant->counts()](Snapshot& s) {

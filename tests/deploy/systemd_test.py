@@ -84,6 +84,7 @@ class Installed:
                 "TXL_HTTP_LISTEN": "127.0.0.1:0",
                 "TXL_METRICS_LISTEN": "127.0.0.1:0",
                 "TXL_DATA_DIR": str(self.state),
+                "TXL_ADMIN_LISTEN": f"unix:{self.state}/admin.sock",
                 "LD_LIBRARY_PATH": str(self.root / "opt/txl/lib"),
                 "OMP_NUM_THREADS": "1"}
 
@@ -175,12 +176,15 @@ class Unit(unittest.TestCase):
                 self.assertIn(" mmap(", line)
                 self.assertNotIn("PROT_WRITE", line)
 
-    def test_it_writes_into_its_state_folder_alone(self):
+    def test_it_writes_into_its_own_folders_alone(self):
         self.assertEqual(self.unit["ProtectSystem"], ["strict"])
         self.assertEqual(self.unit["StateDirectoryMode"], ["0700"])
         shipped = (ROOT / "deploy/systemd/txl-server.env").read_text("utf-8")
         folder, = self.unit["StateDirectory"]
         self.assertIn(f"\nTXL_DATA_DIR=/var/lib/{folder}\n", shipped)
+        folder, = self.unit["RuntimeDirectory"]
+        self.assertEqual(self.unit["RuntimeDirectoryMode"], ["0700"])
+        self.assertIn(f"\nTXL_ADMIN_LISTEN=unix:/run/{folder}/", shipped)
         opened = re.findall(r'open(?:at)?\([^"]*"([^"]+)", ([A-Z_|]+)',
                             self.traced)
         self.assertGreater(len(opened), 20)

@@ -103,6 +103,15 @@ TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
   EXPECT_EQ(flags.store.journal_lag, DurableSinkOptions().most_lag);
 }
 
+TEST_F(FlagsTest, LetAdministrationListenOnThisMachineAlone) {
+  EXPECT_EQ(Parse({}).admin_listen, "auto");
+  EXPECT_EQ(Parse({"--admin-listen", "off"}).admin_listen, "off");
+  EXPECT_EQ(Parse({"--admin-listen", "unix:/s"}).admin_listen, "unix:/s");
+  EXPECT_THAT(Error({"--admin-listen", "nowhere"}), HasSubstr("admin-listen"));
+  EXPECT_THAT(Error({"--insecure", "--admin-listen", "0.0.0.0:1"}),
+              HasSubstr("--admin-listen 0.0.0.0:1: is beyond loopback"));
+}
+
 TEST_F(FlagsTest, OpenNoMetricsEndpointUnlessAsked) {
   EXPECT_EQ(Parse({}).metrics_listen, "");
   EXPECT_EQ(Parse({"--metrics-listen", "127.0.0.1:0"}).metrics_listen,

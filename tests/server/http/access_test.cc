@@ -253,6 +253,21 @@ TEST_F(Access, WhatHasNoRuleIsNotThere) {
             grpc::StatusCode::UNIMPLEMENTED);
 }
 
+// It has a listener of its own: nobody's key reaches it here.
+TEST_F(Access, AdministrationIsNotThere) {
+  for (const char* name :
+       {"ListTenantSessions", "MoveOutSession", "EndSession", "DrainTenant",
+        "DrainServer", "GetQuotas", "Reload", "SetLogLevel", "Dump"}) {
+    const std::string method = std::string("txl.v1.AdminService/") + name;
+    EXPECT_EQ(Call(method, "", "Bearer admin").status.error_code(),
+              grpc::StatusCode::UNIMPLEMENTED)
+        << method;
+    EXPECT_EQ(Ask("POST", "/" + method, "{}", "Bearer admin").status, 404)
+        << method;
+  }
+  EXPECT_EQ(Ask("GET", "/v1/admin", "", "Bearer admin").status, 404);
+}
+
 TEST_F(Access, HealthNeedsNoKey) {
   EXPECT_TRUE(Call("grpc.health.v1.Health/Check", "", "").status.ok());
 }
