@@ -1,15 +1,31 @@
 #include "client/call_error.h"
 
+#include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
 namespace txl {
 namespace {
+
+// Of the trace's id, beside the types of the server's details.
+constexpr char kTracePayload[] = "txl.v1/trace_id";
+
+// The trace id of a traceparent, "VERSION-TRACE-SPAN-FLAGS"; empty: none.
+std::string TraceIdOf(
+    const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+  const auto found = metadata.find("traceparent");
+  if (found == metadata.end()) return "";
+  const std::vector<absl::string_view> parts = absl::StrSplit(
+      absl::string_view(found->second.data(), found->second.size()), '-');
+  return parts.size() < 4 ? "" : std::string(parts[1]);
+}
 
 template <typename Detail>
 std::string TypeUrl() {
@@ -43,8 +59,22 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   return result;
 }
 
+absl::Status FromGrpcStatus(const grpc::Status& status,
+                            const grpc::ClientContext& call) {
+  absl::Status result = FromGrpcStatus(status);
+  if (result.ok()) return result;
+  std::string trace = TraceIdOf(call.GetServerInitialMetadata());
+  // Of an answer without a message, as a proxy's, all metadata are trailing.
+  if (trace.empty()) trace = TraceIdOf(call.GetServerTrailingMetadata());
+  if (!trace.empty()) result.SetPayload(kTracePayload, absl::Cord(trace));
+  return result;
+}
+
 CallError GetCallError(const absl::Status& status) {
   CallError error;
+  if (const auto trace = status.GetPayload(kTracePayload)) {
+    error.trace_id = std::string(*trace);
+  }
   if (auto info = GetDetail<google::rpc::ErrorInfo>(status)) {
     error.reason = info->reason();
     error.metadata.insert(info->metadata().begin(), info->metadata().end());
@@ -74,6 +104,9 @@ std::string DescribeError(const absl::Status& status) {
   if (error.retry_delay.has_value()) {
     absl::StrAppend(&text, "; retry after ",
                     absl::FormatDuration(*error.retry_delay));
+  }
+  if (!error.trace_id.empty()) {
+    absl::StrAppend(&text, "; trace ", error.trace_id);
   }
   return text;
 }

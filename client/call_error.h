@@ -12,8 +12,9 @@
 #include "absl/time/time.h"
 
 namespace grpc {
+class ClientContext;
 class Status;
-}
+}  // namespace grpc
 
 namespace txl {
 
@@ -24,16 +25,22 @@ struct CallError {
   std::vector<std::string> fields;              // named by BadRequest
   // When a retry makes sense, and how long to wait before it.
   std::optional<absl::Duration> retry_delay;
+  // By which the call is found in the lines of servers and proxies: 32 hex
+  // digits; empty: it came to none.
+  std::string trace_id;
 };
 
 // Same code and message; details become payloads. Details that do not parse are
 // dropped.
 absl::Status FromGrpcStatus(const grpc::Status& status);
+// The same of a call that has ended, with the trace that was returned for it.
+absl::Status FromGrpcStatus(const grpc::Status& status,
+                            const grpc::ClientContext& call);
 
 CallError GetCallError(const absl::Status& status);
 
-// "ABORTED (SESSION_BUSY): message; retry after 200ms", with the fields before
-// a message that does not name them: for people.
+// "ABORTED (SESSION_BUSY): message; retry after 200ms; trace 4bf9...", with the
+// fields before a message that does not name them: for people.
 std::string DescribeError(const absl::Status& status);
 
 }  // namespace txl

@@ -39,6 +39,9 @@ class Call {
   }
 
   grpc::ClientContext* context() { return &context_; }
+  absl::Status End(const grpc::Status& status) const {
+    return FromGrpcStatus(status, context_);
+  }
 
  private:
   grpc::ClientContext context_;
@@ -54,7 +57,7 @@ absl::StatusOr<Response> Unary(UnaryMethod<Stub, Request, Response> method,
                                Stub& stub, const Request& request, Call& call) {
   Response response;
   const absl::Status status =
-      FromGrpcStatus((stub.*method)(call.context(), request, &response));
+      call.End((stub.*method)(call.context(), request, &response));
   if (!status.ok()) return status;
   return response;
 }
@@ -140,7 +143,7 @@ absl::Status Client::Generate(
     finished = finished || response.has_finished();
     on_response(response);
   }
-  const absl::Status status = FromGrpcStatus(reader->Finish());
+  const absl::Status status = call.End(reader->Finish());
   if (status.ok() && !finished) {
     return absl::InternalError("the stream ended without Finished");
   }
@@ -213,7 +216,7 @@ absl::Status Client::ExportSession(
     taken = on_chunk(response.chunk());
     if (!taken.ok()) call.context()->TryCancel();
   }
-  const absl::Status status = FromGrpcStatus(reader->Finish());
+  const absl::Status status = call.End(reader->Finish());
   return taken.ok() ? status : taken;
 }
 
@@ -235,7 +238,7 @@ absl::StatusOr<v1::ImportSessionResponse> Client::ImportSession(
   }
   if (!bytes.ok()) call.context()->TryCancel();
   if (bytes.ok() && open) writer->WritesDone();
-  const absl::Status status = FromGrpcStatus(writer->Finish());
+  const absl::Status status = call.End(writer->Finish());
   if (!bytes.ok()) return bytes.status();
   if (!status.ok()) return status;
   return response;

@@ -1,5 +1,7 @@
 # cmake --install build: the client library as the CMake package "txl"
-# (component client) and the programs (component programs).
+# (component client) and the programs with LibTorch and the shipped model
+# (component programs). It installs what is built: not everything has to be.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -25,15 +27,29 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/txlConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT client)
 
-# LibTorch is found where it was found when the programs were built. (CMake
-# leaves out what lies in the source folder, where deploy/setup.sh puts it.)
+# Programs find LibTorch beside them, wherever the installed folder is moved to.
+# One with CUDA needs gigabytes of CUDA's libraries and stays where it was found
+# when the programs were built.
 cmake_path(GET TXL_LIB_torch PARENT_PATH torch_folder)
+set(private_dir lib/txl-server)
 set(programs txl-server)
 if(TXL_CONVERT)
   list(APPEND programs txl-model)
 endif()
-set_target_properties(${programs} PROPERTIES INSTALL_RPATH ${torch_folder})
+if(EXISTS ${torch_folder}/libtorch_cuda.so)
+  set_target_properties(${programs} PROPERTIES INSTALL_RPATH ${torch_folder})
+else()
+  set_target_properties(${programs} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../${private_dir}")
+  file(GLOB openmp ${torch_folder}/libgomp*.so*)
+  install(FILES ${TXL_LIB_torch} ${TXL_LIB_torch_cpu} ${TXL_LIB_c10} ${openmp}
+    DESTINATION ${private_dir} COMPONENT programs)
+endif()
 install(TARGETS ${programs} txl RUNTIME COMPONENT programs)
+
+# txl-server --model shakespeare (server/installed_models.h).
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/shakespeare
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/txl/models COMPONENT programs)
 
 # Manual pages and completions, which the programs print themselves. For zsh:
 # source <(txl --completion zsh).
@@ -57,6 +73,8 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/pages)
 add_custom_target(txl_pages ALL DEPENDS ${pages})
 
 # The API, for clients in other languages.
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/txl ${PROJECT_SOURCE_DIR}/proto/grpc
+set(TXL_PROTO_FOLDERS
+  ${PROJECT_SOURCE_DIR}/proto/txl ${PROJECT_SOURCE_DIR}/proto/grpc)
+install(DIRECTORY ${TXL_PROTO_FOLDERS}
   DESTINATION ${CMAKE_INSTALL_DATADIR}/txl/proto COMPONENT client
   FILES_MATCHING PATTERN "*.proto")

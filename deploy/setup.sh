@@ -52,9 +52,9 @@ for argument in "$@"; do
 done
 if [ "$all" = 1 ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-dev npm
-    podman crun debootstrap
+    podman crun debootstrap dpkg-dev
     haproxy prometheus dnsmasq-base bubblewrap iproute2 socat wget openssl
-    strace systemd)
+    strace systemd openjdk-17-jre-headless)
 fi
 
 say() { echo "setup: $*" >&2; }

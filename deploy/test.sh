@@ -11,7 +11,7 @@
 #                          format, third-party clients by reflection and over
 #                          HTTP, the page in Chromium, the Python package, a
 #                          soak, every attack in its whole form, a thousand kills of a
-#                          server with a store, deployment and image (as root);
+#                          server with a store, deployment, image and packages (as root);
 #                          fails where a prerequisite is missing. PART: only
 #                          these of the list below (hours, all of them)
 set -euo pipefail
@@ -26,7 +26,7 @@ export OMP_NUM_THREADS=1
 # Each is a function part_NAME. The first two are made without --all, too; the
 # others use what `release` has built.
 parts="release device lint clients page python checkpoints fuzz store simulation
-  scalar sanitizers soak attacks survival deployment image"
+  scalar sanitizers soak attacks survival deployment image package"
 
 all=0
 case "${1:-}" in
@@ -106,7 +106,7 @@ part_page() {
 
 part_python() {
   step "the Python package: types, wheels, tests on two sets of libraries"
-  python/check.sh
+  python/check.sh --clusters
 }
 
 part_checkpoints() {
@@ -191,6 +191,8 @@ part_deployment() {
   step "deployment: Kubernetes manifests, systemd unit"
   python tests/deploy/kubernetes_test.py
   python tests/deploy/systemd_test.py
+  step "deployment: a call is followed through HAProxy"
+  python tests/end_to_end/follow_call.py
   step "deployment: the compose file's parts together"
   python tests/deploy/deployment_test.py
 }
@@ -198,6 +200,12 @@ part_deployment() {
 part_image() {
   step "image: built, run read-only, stopped under load"
   tests/deploy/image_test.sh
+}
+
+part_package() {
+  step "packages: made, installed on empty systems, used"
+  deploy/package.sh
+  python tests/deploy/package_test.py
 }
 
 step "set-up"

@@ -2,9 +2,10 @@
 # Builds the package, checks its types and runs its tests, against
 # TXL_SERVER and TXL_MODEL (default: what the repository's build has made).
 #
-#   python/check.sh          wheel from sdist, mypy, pyright, pytest, and the
-#                            smoke part with the oldest protobuf and grpcio
-#   python/check.sh --ray    also a local Ray cluster with a worker killed
+#   python/check.sh               wheel from sdist, mypy, pyright, pytest, and the
+#                                 smoke part with the oldest protobuf and grpcio
+#   python/check.sh --clusters    also local clusters of Ray and of Spark (which
+#                                 needs Java), each with a worker killed
 #
 # PYTHON names the interpreter (default python3). All it installs lies in a
 # temporary folder.
@@ -61,9 +62,11 @@ say "smoke part with the oldest"
 venv oldest "$wheel" pytest protobuf==4.21.12 grpcio==1.51.3
 tests oldest "$here"/tests/{smoke,resume,errors,scripted,sessions,turn}_test.py
 
-if [[ ${1:-} == --ray ]]; then
-  say "a local Ray cluster"
-  venv ray "$wheel[ray]" pytest
-  tests ray "$here/tests/cluster/ray_check.py"
+if [[ ${1:-} == --clusters ]]; then
+  for kind in ray spark; do
+    say "a local cluster: $kind"
+    venv $kind "$wheel[$kind]" pytest
+    tests $kind "$here/tests/cluster/${kind}_check.py"
+  done
 fi
 say "all passed"

@@ -36,7 +36,9 @@ std::string CheckOptionalAddress(const std::string& address) {
 }
 
 void AddServerFlags(ServerFlags* flags, FlagTable* table) {
-  table->Text("model", &flags->model, "Model directory; required");
+  table->Text("model", &flags->model,
+              "Model directory, or the name of a model that is installed with "
+              "the program, like shakespeare; required");
   table
       ->Text("listen", &flags->listen,
              "Address of the gRPC API: HOST:PORT (port 0: any free one) or "
@@ -341,6 +343,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   AddServerFlags(&flags, &table);
   table.Group("Access");
   AddAccessFlags(&flags, &table);
+  AddRecordFlags(&flags.records, &table);
   table.Group("HTTP");
   AddHttpFlags(&flags.http, &table);
   table.Group("Encryption");

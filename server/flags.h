@@ -14,6 +14,7 @@
 #include "server/engine/runner_options.h"
 #include "server/http/http_options.h"
 #include "server/listen_address.h"
+#include "server/record_files.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/session_store.h"
 #include "server/stored_sessions.h"
@@ -42,6 +43,7 @@ struct ServerFlags {
   std::string tenants;  // file of tenants' quotas; empty: there are none
   // File of the keys that callers need; empty: nobody needs one.
   std::string keys;
+  RecordFlags records;
   std::string admin_listen = kAdminAuto;
   std::string log_level = "info";
   std::string log_format = "json";

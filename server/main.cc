@@ -16,6 +16,7 @@
 #include "server/base/log.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
+#include "server/installed_models.h"
 #include "server/keys_command.h"
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
@@ -143,6 +144,10 @@ int main(int argc, char** argv) {
   // keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
+  absl::StatusOr<std::string> model =
+      txl::FindModel(parsed->flags.model, txl::InstalledModels());
+  if (!model.ok()) return txl::Fail(model.status());
+  parsed->flags.model = *std::move(model);
   if (parsed->flags.check_config) {
     return txl::CheckConfig(std::move(parsed->flags));
   }

@@ -113,8 +113,8 @@ absl::Status Server::StartTenants() {
   if (flags_.tenants.empty()) return absl::OkStatus();
   tenants_ = std::make_unique<Tenants>(
       [this](const std::string& name) { return metrics_.AddTenant(name); });
-  absl::StatusOr<std::unique_ptr<TenantsWatch>> watch =
-      TenantsWatch::Start(flags_.tenants, tenants_.get(), Clock::Real());
+  absl::StatusOr<std::unique_ptr<TenantsWatch>> watch = TenantsWatch::Start(
+      flags_.tenants, tenants_.get(), Clock::Real(), records_->audit());
   if (!watch.ok()) {
     return absl::Status(watch.status().code(),
                         absl::StrCat("--tenants: ", watch.status().message()));
@@ -126,7 +126,7 @@ absl::Status Server::StartTenants() {
 absl::Status Server::OpenKeys() {
   if (flags_.keys.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<KeyRing>> keys =
-      KeyRing::Open(flags_.keys, Clock::Real());
+      KeyRing::Open(flags_.keys, Clock::Real(), records_->audit());
   if (!keys.ok()) {
     return absl::Status(keys.status().code(),
                         absl::StrCat("--keys: ", keys.status().message()));
@@ -140,6 +140,9 @@ absl::Status Server::OpenKeys() {
 
 void Server::MakeParts() {
   Clock* clock = Clock::Real();
+  if (tenants_ != nullptr) {
+    flags_.sessions.limits_of = LimitsOfTenants(tenants_.get(), clock);
+  }
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
                                            store_.get(), &metrics_, clock);
@@ -159,6 +162,7 @@ void Server::MakeParts() {
   work_ = std::make_unique<WorkPool>(work, clock);
   context_.work = work_.get();
   context_.tenants = tenants_.get();
+  records_->SetIn(&context_);
   if (memory_ != nullptr) memory_->SetIn(&context_);
   context_.state_identity = runner_->info().identity;
   context_.limits = flags_.limits;
@@ -166,6 +170,12 @@ void Server::MakeParts() {
   context_.scheduler_options = flags_.scheduler;
   context_.store_options = flags_.sessions;
   context_.start = clock->Monotonic();
+}
+
+void Server::CountStored() {
+  const absl::Status counted = store_->CountStored();
+  if (counted.ok()) return;
+  Log(LogSeverity::kError, "store", {{"uncounted", counted.message()}});
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
@@ -192,10 +202,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
     std::optional<MemoryDivision> memory) {
   std::unique_ptr<Server> server(new Server(std::move(flags), std::move(model),
                                             std::move(runner), memory));
+  TXL_ASSIGN_OR_RETURN(server->records_,
+                       RecordFiles::Open(server->flags_.records));
   TXL_RETURN_IF_ERROR(server->OpenStore());
   TXL_RETURN_IF_ERROR(server->StartTenants());
   TXL_RETURN_IF_ERROR(server->OpenKeys());
   server->MakeParts();
+  server->CountStored();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
     TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
   }
@@ -288,7 +301,7 @@ absl::Status Server::StartMetrics() {
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
       MetricsEndpoint::Start(
           flags_.metrics_listen, MakeExporterFacts(facts_),
-          [this] { return grpc_->Status(); }, keys_.get());
+          [this] { return grpc_->Status(); }, grpc_->desk());
   if (!endpoint.ok()) {
     return absl::Status(
         endpoint.status().code(),

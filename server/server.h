@@ -28,6 +28,7 @@
 #include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
 #include "server/quota/tenants.h"
+#include "server/record_files.h"
 #include "server/rpc/grpc_server.h"
 #include "server/stored_sessions.h"
 #include "server/tenants_watch.h"
@@ -68,8 +69,9 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the files of --keys, --tenants and --tls-cert again, those that there
-  // are. Thread-safe.
+  // Reads the files of --keys, --tenants and --tls-cert again, and opens those
+  // of
+  // --audit-log and --trace-file anew; says which there are. Thread-safe.
   std::vector<ReloadedFile> Reload();
 
   // What administration calls to have the server drain; it must not wait. Until
@@ -85,6 +87,8 @@ class Server {
   absl::Status OpenStore();
   absl::Status OpenKeys();
   void MakeParts();
+  // Tenants' stored sessions: a store that is damaged serves what it can.
+  void CountStored();
   absl::Status StartTenants();
   absl::Status StartHttp();
   absl::Status StartMetrics();
@@ -102,7 +106,8 @@ class Server {
   const std::unique_ptr<StepRunner> runner_;
   ModelFacts facts_;
   const std::unique_ptr<const MemoryBudgets> memory_;  // may be null
-  std::unique_ptr<KeyRing> keys_;                      // null: there are none
+  std::unique_ptr<RecordFiles> records_;
+  std::unique_ptr<KeyRing> keys_;  // null: there are none
   ServiceContext context_;
   Metrics metrics_;
   Lifecycle lifecycle_;

@@ -56,7 +56,8 @@ bool Server::RequestDrain() {
 }
 
 std::vector<ReloadedFile> Server::Reload() {
-  std::vector<ReloadedFile> files;
+  // First: what is read below is written to the new files.
+  std::vector<ReloadedFile> files = records_->Reopen();
   if (keys_ != nullptr) {
     files.push_back({"keys", flags_.keys, keys_->Reload()});
   }

@@ -3,16 +3,16 @@
 #include <utility>
 
 #include "model/base/status_macros.h"
-#include "server/base/log.h"
 #include "server/base/text_file.h"
 #include "server/quota/tenants_file.h"
 
 namespace txl {
 
 absl::StatusOr<std::unique_ptr<TenantsWatch>> TenantsWatch::Start(
-    std::string path, Tenants* tenants, Clock* clock, absl::Duration interval) {
+    std::string path, Tenants* tenants, Clock* clock, LineFile* audit,
+    absl::Duration interval) {
   std::unique_ptr<TenantsWatch> watch(
-      new TenantsWatch(std::move(path), tenants, clock));
+      new TenantsWatch(std::move(path), tenants, clock, audit));
   {
     absl::MutexLock lock(&watch->mutex_);
     TXL_RETURN_IF_ERROR(watch->Read());
@@ -42,10 +42,10 @@ void TenantsWatch::LookAgain() {
 absl::Status TenantsWatch::ReloadLocked() {
   const absl::Status status = Read();
   if (status.ok()) {
-    Log(LogSeverity::kInfo, "tenants", {{"file", path_}});
+    LogAndAudit(audit_, LogSeverity::kInfo, "tenants", {{"file", path_}});
   } else {
-    Log(LogSeverity::kWarning, "tenants_kept",
-        {{"file", path_}, {"error", status.message()}});
+    LogAndAudit(audit_, LogSeverity::kWarning, "tenants_kept",
+                {{"file", path_}, {"error", status.message()}});
   }
   return status;
 }

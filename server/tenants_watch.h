@@ -11,6 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
+#include "server/base/line_file.h"
 #include "server/base/periodic.h"
 #include "server/quota/tenants.h"
 
@@ -20,18 +21,23 @@ namespace txl {
 class TenantsWatch {
  public:
   // Reads the file, then looks for changes at every interval. Errors name the
-  // file and what is wrong in it. The tenants outlive the watch.
+  // file and what is wrong in it. `audit`: has what the log has, too; null:
+  // none. It and the tenants outlive the watch.
   static absl::StatusOr<std::unique_ptr<TenantsWatch>> Start(
       std::string path, Tenants* tenants, Clock* clock,
-      absl::Duration interval = absl::Seconds(1));
+      LineFile* audit = nullptr, absl::Duration interval = absl::Seconds(1));
 
   // Reads the file now. One that is broken changes nothing but a warning in the
   // log, once for each change; errors are those of Start.
   absl::Status Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  TenantsWatch(std::string path, Tenants* tenants, Clock* clock)
-      : path_(std::move(path)), tenants_(tenants), clock_(clock) {}
+  TenantsWatch(std::string path, Tenants* tenants, Clock* clock,
+               LineFile* audit)
+      : path_(std::move(path)),
+        tenants_(tenants),
+        clock_(clock),
+        audit_(audit) {}
   absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LookAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ReloadLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -39,6 +45,7 @@ class TenantsWatch {
   const std::string path_;
   Tenants* const tenants_;
   Clock* const clock_;
+  LineFile* const audit_;
   absl::Mutex mutex_;
   std::string version_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Periodic> periodic_;  // last

@@ -1,5 +1,7 @@
 // txl status: what a server is and does.
 
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -7,10 +9,14 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/call_error.h"
+#include "client/channel.h"
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
 #include "client/cli/status_text.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "program/flag_checks.h"
 
 namespace txl::cli {
@@ -30,14 +36,23 @@ constexpr double kLongestPeriod = 86400;
 // Cursor to the corner, and nothing below it.
 constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
 
-// What probes ask: silent, the exit code says it.
-int Check(Client& client, const CallOptions& options) {
-  const absl::StatusOr<v1::GetServerStatusResponse> status =
-      client.GetServerStatus(options);
-  if (!status.ok()) return Fail(status.status());
-  if (status->state() == v1::SERVER_STATE_READY) return kDone;
-  return Fail(absl::UnavailableError(
-      absl::StrCat("the server is ", StateName(status->state()))));
+// What probes ask: silent, the exit code says it. By gRPC's health service,
+// which wants nobody's key.
+int Check(const ServerFlags& flags) {
+  const auto channel = OpenChannel(flags.channel);
+  if (!channel.ok()) return FailUsage(std::string(channel.status().message()));
+  grpc::ClientContext context;
+  if (flags.timeout_seconds > 0) {
+    context.set_deadline(
+        absl::ToChronoTime(absl::Now() + absl::Seconds(flags.timeout_seconds)));
+  }
+  namespace health = grpc::health::v1;
+  health::HealthCheckResponse answer;
+  const grpc::Status status = health::Health::NewStub(*channel)->Check(
+      &context, health::HealthCheckRequest(), &answer);
+  if (!status.ok()) return Fail(FromGrpcStatus(status));
+  if (answer.status() == health::HealthCheckResponse::SERVING) return kDone;
+  return Fail(absl::UnavailableError("the server is not serving"));
 }
 
 // True: there was an interrupt.
@@ -72,7 +87,6 @@ int Watch(Client& client, const Flags& flags) {
 
 int Status(Client& client, const Flags& flags) {
   const CallOptions options = flags.server.call_options();
-  if (flags.check) return Check(client, options);
   if (flags.watch_seconds.has_value()) return Watch(client, flags);
   const absl::StatusOr<v1::GetModelResponse> model = client.GetModel(options);
   if (!model.ok()) return Fail(model.status());
@@ -121,13 +135,15 @@ void AddStatusCommand(CLI::App& program, Run* run) {
   AddServerFlags(*command, &flags->server);
   CLI::Option* check = command->add_flag(
       "--check", flags->check,
-      "print nothing, exit 0 only when it is ready [default: off]");
+      "print nothing, exit 0 only when it is ready; needs no key "
+      "[default: off]");
   CLI::Option* json = command->add_flag(
       "--json", flags->json,
       "print model and status as a line of JSON [default: off]");
   AddWatch(*command, flags.get())->excludes(check)->excludes(json);
   command->callback([run, flags] {
     *run = [flags] {
+      if (flags->check) return Check(flags->server);
       return WithClient(flags->server,
                         [&](Client& client) { return Status(client, *flags); });
     };

@@ -1,3 +1,5 @@
+import re
+
 import grpc
 import pytest
 from google.protobuf import any_pb2, duration_pb2
@@ -44,6 +46,18 @@ def test_an_error_of_the_way_has_none_of_it():
     assert isinstance(error, ConnectionError)
 
 
+def test_an_error_names_the_trace_that_came_back():
+    error = error_of(
+        grpc.StatusCode.NOT_FOUND, "gone",
+        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    assert error.trace_id == "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert str(error) == ("NOT_FOUND: gone; trace "
+                          "4bf92f3577b34da6a3ce929d0e0e4736")
+    assert error_of(grpc.StatusCode.NOT_FOUND, "gone").trace_id == ""
+    odd = error_of(grpc.StatusCode.NOT_FOUND, "gone", traceparent="x")
+    assert odd.trace_id == ""
+
+
 def test_details_that_do_not_parse_are_dropped():
     broken = status_pb2.Status()
     broken.details.append(any_pb2.Any(
@@ -73,6 +87,7 @@ def test_the_server_s_errors_arrive_as_their_classes(client):
     with pytest.raises(txl_client.AlreadyExistsError) as caught:
         client.session("errors").create()
     assert caught.value.reason == "SESSION_EXISTS"
+    assert re.fullmatch("[0-9a-f]{32}", caught.value.trace_id)
     session.delete()
     with pytest.raises(txl_client.NotFoundError) as caught:
         session.get()
@@ -82,6 +97,7 @@ def test_the_server_s_errors_arrive_as_their_classes(client):
     assert caught.value.field == "text"
     with pytest.raises(txl_client.InvalidArgumentError) as caught:
         client.generate("ROMEO:", max_tokens=10**6)
+    assert re.fullmatch("[0-9a-f]{32}", caught.value.trace_id)
     assert caught.value.reason == "OVER_LIMIT"
     assert caught.value.field == "stop.max_tokens"
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 DOMAIN = "txl.v1"
 _DETAILS = "grpc-status-details-bin"
+_TRACEPARENT = "traceparent"
 
 
 class TxlError(Exception):
@@ -26,7 +27,8 @@ class TxlError(Exception):
     def __init__(self, message: str, *, reason: str = "",
                  fields: Iterable[str] = (),
                  retry_after: float | None = None,
-                 metadata: Mapping[str, str] | None = None) -> None:
+                 metadata: Mapping[str, str] | None = None,
+                 trace_id: str = "") -> None:
         super().__init__(message)
         self.message = message
         # "SESSION_BUSY", ...; empty: the server sent none, or never heard of
@@ -39,6 +41,9 @@ class TxlError(Exception):
         self.retry_after = retry_after
         # What belongs to the reason: the true `position`, the `quota`.
         self.metadata = dict(metadata or {})
+        # By which the call is found in the lines of servers and proxies, 32
+        # hex digits; empty: it came to none.
+        self.trace_id = trace_id
         # How often the call was made; only the last time ended so.
         self.attempts = 1
         # Of a turn: what of it had come.
@@ -58,6 +63,8 @@ class TxlError(Exception):
         text += f": {self.message}"
         if self.retry_after is not None:
             text += f"; retry after {self.retry_after:g} s"
+        if self.trace_id:
+            text += f"; trace {self.trace_id}"
         return text
 
 
@@ -150,7 +157,7 @@ _CLASSES: dict[grpc.StatusCode, type[TxlError]] = {
 
 
 def error_of(code: grpc.StatusCode, message: str,
-             details: bytes = b"") -> TxlError:
+             details: bytes = b"", traceparent: str = "") -> TxlError:
     """The error of a status. `details`: a serialized google.rpc.Status.
 
     Details that do not parse are dropped.
@@ -160,6 +167,9 @@ def error_of(code: grpc.StatusCode, message: str,
         _read_details(status_pb2.Status.FromString(details), said)
     except Exception:  # pylint: disable=broad-except
         said = {}
+    parts = traceparent.split("-")  # VERSION-TRACE-SPAN-FLAGS
+    if len(parts) >= 4:
+        said["trace_id"] = parts[1]
     cls = _CLASSES.get(code)
     if cls is None:
         error = TxlError(message, **said)
@@ -185,8 +195,11 @@ def _read_details(status: Any, said: dict[str, Any]) -> None:
 
 def from_rpc_error(error: Any) -> TxlError:
     """The error of a grpc.RpcError, of grpc or of grpc.aio."""
-    details = b""
-    for key, value in error.trailing_metadata() or ():
-        if key == _DETAILS:
-            details = value
-    return error_of(error.code(), error.details() or "", details)
+    # Of an answer without a message, as a proxy's, all metadata are trailing.
+    metadata = {key: value
+                for part in (error.trailing_metadata(),
+                             error.initial_metadata())
+                for key, value in part or ()}
+    return error_of(error.code(), error.details() or "",
+                    metadata.get(_DETAILS, b""),
+                    metadata.get(_TRACEPARENT, ""))

@@ -200,6 +200,8 @@ class ServerStatus:
     work_done: int
     work_refused: int
     log_lines_dropped: int
+    audit_lines_lost: int
+    span_lines_lost: int
     connections_open: int
     connections_limit: int
     connections_refused: int

@@ -6,7 +6,6 @@
 #include "model/base/status_macros.h"
 #include "server/base/digest.h"
 #include "server/base/error.h"
-#include "server/base/log.h"
 #include "server/base/text_file.h"
 
 namespace txl {
@@ -40,8 +39,9 @@ absl::Status PermissionDeniedError() {
 }
 
 absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(const std::string& path,
-                                                       Clock* clock) {
-  std::unique_ptr<KeyRing> ring(new KeyRing(path, clock));
+                                                       Clock* clock,
+                                                       LineFile* audit) {
+  std::unique_ptr<KeyRing> ring(new KeyRing(path, clock, audit));
   absl::MutexLock lock(&ring->mutex_);
   // Before it is read: a file that comes meanwhile is read by Refresh.
   ring->version_ = FileVersion(path);
@@ -91,22 +91,21 @@ absl::Status KeyRing::Reload() {
     if (read.ok()) keys_.swap(keys);
   }
   if (read.ok()) {
-    Log(LogSeverity::kInfo, "keys", {{"keys", read->size()}});
+    LogAndAudit(audit_, LogSeverity::kInfo, "keys", {{"keys", read->size()}});
   } else {
-    Log(LogSeverity::kWarning, "keys_unchanged",
-        {{"error", read.status().message()}});
+    LogAndAudit(audit_, LogSeverity::kWarning, "keys_unchanged",
+                {{"error", read.status().message()}});
   }
   return read.status();
 }
 
-absl::StatusOr<Caller> LetIn(const KeyRing* ring,
-                             const Credentials& credentials, RoleSet allowed) {
-  Caller caller;
-  if (ring != nullptr) {
-    TXL_ASSIGN_OR_RETURN(caller, ring->Identify(credentials));
-  }
-  if (!allowed.Has(caller.role)) return PermissionDeniedError();
-  return caller;
+absl::StatusOr<Caller> Identify(const KeyRing* ring,
+                                const Credentials& credentials) {
+  return ring == nullptr ? Caller() : ring->Identify(credentials);
+}
+
+absl::Status CheckRole(const Caller& caller, RoleSet allowed) {
+  return allowed.Has(caller.role) ? absl::OkStatus() : PermissionDeniedError();
 }
 
 }  // namespace txl

@@ -16,6 +16,7 @@
 #include "server/access/caller.h"
 #include "server/access/keys_file.h"
 #include "server/base/clock.h"
+#include "server/base/line_file.h"
 
 namespace txl {
 
@@ -36,9 +37,10 @@ absl::Status PermissionDeniedError();
 // The keys of a file, as it is now. Thread-safe.
 class KeyRing {
  public:
+  // `audit`: has what Refresh says, too; null: none. Both outlive the ring.
   // Errors: as ReadKeysFile.
-  static absl::StatusOr<std::unique_ptr<KeyRing>> Open(const std::string& path,
-                                                       Clock* clock);
+  static absl::StatusOr<std::unique_ptr<KeyRing>> Open(
+      const std::string& path, Clock* clock, LineFile* audit = nullptr);
 
   // Whose key it is. Where none is sent a certificate makes a user of the
   // tenant of its name; a name that no tenant can have makes nobody, so that a
@@ -59,19 +61,22 @@ class KeyRing {
   // not tell its key: what it tells helps nobody.
   using Keys = std::map<std::string, KeyEntry>;
 
-  KeyRing(std::string path, Clock* clock)
-      : path_(std::move(path)), clock_(clock) {}
+  KeyRing(std::string path, Clock* clock, LineFile* audit)
+      : path_(std::move(path)), clock_(clock), audit_(audit) {}
 
   const std::string path_;
   Clock* const clock_;
+  LineFile* const audit_;
   mutable absl::Mutex mutex_;
   Keys keys_ ABSL_GUARDED_BY(mutex_);
   std::string version_ ABSL_GUARDED_BY(mutex_);  // of what was read last
 };
 
-// Who makes the call and may. Without a ring everybody is, and may. Errors:
-// UNAUTHENTICATED, PERMISSION_DENIED.
-absl::StatusOr<Caller> LetIn(const KeyRing* ring,
-                             const Credentials& credentials, RoleSet allowed);
+// Who makes the call; without a ring everybody is the same. Errors:
+// UNAUTHENTICATED.
+absl::StatusOr<Caller> Identify(const KeyRing* ring,
+                                const Credentials& credentials);
+// Whether he may. Errors: PERMISSION_DENIED.
+absl::Status CheckRole(const Caller& caller, RoleSet allowed);
 
 }  // namespace txl

@@ -76,7 +76,6 @@ void ScoreAlternatives(const ServiceContext& service,
   if (!params.ok()) return call->End(params.status());
   absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(*params));
   if (!hold.ok()) return call->End(hold.status());
-  call->record().named_session = !params->session_id.empty();
   call->record().prompt_tokens = params->tokens();
   const auto work = std::make_shared<Work>();
   work->params = *std::move(params);

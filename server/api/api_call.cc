@@ -4,6 +4,7 @@
 
 #include "server/access/key_ring.h"
 #include "server/base/log.h"
+#include "server/session/session_id.h"
 
 namespace txl {
 namespace {
@@ -14,12 +15,14 @@ constexpr absl::Duration kDeadlineSlack = absl::Milliseconds(100);
 
 }  // namespace
 
-ApiCall::ApiCall(const char* method, CallDesk* desk, std::string peer)
+ApiCall::ApiCall(const char* method, CallDesk* desk, CallOrigin origin)
     : desk_(desk),
-      peer_(std::move(peer)),
       record_(
           StartRecord(method, desk->context().clock, desk->context().metrics)) {
-  record_.refusals = &desk->refusal_lines();
+  record_.lines = &desk->lines();
+  record_.peer = std::move(origin.peer);
+  record_.trace = std::move(origin.trace);
+  record_.request_id = std::move(origin.request_id);
 }
 
 TenantAccount* ApiCall::account() const {
@@ -46,16 +49,23 @@ void ApiCall::SetCaller(Caller caller) {
   record_.key = caller_.name;
 }
 
-absl::Status ApiCall::CheckSession(const std::string& session_id) const {
+absl::Status ApiCall::CheckSession(const std::string& session_id) {
+  if (ValidateSessionId(session_id).ok()) {
+    record_.session = HashOf(Named(session_id));
+  }
   if (!session_id.empty() && !kUsers.Has(caller_.role)) {
     return PermissionDeniedError();
   }
   return CheckRoute(session_id);
 }
 
+void ApiCall::NoteRequestId(const std::string& request_id) {
+  if (ValidateSessionId(request_id).ok()) record_.request_id = request_id;
+}
+
 void ApiCall::Work(std::function<void()> work) {
-  desk_->context().work->Run(peer_, [call = self(), work = std::move(work)](
-                                        const absl::Status& status) {
+  desk_->context().work->Run(peer(), [call = self(), work = std::move(work)](
+                                         const absl::Status& status) {
     if (call->cancelled()) {
       return call->End(absl::CancelledError("the client has left"));
     }

@@ -56,6 +56,13 @@ class CallEvents {
 
 class ApiCall;
 
+// Whose connection carries a call, and how it is followed.
+struct CallOrigin {
+  std::string peer;
+  TraceContext trace;
+  std::string request_id = {};  // the transport's; empty: it has none
+};
+
 // What a method answers.
 using AnswerMessage = std::unique_ptr<google::protobuf::Message>;
 
@@ -77,16 +84,17 @@ struct ApiMethod {
 // but for the order of operations: Answer or End once, or those of CallWriter.
 class ApiCall : public CallWriter {
  public:
-  // Both outlive the call. `peer` names the client's connection.
-  ApiCall(const char* method, CallDesk* desk, std::string peer);
+  // Both outlive the call.
+  ApiCall(const char* method, CallDesk* desk, CallOrigin origin);
 
   // What the client has sent; of a stream the message that came last. Errors:
   // MALFORMED_MESSAGE.
   virtual absl::Status Parse(google::protobuf::Message* request) const = 0;
-  // Of the session that the request names, "" where it names none.
+  // Of the session that the request names, "" where it names none; the record
+  // has it from now on.
   // PERMISSION_DENIED: the caller's role has no sessions. FIELD_INVALID: what
   // proxies route the call by names another one than the request does.
-  absl::Status CheckSession(const std::string& session_id) const;
+  absl::Status CheckSession(const std::string& session_id);
   // On Clock::Monotonic; absent: none.
   virtual std::optional<absl::Duration> Deadline() const = 0;
   // Tells the client's proxies where the session is, so only of a session that
@@ -107,7 +115,7 @@ class ApiCall : public CallWriter {
   CallDesk& desk() { return *desk_; }
   CallRecord& record() { return record_; }
   const CallRecord& record() const { return record_; }
-  const std::string& peer() const { return peer_; }
+  const std::string& peer() const { return record_.peer; }
   const Caller& caller() const { return caller_; }
   // The caller's; null where there are no tenants.
   TenantAccount* account() const;
@@ -116,6 +124,8 @@ class ApiCall : public CallWriter {
   SessionName Named(const std::string& session_id) const {
     return SessionName(caller_.tenant, session_id);
   }
+  // What the request says of itself, for the record; nothing that is no id.
+  void NoteRequestId(const std::string& request_id);
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
   void Work(std::function<void()> work);
@@ -154,7 +164,6 @@ class ApiCall : public CallWriter {
 
  private:
   CallDesk* const desk_;
-  const std::string peer_;
   Caller caller_;
   CallRecord record_;
 
@@ -165,6 +174,14 @@ class ApiCall : public CallWriter {
   ByteHold unread_hold_ ABSL_GUARDED_BY(mutex_);
   ByteHold more_hold_ ABSL_GUARDED_BY(mutex_);
 };
+
+// NoteRequestId of requests that have one.
+template <typename Request>
+void NoteRequest(ApiCall& call, const Request& request) {
+  if constexpr (requires { request.request_id(); }) {
+    call.NoteRequestId(request.request_id());
+  }
+}
 
 // Tells the turn of a call that its client has left, or that its deadline has
 // passed.

@@ -33,7 +33,10 @@ CallDesk::CallDesk(const ServiceContext* context)
       to_read_(static_cast<size_t>(context->call_limits.calls + kAlwaysCalls)),
       unread_(context->call_limits.unread_answer_bytes),
       peers_(context->call_limits.streams_per_connection),
-      sweeper_(SweepInterval(context->call_limits), [this] { Sweep(); }) {}
+      sweeper_(SweepInterval(context->call_limits), [this] { Sweep(); }) {
+  lines_.audit = context->audit;
+  lines_.spans = context->spans;
+}
 
 absl::Status CallDesk::Overloaded(absl::string_view message) {
   refused_.fetch_add(1, std::memory_order_relaxed);

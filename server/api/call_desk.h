@@ -16,8 +16,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/api/call_record.h"
 #include "server/api/fair_queue.h"
-#include "server/api/line_limit.h"
 #include "server/api/peer_watch.h"
 #include "server/api/service_context.h"
 #include "server/api/wait_list.h"
@@ -53,9 +53,6 @@ class WaitingCall {
   // The answer has not been read.
   virtual void CutOff() = 0;
 };
-
-// Log lines of refused calls in a second.
-inline constexpr int64_t kRefusalLines = 50;
 
 // Thread-safe.
 class CallDesk {
@@ -93,7 +90,7 @@ class CallDesk {
   // Holds room among the answers that are written and unread.
   absl::StatusOr<ByteHold> HoldUnread(int64_t bytes);
 
-  LineLimit& refusal_lines() { return refusal_lines_; }
+  CallLines& lines() { return lines_; }
   // Lets the call read its message, by StartReading, now or soon: so many at a
   // time, connections in turn. Where others wait, a call that has been reading
   // for long is ended.
@@ -141,7 +138,7 @@ class CallDesk {
   mutable absl::Mutex mutex_;
   int64_t readers_ ABSL_GUARDED_BY(mutex_) = 0;
   FairQueue<std::weak_ptr<WaitingCall>> to_read_ ABSL_GUARDED_BY(mutex_);
-  LineLimit refusal_lines_{kRefusalLines};
+  CallLines lines_;
   ByteBudget unread_;
   WaitList<WaitingCall> reading_;
   WaitList<WaitingCall> answering_;

@@ -85,6 +85,8 @@ void WriteUse(const ServerStatus& status, v1::GetServerStatusResponse* to) {
   to->set_work_done(status.work.done);
   to->set_work_refused(status.work.refused);
   to->set_log_lines_dropped(status.log_lines_dropped);
+  to->set_audit_lines_lost(status.audit_lines_lost);
+  to->set_span_lines_lost(status.span_lines_lost);
   to->set_connections_open(status.connections.open);
   to->set_connections_limit(status.connections.limit);
   to->set_connections_refused(status.connections.refused);

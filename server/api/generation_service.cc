@@ -54,6 +54,7 @@ absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
                                         ApiCall& call) {
   v1::GenerateRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
+  call.NoteRequestId(request.request_id());
   TXL_RETURN_IF_ERROR(call.CheckSession(request.session_id()));
   TXL_ASSIGN_OR_RETURN(GenerateParams params,
                        ReadGenerate(request, *service.facts, service.limits));
@@ -195,7 +196,6 @@ void Generate(const ServiceContext& service,
   absl::StatusOr<ByteHold> hold =
       call->desk().HoldAnswer(StreamBytes(service, params->output));
   if (!hold.ok()) return call->End(hold.status());
-  call->record().named_session = !params->session_id.empty();
   TokenStreamOptions options = StreamOptions(service, *params, call->record());
   options.deadline = call->Deadline();
   const std::shared_ptr<TokenStream> stream =

@@ -1,5 +1,6 @@
 #include "server/api/service_context.h"
 
+#include <map>
 #include <utility>
 
 #include "server/base/log.h"
@@ -42,7 +43,29 @@ StoreUse ReadStoreUse(const ServiceContext& context) {
   return use;
 }
 
+// What the session store counts by tenant, by place in Snapshot::tenants.
+std::map<int32_t, SessionUse> ReadSessionUses(const ServiceContext& context) {
+  std::map<int32_t, SessionUse> uses;
+  if (context.tenants == nullptr) return uses;
+  const absl::Duration now = context.clock->Monotonic();
+  for (const auto& [tenant, use] : context.store->tenant_uses()) {
+    SessionUse& sum = uses[context.tenants->Find(tenant, now)->counts()];
+    sum.sessions += use.sessions;
+    sum.bytes += use.bytes;
+    sum.refused += use.refused;
+  }
+  return uses;
+}
+
 }  // namespace
+
+SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock) {
+  return [tenants, clock](const std::string& tenant) {
+    const TenantLimits limits =
+        tenants->Find(tenant, clock->Monotonic())->limits();
+    return SessionLimits{limits.sessions, limits.bytes};
+  };
+}
 
 void WithSession(const ServiceContext& context, const SessionName& session,
                  std::function<void(const absl::Status&)> then) {
@@ -60,8 +83,10 @@ void EndNamed(const ServiceContext& context, const SessionName& session,
       context, session,
       [&context, session, then = std::move(then)](const absl::Status& found) {
         if (absl::IsDataLoss(found) || absl::IsFailedPrecondition(found)) {
-          context.store->DiscardStored(session);
-          return then(false);
+          return context.store->DiscardStored(
+              session, [callbacks = context.callbacks, then] {
+                callbacks->Run([then] { then(false); });
+              });
         }
         absl::Status status = found;
         if (status.ok()) status = context.store->Delete(session);
@@ -104,11 +129,22 @@ ServerStatus ReadStatus(const ServiceContext& context) {
   status.sessions = context.store->counts();
   status.memory = ReadMemoryUse(context);
   status.log_lines_dropped = LogLinesDropped();
+  if (context.audit != nullptr) {
+    status.audit_lines_lost = context.audit->lost();
+  }
+  if (context.spans != nullptr) status.span_lines_lost = context.spans->lost();
   if (context.work != nullptr) status.work = context.work->counts();
   if (context.journal != nullptr) {
     status.store = ReadStoreUse(context);
   }
-  status.snapshot = context.metrics->Get();
+  const std::map<int32_t, SessionUse> uses = ReadSessionUses(context);
+  status.snapshot = context.metrics->Get();  // has their places by now
+  for (const auto& [place, use] : uses) {
+    TenantCounts& counts = status.snapshot.tenants[static_cast<size_t>(place)];
+    counts.sessions = use.sessions;
+    counts.session_bytes = use.bytes;
+    counts.refused += use.refused;
+  }
   return status;
 }
 

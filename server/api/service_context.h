@@ -19,6 +19,7 @@
 #include "server/api/work_pool.h"
 #include "server/base/byte_budget.h"
 #include "server/base/clock.h"
+#include "server/base/line_file.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
 #include "server/base/task_thread.h"
@@ -61,6 +62,10 @@ struct ServiceContext {
 
   // Who callers are; null: everybody may do everything.
   const KeyRing* keys = nullptr;
+  LineFile* audit = nullptr;  // null: there is none
+  LineFile* spans = nullptr;  // null: they are not written
+  // Of the traces whose clients do not say that they sample them, in [0, 1].
+  double trace_rate = 1;
   // Signs the states in exported sessions; empty: they are left out.
   std::string export_key;
   // Of the states that the engine takes.
@@ -72,6 +77,10 @@ struct ServiceContext {
   SessionStoreOptions store_options;
   absl::Duration start;  // Clock::Monotonic when the server started
 };
+
+// What each of the tenants may keep, for the session store's options. Both live
+// as long as what comes of it.
+SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock);
 
 // Calls `then` once the session is where the store's methods find it, if there
 // is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.

@@ -15,6 +15,7 @@ namespace {
 absl::StatusOr<ForkRequest> Read(ApiCall& call) {
   v1::ForkSessionRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
+  NoteRequest(call, request);
   TXL_ASSIGN_OR_RETURN(ForkRequest fork,
                        ReadFork(call.caller().tenant, request));
   TXL_RETURN_IF_ERROR(call.CheckSession(fork.session.id()));

@@ -22,6 +22,7 @@ absl::Status Create(const ServiceContext& service, ApiCall& call,
   TXL_ASSIGN_OR_RETURN(
       const SessionInfo info,
       service.store->Create(call.Named(request.session_id()), ttl));
+  call.record().session = HashOf(call.Named(info.session_id));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();

@@ -201,6 +201,7 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
     if (!info.ok()) return call_->End(info.status());
     v1::ImportSessionResponse response;
     WriteSession(*info, response.mutable_session());
+    call_->record().session = HashOf(call_->Named(info->session_id));
     call_->ReturnSession(info->session_id);
     AnswerStored(service_, call_, std::move(response));
   }

@@ -14,6 +14,7 @@ std::shared_ptr<TokenStream> TokenStream::Create(CallWriter* writer,
       new TokenStream(writer, std::move(options)));
   absl::MutexLock lock(&stream->mutex_);
   stream->self_ = stream;
+  stream->times_.queued = stream->Now();
   return stream;
 }
 
@@ -26,6 +27,7 @@ void TokenStream::Started(const TurnStarted& started) {
   {
     absl::MutexLock lock(&mutex_);
     prompt_tokens_ = started.prompt_tokens;
+    times_.started = Now();
   }
   Push(started, std::nullopt);
 }
@@ -38,6 +40,10 @@ void TokenStream::Token(TokenEvent event) {
 void TokenStream::Scored(std::vector<ScoredToken>) {}
 
 void TokenStream::Finished(const TurnFinished& finished) {
+  {
+    absl::MutexLock lock(&mutex_);
+    EndWell(finished.timing, &times_);
+  }
   Push(finished, absl::OkStatus());
 }
 
@@ -47,6 +53,7 @@ void TokenStream::Failed(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     if (done_ || end_.has_value()) return;
     end_ = status;
+    times_.ended = Now();
     self = self_;
     if (writing_) {
       options_.callbacks->Run([self] { self->WatchForStall(); });
@@ -63,7 +70,10 @@ void TokenStream::Failed(const absl::Status& status) {
 void TokenStream::Push(StreamEvent event, std::optional<absl::Status> end) {
   absl::MutexLock lock(&mutex_);
   if (done_ || end_.has_value()) return;
-  if (std::holds_alternative<TokenEvent>(event)) ++tokens_;
+  if (std::holds_alternative<TokenEvent>(event)) {
+    ++tokens_;
+    if (!times_.fed.has_value()) times_.fed = Now();
+  }
   if (!broken_) queue_.Push(std::move(event));
   const bool last = end.has_value();
   if (last) end_ = std::move(end);
@@ -87,6 +97,7 @@ void TokenStream::Replay(std::shared_ptr<const TurnRecord> record,
   absl::MutexLock lock(&mutex_);
   if (done_ || end_.has_value()) return;
   prompt_tokens_ = started.prompt_tokens;
+  times_ = TurnTimes();  // nothing waits and nothing runs
   queue_.Push(started);
   replay_ = std::move(record);
   replay_next_ = first;
@@ -220,6 +231,7 @@ void TokenStream::OnDone() {
     status = end_.value_or(absl::CancelledError());
     record.prompt_tokens = prompt_tokens_;
     record.generated_tokens = tokens_;
+    record.times = times_;
     queue_.Clear();
     replay_ = nullptr;
   }

@@ -97,6 +97,7 @@ class TokenStream final : public TokenSink,
   StreamEvent TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FillTokens(TokenEvent first, v1::GenerateResponse* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration Now() const { return options_.record.clock->Monotonic(); }
   void WatchForStall();
   void OnStallAlarm(int64_t written_then);
   int UnsentLocked() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -122,6 +123,7 @@ class TokenStream final : public TokenSink,
   int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   int32_t max_tokens_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: as in the options
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  TurnTimes times_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace txl

@@ -102,7 +102,6 @@ void SubmitFeed(const ServiceContext& service,
                 FeedParams params, FeedAnswer answer) {
   absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(params));
   if (!hold.ok()) return call->End(hold.status());
-  call->record().named_session = !params.session_id.empty();
   call->record().prompt_tokens = static_cast<int64_t>(params.input.size());
   UnaryTurnOptions options;
   options.answer = answer;

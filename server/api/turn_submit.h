@@ -56,6 +56,7 @@ void SubmitCall(const ServiceContext& service,
                 FeedAnswer answer) {
   Request request;
   absl::Status status = call->Parse(&request);
+  NoteRequest(*call, request);
   if (status.ok()) {
     status = call->CheckSession(request.session_id());
   }

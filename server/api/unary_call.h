@@ -46,6 +46,7 @@ void AnswerOnSession(const ServiceContext& service,
                                              const Request&, Response*)) {
   const auto request = std::make_shared<Request>();
   absl::Status status = call->Parse(request.get());
+  NoteRequest(*call, *request);
   if (status.ok()) {
     status = call->CheckSession(request->session_id());
   }

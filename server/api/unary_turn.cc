@@ -22,14 +22,21 @@ std::shared_ptr<UnaryTurn> UnaryTurn::Create(std::shared_ptr<ApiCall> call,
 UnaryTurn::UnaryTurn(std::shared_ptr<ApiCall> call, UnaryTurnOptions options)
     : options_(std::move(options)),
       account_(call->account()),
-      call_(std::move(call)) {}
+      clock_(call->record().clock),
+      call_(std::move(call)) {
+  absl::MutexLock lock(&mutex_);
+  times_.queued = Now();
+}
 
 void UnaryTurn::Found(const std::string& session_id) {
   absl::MutexLock lock(&mutex_);
   if (call_ != nullptr) call_->ReturnSession(session_id);
 }
 
-void UnaryTurn::Started(const TurnStarted&) {}
+void UnaryTurn::Started(const TurnStarted&) {
+  absl::MutexLock lock(&mutex_);
+  times_.started = Now();
+}
 
 // Only kGenerate turns sample; they have another sink.
 void UnaryTurn::Token(TokenEvent) {}
@@ -54,8 +61,11 @@ void UnaryTurn::End(const absl::Status& status, TurnFinished finished) {
     call = std::move(call_);
     call_ = nullptr;
     scored = std::move(scored_);
+    if (call == nullptr) return;
+    times_.ended = Now();
+    if (status.ok()) EndWell(finished.timing, &times_);
+    call->record().times = times_;
   }
-  if (call == nullptr) return;
   if (!status.ok()) {
     options_.callbacks->Run([call, status] { call->End(status); });
     return;

@@ -60,14 +60,17 @@ class UnaryTurn final : public TokenSink, public CallEvents {
  private:
   UnaryTurn(std::shared_ptr<ApiCall> call, UnaryTurnOptions options);
   void End(const absl::Status& status, TurnFinished finished);
+  absl::Duration Now() const { return clock_->Monotonic(); }
 
   const UnaryTurnOptions options_;
   TenantAccount* const account_;
+  Clock* const clock_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
   absl::Mutex mutex_;
   std::shared_ptr<ApiCall> call_ ABSL_GUARDED_BY(mutex_);  // until its end
   std::vector<ScoredToken> scored_ ABSL_GUARDED_BY(mutex_);
+  TurnTimes times_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace txl

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 
 namespace txl {
@@ -99,6 +100,15 @@ absl::Status OverLimitError(absl::string_view field,
   details.reason = "OVER_LIMIT";
   details.field = std::string(field);
   return MakeError(absl::StatusCode::kInvalidArgument, message, details);
+}
+
+absl::Status QuotaError(absl::string_view quota, absl::string_view limit,
+                        ErrorDetails more) {
+  more.reason = "QUOTA";
+  more.metadata["quota"] = std::string(quota);
+  return MakeError(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("over the tenant's quota ", quota, " = ", limit), more);
 }
 
 }  // namespace txl

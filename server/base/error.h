@@ -44,5 +44,9 @@ absl::Status MalformedError(absl::string_view message);
 absl::Status FieldError(absl::string_view field, absl::string_view message);
 // InvalidArgument, OVER_LIMIT, naming the field.
 absl::Status OverLimitError(absl::string_view field, absl::string_view message);
+// ResourceExhausted, QUOTA, with the quota's name as `quota` in the metadata,
+// beside what `more` has. `limit`: what the text says behind the name.
+absl::Status QuotaError(absl::string_view quota, absl::string_view limit,
+                        ErrorDetails more);
 
 }  // namespace txl

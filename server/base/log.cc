@@ -20,7 +20,11 @@ std::string DroppedLine(int64_t lines) {
 
 // Lives until the process ends, whatever other threads still log then.
 LogWriter& Writer() {
-  static auto* const writer = new LogWriter({.dropped_line = &DroppedLine});
+  static auto* const writer = [] {
+    LogWriterOptions options;
+    options.dropped_line = &DroppedLine;
+    return new LogWriter(std::move(options));
+  }();
   return *writer;
 }
 

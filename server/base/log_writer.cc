@@ -24,8 +24,8 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// False when nothing more can be written now; `written` bytes were.
-bool WriteWhole(int fd, absl::string_view bytes, size_t* written) {
+// 0, or errno where nothing more can be written now; `written` bytes were.
+int WriteWhole(int fd, absl::string_view bytes, size_t* written) {
   *written = 0;
   while (*written < bytes.size()) {
     const ssize_t count =
@@ -37,16 +37,18 @@ bool WriteWhole(int fd, absl::string_view bytes, size_t* written) {
       pollfd ready = {fd, POLLOUT, 0};
       ::poll(&ready, 1, -1);
     } else if (errno != EINTR) {
-      return false;
+      return errno;
     }
   }
-  return true;
+  return 0;
 }
 
 }  // namespace
 
 LogWriter::LogWriter(LogWriterOptions options)
-    : options_(options), thread_([this] { Loop(); }) {}
+    : options_(std::move(options)),
+      fd_(options_.fd),
+      thread_([this] { Loop(); }) {}
 
 LogWriter::~LogWriter() {
   {
@@ -54,17 +56,40 @@ LogWriter::~LogWriter() {
     stopping_ = true;
   }
   thread_.join();
+  CloseOwn(fd_);
+}
+
+void LogWriter::CloseOwn(int fd) const {
+  if (options_.closes_fd) ::close(fd);
 }
 
 void LogWriter::Add(std::string line) {
   const auto size = static_cast<int64_t>(line.size());
-  absl::MutexLock lock(&mutex_);
-  if (bytes_ + size > options_.queue_bytes) {
-    ++dropped_;
-    return;
+  bool begins;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (bytes_ + size <= options_.queue_bytes) {
+      bytes_ += size;
+      lines_.push_back(std::move(line));
+      return;
+    }
+    begins = CountLost(1);
   }
-  bytes_ += size;
-  lines_.push_back(std::move(line));
+  if (begins && options_.losing) options_.losing(0);
+}
+
+void LogWriter::SwitchTo(int fd) {
+  std::optional<int> unused;
+  {
+    absl::MutexLock lock(&mutex_);
+    unused = std::exchange(next_fd_, fd);
+  }
+  if (unused.has_value()) CloseOwn(*unused);
+}
+
+bool LogWriter::CountLost(int64_t lines) {
+  dropped_ += lines;
+  return lines > 0 && !std::exchange(losing_, true);
 }
 
 bool LogWriter::Flush(absl::Duration timeout) {
@@ -86,26 +111,46 @@ int64_t LogWriter::dropped() const {
   return dropped_;
 }
 
-std::vector<std::string> LogWriter::NextLines() {
+std::optional<std::vector<std::string>> LogWriter::NextLines() {
   const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !lines_.empty();
+    return stopping_ || !lines_.empty() || next_fd_.has_value();
   };
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(&ready));
-  bytes_ = 0;
-  writing_ = true;
-  return std::exchange(lines_, {});
-}
-
-void LogWriter::EndLines(int64_t lost, bool written) {
-  int64_t news = 0;
+  const int before = fd_;
+  std::optional<std::vector<std::string>> lines;
   {
     absl::MutexLock lock(&mutex_);
-    dropped_ += lost;
-    if (written) news = dropped_ - std::exchange(reported_, dropped_);
+    mutex_.Await(absl::Condition(&ready));
+    if (next_fd_.has_value()) {
+      fd_ = *next_fd_;
+      next_fd_.reset();
+      torn_ = false;
+    }
+    if (!stopping_ || !lines_.empty()) {
+      bytes_ = 0;
+      writing_ = !lines_.empty();
+      lines = std::exchange(lines_, {});
+    }
   }
-  if (news > 0 && options_.dropped_line != nullptr) {
-    WriteLine(options_.dropped_line(news));
+  // Not under the lock: a slow disk takes its time for it.
+  if (fd_ != before) CloseOwn(before);
+  return lines;
+}
+
+void LogWriter::EndLines(int64_t lost, int error) {
+  int64_t news = 0;
+  bool begins;
+  {
+    absl::MutexLock lock(&mutex_);
+    begins = CountLost(lost);
+    if (error == 0) {
+      news = dropped_ - std::exchange(reported_, dropped_);
+      losing_ = false;
+    }
+  }
+  if (begins && options_.losing) options_.losing(error);
+  if (news > 0 && options_.dropped_line) {
+    std::string line = options_.dropped_line(news);
+    if (!line.empty()) WriteLine(std::move(line));
   }
   absl::MutexLock lock(&mutex_);
   writing_ = false;
@@ -113,29 +158,25 @@ void LogWriter::EndLines(int64_t lost, bool written) {
 
 void LogWriter::Loop() {
   BlockSignals();
-  while (true) {
-    std::vector<std::string> lines = NextLines();
-    if (lines.empty()) return;  // stopping, all written
+  while (std::optional<std::vector<std::string>> lines = NextLines()) {
+    if (lines->empty()) continue;  // only the descriptor is another one
     int64_t lost = 0;
-    bool written = false;
-    for (std::string& line : lines) {
-      written = WriteLine(std::move(line));
-      if (!written) ++lost;
+    int error = 0;
+    for (std::string& line : *lines) {
+      error = WriteLine(std::move(line));
+      if (error != 0) ++lost;
     }
-    EndLines(lost, written);
+    EndLines(lost, error);
   }
 }
 
-bool LogWriter::WriteLine(std::string line) {
+int LogWriter::WriteLine(std::string line) {
   if (torn_) line.insert(0, 1, '\n');
   line += '\n';
   size_t written = 0;
-  if (WriteWhole(options_.fd, line, &written)) {
-    torn_ = false;
-    return true;
-  }
-  torn_ = torn_ || written > 0;
-  return false;
+  const int error = WriteWhole(fd_, line, &written);
+  torn_ = error != 0 && (torn_ || written > 0);
+  return error;
 }
 
 }  // namespace txl

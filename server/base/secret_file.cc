@@ -19,11 +19,12 @@ absl::Status CheckFile(const std::string& path, const struct stat& file,
   if (!S_ISREG(file.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is no file"));
   }
-  if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  // Its group may read it: a Secret in Kubernetes is root's, and its reader's
+  // by the group.
+  if ((file.st_mode & (S_IWGRP | S_IXGRP | S_IRWXO)) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": others may use it; ", size.what,
-                     " needs the mode 0600 or "
-                     "less"));
+                     " needs the mode 0640 or less"));
   }
   if (file.st_size < size.least || file.st_size > size.most) {
     return absl::InvalidArgumentError(
@@ -43,6 +44,18 @@ absl::Status WriteAll(int file, absl::string_view bytes,
     bytes.remove_prefix(static_cast<size_t>(put));
   }
   return fsync(file) == 0 ? absl::OkStatus() : absl::ErrnoToStatus(errno, path);
+}
+
+// Makes the new file that of the old one's owner, who reads it: root changes
+// keys of a server that is somebody else's.
+absl::Status KeepOwner(int file, const std::string& path) {
+  struct stat before = {};
+  if (stat(path.c_str(), &before) != 0 || before.st_uid == geteuid()) {
+    return absl::OkStatus();
+  }
+  return fchown(file, before.st_uid, before.st_gid) == 0
+             ? absl::OkStatus()
+             : absl::ErrnoToStatus(errno, absl::StrCat(path, ": its owner"));
 }
 
 }  // namespace
@@ -77,7 +90,8 @@ absl::Status WriteSecretFile(const std::string& path, absl::string_view bytes) {
   std::string aside = path + ".XXXXXX";
   const int file = mkostemp(aside.data(), O_CLOEXEC);  // of the mode 0600
   if (file < 0) return absl::ErrnoToStatus(errno, path);
-  const absl::Status written = WriteAll(file, bytes, path);
+  absl::Status written = KeepOwner(file, path);
+  if (written.ok()) written = WriteAll(file, bytes, path);
   close(file);
   if (!written.ok() || rename(aside.c_str(), path.c_str()) != 0) {
     const int error = errno;

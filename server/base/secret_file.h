@@ -1,6 +1,7 @@
 #pragma once
 
-// Files with secrets, which nobody but their owner may use.
+// Files with secrets, which nobody but their owner may use, or their group
+// read.
 
 #include <cstdint>
 #include <string>
@@ -19,14 +20,14 @@ struct SecretFileSize {
 };
 
 // All bytes of the file. Errors name the path: it cannot be read, is no file,
-// has too few or too many bytes (InvalidArgument), or others than its owner may
-// read or write it (FailedPrecondition).
+// has too few or too many bytes (InvalidArgument), or more than owner and group
+// may read it or more than its owner write it (FailedPrecondition).
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path,
                                            const SecretFileSize& size);
 
 // Puts a file of these bytes and the mode 0600 in the path's place: whoever
-// reads finds the old one or the new one, whole, also after a crash. Errors
-// name the path.
+// reads finds the old one or the new one, whole, also after a crash. It is the
+// old one's owner's. Errors name the path.
 absl::Status WriteSecretFile(const std::string& path, absl::string_view bytes);
 
 }  // namespace txl

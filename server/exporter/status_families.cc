@@ -98,8 +98,13 @@ void AddTenants(const std::vector<TenantCounts>& tenants, FamilyList& out) {
                   "Tokens handed to a tenant's streams"),
       &TenantCounts::tokens_delivered);
   add(out.Counter("txl_tenant_refused_total",
-                  "Calls and turns that a quota refused"),
+                  "Calls, turns and sessions that a quota refused"),
       &TenantCounts::refused);
+  add(out.Gauge("txl_tenant_sessions", "Sessions of a tenant, stored or not"),
+      &TenantCounts::sessions);
+  add(out.Gauge("txl_tenant_session_bytes",
+                "What a tenant's sessions count with"),
+      &TenantCounts::session_bytes);
 }
 
 void AddRequestTimes(const Distributions& d, FamilyList& out) {
@@ -284,6 +289,12 @@ void AddCalls(const ServerStatus& status, FamilyList& out) {
   out.Counter("txl_log_lines_dropped_total",
               "Lines of the log for which there was no room")
       .Sample(Value(status.log_lines_dropped));
+  out.Counter("txl_audit_lines_lost_total",
+              "Lines of --audit-log that could not be written")
+      .Sample(Value(status.audit_lines_lost));
+  out.Counter("txl_trace_lines_lost_total",
+              "Lines of --trace-file that could not be written")
+      .Sample(Value(status.span_lines_lost));
 }
 
 // Without a store the families have no sample.

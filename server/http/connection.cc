@@ -130,7 +130,8 @@ RequestHead Connection::ParsedHead() const {
 
 void Connection::OnHead(error_code error) {
   if (closed_) return;
-  request_id_ = absl::StrFormat("req-%016x", RandomBits());
+  const RequestHead head = error ? RequestHead() : ParsedHead();
+  Name(head);
   allowed_origin_.clear();
   if (error && timed_out_) {
     return Refuse(
@@ -156,13 +157,24 @@ void Connection::OnHead(error_code error) {
                              absl::StrCat("no HTTP: ", error.message())));
   }
   if (error) return Close();
-  const RequestHead head = ParsedHead();
+  if (TakeHead(head)) ReadBody();
+}
+
+void Connection::Name(const RequestHead& head) {
+  request_id_ = absl::StrFormat("req-%016x", RandomBits());
+  std::vector<std::string> traces;
   for (const auto& [name, value] : head.fields) {
     if (name == "x-request-id" && ValidateSessionId(value).ok()) {
       request_id_ = value;
     }
+    if (name == kTraceparent) traces.push_back(value);
   }
-  if (TakeHead(head)) ReadBody();
+  trace_ = StartTrace(traces, shared_->options.trace_rate);
+  request_ = HttpRequest();
+  request_.peer = peer_;
+  request_.certificate = certificate_;
+  request_.request_id = request_id_;
+  request_.trace = trace_;
 }
 
 bool Connection::TakeHead(const RequestHead& head) {
@@ -170,10 +182,7 @@ bool Connection::TakeHead(const RequestHead& head) {
     Refuse(*std::move(refusal));
     return false;
   }
-  request_ = HttpRequest();
   request_.method = head.method;
-  request_.peer = peer_;
-  request_.certificate = certificate_;
   std::vector<std::string> authorization;
   for (const auto& [name, value] : head.fields) {
     request_.headers[name] = value;
@@ -186,14 +195,10 @@ bool Connection::TakeHead(const RequestHead& head) {
     Refuse(PlainError(400, "MALFORMED_MESSAGE", "the target is no path"));
     return false;
   }
-  absl::StatusOr<Caller> caller =
-      shared_->handlers.let_in(request_, authorization);
-  if (!caller.ok()) {
-    Refuse(ErrorReply(caller.status()));
-    return false;
-  }
-  request_.caller = *std::move(caller);
-  return true;
+  const absl::Status let_in =
+      shared_->handlers.let_in(&request_, authorization);
+  if (!let_in.ok()) Refuse(ErrorReply(let_in));
+  return let_in.ok();
 }
 
 void Connection::ReadBody() {
@@ -270,6 +275,9 @@ void Connection::WatchBehindBytes() {
 }
 
 void Connection::Refuse(HttpReply reply) {
+  if (shared_->handlers.refused) {
+    shared_->handlers.refused(request_, reply.error);
+  }
   keep_alive_ = false;
   current_ = ++last_;
   ending_ = true;
@@ -287,12 +295,13 @@ std::string Connection::Head(const HttpReply& reply,
   head.result(static_cast<unsigned>(reply.status));
   head.set(http::field::content_type, reply.content_type);
   head.set("x-request-id", request_id_);
+  head.set(kTraceparent, TraceparentOf(trace_));
   head.set("x-content-type-options", "nosniff");
   if (!allowed_origin_.empty()) {
     head.set(http::field::access_control_allow_origin, allowed_origin_);
     head.set(http::field::access_control_expose_headers,
-             "x-txl-seed, x-txl-session, x-request-id, retry-after, "
-             "retry-after-ms");
+             "x-txl-seed, x-txl-session, x-request-id, traceparent, "
+             "retry-after, retry-after-ms");
     head.set(http::field::vary, "Origin");
   }
   for (const auto& [name, value] : reply.headers) head.set(name, value);

@@ -76,6 +76,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void ReadAhead();
   void ReadHead();
   void OnHead(boost::system::error_code error);
+  // By what it is followed, whatever becomes of it.
+  void Name(const RequestHead& head);
   // False: it was refused.
   bool TakeHead(const RequestHead& head);
   void ReadBody();
@@ -122,6 +124,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool begun_ = false;  // its answer
   bool chunks_ = true;  // of a stream; false: the client speaks HTTP/1.0
   std::string request_id_;
+  TraceContext trace_;
   std::string allowed_origin_;  // one of the options'
   std::function<void()> left_;
   struct Piece {

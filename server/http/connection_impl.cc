@@ -27,6 +27,9 @@ ConnectionExchange::~ConnectionExchange() {
 
 void ConnectionExchange::Reply(HttpReply reply) {
   if (!Runs()) return;
+  if (!reply.error.ok() && !has_calls() && shared_->handlers.refused) {
+    shared_->handlers.refused(request_, reply.error);
+  }
   connection_->SetDeadline(shared_->options.answer_timeout);
   std::string bytes = connection_->Head(reply, reply.body.size());
   if (request_.method != "HEAD") bytes += reply.body;

@@ -242,8 +242,8 @@ void AnswerPreflight(Exchange& exchange) {
   reply.status = 204;
   reply.headers = {{"access-control-allow-methods", "GET, POST, DELETE"},
                    {"access-control-allow-headers",
-                    "authorization, content-type, last-event-id, x-request-id, "
-                    "x-session-id, x-txl-session"},
+                    "authorization, content-type, last-event-id, traceparent, "
+                    "x-request-id, x-session-id, x-txl-session"},
                    {"access-control-max-age", "600"}};
   exchange.Reply(std::move(reply));
 }
@@ -251,27 +251,23 @@ void AnswerPreflight(Exchange& exchange) {
 }  // namespace
 
 PathRule RuleOf(const std::string& path) {
-  if (IsPagePath(path)) return {true, {}};
-  if (IsSessionPath(path)) return {false, kUsers};
+  if (IsPagePath(path)) return {true, {}, "page"};
+  if (IsSessionPath(path)) return {false, kUsers, "/v1/sessions"};
   for (const Router::Entry& entry : Router::Entries()) {
-    if (path == entry.path) return entry.rule;
+    if (path != entry.path) continue;
+    PathRule rule = entry.rule;
+    rule.name = entry.path;
+    return rule;
   }
   return {};
 }
 
-absl::StatusOr<Caller> LetInHttp(
-    const HttpApi& api, const HttpRequest& head,
-    const std::vector<std::string>& authorization) {
-  const KeyRing* const keys = api.desk->context().keys;
-  const PathRule rule = RuleOf(head.path);
-  if (keys == nullptr || rule.open || IsPreflight(api, head)) return Caller();
-  const bool exists = !rule.roles.empty();
-  absl::StatusOr<Caller> caller = LetIn(
-      keys,
-      {authorization, head.certificate.value_or(PeerCertificate()).common_name},
-      exists ? rule.roles : kAnyKey);
-  if (!caller.ok() || exists) return caller;
-  return absl::NotFoundError("there is no such path");
+absl::Status LetInHttp(const HttpApi& api,
+                       const std::vector<std::string>& authorization,
+                       HttpRequest* head) {
+  const PathRule rule =
+      IsPreflight(api, *head) ? PathRule{true} : RuleOf(head->path);
+  return LetInPath(*api.desk, rule, authorization, head);
 }
 
 void AnswerHttp(const HttpApi& api, const SharedExchange& exchange) {

@@ -7,25 +7,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/access/key_ring.h"
-#include "server/access/role.h"
+#include "server/http/door.h"
 #include "server/http/exchange.h"
 #include "server/http/http_api.h"
 
 namespace txl {
 
-// Who may ask for a path. Without a rule there is no path.
-struct PathRule {
-  bool open = false;  // to everybody: nothing of anybody is there
-  RoleSet roles;
-};
 PathRule RuleOf(const std::string& path);
 
-// Who asks, and may. With keys, everything but open paths and a browser's
-// question whether it may ask needs one. Errors: as LetIn, and NOT_FOUND of a
-// path without a rule.
-absl::StatusOr<Caller> LetInHttp(const HttpApi& api, const HttpRequest& head,
-                                 const std::vector<std::string>& authorization);
+// Whether who asks may: LetInPath by the path's rule. A browser's question
+// whether it may ask needs no key.
+absl::Status LetInHttp(const HttpApi& api,
+                       const std::vector<std::string>& authorization,
+                       HttpRequest* head);
 
 // Answers a request. `api` outlives it.
 void AnswerHttp(const HttpApi& api, const std::shared_ptr<Exchange>& exchange);

@@ -3,6 +3,7 @@
 // One request and the sending of its answer: a whole one, or a stream of
 // pieces.
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -18,6 +19,12 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual const HttpRequest& request() const = 0;
+  // Of the next call that the request makes: its own span, then those below.
+  TraceContext NextTrace() {
+    const TraceContext& own = request().trace;
+    return calls_++ == 0 ? own : SpanBelow(own);
+  }
+  bool has_calls() const { return calls_ > 0; }
 
   virtual void Reply(HttpReply reply) = 0;
   // Sends the head of `head`; its body is not used.
@@ -38,6 +45,9 @@ class Exchange {
   virtual void Post(std::function<void()> task) = 0;
   // Runs `task` after so long.
   virtual void After(absl::Duration delay, std::function<void()> task) = 0;
+
+ private:
+  int64_t calls_ = 0;
 };
 
 }  // namespace txl

@@ -44,6 +44,26 @@ const char* TypeOf(int code) {
   }
 }
 
+// Of an error of HTTP itself, for its record.
+absl::StatusCode CodeOf(int code) {
+  switch (code) {
+    case 403:
+      return absl::StatusCode::kPermissionDenied;
+    case 404:
+      return absl::StatusCode::kNotFound;
+    case 405:
+      return absl::StatusCode::kUnimplemented;
+    case 408:
+      return absl::StatusCode::kDeadlineExceeded;
+    case 500:
+      return absl::StatusCode::kInternal;
+    case 503:
+      return absl::StatusCode::kUnavailable;
+    default:
+      return absl::StatusCode::kInvalidArgument;
+  }
+}
+
 std::string Object(int code, const std::string& reason,
                    const std::string& message, const std::string& field) {
   const Json error = {
@@ -100,6 +120,7 @@ std::string ErrorJson(const absl::Status& status) {
 HttpReply ErrorReply(const absl::Status& status) {
   const ErrorDetails details = GetErrorDetails(status);
   HttpReply reply;
+  reply.error = status;
   reply.status = HttpStatusOf(status);
   reply.body = ErrorJson(status);
   if (reply.status == 401) {
@@ -138,6 +159,9 @@ absl::Status AsOfInput(const absl::Status& status, const char* name) {
 HttpReply PlainError(int code, const std::string& reason,
                      const std::string& message) {
   HttpReply reply;
+  ErrorDetails details;
+  details.reason = reason;
+  reply.error = MakeError(CodeOf(code), message, details);
   reply.status = code;
   reply.body = Object(code, reason, message, "");
   return reply;

@@ -12,15 +12,20 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
   front->api_ = std::move(api);
   const CallDesk& desk = *front->api_.desk;
   options.retry_after = desk.context().scheduler_options.retry_after;
+  options.trace_rate = desk.context().trace_rate;
   front->api_.options = options;
   HttpHandlers handlers;
   handlers.handle = [kept = front.get()](std::shared_ptr<Exchange> exchange) {
     AnswerHttp(kept->api_, exchange);
   };
   handlers.let_in = [kept = front.get()](
-                        const HttpRequest& head,
+                        HttpRequest* head,
                         const std::vector<std::string>& authorization) {
-    return LetInHttp(kept->api_, head, authorization);
+    return LetInHttp(kept->api_, authorization, head);
+  };
+  handlers.refused = [desk = front->api_.desk](const HttpRequest& request,
+                                               const absl::Status& status) {
+    RecordRefusal(*desk, RuleOf(request.path), request, status);
   };
   handlers.hold_body = [desk = front->api_.desk](int64_t bytes) {
     return desk->HoldRequest(bytes);

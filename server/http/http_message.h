@@ -10,10 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "server/access/caller.h"
 #include "server/tls/peer_certificate.h"
+#include "server/trace/trace_context.h"
 
 namespace txl {
+
+// Nobody who is known.
+inline const Caller kStranger = {"", "", Role::kUser};
 
 struct HttpRequest {
   std::string method;  // "GET", as sent
@@ -25,7 +30,11 @@ struct HttpRequest {
   std::string peer;  // "http:127.0.0.1:4711"
   // The client's; absent where clients need none.
   std::optional<PeerCertificate> certificate;
-  Caller caller;  // who was let in
+  Caller caller = kStranger;  // who was let in, where that is asked
+  // By which it is followed: the client's x-request-id, or one that was made,
+  // and the span of its first call.
+  std::string request_id;
+  TraceContext trace;
 
   // The value of a header, "" where there is none.
   const std::string& header(const std::string& lower_case_name) const;
@@ -38,6 +47,7 @@ struct HttpReply {
   // Own fields beside those of every answer. Values never come from a client
   // unchecked: a line break in one would be a header more.
   std::vector<std::pair<std::string, std::string>> headers;
+  absl::Status error;  // what it says, where that is one
 };
 
 }  // namespace txl

@@ -25,6 +25,8 @@ struct HttpOptions {
   bool any_host = false;
   // Pages of these origins may send requests ("https://chat.example").
   std::vector<std::string> origins;
+  // Of the traces whose clients do not say that they sample them.
+  double trace_rate = 1;
   // Between comments that keep proxies from closing a silent stream; 0: none.
   absl::Duration ping = absl::ZeroDuration();
   int64_t connections = 1024;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/door.h"
 #include "server/http/http_error.h"
 
 namespace txl {
@@ -11,6 +12,8 @@ namespace {
 
 // A scrape that runs when the endpoint ends.
 constexpr absl::Duration kLastScrape = absl::Milliseconds(500);
+
+constexpr PathRule kMetricsRule = {false, kWatchers, "/metrics"};
 
 HttpOptions MetricsOptions(const std::string& address) {
   HttpOptions options;
@@ -56,7 +59,7 @@ std::string CheckHttpAddress(absl::string_view address) {
 
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     const std::string& address, ExporterFacts facts, StatusSource source,
-    const KeyRing* keys) {
+    CallDesk* desk) {
   if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
     return absl::InvalidArgumentError(wrong);
   }
@@ -81,10 +84,17 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     reply.body = MetricsText(*collector);
     exchange->Reply(std::move(reply));
   };
-  handlers.let_in = [keys](const HttpRequest&,
+  handlers.let_in = [desk](HttpRequest* head,
                            const std::vector<std::string>& authorization) {
-    return LetIn(keys, {authorization}, kWatchers);
+    if (desk == nullptr) return absl::OkStatus();
+    return LetInPath(*desk, kMetricsRule, authorization, head);
   };
+  if (desk != nullptr) {
+    handlers.refused = [desk](const HttpRequest& request,
+                              const absl::Status& status) {
+      RecordRefusal(*desk, kMetricsRule, request, status);
+    };
+  }
   handlers.hold_body = [](int64_t) { return ByteHold(); };
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(MetricsOptions(address), std::move(handlers));

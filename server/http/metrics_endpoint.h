@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/access/key_ring.h"
+#include "server/api/call_desk.h"
 #include "server/exporter/status_collector.h"
 #include "server/http/http_server.h"
 
@@ -22,12 +22,13 @@ std::string CheckHttpAddress(absl::string_view address);
 class MetricsEndpoint {
  public:
   // `source` is called from the endpoint's thread until it is destroyed.
-  // `keys`: who may scrape; null: everybody. Both outlive the endpoint.
+  // `desk`: whose keys say who may scrape, and where refusals are recorded; it
+  // outlives the endpoint; null: everybody may.
   // Errors: InvalidArgument for no HOST:PORT, Unavailable when the address
   // cannot be listened on.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(
       const std::string& address, ExporterFacts facts, StatusSource source,
-      const KeyRing* keys = nullptr);
+      CallDesk* desk = nullptr);
   // Stops listening. Returns when no scrape runs.
   ~MetricsEndpoint();
   MetricsEndpoint(const MetricsEndpoint&) = delete;

@@ -40,7 +40,11 @@ struct TenantCounts {
   int64_t turns_active = 0;
   int64_t tokens_prompt = 0;
   int64_t tokens_delivered = 0;
-  int64_t refused = 0;  // calls and turns, by a quota
+  int64_t refused = 0;  // calls, turns and sessions, by a quota
+  // Now, of its sessions, stored ones included. Not for Update: the session
+  // store counts them, and they are in no law.
+  int64_t sessions = 0;
+  int64_t session_bytes = 0;
 };
 
 struct Snapshot {

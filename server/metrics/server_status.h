@@ -86,6 +86,8 @@ struct ServerStatus {
   SessionCounts sessions;
   MemoryUse memory;
   int64_t log_lines_dropped = 0;
+  int64_t audit_lines_lost = 0;  // of --audit-log
+  int64_t span_lines_lost = 0;   // of --trace-file
   WorkCounts work;
   CallCounts calls;
   ConnectionCounts connections;

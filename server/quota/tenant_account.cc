@@ -17,12 +17,8 @@ template <typename Limit>
 absl::Status OverQuota(absl::string_view quota, const Limit& limit,
                        std::optional<absl::Duration> retry) {
   ErrorDetails details;
-  details.reason = "QUOTA";
-  details.metadata["quota"] = std::string(quota);
   details.retry = retry;
-  return MakeError(
-      absl::StatusCode::kResourceExhausted,
-      absl::StrCat("over the tenant's quota ", quota, " = ", limit), details);
+  return QuotaError(quota, absl::StrCat(limit), std::move(details));
 }
 
 // Takes `count` tokens, where there is a limit.
@@ -53,6 +49,11 @@ TenantAccount::TenantAccount(std::string name, const TenantLimits& limits,
                              int32_t counts, absl::Duration now)
     : name_(std::move(name)), counts_(counts) {
   SetLimits(limits, now);
+}
+
+TenantLimits TenantAccount::limits() const {
+  absl::MutexLock lock(&mutex_);
+  return limits_;
 }
 
 double TenantAccount::weight() const {

@@ -38,6 +38,7 @@ class TenantAccount {
 
   const std::string& name() const { return name_; }
   int32_t counts() const { return counts_; }
+  TenantLimits limits() const ABSL_LOCKS_EXCLUDED(mutex_);
   double weight() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Infinite where it has no limit of its own. A turn over it ends with
   // TurnOverQuota.

@@ -14,6 +14,9 @@ struct TenantLimits {
   // Its share where tenants want more than there is, beside other weights.
   double weight = 1;
   std::optional<int64_t> turns;  // at a time, waiting ones included
+  // SessionLimits (server/session/session_quota.h).
+  std::optional<int64_t> sessions;
+  std::optional<int64_t> bytes;
   std::optional<int64_t> tokens_in_per_minute;   // of prompts
   std::optional<int64_t> tokens_out_per_minute;  // handed to streams
   std::optional<int64_t> calls_per_second;

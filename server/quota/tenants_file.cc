@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
+#include "program/flag_checks.h"
 #include "program/nearest_name.h"
 #include "server/quota/tenants.h"
 
@@ -32,13 +34,14 @@ struct NumberKey {
 
 constexpr NumberKey kNumbers[] = {
     {"turns", &TenantLimits::turns},
+    {"sessions", &TenantLimits::sessions},
     {"tokens_in_per_minute", &TenantLimits::tokens_in_per_minute},
     {"tokens_out_per_minute", &TenantLimits::tokens_out_per_minute},
     {"calls_per_second", &TenantLimits::calls_per_second},
 };
 
 std::vector<std::string> KeyNames() {
-  std::vector<std::string> names = {"weight", "longest_turn"};
+  std::vector<std::string> names = {"bytes", "longest_turn", "weight"};
   for (const NumberKey& key : kNumbers) names.emplace_back(key.name);
   std::sort(names.begin(), names.end());
   return names;
@@ -54,7 +57,21 @@ absl::StatusOr<int64_t> Whole(const toml::node& node) {
   return Wrong("must be a whole number, at least 1");
 }
 
-// A number of bytes, also with a unit, in powers of 1024.
+// A number of bytes, or a text of one with a unit, as flags have it.
+absl::StatusOr<int64_t> Size(const toml::node& node) {
+  auto text = node.value_exact<std::string>();
+  if (!text.has_value()) {
+    const absl::StatusOr<int64_t> bytes = Whole(node);
+    if (bytes.ok()) return bytes;
+    return Wrong(
+        "must be a whole number, at least 1, or a size like \"64KiB\"");
+  }
+  const std::string error = SizeBetween(1, kMost)(*text);
+  int64_t bytes = 0;
+  if (error.empty() && absl::SimpleAtoi(*text, &bytes)) return bytes;
+  return Wrong(error);
+}
+
 absl::StatusOr<double> Weight(const toml::node& node) {
   const std::optional<double> value = node.value<double>();
   if (node.is_number() && *value >= kLeastWeight && *value <= kMostWeight) {
@@ -84,8 +101,9 @@ absl::Status SetKey(const std::string& key, const toml::node& node,
     TXL_ASSIGN_OR_RETURN(limits.longest_turn, Time(node));
     return absl::OkStatus();
   }
-  if (key == "sessions" || key == "bytes") {
-    return Wrong("cannot be kept: sessions have no owner");
+  if (key == "bytes") {
+    TXL_ASSIGN_OR_RETURN(limits.bytes, Size(node));
+    return absl::OkStatus();
   }
   for (const NumberKey& number : kNumbers) {
     if (key != number.name) continue;

@@ -5,6 +5,8 @@
 //   [tenant.research]
 //   weight = 2
 //   turns = 8
+//   sessions = 1000
+//   bytes = "512MiB"
 //   tokens_in_per_minute = 60000
 //   tokens_out_per_minute = 12000
 //   calls_per_second = 50
@@ -28,7 +30,8 @@ inline constexpr int64_t kMostTenantsFileBytes = 1 << 20;
 // Of the file's text; `path` is named in errors, with the line or the key:
 // InvalidArgument where it is no TOML, a key is unknown (with the nearest
 // name), a value has another type or is out of range (weight in [0.001,
-// 1000000], longest_turn above 0, all others whole and at least 1), a name is
+// 1000000], longest_turn above 0, all others whole and at least 1; bytes also
+// with a unit, in powers of 1024), a name is
 // not 1 to 64 of [A-Za-z0-9_-], or is "other", or there are more than
 // kMostTenants.
 absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,

@@ -13,9 +13,22 @@ namespace {
 // Says no more than any method to who has no key.
 class NoSuchMethod final : public grpc::ServerGenericBidiReactor {
  public:
-  explicit NoSuchMethod(const absl::Status& caller) {
-    Finish(caller.ok() ? grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "")
-                       : ToGrpcStatus(caller));
+  NoSuchMethod(CallDesk& desk, grpc::GenericCallbackServerContext& context) {
+    const CallOrigin origin = OriginOf(context, desk.context().trace_rate);
+    context.AddInitialMetadata(kTraceparent, TraceparentOf(origin.trace));
+    const absl::StatusOr<Caller> caller =
+        Identify(desk.context().keys, CallCredentials(context));
+    if (caller.ok()) {
+      Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
+      return;
+    }
+    CallRecord record =
+        StartRecord("unknown", desk.context().clock, desk.context().metrics);
+    record.lines = &desk.lines();
+    record.peer = origin.peer;
+    record.trace = origin.trace;
+    EndRecord(record, caller.status());
+    Finish(ToGrpcStatus(caller.status()));
   }
   void OnDone() override { delete this; }
 };
@@ -31,13 +44,9 @@ const ApiMethod* MethodOf(absl::string_view path, bool administration) {
 
 grpc::ServerGenericBidiReactor* ApiService::CreateReactor(
     grpc::GenericCallbackServerContext* call) {
-  const ServiceContext& context = desk_->context();
   const ApiMethod* method =
-      MethodOf(call->method(), context.administration != nullptr);
-  if (method == nullptr) {
-    return new NoSuchMethod(
-        LetIn(context.keys, CallCredentials(*call), kAnyKey).status());
-  }
+      MethodOf(call->method(), desk_->context().administration != nullptr);
+  if (method == nullptr) return new NoSuchMethod(*desk_, *call);
   return OpenCall::Open(call, *method, desk_);
 }
 

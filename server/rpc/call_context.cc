@@ -27,6 +27,10 @@ absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
   return CheckSessionMetadata(ValuesOf(context, kSessionMetadata), session_id);
 }
 
+CallOrigin OriginOf(const grpc::CallbackServerContext& context, double rate) {
+  return {context.peer(), StartTrace(ValuesOf(context, kTraceparent), rate)};
+}
+
 Credentials CallCredentials(const grpc::CallbackServerContext& context) {
   const auto certificate = PeerCertificateOf(context);
   return {ValuesOf(context, "authorization"),

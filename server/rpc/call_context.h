@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/access/key_ring.h"
+#include "server/api/api_call.h"
 #include "server/base/clock.h"
 #include "server/tls/peer_certificate.h"
 
@@ -23,6 +24,10 @@ inline constexpr char kSessionMetadata[] = "x-txl-session";
 // Checks the client's metadata against the request's field.
 absl::Status CheckMetadata(const grpc::CallbackServerContext& context,
                            const std::string& session_id);
+
+// Who calls, and the trace that the call is a part of: its own or, where it has
+// none, one that is made (trace_context.h has `rate`).
+CallOrigin OriginOf(const grpc::CallbackServerContext& context, double rate);
 
 // What the client says of who it is.
 Credentials CallCredentials(const grpc::CallbackServerContext& context);

@@ -26,17 +26,22 @@ grpc::ServerGenericBidiReactor* OpenCall::Open(
 
 OpenCall::OpenCall(grpc::GenericCallbackServerContext* context,
                    const ApiMethod& method, CallDesk* desk)
-    : ApiCall(method.name, desk, context->peer()),
+    : ApiCall(method.name, desk,
+              OriginOf(*context, desk->context().trace_rate)),
       context_(context),
-      method_(method) {}
+      method_(method) {
+  context_->AddInitialMetadata(kTraceparent, TraceparentOf(record().trace));
+}
 
 void OpenCall::Start() {
   desk().Opened(peer());
-  absl::StatusOr<Caller> caller =
-      LetIn(desk().context().keys, CallCredentials(*context_), method_.roles);
+  const absl::StatusOr<Caller> caller =
+      Identify(desk().context().keys, CallCredentials(*context_));
   if (!caller.ok()) return End(caller.status());
-  SetCaller(*std::move(caller));
-  absl::Status status = desk().Enter(method_.admission);
+  SetCaller(*caller);
+  absl::Status status = CheckRole(*caller, method_.roles);
+  if (!status.ok()) return End(status);
+  status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
   status = CheckCallQuota(method_.admission);

@@ -2,20 +2,32 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 
 #include "server/scheduler/row_division.h"
 
 namespace txl {
+namespace {
+
+// Where a prompt stands among others.
+std::tuple<int32_t, int64_t, size_t> Place(const BatchCandidate& prompt,
+                                           size_t index) {
+  return {-prompt.priority, prompt.prompt_rows + prompt.rows_later, index};
+}
+
+}  // namespace
 
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
                                const BatchLimits& limits, uint64_t turn) {
   return PlanBatch(candidates, limits, turn,
-                   [turn](bool, absl::Span<const size_t> members,
+                   [turn](bool streams, absl::Span<const size_t> members,
                           absl::Span<const int64_t> wanted, int64_t budget,
                           std::vector<int64_t>& rows) {
                      if (members.empty()) return;
-                     DivideRows(members, wanted, budget,
-                                turn * budget % members.size(), rows);
+                     const size_t given = turn * budget;
+                     streams ? DivideRows(members, wanted, budget,
+                                          given % members.size(), rows)
+                             : PassRows(members, wanted, budget, given, rows);
                    });
 }
 
@@ -35,6 +47,9 @@ std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
       wanted[i] = std::min(candidates[i].prompt_rows, limits.spare_rows);
     }
   }
+  std::sort(prompting.begin(), prompting.end(), [&](size_t a, size_t b) {
+    return Place(candidates[a], a) < Place(candidates[b], b);
+  });
   // Where streams alone would fill the step, prompts keep one row of it; a step
   // of one row goes to both in turn.
   int64_t kept = prompting.empty() || limits.prompt_rows_per_step == 0 ? 0 : 1;

@@ -3,8 +3,12 @@
 // Which rows the next step takes: a pure function of a snapshot.
 //
 // Every decoding sequence gets its row in every step, so that a prompt never
-// stops a running stream; prompts share what is left evenly (max-min fair), so
-// that a long prompt never delays a short one for its whole length.
+// stops a running stream. Prompts get what is left one after the other: the
+// more urgent first, then the one with the fewest rows left (shortest remaining
+// time first has the least mean time to the first token: Schrage 1968), then
+// the older. So a long prompt does not delay a short one, and equal ones do not
+// all wait for the last. A share of the rows is the oldest's whatever comes
+// after it (PassRows), so that none starves.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +22,9 @@ namespace txl {
 // A sequence that could take rows now.
 struct BatchCandidate {
   bool decode = false;      // one row that continues a stream
-  int64_t prompt_rows = 0;  // rows of input left, when not decode
+  int64_t prompt_rows = 0;  // rows of input that could come now, if not decode
+  int64_t rows_later = 0;   // of input, behind those
+  int32_t priority = 0;     // more goes first
 };
 
 struct BatchLimits {
@@ -37,7 +43,8 @@ std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
                                const BatchLimits& limits, uint64_t turn);
 
 // Adds to `rows` what each of `members`, indices of candidates, gets of
-// `budget` rows; `wanted` has what each could take. Streams want one row.
+// `budget` rows; `wanted` has what each could take. Streams want one row;
+// prompts stand in the order in which they go.
 using RowDivider =
     absl::FunctionRef<void(bool streams, absl::Span<const size_t> members,
                            absl::Span<const int64_t> wanted, int64_t budget,

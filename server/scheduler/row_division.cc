@@ -37,6 +37,22 @@ void DivideRows(absl::Span<const size_t> members,
   for (int64_t i = 0; i < budget; ++i) rows[members[(first + i) % n]] = 1;
 }
 
+void PassRows(absl::Span<const size_t> members,
+              absl::Span<const int64_t> wanted, int64_t budget, size_t given,
+              std::vector<int64_t>& rows) {
+  if (members.empty()) return;
+  const auto give = [&](size_t member, int64_t most) {
+    const int64_t more =
+        std::min({most, wanted[member] - rows[member], budget});
+    rows[member] += more;
+    budget -= more;
+  };
+  const size_t after = given + static_cast<size_t>(budget);
+  give(*std::min_element(members.begin(), members.end()),
+       static_cast<int64_t>(after / kRowsOfOldest - given / kRowsOfOldest));
+  for (const size_t member : members) give(member, budget);
+}
+
 void TenantRows::Divide(absl::Span<const Tenant> tenants,
                         absl::Span<const size_t> members,
                         absl::Span<const int64_t> wanted, int64_t budget,
@@ -65,7 +81,7 @@ void TenantRows::Divide(absl::Span<const Tenant> tenants,
   }
   for (const auto& [name, share] : shares) {
     size_t& given = given_[name];
-    DivideRows(share.members, wanted, share.rows, given, rows);
+    rule_(share.members, wanted, share.rows, given, rows);
     given += static_cast<size_t>(share.rows);
   }
 }

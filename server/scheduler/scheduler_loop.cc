@@ -163,6 +163,10 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
                                 ? running.slot.rows_to_derive
                                 : running.sequence.prompt_rows_left();
     candidate.decode = candidate.prompt_rows == 0;
+    if (running.slot.rows_to_derive > 0) {
+      candidate.rows_later = running.sequence.prompt_rows_left();
+    }
+    candidate.priority = running.sequence.turn().priority;
     candidates.push_back(candidate);
   }
   const RunnerInfo& info = runner_->info();

@@ -234,8 +234,8 @@ class SchedulerLoop {
   int64_t turns_away_ = 0;
   std::optional<Wanting> wanting_;
   std::optional<uint64_t> asked_;
-  TenantRows stream_rows_;
-  TenantRows prompt_rows_;
+  TenantRows stream_rows_{DivideRows};
+  TenantRows prompt_rows_{PassRows};
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;

@@ -88,6 +88,7 @@ absl::StatusOr<SessionInfo> SessionStore::Fork(const ForkRequest& request) {
   if (parent->busy) return SessionBusyError(impl_->options.busy_retry);
   const int64_t position = request.position.value_or(parent->position());
   TXL_RETURN_IF_ERROR(CheckPosition(position, parent->position()));
+  TXL_RETURN_IF_ERROR(impl_->quota.MayAdd(name.tenant(), position));
   // In use while it is forked: an empty one might have to make room.
   impl_->BecomeBusy(*parent);
   absl::StatusOr<RecordPtr> child = impl_->AddBranch(
@@ -158,6 +159,7 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::AddBranch(SessionRecord& parent,
                               parent.shared_pieces.begin() + shared);
   session_bytes += own;
   child->charged_tokens = position;
+  quota.Change(child->name.tenant(), 0, position);
   child->detokenizer = position == parent.position() && parent.detokenizer
                            ? parent.detokenizer->Clone()
                            : DetokenizerBehind(child->token_ids);

@@ -92,6 +92,13 @@ struct StoredInfo {
   int64_t position = 0;
 };
 
+// What a session holds that is not in memory, tokens of a turn that had not
+// ended included; of a damaged one: what is said of it.
+struct StoredPosition {
+  std::string session_id;
+  int64_t position = 0;
+};
+
 struct JournalStatus {
   uint64_t entries = 0;     // made so far
   uint64_t durable = 0;     // of them on stable storage, the first ones
@@ -154,11 +161,17 @@ class SessionJournal {
   virtual void List(
       const std::string& after, int64_t count,
       std::function<void(absl::StatusOr<std::vector<StoredInfo>>)> done) = 0;
-  // Ids of at most `count` sessions whose time-to-live passed before `now`,
-  // counted from the last use that was entered.
+  // At most `count` sessions whose time-to-live passed before `now`, counted
+  // from the last use that was entered.
   virtual void ListExpired(
       absl::Time now, int64_t count,
-      std::function<void(absl::StatusOr<std::vector<std::string>>)> done) = 0;
+      std::function<void(absl::StatusOr<std::vector<StoredPosition>>)>
+          done) = 0;
+  // Tells `each` of this session, or of all where the id is empty, one by one;
+  // damaged ones and those of other models, too.
+  virtual void Positions(const std::string& session_id,
+                         std::function<void(const StoredPosition&)> each,
+                         std::function<void(const absl::Status&)> done) = 0;
 
   virtual JournalStatus status() const = 0;
   // Commits what is there and folds it, at most so long; for the end of a

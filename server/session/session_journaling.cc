@@ -53,7 +53,7 @@ void SessionStore::Impl::RemoveStored(SessionRecord& record) {
 }
 
 void SessionStore::Impl::Unstore(const SessionName& name) {
-  options.journal->Remove(name.text());
+  removed[name] = options.journal->Remove(name.text());
   if (options.images != nullptr) options.images->Remove(name.text());
 }
 

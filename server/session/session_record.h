@@ -25,6 +25,11 @@
 
 namespace txl {
 
+// Host bytes that a session takes without its ids: the record, its nodes in
+// the store's tables, an id of 64 characters, the detokenizer, the last turn,
+// the ids of 16 earlier requests. session_room_test.cc measures it.
+inline constexpr int64_t kSessionRecordBytes = 2048;
+
 // Changed under the store's mutex only, and what a turn changes (token_ids,
 // detokenizer, last_turn) by the holder of the lease only. So the holder reads
 // those without the mutex, everybody else with it.
@@ -53,6 +58,8 @@ struct SessionRecord {
   // Of these, the first full pieces, which other sessions share: each is taken
   // once, until the last of them lets go of it.
   std::vector<std::shared_ptr<const ByteHold>> shared_pieces;
+  // The SessionQuota has it, with charged_tokens.
+  bool counted = false;
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
   // Of the turn that began last.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_store_impl.h"
@@ -76,6 +77,10 @@ absl::Status SessionStore::Impl::Reserve(SessionRecord& record,
                      "for ", tokens, " more"));
   }
   const int64_t wanted = record.position() + tokens;
+  if (record.counted) {
+    TXL_RETURN_IF_ERROR(
+        quota.MayGrow(record.name.tenant(), record.charged_tokens, wanted));
+  }
   const int64_t more = TokenSequence::BytesFor(wanted) -
                        TokenSequence::BytesFor(record.charged_tokens);
   if (more > 0) {
@@ -103,7 +108,15 @@ void SessionStore::Impl::Charge(SessionRecord& record, int64_t tokens,
                    TokenSequence::BytesFor(record.charged_tokens) -
                    (static_cast<int64_t>(shared) - was_shared) *
                        TokenSequence::BytesOfPiece();
+  if (record.counted) {
+    quota.Change(record.name.tenant(), record.charged_tokens, tokens);
+  }
   record.charged_tokens = tokens;
+}
+
+void SessionStore::Impl::Uncount(SessionRecord& record) {
+  if (!std::exchange(record.counted, false)) return;
+  quota.Remove(record.name.tenant(), record.charged_tokens);
 }
 
 }  // namespace txl

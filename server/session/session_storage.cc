@@ -14,10 +14,6 @@
 namespace txl {
 namespace {
 
-// Stored sessions that are ended in one go.
-constexpr int64_t kExpiredAtOnce = 256;
-// Sessions that leave memory in one go.
-constexpr int kAwayAtOnce = 1'000;
 // Sessions that are looked at for one that may leave memory.
 constexpr int kLookedAtForAway = 16;
 
@@ -89,24 +85,46 @@ std::shared_ptr<TurnRecord> BrokenRecord(const StoredSession& stored,
 
 void SessionStore::Prepare(const SessionName& session,
                            std::function<void(const absl::Status&)> then) {
+  {
+    absl::MutexLock lock(&impl_->mutex);
+    if (impl_->by_name.count(session) == 0) {
+      std::vector<std::function<void(const absl::Status&)>>& waiting =
+          impl_->loading[session];
+      waiting.push_back(std::exchange(then, nullptr));
+      if (waiting.size() > 1) return;
+    }
+  }
+  if (then != nullptr) return then(absl::OkStatus());
   impl_->options.journal->Load(
-      session.text(), [this, then](absl::StatusOr<StoredSession> stored) {
+      session.text(), [this, session](absl::StatusOr<StoredSession> stored) {
         if (!stored.ok()) {
           const bool unknown = absl::IsNotFound(stored.status());
-          return then(unknown ? absl::OkStatus() : stored.status());
+          return impl_->EndLoad(session,
+                                unknown ? absl::OkStatus() : stored.status());
         }
         const auto held = std::make_shared<StoredSession>(*std::move(stored));
-        const auto restore = [this, then, held](std::optional<KeptImage> kept) {
+        const auto restore = [this, session,
+                              held](std::optional<KeptImage> kept) {
           absl::Status status;
           {
             StoreLock lock(impl_.get());
             status = impl_->Restore(std::move(*held), std::move(kept));
           }
-          then(status);
+          impl_->EndLoad(session, status);
         };
         if (impl_->options.images == nullptr) return restore(std::nullopt);
         impl_->options.images->Get(held->head.session_id, restore);
       });
+}
+
+void SessionStore::Impl::EndLoad(const SessionName& name,
+                                 const absl::Status& status) {
+  std::vector<std::function<void(const absl::Status&)>> waiting;
+  {
+    absl::MutexLock lock(&mutex);
+    waiting = std::move(loading.extract(name).mapped());
+  }
+  for (const auto& then : waiting) then(status);
 }
 
 bool SessionStore::MayBeStored(const SessionName& session) {
@@ -127,11 +145,11 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   const SessionName name = SessionName::OfText(head.session_id);
   if (by_name.count(name) > 0) return absl::OkStatus();
   const absl::Time now = clock->Now();
+  const int64_t position = stored.token_ids.size();
   if (head.last_use + head.ttl <= now) {
-    EndStored(name);
+    EndStored(name, position);
     return absl::OkStatus();
   }
-  const int64_t position = stored.token_ids.size();
   if (stored.running_tokens > 0 && !stored.running.has_value()) {
     stored.running = UnknownTurn(stored);
   }
@@ -142,6 +160,7 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   --created_count;
   ++loaded_count;
   Charge(*record, position);
+  quota.Remove(name.tenant(), position);  // where it was
   record->journaled = true;
   record->create_time = head.create_time;
   record->last_use_time = head.last_use;
@@ -247,42 +266,13 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
     const RecordPtr record = by_key.at(key);
     if (MayStoreAway(*record, unused)) {
       Forget(record);
+      quota.Add(record->name.tenant(), record->position());  // where it goes
       ++stored_away_count;
       return true;
     }
     if (++looked_at == kLookedAtForAway) break;
   }
   return false;
-}
-
-void SessionStore::Impl::EndStored(const SessionName& name) {
-  ended.Remember(name.text(), SessionEnd::kExpired);
-  Unstore(name);
-}
-
-void SessionStore::DiscardStored(const SessionName& session) {
-  StoreLock lock(impl_.get());
-  if (impl_->by_name.count(session) == 0) impl_->Unstore(session);
-}
-
-void SessionStore::TidyStored() {
-  SessionJournal* const journal = impl_->options.journal;
-  if (journal == nullptr) return;
-  for (int gone = 0; gone < kAwayAtOnce; ++gone) {
-    StoreLock lock(impl_.get());
-    if (!impl_->StoreOldestAway(impl_->options.store_away_after)) break;
-  }
-  journal->ListExpired(
-      impl_->clock->Now(), kExpiredAtOnce,
-      [this](const absl::StatusOr<std::vector<std::string>>& ids) {
-        if (!ids.ok()) return;
-        StoreLock lock(impl_.get());
-        for (const std::string& id : *ids) {
-          const SessionName name = SessionName::OfText(id);
-          // The time-to-live of one that is in memory is known better here.
-          if (impl_->by_name.count(name) == 0) impl_->EndStored(name);
-        }
-      });
 }
 
 std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {

@@ -81,6 +81,7 @@ absl::StatusOr<SessionInfo> SessionStore::Create(
   StoreLock lock(impl_.get());
   impl_->Expire();
   if (impl_->by_name.count(name) > 0) return SessionExistsError();
+  TXL_RETURN_IF_ERROR(impl_->quota.MayAdd(name.tenant(), 0));
   absl::StatusOr<RecordPtr> record =
       impl_->Add(std::move(name), ttl.value_or(impl_->options.default_ttl));
   if (!record.ok()) return record.status();
@@ -200,6 +201,7 @@ absl::Status SessionStore::Delete(const SessionName& session) {
   if ((*record)->busy) {
     // The turn sees it within a step; the session ends with its lease.
     (*record)->delete_requested = true;
+    impl_->Uncount(**record);
     impl_->by_name.erase(session);
     impl_->wake_pending = true;
   } else {
@@ -255,6 +257,12 @@ SessionStore::Counts SessionStore::counts() {
   counts.id_bytes = impl_->IdBytes();
   counts.turn_record_bytes = impl_->turn_record_bytes;
   return counts;
+}
+
+std::map<std::string, SessionUse> SessionStore::tenant_uses() {
+  StoreLock lock(impl_.get());
+  impl_->Expire();
+  return impl_->quota.uses();
 }
 
 void SessionStore::SetWakeup(std::function<void()> wakeup) {

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,7 @@
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
 #include "server/session/session_name.h"
+#include "server/session/session_quota.h"
 #include "server/session/session_report.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
@@ -85,7 +87,7 @@ class SessionLease {
   // what was reserved before; call it before the turn runs. What Append did
   // not use is given back when the lease ends. Errors, which change nothing:
   // INVALID_ARGUMENT OVER_LIMIT session_id (more than room()),
-  // RESOURCE_EXHAUSTED NO_SESSION_MEMORY with a time to retry.
+  // RESOURCE_EXHAUSTED NO_SESSION_MEMORY with a time to retry, QUOTA bytes.
   absl::Status Reserve(int64_t tokens);
   // Commits: appends ids that the session now holds. Other threads see the new
   // position at once. Never refused: what was not reserved is taken from the
@@ -142,8 +144,11 @@ struct SessionStoreOptions {
   // Host bytes for the records of turns with a request_id; over it the oldest
   // are given up.
   int64_t turn_record_bytes = int64_t{256} << 20;
-  // Bytes a session's segment memory takes, for memory_bytes.
+  // Bytes a session's segment memory takes, for memory_bytes and limits_of.
   int64_t bytes_per_slot = 0;
+  // What tenants may keep; called under the store's lock. Null: what they want,
+  // and nobody counts it.
+  SessionLimitsOf limits_of;
   // Ids of sessions remembered that expired or were evicted.
   int64_t remembered_ends = 10'000;
   // Request ids of a session's earlier turns remembered, so that a late retry
@@ -217,7 +222,8 @@ inline constexpr int kMaxPageSize = 1000;
 // Errors carry the reasons of the public API
 // (server/base/error.h): SESSION_UNKNOWN, SESSION_EXPIRED, SESSION_EVICTED,
 // SESSION_EXISTS, SESSION_BUSY (+retry), NO_SESSION_MEMORY (+retry),
-// FIELD_INVALID, OVER_LIMIT.
+// FIELD_INVALID, OVER_LIMIT, QUOTA (of the session's tenant, before anything
+// has changed).
 class SessionStore {
  public:
   SessionStore(const SessionStoreOptions& options, Clock* clock);
@@ -294,13 +300,18 @@ class SessionStore {
   // stored. One that is in memory stays for a moment.
   bool MayBeStored(const SessionName& session);
   // With a journal: brings the session into memory if it is stored, so that
-  // the methods above find it, and calls `then`, on another thread. Errors are
-  // those that keep a stored session away: DATA_LOSS SESSION_DAMAGED,
-  // FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
+  // the methods above find it, and calls `then`, on another thread unless it is
+  // there. Several calls bring it once. Errors are those that keep a stored
+  // session away: DATA_LOSS SESSION_DAMAGED, FAILED_PRECONDITION
+  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
-  // With a journal: a session that Prepare could not bring is stored no more.
-  void DiscardStored(const SessionName& session);
+  // With a journal: a session that Prepare could not bring is stored no more;
+  // that is entered when `done` is called, on another thread.
+  void DiscardStored(const SessionName& session, std::function<void()> done);
+  // With a journal and limits_of, before all else: what is stored counts. Waits
+  // for the journal. Errors: what could not be read does not count.
+  absl::Status CountStored();
   // With a journal: ends stored sessions whose time-to-live has passed, and
   // lets those go from memory that were not used for store_away_after. Called
   // now and then.
@@ -324,6 +335,9 @@ class SessionStore {
   using Counts = SessionCounts;
   // Ends what has expired first, so that nobody is shown it.
   Counts counts();
+  // With limits_of: what every tenant keeps. A deleted session counts no more,
+  // also while its turn still ends.
+  std::map<std::string, SessionUse> tenant_uses();
   // Called when a session ends, a lease is released or a busy session is
   // deleted: wakes the scheduler. On whichever thread did it, without the
   // store's lock, so it may call the store, but not SetWakeup. SetWakeup

@@ -45,6 +45,8 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Add(SessionName name,
   if (!record->temporary()) {
     ended.Forget(record->name.text());
     by_name[record->name] = record;
+    record->counted = true;
+    quota.Add(record->name.tenant(), 0);
   } else {
     ++temporary_count;
   }
@@ -113,6 +115,7 @@ void SessionStore::Impl::Forget(const RecordPtr& record) {
   by_key.erase(record->key);
   in_slot.erase(record->key);
   Charge(*record, 0, 0);
+  Uncount(*record);
   session_bytes -= kSessionRecordBytes;
   if (record->temporary()) --temporary_count;
   dropped.push_back(record);

@@ -29,11 +29,6 @@ namespace txl {
 
 using RecordPtr = std::shared_ptr<SessionRecord>;
 
-// Host bytes that a session takes without its ids: the record, its nodes in
-// the store's tables, an id of 64 characters, the detokenizer, the last turn,
-// the ids of 16 earlier requests. session_room_test.cc measures it.
-inline constexpr int64_t kSessionRecordBytes = 2048;
-
 // What the end of a lease leaves to do without the lock: `next`, if somebody
 // waited, gets a new lease of the session, which is still busy, or
 // SESSION_DELETED. Decided under the lock: a delete that comes later is for the
@@ -47,7 +42,8 @@ struct SessionStore::Impl {
   Impl(const SessionStoreOptions& store_options, Clock* store_clock)
       : options(store_options),
         clock(store_clock),
-        ended(options.remembered_ends) {}
+        ended(options.remembered_ends),
+        quota(options.limits_of, options.bytes_per_slot) {}
 
   const SessionStoreOptions options;
   Clock* const clock;
@@ -57,6 +53,13 @@ struct SessionStore::Impl {
   std::unordered_map<uint64_t, RecordPtr> by_key ABSL_GUARDED_BY(mutex);
   // Sessions that clients can name, in the order of ListSessions.
   std::map<SessionName, RecordPtr> by_name ABSL_GUARDED_BY(mutex);
+  // Sessions on their way from the journal, and who waits for each. None is in
+  // memory: it would be there twice.
+  std::map<SessionName, std::vector<std::function<void(const absl::Status&)>>>
+      loading ABSL_GUARDED_BY(mutex);
+  // Sessions whose removal, this entry of the journal, may not be on stable
+  // storage yet: until then a read finds them.
+  std::map<SessionName, uint64_t> removed ABSL_GUARDED_BY(mutex);
   // The idle ones by (Clock::Monotonic of expiry, key).
   std::set<std::pair<absl::Duration, uint64_t>> idle ABSL_GUARDED_BY(mutex);
   // Those of them that hold nothing, by (Clock::Monotonic of last use, key):
@@ -69,6 +72,9 @@ struct SessionStore::Impl {
       ABSL_GUARDED_BY(mutex);
   std::set<uint64_t> in_slot ABSL_GUARDED_BY(mutex);  // keys
   EndedIds ended ABSL_GUARDED_BY(mutex);
+  // Of sessions that clients can name: those of by_name, and those that are
+  // stored and not in memory.
+  SessionQuota quota ABSL_GUARDED_BY(mutex);
   std::vector<uint64_t> ended_keys ABSL_GUARDED_BY(mutex);
 
   uint64_t next_key ABSL_GUARDED_BY(mutex) = 1;
@@ -120,6 +126,8 @@ struct SessionStore::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Charge(SessionRecord& record, int64_t tokens, size_t shared)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Nobody can name it any more: its tenant has room for another.
+  void Uncount(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Host bytes for ids, records and ended ids.
   int64_t IdBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return session_bytes + shared_bytes.used() + ended.Bytes();
@@ -158,8 +166,16 @@ struct SessionStore::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // False: there is no room for so many bytes of images.
   bool MakeImageRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  // A session that is not in memory has expired.
-  void EndStored(const SessionName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Whoever waited for the session hears how its coming back went.
+  void EndLoad(const SessionName& name, const absl::Status& status)
+      ABSL_LOCKS_EXCLUDED(mutex);
+  // A session that is not in memory, and holds so many tokens, has expired.
+  void EndStored(const SessionName& name, int64_t position)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Of a session that was just read of the journal: that it is still there, and
+  // neither in memory nor on its way.
+  bool IsOnlyStored(const SessionName& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Whether the session may leave memory, as far as its state goes.
   bool MayStoreAway(const SessionRecord& record, absl::Duration unused) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

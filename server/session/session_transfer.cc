@@ -83,6 +83,7 @@ absl::StatusOr<SessionInfo> SessionStore::Import(
 absl::StatusOr<RecordPtr> SessionStore::Impl::AddImported(
     SessionName name, absl::Duration ttl, ImportedSession& session) {
   const int64_t tokens = session.token_ids.size();
+  TXL_RETURN_IF_ERROR(quota.MayAdd(name.tenant(), tokens));
   TXL_RETURN_IF_ERROR(
       MakeRoom(kSessionRecordBytes + TokenSequence::BytesFor(tokens), false));
   TXL_ASSIGN_OR_RETURN(RecordPtr record, Add(std::move(name), ttl));

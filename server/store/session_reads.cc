@@ -9,6 +9,12 @@
 #include "server/store/store_errors.h"
 
 namespace txl {
+namespace {
+
+// Of a session, whatever a damaged row says: what is reckoned from it fits.
+constexpr int64_t kMostTokens = int64_t{1} << 40;
+
+}  // namespace
 
 absl::StatusOr<StoredSession> SessionTables::Load(
     const std::string& session_id) {
@@ -61,38 +67,64 @@ absl::StatusOr<std::vector<StoredInfo>> SessionTables::List(
     const std::string session_id =
         SessionName(first.tenant(), list_.Blob(0)).text();
     StoredInfo info;
-    info.position = list_.Int(1);
+    info.position = PositionOf(session_id, list_.Int(1), list_.Int(3));
     const absl::StatusOr<KeptHead> head = DecodeHead(list_.Blob(2));
     // A damaged one is listed by its name.
     if (head.ok()) info.head = head->head;
     info.head.session_id = session_id;
-    const TurnLog::Turn* const turn = log_->Find(session_id);
-    const bool runs = turn != nullptr && !turn->EndedBefore(list_.Int(3));
-    if (runs && turn->from == info.position) {
-      info.position += static_cast<int64_t>(turn->ids.size());
-    }
     page.push_back(std::move(info));
   }
 }
 
-absl::StatusOr<std::vector<std::string>> SessionTables::ListExpired(
+int64_t SessionTables::PositionOf(const std::string& session_id, int64_t row,
+                                  int64_t log_row) const {
+  row = std::clamp<int64_t>(row, 0, kMostTokens);
+  const TurnLog::Turn* const turn = log_->Find(session_id);
+  const bool runs = turn != nullptr && !turn->EndedBefore(log_row);
+  return runs && turn->from == row
+             ? row + static_cast<int64_t>(turn->ids.size())
+             : row;
+}
+
+absl::Status SessionTables::Positions(
+    const std::string& session_id,
+    const std::function<void(const StoredPosition&)>& each) {
+  if (!session_id.empty()) {
+    const absl::StatusOr<Row> row = Glance(session_id);
+    if (absl::IsNotFound(row.status())) return absl::OkStatus();
+    if (!row.ok()) return row.status();
+    each({session_id, PositionOf(session_id, row->position, row->log_row)});
+    return absl::OkStatus();
+  }
+  while (true) {
+    TXL_ASSIGN_OR_RETURN(const bool more, positions_.Step());
+    if (!more) return absl::OkStatus();
+    const std::string id =
+        SessionName(positions_.Blob(0), positions_.Blob(1)).text();
+    each({id, PositionOf(id, positions_.Int(2), positions_.Int(3))});
+  }
+}
+
+absl::StatusOr<std::vector<StoredPosition>> SessionTables::ListExpired(
     absl::Time now, int64_t count) {
-  std::vector<std::string> ids;
+  std::vector<StoredPosition> sessions;
   list_expired_.Bind(absl::ToUnixMillis(now));
-  while (static_cast<int64_t>(ids.size()) < count) {
+  while (static_cast<int64_t>(sessions.size()) < count) {
     TXL_ASSIGN_OR_RETURN(const bool more, list_expired_.Step());
-    if (!more) return ids;
+    if (!more) return sessions;
     const std::string session_id =
         SessionName(list_expired_.Blob(0), list_expired_.Blob(1)).text();
+    const int64_t position =
+        PositionOf(session_id, list_expired_.Int(2), list_expired_.Int(3));
     absl::StatusOr<bool> expired = HasExpired(session_id, now);
     if (!expired.ok()) {
       list_expired_.Reset();
       return expired.status();
     }
-    if (*expired) ids.push_back(session_id);
+    if (*expired) sessions.push_back({session_id, position});
   }
   list_expired_.Reset();
-  return ids;
+  return sessions;
 }
 
 // The column is not covered by the checksum, and knows no running turn. Damaged

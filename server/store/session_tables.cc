@@ -80,7 +80,9 @@ absl::Status SessionTables::Prepare() {
       {&list_,
        "SELECT id, position, head, log_row FROM session WHERE tenant=? AND "
        "id>? ORDER BY id LIMIT ?"},
-      {&list_expired_, "SELECT tenant, id FROM session WHERE expire<=?"},
+      {&list_expired_,
+       "SELECT tenant, id, position, log_row FROM session WHERE expire<=?"},
+      {&positions_, "SELECT tenant, id, position, log_row FROM session"},
       {&count_, "UPDATE meta SET value=? WHERE key='sessions'"},
   };
   for (const auto& [statement, sql] : statements) {

@@ -63,8 +63,11 @@ class SessionTables {
   absl::StatusOr<StoredSession> Load(const std::string& session_id);
   absl::StatusOr<std::vector<StoredInfo>> List(const std::string& after,
                                                int64_t count);
-  absl::StatusOr<std::vector<std::string>> ListExpired(absl::Time now,
-                                                       int64_t count);
+  absl::StatusOr<std::vector<StoredPosition>> ListExpired(absl::Time now,
+                                                          int64_t count);
+  absl::Status Positions(
+      const std::string& session_id,
+      const std::function<void(const StoredPosition&)>& each);
   int64_t sessions() const { return sessions_; }
 
  private:
@@ -97,6 +100,10 @@ class SessionTables {
                              const std::string& session_id);
   // The row's position and log_row alone. NOT_FOUND.
   absl::StatusOr<Row> Glance(const std::string& session_id);
+  // Its position and what a running turn has added: `row` and `log_row` are the
+  // session's columns.
+  int64_t PositionOf(const std::string& session_id, int64_t row,
+                     int64_t log_row) const;
   absl::StatusOr<bool> HasExpired(const std::string& session_id,
                                   absl::Time now);
   // NOT_FOUND, DATA_LOSS.
@@ -110,7 +117,8 @@ class SessionTables {
   const SessionTablesOptions options_;
   std::unique_ptr<ContentTables> contents_;
   std::unique_ptr<TurnLog> log_;
-  Statement find_, glance_, write_, erase_, list_, list_expired_, count_;
+  Statement find_, glance_, write_, erase_, list_, list_expired_, positions_;
+  Statement count_;
   int64_t sessions_ = 0;
 };
 

@@ -119,21 +119,29 @@ class SqliteJournal final : public SessionJournal {
       done(kept.ok() ? Told(storage_->tables().List(after, count)) : kept);
     });
   }
-  void ListExpired(absl::Time now, int64_t count,
-                   std::function<void(absl::StatusOr<std::vector<std::string>>)>
-                       done) override {
+  void ListExpired(
+      absl::Time now, int64_t count,
+      std::function<void(absl::StatusOr<std::vector<StoredPosition>>)> done)
+      override {
     Read([this, now, count, done = std::move(done)] {
       if (!MayRead("").ok()) return done(MayRead(""));
-      absl::StatusOr<std::vector<std::string>> ids =
+      absl::StatusOr<std::vector<StoredPosition>> expired =
           Told(storage_->tables().ListExpired(now, count));
-      if (ids.ok()) {
-        ids->erase(std::remove_if(ids->begin(), ids->end(),
-                                  [&](const std::string& id) {
-                                    return !MayRead(id).ok();
-                                  }),
-                   ids->end());
+      if (expired.ok()) {
+        std::erase_if(*expired, [&](const StoredPosition& session) {
+          return !MayRead(session.session_id).ok();
+        });
       }
-      done(std::move(ids));
+      done(std::move(expired));
+    });
+  }
+  void Positions(const std::string& session_id,
+                 std::function<void(const StoredPosition&)> each,
+                 std::function<void(const absl::Status&)> done) override {
+    Read([this, session_id, each = std::move(each), done = std::move(done)] {
+      absl::Status status = MayRead(session_id);
+      if (status.ok()) status = storage_->tables().Positions(session_id, each);
+      done(absl::IsUnavailable(status) ? StoreFailedError() : status);
     });
   }
 

@@ -67,6 +67,38 @@ TEST_F(ClientTest, TheHeadersExampleStreamsText) {
   EXPECT_FALSE(StreamOneTurn(At("nowhere"), out).ok());
 }
 
+// A server says the trace before its answer; a proxy that answers itself, with
+// the status.
+TEST_F(ClientTest, AnErrorNamesTheTraceThatCameBack) {
+  constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const std::string parent =
+      absl::StrCat("00-", kTrace, "-00f067aa0ba902b7-01");
+  for (const bool initial : {true, false}) {
+    server_->on_generate = [&](grpc::ServerContext* context,
+                               const v1::GenerateRequest&,
+                               FakeService::Writer*) {
+      initial ? context->AddInitialMetadata("traceparent", parent)
+              : context->AddTrailingMetadata("traceparent", parent);
+      return grpc::Status(grpc::RESOURCE_EXHAUSTED, "full");
+    };
+    const absl::Status status =
+        client_->Generate({}, {}, [](const v1::GenerateResponse&) {});
+    EXPECT_EQ(GetCallError(status).trace_id, kTrace);
+    EXPECT_EQ(DescribeError(status),
+              absl::StrCat("RESOURCE_EXHAUSTED: full; trace ", kTrace));
+  }
+}
+
+TEST_F(ClientTest, ACallThatReachesNobodyHasNoTrace) {
+  auto nobody = Client::Create(At("127.0.0.1:1"));
+  ASSERT_TRUE(nobody.ok());
+  const absl::Status status =
+      (*nobody)->Generate({}, {}, [](const v1::GenerateResponse&) {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(GetCallError(status).trace_id, "");
+  EXPECT_EQ(GetCallError((*nobody)->GetModel().status()).trace_id, "");
+}
+
 TEST_F(ClientTest, HandsOverEveryEventInOrder) {
   v1::GenerateRequest request;
   request.set_text("abc");

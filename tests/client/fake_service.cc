@@ -1,5 +1,6 @@
 #include "tests/client/fake_service.h"
 
+#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_builder.h>
 
 #include <algorithm>
@@ -324,6 +325,7 @@ grpc::Status FakeService::Detokenize(grpc::ServerContext* context,
 }
 
 FakeServer::FakeServer(const std::string& address) : address_(address) {
+  grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
@@ -335,6 +337,10 @@ FakeServer::FakeServer(const std::string& address) : address_(address) {
   if (absl::EndsWith(address, ":0")) {
     address_ = absl::StrCat(absl::StripSuffix(address, "0"), port);
   }
+}
+
+void FakeServer::SetServing(bool serving) {
+  server_->GetHealthCheckService()->SetServingStatus(serving);
 }
 
 FakeServer::~FakeServer() {

@@ -152,6 +152,8 @@ class FakeServer {
   ~FakeServer();
 
   FakeService* operator->() { return &service_; }
+  // What its health service says; at first, that it serves.
+  void SetServing(bool serving);
   const std::string& address() const { return address_; }
 
  private:

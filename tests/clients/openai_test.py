@@ -68,9 +68,9 @@ class Completions(ServedTest):
         self.assertEqual([c.index for c in answer.choices], [0, 1, 2, 3])
         starts = [c.text.partition(":")[0] for c in answer.choices]
         self.assertEqual(starts, ["ROMEO", "ROMEO", "JULIET", "JULIET"])
-        # The choice of index i draws with seed + i.
-        for index, prompt in ((1, "ROMEO:"), (2, "JULIET:")):
-            alone = self.create(prompt, seed=5 + index, echo=True)
+        # Choice j of a prompt draws with seed + j.
+        for index, prompt, seed in ((1, "ROMEO:", 6), (2, "JULIET:", 5)):
+            alone = self.create(prompt, seed=seed, echo=True)
             self.assertEqual(answer.choices[index].text, alone.choices[0].text)
 
     def test_streamed_choices_are_told_apart_by_their_index(self):

@@ -40,11 +40,11 @@ def run_program(name, *arguments):
 class Server:
     """txl-server with HTTP on a free port of loopback. Ends with `close`."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, model=MODEL):
         self.folder = tempfile.mkdtemp()
         self._log = open(f"{self.folder}/log", "wb")
         self._process = subprocess.Popen(
-            [PROGRAMS / "txl-server", "--model", MODEL, "--listen",
+            [PROGRAMS / "txl-server", "--model", model, "--listen",
              "127.0.0.1:0", "--http-listen", "127.0.0.1:0", *flags],
             stdout=subprocess.PIPE, stderr=self._log, text=True)
         said = {}
@@ -107,11 +107,22 @@ class ServedTest(unittest.TestCase):
     """One server for the tests of a class, started with its `flags`."""
 
     flags = ()
+    generation = None  # instead of the model's own generation.json
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(*cls.flags)
+        cls.server = Server(*cls.flags, model=cls.model_folder())
         cls.addClassCleanup(cls.server.close)
+
+    @classmethod
+    def model_folder(cls):
+        if cls.generation is None:
+            return MODEL
+        folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, folder)
+        copy = shutil.copytree(MODEL, pathlib.Path(folder) / MODEL.name)
+        (copy / "generation.json").write_text(json.dumps(cls.generation))
+        return copy
 
     def complete(self, **body):
         """The answer's JSON, without any client between."""

@@ -16,6 +16,7 @@
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_journal.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 
@@ -167,23 +168,37 @@ class FakeJournal : public SessionJournal {
             std::function<void(absl::StatusOr<std::vector<StoredInfo>>)> done)
       override {
     std::vector<StoredInfo> page;
+    const SessionName first = SessionName::OfText(after);
     for (const auto& [id, session] : sessions()) {
-      if (id <= after || static_cast<int64_t>(page.size()) == count) continue;
+      const SessionName name = SessionName::OfText(id);
+      if (name.tenant() != first.tenant() || name <= first ||
+          static_cast<int64_t>(page.size()) == count) {
+        continue;
+      }
       page.push_back({session.head, static_cast<int64_t>(All(session).size())});
     }
     done(page);
   }
-  void ListExpired(absl::Time now, int64_t count,
-                   std::function<void(absl::StatusOr<std::vector<std::string>>)>
-                       done) override {
-    std::vector<std::string> ids;
+  void ListExpired(
+      absl::Time now, int64_t count,
+      std::function<void(absl::StatusOr<std::vector<StoredPosition>>)> done)
+      override {
+    std::vector<StoredPosition> expired;
     for (const auto& [id, session] : sessions()) {
       if (session.head.last_use + session.head.ttl <= now &&
-          static_cast<int64_t>(ids.size()) < count) {
-        ids.push_back(id);
+          static_cast<int64_t>(expired.size()) < count) {
+        expired.push_back(PositionOf(id, session));
       }
     }
-    done(ids);
+    done(expired);
+  }
+  void Positions(const std::string& session_id,
+                 std::function<void(const StoredPosition&)> each,
+                 std::function<void(const absl::Status&)> done) override {
+    for (const auto& [id, session] : sessions()) {
+      if (session_id.empty() || id == session_id) each(PositionOf(id, session));
+    }
+    done(absl::OkStatus());
   }
   JournalStatus status() const override {
     JournalStatus status;
@@ -200,6 +215,10 @@ class FakeJournal : public SessionJournal {
     ids.insert(ids.end(), session.running_ids.begin(),
                session.running_ids.end());
     return ids;
+  }
+  static StoredPosition PositionOf(const std::string& id,
+                                   const Session& session) {
+    return {id, static_cast<int64_t>(All(session).size())};
   }
   static StoredSession Stored(const Session& session) {
     StoredSession stored;

@@ -15,7 +15,7 @@ export function openBrowser() {
     args: ["--no-sandbox"] });
 }
 
-// Opens the page. `problems` of what is returned has everything that was wrong:
+// Opens the page, until it knows its model or asks for a key. `problems` of what is returned has everything that was wrong:
 // violations of the policy, errors of scripts, and requests to elsewhere.
 export async function openPage(browser, url, { part = "playground",
   colorScheme = "light", width = 1280, height = 900, touch = false } = {}) {
@@ -31,7 +31,8 @@ export async function openPage(browser, url, { part = "playground",
       `${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`)));
   await page.goto(`${url}#${part}`);
   await page.waitForFunction(
-    () => document.getElementById("server-model").textContent !== "…");
+    () => document.getElementById("server-model").textContent !== "…" ||
+      !document.getElementById("key-part").hidden);
   return page;
 }
 

@@ -103,6 +103,28 @@ test("a session goes along in body and header", async () => {
   assert.match(pythonProgram(BASE, request), /"x-txl-session": "verona-1"/);
 });
 
+test("commands for a server with keys name the key's variable", async () => {
+  const keyed = await startMock({ key: "a-key_1" });
+  const request = requestOf("ROMEO:");
+  const env = { ...process.env, TXL_KEY: "a-key_1" };
+  for (const [program, option, command] of [["sh", "-c", curlCommand],
+    ["python3", "-c", pythonProgram]]) {
+    const text = command(keyed.url, request, true);
+    assert.doesNotMatch(text, /a-key_1/);
+    await run(program, [option, text], { env });
+    assert.deepEqual(plain(JSON.parse(keyed.turns.bodies.pop())),
+      plain(request));
+  }
+  assert.equal(keyed.refused(), 0);
+  await keyed.close();
+  assert.match(grpcurlCommand(BASE, request, true),
+    /-H "authorization: Bearer \$TXL_KEY"/);
+});
+
+test("grpcurl uses TLS where the page does", () => {
+  assert.doesNotMatch(grpcurlCommand("https://txl.example/", {}), /-plaintext/);
+});
+
 test("an id that is none is never part of a header", () => {
   const request = { session_id: "a'\r\nx: y" };
   for (const command of [curlCommand, grpcurlCommand, pythonProgram]) {

@@ -23,12 +23,14 @@ const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; " +
   "frame-ancestors 'none'";
 
 // Starts a server; resolves to {url, turns, sessions, close()}. `turns.bodies`
-// has what was sent to /v1/completions.
-export async function startMock({ music = false, port = 0 } = {}) {
+// has what was sent to /v1/completions. With `key` every call needs it, and
+// `refused` counts those without it.
+export async function startMock({ music = false, port = 0, key = "" } = {}) {
   const model = makeModel(music);
   const sessions = new MockSessions(model);
   const turns = new MockTurns(model, sessions);
-  const mock = { model, sessions, turns, begin: performance.now() };
+  const mock = { model, sessions, turns, key, refused: 0,
+    begin: performance.now() };
   const server = http.createServer((request, response) =>
     answer(mock, request, response).catch((error) => refuse(response, error)));
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -37,12 +39,19 @@ export async function startMock({ music = false, port = 0 } = {}) {
     return new Promise((resolve) => server.close(resolve));
   };
   return { url: `http://127.0.0.1:${server.address().port}/`, turns, sessions,
-    close };
+    close, refused: () => mock.refused };
 }
 
 async function answer(mock, request, response) {
   const url = new URL(request.url, "http://mock");
   const body = await readBody(request);
+  const page = url.pathname === "/" || url.pathname.startsWith("/ui/");
+  if (mock.key !== "" && !page &&
+    request.headers.authorization !== `Bearer ${mock.key}`) {
+    ++mock.refused;
+    throw new Refusal(401, "a valid key is needed: authorization: Bearer KEY",
+      { code: "UNAUTHENTICATED" });
+  }
   if (request.method === "POST" &&
     request.headers["content-type"] !== "application/json") {
     throw new Refusal(415, "application/json is needed", { code: "MEDIA" });

@@ -12,6 +12,7 @@ import { startMock } from "./mock_server.mjs";
 
 const text = new Fixture(() => startMock());
 const music = new Fixture(() => startMock({ music: true }));
+const keyed = new Fixture(() => startMock({ key: "a-key_1" }));
 
 const status = (page) => page.locator("#turn-status").textContent();
 
@@ -194,4 +195,30 @@ test("music goes on where a turn continues", async () => {
   assert.match(await page.locator("#roll-summary").textContent(), /notes in/);
   await screenshot(page, "music-390-dark.png");
   assert.deepEqual(await accessibilityFindings(page), []);
+});
+
+test("a server with keys is used with the key that it asks for", async () => {
+  const page = await keyed.open();
+  await page.locator("#key").waitFor();
+  assert.match(await page.locator("#page-error").textContent(), /valid key/);
+  assert.deepEqual(await accessibilityFindings(page), []);
+  const use = async (key) => {
+    await page.locator("#key").fill(key);
+    await page.locator("#key").press("Enter");
+  };
+  await use("two words");
+  assert.match(await page.locator("#key-error").textContent(), /spaces/);
+  await use("wrong");
+  await page.locator("#key").waitFor();
+  await use("a-key_1");
+  await generate(page, { prompt: "ROMEO:", max_tokens: 5 });
+  assert.equal(await tokens(page).count(), 5);
+  assert.ok(await page.locator("#key").isHidden());
+  await page.reload();
+  await page.waitForFunction(() =>
+    document.getElementById("server-model").textContent === "mock");
+  await page.locator("#key-part summary").click();
+  await page.click("#forget-key");
+  await page.reload();
+  await page.locator("#page-error").filter({ hasText: "valid key" }).waitFor();
 });

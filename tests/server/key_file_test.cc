@@ -42,7 +42,7 @@ TEST(ReadKeyFile, OfOtherSizesIsRefused) {
 }
 
 TEST(ReadKeyFile, ThatOthersMayUseIsRefused) {
-  for (const mode_t mode : {0640, 0604, 0620, 0602, 0610, 0601}) {
+  for (const mode_t mode : {0644, 0604, 0620, 0602, 0610, 0601}) {
     const absl::Status status =
         ReadKeyFile(File("open", std::string(32, 'k'), mode)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << mode;

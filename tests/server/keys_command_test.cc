@@ -48,7 +48,8 @@ class KeysCommand : public testing::Test {
     return words.empty() ? "" : words.back();
   }
 
-  const std::string path_ = testing::TempDir() + "/keys_command";
+  const std::string path_ =
+      absl::StrCat(testing::TempDir(), "/keys_command_", getpid());
   std::string output_, error_;
 };
 
@@ -122,7 +123,7 @@ TEST_F(KeysCommand, RefusesWhatItCannotDoByName) {
   EXPECT_EQ(Run({"forget"}), 2);
   EXPECT_EQ(Run({}), 2);
   EXPECT_EQ(Run({"list", "--keys", path_ + "-none"}), 1);
-  EXPECT_THAT(error_, HasSubstr("keys_command-none"));
+  EXPECT_THAT(error_, HasSubstr("-none: No such file"));
   EXPECT_EQ(ReadKeysFile(path_)->size(), 1u);
 }
 

@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <thread>
 
 #include "absl/time/clock.h"
 #include "model/text/byte_vocabulary.h"
+#include "server/base/text_file.h"
 #include "server/exit_code.h"
 #include "tests/fakes/fake_step_runner.h"
 #include "tests/server/exporter/scrape.h"
@@ -102,6 +105,34 @@ TEST_F(ServerTest, DoesNotStartOnAnAddressInUse) {
       std::make_unique<FakeStepRunner>(
           FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(flags_.listen));
+}
+
+TEST_F(ServerTest, DoesNotStartWithoutItsAuditLog) {
+  flags_.records.audit_log = "/no/such/folder/audit";
+  EXPECT_THAT(
+      std::string(Start().message()),
+      AllOf(HasSubstr("--audit-log"), HasSubstr("/no/such/folder/audit")));
+}
+
+TEST_F(ServerTest, AfterAReloadCallsStandInNewFiles) {
+  const std::string audit = ::testing::TempDir() + "/server_audit";
+  const std::string spans = ::testing::TempDir() + "/server_spans";
+  for (const std::string& path : {audit, spans}) std::remove(path.c_str());
+  flags_.records.audit_log = audit;
+  flags_.records.trace_file = spans;
+  ASSERT_TRUE(Start().ok());
+  State();
+  for (const std::string& path : {audit, spans}) {
+    ASSERT_EQ(std::rename(path.c_str(), (path + ".1").c_str()), 0);
+  }
+  EXPECT_TRUE(server_->Reload());
+  State();
+  server_.reset();
+  for (const std::string& path : {audit, spans}) {
+    const std::string text = ReadTextFile(path);
+    EXPECT_THAT(text, HasSubstr("txl.v1.ModelService/GetServerStatus"));
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  }
 }
 
 TEST_F(ServerTest, ReportsTheEngineAndTheModel) {

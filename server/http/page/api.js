@@ -28,6 +28,12 @@ export class Api {
     this.base = base;
   }
 
+  // The caller's; "" sends none.
+  key = "";
+  // Is called when the server wants another key than this one.
+  onRefused = () => {};
+  #refused = null;  // { key, error } of the last such answer
+
   models = () => this.#json("GET", "v1/models");
   status = () => this.#json("GET", "v1/status");
   detokenize = (ids) => this.#json("POST", "detokenize", { tokens: ids });
@@ -73,7 +79,10 @@ export class Api {
   }
 
   async #fetch(method, path, body, sessionId, signal) {
+    // A key that was refused is not sent again and again.
+    if (this.#refused?.key === this.key) throw this.#refused.error;
     const headers = {};
+    if (this.key !== "") headers.authorization = `Bearer ${this.key}`;
     if (body !== undefined) headers["content-type"] = "application/json";
     // A proxy finds the session's server by this header.
     if (ID.test(sessionId ?? "")) headers["x-txl-session"] = sessionId;
@@ -87,8 +96,13 @@ export class Api {
       if (error.name === "AbortError") throw error;
       throw new ApiError("The server does not answer.", { code: "NO_ANSWER" });
     }
-    if (!answer.ok) throw await errorOf(answer);
-    return answer;
+    if (answer.ok) return answer;
+    const error = await errorOf(answer);
+    if (answer.status === 401) {
+      this.#refused = { key: headers.authorization?.slice(7) ?? "", error };
+      this.onRefused();
+    }
+    throw error;
   }
 }
 

@@ -8,6 +8,10 @@ const GRPC_PORT = 50051;
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
+// Commands find the key, where there is one, in this variable: what is pasted
+// into a file or a chat gives nobody's key away.
+const KEY_VARIABLE = "TXL_KEY";
+
 // A word of a POSIX shell. Nothing in single quotes means anything.
 export function shellWord(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
@@ -21,14 +25,16 @@ function plainJson(json) {
       "\\u" + character.charCodeAt(i).toString(16).padStart(4, "0")).join(""));
 }
 
-// `base` is the URL of the page's folder, "http://127.0.0.1:8080/".
-export function curlCommand(base, request) {
+// `base` is the URL of the page's folder, "http://127.0.0.1:8080/"; `keyed`: the
+// server wants a key.
+export function curlCommand(base, request, keyed = false) {
   const lines = [`curl -sS -N ${shellWord(base + "v1/completions")}`,
     "-H 'content-type: application/json'"];
   // A proxy finds the session's server by this header.
   if (ID.test(request.session_id ?? "")) {
     lines.push(`-H 'x-txl-session: ${request.session_id}'`);
   }
+  if (keyed) lines.push(`-H "authorization: Bearer $${KEY_VARIABLE}"`);
   lines.push(`--data-raw ${shellWord(plainJson(jsonOf(request)))}`);
   return lines.join(" \\\n  ");
 }
@@ -54,20 +60,22 @@ export function pythonLiteral(value) {
   return String(value);
 }
 
-export function pythonProgram(base, request) {
+export function pythonProgram(base, request, keyed = false) {
   const fields = Object.entries(request).map(([name, value]) =>
     `    ${pythonLiteral(name)}: ${pythonLiteral(value)},\n`);
   const session = ID.test(request.session_id ?? "")
     ? `, "x-txl-session": ${pythonLiteral(request.session_id)}` : "";
+  const key = keyed
+    ? `, "authorization": f"Bearer {os.environ['${KEY_VARIABLE}']}"` : "";
   return `import json
-import urllib.request
+${keyed ? "import os\n" : ""}import urllib.request
 
 request = {
 ${fields.join("")}}
 answer = urllib.request.urlopen(urllib.request.Request(
     ${pythonLiteral(base + "v1/completions")},
     json.dumps(request).encode(),
-    {"content-type": "application/json"${session}}))
+    {"content-type": "application/json"${session}${key}}))
 for line in answer:
     if line.startswith(b"data: {"):
         for choice in json.loads(line[6:]).get("choices", []):
@@ -99,9 +107,11 @@ export function grpcRequest(request) {
   return message;
 }
 
-export function grpcurlCommand(base, request) {
-  const address = `${new URL(base).hostname}:${GRPC_PORT}`;
-  const lines = ["grpcurl -plaintext"];
+export function grpcurlCommand(base, request, keyed = false) {
+  const { hostname, protocol } = new URL(base);
+  const address = `${hostname}:${GRPC_PORT}`;
+  const lines = [protocol === "https:" ? "grpcurl" : "grpcurl -plaintext"];
+  if (keyed) lines.push(`-H "authorization: Bearer $${KEY_VARIABLE}"`);
   if (ID.test(request.session_id ?? "")) {
     lines.push(`-H 'x-txl-session: ${request.session_id}'`);
   }

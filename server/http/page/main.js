@@ -2,6 +2,7 @@
 
 import { Api } from "./api.js";
 import { byId, showError } from "./dom.js";
+import { KeyField } from "./key.js";
 import { showModel } from "./model.js";
 import { Playground } from "./playground.js";
 import { sleep } from "./retry.js";
@@ -13,6 +14,7 @@ const PARTS = ["playground", "sessions", "status", "model"];
 const AGAIN_MS = 2000;
 
 const api = new Api(new URL(".", location.href).href);
+const keyField = new KeyField(api);
 const status = new Status(api);
 const playground = new Playground(api, (clock) => status.showTurn(clock));
 const sessions = new Sessions(api, (id, text) => {
@@ -47,7 +49,8 @@ async function loadModel() {
       return answer.data[0].txl;
     } catch (error) {
       showError(byId("page-error"), error);
-      await sleep(error.retryAfter ?? AGAIN_MS);
+      await Promise.race([keyField.changed(),
+        sleep(error.retryAfter ?? AGAIN_MS)]);
     }
   }
 }

@@ -238,7 +238,8 @@ export class Playground {
       const prompt = byId("prompt").value;
       const request = requestOf(fields, defaults, { prompt: prompt || null,
         sessionId: byId("session_id").value.trim() });
-      command.textContent = COMMANDS[language](this.#api.base, request);
+      command.textContent = COMMANDS[language](this.#api.base, request,
+        this.#api.key !== "");
       command.hidden = false;
       const copied = await copyText(command.textContent, command);
       status.textContent = copied ? "Copied."

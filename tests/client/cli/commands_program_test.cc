@@ -218,10 +218,10 @@ TEST_F(Commands, StatusCheckIsSilentAndExitsWithZeroOnlyWhenReady) {
   const Completed ready = Run("status --check");
   EXPECT_EQ(ready.exit_code, 0);
   EXPECT_EQ(ready.out + ready.err, "");
-  server_->state = v1::SERVER_STATE_DRAINING;
+  server_.SetServing(false);
   const Completed draining = Run("status --check");
   EXPECT_EQ(draining.exit_code, 1);
-  EXPECT_THAT(draining.err, HasSubstr("draining"));
+  EXPECT_THAT(draining.err, HasSubstr("not serving"));
   EXPECT_EQ(RunProgram({TXL_PROGRAM, "status", "--check", "--server",
                         "unix:no-such-socket"})
                 .exit_code,

@@ -17,14 +17,23 @@ trap finish EXIT
 
 cmake --install "$build" --component programs --prefix "$work/programs" \
   > /dev/null
-share=$work/programs/share
+# The folder can be moved, and what it needs of the checkout is in it.
+mv "$work/programs" "$work/moved"
+share=$work/moved/share
 for program in txl txl-server txl-model; do
   # An installed program finds its libraries.
-  "$work/programs/bin/$program" --version > /dev/null
+  "$work/moved/bin/$program" --version > /dev/null
   grep -q "^.TH $program 1 " "$share/man/man1/$program.1"
   bash -n "$share/bash-completion/completions/$program"
   grep -q -- "-l version" "$share/fish/vendor_completions.d/$program.fish"
 done
+if readelf -d "$work"/moved/bin/* | grep -E 'R(UN)?PATH' | grep -F "$source_dir"
+then
+  echo "an installed program looks for libraries in the source folder" >&2
+  exit 1
+fi
+(cd / && "$work/moved/bin/txl-server" --model shakespeare --check-config) \
+  > /dev/null
 
 cmake --install "$build" --component client --prefix "$work/prefix" > /dev/null
 # Nothing of the checkout is used, and nothing internal is installed.

@@ -5,14 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/digest.h"
 #include "server/base/error.h"
 #include "server/base/log.h"
+#include "server/base/text_file.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace txl {
@@ -45,7 +48,8 @@ class KeyRingTest : public testing::Test {
   }
   bool Knows(const std::string& key) { return Ask({"Bearer " + key}).ok(); }
 
-  const std::string path_ = testing::TempDir() + "/key_ring";
+  const std::string path_ =
+      absl::StrCat(testing::TempDir(), "/key_ring_", getpid());
   FakeClock clock_;
   LogCapture log_;
   std::unique_ptr<KeyRing> ring_;
@@ -145,7 +149,7 @@ TEST_F(KeyRingTest, ReadsItsFileWhenAskedTo) {
 TEST_F(KeyRingTest, KeepsItsKeysWhileOthersMayReadTheFileOrItIsGone) {
   Write({Entry("k1", "alice")});
   Open();
-  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
   ring_->Refresh();
   EXPECT_TRUE(Knows("k1"));
   unlink(path_.c_str());
@@ -158,10 +162,10 @@ TEST_F(KeyRingTest, DoesNotOpenWithoutAFileThatItsOwnerAloneMayRead) {
   Write({});
   ASSERT_EQ(chmod(path_.c_str(), 0644), 0);
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
-              HasSubstr("key_ring: others may use it"));
+              HasSubstr(path_ + ": others may use it"));
   unlink(path_.c_str());
   EXPECT_THAT(KeyRing::Open(path_, &clock_).status().message(),
-              HasSubstr("key_ring"));
+              HasSubstr(path_));
 }
 
 TEST_F(KeyRingTest, TakesACertificateWhereNoKeyIsSent) {
@@ -187,25 +191,49 @@ TEST_F(KeyRingTest, ACertificateWhoseNameNoTenantCanHaveMakesNobody) {
   }
 }
 
-TEST_F(KeyRingTest, LetsInWhoMay) {
-  Write({Entry("k1", "alice"), Entry("k2", "bob", Role::kMetrics)});
-  Open();
-  EXPECT_EQ(LetIn(ring_.get(), {{"Bearer k1"}}, kUsers)->tenant, "alice");
+TEST(CheckRole, LetsInWhoMay) {
+  const Caller user = {"alice", "laptop", Role::kUser};
+  EXPECT_TRUE(CheckRole(user, kUsers).ok());
   const absl::Status denied =
-      LetIn(ring_.get(), {{"Bearer k2"}}, kUsers).status();
+      CheckRole({"bob", "scrape", Role::kMetrics}, kUsers);
   EXPECT_EQ(denied.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(ReasonOf(denied), "PERMISSION_DENIED");
-  EXPECT_EQ(LetIn(ring_.get(), {{"Bearer k1"}}, RoleSet()).status(), denied)
+  EXPECT_EQ(CheckRole(user, RoleSet()), denied)
       << "what has no rule is refused";
-  EXPECT_EQ(LetIn(ring_.get(), {}, RoleSet()).status(), UnauthenticatedError())
-      << "and says nothing to strangers";
 }
 
-TEST(LetIn, WithoutKeysEverybodyIsTheDefaultTenantAndMayDoAll) {
-  const Caller caller = *LetIn(nullptr, {{"Bearer anything"}}, kUsers);
+TEST_F(KeyRingTest, WithKeysOneIsNeeded) {
+  Write({Entry("k1", "alice")});
+  Open();
+  EXPECT_EQ(txl::Identify(ring_.get(), {{"Bearer k1"}})->tenant, "alice");
+  EXPECT_EQ(txl::Identify(ring_.get(), {}).status(), UnauthenticatedError());
+}
+
+TEST(Identify, WithoutKeysEverybodyIsTheDefaultTenantAndMayDoAll) {
+  const Caller caller = *Identify(nullptr, {{"Bearer anything"}});
   EXPECT_EQ(caller.tenant, "default");
   EXPECT_EQ(caller.name, "");
   EXPECT_EQ(caller.role, Role::kAdmin);
+}
+
+TEST_F(KeyRingTest, TheAuditLogHasWhatBecameOfTheFile) {
+  const std::string audit = path_ + "_audit";
+  std::remove(audit.c_str());
+  auto file = LineFile::Open({"audit-log", audit});
+  ASSERT_TRUE(file.ok()) << file.status();
+  Write({Entry("k1", "alice")});
+  auto ring = KeyRing::Open(path_, &clock_, file->get());
+  ASSERT_TRUE(ring.ok()) << ring.status();
+  LogCapture log;
+  Write({Entry("k1", "alice"), Entry("k2", "bob")});
+  (*ring)->Refresh();
+  std::ofstream(path_) << "broken";
+  (*ring)->Refresh();
+  file->reset();
+  const std::string text = ReadTextFile(audit);
+  EXPECT_THAT(text, HasSubstr(R"("event":"keys","fields":{"keys":2})"));
+  EXPECT_THAT(text, HasSubstr(R"("event":"keys_unchanged")"));
+  EXPECT_EQ(log.lines().size(), 2u);
 }
 
 }  // namespace

@@ -190,6 +190,8 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   facts.calls = {21, 22, 23, 24};
   facts.work = {31, 32, 33, 34};
   facts.log_lines_dropped = 41;
+  facts.audit_lines_lost = 42;
+  facts.span_lines_lost = 43;
   facts.connections = {51, 52, 53};
   facts.store = SomeStore();
   v1::GetServerStatusResponse message;

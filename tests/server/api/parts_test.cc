@@ -1,15 +1,12 @@
-// The small parts: life cycle, access log, cancelled calls.
+// The small parts: life cycle, cancelled calls.
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <vector>
 
 #include "server/api/api_call.h"
 #include "server/api/call_record.h"
 #include "server/api/lifecycle.h"
-#include "server/base/log.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/server/api/convert_fixture.h"
 
@@ -48,56 +45,6 @@ TEST(Lifecycle, RefusesTurnsOfATenantThatDrains) {
   lifecycle.SetTenantDraining("alice", false);
   EXPECT_TRUE(lifecycle.CheckTenant("alice").ok());
   EXPECT_THAT(lifecycle.draining_tenants(), testing::ElementsAre("bob"));
-}
-
-TEST(EndRecord, WritesOneLineWithNeitherTextNorIds) {
-  FakeClock clock;
-  Metrics metrics;
-  CallRecord record = StartRecord("txl.v1.S/M", &clock, &metrics);
-  record.tenant = "alice";
-  record.key = "laptop";
-  record.named_session = true;
-  record.prompt_tokens = 3;
-  record.generated_tokens = 4;
-  clock.Advance(absl::Milliseconds(1500));
-  LogCapture capture;
-  EndRecord(record, FieldError("f", "m"));
-  ASSERT_EQ(capture.lines().size(), 1u);
-  const auto line = nlohmann::json::parse(capture.lines()[0]);
-  EXPECT_EQ(line["severity"], "INFO");
-  EXPECT_EQ(line["fields"], nlohmann::json({{"method", "txl.v1.S/M"},
-                                            {"status", "INVALID_ARGUMENT"},
-                                            {"reason", "FIELD_INVALID"},
-                                            {"tenant", "alice"},
-                                            {"key", "laptop"},
-                                            {"named_session", true},
-                                            {"prompt_tokens", 3},
-                                            {"generated_tokens", 4},
-                                            {"seconds", 1.5}}));
-}
-
-TEST(EndRecord, CountsTheCallByMethodAndStatus) {
-  FakeClock clock;
-  Metrics metrics;
-  LogCapture capture;
-  EndRecord(StartRecord("S/M", &clock, &metrics), absl::OkStatus());
-  EndRecord(StartRecord("S/M", &clock, &metrics), FieldError("f", "m"));
-  EndRecord(StartRecord("S/M", &clock, &metrics), FieldError("f", "m"));
-  const Snapshot s = metrics.Get();
-  EXPECT_EQ(s.calls.size(), 2u);
-  EXPECT_EQ(s.calls.at({"S/M", absl::StatusCode::kOk}), 1);
-  EXPECT_EQ(s.calls.at({"S/M", absl::StatusCode::kInvalidArgument}), 2);
-}
-
-TEST(EndRecord, ShowsTheOperatorWhatClientsDoNotSee) {
-  FakeClock clock;
-  Metrics metrics;
-  LogCapture capture;
-  EndRecord(StartRecord("m", &clock, &metrics),
-            absl::InternalError("the cause"));
-  const auto line = nlohmann::json::parse(capture.lines()[0]);
-  EXPECT_EQ(line["severity"], "ERROR");
-  EXPECT_EQ(line["fields"]["error"], "the cause");
 }
 
 TEST(CancelTurn, SaysDeadlineOnceThatHasPassed) {

@@ -116,6 +116,41 @@ TEST_F(LogWriterTest, SaysHowManyWereDroppedWhenItFlowsAgain) {
   EXPECT_EQ(writer.dropped(), dropped);
 }
 
+TEST_F(LogWriterTest, SaysOnceThatLinesBeginToBeLost) {
+  FillPipe();
+  std::vector<int> errors;
+  LogWriterOptions options = Options(/*queue_bytes=*/10);
+  options.dropped_line = nullptr;
+  options.losing = [&errors](int error) { errors.push_back(error); };
+  LogWriter writer(options);
+  while (writer.dropped() < 3) writer.Add("123456789");
+  EXPECT_THAT(errors, ElementsAre(0)) << "no room, no error of a write";
+  CloseReader();
+}
+
+TEST_F(LogWriterTest, LinesGoWhereItIsSwitchedTo) {
+  int other[2];
+  ASSERT_EQ(::pipe(other), 0);
+  LogWriterOptions options = Options();
+  options.fd = ::dup(ends_[1]);
+  options.closes_fd = true;
+  {
+    LogWriter writer(options);
+    writer.Add("first");
+    ASSERT_TRUE(writer.Flush(kLong));
+    writer.SwitchTo(other[1]);
+    writer.Add("second");
+    ASSERT_TRUE(writer.Flush(kLong));
+  }
+  EXPECT_EQ(::fcntl(options.fd, F_GETFD), -1) << "the old one is closed";
+  EXPECT_EQ(::fcntl(other[1], F_GETFD), -1) << "and the new one, at the end";
+  EXPECT_THAT(ReadLines(1), ElementsAre("first"));
+  char text[16] = {};
+  EXPECT_EQ(::read(other[0], text, sizeof(text)), 7);
+  EXPECT_STREQ(text, "second\n");
+  ::close(other[0]);
+}
+
 TEST_F(LogWriterTest, ALineAboveTheQueueIsDropped) {
   LogWriter writer(Options(/*queue_bytes=*/10));
   writer.Add(std::string(11, 'a'));

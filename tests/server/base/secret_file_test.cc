@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace txl {
 namespace {
 
@@ -31,7 +33,8 @@ class SecretFile : public testing::Test {
     return static_cast<size_t>(std::distance(begin(all), end(all)));
   }
 
-  const std::string folder_ = testing::TempDir() + "/secret_file";
+  const std::string folder_ =
+      absl::StrCat(testing::TempDir(), "/secret_file_", getpid());
   const std::string path_ = folder_ + "/secret";
 };
 
@@ -53,6 +56,19 @@ TEST_F(SecretFile, IsItsOwnersWhateverTheUmaskAndTheOldFileWere) {
   EXPECT_EQ(Files(), 1u) << "nothing is left beside it";
 }
 
+TEST_F(SecretFile, StaysItsOwners) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  constexpr uid_t kOwner = 10001;
+  std::ofstream(path_) << "old";
+  ASSERT_EQ(chown(path_.c_str(), kOwner, kOwner), 0);
+  ASSERT_TRUE(WriteSecretFile(path_, "new").ok());
+  struct stat found = {};
+  ASSERT_EQ(stat(path_.c_str(), &found), 0);
+  EXPECT_EQ(found.st_uid, kOwner);
+  EXPECT_EQ(found.st_gid, kOwner);
+  EXPECT_EQ(ModeOf(path_), 0600u);
+}
+
 TEST_F(SecretFile, ThatCannotBeWrittenLeavesTheOldOne) {
   std::filesystem::create_directories(path_ + "/not_empty");
   const absl::Status status = WriteSecretFile(path_, "new");
@@ -68,7 +84,9 @@ TEST_F(SecretFile, OfAnotherSizeOrThatOthersMayUseIsRefusedByName) {
   const absl::Status size = ReadSecretFile(path_, {6, 7, "a key"}).status();
   EXPECT_EQ(size.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(size.message(), path_ + ": has 5 bytes, a key has 6 to 7");
-  for (const mode_t mode : {0640, 0604, 0620, 0610}) {
+  ASSERT_EQ(chmod(path_.c_str(), 0640), 0);
+  EXPECT_TRUE(ReadSecretFile(path_, {0, 9}).ok()) << "its group may read it";
+  for (const mode_t mode : {0604, 0620, 0610, 0602, 0644}) {
     ASSERT_EQ(chmod(path_.c_str(), mode), 0);
     const absl::Status open = ReadSecretFile(path_, {0, 9}).status();
     EXPECT_EQ(open.code(), absl::StatusCode::kFailedPrecondition) << mode;

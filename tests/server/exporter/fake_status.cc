@@ -68,6 +68,8 @@ void FillCalls(ServerStatus& status) {
   status.work.done = 52;
   status.work.refused = 53;
   status.log_lines_dropped = 54;
+  status.audit_lines_lost = 71;
+  status.span_lines_lost = 72;
 }
 
 void FillTurns(Snapshot& s) {
@@ -79,7 +81,8 @@ void FillTurns(Snapshot& s) {
   s.turns_parked_out = 2;
   s.parked_moves = 17;
   s.turns_displaced = 18;
-  s.tenants = {{"other", 30, 2, 300, 200, 4}, {"a", 71, 9, 255, 400, 0}};
+  s.tenants = {{"other", 30, 2, 300, 200, 4, 5, 5000},
+               {"a", 71, 9, 255, 400, 0, 6, 6000}};
   s.turns_finished = {{"OK", 70}, {"CANCELLED", 20}};
   s.turns_ended = {{{"OK", "MAX_TOKENS"}, 60},
                    {{"OK", "APPENDED"}, 10},

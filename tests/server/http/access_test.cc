@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
+#include <unistd.h>
 
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/access/key_ring.h"
 #include "server/api/methods.h"
 #include "server/base/digest.h"
@@ -161,7 +163,8 @@ class Access : public testing::Test {
                authorization);
   }
 
-  const std::string path_ = testing::TempDir() + "/access_keys";
+  const std::string path_ =
+      absl::StrCat(testing::TempDir(), "/access_keys_", getpid());
   std::unique_ptr<KeyRing> ring_;
   std::unique_ptr<HttpWorld> world_;
 };
@@ -305,7 +308,8 @@ TEST_F(Access, AScorerHasNoSessions) {
 TEST_F(Access, TheEndpointOfMetricsAsksForAKeyToo) {
   const auto endpoint = MetricsEndpoint::Start(
       "127.0.0.1:0", ExporterFacts(),
-      [this] { return world_->rpc.server->Status(); }, ring_.get());
+      [this] { return world_->rpc.server->Status(); },
+      world_->rpc.server->desk());
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   const auto status = [&](const HttpFields& fields) {
     RawClient client((*endpoint)->address());

@@ -22,8 +22,13 @@ class HandlerServer {
   explicit HandlerServer(std::function<void(SharedExchange)> handle,
                          HttpOptions options = {}) {
     options.listen = "127.0.0.1:0";
+    const auto anybody = [](const HttpRequest&,
+                            const std::vector<std::string>&) {
+      return Caller();
+    };
     auto started = HttpServer::Start(
-        options, {std::move(handle), [](int64_t) { return ByteHold(); }});
+        options,
+        {anybody, std::move(handle), [](int64_t) { return ByteHold(); }});
     EXPECT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
   }

@@ -128,8 +128,10 @@ TEST(TenantAccount, NewLimitsCountWhatIsTaken) {
   limits.turns = 3;
   limits.tokens_out_per_minute = 30;
   limits.weight = 7;
+  limits.sessions = 9;
   account.SetLimits(limits, kNow);
   EXPECT_EQ(account.weight(), 7);
+  EXPECT_EQ(account.limits().sessions, 9);
   EXPECT_EQ(account.TokensOut(kNow), 10);
   for (int i = 0; i < 3; ++i) account.EndTurn();
   EXPECT_TRUE(account.StartTurn(1, kNow).ok());

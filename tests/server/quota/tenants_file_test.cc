@@ -26,6 +26,8 @@ TEST(TenantsFile, EveryKeyIsRead) {
 [tenant.research]
 weight = 2.5
 turns = 8
+sessions = 1000
+bytes = 1048576
 tokens_in_per_minute = 60000
 tokens_out_per_minute = 12000
 calls_per_second = 50
@@ -39,6 +41,8 @@ longest_turn = "1m30s"
   const TenantLimits& limits = tenants->at("research");
   EXPECT_EQ(limits.weight, 2.5);
   EXPECT_EQ(limits.turns, 8);
+  EXPECT_EQ(limits.sessions, 1000);
+  EXPECT_EQ(limits.bytes, 1 << 20);
   EXPECT_EQ(limits.tokens_in_per_minute, 60000);
   EXPECT_EQ(limits.tokens_out_per_minute, 12000);
   EXPECT_EQ(limits.calls_per_second, 50);
@@ -46,6 +50,8 @@ longest_turn = "1m30s"
   const TenantLimits& none = tenants->at("web-1");
   EXPECT_EQ(none.weight, 1);
   EXPECT_FALSE(none.turns.has_value());
+  EXPECT_FALSE(none.sessions.has_value());
+  EXPECT_FALSE(none.bytes.has_value());
   EXPECT_FALSE(none.longest_turn.has_value());
 }
 
@@ -73,7 +79,7 @@ TEST(TenantsFile, AnUnknownKeyIsNamedWithTheNearestOne) {
 }
 
 TEST(TenantsFile, ValuesOutOfRangeAreNamed) {
-  for (const char* key : {"turns", "tokens_in_per_minute",
+  for (const char* key : {"turns", "sessions", "tokens_in_per_minute",
                           "tokens_out_per_minute", "calls_per_second"}) {
     for (const char* value :
          {"0", "-1", "1.5", "\"5\"", "true", "[1]", "9223372036854775807"}) {
@@ -139,12 +145,32 @@ TEST(TenantsFile, AFileIsRead) {
   std::remove(path.c_str());
 }
 
-// They are refused rather than promised.
-TEST(TenantsFile, AQuotaThatCannotBeKeptIsNamed) {
-  for (const std::string key : {"sessions", "bytes"}) {
-    EXPECT_EQ(KeyError(key + " = 3"),
-              key + ": cannot be kept: sessions have no owner");
+TEST(TenantsFile, BytesAreANumberOrASizeAsFlagsHaveThem) {
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"1", 1},
+      {"536870912", 536'870'912},
+      {"\"512MiB\"", 536'870'912},
+      {"\"512mb\"", 536'870'912},
+      {"\"2 GB\"", int64_t{2} << 30},
+      {"\"100\"", 100}};
+  for (const auto& [text, bytes] : sizes) {
+    const auto tenants =
+        ParseTenants(std::string("[tenant.a]\nbytes = ") + text, "F");
+    ASSERT_TRUE(tenants.ok()) << tenants.status();
+    EXPECT_EQ(tenants->at("a").bytes, bytes) << text;
   }
+  for (const char* text : {"0", "-1", "1.5", "true", "[1]"}) {
+    EXPECT_EQ(KeyError(std::string("bytes = ") + text),
+              "bytes: must be a whole number, at least 1, or a size like "
+              "\"64KiB\"");
+  }
+  for (const std::string text : {"much", "", "5 apples"}) {
+    EXPECT_EQ(KeyError("bytes = \"" + text + "\""),
+              "bytes: '" + text + "' is no size like 64KiB");
+  }
+  EXPECT_NE(KeyError("bytes = \"0\""), "");
+  EXPECT_NE(KeyError("bytes = \"-1MiB\""), "");
+  EXPECT_NE(KeyError("bytes = \"9000000000GiB\""), "");
 }
 
 }  // namespace

@@ -53,6 +53,12 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   SessionStoreOptions store_options = options.sessions;
   store_options.bytes_per_slot = runner.info().bytes_per_slot;
   if (options.tokenizer) store_options.vocabulary = &vocabulary;
+  if (options.tenants.has_value()) {
+    tenants = std::make_unique<Tenants>(
+        [this](const std::string& name) { return metrics.AddTenant(name); });
+    tenants->SetLimits(*options.tenants, Clock::Real()->Monotonic());
+    store_options.limits_of = LimitsOfTenants(tenants.get(), Clock::Real());
+  }
   store = std::make_unique<SessionStore>(store_options, Clock::Real());
   scheduler = std::make_unique<Scheduler>(options.scheduler, &runner,
                                           store.get(), &metrics, Clock::Real());
@@ -72,7 +78,11 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   context.callbacks = callbacks.get();
   context.work = work.get();
   context.state_identity = runner.info().identity;
+  context.tenants = tenants.get();
   context.keys = options.keys;
+  context.audit = options.audit;
+  context.spans = options.spans;
+  context.trace_rate = options.trace_rate;
   context.export_key = options.export_key;
   context.requests = options.requests;
   context.streams = options.streams;
@@ -132,6 +142,9 @@ Stream RpcWorld::Generate(const std::string& request,
   const auto& initial = client.GetServerInitialMetadata();
   if (const auto it = initial.find("x-txl-session"); it != initial.end()) {
     stream.session_metadata = std::string(it->second.data(), it->second.size());
+  }
+  if (const auto it = initial.find("traceparent"); it != initial.end()) {
+    stream.traceparent = std::string(it->second.data(), it->second.size());
   }
   return stream;
 }
@@ -245,6 +258,10 @@ RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,
   }
   call->Finish(&reply.status, nullptr);
   next();
+  const auto& initial = client.GetServerInitialMetadata();
+  if (const auto it = initial.find("traceparent"); it != initial.end()) {
+    reply.traceparent = std::string(it->second.data(), it->second.size());
+  }
   return reply;
 }
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,12 @@ struct RpcWorldOptions {
   CallLimits calls;
   WorkPoolOptions work;
   SessionStoreOptions sessions;
+  // Of the file of --tenants; absent: there is none.
+  std::optional<std::map<std::string, TenantLimits>> tenants;
   const KeyRing* keys = nullptr;  // null: nobody needs one; outlives the world
+  LineFile* audit = nullptr;      // null: none; outlives the world
+  LineFile* spans = nullptr;      // likewise
+  double trace_rate = 1;
   std::string export_key;
   std::string fingerprint = "f00d";
   ByteBudget* requests = nullptr;  // null: unlimited; outlive the world
@@ -48,6 +54,7 @@ struct Stream {
   std::vector<v1::GenerateResponse> events;
   std::vector<v1::Token> tokens;  // of single and batched events
   std::string session_metadata;   // x-txl-session of the initial metadata
+  std::string traceparent;        // likewise
   grpc::Status status;
 
   std::vector<int32_t> ids() const;
@@ -80,6 +87,7 @@ class RpcWorld {
   FakeStepRunner runner;
   Metrics metrics;
   Lifecycle lifecycle;
+  std::unique_ptr<Tenants> tenants;  // null: there are none
   std::unique_ptr<SessionStore> store;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<TaskThread> callbacks;
@@ -106,6 +114,7 @@ bool Eventually(const std::function<bool()>& condition);
 // A call of any method with raw bytes, which may be no message.
 struct RawReply {
   std::vector<std::string> messages;
+  std::string traceparent;  // of the initial metadata
   grpc::Status status;
 };
 RawReply CallRaw(const std::shared_ptr<grpc::Channel>& channel,

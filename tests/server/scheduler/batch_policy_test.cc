@@ -34,19 +34,24 @@ TEST(BatchPolicy, ALongPromptLeavesAShortOneItsWholeNeed) {
             (Rows{13, 3}));
 }
 
-TEST(BatchPolicy, PromptsShareEvenlyAndTheOldestGetsTheRemainder) {
+TEST(BatchPolicy, EqualPromptsGoOneAfterTheOther) {
   EXPECT_EQ(PlanBatch({{Prompt(50), Prompt(50), Prompt(50)}}, {64, 16, 16}, 0),
-            (Rows{6, 5, 5}));
+            (Rows{16, 0, 0}));
+  EXPECT_EQ(PlanBatch({{Prompt(50), Prompt(50), Prompt(50)}}, {64, 16, 10}, 0),
+            (Rows{10, 6, 0}));
 }
 
-TEST(BatchPolicy, MorePromptsThanRowsTakeTurns) {
-  const std::vector<BatchCandidate> prompts(5, Prompt(9));
-  Rows sum(5, 0);
-  for (uint64_t turn = 0; turn < 5; ++turn) {
-    const Rows rows = PlanBatch(prompts, {64, 2, 16}, turn);
-    for (size_t i = 0; i < 5; ++i) sum[i] += rows[i];
-  }
-  EXPECT_EQ(sum, Rows(5, 2));
+TEST(BatchPolicy, RowsThatComeLaterMakeAPromptLong) {
+  EXPECT_EQ(PlanBatch({{Prompt(8),
+                        BatchCandidate{.prompt_rows = 4, .rows_later = 90}}},
+                      {64, 8, 16}, 0),
+            (Rows{8, 0}));
+}
+
+TEST(BatchPolicy, AnUrgentPromptGoesBeforeAShorterOne) {
+  BatchCandidate urgent = Prompt(50);
+  urgent.priority = 3;
+  EXPECT_EQ(PlanBatch({{Prompt(5), urgent}}, {64, 16, 16}, 0), (Rows{2, 14}));
 }
 
 TEST(BatchPolicy, MoreStreamsThanRowsTakeTurns) {
@@ -105,18 +110,24 @@ class BatchPolicyPromises : public ::testing::Test {
     ASSERT_LE(prompt_sum, limits.prompt_rows_per_step);
     ASSERT_EQ(sum > 0, !all.empty());
     ASSERT_GE(streams_in, std::min<int64_t>(streams, limits.max_rows - 1));
-    CheckFair(all, limits, rows);
+    CheckOrder(all, limits, rows);
   }
 
-  // Nobody has two rows more than a prompt that still wants some.
-  void CheckFair(const std::vector<BatchCandidate>& all,
-                 const BatchLimits& limits, const Rows& rows) {
+  // Behind a prompt that still wants rows only the oldest one has any, and no
+  // more than its share.
+  void CheckOrder(const std::vector<BatchCandidate>& all,
+                  const BatchLimits& limits, const Rows& rows) {
+    const auto oldest =
+        std::find_if(all.begin(), all.end(),
+                     [](const BatchCandidate& one) { return !one.decode; });
     for (size_t i = 0; i < all.size(); ++i) {
       if (all[i].decode) continue;
       const int64_t wanted = std::min(all[i].prompt_rows, limits.spare_rows);
       if (rows[i] == wanted) continue;
       for (size_t j = 0; j < all.size(); ++j) {
-        ASSERT_LE(all[j].decode ? 0 : rows[j], rows[i] + 1);
+        if (all[j].decode || all[j].prompt_rows <= all[i].prompt_rows) continue;
+        const bool is_oldest = &all[j] == &*oldest;
+        ASSERT_LE(rows[j], is_oldest ? limits.prompt_rows_per_step / 8 + 1 : 0);
       }
     }
   }

@@ -33,6 +33,30 @@ TEST(DivideRows, FewerRowsThanMembersGoRound) {
   EXPECT_EQ(Divided({9, 9, 9}, 0), (Rows{0, 0, 0}));
 }
 
+Rows Passed(const std::vector<size_t>& order, const Rows& wanted,
+            int64_t budget, size_t given = 0) {
+  Rows rows(wanted.size(), 0);
+  PassRows(order, wanted, budget, given, rows);
+  return rows;
+}
+
+TEST(PassRows, GoToOneAfterTheOtherInTheirOrder) {
+  EXPECT_EQ(Passed({0, 1, 2}, {10, 10, 10}, 15), (Rows{10, 5, 0}));
+  EXPECT_EQ(Passed({0, 1}, {3, 4}, 20), (Rows{3, 4}));
+  EXPECT_EQ(Passed({}, {}, 20), Rows());
+}
+
+TEST(PassRows, EveryEighthRowIsTheOldests) {
+  EXPECT_EQ(Passed({2, 1, 0}, {90, 90, 90}, 16), (Rows{2, 0, 14}));
+  Rows sum(2, 0);
+  for (size_t step = 0; step < 80; ++step) {
+    const Rows rows = Passed({1, 0}, {9, 9}, 1, step);
+    sum[0] += rows[0];
+    sum[1] += rows[1];
+  }
+  EXPECT_EQ(sum, (Rows{10, 70}));
+}
+
 // Members of tenants that all want `wanted` rows in each step.
 class Steps {
  public:
@@ -63,7 +87,7 @@ class Steps {
   Rows& wanted() { return wanted_; }
 
  private:
-  TenantRows shared_;
+  TenantRows shared_{DivideRows};
   std::vector<TenantRows::Tenant> tenants_;
   std::vector<size_t> members_;
   Rows wanted_;

@@ -106,6 +106,8 @@ class Call : public TokenSink, public std::enable_shared_from_this<Call> {
   Ids before;           // the session's ids before the turn's input
   Ids context;          // with the input and all tokens
   int64_t resumed = 0;  // tokens that an earlier call had
+  // Ids that its session may grow to in this turn; nothing: not yet reserved.
+  std::optional<int64_t> reserved;
   uint64_t turn_seed = 0;
   // It let go of the lease, which shows in what others see, but has not been
   // told of its end yet.

@@ -200,14 +200,22 @@ bool World::Reserve(Call& call, SessionLease& lease) {
   }
   if (asked.kind == TurnKind::kGenerate) tokens += asked.max_tokens;
   const bool over = tokens > lease.room();
+  const int64_t held = lease.position();
+  call.reserved = held + tokens;  // before others can come in between
   const absl::Status status = lease.Reserve(tokens);
   if (over != (Outcome(status) == "INVALID_ARGUMENT OVER_LIMIT")) {
     Diverge("call ", call.id, " wants ", tokens, " ids: ", Outcome(status));
   }
   if (status.ok()) return true;
-  if (over) faults.Fired(Fault::kSessionTooLong);
-  if (!over) faults.Fired(Fault::kIdsFull);
-  if (!over && !odds.few_ids) Diverge("no room for ids");
+  call.reserved.reset();
+  if (over) {
+    faults.Fired(Fault::kSessionTooLong);
+  } else if (Outcome(status) == "RESOURCE_EXHAUSTED QUOTA") {
+    CheckNoQuota(call, held, held + tokens);
+  } else {
+    faults.Fired(Fault::kIdsFull);
+    if (!odds.few_ids) Diverge("no room for ids");
+  }
   LetGo(call, std::move(lease));
   Refused(call, status);
   return false;

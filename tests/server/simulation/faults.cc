@@ -23,6 +23,7 @@ constexpr std::array<const char*, kFaults> kNames = {
     "slot_given_up",
     "displaced",
     "over_quota",
+    "keeps_too_much",
     "pushed_out",
     "deadline_unreachable",
     "replay_evicted",

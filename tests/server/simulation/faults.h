@@ -33,7 +33,8 @@ enum class Fault {
   kSlotGivenUp,  // by a parked turn
   kDisplaced,    // by a turn that stands back for others
   kOverQuota,
-  kPushedOut,  // of the queue, by a tenant that has fewer turns there
+  kKeepsTooMuch,  // a tenant, in its sessions
+  kPushedOut,     // of the queue, by a tenant that has fewer turns there
   kDeadlineUnreachable,
   kReplayEvicted,
   // The clock.

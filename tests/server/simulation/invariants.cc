@@ -26,6 +26,7 @@ void World::CheckInvariants() {
   if (diverged()) return;
   Expire();
   CheckCounts();
+  CheckKept();
   CheckSessions();
   CheckLaws();
   CheckQuotas();
@@ -48,6 +49,51 @@ void World::CheckQuotas() {
       Diverge("tenant ", i, " has ", tokens, " tokens, over its ", most);
     }
   }
+}
+
+// As docs/operating.md tells users; sessions here have less than 4,096 ids.
+int64_t World::BytesOf(int64_t ids) const {
+  int64_t room = 16;
+  while (room < ids) room *= 2;
+  return 2048 + (ids > 0 ? 4 * room + 32 + 16 : 0) +
+         (ids > 1 ? odds.store.bytes_per_slot : 0);
+}
+
+int64_t World::BytesKept() const {
+  int64_t bytes = 0;
+  for (const auto& [name, session] : model.named()) {
+    const auto ids = static_cast<int64_t>(session->ids.size());
+    const Call* const holder = session->holder;
+    bytes += BytesOf(holder == nullptr ? ids : holder->reserved.value_or(ids));
+  }
+  return bytes;
+}
+
+bool World::MayKeep(int64_t sessions, int64_t bytes) const {
+  const auto named = static_cast<int64_t>(model.named().size());
+  return named + sessions <= odds.keeps.sessions.value_or(1 << 30) &&
+         BytesKept() + bytes <= odds.keeps.bytes.value_or(1 << 30);
+}
+
+void World::CheckNoQuota(const Call& call, int64_t held, int64_t wanted) {
+  faults.Fired(Fault::kKeepsTooMuch);
+  const ModelSession& session = *call.session;
+  if (session.deleted || session.name.empty() ||
+      MayKeep(0, BytesOf(wanted) - BytesOf(held))) {
+    Diverge("call ", call.id, " has no quota for ", wanted, " ids");
+  }
+}
+
+// A session counts as long as it can be named, with what its turn may give it.
+void World::CheckKept() {
+  const SessionUse use = store->tenant_uses()[kDefaultTenant];
+  if (use.sessions != static_cast<int64_t>(model.named().size())) {
+    Diverge(use.sessions, " sessions are counted, not ", model.named().size());
+  }
+  if (use.bytes != BytesKept()) {
+    Diverge(use.bytes, " bytes of sessions are counted, not ", BytesKept());
+  }
+  if (!MayKeep(0, 0)) Diverge("a tenant keeps more than it may");
 }
 
 void World::CheckCounts() {

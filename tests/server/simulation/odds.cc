@@ -1,5 +1,9 @@
 #include "tests/server/simulation/odds.h"
 
+#include <string>
+
+#include "server/session/session_record.h"
+
 namespace txl::simulation {
 namespace {
 
@@ -72,6 +76,16 @@ TenantLimits DrawTenant(Random& random) {
   return limits;
 }
 
+SessionLimits DrawKept(Random& random) {
+  SessionLimits keeps;
+  if (random.Chance(0.15)) keeps.sessions = random.Between(1, 3);
+  if (random.Chance(0.15)) {
+    keeps.bytes =
+        random.Between(1, 3) * kSessionRecordBytes + random.Between(0, 500);
+  }
+  return keeps;
+}
+
 }  // namespace
 
 Odds DrawOdds(Random& random) {
@@ -108,6 +122,9 @@ Odds DrawOdds(Random& random) {
     odds.tenants.resize(static_cast<size_t>(random.Between(1, 4)));
     for (TenantLimits& limits : odds.tenants) limits = DrawTenant(random);
   }
+
+  odds.keeps = DrawKept(random);
+  store.limits_of = [keeps = odds.keeps](const std::string&) { return keeps; };
 
   // Some seeds hardly do anything but retry, or delete, or wait.
   OperationWeights& weights = odds.weights;

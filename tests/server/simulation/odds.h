@@ -68,6 +68,8 @@ struct Odds {
   bool priorities = false;   // turns have some
   // Of each tenant; none: turns have no accounts.
   std::vector<TenantLimits> tenants;
+  // Of the one tenant whose all sessions are.
+  SessionLimits keeps;
 
   // Empty sessions may have to make room.
   bool scarce() const { return few_sessions || few_ids; }

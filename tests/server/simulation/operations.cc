@@ -51,9 +51,16 @@ void CreateSession(World& world) {
       static_cast<double>(store.max_sessions) * store.temporary_reserve);
   const bool may_not =
       world.odds.few_ids || world.MostSessions() >= store.max_sessions - kept;
+  const bool may_keep = world.MayKeep(1, world.BytesOf(0));
   const std::string outcome = Outcome(
       world.store->Create(SessionName::OfDefaultTenant(name), ttl).status());
   world.Note("create '", name, "': ", outcome);
+  if (outcome == "RESOURCE_EXHAUSTED QUOTA") {
+    world.faults.Fired(Fault::kKeepsTooMuch);
+    if (may_keep || expected != "OK")
+      world.Diverge("no quota for '", name, "'");
+    return;
+  }
   if (outcome == "RESOURCE_EXHAUSTED NO_SESSION_MEMORY") {
     world.faults.Fired(Fault::kSessionsFull);
     if (!may_not || expected != "OK") world.Diverge("no room for '", name, "'");

@@ -57,7 +57,8 @@ void GoOn(World& world) {
     const absl::Status& failed = world.calls.back()->failed;
     const bool may_fail =
         world.odds.scheduler.min_idle > absl::ZeroDuration() ||
-        world.odds.scarce() || world.odds.store.max_session_tokens < 1000;
+        world.odds.scarce() || world.odds.keeps.bytes.has_value() ||
+        world.odds.store.max_session_tokens < 1000;
     if (!failed.ok() && !may_fail) {
       world.Diverge("'", name, "' is ill afterwards: ", failed.ToString());
     }

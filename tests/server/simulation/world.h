@@ -142,6 +142,7 @@ class World : public CallObserver {
   void CheckReplay(Call& call, const TurnRecord& record);
   void CheckRefusal(Call& call, const std::string& outcome);
   void CheckOverQuota(const Call& call);
+  void CheckNoQuota(const Call& call, int64_t held, int64_t wanted);
 
   // turn_checks.cc
   Outcomes FailuresOf(const Call& call);
@@ -158,6 +159,8 @@ class World : public CallObserver {
   void CheckCounts();
   void CheckLaws();
   void CheckQuotas();
+  void CheckKept();
+  int64_t BytesKept() const;
 
   std::vector<Task> tasks_;
   int depth_ = 0;
@@ -173,6 +176,10 @@ class World : public CallObserver {
   bool has_tasks() const { return !tasks_.empty(); }
   // That the store may have.
   int64_t MostSessions() const;
+  // What a session of so many ids counts with for its tenant, and whether the
+  // tenant may keep so much more.
+  int64_t BytesOf(int64_t ids) const;
+  bool MayKeep(int64_t sessions, int64_t bytes) const;
 };
 
 }  // namespace txl::simulation

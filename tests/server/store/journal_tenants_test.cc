@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,53 @@ TEST_F(TenantsInTheJournal, AreListedAloneAndExpireTogether) {
   EXPECT_EQ(listed("alice/a", 9), (Names{"alice/c"}));
   EXPECT_EQ(listed("carol/", 9), Names());
   EXPECT_EQ(Expired(*journal_, At(1000) + absl::Hours(2)).size(), 4u);
+}
+
+// What a quota counts, before anybody has asked for a session.
+TEST_F(TenantsInTheJournal, HaveSessionsWhosePositionsAreToldWithoutLoading) {
+  journal_->Create(Head("alice/s"), Sequence(Ids(3)));
+  journal_->Create(Head("bob/s"), Sequence(Ids(5)));
+  journal_->Begin("bob/s", TurnIntent(), At(1500));
+  journal_->Append("bob/s", {5, {1, 2}, {}});
+  journal_->Create(Head("s"), Sequence({}));
+  const std::map<std::string, int64_t> all = {
+      {"alice/s", 3}, {"bob/s", 7}, {"s", 0}};
+  EXPECT_EQ(Positions(*journal_), all);
+  ASSERT_TRUE(Durable(*journal_).ok());
+  Crash();
+  EXPECT_EQ(Positions(*journal_), all);
+  EXPECT_EQ(Positions(*journal_, "bob/s"),
+            (std::map<std::string, int64_t>{{"bob/s", 7}}));
+  EXPECT_TRUE(Positions(*journal_, "carol/s").empty());
+}
+
+TEST_F(TenantsInTheJournal, AreCountedAlsoWhereASessionCannotBeServed) {
+  journal_->Create(Head("alice/s"), Sequence(Ids(300)));
+  journal_->Create(Head("alice/t"), Sequence(Ids(300)));
+  ASSERT_TRUE(Durable(*journal_).ok());
+  // One that a damaged row makes longer than any, and one of another model.
+  Tamper("UPDATE session SET position=9223372036854775807 WHERE id='s'");
+  options_.fingerprint = "another";
+  Reopen();
+  EXPECT_TRUE(absl::IsDataLoss(Load(*journal_, "alice/s").status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Load(*journal_, "alice/t").status()));
+  EXPECT_EQ(Positions(*journal_).at("alice/s"), int64_t{1} << 40);
+  EXPECT_EQ(Positions(*journal_).at("alice/t"), 300);
+  EXPECT_EQ(Positions(*journal_, "alice/t").at("alice/t"), 300);
+}
+
+TEST_F(TenantsInTheJournal, LoseWhatExpiresWithItsPosition) {
+  journal_->Create(Head("alice/s"), Sequence(Ids(300)));
+  std::promise<std::vector<StoredPosition>> told;
+  journal_->ListExpired(
+      At(1000) + absl::Hours(2), 10,
+      [&](const absl::StatusOr<std::vector<StoredPosition>>& expired) {
+        told.set_value(expired.value_or(std::vector<StoredPosition>()));
+      });
+  const std::vector<StoredPosition> expired = told.get_future().get();
+  ASSERT_EQ(expired.size(), 1u);
+  EXPECT_EQ(expired[0].session_id, "alice/s");
+  EXPECT_EQ(expired[0].position, 300);
 }
 
 // What a store of before has: a tenant's column, and its default alone.

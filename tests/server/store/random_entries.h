@@ -135,6 +135,9 @@ class RandomEntries {
 // Everything that a journal has, byte by byte.
 inline std::string StateOf(SessionJournal& journal) {
   std::string state;
+  for (const auto& [id, position] : Positions(journal)) {
+    absl::StrAppend(&state, id, "@", position, " ");
+  }
   for (const StoredInfo& info : List(journal, "", 1 << 20)) {
     const std::string& id = info.head.session_id;
     const absl::StatusOr<StoredSession> stored = Load(journal, id);

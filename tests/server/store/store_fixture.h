@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -127,14 +128,37 @@ inline std::vector<StoredInfo> List(SessionJournal& journal,
 
 inline std::vector<std::string> Expired(SessionJournal& journal, absl::Time now,
                                         int64_t count = 10) {
-  std::promise<absl::StatusOr<std::vector<std::string>>> told;
+  std::promise<absl::StatusOr<std::vector<StoredPosition>>> told;
   journal.ListExpired(now, count,
-                      [&](absl::StatusOr<std::vector<std::string>> ids) {
-                        told.set_value(std::move(ids));
+                      [&](absl::StatusOr<std::vector<StoredPosition>> expired) {
+                        told.set_value(std::move(expired));
                       });
-  absl::StatusOr<std::vector<std::string>> ids = told.get_future().get();
-  EXPECT_TRUE(ids.ok()) << ids.status();
-  return ids.ok() ? *std::move(ids) : std::vector<std::string>();
+  const auto expired = told.get_future().get();
+  EXPECT_TRUE(expired.ok()) << expired.status();
+  std::vector<std::string> ids;
+  if (!expired.ok()) return ids;
+  for (const StoredPosition& session : *expired) {
+    ids.push_back(session.session_id);
+  }
+  return ids;
+}
+
+// By id; of one session, or of all.
+inline std::map<std::string, int64_t> Positions(SessionJournal& journal,
+                                                const std::string& id = "") {
+  std::map<std::string, int64_t> positions;
+  std::promise<absl::Status> told;
+  journal.Positions(
+      id,
+      [&](const StoredPosition& session) {
+        EXPECT_TRUE(
+            positions.emplace(session.session_id, session.position).second)
+            << session.session_id << " is told twice";
+      },
+      [&](const absl::Status& status) { told.set_value(status); });
+  const absl::Status status = told.get_future().get();
+  EXPECT_TRUE(status.ok()) << status;
+  return positions;
 }
 
 // A journal in a folder of its own.
