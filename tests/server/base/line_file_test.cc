@@ -98,7 +98,7 @@ TEST_F(LineFileTest, AfterReopenLinesGoToTheNewFile) {
   file->Add("renamed");
   ASSERT_TRUE(Eventually(
       [&] { return ReadTextFile(path_ + ".1") == "old\nrenamed\n"; }));
-  file->Reopen().IgnoreError();
+  EXPECT_TRUE(file->Reopen().ok());
   EXPECT_TRUE(std::filesystem::exists(path_)) << "without a line, too";
   file->Add("new");
   EXPECT_TRUE(Eventually([&] { return ReadTextFile(path_) == "new\n"; }));
@@ -108,7 +108,7 @@ TEST_F(LineFileTest, AfterReopenLinesGoToTheNewFile) {
 TEST_F(LineFileTest, WhereItCannotBeReopenedTheOldFileStays) {
   const auto file = Open(path_);
   std::filesystem::rename(folder_, folder_ + "_moved");
-  file->Reopen().IgnoreError();
+  EXPECT_FALSE(file->Reopen().ok());
   file->Add("still here");
   EXPECT_TRUE(Eventually([&] {
     return ReadTextFile(folder_ + "_moved/lines") == "still here\n";
@@ -139,7 +139,7 @@ TEST_F(LineFileTest, WhenItFlowsAgainLogAndFileSayWhatIsMissing) {
   file->Add("lost");
   ASSERT_TRUE(Eventually([&] { return file->lost() == 1; }));
   std::filesystem::remove(path_);
-  file->Reopen().IgnoreError();
+  EXPECT_TRUE(file->Reopen().ok());
   file->Add("kept");
   ASSERT_TRUE(Eventually([&] { return !Said("lines_flow").empty(); }));
   EXPECT_EQ(Said("lines_flow")[0]["lines"], 1);
@@ -159,7 +159,7 @@ TEST_F(LineFileTest, AFileOfAForeignFormatSaysNothingOfItself) {
   (*file)->Add("lost");
   ASSERT_TRUE(Eventually([&] { return (*file)->lost() == 1; }));
   std::filesystem::remove(path_);
-  (*file)->Reopen().IgnoreError();
+  EXPECT_TRUE((*file)->Reopen().ok());
   (*file)->Add("kept");
   ASSERT_TRUE(Eventually([&] { return !Said("lines_flow").empty(); }));
   file->reset();

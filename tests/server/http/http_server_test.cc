@@ -22,13 +22,13 @@ class HandlerServer {
   explicit HandlerServer(std::function<void(SharedExchange)> handle,
                          HttpOptions options = {}) {
     options.listen = "127.0.0.1:0";
-    const auto anybody = [](const HttpRequest&,
-                            const std::vector<std::string>&) {
-      return Caller();
+    HttpHandlers handlers;
+    handlers.let_in = [](HttpRequest*, const std::vector<std::string>&) {
+      return absl::OkStatus();
     };
-    auto started = HttpServer::Start(
-        options,
-        {anybody, std::move(handle), [](int64_t) { return ByteHold(); }});
+    handlers.handle = std::move(handle);
+    handlers.hold_body = [](int64_t) { return ByteHold(); };
+    auto started = HttpServer::Start(options, std::move(handlers));
     EXPECT_TRUE(started.ok()) << started.status();
     server = *std::move(started);
   }

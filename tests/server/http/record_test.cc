@@ -30,7 +30,6 @@ using Records = RecordWorld;
 
 TEST_F(Records, ACallOverGrpcIsFollowedByItsClientsTrace) {
   Start();
-  world_->rpc.MakeSession("s");
   const RawReply reply =
       Call(kGenerate,
            GenerateBytes(absl::StrCat(

@@ -24,7 +24,7 @@ struct Refused {
   const char* key;
 };
 
-class Refusals : public RecordWorld {
+class RefusalRecords : public RecordWorld {
  protected:
   void Check(const std::vector<Refused>& table) {
     for (const Refused& refused : table) {
@@ -43,7 +43,7 @@ class Refusals : public RecordWorld {
   }
 };
 
-TEST_F(Refusals, OverGrpcComeBackWithATraceAndHaveTheirLines) {
+TEST_F(RefusalRecords, OverGrpcComeBackWithATraceAndHaveTheirLines) {
   Start();
   const auto call = [this](const std::string& bytes, const char* key,
                            const char* method = kGenerate) {
@@ -71,7 +71,7 @@ TEST_F(Refusals, OverGrpcComeBackWithATraceAndHaveTheirLines) {
           kGenerate, "NOT_FOUND", "SESSION_UNKNOWN", "laptop"}});
 }
 
-TEST_F(Refusals, OverHttpComeBackWithATraceAndHaveTheirLines) {
+TEST_F(RefusalRecords, OverHttpComeBackWithATraceAndHaveTheirLines) {
   Start();
   const auto ask = [this](const char* method, const char* path,
                           const char* body, const char* key,
@@ -102,7 +102,7 @@ TEST_F(Refusals, OverHttpComeBackWithATraceAndHaveTheirLines) {
         "INVALID_ARGUMENT", "MALFORMED_MESSAGE", ""}});
 }
 
-TEST_F(Refusals, OfTheMetricsEndpointHaveTheirLines) {
+TEST_F(RefusalRecords, OfTheMetricsEndpointHaveTheirLines) {
   Start();
   const auto endpoint = MetricsEndpoint::Start(
       "127.0.0.1:0", ExporterFacts(),

@@ -106,13 +106,10 @@ class HttpTlsTest : public testing::Test {
     options.listen = "127.0.0.1:0";
     options.certificates = watch_.get();
     HttpHandlers handlers;
-    handlers.let_in = [](const HttpRequest&, const std::vector<std::string>&) {
-      return Caller();
+    handlers.let_in = [](HttpRequest*, const std::vector<std::string>&) {
+      return absl::OkStatus();
     };
     handlers.hold_body = [](int64_t) { return ByteHold(); };
-    handlers.let_in = [](const HttpRequest&, const std::vector<std::string>&) {
-      return Caller();
-    };
     handlers.handle = [this](const std::shared_ptr<Exchange>& exchange) {
       if (exchange->request().path == "/never") {
         exchange->OnLeave([this] { ++left_; });
