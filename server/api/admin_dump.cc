@@ -79,7 +79,8 @@ Json OfSlot(const SlotReport& slot) {
           {"running", slot.running},
           {"leaving", slot.leaving},
           {"image_current", slot.image_current},
-          {"idle_seconds", absl::ToDoubleSeconds(slot.idle)}};
+          {"idle_seconds",
+           slot.running ? Json() : Json(absl::ToDoubleSeconds(slot.idle))}};
 }
 
 Json OfScheduler(const std::optional<SchedulerReport>& report) {
