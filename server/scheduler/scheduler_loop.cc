@@ -187,6 +187,7 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
     record.owners.resize(plan.rows.size(), turns[i]->first);
     TenantAccount* const account = turns[i]->second.sequence.turn().account;
     if (account == nullptr) continue;
+    record.accounts.resize(before);  // turns before it that have none
     record.accounts.resize(plan.rows.size(), account);
     TakeTokensOut(absl::MakeSpan(plan.rows).subspan(before), account);
   }

@@ -124,7 +124,7 @@ TEST_F(TenantSessionsTest, AStoreOfAServerWithoutTenantsIsTheDefaultTenants) {
   EXPECT_FALSE(Create("d").ok());
   Allow("sessions = 4");
   EXPECT_TRUE(Create("d").ok());
-  Allow("bytes = \"9KiB\"");
+  Allow("bytes = \"8KiB\"");
   EXPECT_EQ(Append("a", "more").error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Metric("txl_tenant_session_bytes"), 4 * 2048);

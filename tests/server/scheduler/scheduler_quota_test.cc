@@ -132,6 +132,23 @@ TEST_P(SchedulerQuota, TokensThatNobodyGotAreGivenBack) {
             100 - static_cast<int64_t>(turn.sink->tokens().size()));
 }
 
+TEST_P(SchedulerQuota, WhatATurnOfNobodyDoesNotGetIsNotGivenToATenant) {
+  TenantLimits limits;
+  limits.tokens_out_per_minute = 100;
+  Limit(limits);
+  World world(Options(4));
+  const TestTurn nobodys = world.Generate("", World::SomeIds(3), 50);
+  const TestTurn turn = Generate(world, 50);
+  while (turn.sink->tokens().size() < 10) world.Step();
+  world.runner->FailStep(static_cast<int64_t>(world.runner->plans().size()),
+                         absl::InternalError("device"));
+  world.Run();
+  ASSERT_FALSE(nobodys.sink->failed().ok());
+  ASSERT_FALSE(turn.sink->failed().ok());
+  EXPECT_EQ(account_->TokensOut(start_),
+            100 - static_cast<int64_t>(turn.sink->tokens().size()));
+}
+
 TEST_P(SchedulerQuota, TurnsAndTokensInAreRefusedAndComeBack) {
   TenantLimits limits;
   limits.turns = 2;
