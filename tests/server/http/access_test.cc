@@ -268,19 +268,6 @@ TEST_F(Access, AdministrationIsNotThere) {
   EXPECT_EQ(Ask("GET", "/v1/admin", "", "Bearer admin").status, 404);
 }
 
-TEST_F(Access, TurnsOfATenantThatDrainsAreRefusedWithATimeToRetry) {
-  world_->rpc.lifecycle.SetTenantDraining("alice", true);
-  const auto complete = [&](const char* key) {
-    return Ask("POST", "/v1/completions", R"({"prompt": "a", "max_tokens": 1})",
-               key);
-  };
-  const HttpAnswer refused = complete("Bearer user");
-  EXPECT_EQ(refused.outcome(), "503 TENANT_DRAINING");
-  EXPECT_EQ(refused.header("retry-after"), "1");
-  EXPECT_EQ(complete("Bearer other").status, 200);
-  EXPECT_EQ(Make("hers", "Bearer user").status, 200) << "it is no turn";
-}
-
 TEST_F(Access, HealthNeedsNoKey) {
   EXPECT_TRUE(Call("grpc.health.v1.Health/Check", "", "").status.ok());
 }
