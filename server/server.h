@@ -70,8 +70,7 @@ class Server {
   void Drain();
 
   // Reads the files of --keys, --tenants and --tls-cert again, and opens those
-  // of
-  // --audit-log and --trace-file anew; says which there are. Thread-safe.
+  // of --audit-log and --trace-file anew; says which there are. Thread-safe.
   std::vector<ReloadedFile> Reload();
 
   // What administration calls to have the server drain; it must not wait. Until

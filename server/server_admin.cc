@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/log.h"
-#include "server/base/random_bits.h"
 #include "server/server.h"
 
 namespace txl {
@@ -35,7 +34,6 @@ Administration Server::MakeAdministration() {
   administration.reload = [this] { return Reload(); };
   administration.drain = [this] { return RequestDrain(); };
   administration.status = [this] { return grpc_->Status(); };
-  administration.dump_key = absl::StrCat(RandomBits(), RandomBits());
   return administration;
 }
 

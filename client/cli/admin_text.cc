@@ -1,5 +1,8 @@
 #include "client/cli/admin_text.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -22,6 +25,26 @@ std::string FormatLongest(const v1::TenantQuotas& quotas) {
                               absl::Nanoseconds(longest.nanos()));
 }
 
+using Table = std::vector<std::vector<std::string>>;  // rows of cells
+
+// Columns as wide as they have to be.
+std::string FormatTable(const Table& table) {
+  std::vector<size_t> widths(table.front().size());
+  for (const auto& row : table) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : table) {
+    for (size_t i = 0; i + 1 < row.size(); ++i) {
+      absl::StrAppendFormat(&text, "%-*s  ", widths[i], row[i]);
+    }
+    absl::StrAppend(&text, row.back(), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string TenantSessionHeader() {
@@ -34,20 +57,19 @@ std::string FormatTenantSession(const v1::TenantSession& session) {
 }
 
 std::string FormatQuotas(const v1::GetQuotasResponse& quotas) {
-  const auto* const row = "%-24s %-8s %6s %11s %11s %15s %15s %s\n";
-  const absl::ParsedFormat<'s', 's', 's', 's', 's', 's', 's', 's'> format(row);
-  std::string text =
-      absl::StrFormat(format, "TENANT", "STATE", "WEIGHT", "TURNS", "CALLS/S",
-                      "TOKENS_IN/MIN", "TOKENS_OUT/MIN", "LONGEST_TURN");
+  Table table = {{"TENANT", "STATE", "WEIGHT", "TURNS", "SESSIONS", "BYTES",
+                  "CALLS/S", "TOKENS_IN/MIN", "TOKENS_OUT/MIN",
+                  "LONGEST_TURN"}};
   for (const v1::TenantQuotas& tenant : quotas.tenants()) {
-    text += absl::StrFormat(
-        format, tenant.tenant(), tenant.draining() ? "draining" : "serving",
-        absl::StrCat(tenant.weight()), FormatQuota(tenant.turns()),
-        FormatQuota(tenant.calls_per_second()),
-        FormatQuota(tenant.tokens_in_per_minute()),
-        FormatQuota(tenant.tokens_out_per_minute()), FormatLongest(tenant));
+    table.push_back(
+        {tenant.tenant(), tenant.draining() ? "draining" : "serving",
+         absl::StrCat(tenant.weight()), FormatQuota(tenant.turns()),
+         FormatQuota(tenant.sessions()), FormatQuota(tenant.bytes()),
+         FormatQuota(tenant.calls_per_second()),
+         FormatQuota(tenant.tokens_in_per_minute()),
+         FormatQuota(tenant.tokens_out_per_minute()), FormatLongest(tenant)});
   }
-  return text;
+  return FormatTable(table);
 }
 
 std::string FormatReload(const v1::ReloadResponse& reload) {
@@ -55,7 +77,7 @@ std::string FormatReload(const v1::ReloadResponse& reload) {
   std::string text;
   for (const v1::ReloadedFile& file : reload.files()) {
     absl::StrAppend(&text, file.setting(), " ", file.path(), ": ",
-                    file.error().empty() ? "read" : file.error(), "\n");
+                    file.error().empty() ? "taken" : file.error(), "\n");
   }
   return text;
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/string_view.h"
+#include "server/api/call_record.h"
 #include "server/api/convert_output.h"
 #include "server/base/digest.h"
 
@@ -32,27 +32,16 @@ const char* KindName(TurnKind kind) {
   return "";
 }
 
-// Names that tell nothing.
-class Names {
- public:
-  explicit Names(const std::string& key) : key_(key) {}
+// Null: it has none.
+Json NameOf(const std::string& tenant) {
+  if (tenant.empty()) return Json();
+  return absl::BytesToHexString(Sha256Of(tenant).substr(0, kNameBytes));
+}
 
-  std::string Of(absl::string_view name) const {
-    RunningDigest digest = RunningDigest::HmacSha256(key_);
-    digest.Add(name);
-    return absl::BytesToHexString(digest.Finish().substr(0, kNameBytes));
-  }
-  // Null: it has none.
-  Json OfTenant(const std::string& tenant) const {
-    return tenant.empty() ? Json() : Json(Of("tenant/" + tenant));
-  }
-  Json OfSession(const SessionName& name) const {
-    return name.empty() ? Json() : Json(Of("session/" + name.text()));
-  }
-
- private:
-  const std::string& key_;
-};
+// As lines of the log name it. Likewise.
+Json NameOf(const SessionName& session) {
+  return session.empty() ? Json() : Json(HashOf(session));
+}
 
 Json OfMessage(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
@@ -64,12 +53,12 @@ Json OfMessage(const google::protobuf::Message& message) {
   return Json::parse(json);
 }
 
-Json OfTurn(const TurnReport& turn, const Names& names) {
+Json OfTurn(const TurnReport& turn) {
   return {{"state", turn.state},
           {"kind", KindName(turn.kind)},
           {"key", turn.key},
-          {"session", names.OfSession(turn.name)},
-          {"tenant", names.OfTenant(turn.tenant)},
+          {"session", NameOf(turn.name)},
+          {"tenant", NameOf(turn.tenant)},
           {"priority", turn.priority},
           {"age_seconds", absl::ToDoubleSeconds(turn.age)},
           {"tokens_in", turn.tokens_in},
@@ -90,15 +79,15 @@ Json OfSlot(const SlotReport& slot) {
           {"running", slot.running},
           {"leaving", slot.leaving},
           {"image_current", slot.image_current},
-          {"idle_seconds", absl::ToDoubleSeconds(slot.idle)}};
+          {"idle_seconds",
+           slot.running ? Json() : Json(absl::ToDoubleSeconds(slot.idle))}};
 }
 
-Json OfScheduler(const std::optional<SchedulerReport>& report,
-                 const Names& names) {
+Json OfScheduler(const std::optional<SchedulerReport>& report) {
   if (!report.has_value()) return {{"answered", false}};
   Json turns = Json::array();
   for (const TurnReport& turn : report->turns) {
-    turns.push_back(OfTurn(turn, names));
+    turns.push_back(OfTurn(turn));
   }
   Json slots = Json::array();
   for (const SlotReport& slot : report->slots) slots.push_back(OfSlot(slot));
@@ -112,12 +101,12 @@ Json OfScheduler(const std::optional<SchedulerReport>& report,
           {"slots", slots}};
 }
 
-Json OfStore(const StoreReport& report, const Names& names) {
+Json OfStore(const StoreReport& report) {
   Json sessions = Json::array();
   for (const SessionReport& session : report.sessions) {
     sessions.push_back({{"key", session.key},
-                        {"session", names.OfSession(session.name)},
-                        {"tenant", names.OfTenant(session.name.tenant())},
+                        {"session", NameOf(session.name)},
+                        {"tenant", NameOf(session.name.tenant())},
                         {"busy", session.busy},
                         {"position", session.position},
                         {"durable_position", session.durable_position},
@@ -136,21 +125,19 @@ Json OfStore(const StoreReport& report, const Names& names) {
 
 std::string DumpJson(const ServiceContext& service,
                      const std::optional<SchedulerReport>& scheduler) {
-  const Names names(service.administration->dump_key);
   v1::GetModelResponse model;
   WriteModel(service, &model);
   v1::GetServerStatusResponse status;
   WriteStatus(service.administration->status(), &status);
   Json draining = Json::array();
   for (const std::string& tenant : service.lifecycle->draining_tenants()) {
-    draining.push_back(names.OfTenant(tenant));
+    draining.push_back(NameOf(tenant));
   }
-  const Json dump = {
-      {"model", OfMessage(model)},
-      {"status", OfMessage(status)},
-      {"draining_tenants", draining},
-      {"scheduler", OfScheduler(scheduler, names)},
-      {"store", OfStore(service.store->Report(kMostReported), names)}};
+  const Json dump = {{"model", OfMessage(model)},
+                     {"status", OfMessage(status)},
+                     {"draining_tenants", draining},
+                     {"scheduler", OfScheduler(scheduler)},
+                     {"store", OfStore(service.store->Report(kMostReported))}};
   return dump.dump();
 }
 

@@ -14,6 +14,7 @@
 #include "server/api/convert_output.h"
 #include "server/api/unary_call.h"
 #include "server/base/error.h"
+#include "server/base/line_file.h"
 #include "server/base/log.h"
 #include "txl/v1/admin_service.pb.h"
 
@@ -33,11 +34,14 @@ void WriteQuota(const std::optional<int64_t>& limit,
   if (used.has_value()) quota->set_used(*used);
 }
 
-void WriteQuotas(const TenantUse& use, v1::TenantQuotas* quotas) {
+void WriteQuotas(const TenantUse& use, const SessionUse& kept,
+                 v1::TenantQuotas* quotas) {
   const TenantLimits& limits = use.limits;
   quotas->set_tenant(use.tenant);
   quotas->set_weight(limits.weight);
   WriteQuota(limits.turns, use.turns, quotas->mutable_turns());
+  WriteQuota(limits.sessions, kept.sessions, quotas->mutable_sessions());
+  WriteQuota(limits.bytes, kept.bytes, quotas->mutable_bytes());
   WriteQuota(limits.calls_per_second, use.calls,
              quotas->mutable_calls_per_second());
   WriteQuota(limits.tokens_in_per_minute, use.tokens_in,
@@ -54,9 +58,13 @@ std::map<std::string, v1::TenantQuotas> AllQuotas(
     const ServiceContext& service) {
   std::map<std::string, v1::TenantQuotas> all;
   if (service.tenants != nullptr) {
+    const auto kept = service.store->tenant_uses();
     for (const TenantUse& use :
          service.tenants->Use(service.clock->Monotonic())) {
-      WriteQuotas(use, &all[use.tenant]);
+      const auto of_tenant = kept.find(use.tenant);
+      WriteQuotas(use,
+                  of_tenant == kept.end() ? SessionUse() : of_tenant->second,
+                  &all[use.tenant]);
     }
   }
   for (const std::string& tenant : service.lifecycle->draining_tenants()) {
@@ -76,8 +84,8 @@ absl::Status Drain(const ServiceContext& service,
   const std::string& tenant = request.tenant();
   TXL_RETURN_IF_ERROR(CheckTenantField(tenant));
   service.lifecycle->SetTenantDraining(tenant, !request.undo());
-  Log(LogSeverity::kInfo, "drain_tenant",
-      {{"tenant", tenant}, {"draining", !request.undo()}});
+  LogAndAudit(service.audit, LogSeverity::kInfo, "drain_tenant",
+              {{"tenant", tenant}, {"draining", !request.undo()}});
   if (service.tenants != nullptr) {
     const absl::Duration now = service.clock->Monotonic();
     response->set_turns(service.tenants->Find(tenant, now)->Use(now).turns);

@@ -19,12 +19,14 @@ absl::StatusOr<std::string> ReadTenant(const std::string& field) {
 
 // The session that a request names: administrators name others'.
 template <typename Request>
-absl::StatusOr<SessionName> ReadName(const ApiCall& call) {
+absl::StatusOr<SessionName> ReadName(ApiCall& call) {
   Request request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
   TXL_ASSIGN_OR_RETURN(const std::string tenant, ReadTenant(request.tenant()));
   TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
-  return SessionName(tenant, request.session_id());
+  const SessionName session(tenant, request.session_id());
+  call.record().session = HashOf(session);
+  return session;
 }
 
 v1::ListTenantSessionsResponse PageAnswer(const SessionPage& page) {

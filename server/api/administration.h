@@ -26,8 +26,6 @@ struct Administration {
   // nothing yet.
   std::function<bool()> drain;
   std::function<ServerStatus()> status;
-  // Names of dumps are made with it; not empty.
-  std::string dump_key;
 };
 
 }  // namespace txl

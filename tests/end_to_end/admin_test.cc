@@ -126,7 +126,7 @@ TEST_F(AdminProgram, ReadsFilesAgainAndFailsWhereOneIsWrong) {
   folder_.Write("tenants.toml", "[tenant.default]\nturns = 9\n");
   const Completed read = Admin("reload");
   EXPECT_EQ(read.exit_code, 0);
-  EXPECT_EQ(read.out, absl::StrCat("tenants ", tenants_, ": read\n"));
+  EXPECT_EQ(read.out, absl::StrCat("tenants ", tenants_, ": taken\n"));
   EXPECT_THAT(Admin("quotas").out, HasSubstr("0/9"));
   folder_.Write("tenants.toml", "[tenant.default]\nturns = 0\n");
   const Completed wrong = Admin("reload --json");
@@ -214,7 +214,7 @@ TEST(AdminOnAPort, WantsTheKeyOfAnAdministrator) {
               HasSubstr("PERMISSION_DENIED"));
   const Completed read = quotas(" --key-file " + admin);
   EXPECT_EQ(read.exit_code, 0) << read.err;
-  EXPECT_EQ(read.out, absl::StrCat("keys ", keys, ": read\n"));
+  EXPECT_EQ(read.out, absl::StrCat("keys ", keys, ": taken\n"));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
 }

@@ -44,6 +44,9 @@ TEST(Quotas, AreWhatIsTakenOfTheLimit) {
   alice->set_weight(2.5);
   alice->mutable_turns()->set_limit(8);
   alice->mutable_turns()->set_used(3);
+  alice->mutable_sessions()->set_limit(100);
+  alice->mutable_sessions()->set_used(12);
+  alice->mutable_bytes()->set_used(2048);
   alice->mutable_tokens_in_per_minute()->set_limit(600);
   alice->mutable_tokens_in_per_minute()->set_used(0);
   alice->mutable_longest_turn()->set_seconds(90);
@@ -55,10 +58,11 @@ TEST(Quotas, AreWhatIsTakenOfTheLimit) {
   const std::vector<std::string> lines = Lines(FormatQuotas(quotas));
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_THAT(lines[0], StartsWith("TENANT"));
-  EXPECT_THAT(Words(lines[1]), ElementsAre("alice", "serving", "2.5", "3/8",
-                                           "-", "0/600", "-", "1m30s"));
-  EXPECT_THAT(Words(lines[2]),
-              ElementsAre("bob", "draining", "1", "1/-", "-", "-", "-", "-"));
+  EXPECT_THAT(Words(lines[1]),
+              ElementsAre("alice", "serving", "2.5", "3/8", "12/100", "2048/-",
+                          "-", "0/600", "-", "1m30s"));
+  EXPECT_THAT(Words(lines[2]), ElementsAre("bob", "draining", "1", "1/-", "-",
+                                           "-", "-", "-", "-", "-"));
 }
 
 TEST(ReloadedFiles, SayWhatIsWrongWithThem) {
@@ -71,7 +75,7 @@ TEST(ReloadedFiles, SayWhatIsWrongWithThem) {
   file->set_setting("tenants");
   file->set_path("/t");
   file->set_error("line 1");
-  EXPECT_EQ(FormatReload(reload), "keys /k: read\ntenants /t: line 1\n");
+  EXPECT_EQ(FormatReload(reload), "keys /k: taken\ntenants /t: line 1\n");
 }
 
 TEST(DrainingTenants, AreNamedWithTheTurnsThatGoOn) {

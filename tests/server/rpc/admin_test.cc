@@ -202,16 +202,19 @@ TEST(DrainServer, AsksTheServerToEnd) {
 }
 
 TEST(GetQuotas, AreThoseOfAllTenantsAndWhatIsTaken) {
-  AdminWorld world;
-  world.context.tenants = &world.tenants;
-  const absl::Duration now = world.context.clock->Monotonic();
   TenantLimits limits;
   limits.weight = 2;
   limits.turns = 4;
+  limits.sessions = 9;
   limits.tokens_in_per_minute = 1;
   limits.longest_turn = absl::Milliseconds(90500);
-  world.tenants.SetLimits({{"alice", limits}}, now);
-  ASSERT_TRUE(world.tenants.Find("alice", now)->StartTurn(1, now).ok());
+  RpcWorldOptions options;
+  options.tenants = {{"alice", limits}};
+  AdminWorld world(options);
+  const absl::Duration now = world.context.clock->Monotonic();
+  ASSERT_TRUE(world.rpc.tenants->Find("alice", now)->StartTurn(1, now).ok());
+  ASSERT_TRUE(
+      world.rpc.store->Create(SessionName("alice", "s"), std::nullopt).ok());
   world.rpc.lifecycle.SetTenantDraining("bob", true);
   v1::GetQuotasResponse quotas;
   ASSERT_EQ(world.Call(&Admin::GetQuotas, "", &quotas), "OK");
@@ -222,6 +225,10 @@ TEST(GetQuotas, AreThoseOfAllTenantsAndWhatIsTaken) {
   EXPECT_EQ(alice.weight(), 2);
   EXPECT_EQ(alice.turns().limit(), 4);
   EXPECT_EQ(alice.turns().used(), 1);
+  EXPECT_EQ(alice.sessions().limit(), 9);
+  EXPECT_EQ(alice.sessions().used(), 1);
+  EXPECT_FALSE(alice.bytes().has_limit());
+  EXPECT_EQ(alice.bytes().used(), 2048) << "an empty session";
   EXPECT_EQ(alice.tokens_in_per_minute().limit(), 1);
   EXPECT_EQ(alice.tokens_in_per_minute().used(), 1);
   EXPECT_FALSE(alice.calls_per_second().has_limit());

@@ -5,6 +5,8 @@
 #include <grpcpp/security/credentials.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -18,9 +20,7 @@ std::string OwnSocket() {
 }  // namespace
 
 AdminWorld::AdminWorld(RpcWorldOptions options, std::string listen)
-    : rpc(options), tenants([this](const std::string& name) {
-        return rpc.metrics.AddTenant(name);
-      }) {
+    : rpc(std::move(options)) {
   if (listen.empty()) listen = OwnSocket();
   administration.reload = [this] { return files; };
   administration.drain = [this] {
@@ -28,7 +28,6 @@ AdminWorld::AdminWorld(RpcWorldOptions options, std::string listen)
     return may_drain;
   };
   administration.status = [this] { return rpc.server->Status(); };
-  administration.dump_key = "key";
   context = rpc.context;
   context.administration = &administration;
   if (absl::StartsWith(listen, "unix:")) context.keys = nullptr;

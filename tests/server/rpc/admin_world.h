@@ -30,7 +30,6 @@ class AdminWorld {
   }
 
   RpcWorld rpc;
-  Tenants tenants;
   // What administration asked of the server.
   int drains = 0;
   bool may_drain = true;
