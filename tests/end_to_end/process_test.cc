@@ -187,6 +187,13 @@ TEST_F(CheckConfig, DoesNotHangOnAPipe) {
   }
 }
 
+TEST(ServerProgram, AModelThatIsNeitherHereNorInstalledIsAnError) {
+  const Completed run = RunProgram({TXL_SERVER_PROGRAM, "--model", "nowhere"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("\"nowhere\""));
+  EXPECT_THAT(run.err, HasSubstr("/share/txl/models"));
+}
+
 TEST(ServerProgram, AMisspeltVariableIsWrongUsage) {
   setenv("TXL_DRAIN_TIMOUT", "5s", 1);
   const Completed run =
