@@ -312,9 +312,13 @@ void CompletionRun::Finish(size_t choice) {
   if (request_.stream) return EndStream();
   HttpReply reply;
   reply.headers = Headers();
-  Json json = CompletionJson(head_, Chosen());
+  Json json = CompletionJson(head_, Json());
+  json.erase("choices");
   json["usage"] = Usage();
   reply.body = DumpJson(json);
+  reply.body.back() = ',';  // its brace
+  AppendChosen(&reply.body);
+  reply.body += '}';
   exchange_->Reply(std::move(reply));
 }
 
@@ -325,13 +329,14 @@ void CompletionRun::EndStream() {
   stream_->End(DumpJson(chunk));
 }
 
-Json CompletionRun::Chosen() const {
+void CompletionRun::AppendChosen(std::string* body) {
   const auto mean = [this](size_t i) {
     return choices_[i].whole.sum_logprob /
            static_cast<double>(
                std::max<int64_t>(choices_[i].generated_tokens, 1));
   };
-  Json chosen = Json::array();
+  int64_t index = 0;
+  *body += "\"choices\":[";
   for (size_t p = 0; p < request_.turns.size(); ++p) {
     std::vector<size_t> order(static_cast<size_t>(request_.best_of));
     std::iota(order.begin(), order.end(), FirstChoice(static_cast<int64_t>(p)));
@@ -340,14 +345,15 @@ Json CompletionRun::Chosen() const {
                        [&](size_t a, size_t b) { return mean(a) > mean(b); });
     }
     for (int64_t j = 0; j < request_.n; ++j) {
-      const CompletionChoice& whole =
-          choices_[order[static_cast<size_t>(j)]].whole;
-      const auto index = static_cast<int64_t>(chosen.size());
-      chosen.push_back(request_.chat ? ChatChoiceJson(index, whole, format_)
-                                     : ChoiceJson(index, whole, format_));
+      const auto whole = std::exchange(
+          choices_[order[static_cast<size_t>(j)]].whole, CompletionChoice());
+      if (index > 0) *body += ',';
+      *body += DumpJson(request_.chat ? ChatChoiceJson(index, whole, format_)
+                                      : ChoiceJson(index, whole, format_));
+      ++index;
     }
   }
-  return chosen;
+  *body += ']';
 }
 
 // A prompt counts once, whatever was drawn behind it.

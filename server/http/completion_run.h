@@ -80,8 +80,10 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   std::vector<std::pair<std::string, std::string>> Headers() const;
   void Finish(size_t choice);
   void EndStream();
-  // The n best of each prompt, in the order of prompts.
-  nlohmann::json Chosen() const;
+  // The n best of each prompt, in the order of prompts, as the member `choices`
+  // of a body, and no longer here: one JSON value of all of them would take
+  // several times their text's room.
+  void AppendChosen(std::string* body);
   nlohmann::json Usage() const;
   void Fail(const absl::Status& of_call);
   // Nobody waits for what still runs.
