@@ -347,7 +347,9 @@ void Server::Drain() {
       {{"idle", was_idle},
        {"timeout_seconds", absl::ToDoubleSeconds(flags_.drain_timeout)}});
   const absl::Duration end = context_.clock->Monotonic() + flags_.drain_timeout;
-  if (!WaitUntilIdle(flags_.drain_timeout)) {
+  const bool idle = WaitUntilIdle(flags_.drain_timeout);
+  const absl::Duration last = context_.clock->Monotonic() + kDrainGrace;
+  if (!idle) {
     scheduler_->EndAll();
     WaitUntilIdle(kEndTime);
   }
@@ -356,11 +358,11 @@ void Server::Drain() {
   }
   if (admin_ != nullptr) admin_->Shutdown(kAdminTime);
   // Both get what is left of the grace, one after the other.
-  const absl::Duration rest = kDrainGrace - kEndTime - kStoreTime - kAdminTime;
-  const absl::Duration begin = context_.clock->Monotonic();
-  if (http_ != nullptr) http_->Shutdown(rest);
-  grpc_->Shutdown(std::max(rest - (context_.clock->Monotonic() - begin),
-                           absl::ZeroDuration()));
+  const auto rest = [&] {
+    return std::max(last - context_.clock->Monotonic(), absl::ZeroDuration());
+  };
+  if (http_ != nullptr) http_->Shutdown(rest());
+  grpc_->Shutdown(rest());
   endpoint_.reset();
 }
 
