@@ -357,9 +357,13 @@ void Server::Drain() {
     stored_->Drain(std::max(end - context_.clock->Monotonic(), kStoreTime));
   }
   if (admin_ != nullptr) admin_->Shutdown(kAdminTime);
-  // Both get what is left of the grace, one after the other.
+  // Both get what is left of the grace, one after the other; where the store
+  // took the drain's own time, what its parts leave.
+  const absl::Duration until =
+      std::max(last, context_.clock->Monotonic() + kDrainGrace - kEndTime -
+                         kStoreTime - kAdminTime);
   const auto rest = [&] {
-    return std::max(last - context_.clock->Monotonic(), absl::ZeroDuration());
+    return std::max(until - context_.clock->Monotonic(), absl::ZeroDuration());
   };
   if (http_ != nullptr) http_->Shutdown(rest());
   grpc_->Shutdown(rest());

@@ -6,6 +6,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/digest.h"
 #include "server/base/error.h"
+#include "server/base/plain_name.h"
 #include "server/base/text_file.h"
 
 namespace txl {
@@ -52,8 +53,7 @@ absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(const std::string& path,
 
 absl::StatusOr<Caller> KeyRing::Identify(const Credentials& credentials) const {
   const std::string& certificate = credentials.certificate;
-  if (credentials.authorization.empty() &&
-      CheckAccessName("certificate", certificate).ok()) {
+  if (credentials.authorization.empty() && IsPlainName(certificate)) {
     return Caller{certificate, certificate, Role::kUser};
   }
   if (credentials.authorization.size() != 1) return UnauthenticatedError();

@@ -13,20 +13,15 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/digest.h"
+#include "server/base/plain_name.h"
 #include "server/base/secret_file.h"
 
 namespace txl {
 namespace {
 
 constexpr size_t kKeyBytes = 32;
-constexpr size_t kMostNameBytes = 64;
 constexpr const char* kFields[] = {"name", "tenant", "role", "sha256",
                                    "expires"};
-
-bool IsNameCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-         c == '-';
-}
 
 absl::Status Wrong(const toml::table& table, absl::string_view what) {
   return absl::InvalidArgumentError(
@@ -115,10 +110,7 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
 }  // namespace
 
 absl::Status CheckAccessName(absl::string_view what, absl::string_view name) {
-  if (!name.empty() && name.size() <= kMostNameBytes &&
-      std::all_of(name.begin(), name.end(), IsNameCharacter)) {
-    return absl::OkStatus();
-  }
+  if (IsPlainName(name)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("`", what, "` must be 1 to 64 of A-Z a-z 0-9 _ -"));
 }

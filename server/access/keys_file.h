@@ -29,8 +29,8 @@ struct KeyEntry {
   absl::Time expires = absl::InfiniteFuture();
 };
 
-// `[A-Za-z0-9_-]{1,64}`, as names of keys and tenants are; else InvalidArgument
-// naming `what`.
+// IsPlainName, as names of keys and tenants are; else InvalidArgument naming
+// `what`.
 absl::Status CheckAccessName(absl::string_view what, absl::string_view name);
 
 // Names are there once, and so are digests. Errors: InvalidArgument naming the

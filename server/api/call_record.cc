@@ -128,21 +128,19 @@ void EndRecord(const CallRecord& record, const absl::Status& status) {
   const bool failed = IsServerError(status.code());
   const LogSeverity severity =
       failed ? LogSeverity::kError : LogSeverity::kInfo;
-  if (record.lines == nullptr) {
-    return Log(severity, "call", LineOf(record, status, now));
-  }
+  const LogFields fields = LineOf(record, status, now);
+  if (record.lines == nullptr) return Log(severity, "call", fields);
   CallLines& lines = *record.lines;
   const auto kept = TakeLine(lines.strangers, record.tenant.empty(), now);
   if (kept.has_value() && lines.spans != nullptr && record.trace.sampled) {
     lines.spans->Add(OtlpLine(SpansOf(record, status, now)));
   }
   if (kept.has_value() && lines.audit != nullptr) {
-    AddEvent(lines.audit, severity, "call",
-             WithLeftOut(LineOf(record, status, now), *kept));
+    AddEvent(lines.audit, severity, "call", WithLeftOut(fields, *kept));
   }
   const auto line = TakeLine(lines.refusals, !status.ok() && !failed, now);
   if (!line.has_value()) return;
-  Log(severity, "call", WithLeftOut(LineOf(record, status, now), *line));
+  Log(severity, "call", WithLeftOut(fields, *line));
 }
 
 }  // namespace txl

@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,6 +14,7 @@
 #include "model/base/status_macros.h"
 #include "program/flag_checks.h"
 #include "program/nearest_name.h"
+#include "server/base/plain_name.h"
 #include "server/quota/tenants.h"
 
 namespace txl {
@@ -23,7 +23,6 @@ namespace {
 constexpr double kLeastWeight = 0.001;
 constexpr double kMostWeight = 1e6;
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
-constexpr size_t kMostNameBytes = 64;
 
 using Number = std::optional<int64_t> TenantLimits::*;
 
@@ -114,11 +113,8 @@ absl::Status SetKey(const std::string& key, const toml::node& node,
 }
 
 absl::Status CheckName(const std::string& name) {
-  const bool plain = !name.empty() && name.size() <= kMostNameBytes &&
-                     std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                       return absl::ascii_isalnum(c) || c == '_' || c == '-';
-                     });
-  if (!plain) return Wrong("is no name of 1 to 64 of [A-Za-z0-9_-]");
+  if (!IsPlainName(name))
+    return Wrong("is no name of 1 to 64 of [A-Za-z0-9_-]");
   if (name == kOtherTenants) {
     return Wrong("stands for all that are not in the file");
   }

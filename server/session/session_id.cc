@@ -2,30 +2,22 @@
 
 #include <openssl/rand.h>
 
-#include <algorithm>
 #include <cstddef>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "server/base/error.h"
+#include "server/base/plain_name.h"
 
 namespace txl {
 namespace {
 
-constexpr size_t kMaxIdLength = 64;
 constexpr size_t kRandomBytes = 16;
-
-bool IsIdCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-         c == '-';
-}
 
 }  // namespace
 
 absl::Status ValidateSessionId(absl::string_view session_id) {
   // The message does not repeat the id: it may be long or not printable.
-  if (session_id.empty() || session_id.size() > kMaxIdLength ||
-      !std::all_of(session_id.begin(), session_id.end(), IsIdCharacter)) {
+  if (!IsPlainName(session_id)) {
     return FieldError("session_id",
                       "a session id is 1 to 64 characters of A-Z a-z 0-9 _ -");
   }

@@ -1,0 +1,24 @@
+#pragma once
+
+// Names that go into metadata, paths, metrics and logs as they are.
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+
+namespace txl {
+
+inline constexpr size_t kMostNameBytes = 64;
+
+// Of sessions, requests, tenants and keys: `[A-Za-z0-9_-]{1,64}`.
+inline bool IsPlainName(absl::string_view name) {
+  return !name.empty() && name.size() <= kMostNameBytes &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                  c == '_' || c == '-';
+         });
+}
+
+}  // namespace txl
