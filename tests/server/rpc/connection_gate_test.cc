@@ -41,15 +41,21 @@ class Connections {
   ~Connections() { Close(); }
   void Open(int count) {
     // All sockets first: the server takes descriptors of this process, too.
-    const size_t before = fds_.size();
+    Make(count);
+    Connect();
+  }
+  void Make(int count) {
     for (int i = 0; i < count; ++i) {
       const int fd = socket(AF_INET, SOCK_STREAM, 0);
       ASSERT_GE(fd, 0);
       fds_.push_back(fd);
     }
-    for (size_t i = before; i < fds_.size(); ++i) {
-      const int fd = fds_[i];
-      ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address_),
+  }
+  // Those that are made and not connected yet.
+  void Connect() {
+    for (; connected_ < fds_.size(); ++connected_) {
+      ASSERT_EQ(connect(fds_[connected_],
+                        reinterpret_cast<const sockaddr*>(&address_),
                         sizeof(address_)),
                 0);
     }
@@ -62,12 +68,14 @@ class Connections {
   void Close() {
     for (const int fd : fds_) close(fd);
     fds_.clear();
+    connected_ = 0;
   }
   int last() const { return fds_.back(); }
 
  private:
   sockaddr_in address_ = {};
   std::vector<int> fds_;
+  size_t connected_ = 0;  // of them, the first ones
 };
 
 bool Answers(RpcWorld& world) {
@@ -118,12 +126,14 @@ TEST(ConnectionGate, OutlivesATimeWithoutFileDescriptors) {
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit none = before;
   Connections waiting(world.server->address());
-  // Room for the client's side of two more, not for the server's.
+  // The client's side of two more is there already; for the server's there is
+  // no room.
+  waiting.Make(2);
   const int next = dup(0);
   close(next);
-  none.rlim_cur = static_cast<rlim_t>(next) + 2;
+  none.rlim_cur = static_cast<rlim_t>(next);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  waiting.Open(2);
+  waiting.Connect();
   // The kernel has taken them on; accept fails until there is room again.
   EXPECT_TRUE(Eventually([&] { return dup(0) < 0; }));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
