@@ -190,6 +190,7 @@ part_survival() {
 part_deployment() {
   step "deployment: Kubernetes manifests, systemd unit"
   python tests/deploy/kubernetes_test.py
+  python tests/deploy/kubernetes_overlays_test.py
   python tests/deploy/systemd_test.py
   step "deployment: a call is followed through HAProxy"
   python tests/end_to_end/follow_call.py
