@@ -149,6 +149,15 @@ class Fleet:
             return api.Client(wire.Connection(channel))
         raise Fell(f"no server takes a connection for {timeout} s")
 
+    def txl_flags(self):
+        """By which `txl` reaches the fleet: HAProxy, or any one server, which
+        comes back on its address."""
+        if self._proxy is not None:
+            return ["--server", f"127.0.0.1:{self._proxy.port}", "--tls",
+                    "--ca", str(self._proxy.certificate)]
+        with self._lock:
+            return ["--server", self._rng.choice(self.members).address]
+
     def _channel(self):
         if self._proxy is not None:
             return self._proxy.channel("127.0.0.1")

@@ -2,12 +2,13 @@
 """Rehearses the failures of a fleet: servers on one Redis under clients.
 
 Usage: rehearse.py [--server build/bin/txl-server] [--servers N] [--faults N]
-                   [--clients C] [--seed S] [--durability turn|token]
-                   [--longest SECONDS] [--proxy] [--keep FOLDER]
+                   [--clients C] [--programs P] [--seed S]
+                   [--durability turn|token] [--longest SECONDS] [--proxy]
+                   [--keep FOLDER]
 
 Clients make, feed, continue, fork, rewind and delete sessions on any server,
 send each request again until it is answered, and compare what they were told
-with what the fleet says later; meanwhile servers are killed, stopped, drained
+with what the fleet says later; some are the program `txl`. Meanwhile servers are killed, stopped, drained
 and cut off from the store, and the store is killed (faults.py). Then all
 requests are made on one server without faults: token ids and the bits of
 log-probabilities have to be the same. --proxy: clients reach the servers
@@ -30,6 +31,7 @@ import paths
 import faults
 from fleet import Fleet
 from kills import compare_lists, facts_of, replay
+from program_worker import ProgramWorker
 from report import Report, times
 from server import Server
 from worker import Worker
@@ -48,13 +50,16 @@ class FleetOptions:
 
 
 def live(fleet, options, rng):
-    """The clients' time; the clients."""
+    """The clients' time; those that know the proto, and those that are `txl`."""
     with fleet.connect() as client:
         facts = facts_of(client)
     lag = 0 if options.durability == "token" else _LAG
     workers = [Worker(number, fleet, random.Random(rng.getrandbits(64)),
                       facts, lag) for number in range(options.clients)]
-    for worker in workers:
+    programs = [ProgramWorker(number, options.server.with_name("txl"), fleet,
+                              random.Random(rng.getrandbits(64)))
+                for number in range(options.programs)]
+    for worker in workers + programs:
         worker.thread.start()
     drawn = faults.draw(rng, options.faults, options.servers, options.longest)
     for fault in drawn:
@@ -62,20 +67,21 @@ def live(fleet, options, rng):
         faults.strike(fleet, fault)
         fleet.report.count(fault.kind)
     fleet.over.set()
-    for worker in workers:
+    for worker in workers + programs:
         worker.thread.join(180)
         if worker.thread.is_alive() or worker.failure:
             fleet.report.violation("-", "a client did not come to its end: "
                                    f"{worker.failure}")
-    return workers
+    return workers, programs
 
 
-def look(fleet, workers):
+def look(fleet, workers, programs):
     """What the fleet has of everything."""
     for worker in workers:
         worker.verify_all()
     with fleet.connect() as client:
-        compare_lists(client, workers, fleet.report)
+        compare_lists(client, workers, fleet.report,
+                      {name for each in programs for name in each.sessions})
 
 
 def check_resumed(fleet):
@@ -92,6 +98,7 @@ def parse():
     parser.add_argument("--servers", type=int, default=3)
     parser.add_argument("--faults", type=int, default=30)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--programs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--durability", choices=["turn", "token"],
                         default="turn")
@@ -111,13 +118,15 @@ def main():
          "--snapshot-tokens", "100"], options.proxy), folder, report)
     try:
         fleet.start_all()
-        workers = live(fleet, options, random.Random(options.seed))
-        look(fleet, workers)
+        workers, programs = live(fleet, options, random.Random(options.seed))
+        look(fleet, workers, programs)
         check_resumed(fleet)
         fleet.close()
-        replay(Server(options.server, str(paths.SHAKESPEARE),
-                      ["--log-level", "error", "--slots", "8"], folder),
-               workers, report)
+        alone = Server(options.server, str(paths.SHAKESPEARE),
+                       ["--log-level", "error", "--slots", "8"], folder)
+        for program in programs:
+            program.replay(alone.address)
+        replay(alone, workers, report)
     finally:
         fleet.close()
         if options.keep:
