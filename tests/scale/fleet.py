@@ -57,9 +57,7 @@ class Fleet:
         self._program, self._model = str(program), str(model)
         self._flags = [*map(str, options.flags),
                        "--durability", options.durability,
-                       "--session-lease", _LEASE, "--drain-timeout", "2s",
-                       "--image-dir", str(folder / "images")]
-        (folder / "images").mkdir()
+                       "--session-lease", _LEASE, "--drain-timeout", "2s"]
         self._lock = threading.Lock()
         self._killed = 0.0
         self._rng = random.Random(report.seed)
@@ -88,7 +86,8 @@ class Fleet:
         self._expect_down(member)
         member.server = Doomed(
             self._program, self._model,
-            [*self._flags, "--store", f"redis://127.0.0.1:{member.link.port}"],
+            [*self._flags, "--store", f"redis://127.0.0.1:{member.link.port}",
+             "--image-dir", str(member.folder)],
             member.folder, listen=member.address)
         if member.server.address is None:
             raise Fell(f"server {member.number} does not start: "
