@@ -4,7 +4,7 @@ import subprocess
 import threading
 import time
 
-_PROMPTS = ["ROMEO:", "JULIET:\nWhat", "", " the king", "\n\n"]
+_PROMPTS = ["ROMEO:", "JULIET:\nWhat", " the king", "\n\n"]
 _PATIENCE = 180  # seconds for one program
 _ATTEMPTS = "1000"
 
@@ -32,12 +32,11 @@ class ProgramWorker:
     def _live(self, name):
         self._create(name)
         self.sessions.append(name)
-        for _ in range(self._rng.randint(2, 8)):
+        for turn in range(self._rng.randint(2, 8)):
             arguments = ["--seed", str(self._rng.getrandbits(63)),
-                         "--max-tokens", str(self._rng.randint(1, 150)),
-                         "--prompt", self._rng.choice(_PROMPTS[:2])
-                         if not self._has_turns(name)
-                         else self._rng.choice(_PROMPTS)]
+                         "--max-tokens", str(self._rng.randint(1, 150))]
+            if turn == 0 or self._rng.random() < 0.7:
+                arguments += ["--prompt", self._rng.choice(_PROMPTS)]
             done = self._txl(self._fleet.txl_flags(), name, arguments)
             if done.returncode != 0:
                 self._fleet.report.violation(
@@ -48,9 +47,6 @@ class ProgramWorker:
             self._fleet.report.count("program_turns")
             if self._fleet.over.is_set():
                 return
-
-    def _has_turns(self, name):
-        return bool(self._turns) and self._turns[-1][0] == name
 
     def _create(self, name):
         """Made by an attempt that nobody heard of is made, too."""
