@@ -25,7 +25,8 @@ packages=(
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
-  libhwy-dev libbenchmark-dev libsqlite3-dev prometheus-cpp-dev python3-yaml
+  libhwy-dev libbenchmark-dev libsqlite3-dev libhiredis-dev redis-server
+  prometheus-cpp-dev python3-yaml
 )
 # Debian 12 has two; elsewhere there is one.
 if grep -qs '^VERSION_ID="12"' /etc/os-release; then
@@ -90,7 +91,9 @@ if [ "${#missing[@]}" -gt 0 ]; then
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   services=()
   for package in "${missing[@]}"; do
-    case "$package" in haproxy | prometheus) services+=("$package") ;; esac
+    case "$package" in
+      haproxy | prometheus | redis-server) services+=("$package") ;;
+    esac
   done
   [ "${#services[@]}" = 0 ] || forbid_starts
   as_root apt-get update -qq
