@@ -1,0 +1,167 @@
+#include "tests/server/store/redis/history/writer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace txl::history {
+namespace {
+
+constexpr char kExpire[] = "1000000";
+
+std::string PositionOf(const std::string& text) {
+  return absl::StrCat(text.size() / kIdBytes);
+}
+
+}  // namespace
+
+std::string ChainOf(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : text) {
+    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  }
+  return absl::StrCat(absl::Hex(hash));
+}
+
+Writer::Writer(int index, simulation::Random* random, History* history)
+    : index_(index), random_(random), history_(history) {}
+
+void Writer::Set(const std::string& function, Words args) {
+  waiting_ = true;
+  command_ = {++asked_, function, std::move(args), text_};
+}
+
+Words Writer::Known() const {
+  if (!holds_) return {"", "", "", ""};
+  return {epoch_, nonce_, PositionOf(text_), ChainOf(text_)};
+}
+
+const Command& Writer::Ask() {
+  if (waiting_) return command_;
+  Words args = Known();
+  const std::string lease = absl::StrCat(kLeaseMillis);
+  switch (state_) {
+    case State::kIdle:
+      // A request that comes again, from anywhere, may take over at once.
+      for (const std::string& arg :
+           {std::string("m"), absl::StrCat("request", random_->Below(6)),
+            absl::StrCat("n", index_, ".", ++nonces_), absl::StrCat(index_),
+            lease}) {
+        args.push_back(arg);
+      }
+      Set("acquire", std::move(args));
+      break;
+    case State::kAcquired:
+      for (const std::string& arg :
+           {std::string("i"), std::string("h"), lease, std::string(kExpire)}) {
+        args.push_back(arg);
+      }
+      Set("begin", std::move(args));
+      break;
+    case State::kTurn:
+      AskInTurn();
+      break;
+    case State::kHealing:
+      Set("load", {"", "", "", ""});
+      break;
+  }
+  return command_;
+}
+
+void Writer::AskInTurn() {
+  if (pending_.empty() && random_->Chance(0.1)) {
+    Words args = Known();
+    args.push_back(absl::StrCat(kLeaseMillis));
+    return Set("touch", std::move(args));
+  }
+  if (!pending_.empty()) return AskToAppend("append", pending_);
+  const int append =
+      history_->Invoke(text_, static_cast<int>(random_->Between(1, kMostIds)));
+  AskToAppend(random_->Chance(0.25) ? "end" : "append",
+              history_->IdsOf(append));
+}
+
+void Writer::AskToAppend(const std::string& function, const std::string& ids) {
+  Words args = Known();
+  pending_ = ids;
+  const std::string next = text_ + ids;
+  for (const std::string& arg : {PositionOf(ids), ChainOf(next), ids}) {
+    args.push_back(arg);
+  }
+  if (function == "append") {
+    args.push_back("");
+    args.push_back(absl::StrCat(kLeaseMillis));
+  } else {
+    for (const char* arg : {"h", "record", kExpire}) args.push_back(arg);
+  }
+  Set(function, std::move(args));
+}
+
+void Writer::Answer(const Words& answer, int64_t version) {
+  waiting_ = false;
+  const std::string& said = answer[0];
+  const std::string& function = command_.function;
+  if (function == "acquire") return Acquired(answer);
+  if (function == "load") return Heal(answer, version);
+  if (said == "OK" || said == "AGAIN") {
+    if (function == "begin") state_ = State::kTurn;
+    if (function == "append" || function == "end") Appended(version);
+    if (function == "end") state_ = State::kIdle;
+  } else if (said == "POSITION") {
+    state_ = State::kHealing;
+  } else {
+    Drop();
+  }
+}
+
+void Writer::Acquired(const Words& answer) {
+  if (answer[0] == "BUSY" || answer[0] == "GONE") return;
+  if (answer[0] == "SAME") {
+    epoch_ = answer[1];
+    nonce_ = command_.args[6];
+  } else {
+    epoch_ = answer[1];
+    nonce_ = answer[2];
+    text_ = answer[13];
+    holds_ = true;
+  }
+  state_ = State::kAcquired;
+}
+
+void Writer::Appended(int64_t version) {
+  for (const int append : History::AppendsIn(pending_)) {
+    history_->Acknowledge(append, version);
+  }
+  text_ += pending_;
+  pending_.clear();
+}
+
+void Writer::Heal(const Words& answer, int64_t version) {
+  const std::string whole = text_ + pending_;
+  const std::string& stored = answer[0] == "OK" ? answer[13] : whole;
+  if (answer[0] != "OK" || answer[1] != epoch_ || answer[2] != nonce_ ||
+      !whole.starts_with(stored)) {
+    return Drop();
+  }
+  // What it holds of these is confirmed, the rest is told again.
+  for (const int append : History::AppendsIn(stored)) {
+    history_->Acknowledge(append, version);
+  }
+  text_ = stored;
+  pending_ = whole.substr(stored.size());
+  state_ = State::kTurn;
+}
+
+void Writer::Drop() {
+  state_ = State::kIdle;
+  holds_ = false;
+  text_.clear();
+  pending_.clear();
+}
+
+void Writer::Restart() {
+  waiting_ = false;
+  Drop();
+}
+
+}  // namespace txl::history
