@@ -95,7 +95,12 @@ Reply RedisMap::CallOnText(const Words& words) {
   if (words[0] == "GETRANGE") {
     const std::string text = Text(key);
     const size_t from = std::min(Number(words[2]), text.size());
-    return text.substr(from, Number(words[3]) + 1 - from);
+    const size_t end = std::max(from, Number(words[3]) + 1);
+    return text.substr(from, end - from);
+  }
+  // A part that is nothing makes no text.
+  if (words[0] == "SETRANGE" && words[3].empty()) {
+    return static_cast<int64_t>(Text(key).size());
   }
   std::string& text = texts_[key];
   if (words[0] == "SET") {
@@ -113,12 +118,23 @@ Reply RedisMap::CallOnText(const Words& words) {
 }
 
 Reply RedisMap::CallOnSet(const Words& words) {
-  std::map<std::string, std::string>& set = sets_[words[1]];
+  const bool adds = words[0] == "ZADD";
+  const auto found = sets_.find(words[1]);
+  if (found == sets_.end() && !adds) {
+    return words[0] == "ZREM" ? Reply(int64_t{0}) : Reply();
+  }
+  std::map<std::string, std::string>& set =
+      adds ? sets_[words[1]] : found->second;
   if (words[0] == "ZSCORE") return OrNothing(Find(set, words[2]));
-  if (words[0] == "ZREM") return static_cast<int64_t>(set.erase(words[2]));
-  const bool added = !set.contains(words[3]);
-  set[words[3]] = words[2];
-  return static_cast<int64_t>(added);
+  if (adds) {
+    const bool is_new = !set.contains(words[3]);
+    set[words[3]] = words[2];
+    return static_cast<int64_t>(is_new);
+  }
+  const size_t removed = set.erase(words[2]);
+  // A set without members is none.
+  if (set.empty()) sets_.erase(found);
+  return static_cast<int64_t>(removed);
 }
 
 }  // namespace txl::history
