@@ -8,8 +8,6 @@
 namespace txl::fleet {
 namespace {
 
-using bench::FromSeconds;
-
 int64_t AtLeastOne(int64_t count) { return std::max<int64_t>(1, count); }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "client/bench/plan/random.h"
-#include "client/fleet/event_queue.h"
 
 namespace txl::fleet {
 namespace {
@@ -67,16 +66,6 @@ TEST(StoreShard, IsBusyAsTheUtilisationLawSays) {
     shard.Send(i, now);
   }
   EXPECT_NEAR(shard.busy_seconds() / now, kRate * 0.0011, 0.0001);
-}
-
-TEST(EventQueue, KeepsTheOrderOfTimesAndOfOneTime) {
-  EventQueue<char> events;
-  events.Add(2, 'c');
-  events.Add(1, 'a');
-  events.Add(1, 'b');
-  std::string order;
-  while (!events.empty()) order += events.Pop().what;
-  EXPECT_EQ(order, "abc");
 }
 
 }  // namespace
