@@ -20,7 +20,7 @@ std::string Encode(int number) {
 }  // namespace
 
 int History::Invoke(std::string seen, int count) {
-  appends_.push_back({std::move(seen), count});
+  appends_.push_back({.seen = std::move(seen), .count = count});
   return static_cast<int>(appends_.size()) - 1;
 }
 
@@ -54,6 +54,13 @@ void History::FailOver(int64_t kept, int64_t now) {
                 [kept](const auto& known) { return known.second > kept; });
 }
 
+void History::Rewind(const std::string& text, size_t position) {
+  const size_t from = std::min(position * kIdBytes, text.size());
+  for (const int append : AppendsIn(text.substr(from))) {
+    appends_[append].taken_back = true;
+  }
+}
+
 std::string History::Read(const std::string& text) const {
   std::set<int> found;
   size_t at = 0;
@@ -76,7 +83,7 @@ std::string History::Read(const std::string& text) const {
     at += ids.size();
   }
   for (const auto& [append, version] : acknowledged_) {
-    if (!found.contains(append)) {
+    if (!found.contains(append) && !appends_[append].taken_back) {
       return absl::StrCat("append ", append, ", acknowledged at version ",
                           version, ", is gone");
     }

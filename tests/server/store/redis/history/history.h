@@ -33,6 +33,10 @@ class History {
   // The store is again what it was at `kept`: versions up to `now` are lost.
   void FailOver(int64_t kept, int64_t now);
 
+  // The text was this, and its appends from a position on were taken back: they
+  // need not be in it any more.
+  void Rewind(const std::string& text, size_t position);
+
   // Somebody is told that this is the text now. Returns what is wrong with
   // that; empty: nothing. It has to be appends, each whole, once, and right
   // behind what its writer had seen; all that are acknowledged and not lost are
@@ -43,6 +47,7 @@ class History {
   struct Append {
     std::string seen;
     int count = 0;
+    bool taken_back = false;
   };
   struct Range {
     int64_t kept = 0;

@@ -29,7 +29,7 @@ class World {
       writers_.emplace_back(i, &random_, &history_);
     }
     store_.now_millis = 1'000'000;
-    Execute("create", {"born", "m", "2", "h", ChainOf(""), "0", "", "1000000"});
+    Execute("create", {"born", "m", "2", "h", kFirstChain, "0", "", "1000000"});
     replica_.emplace_back(version_, store_);
   }
 
@@ -87,7 +87,13 @@ class World {
     Writer& writer = writers_[sent.writer];
     const bool awaited = writer.awaits(sent.command.number);
     if (!awaited) Count(Event::kLateCommand);
+    const std::string before = StoredText();
     const Words answer = Execute(sent.command.function, sent.command.args);
+    if (sent.command.function == "rewind" && answer[0] == "OK") {
+      Count(Event::kRewound);
+      history_.Rewind(before,
+                      static_cast<size_t>(std::stoul(sent.command.args[4])));
+    }
     Trace(absl::StrCat("writer ", sent.writer, " ", sent.command.function, "(",
                        absl::CEscape(absl::StrJoin(sent.command.args, " ")),
                        "): ", absl::CEscape(absl::StrJoin(answer, " "))));
@@ -131,7 +137,11 @@ class World {
       replica_.emplace_back(++version_, store_);
       if (replica_.size() > kMostBehind) replica_.pop_front();
     }
-    Expect(history_.Read(store_.Text(absl::StrCat(kKey, ":i"))));
+    Expect(history_.Read(StoredText()));
+  }
+
+  std::string StoredText() const {
+    return store_.Text(absl::StrCat(kKey, ":i"));
   }
 
   void FailOver() {

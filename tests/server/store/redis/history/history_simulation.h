@@ -15,8 +15,9 @@
 namespace txl::history {
 
 enum class Event {
-  kAppended,   // ids were stored
-  kRepeated,   // a change that had been made was asked for again
+  kAppended,  // ids were stored
+  kRepeated,  // a change that had been made was asked for again
+  kRewound,
   kTakenOver,  // a session was acquired that another one had held last
   kFenced,     // by epoch or nonce
   kPosition,   // refused for position or chain
@@ -30,7 +31,7 @@ enum class Event {
   kTime,
   kFailover,  // that lost changes
 };
-inline constexpr int kEvents = 14;
+inline constexpr int kEvents = 15;
 
 struct HistoryResult {
   std::string violation;  // what History found; empty: nothing

@@ -48,6 +48,22 @@ TEST(RedisHistories, WithoutPositionAndChainAreNot) {
   EXPECT_THAT(RunWithout({kPosition}, 10'000).violation, HasSubstr("append"));
 }
 
+// Each change of ids needs its own fence.
+TEST(RedisHistories, WithOneChangeThatHasNoFenceAreNot) {
+  for (const char* function : {"append", "finish", "rewind"}) {
+    std::string text = RedisFunctionLibrary();
+    const std::string head = std::string("local function ") + function + "(";
+    const size_t call = text.find("fence(key, args)", text.find(head));
+    ASSERT_NE(call, text.npos) << function;
+    text.replace(call, 16, "nil");
+    const auto library = LuaLibrary::Load(text);
+    ASSERT_TRUE(library.ok()) << library.status();
+    EXPECT_THAT(RunHistories(**library, 1, 10'000).violation,
+                HasSubstr("append"))
+        << function;
+  }
+}
+
 TEST(RedisHistories, AreTheSameForASeed) {
   const auto library = LuaLibrary::Load(RedisFunctionLibrary());
   ASSERT_TRUE(library.ok());

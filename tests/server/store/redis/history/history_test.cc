@@ -75,5 +75,20 @@ TEST(History, ForgivesWhatAFailoverLost) {
   EXPECT_THAT(history.Read(history.IdsOf(a)), HasSubstr("is gone"));
 }
 
+TEST(History, ForgivesWhatWasTakenBack) {
+  History history;
+  const int a = history.Invoke("", 1);
+  const int b = history.Invoke(history.IdsOf(a), 2);
+  const std::string both = history.IdsOf(a) + history.IdsOf(b);
+  history.Acknowledge(a, 1);
+  history.Acknowledge(b, 2);
+  history.Rewind(both, 1);
+  EXPECT_EQ(history.Read(history.IdsOf(a)), "");
+  EXPECT_THAT(history.Read(""), HasSubstr("is gone"));
+  const int c = history.Invoke(history.IdsOf(a), 1);
+  EXPECT_EQ(history.Read(history.IdsOf(a) + history.IdsOf(c)), "");
+  EXPECT_THAT(history.Read(both + history.IdsOf(c)), HasSubstr("never saw"));
+}
+
 }  // namespace
 }  // namespace txl::history

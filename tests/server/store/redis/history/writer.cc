@@ -15,9 +15,9 @@ std::string PositionOf(const std::string& text) {
 
 }  // namespace
 
-std::string ChainOf(const std::string& text) {
+std::string NextChain(const std::string& chain, const std::string& change) {
   uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : text) {
+  for (const char byte : absl::StrCat(chain, "/", change)) {
     hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
   }
   return absl::StrCat(absl::Hex(hash));
@@ -33,7 +33,7 @@ void Writer::Set(const std::string& function, Words args) {
 
 Words Writer::Known() const {
   if (!holds_) return {"", "", "", ""};
-  return {epoch_, nonce_, PositionOf(text_), ChainOf(text_)};
+  return {epoch_, nonce_, PositionOf(text_), chain_};
 }
 
 const Command& Writer::Ask() {
@@ -42,6 +42,10 @@ const Command& Writer::Ask() {
   const std::string lease = absl::StrCat(kLeaseMillis);
   switch (state_) {
     case State::kIdle:
+      if (!text_.empty() && random_->Chance(0.3)) {
+        AskToRewind();
+        break;
+      }
       // A request that comes again, from anywhere, may take over at once.
       for (const std::string& arg :
            {std::string("m"), absl::StrCat("request", random_->Below(6)),
@@ -84,8 +88,8 @@ void Writer::AskInTurn() {
 void Writer::AskToAppend(const std::string& function, const std::string& ids) {
   Words args = Known();
   pending_ = ids;
-  const std::string next = text_ + ids;
-  for (const std::string& arg : {PositionOf(ids), ChainOf(next), ids}) {
+  for (const std::string& arg :
+       {PositionOf(ids), NextChain(chain_, ids), ids}) {
     args.push_back(arg);
   }
   if (function == "append") {
@@ -95,6 +99,21 @@ void Writer::AskToAppend(const std::string& function, const std::string& ids) {
     for (const char* arg : {"h", "record", kExpire}) args.push_back(arg);
   }
   Set(function, std::move(args));
+}
+
+// To the begin of one of its appends.
+void Writer::AskToRewind() {
+  const std::vector<int> appends = History::AppendsIn(text_);
+  const std::string first = history_->IdsOf(random_->Pick(appends));
+  const std::string to = PositionOf(text_.substr(0, text_.find(first)));
+  Words args = Known();
+  for (const std::string& arg :
+       {to, NextChain(chain_, absl::StrCat("to ", to, " by ", index_)),
+        std::string("h"), absl::StrCat(index_),
+        absl::StrCat("n", index_, ".", ++nonces_), std::string(kExpire)}) {
+    args.push_back(arg);
+  }
+  Set("rewind", std::move(args));
 }
 
 void Writer::Answer(const Words& answer, int64_t version) {
@@ -107,7 +126,13 @@ void Writer::Answer(const Words& answer, int64_t version) {
     if (function == "begin") state_ = State::kTurn;
     if (function == "append" || function == "end") Appended(version);
     if (function == "end") state_ = State::kIdle;
-  } else if (said == "POSITION") {
+    if (function == "rewind") {
+      // What it holds is of before: known no more.
+      Drop();
+    }
+  } else if (said == "BUSY") {
+    return;  // of a rewind
+  } else if (said == "POSITION" && function != "rewind") {
     state_ = State::kHealing;
   } else {
     Drop();
@@ -122,6 +147,7 @@ void Writer::Acquired(const Words& answer) {
   } else {
     epoch_ = answer[1];
     nonce_ = answer[2];
+    chain_ = answer[4];
     text_ = answer[13];
     holds_ = true;
   }
@@ -132,6 +158,7 @@ void Writer::Appended(int64_t version) {
   for (const int append : History::AppendsIn(pending_)) {
     history_->Acknowledge(append, version);
   }
+  chain_ = NextChain(chain_, pending_);
   text_ += pending_;
   pending_.clear();
 }
@@ -147,6 +174,7 @@ void Writer::Heal(const Words& answer, int64_t version) {
   for (const int append : History::AppendsIn(stored)) {
     history_->Acknowledge(append, version);
   }
+  chain_ = answer[4];
   text_ = stored;
   pending_ = whole.substr(stored.size());
   state_ = State::kTurn;

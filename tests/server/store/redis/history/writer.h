@@ -1,9 +1,10 @@
 #pragma once
 
 // A simulated server that writes one session through the function library: it
-// acquires, begins a turn, appends, ends it. After an answer that did not come
-// it asks the same again and nothing else; it goes when it is fenced; it tells
-// the store again what a failover has lost, where the session is still its own.
+// acquires, begins a turn, appends, ends it, and rewinds what it holds. After
+// an answer that did not come it asks the same again and nothing else; it goes
+// when it is fenced; it tells the store again what a failover has lost, where
+// the session is still its own.
 
 #include <cstdint>
 #include <string>
@@ -14,8 +15,9 @@
 
 namespace txl::history {
 
-// What a writer knows of a text without keeping it all: FNV-1a of its bytes.
-std::string ChainOf(const std::string& text);
+// The digest of all changes when another one follows: FNV-1a of both.
+std::string NextChain(const std::string& chain, const std::string& change);
+inline constexpr char kFirstChain[] = "c";
 
 inline constexpr int64_t kLeaseMillis = 5000;
 
@@ -56,6 +58,7 @@ class Writer {
   Words Known() const;
   void AskInTurn();
   void AskToAppend(const std::string& function, const std::string& ids);
+  void AskToRewind();
   void Acquired(const Words& answer);
   void Appended(int64_t version);
   void Heal(const Words& answer, int64_t version);
@@ -69,9 +72,10 @@ class Writer {
   Command command_;
   int64_t asked_ = 0;
   int64_t nonces_ = 0;
-  bool holds_ = false;  // the four below are of a session that it had
+  bool holds_ = false;  // what is below is of a session that it had
   std::string epoch_;
   std::string nonce_;
+  std::string chain_;
   std::string text_;  // that the store has confirmed
   std::string
       pending_;  // ids behind it, asked to be stored or to be told again
