@@ -14,6 +14,7 @@
 --     chain     digest of all changes of its ids, made by the servers
 --     base      position at the begin of the turn that runs; else position
 --     born      random, of its creation
+--     used      when a turn began last, as the servers write times
 --     model, width, head, intent    the servers'; intent "": no turn runs
 --   txl:{NAME}:i  its ids, `width` bytes each
 --   txl:{NAME}:t  record of its last turn; absent: none
@@ -29,7 +30,8 @@
 -- Answers begin with
 --   OK        it is done
 --   AGAIN     it was done by an earlier call of the same change
---   SAME      (acquire, load) and what the caller holds is current
+--   SAME      (acquire, load) and what the caller holds is current: epoch;
+--             of acquire nonce; milliseconds left as load's busy
 --   BUSY      another one owns it: milliseconds left
 --   FENCED    another one owns it, or did so since: position
 --   POSITION  the ids are not those that the caller knows: position
@@ -40,7 +42,7 @@
 -- function  ARGV behind the four             what it does
 -- acquire   model request new_nonce owner    the caller owns it, epoch + 1;
 --           lease                            answers as load
--- begin     intent head lease expire         a turn begins
+-- begin     intent used lease expire         a turn begins
 -- append    count next_chain ids events      ids of a turn that runs
 --           lease
 -- end       count next_chain ids head record a turn ends with these ids; it is
@@ -56,13 +58,14 @@
 --           by then, and nobody owns it, or FENCED)
 -- load      epoch nonce position chain (empty: none are held)
 --           OK epoch nonce position chain base born model width head intent
---           record events ids busy; absent ones are ""; busy: milliseconds left
+--           used record events ids busy; absent ones are ""; busy:
+--           milliseconds left
 -- Without a session, KEYS[1] is "txl:ids":
--- list      min max count    ZRANGE's BYLEX: NAME position base head for each
+-- list      min max count    ZRANGE's BYLEX: NAME position used head for each
 -- expired   now count        NAME position for each that has expired by then
 
 local FIELDS = {'epoch', 'nonce', 'position', 'chain', 'base', 'born', 'model',
-                'width', 'head', 'intent'}
+                'width', 'head', 'intent', 'used'}
 
 local function now()
   local time = redis.call('TIME')
@@ -113,8 +116,8 @@ local function contents(key, status)
   for _, part in ipairs({':t', ':e', ':i'}) do
     table.insert(answer, redis.call('GET', key .. part))
   end
-  for i = 1, 14 do answer[i] = answer[i] or '' end
-  answer[15] = decimal(left(key))
+  for i = 1, 15 do answer[i] = answer[i] or '' end
+  answer[16] = decimal(left(key))
   return answer
 end
 
@@ -141,9 +144,9 @@ local function acquire(keys, args)
   local epoch = decimal(at[1] + 1)
   redis.call('HSET', key .. ':m', 'epoch', epoch, 'nonce', nonce, 'owner',
              owner, 'request', request, 'until', decimal(now() + args[9]))
-  if not wrong then return {'SAME', epoch, decimal(busy)} end
+  if not wrong then return {'SAME', epoch, nonce, decimal(busy)} end
   local answer = contents(key, 'OK')
-  answer[15] = decimal(busy)
+  answer[16] = decimal(busy)
   return answer
 end
 
@@ -151,7 +154,7 @@ local function begin(keys, args)
   local key = keys[1]
   local wrong = fence(key, args)
   if wrong then return wrong end
-  redis.call('HSET', key .. ':m', 'intent', args[5], 'head', args[6], 'base',
+  redis.call('HSET', key .. ':m', 'intent', args[5], 'used', args[6], 'base',
              args[3], 'until', decimal(now() + args[7]))
   redis.call('DEL', key .. ':e')
   set_expiry(key, args[8])
@@ -277,9 +280,9 @@ local function list(keys, args)
                            'LIMIT', 0, args[3])
   local answer = {}
   for _, name in ipairs(names) do
-    local at = redis.call('HMGET', 'txl:{' .. name .. '}:m', 'position', 'base',
+    local at = redis.call('HMGET', 'txl:{' .. name .. '}:m', 'position', 'used',
                           'head')
-    for _, part in ipairs({name, at[1] or '0', at[2] or '0', at[3] or ''}) do
+    for _, part in ipairs({name, at[1] or '0', at[2] or '', at[3] or ''}) do
       table.insert(answer, part)
     end
   end

@@ -61,7 +61,7 @@ class FunctionLibraryTest : public ::testing::Test {
     args.insert(args.end(), {"m", request, nonce, "server-" + nonce, lease});
     return Do("acquire", args);
   }
-  std::string Ids() { return Do("load", {"", "", "", ""})[13]; }
+  std::string Ids() { return Do("load", {"", "", "", ""})[14]; }
 
   static testing::RedisServer* redis_;
   std::unique_ptr<RedisConnection> connection_;
@@ -80,7 +80,7 @@ TEST_F(FunctionLibraryTest, ACreatedSessionIsLoadedAsItIs) {
   CreateAbc();
   EXPECT_THAT(Do("load", {"", "", "", ""}),
               ElementsAre("OK", "0", "born", "3", "c0", "3", "born", "m", "1",
-                          "h0", "", "", "", "abc", "0"));
+                          "h0", "", "", "", "", "abc", "0"));
   EXPECT_THAT(Do("load", {"0", "born", "3", "c0"}),
               ElementsAre("SAME", "0", "0"));
 }
@@ -97,24 +97,25 @@ TEST_F(FunctionLibraryTest, ANameIsCreatedOnceAndTheSameCreationTwice) {
 TEST_F(FunctionLibraryTest, ATurnIsAppendedAndEnds) {
   CreateAbc();
   EXPECT_THAT(Acquire("r", "n1", {"0", "born", "3", "c0"}),
-              ElementsAre("SAME", "1", "0"));
-  EXPECT_THAT(Do("begin", With(kOwned, {"intent", "h1", "100000", "200"})),
+              ElementsAre("SAME", "1", "n1", "0"));
+  EXPECT_THAT(Do("begin", With(kOwned, {"intent", "u1", "100000", "200"})),
               ElementsAre("OK"));
   EXPECT_THAT(Do("append", With(kOwned, {"2", "c1", "de", "E1", "100000"})),
               ElementsAre("OK"));
   const Words running = Do("load", {"", "", "", ""});
-  ASSERT_THAT(running, SizeIs(15));
+  ASSERT_THAT(running, SizeIs(16));
   EXPECT_EQ(running[3], "5");  // position
   EXPECT_EQ(running[5], "3");  // base
   EXPECT_EQ(running[10], "intent");
-  EXPECT_EQ(running[12], "E1");
-  EXPECT_NE(running[14], "0");
+  EXPECT_EQ(running[11], "u1");
+  EXPECT_EQ(running[13], "E1");
+  EXPECT_NE(running[15], "0");
   EXPECT_THAT(
       Do("end", {"1", "n1", "5", "c1", "1", "c2", "f", "h2", "record", "300"}),
       ElementsAre("OK"));
   EXPECT_THAT(Do("load", {"", "", "", ""}),
               ElementsAre("OK", "1", "n1", "6", "c2", "6", "born", "m", "1",
-                          "h2", "", "record", "", "abcdef", "0"));
+                          "h2", "", "u1", "record", "", "abcdef", "0"));
 }
 
 TEST_F(FunctionLibraryTest, ARepeatedChangeIsMadeOnce) {
@@ -251,9 +252,9 @@ TEST_F(FunctionLibraryTest, AListingGoesByName) {
   CreateAbc();
   EXPECT_THAT(
       Function("list", "txl:ids", {"(default/a", "(default0", "9"}),
-      ElementsAre("default/b", "1", "1", "h", "default/c", "1", "1", "h"));
+      ElementsAre("default/b", "1", "", "h", "default/c", "1", "", "h"));
   EXPECT_THAT(Function("list", "txl:ids", {"-", "+", "1"}),
-              ElementsAre("default/a", "3", "3", "h0"));
+              ElementsAre("default/a", "3", "", "h0"));
 }
 
 TEST_F(FunctionLibraryTest, AnotherModelsSessionIsNotTaken) {

@@ -32,6 +32,7 @@ int FreePort() {
 
 RedisServer::RedisServer(std::vector<std::string> flags)
     : flags_(std::move(flags)) {
+  signal(SIGPIPE, SIG_IGN);  // as the server's programs do
   std::string folder = ::testing::TempDir() + "/redisXXXXXX";
   folder_ = mkdtemp(folder.data());
   for (int attempt = 0; attempt < 10; ++attempt) {

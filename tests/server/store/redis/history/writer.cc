@@ -8,6 +8,7 @@ namespace txl::history {
 namespace {
 
 constexpr char kExpire[] = "1000000";
+constexpr size_t kIdsAt = 14;  // of what load and acquire answer
 
 std::string PositionOf(const std::string& text) {
   return absl::StrCat(text.size() / kIdBytes);
@@ -141,14 +142,11 @@ void Writer::Answer(const Words& answer, int64_t version) {
 
 void Writer::Acquired(const Words& answer) {
   if (answer[0] == "BUSY" || answer[0] == "GONE") return;
-  if (answer[0] == "SAME") {
-    epoch_ = answer[1];
-    nonce_ = command_.args[6];
-  } else {
-    epoch_ = answer[1];
-    nonce_ = answer[2];
+  epoch_ = answer[1];
+  nonce_ = answer[2];
+  if (answer[0] != "SAME") {
     chain_ = answer[4];
-    text_ = answer[13];
+    text_ = answer[kIdsAt];
     holds_ = true;
   }
   state_ = State::kAcquired;
@@ -165,7 +163,7 @@ void Writer::Appended(int64_t version) {
 
 void Writer::Heal(const Words& answer, int64_t version) {
   const std::string whole = text_ + pending_;
-  const std::string& stored = answer[0] == "OK" ? answer[13] : whole;
+  const std::string& stored = answer[0] == "OK" ? answer[kIdsAt] : whole;
   if (answer[0] != "OK" || answer[1] != epoch_ || answer[2] != nonce_ ||
       !whole.starts_with(stored)) {
     return Drop();
