@@ -122,7 +122,7 @@ void Cell::Call(int32_t index) {
   session.server = turn.server;
   turn.failures = 0;
   turn.state = State::kAcquire;
-  Send(index, /*awaited=*/true, turn.fed ? 0 : turn.prompt);
+  Send(index, /*awaited=*/true, 0);
 }
 
 // Waits are as client/retry_policy.h has them.
@@ -168,6 +168,8 @@ void Cell::Answered(int32_t index) {
   // After a failure, too: the store has its end.
   if (turn.sent == turn.answer) return EndTurn(index);
   turn.state = State::kWaiting;
+  // The turn begins; its prompt is in this command.
+  Send(index, /*awaited=*/false, turn.fed ? 0 : turn.prompt);
   servers_[turn.server].waiting.push_back(index);
   AdmitWaiting(turn.server);
 }

@@ -4,13 +4,13 @@
 // their store, the images that they share, and conversations that come.
 //
 // A turn goes to the server that PlaceTurn names, acquires its session with a
-// command of the session's shard, waits for a slot, brings its state there (in
-// the slot, an image, or rows to be fed), feeds its prompt, streams, appends,
-// and is over when its last command is answered. A turn whose server is lost
-// is sent again by its client and goes on behind the tokens that it has.
-// What is left out: network delays, the time of moving states between slot and
-// host, appends that hold a stream up, sessions that end. What a lost server
-// had sent since the last append is made again.
+// command of the session's shard, begins with another one, waits for a slot,
+// brings its state there (in the slot, an image, or rows to be fed), feeds its
+// prompt, streams, appends, and is over when its last command is answered. A
+// turn whose server is lost is sent again by its client and goes on behind the
+// tokens that it has. What is left out: network delays, the time of moving
+// states between slot and host, appends that hold a stream up, sessions that
+// end. What a lost server had sent since the last append is made again.
 
 #include <cstdint>
 #include <vector>

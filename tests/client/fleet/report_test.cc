@@ -36,7 +36,7 @@ TEST(Report, CountsTheSampleAndRatesTheFleet) {
   EXPECT_NEAR(json["streams_of_a_server"].get<double>(), 20 * 0.049, 0.1);
   EXPECT_EQ(json["residency"]["rebuilt"], 1.0);
   EXPECT_EQ(json["takeover_seconds"]["count"], 0);
-  EXPECT_NEAR(json["store"]["commands_per_turn"].get<double>(), 2, 0.01);
+  EXPECT_NEAR(json["store"]["commands_per_turn"].get<double>(), 3, 0.01);
 }
 
 TEST(Report, HasCellsThatAreNotAlike) {
@@ -54,7 +54,7 @@ TEST(Report, SaysTheSameToPeople) {
   EXPECT_THAT(text, HasSubstr("10 cells of 1 servers"));
   EXPECT_THAT(text, HasSubstr("2 simulated for 100 s"));
   EXPECT_THAT(text, HasSubstr("time to first token"));
-  EXPECT_THAT(text, HasSubstr("2.0 commands a turn"));
+  EXPECT_THAT(text, HasSubstr("3.0 commands a turn"));
   EXPECT_THAT(text, HasSubstr("slots"));
 }
 
