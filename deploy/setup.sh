@@ -102,7 +102,10 @@ if [ "${#missing[@]}" -gt 0 ]; then
     apt-get install -y -q --no-install-recommends "${missing[@]}" 2>&1 |
     grep --line-buffered -E '^(E:|Need to get|Get:|Unpacking|Setting up)' |
     cut -c1-100 | thinned 40 >&2
-  [ "${#services[@]}" = 0 ] || as_root systemctl disable -q "${services[@]}"
+  # Images have none that would start them.
+  if [ "${#services[@]}" != 0 ] && command -v systemctl > /dev/null; then
+    as_root systemctl disable -q "${services[@]}"
+  fi
 fi
 
 if [ ! -x "$venv/bin/pip" ]; then

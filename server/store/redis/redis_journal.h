@@ -28,7 +28,7 @@ struct RedisJournalOptions {
   // A session is its owner's for so long after each change.
   absl::Duration lease = absl::Seconds(5);
   // Of an answer; then the connection counts as broken.
-  absl::Duration timeout = absl::Seconds(1);
+  absl::Duration timeout = absl::Seconds(2);
   std::string fingerprint;  // of the model
   int64_t vocab_size = 0;
 };

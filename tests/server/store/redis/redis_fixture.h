@@ -24,7 +24,8 @@ inline RedisJournalOptions RedisOptions(
     options.shards.push_back({"127.0.0.1", shard->port()});
   }
   options.interval = absl::Milliseconds(1);
-  options.lease = absl::Minutes(10);  // ends by release only
+  options.lease = absl::Minutes(10);    // ends by release only
+  options.timeout = absl::Seconds(30);  // of a machine that does much else
   options.fingerprint = "model";
   options.vocab_size = 1000;
   return options;
