@@ -26,6 +26,7 @@ packages=(
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
   libhwy-dev libbenchmark-dev libsqlite3-dev libhiredis-dev redis-server
+  liblua5.1-0-dev
   prometheus-cpp-dev python3-yaml
 )
 # Debian 12 has two; elsewhere there is one.

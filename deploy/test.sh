@@ -140,6 +140,10 @@ part_simulation() {
   build/tests/txl_server_simulation_test --seed 1 --seeds 500000 &
   build/tests/txl_server_simulation_test --seed 500001 --seeds 500000
   wait $!
+  step "the functions in Redis: a million histories"
+  build/tests/txl_server_store_redis_history_test --seed 1 --seeds 500000 &
+  build/tests/txl_server_store_redis_history_test --seed 500001 --seeds 500000
+  wait $!
 }
 
 part_scalar() {
