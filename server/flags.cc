@@ -179,6 +179,12 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 1, kMaxRows,
                 "Prompt positions of one step over all sessions: more feed "
                 "prompts faster, fewer keep other streams even");
+  table->Choice("speculate", &flags->speculate, {"auto", "off"},
+                "Feed guesses of a stream's next tokens along with it, where "
+                "the same tokens come of it to the bit (the native step on the "
+                "CPU) and they are right often enough; off: never");
+  table->Number("speculate-tokens", &flags->scheduler.speculate_tokens, 1, 64,
+                "Tokens that are guessed of one stream in a step at most");
 }
 
 void AddQueueFlags(ServerFlags* flags, FlagTable* table) {
