@@ -11,12 +11,11 @@
 #include "server/flag_table.h"
 #include "server/http/metrics_endpoint.h"
 #include "server/listen_address.h"
+#include "server/speculation_flags.h"
 
 namespace txl {
 namespace {
-
 constexpr absl::Duration kLongestConnection = absl::Hours(24 * 20);
-
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMaxRows = 1 << 16;
@@ -179,6 +178,7 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 1, kMaxRows,
                 "Prompt positions of one step over all sessions: more feed "
                 "prompts faster, fewer keep other streams even");
+  AddGuessFlags(&flags->speculate, &flags->scheduler.speculate_tokens, table);
 }
 
 void AddQueueFlags(ServerFlags* flags, FlagTable* table) {

@@ -66,7 +66,8 @@ struct ServerFlags {
 
   StepRunnerOptions runner;
   SchedulerOptions scheduler;
-  SessionStoreOptions sessions;  // but for bytes: see above
+  std::string speculate = "off";  // or "auto": see SetUpSpeculation
+  SessionStoreOptions sessions;   // but for bytes: see above
   RequestLimits limits;
   CallLimits calls;
   int32_t work_threads = 0;  // 0: see WorkThreads

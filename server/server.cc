@@ -15,6 +15,7 @@
 #include "server/exit_code.h"
 #include "server/key_file.h"
 #include "server/listener_probe.h"
+#include "server/speculation.h"
 #include "server/torch_threads.h"
 #include "server/warm_up.h"
 
@@ -210,6 +211,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   TXL_RETURN_IF_ERROR(server->OpenStore());
   TXL_RETURN_IF_ERROR(server->StartTenants());
   TXL_RETURN_IF_ERROR(server->OpenKeys());
+  TXL_RETURN_IF_ERROR(SetUpSpeculation(server->flags_.speculate, server->model_,
+                                       server->runner_->info(),
+                                       &server->flags_.scheduler));
   server->MakeParts();
   server->CountStored();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {

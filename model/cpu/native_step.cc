@@ -103,6 +103,7 @@ class NativeStep final : public ModelStep {
   bool derives() const override {
     return arena_.shape().form == AttentionForm::kProjected;
   }
+  bool depends_on_no_cut() const override { return true; }
 
   const RingGeometry& ring() const override { return arena_.ring(); }
   const StateIdentity& identity() const override { return identity_; }

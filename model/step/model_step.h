@@ -77,6 +77,10 @@ class ModelStep {
   // Whether there is something to derive.
   virtual bool derives() const { return false; }
 
+  // Whether a row's bits depend on its session's tokens alone, neither on how
+  // they were cut into calls nor on the other segments of one.
+  virtual bool depends_on_no_cut() const { return false; }
+
   virtual const RingGeometry& ring() const = 0;
   virtual const StateIdentity& identity() const = 0;
   virtual int64_t BytesPerSlot() const = 0;

@@ -109,6 +109,24 @@ std::vector<ClusterOfRow> ScoredClusters(absl::Span<const SamplingRow> rows,
   return clusters;
 }
 
+// Before the row is reported: whether what it feeds is what its slot goes on
+// with. A row behind one that samples feeds a guess.
+SampledStatus CheckGuess(absl::Span<const SamplingRow> rows, size_t row,
+                         absl::Span<const SampledRow> results) {
+  if (row == 0 || rows[row - 1].slot != rows[row].slot ||
+      rows[row - 1].output != RowOutput::kSample) {
+    return SampledStatus::kOk;
+  }
+  const SampledRow& before = results[row - 1];
+  if (before.status == SampledStatus::kOk) {
+    return before.token == rows[row].token ? SampledStatus::kOk
+                                           : SampledStatus::kRejected;
+  }
+  return before.status == SampledStatus::kRejected
+             ? SampledStatus::kRejected
+             : SampledStatus::kUnknownInput;
+}
+
 class MovedOut final : public StateTransfer {
  public:
   explicit MovedOut(StateImage image) : image_(std::move(image)) {}
@@ -183,6 +201,7 @@ class SamplingOnHost final : public SamplingStep {
     return std::make_unique<MovedOut>(step_->Export(slot, position));
   }
 
+  bool verifies_guesses() const override { return step_->depends_on_no_cut(); }
   bool derives() const override { return step_->derives(); }
   const RingGeometry& ring() const override { return step_->ring(); }
   const StateIdentity& identity() const override { return step_->identity(); }
@@ -218,6 +237,11 @@ SampledRows SamplingOnHost::Run(absl::Span<const SamplingRow> rows) {
   results.evaluated.resize(sampler_.bins().clusters());
   for (size_t i = 0; i < made.wanted.size(); ++i) {
     const size_t row = made.wanted[i];
+    const SampledStatus guess = CheckGuess(rows, row, results.rows);
+    if (guess != SampledStatus::kOk) {
+      results.rows[row].status = guess;
+      continue;
+    }
     results.rows[row] = Report(rows[row], *distributions[i]);
     for (size_t c = 0; c < results.evaluated.size(); ++c) {
       results.evaluated[c] += distributions[i]->IsEvaluated(c) ? 1 : 0;

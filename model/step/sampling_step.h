@@ -34,7 +34,9 @@ enum class RowOutput {
 };
 
 // One token through all layers. Rows of one slot stand together, at consecutive
-// ascending positions; at most the last of them samples.
+// ascending positions; at most the last of them samples. Where the step
+// verifies guesses, others that sample may follow it: such a row feeds a guess
+// of what the row before it draws.
 struct SamplingRow {
   int32_t slot = 0;
   int64_t position = 0;  // absolute position of the input token
@@ -50,6 +52,7 @@ enum class SampledStatus {
   kNotFinite,     // a log-probability that was looked at is NaN or +inf
   kNothingLeft,   // no token has a probability above 0
   kUnknownInput,  // kLastSampledToken, but that row failed, or there was none
+  kRejected,      // its guess, or one before it, is not what was drawn
 };
 
 struct SampledRow {
@@ -129,6 +132,8 @@ class SamplingStep {
   virtual std::unique_ptr<StateTransfer> Export(int32_t slot,
                                                 int64_t position) = 0;
 
+  // Whether rows may feed guesses; a rejected row leaves its slot as it was.
+  virtual bool verifies_guesses() const { return false; }
   // Whether rows with kNoToken have something to do.
   virtual bool derives() const { return false; }
 

@@ -25,5 +25,6 @@ Command AddGenerateCommand(CLI::App& app);
 Command AddRandomCommand(CLI::App& app);
 Command AddInspectCommand(CLI::App& app);
 Command AddConvertCommand(CLI::App& app);
+Command AddNgramsCommand(CLI::App& app);
 
 }  // namespace txl

@@ -63,6 +63,7 @@ bool IsFirstOfSlot(const StepPlan& plan, size_t row) {
 absl::Status StatusOf(const SampledRow& sampled, int64_t position) {
   switch (sampled.status) {
     case SampledStatus::kOk:
+    case SampledStatus::kRejected:
       break;
     case SampledStatus::kNotFinite:
       return NotFinite(position);
@@ -76,6 +77,8 @@ absl::Status StatusOf(const SampledRow& sampled, int64_t position) {
 
 void Report(const SamplingRow& row, SampledRow sampled, RowResult& result) {
   result.status = StatusOf(sampled, row.position);
+  result.rejected = sampled.status == SampledStatus::kRejected;
+  if (result.rejected) return;
   if (row.output == RowOutput::kNone || !result.status.ok()) return;
   result.token_id = sampled.token;
   result.logprob = sampled.logprob;
@@ -86,7 +89,9 @@ void Report(const SamplingRow& row, SampledRow sampled, RowResult& result) {
 SoftmaxTails TailsOf(const SamplingPlan& sampling, const SampledRows& sampled) {
   int64_t wanted = 0;
   for (size_t i = 0; i < sampling.rows.size(); ++i) {
-    const bool ran = sampled.rows[i].status != SampledStatus::kUnknownInput;
+    const SampledStatus status = sampled.rows[i].status;
+    const bool ran = status != SampledStatus::kUnknownInput &&
+                     status != SampledStatus::kRejected;
     if (ran && sampling.rows[i].output != RowOutput::kNone) ++wanted;
   }
   SoftmaxTails tails;

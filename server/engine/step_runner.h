@@ -51,7 +51,9 @@ inline constexpr int32_t kLastSampled = -1;
 
 // One token through all layers. Rows of one slot stand together in a plan, at
 // consecutive ascending positions, kLastSampled at most at the first of them,
-// kDecode at most at the last; or they are all kDerive.
+// kDecode at most at the last; or they are all kDerive. Where the runner
+// verifies guesses, kDecode rows may follow a kDecode row: they feed what the
+// caller guesses that the row before them samples.
 struct StepRow {
   int32_t slot = 0;
   int64_t position = 0;  // absolute position of the input token
@@ -67,7 +69,10 @@ struct StepPlan {
 
 // What came of a row; rows without output have only a status.
 struct RowResult {
-  absl::Status status;    // Internal: this row's numbers are not finite
+  absl::Status status;  // Internal: this row's numbers are not finite
+  // The row's guess, or one before it, is not what was sampled: it is as if the
+  // row had not been in the plan.
+  bool rejected = false;
   int32_t token_id = -1;  // kDecode: sampled; kScore: score_target
   float logprob = 0;      // of token_id, the model's own distribution
   std::vector<TokenLogprob> top_logprobs;
@@ -108,6 +113,9 @@ struct RunnerInfo {
   // Steps of other slots run on while a state is imported; one with a row of
   // its slot waits for it.
   bool imports_aside = false;
+  // kDecode rows may feed guesses (StepRow): a row's bits depend neither on how
+  // its session's tokens are cut into steps nor on company.
+  bool verifies_guesses = false;
   // Alternatives that a row can report.
   int32_t most_top_logprobs = std::numeric_limits<int32_t>::max();
   // A state depends on the last so many ids only, M + (N - 1)(W - 1) + 1.

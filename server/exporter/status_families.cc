@@ -172,6 +172,12 @@ void AddTokens(const Snapshot& s, FamilyList& out) {
       .Sample(Value(s.rows_discarded));
   out.Counter("txl_tokens_sampled_total", "Tokens sampled")
       .Sample(Value(s.tokens_sampled));
+  out.Counter("txl_tokens_guessed_total", "Tokens that were guessed and fed")
+      .Sample(Value(s.tokens_guessed));
+  out.Counter("txl_guesses_accepted_total", "Guesses that were what came")
+      .Sample(Value(s.guesses_accepted));
+  out.Counter("txl_steps_saved_total", "Steps less because of guesses")
+      .Sample(Value(s.steps_saved));
   out.Counter("txl_tokens_total", "Tokens by what they were")
       .Sample(Value(s.tokens_prompt), {{"kind", "prompt"}})
       .Sample(Value(s.tokens_delivered), {{"kind", "generated"}})

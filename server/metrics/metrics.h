@@ -88,6 +88,12 @@ struct Snapshot {
   int64_t tokens_delivered = 0;
   int64_t tokens_discarded = 0;
   int64_t tokens_prompt = 0;  // of inputs that their turn has fed whole
+  // Tokens that were guessed and fed ahead of their streams; those of them that
+  // the stream then sampled (accepted <= guessed); and steps less that it took:
+  // of each step the most that one stream had accepted.
+  int64_t tokens_guessed = 0;
+  int64_t guesses_accepted = 0;
+  int64_t steps_saved = 0;
   // Now in the streams, behind the message that gRPC is sending. In no law, and
   // not for Update: see AddStreamTokens.
   int64_t stream_queue_tokens = 0;

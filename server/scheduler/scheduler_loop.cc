@@ -3,6 +3,8 @@
 #include "server/scheduler/scheduler_loop.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "server/base/error.h"
@@ -28,7 +30,9 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
       clock_(parts.clock),
       shared_(shared),
       ledger_(parts.metrics),
-      slots_(parts.runner, parts.store, parts.metrics, parts.clock) {}
+      slots_(parts.runner, parts.store, parts.metrics, parts.clock),
+      may_guess_(options.speculate_tokens > 0 &&
+                 parts.runner->info().verifies_guesses) {}
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
@@ -36,7 +40,9 @@ bool SchedulerLoop::Iterate() {
   Poll();
   Admit();
   bool submitted = false;
-  if (static_cast<int32_t>(in_flight_.size()) < runner_->info().depth) {
+  const bool waits = guessing_ && !in_flight_.empty();
+  if (!waits &&
+      static_cast<int32_t>(in_flight_.size()) < runner_->info().depth) {
     StepPlan plan;
     InFlight record = PlanStep(plan);
     submitted = !plan.rows.empty();
@@ -175,6 +181,9 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
   limits.prompt_rows_per_step = options_.prompt_rows_per_step;
   limits.spare_rows = info.spare_rows;
   const std::vector<int64_t> rows = Divide(turns, candidates, limits);
+  ChooseGuessing(turns, rows, candidates);
+  int64_t room = std::accumulate(rows.begin(), rows.end(),
+                                 int64_t{info.max_rows}, std::minus<>());
 
   InFlight record;
   StepShape& shape = record.shape;
@@ -184,6 +193,11 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
     ++shape.turns;
     const size_t before = plan.rows.size();
     PlanRows(turns[i]->second, rows[i], plan.rows);
+    if (guessing_ && candidates[i].decode) {
+      const int64_t guesses = AddGuesses(turns[i]->second, room, plan.rows);
+      shape.guesses += guesses;
+      room -= guesses;
+    }
     record.owners.resize(plan.rows.size(), turns[i]->first);
     TenantAccount* const account = turns[i]->second.sequence.turn().account;
     if (account == nullptr) continue;

@@ -5,8 +5,9 @@
 // scheduler_loop.cc (what may have changed, the rows of a step),
 // scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc
 // (turns that stand still), scheduler_tenants.cc (who stands back for whom),
-// scheduler_results.cc (from the device to the sinks) and
-// scheduler_reporting.cc (what it tells of itself).
+// scheduler_guesses.cc (tokens that are guessed ahead), scheduler_results.cc
+// (from the device to the sinks) and scheduler_reporting.cc (what it tells of
+// itself).
 
 #include <atomic>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <future>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,6 +30,7 @@
 #include "server/metrics/metrics.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/batch_policy.h"
+#include "server/scheduler/guesser.h"
 #include "server/scheduler/heartbeat.h"
 #include "server/scheduler/reader_watch.h"
 #include "server/scheduler/row_division.h"
@@ -36,6 +39,7 @@
 #include "server/scheduler/sequence.h"
 #include "server/scheduler/session_slots.h"
 #include "server/scheduler/slot_policy.h"
+#include "server/scheduler/step_cost.h"
 #include "server/scheduler/step_ledger.h"
 #include "server/session/session_store.h"
 
@@ -91,6 +95,7 @@ class SchedulerLoop {
     bool displaced = false;  // and not because of its reader
     // Its tenant had no tokens left at the last look.
     std::optional<absl::Duration> paused_until = {};
+    std::unique_ptr<Guesser> guesser = {};  // from its first guess on
 
     // Stands still and has nothing in flight.
     bool rests() const { return away || may_yield_since.has_value(); }
@@ -107,6 +112,12 @@ class SchedulerLoop {
     StepShape shape;
     std::vector<uint64_t> owners;  // of each row
     std::vector<RowKind> kinds;
+
+    // Behind a row of its turn that samples.
+    bool IsGuess(size_t row) const {
+      return row > 0 && owners[row - 1] == owners[row] &&
+             kinds[row - 1] == RowKind::kDecode;
+    }
     // Likewise, null or missing at the end where it has none.
     std::vector<TenantAccount*> accounts;
   };
@@ -192,6 +203,20 @@ class SchedulerLoop {
   void TakeTokensOut(absl::Span<const StepRow> rows, TenantAccount* account);
   // `count` rows of a turn: of what its state still needs, then its own.
   void PlanRows(Running& running, int64_t count, std::vector<StepRow>& rows);
+  // Looks whether tokens are guessed ahead in the step of these turns, so that
+  // the next one is planned when its tokens are known.
+  void ChooseGuessing(const std::vector<RunningMap::iterator>& turns,
+                      absl::Span<const int64_t> rows,
+                      absl::Span<const BatchCandidate> candidates);
+  // Rows with guesses behind the turn's own row, `room` at most; how many.
+  int64_t AddGuesses(Running& running, int64_t room,
+                     std::vector<StepRow>& rows);
+  Guesser& GuesserOf(Running& running);
+  // What a stream that does not guess would have guessed, now and then.
+  void GuessAside(Running& running);
+  // What became of the guesses of a step that did not fail.
+  static GuessCounts CountGuesses(const InFlight& record,
+                                  const StepResult& result);
   // A kAlternatives turn takes free slots as lanes while nobody waits for one,
   // and gives those back that it has no use for.
   void ShareOut(Running& running);
@@ -240,6 +265,11 @@ class SchedulerLoop {
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;
   bool stepping_ = false;  // the last iteration had a step in flight
+  const bool may_guess_;
+  bool guessing_ = false;   // the step planned last waits for its tokens
+  double guess_floor_ = 1;  // GuessFloor of its streams
+  StepCost step_cost_;
+  GuessRates guess_rates_;  // of all turns
   absl::Duration looked_at_all_ = -absl::InfiniteDuration();
   absl::Duration next_expiry_ = -absl::InfiniteDuration();
 };

@@ -3,10 +3,13 @@
 // The scheduler's settings; the server's flags are bound to these fields.
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/time/time.h"
 
 namespace txl {
+
+class NgramTable;
 
 struct SchedulerOptions {
   int32_t max_queued_calls = 256;
@@ -34,6 +37,11 @@ struct SchedulerOptions {
   // A session idle for less is never moved out of its slot.
   absl::Duration min_idle = absl::ZeroDuration();
   absl::Duration retry_after = absl::Milliseconds(200);  // RetryInfo
+  // Tokens that a step may guess ahead for a stream (guess_policy.h), where the
+  // runner verifies guesses; 0: none.
+  int32_t speculate_tokens = 8;
+  // What they are guessed from beside the session's own ids; may be null.
+  std::shared_ptr<const NgramTable> ngrams;
 };
 
 }  // namespace txl

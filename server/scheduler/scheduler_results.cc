@@ -49,21 +49,29 @@ void SchedulerLoop::Collect() {
   const InFlight record = std::move(in_flight_.front());
   in_flight_.pop_front();
   absl::StatusOr<StepResult> result = runner_->Collect(record.step);
+  if (result.ok() && result->rows.size() != record.owners.size()) {
+    result = absl::InternalError("the step has not as many results as rows");
+  }
+  const GuessCounts guesses =
+      result.ok() ? CountGuesses(record, *result) : GuessCounts();
   const absl::Duration now = clock_->Monotonic();
   shared_->heartbeat.Beat(now);
-  shared_->queue.NoteStep(record.shape.tokens, now);
+  // A guess that was wrong served nobody.
+  shared_->queue.NoteStep(
+      record.shape.tokens - guesses.guessed + guesses.accepted, now);
   Poll();  // a turn that ended during the step gets nothing of it
   ledger_.Step(record.shape, result.ok() ? &*result : nullptr, clock_->Now());
-  const absl::Status failure =
-      result.ok() && result->rows.size() != record.owners.size()
-          ? absl::InternalError("the step has not as many results as rows")
-          : result.status();
+  ledger_.Guesses(guesses);
+  const StepShape& shape = record.shape;
+  if (may_guess_ && result.ok() && shape.streams && !shape.prompts) {
+    step_cost_.Note(shape.turns, shape.guesses, result->device_seconds);
+  }
   for (size_t i = 0; i < record.owners.size(); ++i) {
     RowResult row;
-    if (failure.ok()) {
+    if (result.ok()) {
       row = std::move(result->rows[i]);
     } else {
-      row.status = failure;
+      row.status = result.status();
     }
     TenantAccount* const account =
         i < record.accounts.size() ? record.accounts[i] : nullptr;
@@ -75,15 +83,20 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, TenantAccount* account,
                          RowResult result) {
   const auto it = running_.find(id);
   const bool wanted = it != running_.end() && CheckImport(it);
-  if (!wanted || !result.status.ok()) {
+  if (!wanted || !result.status.ok() || result.rejected) {
     RowCounts row;
     row.Add(kind);
-    const bool sampled = kind == RowKind::kDecode && result.status.ok();
+    const bool sampled =
+        kind == RowKind::kDecode && result.status.ok() && !result.rejected;
     ledger_.Discarded(row, sampled ? 1 : 0);
     if (account != nullptr && kind == RowKind::kDecode) {
       account->GiveBackTokensOut(1);
     }
-    if (wanted) Fail(it, StepFailed("the step failed", result.status));
+    if (wanted && result.rejected) {
+      it->second.sequence.RejectRow();
+    } else if (wanted) {
+      Fail(it, StepFailed("the step failed", result.status));
+    }
     return;
   }
   Sequence& sequence = it->second.sequence;
@@ -127,8 +140,10 @@ bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
 
 void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
   Running& running = it->second;
+  const int32_t token = result.token_id;
   Sequence::Generated generated =
       running.sequence.CommitToken(std::move(result), clock_->Monotonic());
+  if (running.guesser != nullptr) running.guesser->Saw(token);
   slots_.Committed(running.slot);
   ledger_.KeptToken(running.sequence.TakePending(), generated.time);
   running.sequence.turn().sink->Token(std::move(generated.event));
@@ -136,6 +151,8 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
     Finish(it, *generated.reason);
   } else if (shared_->end_all) {
     Finish(it, FinishReason::kServerDrain);
+  } else if (may_guess_ && !guessing_) {
+    GuessAside(running);
   }
 }
 

@@ -136,11 +136,15 @@ SequencePhase Sequence::phase() const {
   if (lanes_ != nullptr && lanes_->rows_now() > 0) {
     return SequencePhase::kPrompting;
   }
+  return Samples() && tokens_plannable() > 0 ? SequencePhase::kDecoding
+                                             : SequencePhase::kCollecting;
+}
+
+int64_t Sequence::tokens_plannable() const {
   // The row of generated token j samples token j + 1; the last one is not fed.
-  const bool streams =
-      Samples() && planned_ < input_rows_ + turn_.stop.max_tokens - known_ -
-                                  generated_before_ - 1;
-  return streams ? SequencePhase::kDecoding : SequencePhase::kCollecting;
+  const int64_t rows =
+      input_rows_ + turn_.stop.max_tokens - known_ - generated_before_ - 1;
+  return std::max<int64_t>(rows - planned_, 0);
 }
 
 int64_t Sequence::prompt_rows_left() const {

@@ -89,6 +89,8 @@ class Sequence {
   int64_t prompt_rows_left() const;
   // Planned rows whose token has not come back.
   int64_t tokens_in_flight() const;
+  // Tokens that rows behind those planned may sample.
+  int64_t tokens_plannable() const;
   // Every row's result is in: a turn that samples nothing is done.
   bool all_collected() const;
   // Why it ends then. REQUIRES: all_collected.
@@ -100,6 +102,11 @@ class Sequence {
 
   // Appends the next `count` rows, in `slot`. REQUIRES: what the phase allows.
   void PlanRows(int64_t count, int32_t slot, std::vector<StepRow>& rows);
+  // Appends rows that feed guesses of what the row planned last samples, and so
+  // on. REQUIRES: that row samples, no token but its own is in flight; at most
+  // tokens_plannable guesses.
+  void PlanGuesses(absl::Span<const int32_t> ids, int32_t slot,
+                   std::vector<StepRow>& rows);
   // The same of the lanes: up to `count` rows; slots in `clear` are to be
   // cleared before they run. REQUIRES: in_lanes.
   void PlanLaneRows(int64_t count, std::vector<StepRow>& rows,
@@ -109,6 +116,8 @@ class Sequence {
 
   // A planned row came back whole. The row counts as pending until TakePending.
   void CollectRow(RowKind kind);
+  // A planned row with a guess came back rejected: it never was.
+  void RejectRow() { --planned_; }
   RowCounts TakePending();
   // CollectRow for kScore and kDecode: with its result.
   void CollectScore(RowResult result);

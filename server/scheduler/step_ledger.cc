@@ -72,6 +72,15 @@ void StepLedger::Step(const StepShape& shape, const StepResult* result,
   });
 }
 
+void StepLedger::Guesses(const GuessCounts& counts) {
+  if (counts.guessed == 0) return;
+  metrics_->Update([&](Snapshot& s) {
+    s.tokens_guessed += counts.guessed;
+    s.guesses_accepted += counts.accepted;
+    s.steps_saved += counts.steps_saved;
+  });
+}
+
 void StepLedger::KeptToken(const RowCounts& rows, const TokenTime& token) {
   metrics_->Update([&](Snapshot& s) {
     BookRows(rows, s);

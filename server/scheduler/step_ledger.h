@@ -31,9 +31,17 @@ struct StepShape {
   bool streams = false;  // running streams
   bool prompts = false;  // input, or a state on its way in
   int64_t turns = 0;
-  int64_t tokens = 0;  // rows through the layers
+  int64_t tokens = 0;   // rows through the layers
+  int64_t guesses = 0;  // of them, rows that feed guesses
 
   StepKind kind() const;
+};
+
+// What became of the guesses of a step.
+struct GuessCounts {
+  int64_t guessed = 0;
+  int64_t accepted = 0;
+  int64_t steps_saved = 0;  // the most that one stream had accepted
 };
 
 // A token that was handed to its stream.
@@ -65,6 +73,7 @@ class StepLedger {
 
   // A step that was collected at `now`. Null: it failed.
   void Step(const StepShape& shape, const StepResult* result, absl::Time now);
+  void Guesses(const GuessCounts& counts);
   // Rows that their turn keeps, with the token that they gave its stream.
   void KeptToken(const RowCounts& rows, const TokenTime& token);
   // Rows of the whole input of a turn that does not generate.

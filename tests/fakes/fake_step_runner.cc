@@ -17,40 +17,6 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-RingGeometry Geometry(const FakeStepRunnerOptions& options) {
-  RingGeometry ring;
-  ring.mem_len = options.mem_len;
-  ring.spare = options.spare_rows;
-  ring.window = options.window;
-  return ring;
-}
-
-RunnerInfo Info(const FakeStepRunnerOptions& options) {
-  RunnerInfo info;
-  info.slots = options.slots;
-  info.spare_rows = options.spare_rows;
-  info.max_rows = options.max_rows;
-  info.depth = options.depth;
-  info.bytes_per_slot = (options.mem_len + options.spare_rows) * 4;
-  info.vocab_size = options.vocab_size;
-  info.mem_len = options.mem_len;
-  info.window = options.window;
-  info.derives = options.derives;
-  info.imports_aside = options.imports_aside;
-  info.rebuild_ids = options.mem_len + 1;  // one layer
-  info.identity.fingerprint = "fake";
-  info.identity.window = options.window;
-  info.identity.mem_len = options.mem_len;
-  info.identity.d_model = 1;
-  info.identity.n_layer = 1;
-  info.identity.row_dtype = "f32";
-  info.identity.kernel = "fake";
-  info.device = "fake";
-  info.form = "absorbed";
-  info.weight_dtype = "f32";
-  return info;
-}
-
 template <typename T>
 std::future<T> Ready(T value) {
   std::promise<T> promise;
@@ -90,10 +56,16 @@ StepId FakeStepRunner::Submit(StepPlan plan) {
   const auto failure = step_failures_.find(id);
   const bool fails = failure != step_failures_.end();
   StepResult result;
-  result.device_seconds = options_.device_seconds;
-  for (const StepRow& row : plan.rows) {
+  result.device_seconds =
+      options_.device_seconds +
+      options_.row_seconds * static_cast<double>(plan.rows.size());
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    const StepRow& row = plan.rows[i];
     if (Arrive(row.slot)) calls_.push_back(absl::StrCat("wait ", row.slot));
-    result.rows.push_back(RunRow(row, fails));
+    const bool guess = i > 0 && plan.rows[i - 1].slot == row.slot &&
+                       plan.rows[i - 1].kind == RowKind::kDecode;
+    result.rows.push_back(guess ? RunGuess(row, result.rows.back(), fails)
+                                : RunRow(row, fails));
   }
   plans_.push_back(std::move(plan));
   in_flight_.push_back(
@@ -309,7 +281,8 @@ std::vector<float> FakeStepRunner::Distribution(
     absl::Span<const std::pair<int64_t, int32_t>> seen) const {
   uint64_t hash = 0;
   for (const auto& [position, id] : seen) {
-    hash = Mix(hash ^ Mix(static_cast<uint64_t>(position)) ^
+    const int64_t place = options_.by_position ? position : 0;
+    hash = Mix(hash ^ Mix(static_cast<uint64_t>(place)) ^
                static_cast<uint64_t>(id));
   }
   // Distinct values, so that the most probable id never depends on ties.
@@ -350,6 +323,20 @@ RowResult FakeStepRunner::RunRow(const StepRow& row, bool step_fails) {
     ReportRow(row, slot, result);
   }
   return result;
+}
+
+RowResult FakeStepRunner::RunGuess(const StepRow& row, const RowResult& before,
+                                   bool step_fails) {
+  if (before.rejected || before.token_id != row.token_id) {
+    // Its row is there nevertheless, for whoever would look at it.
+    SlotAt(row.slot).ring[ring_.IndexOf(row.position)] = {row.position,
+                                                          row.token_id};
+    RowResult result;
+    result.rejected = before.status.ok();
+    result.status = before.status;
+    return result;
+  }
+  return RunRow(row, step_fails);
 }
 
 void FakeStepRunner::ReportRow(const StepRow& row, Slot& slot,

@@ -27,21 +27,9 @@
 #include "model/memory/ring.h"
 #include "model/memory/state_image.h"
 #include "server/engine/step_runner.h"
+#include "tests/fakes/fake_runner_info.h"
 
 namespace txl {
-
-struct FakeStepRunnerOptions {
-  int32_t slots = 4;
-  int64_t spare_rows = 16;
-  int32_t max_rows = 64;
-  int32_t depth = 2;
-  int64_t vocab_size = 50;
-  int64_t mem_len = 32;
-  int64_t window = 33;
-  bool derives = false;  // an imported state wants kDerive rows
-  bool imports_aside = false;
-  double device_seconds = 0.001;  // reported for every step
-};
 
 // Thread-safe, so that a test may look while the scheduler's thread works.
 class FakeStepRunner : public StepRunner {
@@ -125,6 +113,9 @@ class FakeStepRunner : public StepRunner {
       absl::Span<const std::pair<int64_t, int32_t>> seen) const;
   RowResult RunRow(const StepRow& row, bool step_fails)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A row behind one that sampled.
+  RowResult RunGuess(const StepRow& row, const RowResult& before,
+                     bool step_fails) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReportRow(const StepRow& row, Slot& slot, RowResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The slot's held import, if there is one.

@@ -182,6 +182,7 @@ class Server {
     SchedulerOptions scheduling;
     scheduling.prompt_rows_per_step = 40;
     scheduling.park_events = 4;
+    scheduling.speculate_tokens = 0;
     scheduler_ = std::make_unique<Scheduler>(scheduling, runner_.get(), &store_,
                                              &metrics_, &clock_, false);
   }

@@ -42,6 +42,22 @@ TEST(CheckPlanTest, AcceptsWhatSubmitAllows) {
   EXPECT_TRUE(CheckPlan(plan, SmallInfo()).ok());
 }
 
+TEST(CheckPlanTest, GuessesStandBehindARowThatDecodesWhereTheyAreVerified) {
+  RunnerInfo info = SmallInfo();
+  const auto decode = RowKind::kDecode;
+  const std::vector<StepRow> rows = {Row(1, 4, decode, kLastSampled),
+                                     Row(1, 5, decode, 3),
+                                     Row(1, 6, decode, 2)};
+  EXPECT_THAT(CheckMessage(rows), HasSubstr("decodes before its last row"));
+  info.verifies_guesses = true;
+  EXPECT_TRUE(CheckPlan({rows}, info).ok());
+  // Behind them nothing but guesses, each of a token that is known.
+  for (const StepRow& row :
+       {Row(1, 5, RowKind::kPrefill, 3), Row(1, 5, decode, kLastSampled)}) {
+    EXPECT_FALSE(CheckPlan({{rows[0], row}}, info).ok());
+  }
+}
+
 TEST(CheckPlanTest, NamesTheRowAndWhatIsWrongWithIt) {
   const auto decode = RowKind::kDecode;
   EXPECT_THAT(CheckMessage({}), HasSubstr("plan of 0 rows"));

@@ -114,6 +114,9 @@ void FillSteps(Snapshot& s) {
   s.tokens_delivered = 600;
   s.tokens_discarded = 8;
   s.tokens_prompt = 555;
+  s.tokens_guessed = 91;
+  s.guesses_accepted = 53;
+  s.steps_saved = 29;
   s.softmax_tails = {{.computed = 700, .skipped = 118},
                      {.computed = 18, .skipped = 800}};
   s.stream_queue_tokens = 77;

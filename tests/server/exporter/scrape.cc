@@ -171,6 +171,10 @@ void ExpectConserved(const Scrape& scrape) {
   EXPECT_EQ(
       scrape.Sum("txl_rows_total"),
       scrape.At("txl_rows_kept_total") + scrape.At("txl_rows_discarded_total"));
+  EXPECT_LE(scrape.At("txl_guesses_accepted_total"),
+            scrape.At("txl_tokens_guessed_total"));
+  EXPECT_LE(scrape.At("txl_steps_saved_total"),
+            scrape.At("txl_guesses_accepted_total"));
   EXPECT_EQ(scrape.At("txl_steps_total"),
             scrape.At("txl_steps_failed_total") +
                 scrape.Sum("txl_step_seconds_count"));

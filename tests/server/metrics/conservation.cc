@@ -77,6 +77,10 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
                    s.steps_with_prompt_and_decode);
   laws.NotNegative("tokens_sampled", s.tokens_sampled);
   laws.NotNegative("tokens_delivered", s.tokens_delivered);
+  laws.NotNegative("guesses_accepted", s.guesses_accepted);
+  laws.NotNegative("wrong guesses", s.tokens_guessed - s.guesses_accepted);
+  laws.NotNegative("guesses_accepted that saved no step",
+                   s.guesses_accepted - s.steps_saved);
   laws.NotNegative("tokens_discarded", s.tokens_discarded);
   laws.NotNegative("tokens_prompt", s.tokens_prompt);
   laws.NotNegative("stream_queue_tokens", s.stream_queue_tokens);

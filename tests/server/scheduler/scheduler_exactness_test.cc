@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +18,18 @@ Ids Concat(Ids a, const Ids& b) {
   return a;
 }
 
-// Parameter: steps in flight.
-class SchedulerExactness : public ::testing::TestWithParam<int> {
+// Parameters: steps in flight; whether tokens are guessed, of texts that repeat
+// themselves.
+class SchedulerExactness
+    : public ::testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   WorldOptions Options() const {
     WorldOptions options;
-    options.runner.depth = GetParam();
+    options.runner.depth = std::get<0>(GetParam());
+    if (!std::get<1>(GetParam())) return options;
+    options.runner.verifies_guesses = true;
+    options.runner.by_position = false;
+    options.runner.window = 2;
     return options;
   }
 };
@@ -302,7 +309,9 @@ TEST_P(SchedulerExactness, EventsCarryTheModelsLogprobsAndAlternatives) {
   world.ExpectAtRest();
 }
 
-INSTANTIATE_TEST_SUITE_P(Depth, SchedulerExactness, ::testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Depth, SchedulerExactness,
+                         ::testing::Combine(::testing::Values(1, 2),
+                                            ::testing::Bool()));
 
 }  // namespace
 }  // namespace txl

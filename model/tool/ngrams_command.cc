@@ -1,0 +1,83 @@
+// txl-model ngrams: what a text's tokens usually follow, for servers that guess
+// (model/text/ngram_table.h).
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/checkpoint/model_directory.h"
+#include "model/text/ngram_builder.h"
+#include "model/tool/command.h"
+#include "model/tool/model_flags.h"
+#include "model/train/corpus.h"
+#include "program/flag_checks.h"
+#include "program/unknown_flag.h"
+
+namespace txl {
+namespace {
+
+struct NgramsFlags {
+  std::string directory, text;
+  std::string out;      // "": in the directory
+  std::string unknown;  // "": not given
+  NgramOptions ngrams;
+};
+
+absl::Status RunNgrams(const NgramsFlags& flags) {
+  TXL_ASSIGN_OR_RETURN(const ModelDirectory directory,
+                       OpenModelDirectory(flags.directory));
+  if (directory.vocabulary == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        directory.path, ": has no tokenizer.json, so text cannot be read"));
+  }
+  if (directory.config.vocab_size > kMostNgramIds) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(directory.path, ": a table of n-grams holds ids below ",
+                     kMostNgramIds, " only"));
+  }
+  TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(flags.text));
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       EncodeOptionsOf(*directory.vocabulary, flags.unknown));
+  TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                       directory.vocabulary->EncodeDocument(text, options));
+  const NgramTable table = BuildNgrams(
+      ids, VocabularyFingerprint(*directory.vocabulary), flags.ngrams);
+  const std::string out = flags.out.empty()
+                              ? absl::StrCat(directory.path, "/", kNgramsName)
+                              : flags.out;
+  TXL_RETURN_IF_ERROR(table.Write(out));
+  std::cout << out << ": " << table.size() << " n-grams of " << ids.size()
+            << " tokens, " << table.bytes() << " bytes\n";
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command AddNgramsCommand(CLI::App& app) {
+  auto flags = std::make_shared<NgramsFlags>();
+  CLI::App* sub = app.add_subcommand(
+      "ngrams",
+      "writes the model directory's table of n-grams, from which a server on a "
+      "CPU guesses tokens ahead; the same text, sooner");
+  sub->add_option("dir", flags->directory, "model directory")
+      ->required()
+      ->check(CLI::ExistingDirectory)
+      ->option_text("DIR");
+  sub->add_option("--text", flags->text,
+                  "text like what the model is to write: what it learned from, "
+                  "or what it has written")
+      ->required()
+      ->check(CLI::ExistingFile);
+  AddUnknownFlag(*sub, &flags->unknown);
+  sub->add_option("--order", flags->ngrams.order, "tokens of a context at most")
+      ->check(WholeBetween(1, NgramTable::kMostOrder, INT32_MAX));
+  sub->add_option("--entries", flags->ngrams.entries,
+                  "n-grams kept, the commonest; one takes 12 to 24 bytes")
+      ->check(WholeBetween(1, int64_t{1} << 28, INT64_MAX));
+  sub->add_option("--out", flags->out, "file [ngrams.bin in the directory]");
+  return {sub, [flags] { return RunNgrams(*flags); }};
+}
+
+}  // namespace txl
