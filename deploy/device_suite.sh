@@ -199,6 +199,9 @@ benchmarks() {
     --overlap --json "$out/kernels-overlap.json"
   benchmark decode-bf16 txl-bench-engine "${bf16[@]}" \
     --sessions 1,8,32,128,512 --steps 100
+  # What the self-test takes: its line in the log. A refusal is a failure.
+  benchmark self-test-bf16 txl-bench-engine --step auto --weights bf16 \
+    --memory bf16 --sessions 1 --steps 10
   benchmark decode-overlap txl-bench-engine "${bf16[@]}" --overlap \
     --sessions 1,8,32,128,512 --steps 100
   benchmark decode-f32 txl-bench-engine --step native --sessions 1,32,128 \

@@ -146,7 +146,7 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
       "step", &flags->runner.step, {"auto", "native", "torch"},
       "Implementation of a step: native (own kernels; on CUDA devices "
       "in programs built with them), torch (LibTorch, any device), "
-      "auto: native on the CPU, torch elsewhere");
+      "auto: native where a self-test at load passes, else torch");
   table->Choice(
       "form", &flags->runner.form, {"auto", "projected", "absorbed"},
       "Attention of the native step: projected (keys and values are "

@@ -92,6 +92,7 @@ int Serve(ServerFlags flags) {
        {"device", (*server)->engine().device},
        {"slots", (*server)->engine().slots},
        {"bytes_per_slot", (*server)->engine().bytes_per_slot},
+       {"self_test", NameOf((*server)->self_test().result)},
        {"seconds", absl::ToDoubleSeconds(absl::Now() - start)}});
   FlushLog(kLastFlush);  // who sees the line below finds those above
   std::printf("listening on %s\n", (*server)->address().c_str());

@@ -51,7 +51,8 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
   return facts;
 }
 
-ExporterFacts MakeExporterFacts(const ModelFacts& model) {
+ExporterFacts MakeExporterFacts(const ModelFacts& model,
+                                const SelfTestReport& self_test) {
   ExporterFacts facts;
   facts.version = model.server_version;
   facts.model = model.name;
@@ -62,6 +63,8 @@ ExporterFacts MakeExporterFacts(const ModelFacts& model) {
   facts.weight_dtype = model.weight_dtype;
   facts.memory_dtype = model.memory_dtype;
   facts.bytes_per_slot = model.bytes_per_session;
+  facts.self_test = NameOf(self_test.result);
+  facts.self_test_seconds = self_test.seconds;
   return facts;
 }
 
@@ -88,10 +91,12 @@ StepRunnerOptions WithLimits(StepRunnerOptions options,
 
 Server::Server(ServerFlags flags, ModelDirectory model,
                std::unique_ptr<StepRunner> runner,
-               std::optional<MemoryDivision> memory)
+               std::optional<MemoryDivision> memory,
+               const SelfTestReport& self_test)
     : flags_(WithModel(std::move(flags), model, runner->info(), memory)),
       model_(std::move(model)),
       runner_(std::move(runner)),
+      self_test_(self_test),
       facts_(MakeFacts(model_, runner_->info())),
       memory_(MakeMemoryBudgets(memory)) {}
 
@@ -195,17 +200,19 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
   flags.runner = WithLimits(flags.runner, flags.limits, model);
   TXL_ASSIGN_OR_RETURN(const MemoryDivision memory,
                        DivideMemoryFor(model.config, &flags));
+  SelfTestReport self_test;
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
-                       LoadStepRunner(model, flags.runner));
+                       LoadStepRunner(model, flags.runner, &self_test));
   return StartWith(std::move(flags), std::move(model), std::move(runner),
-                   memory);
+                   memory, self_test);
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
     ServerFlags flags, ModelDirectory model, std::unique_ptr<StepRunner> runner,
-    std::optional<MemoryDivision> memory) {
+    std::optional<MemoryDivision> memory, const SelfTestReport& self_test) {
   std::unique_ptr<Server> server(new Server(std::move(flags), std::move(model),
-                                            std::move(runner), memory));
+                                            std::move(runner), memory,
+                                            self_test));
   TXL_ASSIGN_OR_RETURN(server->records_,
                        RecordFiles::Open(server->flags_.records));
   TXL_RETURN_IF_ERROR(server->OpenStore());
@@ -289,7 +296,8 @@ absl::Status Server::StartHttp() {
   HttpApi api;
   api.desk = grpc_->desk();
   const auto collector = std::make_shared<const StatusCollector>(
-      MakeExporterFacts(facts_), [this] { return grpc_->Status(); });
+      MakeExporterFacts(facts_, self_test_),
+      [this] { return grpc_->Status(); });
   api.metrics = [collector] { return MetricsText(*collector); };
   absl::StatusOr<std::unique_ptr<HttpFront>> front =
       HttpFront::Start(std::move(options), std::move(api));
@@ -312,7 +320,7 @@ absl::Status Server::StartMetrics() {
   if (flags_.metrics_listen.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
       MetricsEndpoint::Start(
-          flags_.metrics_listen, MakeExporterFacts(facts_),
+          flags_.metrics_listen, MakeExporterFacts(facts_, self_test_),
           [this] { return grpc_->Status(); }, grpc_->desk());
   if (!endpoint.ok()) {
     return absl::Status(

@@ -20,6 +20,7 @@
 #include "server/api/service_context.h"
 #include "server/base/periodic.h"
 #include "server/base/task_thread.h"
+#include "server/engine/self_test_report.h"
 #include "server/engine/step_runner.h"
 #include "server/flags.h"
 #include "server/http/http_front.h"
@@ -43,11 +44,13 @@ class Server {
   // the flag, file or address.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerFlags flags);
   // Start on a model and an engine that are there. `memory` is nothing where
-  // there are no budgets but those of the flags' options.
+  // there are no budgets but those of the flags' options; `self_test` says what
+  // the engine went through.
   static absl::StatusOr<std::unique_ptr<Server>> StartWith(
       ServerFlags flags, ModelDirectory model,
       std::unique_ptr<StepRunner> runner,
-      std::optional<MemoryDivision> memory = std::nullopt);
+      std::optional<MemoryDivision> memory = std::nullopt,
+      const SelfTestReport& self_test = {});
   // Drains, if nobody has.
   ~Server();
 
@@ -62,6 +65,8 @@ class Server {
   std::string admin_address() const;
   // What the engine can hold and do.
   const RunnerInfo& engine() const { return runner_->info(); }
+  // What the self-test at load said of it.
+  const SelfTestReport& self_test() const { return self_test_; }
 
   // Health is NOT_SERVING and new calls are refused at once; running turns get
   // the drain timeout, the rest end with SERVER_DRAIN. Returns when every call
@@ -81,7 +86,7 @@ class Server {
  private:
   Server(ServerFlags flags, ModelDirectory model,
          std::unique_ptr<StepRunner> runner,
-         std::optional<MemoryDivision> memory);
+         std::optional<MemoryDivision> memory, const SelfTestReport& self_test);
   // The store of --data-dir, if there is one; before sessions are.
   absl::Status OpenStore();
   absl::Status OpenKeys();
@@ -103,6 +108,7 @@ class Server {
   ServerFlags flags_;  // constant once the parts are made
   const ModelDirectory model_;
   const std::unique_ptr<StepRunner> runner_;
+  const SelfTestReport self_test_;
   ModelFacts facts_;
   const std::unique_ptr<const MemoryBudgets> memory_;  // may be null
   std::unique_ptr<RecordFiles> records_;

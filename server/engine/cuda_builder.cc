@@ -16,27 +16,6 @@
 namespace txl {
 namespace {
 
-absl::Status CheckCudaOptions(const ModelConfig& config,
-                              const StepRunnerOptions& options) {
-  TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
-  if (form == AttentionForm::kProjected) {
-    return absl::InvalidArgumentError("form: the CUDA step is absorbed");
-  }
-  if (options.derived != "f32") {
-    return absl::InvalidArgumentError(
-        "derived: the CUDA step keeps no keys and values; "
-        "memory says how it keeps stored rows");
-  }
-  if (!SamplesOnCudaDevice(config, options)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "step: the native CUDA step cannot sample from a vocabulary of ",
-        config.cutoffs.size(), " clusters with up to ", options.banned_ids,
-        " banned ids and ", options.top_logprobs,
-        " alternatives; the torch step can"));
-  }
-  return absl::OkStatus();
-}
-
 // Bytes for all slots: what was asked for, or what the device has left once
 // the weights, `shared` and the reserve are taken off.
 int64_t SlotBytes(const Weights& weights, NumberFormat format, int64_t shared,
@@ -65,6 +44,27 @@ bool SamplesOnCudaDevice(const ModelConfig& config,
   return options.top_logprobs <= SamplingStep::kMostTopLogprobs &&
          cuda::SampledOnDevice(hardest, options.banned_ids, BinsOf(config),
                                cuda::SamplingLimits());
+}
+
+absl::Status CheckCudaOptions(const ModelConfig& config,
+                              const StepRunnerOptions& options) {
+  TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
+  if (form == AttentionForm::kProjected) {
+    return absl::InvalidArgumentError("form: the CUDA step is absorbed");
+  }
+  if (options.derived != "f32") {
+    return absl::InvalidArgumentError(
+        "derived: the CUDA step keeps no keys and values; "
+        "memory says how it keeps stored rows");
+  }
+  if (!SamplesOnCudaDevice(config, options)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "step: the native CUDA step cannot sample from a vocabulary of ",
+        config.cutoffs.size(), " clusters with up to ", options.banned_ids,
+        " banned ids and ", options.top_logprobs,
+        " alternatives; the torch step can"));
+  }
+  return absl::OkStatus();
 }
 
 int NativeCudaDevices() { return cuda::DeviceCount(); }

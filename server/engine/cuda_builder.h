@@ -23,9 +23,13 @@ inline constexpr int64_t kDeviceReserveBytes = int64_t{1} << 30;
 bool SamplesOnCudaDevice(const ModelConfig& config,
                          const StepRunnerOptions& options);
 
+// InvalidArgument naming the option that the step does not take, or where not
+// SamplesOnCudaDevice; FailedPrecondition without a native step.
+absl::Status CheckCudaOptions(const ModelConfig& config,
+                              const StepRunnerOptions& options);
+
 // The step on device `index`, in absorbed form. `weights`: float32 on the CPU.
-// Errors: InvalidArgument naming the option that it does not take, or where not
-// SamplesOnCudaDevice; FailedPrecondition without a native step;
+// Errors: as CheckCudaOptions, and InvalidArgument for a format;
 // ResourceExhausted when not even one slot fits. Throws as
 // CreateCudaSamplingStep.
 absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,

@@ -8,11 +8,15 @@ bool SamplesOnCudaDevice(const ModelConfig&, const StepRunnerOptions&) {
   return false;
 }
 
-absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig&, const Weights&,
-                                        const std::string&,
-                                        const StepRunnerOptions&, int) {
+absl::Status CheckCudaOptions(const ModelConfig&, const StepRunnerOptions&) {
   return absl::FailedPreconditionError(
       "step: this program was built without the native CUDA step (TXL_CUDA)");
+}
+
+absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
+                                        const Weights&, const std::string&,
+                                        const StepRunnerOptions& options, int) {
+  return CheckCudaOptions(config, options);
 }
 
 }  // namespace txl

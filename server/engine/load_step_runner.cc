@@ -1,18 +1,24 @@
 #include "server/engine/load_step_runner.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/weights.h"
+#include "model/cpu/vector_target.h"
 #include "model/step/sampling_on_host.h"
 #include "model/step/vocabulary_bins.h"
 #include "server/engine/cuda_builder.h"
 #include "server/engine/device_errors.h"
 #include "server/engine/sampling_step_runner.h"
+#include "server/engine/sound_step.h"
 #include "server/engine/step_builder.h"
 #include "server/engine/step_place.h"
+#include "server/engine/step_trial.h"
 
 namespace txl {
 namespace {
@@ -45,27 +51,110 @@ RunnerInfo MakeInfo(const ModelConfig& config, const BuiltStep& built,
   return info;
 }
 
-// `build` returns absl::StatusOr<BuiltStep>.
-template <typename Build>
-absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(
-    const ModelConfig& config, const StepRunnerOptions& options,
-    const Build& build) {
+// What is served, and the options that say how.
+struct Served {
+  const ModelConfig& config;
+  const Weights& weights;
+  const std::string& fingerprint;
+  const StepRunnerOptions& options;
+  std::optional<int> cuda;  // the native CUDA step's device
+};
+
+absl::StatusOr<ServingStep> Build(const Served& served) {
   BuiltStep built;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("preparing the slots", [&] {
-    absl::StatusOr<BuiltStep> made = build();
+    absl::StatusOr<BuiltStep> made =
+        served.cuda.has_value()
+            ? BuildCudaStep(served.config, served.weights, served.fingerprint,
+                            served.options, *served.cuda)
+            : BuildStep(served.config, served.weights, served.fingerprint,
+                        served.options);
     if (made.ok()) built = *std::move(made);
     return made.status();
   }));
-  const bool on_host = built.step != nullptr;
-  std::unique_ptr<SamplingStep> step =
-      on_host ? SampleOnHost(std::move(built.step), BinsOf(config), built.slots)
-              : std::move(built.sampling);
-  RunnerInfo info = MakeInfo(config, built, *step, options);
-  if (!on_host) {
+  ServingStep serving;
+  serving.on_host = built.step != nullptr;
+  serving.step = serving.on_host
+                     ? SampleOnHost(std::move(built.step),
+                                    BinsOf(served.config), built.slots)
+                     : std::move(built.sampling);
+  serving.facts = std::move(built);
+  return serving;
+}
+
+absl::Status Test(const Served& served, const ServingStep& serving) {
+  SelfTestLimits limits;
+  limits.slots = serving.facts.slots;
+  limits.max_rows = served.options.max_rows;
+  limits.spare = serving.step->ring().spare;
+  TXL_ASSIGN_OR_RETURN(const NativeFormats formats,
+                       ParseFormats(served.options));
+  TXL_ASSIGN_OR_RETURN(
+      const SelfTestDeviation deviation,
+      TryBesideTorch(served.config, served.weights, *serving.step, limits));
+  return JudgeSelfTest(
+      deviation,
+      SelfTestBoundsOf({formats.weights, formats.memory, formats.derived},
+                       served.config.n_layer));
+}
+
+bool IsNativeOnCpu(const Served& served) {
+  const at::Tensor& weight = served.weights.layers.at(0).wq;
+  return !served.cuda.has_value() && weight.is_cpu() &&
+         weight.scalar_type() == at::kFloat;
+}
+
+// LibTorch's step keeps float32 and is absorbed.
+bool TorchTakes(const StepRunnerOptions& options) {
+  return options.weights == "f32" && options.memory == "f32" &&
+         options.derived == "f32" && options.form != "projected";
+}
+
+// What serves these options: the native step where they leave that open and the
+// self-test is content with it; on the CPU with a plainer instruction set where
+// it is not, and then LibTorch's.
+std::vector<StepAttempt> Attempts(const Served& served) {
+  const auto build = [&served] { return Build(served); };
+  if (served.options.step != "auto" ||
+      !(served.cuda.has_value() || IsNativeOnCpu(served))) {
+    return {{build, false}};
+  }
+  std::vector<StepAttempt> attempts = {{build}};
+  if (served.cuda.has_value()) return attempts;
+  for (const std::string& target :
+       NextVectorTargets(VectorTarget(), VectorTargets())) {
+    attempts.push_back({[&served, target] {
+      UseVectorTarget(target);
+      return Build(served);
+    }});
+  }
+  if (!TorchTakes(served.options)) return attempts;
+  attempts.push_back({[&served]() -> absl::StatusOr<ServingStep> {
+                        StepRunnerOptions torch = served.options;
+                        torch.step = "torch";
+                        return Build({served.config, served.weights,
+                                      served.fingerprint, torch, std::nullopt});
+                      },
+                      false});
+  return attempts;
+}
+
+absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(const Served& served,
+                                                       SelfTestReport* report) {
+  TXL_ASSIGN_OR_RETURN(
+      SoundStep sound,
+      FirstSoundStep(Attempts(served), [&served](const ServingStep& serving) {
+        return Test(served, serving);
+      }));
+  if (report != nullptr) *report = sound.report;
+  ServingStep& serving = sound.serving;
+  RunnerInfo info =
+      MakeInfo(served.config, serving.facts, *serving.step, served.options);
+  if (!serving.on_host) {
     info.imports_aside = true;
     info.most_top_logprobs = SamplingStep::kMostTopLogprobs;
   }
-  return MakeSamplingStepRunner(std::move(info), std::move(step));
+  return MakeSamplingStepRunner(std::move(info), std::move(serving.step));
 }
 
 absl::StatusOr<Weights> LoadOnto(const ModelDirectory& directory,
@@ -85,28 +174,48 @@ absl::StatusOr<Weights> LoadOnto(const ModelDirectory& directory,
 
 absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
     const ModelConfig& config, const Weights& weights,
-    const std::string& fingerprint, const StepRunnerOptions& options) {
+    const std::string& fingerprint, const StepRunnerOptions& options,
+    SelfTestReport* report) {
   TXL_RETURN_IF_ERROR(CheckStepOptions(options));
   std::optional<int> cuda;
   if (weights.layers.at(0).wq.is_cpu()) {
     TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
     cuda = place.native_cuda;
   }
-  return MakeRunner(config, options, [&] {
-    return cuda.has_value()
-               ? BuildCudaStep(config, weights, fingerprint, options, *cuda)
-               : BuildStep(config, weights, fingerprint, options);
-  });
+  return MakeRunner({config, weights, fingerprint, options, cuda}, report);
 }
 
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& options) {
+    const ModelDirectory& directory, const StepRunnerOptions& options,
+    SelfTestReport* report) {
   TXL_RETURN_IF_ERROR(CheckStepOptions(options));
   TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
-  TXL_ASSIGN_OR_RETURN(const Weights weights,
-                       LoadOnto(directory, place.weights));
-  return CreateStepRunner(directory.config, weights, directory.fingerprint,
-                          options);
+  StepRunnerOptions torch = options;
+  torch.step = "torch";
+  const bool may_fall_back =
+      options.step == "auto" && place.native_cuda.has_value();
+  if (may_fall_back && !CheckCudaOptions(directory.config, options).ok()) {
+    return LoadStepRunner(directory, torch, report);
+  }
+  absl::StatusOr<std::unique_ptr<StepRunner>> runner;
+  {
+    TXL_ASSIGN_OR_RETURN(const Weights weights,
+                         LoadOnto(directory, place.weights));
+    runner = CreateStepRunner(directory.config, weights, directory.fingerprint,
+                              options, report);
+  }
+  if (!may_fall_back ||
+      runner.status().code() != absl::StatusCode::kFailedPrecondition) {
+    return runner;
+  }
+  SelfTestReport refused;
+  refused.result = SelfTestResult::kFellBack;
+  refused.objection = std::string(runner.status().message());
+  if (report != nullptr) *report = refused;
+  // What LibTorch's step keeps.
+  torch.weights = torch.memory = torch.derived = "f32";
+  torch.form = "auto";
+  return LoadStepRunner(directory, torch, nullptr);
 }
 
 }  // namespace txl

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/engine/runner_options.h"
+#include "server/engine/self_test_report.h"
 #include "server/engine/step_runner.h"
 
 namespace txl {
@@ -17,17 +18,23 @@ struct ModelConfig;
 struct ModelDirectory;
 struct Weights;
 
-// Loads the directory's weights as float32 onto the device. Errors:
-// InvalidArgument or FailedPrecondition naming the option or file;
-// ResourceExhausted when memory runs out or not even one slot fits slot_bytes.
+// Loads the directory's weights as float32 onto the device. With step "auto" a
+// native step serves when the self-test (step_trial.h) is content with it; else
+// a safer one does, which the log and `report`, where there is one, say: on the
+// CPU another instruction set and then LibTorch's step, on a CUDA device
+// LibTorch's. Errors: InvalidArgument or FailedPrecondition naming the option
+// or file, the latter also where no step passes; ResourceExhausted when memory
+// runs out or not even one slot fits slot_bytes.
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& options);
+    const ModelDirectory& directory, const StepRunnerOptions& options,
+    SelfTestReport* report = nullptr);
 
 // A runner of weights in memory: on the device and in the dtype that they have,
 // unless the options want the native CUDA step (step_place.h), which takes
-// float32 from the CPU.
+// float32 from the CPU, and to which there is no alternative here.
 absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
     const ModelConfig& config, const Weights& weights,
-    const std::string& fingerprint, const StepRunnerOptions& options);
+    const std::string& fingerprint, const StepRunnerOptions& options,
+    SelfTestReport* report = nullptr);
 
 }  // namespace txl

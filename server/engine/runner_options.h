@@ -10,8 +10,8 @@ namespace txl {
 struct StepRunnerOptions {
   std::string device = "auto";  // see ResolveDevice
   // "native": own kernels, model/cpu or model/cuda; "torch": model/torch, any
-  // device, plain and the oracle of the native ones; "auto": native on the CPU,
-  // torch on CUDA devices.
+  // device, plain; "auto": native where that takes the options and a self-test
+  // at load is content with it (load_step_runner.h), else torch.
   std::string step = "auto";
   // Attention of the native step: "projected", "absorbed", or "auto", the one
   // that its cost model (model/cpu/attention_form.h) finds cheaper.

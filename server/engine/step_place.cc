@@ -13,7 +13,9 @@ absl::StatusOr<StepPlace> ChooseStepPlace(const StepRunnerOptions& options) {
 absl::StatusOr<StepPlace> ChooseStepPlaceOf(const StepRunnerOptions& options,
                                             int devices) {
   StepPlace place;
-  if (options.step != "native") {
+  const bool native =
+      options.step == "native" || (options.step == "auto" && devices > 0);
+  if (!native) {
     TXL_ASSIGN_OR_RETURN(place.weights, ResolveDevice(options.device));
     return place;
   }

@@ -17,8 +17,8 @@ struct StepPlace {
 };
 
 // `device` and `step` of the options with the devices that are there. The
-// native CUDA step runs where it is asked for: step "native" on a CUDA device,
-// or on device "auto" where it sees one. Errors as ResolveDevice.
+// native CUDA step is meant by step "native" or "auto" on a CUDA device, and on
+// device "auto" where it sees one. Errors as ResolveDevice.
 absl::StatusOr<StepPlace> ChooseStepPlace(const StepRunnerOptions& options);
 // What ChooseStepPlace says where the native CUDA step sees `devices`.
 absl::StatusOr<StepPlace> ChooseStepPlaceOf(const StepRunnerOptions& options,

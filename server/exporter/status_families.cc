@@ -27,6 +27,11 @@ void AddFacts(const ExporterFacts& facts, FamilyList& out) {
                   {"form", facts.form},
                   {"weight_dtype", facts.weight_dtype},
                   {"memory_dtype", facts.memory_dtype}});
+  out.Gauge("txl_self_test_info",
+            "Always 1; what the self-test at load said of the step")
+      .Sample(1, {{"result", facts.self_test}});
+  out.Gauge("txl_self_test_seconds", "What the self-test at load took")
+      .Sample(facts.self_test_seconds);
 }
 
 void AddServer(const ServerStatus& status, FamilyList& out) {

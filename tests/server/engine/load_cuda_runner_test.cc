@@ -26,7 +26,7 @@ class LoadCudaRunnerTest : public testing::Test {
   absl::StatusOr<std::unique_ptr<StepRunner>> Load() const {
     const auto model = OpenModelDirectory(GoldenDirectory("thu"));
     if (!model.ok()) return model.status();
-    return LoadStepRunner(*model, options_);
+    return LoadStepRunner(*model, options_, &report_);
   }
   // "cuda:0 native-cuda-...", or the error.
   std::string Loaded() const {
@@ -37,7 +37,35 @@ class LoadCudaRunnerTest : public testing::Test {
   }
 
   StepRunnerOptions options_;
+  mutable SelfTestReport report_;
 };
+
+TEST_F(LoadCudaRunnerTest, WithoutANameItServesOnceItIsTested) {
+  EXPECT_THAT(Loaded(), HasSubstr("cuda:0 native-cuda"));
+  EXPECT_EQ(report_.result, SelfTestResult::kPassed) << report_.objection;
+  EXPECT_GT(report_.seconds, 0);
+}
+
+TEST_F(LoadCudaRunnerTest, InEachOfItsFormats) {
+  for (const char* format : {"f16", "bf16"}) {
+    options_.weights = options_.memory = format;
+    EXPECT_THAT(Loaded(), HasSubstr("cuda:0 native-cuda"));
+    EXPECT_EQ(report_.result, SelfTestResult::kPassed) << report_.objection;
+  }
+}
+
+TEST_F(LoadCudaRunnerTest, AskedForByNameItIsNotTested) {
+  options_.step = "native";
+  EXPECT_THAT(Loaded(), HasSubstr("cuda:0 native-cuda"));
+  EXPECT_EQ(report_.result, SelfTestResult::kNotRun);
+}
+
+// LibTorch sees no device here.
+TEST_F(LoadCudaRunnerTest, WhatItDoesNotTakeIsForTheTorchStep) {
+  options_.banned_ids = 1000;
+  EXPECT_THAT(Loaded(), HasSubstr("cpu torch"));
+  EXPECT_EQ(report_.result, SelfTestResult::kNotRun);
+}
 
 TEST_F(LoadCudaRunnerTest, TheCpuServesWhereItIsMeant) {
   options_.device = "cpu";

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cpu/vector_target.h"
 #include "tests/model/torch/golden_case.h"
 #include "tests/server/engine/test_runners.h"
 
@@ -118,6 +119,49 @@ TEST(LoadStepRunnerTest, Float64RunsOnLibTorch) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(LoadStepRunnerTest, TheSelfTestSaysWhatItFound) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  StepRunnerOptions options = SmallOptions();
+  const auto result = [&] {
+    SelfTestReport report;
+    const auto runner = CreateStepRunner(golden.config, golden.weights, "thu",
+                                         options, &report);
+    EXPECT_TRUE(runner.ok()) << runner.status();
+    return report.result;
+  };
+  EXPECT_EQ(result(), SelfTestResult::kPassed);
+  options.weights = "int8";
+  options.memory = options.derived = "f16";
+  EXPECT_EQ(result(), SelfTestResult::kPassed);
+  options.step = "native";
+  EXPECT_EQ(result(), SelfTestResult::kNotRun);
+  options = SmallOptions();
+  options.step = "torch";
+  EXPECT_EQ(result(), SelfTestResult::kNotRun);
+}
+
+// Weights that a step cannot serve in its format: of f16 they are infinite.
+TEST(LoadStepRunnerTest, AStepThatDiffersDoesNotServe) {
+  GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  LayerWeights& layer = golden.weights.layers.back();
+  layer.ff_w1 = layer.ff_w1.clone();
+  layer.ff_w1.view({-1})[3].fill_(1e6);
+  StepRunnerOptions options = SmallOptions();
+  SelfTestReport report;
+  EXPECT_TRUE(
+      CreateStepRunner(golden.config, golden.weights, "thu", options, &report)
+          .ok());
+  EXPECT_EQ(report.result, SelfTestResult::kPassed) << report.objection;
+  options.weights = "f16";
+  const std::string target = VectorTarget();
+  const auto runner =
+      CreateStepRunner(golden.config, golden.weights, "thu", options, &report);
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(runner.status().message()),
+              HasSubstr("self-test: the step differs"));
+  EXPECT_TRUE(UseVectorTarget(target));
 }
 
 TEST(LoadStepRunnerTest, AByteBudgetIsFilledWithSlots) {

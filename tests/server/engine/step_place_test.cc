@@ -33,13 +33,20 @@ TEST(StepPlaceTest, NativeIsTheCpuWhereThatIsMeantOrNothingElseIsThere) {
             std::nullopt);
 }
 
-// Its suite has not run on a device yet: nobody gets it without asking.
-TEST(StepPlaceTest, OtherStepsNeverMeanTheNativeCudaStep) {
-  for (const char* step : {"auto", "torch"}) {
-    EXPECT_EQ(ChooseStepPlaceOf(On("cpu", step), 2)->native_cuda, std::nullopt);
-    EXPECT_EQ(ChooseStepPlaceOf(On("auto", step), 2)->native_cuda,
-              std::nullopt);
-  }
+// With a self-test before it serves.
+TEST(StepPlaceTest, WithoutANameItIsMeantWhereThereIsADevice) {
+  EXPECT_EQ(ChooseStepPlaceOf(On("auto", "auto"), 2)->native_cuda, 0);
+  EXPECT_EQ(ChooseStepPlaceOf(On("cuda:1", "auto"), 2)->native_cuda, 1);
+  EXPECT_EQ(ChooseStepPlaceOf(On("cpu", "auto"), 2)->native_cuda, std::nullopt);
+  EXPECT_EQ(ChooseStepPlaceOf(On("auto", "auto"), 0)->native_cuda,
+            std::nullopt);
+}
+
+TEST(StepPlaceTest, TorchNeverMeansTheNativeCudaStep) {
+  EXPECT_EQ(ChooseStepPlaceOf(On("cpu", "torch"), 2)->native_cuda,
+            std::nullopt);
+  EXPECT_EQ(ChooseStepPlaceOf(On("auto", "torch"), 2)->native_cuda,
+            std::nullopt);
 }
 
 TEST(StepPlaceTest, ADeviceThatTheNativeStepDoesNotSeeIsNamed) {

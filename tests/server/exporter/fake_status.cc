@@ -143,6 +143,8 @@ ExporterFacts FakeFacts() {
   facts.form = "projected";
   facts.weight_dtype = "f32";
   facts.memory_dtype = "f16";
+  facts.self_test = "passed";
+  facts.self_test_seconds = 0.75;
   facts.bytes_per_slot = 1000;
   return facts;
 }

@@ -29,6 +29,12 @@ TEST(StatusFamiliesTest, WhatRunsIsInTheLabelsOfInfoMetrics) {
             1);
 }
 
+TEST(StatusFamiliesTest, TheSelfTestSaysWhatItFoundAndTook) {
+  const Scrape scrape = ScrapeOf(FakeStatus());
+  EXPECT_EQ(scrape.At("txl_self_test_info{result=\"passed\"}"), 1);
+  EXPECT_EQ(scrape.At("txl_self_test_seconds"), 0.75);
+}
+
 TEST(StatusFamiliesTest, TheStateIsTheOneThatIsOne) {
   for (const auto& [phase, name] :
        {std::pair(ServerPhase::kStarting, "starting"),

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "model/memory/image_rows.h"
+#include "model/step/self_test.h"
+
+namespace txl {
+namespace {
+
+absl::Status Differs(const std::string& where, const std::string& what) {
+  return absl::InternalError(absl::StrCat(where, ": ", what));
+}
+
+// Sum of squares, for roots of means.
+struct Squares {
+  double sum = 0;
+  int64_t count = 0;
+
+  void Add(double x) {
+    sum += x * x;
+    ++count;
+  }
+  double Root() const {
+    return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
+  }
+};
+
+void Keep(double difference, const std::string& where, SelfTestWorst& worst) {
+  if (difference > worst.difference) worst = {difference, where};
+}
+
+// Infinite where one of them is no number.
+double Distance(double x, double y) {
+  if (x == y) return 0;
+  const double distance = std::abs(x - y);
+  return distance >= 0 ? distance : std::numeric_limits<double>::infinity();
+}
+
+// Log-probabilities have this much of an error where they are all alike: that
+// of float32 at some 10 nats, and of the logarithm of a sum.
+constexpr double kLeastSpread = 0.05;
+
+class Logprobs {
+ public:
+  explicit Logprobs(SelfTestDeviation& deviation) : deviation_(deviation) {}
+
+  void Add(const SampledRow& found, const ReferenceRow& expected,
+           const std::string& where) {
+    const double scale = std::max(expected.spread, kLeastSpread);
+    Keep(expected.draw_distance / scale,
+         absl::StrCat(where, ": the draw of token ", found.token),
+         deviation_.draw);
+    const auto add = [&](double x, double y, const std::string& what) {
+      const double difference = Distance(x, y) / scale;
+      squares_.Add(difference);
+      if (difference <= deviation_.logprob.difference) return;
+      deviation_.logprob = {difference,
+                            absl::StrCat(where, ": ", what, " is ", x,
+                                         ", the reference has ", y)};
+    };
+    add(found.logprob, expected.logprob,
+        absl::StrCat("log P of token ", found.token));
+    for (size_t i = 0; i < found.top_logprobs.size(); ++i) {
+      const TokenLogprob& other = found.top_logprobs[i];
+      add(other.logprob, expected.alternatives[i],
+          absl::StrCat("log P of token ", other.token_id));
+      // Sorted lists are no farther apart than what they were sorted from.
+      add(other.logprob, expected.best[i], absl::StrCat("alternative ", i));
+    }
+  }
+  double Root() const { return squares_.Root(); }
+
+ private:
+  SelfTestDeviation& deviation_;
+  Squares squares_;
+};
+
+absl::Status SameSize(const StateImage& found, const StateImage& expected) {
+  if (found.position == expected.position && found.rows == expected.rows &&
+      found.identity.n_layer == expected.identity.n_layer &&
+      found.identity.d_model == expected.identity.d_model) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(absl::StrCat(
+      "its state has ", found.rows, " rows before position ", found.position,
+      ", the reference ", expected.rows, " before ", expected.position));
+}
+
+// Rows of one layer of a session, found and expected.
+struct LayerRows {
+  absl::Span<const float> found, expected;  // [rows, width]
+  int64_t width = 0;
+  double growth = 1;
+
+  int64_t rows() const { return static_cast<int64_t>(found.size()) / width; }
+  double Difference(int64_t row, int64_t column) const {
+    return double{found[row * width + column]} -
+           double{expected[row * width + column]};
+  }
+};
+
+// `moved`: rows of the start, which are the same bits.
+absl::Status MeasureLayer(const LayerRows& layer, int64_t moved,
+                          const std::string& where,
+                          SelfTestDeviation& deviation) {
+  for (int64_t i = 0; i < moved * layer.width; ++i) {
+    if (layer.found[i] == layer.expected[i]) continue;
+    return Differs(where, absl::StrCat("row ", i / layer.width,
+                                       " of its state was moved and is "
+                                       "another one"));
+  }
+  Squares size;
+  for (const float x : layer.expected) size.Add(x);
+  const double scale = layer.growth * (size.Root() > 0 ? size.Root() : 1);
+  Squares all;
+  for (int64_t row = moved; row < layer.rows(); ++row) {
+    Squares one;
+    for (int64_t column = 0; column < layer.width; ++column) {
+      one.Add(layer.Difference(row, column) / scale);
+    }
+    if (!(one.sum <= std::numeric_limits<double>::max())) {
+      return Differs(where, absl::StrCat("row ", row, " is not finite"));
+    }
+    all.sum += one.sum;
+    all.count += one.count;
+    Keep(one.Root(), absl::StrCat(where, ", row ", row, " of its state"),
+         deviation.row);
+  }
+  Keep(all.Root(), where, deviation.layer);
+  return absl::OkStatus();
+}
+
+absl::Status MeasureState(const SelfTestTrace& trace,
+                          const StateImage& expected, size_t session,
+                          SelfTestDeviation& deviation) {
+  const std::string where = absl::StrCat("session ", session);
+  if (absl::Status same = SameSize(trace.end, expected); !same.ok()) {
+    return Differs(where, std::string(same.message()));
+  }
+  TXL_ASSIGN_OR_RETURN(const std::vector<float> found, WidenRows(trace.end));
+  TXL_ASSIGN_OR_RETURN(const std::vector<float> wanted, WidenRows(expected));
+  const int64_t fed = trace.end.position - trace.position;
+  const bool began = trace.start.identity.n_layer > 0;
+  const int64_t moved = began ? std::max<int64_t>(0, expected.rows - fed) : 0;
+  const int64_t layers = expected.identity.n_layer;
+  const int64_t numbers = expected.rows * expected.identity.d_model;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const LayerRows rows = {
+        absl::MakeSpan(found).subspan(layer * numbers, numbers),
+        absl::MakeSpan(wanted).subspan(layer * numbers, numbers),
+        expected.identity.d_model, SelfTestGrowth(layer)};
+    TXL_RETURN_IF_ERROR(MeasureLayer(
+        rows, moved, absl::StrCat(where, ", layer ", layer), deviation));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SelfTestDeviation> MeasureSelfTest(
+    absl::Span<const SelfTestTrace> traces,
+    absl::Span<const ReferenceTrace> expected) {
+  SelfTestDeviation deviation;
+  Logprobs logprobs(deviation);
+  for (size_t i = 0; i < traces.size(); ++i) {
+    for (size_t row = 0; row < traces[i].rows.size(); ++row) {
+      const SampledRow& found = traces[i].rows[row];
+      const ReferenceRow& wanted = expected[i].rows[row];
+      logprobs.Add(found, wanted, SelfTestPlace(traces[i], i, row));
+    }
+    TXL_RETURN_IF_ERROR(MeasureState(traces[i], expected[i].end, i, deviation));
+  }
+  deviation.logprobs = logprobs.Root();
+  return deviation;
+}
+
+}  // namespace txl

@@ -1,0 +1,50 @@
+#pragma once
+
+// Which of several steps serves: the first one that a self-test finds sound.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "model/step/sampling_step.h"
+#include "server/engine/self_test_report.h"
+#include "server/engine/step_builder.h"
+
+namespace txl {
+
+// A step as runners take it; BuiltStep's facts.
+struct ServingStep {
+  std::unique_ptr<SamplingStep> step;
+  bool on_host = false;  // it samples on the host
+  BuiltStep facts;       // without a step
+};
+
+struct StepAttempt {
+  // Errors as LoadStepRunner; no exception.
+  std::function<absl::StatusOr<ServingStep>()> build;
+  bool tested = true;
+};
+
+struct SoundStep {
+  ServingStep serving;
+  SelfTestReport report;
+};
+
+// Builds one after the other, each when the one before it is gone, until `test`
+// has no objection; verdicts are logged. An error of building ends it, and
+// so does ResourceExhausted of a test. FailedPrecondition with the last
+// objection when none is left. REQUIRES: there is an attempt.
+absl::StatusOr<SoundStep> FirstSoundStep(
+    const std::vector<StepAttempt>& attempts,
+    absl::FunctionRef<absl::Status(const ServingStep&)> test);
+
+// The vector targets behind `current`, best first, of `all` in that order: what
+// is left to try where a step that runs with it is not sound.
+std::vector<std::string> NextVectorTargets(const std::string& current,
+                                           const std::vector<std::string>& all);
+
+}  // namespace txl

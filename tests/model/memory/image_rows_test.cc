@@ -1,0 +1,72 @@
+#include "model/memory/image_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace txl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <typename Stored>
+StateImage ImageOf(const std::string& dtype, const std::vector<Stored>& rows) {
+  StateImage image;
+  image.identity.row_dtype = dtype;
+  image.identity.n_layer = 1;
+  image.identity.d_model = 1;
+  image.rows = static_cast<int64_t>(rows.size());
+  image.data.resize(rows.size() * sizeof(Stored));
+  std::memcpy(image.data.data(), rows.data(), image.data.size());
+  return image;
+}
+
+TEST(ImageRowsTest, FloatsAreThemselves) {
+  EXPECT_THAT(*WidenRows(ImageOf<float>("f32", {1.5f, -0.1f})),
+              ElementsAre(1.5f, -0.1f));
+  EXPECT_THAT(*WidenRows(ImageOf<double>("f64", {0.5, -0.1})),
+              ElementsAre(0.5f, -0.1f));
+}
+
+// From the tables of IEEE 754: one, minus two, the largest, the smallest normal
+// one, the smallest, minus zero.
+TEST(ImageRowsTest, HalvesKeepTheirValue) {
+  const auto rows = WidenRows(ImageOf<uint16_t>(
+      "f16", {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000}));
+  EXPECT_THAT(*rows,
+              ElementsAre(1.0f, -2.0f, 65504.0f, 0x1p-14f, 0x1p-24f, -0.0f));
+  EXPECT_TRUE(std::signbit(rows->back()));
+}
+
+TEST(ImageRowsTest, WhatIsNoNumberStaysNone) {
+  const auto half = WidenRows(ImageOf<uint16_t>("f16", {0x7c00, 0xfe00}));
+  EXPECT_EQ((*half)[0], std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan((*half)[1]));
+  const auto brain = WidenRows(ImageOf<uint16_t>("bf16", {0xff80, 0x7fc0}));
+  EXPECT_EQ((*brain)[0], -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan((*brain)[1]));
+}
+
+TEST(ImageRowsTest, BrainFloatsAreUpperHalves) {
+  EXPECT_THAT(*WidenRows(ImageOf<uint16_t>("bf16", {0x3f80, 0xc040, 0x0001})),
+              ElementsAre(1.0f, -3.0f, 0x1p-133f));
+}
+
+TEST(ImageRowsTest, WhatCannotBeReadIsNamed) {
+  EXPECT_THAT(
+      std::string(
+          WidenRows(ImageOf<uint8_t>("int8", {1, 2})).status().message()),
+      HasSubstr("int8"));
+  StateImage image = ImageOf<float>("f32", {1, 2, 3});
+  image.rows = 2;
+  EXPECT_THAT(std::string(WidenRows(image).status().message()),
+              HasSubstr("3 numbers in 2 rows"));
+}
+
+}  // namespace
+}  // namespace txl
