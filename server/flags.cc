@@ -154,12 +154,19 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
       "kept), absorbed (the memory itself is read: sessions take a "
       "third of the bytes, more arithmetic), auto: the faster one for "
       "the model");
+  table->Choice("quality", &flags->quality, QualityNames(),
+                "Number formats of the native step on the CPU: exact "
+                "(float32), balanced (--weights int8 --derived f16), fast (all "
+                "of int8); the four settings below go before it");
   table->Choice("weights", &flags->runner.weights, FormatNames(kWeightFormats),
                 "How the native step keeps weights");
   table->Choice("memory", &flags->runner.memory, FormatNames(kRowFormats),
                 "How it keeps sessions' memory");
   table->Choice("derived", &flags->runner.derived, FormatNames(kRowFormats),
                 "How it keeps keys and values derived from the memory");
+  table->Choice("products", &flags->runner.products, ProductNames(),
+                "How it multiplies by int8 weights: float (rows as they are), "
+                "int8 (rows rounded to 8 bits, exact sums: faster)");
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "as many as cores");
@@ -374,6 +381,10 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   }
   TXL_RETURN_IF_ERROR(status);
   if (!config.empty()) TXL_RETURN_IF_ERROR(table.ApplyFile(config));
+  ApplyQuality(
+      flags.quality,
+      [&](absl::string_view name) { return table.Has(std::string(name)); },
+      flags.runner);
   if (print_config) {
     parsed.print = table.ToToml();
     return parsed;
