@@ -109,6 +109,7 @@ RUN apt-get update -qq \
       libgrpc++1.51 libprotobuf32 libprotobuf-lite32 libabsl20220623 \
       libtomlplusplus3 libutf8proc2 libedit2 libssl3 libhwy1 libisal2 \
       libpcre2-8-0 zlib1g libprometheus-cpp-core1.0 libsqlite3-0 \
+      libhiredis0.14 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --uid 10001 --no-create-home txl \
  && install -d -o 10001 -g 10001 -m 700 /data \

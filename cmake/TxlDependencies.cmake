@@ -6,6 +6,8 @@ endif()
 if(TXL_SERVER)
   find_package(gRPC CONFIG REQUIRED)
   find_package(SQLite3 REQUIRED)
+  # Its pkg-config file defines a macro that precompiled headers are without.
+  find_library(TXL_HIREDIS hiredis REQUIRED)
   # Beast and Asio, of which all is in headers.
   find_package(Boost 1.74 REQUIRED)
   pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)

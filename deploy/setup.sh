@@ -25,7 +25,8 @@ packages=(
   libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev libcli11-dev
   libtomlplusplus-dev librandom123-dev libutf8proc-dev libedit-dev libssl-dev
   zlib1g-dev libisal-dev libpcre2-dev
-  libhwy-dev libbenchmark-dev libsqlite3-dev prometheus-cpp-dev python3-yaml
+  libhwy-dev libbenchmark-dev libsqlite3-dev libhiredis-dev redis-server
+  prometheus-cpp-dev python3-yaml
 )
 # Debian 12 has two; elsewhere there is one.
 if grep -qs '^VERSION_ID="12"' /etc/os-release; then
@@ -90,7 +91,9 @@ if [ "${#missing[@]}" -gt 0 ]; then
   say "installing ${#missing[@]} Debian packages: ${missing[*]}"
   services=()
   for package in "${missing[@]}"; do
-    case "$package" in haproxy | prometheus) services+=("$package") ;; esac
+    case "$package" in
+      haproxy | prometheus | redis-server) services+=("$package") ;;
+    esac
   done
   [ "${#services[@]}" = 0 ] || forbid_starts
   as_root apt-get update -qq
@@ -98,7 +101,10 @@ if [ "${#missing[@]}" -gt 0 ]; then
     apt-get install -y -q --no-install-recommends "${missing[@]}" 2>&1 |
     grep --line-buffered -E '^(E:|Need to get|Get:|Unpacking|Setting up)' |
     cut -c1-100 | thinned 40 >&2
-  [ "${#services[@]}" = 0 ] || as_root systemctl disable -q "${services[@]}"
+  # Images have none that would start them.
+  if [ "${#services[@]}" != 0 ] && command -v systemctl > /dev/null; then
+    as_root systemctl disable -q "${services[@]}"
+  fi
 fi
 
 if [ ! -x "$venv/bin/pip" ]; then

@@ -11,7 +11,8 @@
 #                          format, third-party clients by reflection and over
 #                          HTTP, the page in Chromium, the Python package, a
 #                          soak, every attack in its whole form, a thousand kills of a
-#                          server with a store, deployment, image and packages (as root);
+#                          server with a store, two hundred faults of a
+#                          fleet, deployment, image and packages (as root);
 #                          fails where a prerequisite is missing. PART: only
 #                          these of the list below (hours, all of them)
 set -euo pipefail
@@ -26,7 +27,7 @@ export OMP_NUM_THREADS=1
 # Each is a function part_NAME. The first two are made without --all, too; the
 # others use what `release` has built.
 parts="release device lint clients page python checkpoints fuzz store simulation
-  scalar sanitizers soak attacks survival deployment image package"
+  scalar sanitizers soak attacks survival rehearsal deployment image package"
 
 all=0
 case "${1:-}" in
@@ -187,9 +188,19 @@ part_survival() {
   python tests/survival/damage.py --trials 1000
 }
 
+part_rehearsal() {
+  local durability
+  for durability in turn token; do
+    step "rehearsal: a hundred faults of three servers on one Redis, --durability $durability"
+    python tests/scale/rehearse.py --faults "${TXL_FAULTS:-100}" --longest 60 \
+      --clients 32 --proxy --durability "$durability"
+  done
+}
+
 part_deployment() {
   step "deployment: Kubernetes manifests, systemd unit"
   python tests/deploy/kubernetes_test.py
+  python tests/deploy/kubernetes_overlays_test.py
   python tests/deploy/systemd_test.py
   step "deployment: a call is followed through HAProxy"
   python tests/end_to_end/follow_call.py

@@ -251,13 +251,23 @@ void AddStoreFlags(ServerFlags* flags, FlagTable* table) {
   table->Text("data-dir", &store.data_dir,
               "Folder in which sessions are kept, so that they survive the "
               "process; made where it is missing; empty: they end with it");
+  table->Text("store", &store.store,
+              "Redis in which servers share sessions, not with --data-dir: "
+              "redis://HOST:PORT, several with commas between; empty: none");
+  table->Duration("session-lease", &store.session_lease, absl::Seconds(1),
+                  absl::Minutes(1),
+                  "A shared session stays with the server that runs its turn "
+                  "for so long after the last sign of it");
+  table->Text("image-dir", &store.image_dir,
+              "With --store: one server's folder for state images");
   table->Choice("durability", &store.durability, {"turn", "token"},
                 "What is on the disk when: turn (the end of a turn and every "
                 "answer that changes a session), token (every token before it "
                 "is sent, too)");
   table->Duration("journal-interval", &store.journal_interval,
-                  absl::Milliseconds(1), absl::Minutes(1),
-                  "Time between writes where nobody waits for one");
+                  absl::ZeroDuration(), absl::Minutes(1),
+                  "Time between writes where nobody waits for one; 0: 100ms "
+                  "with --data-dir, 1s with --store");
   table->Number("journal-lag", &store.journal_lag, 1, kInt32Max,
                 "Tokens of a session that may be out and not on the disk; "
                 "then its stream waits");
@@ -390,6 +400,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
     return parsed;
   }
   TXL_RETURN_IF_ERROR(table.CheckRequired({"model"}));
+  TXL_RETURN_IF_ERROR(CheckStoreFlags(flags.store));
   TXL_RETURN_IF_ERROR(
       CheckExposure({flags.listen, flags.http.listen, flags.tls, flags.insecure,
                      AdminAddress(flags.admin_listen, flags.store.data_dir)}));

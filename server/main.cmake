@@ -9,7 +9,7 @@ txl_library(NAME txl_server_main
     warm_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter
     txl_server_engine txl_server_scheduler txl_server_session txl_server_store
-    txl_server_store_command txl_server_access txl_server_keys_command
+    txl_server_store_command txl_server_store_redis txl_server_access txl_server_keys_command
     txl_server_metrics txl_server_quota txl_server_base
     txl_model_checkpoint txl_program txl_torch CLI11::CLI11 tomlplusplus::tomlplusplus
     absl::cleanup absl::status absl::statusor absl::strings

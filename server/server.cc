@@ -95,11 +95,14 @@ Server::Server(ServerFlags flags, ModelDirectory model,
       memory_(MakeMemoryBudgets(memory)) {}
 
 absl::Status Server::OpenStore() {
-  if (flags_.store.data_dir.empty()) return absl::OkStatus();
+  if (!flags_.store.kept()) return absl::OkStatus();
   TXL_ASSIGN_OR_RETURN(
       stored_, StoredSessions::Open(flags_.store, {model_.fingerprint,
                                                    model_.config.vocab_size}));
   flags_.sessions.journal = stored_->journal();
+  flags_.sessions.shared = context_.shared = stored_->shared();
+  context_.store_late = stored_->late();
+  context_.most_silence = flags_.store.session_lease * 4 / 5;
   flags_.sessions.images = stored_->images();
   flags_.sessions.rebuild_ids = runner_->info().rebuild_ids;
   context_.journal = stored_->journal();
@@ -241,6 +244,11 @@ void Server::StartWatches() {
   health.phase = [this] { return lifecycle_.phase(); };
   health.stall = [this] { return scheduler_->StallTime(); };
   health.set_serving = [this](bool serving) { grpc_->SetServing(serving); };
+  if (SharedJournal* const shared = context_.shared; shared != nullptr) {
+    health.store_silent = [shared] {
+      return shared->Silent() >= kStoreSilence;
+    };
+  }
   health.hang_limit = flags_.hang_limit;
   health.hung = [](absl::Duration stall) {
     GiveUp("hang", absl::StrCat("no step for ", absl::FormatDuration(stall)));

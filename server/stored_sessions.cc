@@ -10,6 +10,8 @@
 #include "server/base/log.h"
 #include "server/store/image_files.h"
 #include "server/store/image_keeper.h"
+#include "server/store/redis/redis_address.h"
+#include "server/store/redis/redis_journal.h"
 #include "server/store/sqlite_journal.h"
 
 namespace txl {
@@ -29,40 +31,95 @@ class NoSink final : public TokenSink {
   int Unsent() const override { return 0; }
 };
 
-absl::Status Named(const absl::Status& status) {
+absl::Status Named(const char* flag, const absl::Status& status) {
   return absl::Status(status.code(),
-                      absl::StrCat("--data-dir: ", status.message()));
+                      absl::StrCat(flag, ": ", status.message()));
+}
+
+absl::Duration IntervalOf(const StoreFlags& flags) {
+  if (flags.journal_interval > absl::ZeroDuration()) {
+    return flags.journal_interval;
+  }
+  return flags.store.empty() ? absl::Milliseconds(100) : absl::Seconds(1);
 }
 
 }  // namespace
 
+absl::Status CheckStoreFlags(const StoreFlags& flags) {
+  if (!flags.store.empty()) {
+    if (!flags.data_dir.empty()) {
+      return absl::InvalidArgumentError(
+          "--data-dir and --store: sessions are kept in one of them");
+    }
+    const absl::Status shards = ParseRedisAddresses(flags.store).status();
+    return shards.ok() ? shards : Named("--store", shards);
+  }
+  return flags.image_dir.empty()
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(
+                   "--image-dir goes with --store; --data-dir has its own");
+}
+
 absl::StatusOr<std::unique_ptr<StoredSessions>> StoredSessions::Open(
     const StoreFlags& flags, const StoredModel& model) {
   std::unique_ptr<StoredSessions> stored(new StoredSessions(flags));
-  SqliteJournalOptions journal;
-  journal.folder = flags.data_dir;
-  journal.interval = flags.journal_interval;
-  // Images give way to ids.
-  journal.max_bytes = flags.store_bytes;
-  journal.fingerprint = model.fingerprint;
-  journal.vocab_size = model.vocab_size;
-  journal.recover = flags.recover;
-  absl::StatusOr<std::unique_ptr<SessionJournal>> opened =
-      OpenSqliteJournal(journal);
-  if (!opened.ok()) return Named(opened.status());
-  stored->journal_ = *std::move(opened);
-  absl::StatusOr<std::unique_ptr<ImageFiles>> files =
-      ImageFiles::Open(flags.data_dir, flags.store_bytes / 2);
-  if (!files.ok()) return Named(files.status());
-  stored->images_ =
-      std::make_unique<ImageKeeper>(*std::move(files), ImageKeeperOptions());
+  TXL_RETURN_IF_ERROR(flags.store.empty() ? stored->OpenLocal(model)
+                                          : stored->OpenShared(model));
   const JournalStatus status = stored->journal_->status();
   Log(LogSeverity::kInfo, "store",
-      {{"folder", flags.data_dir},
+      {{"at", flags.store.empty() ? flags.data_dir : flags.store},
        {"durability", flags.durability},
+       {"late", stored->late_},
        {"sessions", status.sessions},
        {"bytes", status.bytes}});
   return stored;
+}
+
+absl::Status StoredSessions::OpenLocal(const StoredModel& model) {
+  SqliteJournalOptions journal;
+  journal.folder = flags_.data_dir;
+  journal.interval = IntervalOf(flags_);
+  // Images give way to ids.
+  journal.max_bytes = flags_.store_bytes;
+  journal.fingerprint = model.fingerprint;
+  journal.vocab_size = model.vocab_size;
+  journal.recover = flags_.recover;
+  absl::StatusOr<std::unique_ptr<SessionJournal>> opened =
+      OpenSqliteJournal(journal);
+  if (!opened.ok()) return Named("--data-dir", opened.status());
+  journal_ = *std::move(opened);
+  const absl::Status images = OpenImages(flags_.data_dir);
+  return images.ok() ? images : Named("--data-dir", images);
+}
+
+absl::Status StoredSessions::OpenShared(const StoredModel& model) {
+  RedisJournalOptions options;
+  TXL_ASSIGN_OR_RETURN(options.shards, ParseRedisAddresses(flags_.store));
+  options.interval = IntervalOf(flags_);
+  options.lease = flags_.session_lease;
+  options.fingerprint = model.fingerprint;
+  options.vocab_size = model.vocab_size;
+  absl::StatusOr<OpenedRedisJournal> opened = OpenRedisJournal(options);
+  if (!opened.ok()) return Named("--store", opened.status());
+  shared_ = opened->journal.get();
+  late_ = opened->late;
+  journal_ = std::move(opened->journal);
+  if (flags_.image_dir.empty()) return absl::OkStatus();
+  // Two servers would each believe that they know what lies there.
+  absl::StatusOr<std::unique_ptr<StoreFolder>> folder =
+      StoreFolder::Open(flags_.image_dir);
+  if (!folder.ok()) return Named("--image-dir", folder.status());
+  image_folder_ = *std::move(folder);
+  const absl::Status images = OpenImages(flags_.image_dir);
+  return images.ok() ? images : Named("--image-dir", images);
+}
+
+absl::Status StoredSessions::OpenImages(const std::string& folder) {
+  TXL_ASSIGN_OR_RETURN(std::unique_ptr<ImageFiles> files,
+                       ImageFiles::Open(folder, flags_.store_bytes / 2));
+  images_ =
+      std::make_unique<ImageKeeper>(std::move(files), ImageKeeperOptions());
+  return absl::OkStatus();
 }
 
 void StoredSessions::Start(SessionStore* store, Scheduler* scheduler,
@@ -103,7 +160,7 @@ void StoredSessions::Drain(absl::Duration timeout) {
 }
 
 void StoredSessions::Stop() {
-  images_->Flush();
+  if (images_ != nullptr) images_->Flush();
   journal_.reset();
   images_.reset();
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The store of --data-dir put together: journal, images, and what is done with
-// them now and then.
+// The store of --data-dir or --store put together: journal, images, and what is
+// done with them now and then.
 
 #include <cstdint>
 #include <functional>
@@ -15,20 +15,34 @@
 #include "server/session/image_store.h"
 #include "server/session/session_journal.h"
 #include "server/session/session_store.h"
+#include "server/session/shared_journal.h"
+#include "server/store/store_folder.h"
 
 namespace txl {
 
 struct StoreFlags {
-  std::string data_dir;             // empty: sessions end with the process
-  std::string durability = "turn";  // or "token"
-  absl::Duration journal_interval = absl::Milliseconds(100);
+  std::string data_dir;  // empty: there is none
+  // Of Redis, shared with other servers: redis://HOST:PORT with commas between;
+  // empty: there is none. Not together with data_dir.
+  std::string store;
+  std::string image_dir;  // of state images, with `store`; empty: none on disk
+  absl::Duration session_lease = absl::Seconds(5);  // of a shared session
+  std::string durability = "turn";                  // or "token"
+  // 0: a tenth of a second with data_dir, a second with `store`.
+  absl::Duration journal_interval = absl::ZeroDuration();
   int64_t journal_lag = 64;  // tokens of a session that are out, not stored
   int64_t store_bytes = int64_t{20'000'000'000};  // of the database
   // A state in a slot becomes an image when its last one is so many tokens old;
   // 0: only where it leaves its slot, and at the end.
   int64_t snapshot_tokens = 4096;
   bool recover = false;
+
+  bool kept() const { return !data_dir.empty() || !store.empty(); }
 };
+
+// InvalidArgument names the flags that do not go together, or the one that is
+// none.
+absl::Status CheckStoreFlags(const StoreFlags& flags);
 
 struct StoredModel {
   std::string fingerprint;
@@ -44,7 +58,10 @@ class StoredSessions {
       const StoreFlags& flags, const StoredModel& model);
 
   SessionJournal* journal() const { return journal_.get(); }
-  ImageStore* images() const { return images_.get(); }
+  // The same where other servers write it too, else null.
+  SharedJournal* shared() const { return shared_; }
+  bool late() const { return late_; }  // OpenedRedisJournal::late
+  ImageStore* images() const { return images_.get(); }  // may be null
 
   // From now on sessions that are not used leave memory, what has expired ends,
   // and states are saved. Both outlive Stop. `failed`: the storage has failed.
@@ -58,13 +75,19 @@ class StoredSessions {
 
  private:
   explicit StoredSessions(const StoreFlags& flags) : flags_(flags) {}
+  absl::Status OpenLocal(const StoredModel& model);
+  absl::Status OpenShared(const StoredModel& model);
+  absl::Status OpenImages(const std::string& folder);
   void Tidy();
   // Submits a turn that saves the state of each session whose image is so old.
   void SaveStates(int64_t tokens);
 
   const StoreFlags flags_;
+  std::unique_ptr<StoreFolder> image_folder_;  // locked; with --image-dir
   std::unique_ptr<ImageStore> images_;
   std::unique_ptr<SessionJournal> journal_;
+  SharedJournal* shared_ = nullptr;
+  bool late_ = false;
   SessionStore* store_ = nullptr;
   Scheduler* scheduler_ = nullptr;
   std::function<void()> failed_;

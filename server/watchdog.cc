@@ -29,12 +29,16 @@ void HealthWatch::Check() {
   const absl::Duration stall = options_.stall();
   hang_checks_ = HangCount(hang_checks_, stall, options_.hang_limit);
   if (hang_checks_ == kHangChecks) options_.hung(stall);
-  const bool serve = ShouldServe(options_.phase(), stall, options_.stall_limit);
+  const bool silent = options_.store_silent && options_.store_silent();
+  const bool serve =
+      ShouldServe(options_.phase(), stall, options_.stall_limit) && !silent;
   if (serve == serving_) return;
   serving_ = serve;
   options_.set_serving(serve);
   Log(serve ? LogSeverity::kInfo : LogSeverity::kWarning, "health",
-      {{"serving", serve}, {"stall_seconds", absl::ToDoubleSeconds(stall)}});
+      {{"serving", serve},
+       {"stall_seconds", absl::ToDoubleSeconds(stall)},
+       {"store_silent", silent}});
 }
 
 void GiveUp(absl::string_view cause, absl::string_view details, ExitCode code) {

@@ -21,6 +21,8 @@ struct HealthWatchOptions {
   absl::Duration stall_limit = absl::Seconds(2);
   std::function<ServerPhase()> phase;
   std::function<absl::Duration()> stall;  // Scheduler::StallTime
+  // The store of sessions does not answer; null: there is none to ask.
+  std::function<bool()> store_silent;
   std::function<void(bool)> set_serving;  // called when the answer changes
   absl::Duration hang_limit = absl::ZeroDuration();  // 0: none
   std::function<void(absl::Duration)> hung;  // gets the stall; see HangCount

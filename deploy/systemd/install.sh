@@ -33,11 +33,17 @@ install -m 755 "$programs"/{txl-server,txl,txl-model} "$prefix/bin/"
 install -m 644 "$torch"/{libtorch.so,libtorch_cpu.so,libc10.so} \
   "$torch"/libgomp.so.1 "$prefix/lib/"
 install -m 644 models/shakespeare/* "$prefix/model/"
-install -m 644 docs/deploying.md docs/security.md deploy/systemd/tls.conf \
+install -m 644 docs/deploying.md docs/security.md deploy/systemd/{tls,gpu}.conf \
   "$prefix/share/"
 install -d "$root/etc/txl" "$root/etc/systemd/system"
 [ -e "$root/etc/txl/txl-server.env" ] ||
   install -m 644 deploy/systemd/txl-server.env "$root/etc/txl/"
 install -m 644 deploy/systemd/txl-server.service "$root/etc/systemd/system/"
+# The same for several servers of one machine, each with folders of its own and
+# settings beside the common ones.
+sed -e 's#^\(State\|Runtime\)Directory=txl-server$#&/%i#' \
+  -e 's#^EnvironmentFile=.*#&\nEnvironmentFile=/etc/txl/txl-server-%i.env#' \
+  -e 's#^Description=.*#& (%i)#' deploy/systemd/txl-server.service \
+  > "$root/etc/systemd/system/txl-server@.service"
 echo "installed; next: edit $root/etc/txl/txl-server.env, then" >&2
 echo "systemctl daemon-reload && systemctl enable --now txl-server" >&2

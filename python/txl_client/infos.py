@@ -139,8 +139,8 @@ class MemoryDivision:
 class StoreStatus:
     """What sessions survive, and how far."""
 
-    durability: str  # "turn", "token"
-    state: str  # "serving", "full", "failed"
+    durability: str  # "turn", "token", maybe ", up to 2 s"
+    state: str  # "serving", "full", "failed", "unreachable"
     sessions: int
     database_bytes: int
     image_bytes: int

@@ -158,9 +158,11 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
     if (most.ok()) stream->SetMaxTokens(*most);
     const size_t first =
         params.received.has_value() ? params.received->token_ids.size() : 0;
-    WhenStored(service, [stream, record, first](const absl::Status& status) {
-      status.ok() ? stream->Replay(record, first) : stream->Failed(status);
-    });
+    WhenStored(service, SessionName(),
+               [stream, record, first](const absl::Status& status) {
+                 status.ok() ? stream->Replay(record, first)
+                             : stream->Failed(status);
+               });
     return;
   }
   absl::StatusOr<Turn> turn =
@@ -173,7 +175,7 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
   turn->sink = stream;
   turn->cancel = stream->cancel();
   if (!params.session_id.empty()) {
-    turn->sink = StoredSink(service, stream, turn->cancel);
+    turn->sink = StoredSink(service, turn->lease.claim(), stream, turn->cancel);
     turn->lease.Begin(IntentOf(*turn));
   }
   const absl::Status status = service.scheduler->Submit(*std::move(turn));

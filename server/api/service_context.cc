@@ -31,7 +31,12 @@ StoreUse ReadStoreUse(const ServiceContext& context) {
   const JournalStatus journal = context.journal->status();
   StoreUse use;
   use.durability = context.tokens_wait ? "token" : "turn";
+  if (context.store_late) use.durability += ", up to 2 s";
   use.state = journal.failed ? "failed" : journal.full ? "full" : "serving";
+  if (context.shared != nullptr && !journal.full &&
+      context.shared->Silent() >= kStoreSilence) {
+    use.state = "unreachable";
+  }
   use.sessions = journal.sessions;
   use.database_bytes = journal.bytes;
   if (context.images != nullptr) use.image_bytes = context.images->Bytes();
@@ -40,6 +45,11 @@ StoreUse ReadStoreUse(const ServiceContext& context) {
   use.limit_bytes = journal.limit_bytes;
   use.commits = journal.commits;
   use.commit_seconds = journal.commit_seconds;
+  use.acquired = journal.acquired;
+  use.taken_over = journal.taken_over;
+  use.fenced = journal.fenced;
+  use.busy = journal.busy;
+  use.tokens_lost = journal.tokens_lost;
   return use;
 }
 
@@ -68,8 +78,9 @@ SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock) {
 }
 
 void WithSession(const ServiceContext& context, const SessionName& session,
-                 std::function<void(const absl::Status&)> then) {
-  if (!context.store->MayBeStored(session)) return then(absl::OkStatus());
+                 std::function<void(const absl::Status&)> then, bool acquires) {
+  if (!context.store->MayBeStored(session, acquires))
+    return then(absl::OkStatus());
   context.store->Prepare(session,
                          [callbacks = context.callbacks,
                           then = std::move(then)](const absl::Status& status) {
@@ -96,23 +107,30 @@ void EndNamed(const ServiceContext& context, const SessionName& session,
       });
 }
 
-void WhenStored(const ServiceContext& context,
+void WhenStored(const ServiceContext& context, const SessionName& session,
                 std::function<void(const absl::Status&)> then) {
   SessionJournal* const journal = context.journal;
   if (journal == nullptr) return then(absl::OkStatus());
-  journal->WhenDurable(journal->last_entry(),
-                       [callbacks = context.callbacks,
-                        then = std::move(then)](const absl::Status& status) {
-                         callbacks->Run([then, status] { then(status); });
-                       });
+  journal->WhenDurable(
+      journal->last_entry(),
+      [callbacks = context.callbacks, shared = context.shared, session,
+       then = std::move(then)](absl::Status status) {
+        if (status.ok() && shared != nullptr && !session.empty()) {
+          status = shared->TakeRefusal(session.text());
+        }
+        callbacks->Run([then, status] { then(status); });
+      });
 }
 
 std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
+                                      std::shared_ptr<const SessionClaim> claim,
                                       std::shared_ptr<TokenSink> sink,
                                       std::shared_ptr<CancelToken> cancel) {
   if (context.journal == nullptr) return sink;
   DurableSinkOptions options;
   options.journal = context.journal;
+  options.claim = std::move(claim);
+  options.most_silence = context.most_silence;
   options.tokens_wait = context.tokens_wait;
   options.most_lag = context.journal_lag;
   options.park_events = context.scheduler_options.park_events;

@@ -45,6 +45,10 @@ struct ServiceContext {
   Tenants* tenants = nullptr;
   // Null: sessions end with the process.
   SessionJournal* journal = nullptr;
+  // The same one where several servers share it; else null.
+  SharedJournal* shared = nullptr;
+  absl::Duration most_silence = absl::Seconds(4);  // as DurableSinkOptions
+  bool store_late = false;  // what it confirms may be lost for two seconds
   // DurableSinkOptions of every turn on a session.
   bool tokens_wait = false;
   int64_t journal_lag = 64;
@@ -84,8 +88,10 @@ SessionLimitsOf LimitsOfTenants(Tenants* tenants, Clock* clock);
 
 // Calls `then` once the session is where the store's methods find it, if there
 // is one: at once, or on the callback thread. Errors: as SessionStore::Prepare.
+// `acquires`: as SessionStore::MayBeStored.
 void WithSession(const ServiceContext& context, const SessionName& session,
-                 std::function<void(const absl::Status&)> then);
+                 std::function<void(const absl::Status&)> then,
+                 bool acquires = false);
 // Ends a session, stored or not, and calls `then`, at once or on the callback
 // thread: false for one that is stored and that this server cannot serve,
 // damaged or of another model, of which its owner may be rid. Errors: as
@@ -94,12 +100,14 @@ void EndNamed(const ServiceContext& context, const SessionName& session,
               std::function<void(const absl::StatusOr<bool>&)> then);
 // Calls `then` on the callback thread once all that sessions have become by now
 // is on stable storage; at once where there is no store. Errors: STORE_FULL,
-// STORE_UNAVAILABLE.
-void WhenStored(const ServiceContext& context,
+// STORE_UNAVAILABLE; where servers share it what refused a change of `session`,
+// if that is not empty: SESSION_EXISTS, SESSION_MOVED.
+void WhenStored(const ServiceContext& context, const SessionName& session,
                 std::function<void(const absl::Status&)> then);
 // `sink`, which hears what is on stable storage; itself where there is no
 // store.
 std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
+                                      std::shared_ptr<const SessionClaim> claim,
                                       std::shared_ptr<TokenSink> sink,
                                       std::shared_ptr<CancelToken> cancel);
 

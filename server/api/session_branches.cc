@@ -39,7 +39,8 @@ void Fork(const ServiceContext& service, const std::shared_ptr<ApiCall>& call,
     WriteSession(*child, response.mutable_session());
     // A proxy has to learn where the new session is.
     call->ReturnSession(child->session_id);
-    AnswerStored(service, call, std::move(response));
+    AnswerStored(service, call, call->Named(child->session_id),
+                 std::move(response));
   };
   SaveState(service, call, fork.session, fork.position, forked);
 }

@@ -147,7 +147,8 @@ void DeleteSession(const ServiceContext& service,
            [&service, call, session](const absl::StatusOr<bool>& served) {
              if (!served.ok()) return call->End(served.status());
              if (*served) call->ReturnSession(session.id());
-             AnswerStored(service, call, v1::DeleteSessionResponse());
+             AnswerStored(service, call, SessionName(),
+                          v1::DeleteSessionResponse());
            });
 }
 

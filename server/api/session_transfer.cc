@@ -203,7 +203,8 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
     WriteSession(*info, response.mutable_session());
     call_->record().session = HashOf(call_->Named(info->session_id));
     call_->ReturnSession(info->session_id);
-    AnswerStored(service_, call_, std::move(response));
+    AnswerStored(service_, call_, call_->Named(info->session_id),
+                 std::move(response));
   }
 
   const ServiceContext& service_;

@@ -34,7 +34,7 @@ void RunFeed(const ServiceContext& service, Turn turn,
   turn.sink = sink;
   turn.cancel = sink->cancel();
   if (turn.kind == TurnKind::kAppend && !turn.lease.name().empty()) {
-    turn.sink = StoredSink(service, sink, turn.cancel);
+    turn.sink = StoredSink(service, turn.lease.claim(), sink, turn.cancel);
   }
   turn.account = sink->account();
   turn.deadline = sink->deadline();
@@ -83,9 +83,11 @@ void StartTurn(const ServiceContext& service, TurnStart start) {
   if (start.session.empty()) return StartTemporary(service, start);
   const auto shared = std::make_shared<const TurnStart>(std::move(start));
   WithSession(
-      service, shared->session, [&service, shared](const absl::Status& status) {
+      service, shared->session,
+      [&service, shared](const absl::Status& status) {
         status.ok() ? StartPrepared(service, shared) : shared->fail(status);
-      });
+      },
+      /*acquires=*/true);
 }
 
 TurnStarted StartedAgain(const TurnRecord& record) {
@@ -122,9 +124,10 @@ void SubmitFeed(const ServiceContext& service,
     if (!params.session_id.empty()) sink->Found(params.session_id);
     if (record != nullptr) {
       lease.Release();
-      WhenStored(service, [sink, record](const absl::Status& status) {
-        status.ok() ? Replay(*record, sink.get()) : sink->Failed(status);
-      });
+      WhenStored(
+          service, SessionName(), [sink, record](const absl::Status& status) {
+            status.ok() ? Replay(*record, sink.get()) : sink->Failed(status);
+          });
       return;
     }
     if (kind == TurnKind::kAppend) {

@@ -26,12 +26,14 @@ void AnswerCall(
   call.Answer(response);
 }
 
-// Ends the call with its answer once what it says is on stable storage.
+// Ends the call with its answer once what it says, of `session` if that is not
+// empty, is on stable storage.
 template <typename Response>
 void AnswerStored(const ServiceContext& service,
-                  const std::shared_ptr<ApiCall>& call, Response response) {
+                  const std::shared_ptr<ApiCall>& call,
+                  const SessionName& session, Response response) {
   const auto answer = std::make_shared<const Response>(std::move(response));
-  WhenStored(service, [call, answer](const absl::Status& stored) {
+  WhenStored(service, session, [call, answer](const absl::Status& stored) {
     stored.ok() ? call->Answer(*answer) : call->End(stored);
   });
 }
@@ -59,7 +61,8 @@ void AnswerOnSession(const ServiceContext& service,
                   status = handler(service, *call, *request, &response);
                 }
                 if (!status.ok()) return call->End(status);
-                AnswerStored(service, call, std::move(response));
+                AnswerStored(service, call, call->Named(request->session_id()),
+                             std::move(response));
               });
 }
 

@@ -305,7 +305,7 @@ void AddStore(const ServerStatus& status, FamilyList& out) {
     if (stored) family.Sample(Value(value));
   };
   FamilyRef state = out.Gauge("txl_store_state", "1 for the store's state");
-  for (const char* name : {"serving", "full", "failed"}) {
+  for (const char* name : {"serving", "full", "failed", "unreachable"}) {
     if (stored) state.Sample(store.state == name ? 1 : 0, {{"state", name}});
   }
   FamilyRef bytes = out.Gauge("txl_store_bytes", "Bytes of the store's files");
@@ -327,6 +327,17 @@ void AddStore(const ServerStatus& status, FamilyList& out) {
          store.tokens_written);
   sample(out.Counter("txl_store_commits_total", "Commits of the store"),
          store.commits);
+  FamilyRef ownership =
+      out.Counter("txl_ownership_total", "Sessions shared with other servers");
+  for (const auto& [event, count] :
+       {std::pair("acquired", store.acquired),
+        std::pair("taken_over", store.taken_over),
+        std::pair("fenced", store.fenced), std::pair("busy", store.busy)}) {
+    if (stored) ownership.Sample(Value(count), {{"event", event}});
+  }
+  sample(out.Counter("txl_store_lost_tokens_total",
+                     "Tokens that the store had confirmed and has no more"),
+         store.tokens_lost);
   sample(out.Counter("txl_sessions_loaded_total",
                      "Sessions that came from the store into memory"),
          status.sessions.loaded);

@@ -127,8 +127,9 @@ HttpReply ErrorReply(const absl::Status& status) {
     reply.headers.emplace_back("www-authenticate", "Bearer");
   }
   if (reply.status == 409) {
-    reply.headers.emplace_back(
-        "x-should-retry", details.reason == "SESSION_BUSY" ? "true" : "false");
+    const bool again =
+        details.reason == "SESSION_BUSY" || details.reason == "SESSION_MOVED";
+    reply.headers.emplace_back("x-should-retry", again ? "true" : "false");
   }
   if (const auto at = details.metadata.find("position");
       at != details.metadata.end()) {

@@ -67,8 +67,8 @@ struct MemoryUse {
 
 // What sessions survive the process.
 struct StoreUse {
-  std::string durability;  // "turn" or "token"
-  std::string state;       // "serving", "full" or "failed"
+  std::string durability;  // "turn" or "token"; ", up to 2 s" where late
+  std::string state;       // "serving", "full", "failed" or "unreachable"
   int64_t sessions = 0;
   int64_t database_bytes = 0;
   int64_t image_bytes = 0;
@@ -77,6 +77,12 @@ struct StoreUse {
   int64_t tokens_written = 0;
   int64_t commits = 0;
   Histogram commit_seconds{kCommitBounds};  // of those commits
+  // Of a store that servers share.
+  int64_t acquired = 0;     // sessions that came to be this server's
+  int64_t taken_over = 0;   // of them from a server that still had them
+  int64_t fenced = 0;       // copies that another server had changed
+  int64_t busy = 0;         // refused: another server has the session
+  int64_t tokens_lost = 0;  // confirmed once, and not there any more
 };
 
 struct ServerStatus {

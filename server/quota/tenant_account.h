@@ -2,6 +2,7 @@
 
 // What one tenant has taken of its quotas, and what it may still take.
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -37,7 +38,11 @@ class TenantAccount {
                 absl::Duration now);
 
   const std::string& name() const { return name_; }
-  int32_t counts() const { return counts_; }
+  int32_t counts() const { return counts_.load(std::memory_order_relaxed); }
+  // From now on; what was counted elsewhere stays there.
+  void CountAt(int32_t counts) {
+    counts_.store(counts, std::memory_order_relaxed);
+  }
   TenantLimits limits() const ABSL_LOCKS_EXCLUDED(mutex_);
   double weight() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Infinite where it has no limit of its own. A turn over it ends with
@@ -76,7 +81,7 @@ class TenantAccount {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string name_;
-  const int32_t counts_;
+  std::atomic<int32_t> counts_;
   mutable absl::Mutex mutex_;
   TenantLimits limits_ ABSL_GUARDED_BY(mutex_);
   // Nothing where there is no limit.

@@ -21,6 +21,9 @@ void Tenants::SetLimits(const std::map<std::string, TenantLimits>& limits,
           std::make_unique<TenantAccount>(name, limit, add_counts_(name), now);
     } else {
       account->SetLimits(limit, now);
+      if (account->counts() == other_counts_) {
+        account->CountAt(add_counts_(name));
+      }
     }
   }
 }

@@ -39,7 +39,7 @@ absl::Status AdmissionQueue::Push(Turn& turn, absl::Duration now) {
   Tenant& tenant = tenants_[name];
   if (waiting > 0) loads_.erase({tenant.load(), name});
   tenant.weight = weight;
-  const int32_t counts = TenantCountsOf(turn);
+  const int32_t counts = turn.tenant_counts;
   tenant.waiting.emplace(std::pair(due, arrivals_++),
                          QueuedTurn{std::move(turn), now});
   loads_.emplace(tenant.load(), name);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/session/session_errors.h"
+
 namespace txl {
 
 DurableSink::DurableSink(DurableSinkOptions options,
@@ -19,7 +21,7 @@ void DurableSink::Started(const TurnStarted& started) {
 
 void DurableSink::Token(TokenEvent event) {
   uint64_t entry = options_.journal->last_entry();
-  if (!options_.tokens_wait) {
+  if (!options_.tokens_wait && Confirmed()) {
     absl::MutexLock lock(&mutex_);
     entry = EntryBefore(entry);
   }
@@ -86,8 +88,23 @@ void DurableSink::Say(Held held) {
   if (wait > 0) WaitFor(wait);
 }
 
+bool DurableSink::Confirmed() const {
+  return options_.claim == nullptr ||
+         options_.claim->Confirmed(options_.boot_time(), options_.most_silence);
+}
+
+bool DurableSink::Moved() {
+  if (options_.claim == nullptr || !options_.claim->moved()) return false;
+  failed_ = true;
+  held_.clear();
+  if (!ended_) sink_->Failed(MovedError(*options_.claim));
+  return true;
+}
+
 void DurableSink::SayDurable() {
   const uint64_t durable = options_.journal->durable_entry();
+  // Read behind it: what is stored as far as the number goes may be refused.
+  if (Moved()) return;
   while (!held_.empty() && held_.front().entry <= durable) {
     // The sink is told under the lock, so that the order stays.
     held_.front().say(*sink_);

@@ -16,8 +16,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/base/boot_time.h"
 #include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
+#include "server/session/session_claim.h"
 #include "server/session/session_journal.h"
 
 namespace txl {
@@ -29,6 +32,12 @@ struct DurableSinkOptions {
   // Else at most so many tokens, >= 1, are out and not on stable storage: those
   // beyond wait, and the turn is parked.
   int64_t most_lag = 64;
+  // Of a session that servers share. What it lost is told to nobody: the turn
+  // fails with SESSION_MOVED. A token waits for the storage, too, where nothing
+  // was confirmed for `most_silence`: another server may have the session.
+  std::shared_ptr<const SessionClaim> claim;
+  absl::Duration most_silence = absl::Seconds(4);
+  std::function<absl::Duration()> boot_time = BootTime;
   int park_events = 64;        // SchedulerOptions::park_events
   std::function<void()> wake;  // the scheduler
 };
@@ -59,6 +68,9 @@ class DurableSink final : public TokenSink,
   void SayDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The entry for which the journal has to hurry; 0: none.
   uint64_t NextWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The session is in other hands, and the sink knows it.
+  bool Moved() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Confirmed() const;
   // Goes on once entry `entry` is there.
   void WaitFor(uint64_t entry) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDurable(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -106,6 +106,7 @@ absl::Status Scheduler::Submit(Turn turn) {
       return status;
     }
     turn.longest = account->longest_turn();
+    turn.tenant_counts = account->counts();
   }
   // Counted first: Idle never overlooks a turn that the loop has taken already.
   ++shared.live_turns;

@@ -148,7 +148,7 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
     slots_.Committed(running.slot);
   }
   ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()),
-                    TenantCountsOf(sequence.turn()));
+                    sequence.turn().tenant_counts);
   std::vector<ScoredToken> scores = sequence.TakeScores();
   if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
   Finish(it, sequence.reason());

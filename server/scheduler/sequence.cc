@@ -67,7 +67,7 @@ TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
   TurnEnd end;
   end.seconds = absl::ToDoubleSeconds(now - submitted);
   end.prompt_tokens = InputTokens(turn);
-  end.tenant = TenantCountsOf(turn);
+  end.tenant = turn.tenant_counts;
   if (turn.kind == TurnKind::kGenerate) end.generated_tokens = 0;
   if (turn.cancel == nullptr) return end;
   if (const auto when = turn.cancel->when(); when.has_value()) {
@@ -263,7 +263,7 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
   generated.time.first = generated_ == 0;
   generated.time.seconds = absl::ToDoubleSeconds(
       now - (generated.time.first ? submitted_ : last_token_));
-  generated.time.tenant = TenantCountsOf(turn_);
+  generated.time.tenant = turn_.tenant_counts;
   last_token_ = now;
   TurnText::Piece piece = text_.AddGenerated(result.token_id);
   matched_stop_text_ = std::move(piece.matched_stop_text);

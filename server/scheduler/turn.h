@@ -89,8 +89,11 @@ struct Turn {
   bool moves_out = false;
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
   // Whose it is; null: everybody is one tenant, without quotas.
-  TenantAccount* account = nullptr;                   // outlives the scheduler
-  absl::Duration longest = absl::InfiniteDuration();  // of the account
+  TenantAccount* account = nullptr;  // outlives the scheduler
+  // Of the account, as they were when the turn was submitted: what begins in
+  // one tenant's counters ends there.
+  int32_t tenant_counts = 0;  // its place in Snapshot::tenants, if there are any
+  absl::Duration longest = absl::InfiniteDuration();
   int32_t priority = 0;  // in [0, kMostPriority]; more goes first
   std::shared_ptr<TokenSink> sink;
   std::shared_ptr<CancelToken> cancel;
@@ -123,10 +126,6 @@ inline int64_t MostTokens(const Turn& turn) {
 
 inline std::string TenantName(const Turn& turn) {
   return turn.account == nullptr ? std::string() : turn.account->name();
-}
-// Its place in Snapshot::tenants, where there are any.
-inline int32_t TenantCountsOf(const Turn& turn) {
-  return turn.account == nullptr ? 0 : turn.account->counts();
 }
 inline double TenantWeight(const Turn& turn) {
   return turn.account == nullptr ? 1 : turn.account->weight();

@@ -9,6 +9,7 @@ std::optional<absl::Status> EndOf(const Turn& turn, absl::Duration submitted,
                                   absl::Duration longest_turn,
                                   absl::Duration now) {
   if (turn.lease.delete_requested()) return SessionDeletedError();
+  if (const auto moved = turn.lease.moved()) return moved;
   if (turn.lease.superseded()) return SupersededError();
   if (turn.cancel != nullptr) {
     switch (turn.cancel->why()) {

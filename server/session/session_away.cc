@@ -23,8 +23,8 @@ constexpr int kAwayAtOnce = 1'000;
 
 void SessionStore::Impl::EndStored(const SessionName& name, int64_t position) {
   ended.Remember(name.text(), SessionEnd::kExpired);
-  quota.Remove(name.tenant(), position);
-  Unstore(name);
+  if (options.shared == nullptr) quota.Remove(name.tenant(), position);
+  ExpireStored(name);
 }
 
 // A read shows what is on stable storage. A session that is not in memory has
@@ -47,7 +47,7 @@ void SessionStore::DiscardStored(const SessionName& session,
           StoreLock lock(impl_.get());
           if (impl_->IsOnlyStored(session)) {
             // Nothing where its row cannot even be read.
-            if (held->has_value()) {
+            if (held->has_value() && impl_->options.shared == nullptr) {
               impl_->quota.Remove(session.tenant(), **held);
             }
             impl_->Unstore(session);
@@ -87,7 +87,8 @@ void SessionStore::TidyStored() {
 }
 
 absl::Status SessionStore::CountStored() {
-  if (impl_->options.journal == nullptr || !impl_->options.limits_of) {
+  if (impl_->options.journal == nullptr || !impl_->options.limits_of ||
+      impl_->options.shared != nullptr) {
     return absl::OkStatus();
   }
   absl::Notification told;

@@ -99,10 +99,7 @@ absl::StatusOr<SessionInfo> SessionStore::Fork(const ForkRequest& request) {
   if (!child.ok()) return child.status();
   (*child)->last_turn = NoTurn(request.request_id, kForked, position);
   if (parent->journaled) {
-    (*child)->journaled = true;
-    impl_->Entered(**child,
-                   impl_->options.journal->Fork(parent->name.text(), position,
-                                                impl_->HeadOf(**child)));
+    impl_->JournalFork(*parent, **child);
   }
   impl_->BecomeIdle(**child);
   return impl_->Info(**child);

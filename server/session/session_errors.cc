@@ -50,6 +50,21 @@ absl::Status SessionDeletedError() {
                "the session was deleted during the turn");
 }
 
+absl::Status SessionMovedError(int64_t position) {
+  ErrorDetails details;
+  details.reason = "SESSION_MOVED";
+  details.metadata["position"] = absl::StrCat(position);
+  details.retry = absl::ZeroDuration();
+  return MakeError(absl::StatusCode::kAborted,
+                   "another server went on with the session", details);
+}
+
+absl::Status MovedError(const SessionClaim& claim) {
+  const int64_t to = claim.moved_to.load(std::memory_order_acquire);
+  return to == SessionClaim::kGone ? SessionDeletedError()
+                                   : SessionMovedError(to);
+}
+
 absl::Status SupersededError() {
   return Error(absl::StatusCode::kAborted, "SUPERSEDED",
                "the same request came again and took over");

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/session/session_claim.h"
 
 namespace txl {
 
@@ -18,6 +19,10 @@ absl::Status SessionExistsError();
 absl::Status SessionBusyError(absl::Duration retry);
 absl::Status SessionDeletedError();
 // ABORTED, SUPERSEDED: the same request came again and goes on.
+// Another server went on with it, and it holds so many tokens there.
+absl::Status SessionMovedError(int64_t position);
+// Of a claim that has moved: that, or SESSION_DELETED.
+absl::Status MovedError(const SessionClaim& claim);
 absl::Status SupersededError();
 // FIELD_INVALID request_id.
 absl::Status OtherRequestError();

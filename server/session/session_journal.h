@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "server/metrics/distributions.h"
 #include "server/metrics/histogram.h"
+#include "server/session/session_claim.h"
 #include "server/session/session_info.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_events.h"
@@ -84,6 +85,8 @@ struct StoredSession {
   std::optional<TurnIntent> running;
   int64_t running_tokens = 0;              // taken on in this run
   std::vector<TokenEvent> running_events;  // JournalTokens::events of it
+  // Of a shared session: which version of it this is.
+  std::shared_ptr<SessionClaim> claim;
 };
 
 // What a listing shows of a session that is not in memory.
@@ -109,8 +112,13 @@ struct JournalStatus {
   Histogram commit_seconds{kCommitBounds};  // of those commits
   int64_t tokens_written = 0;               // durable
   int64_t tokens_waiting = 0;               // entered, not durable
-  bool full = false;    // nothing is acknowledged until there is room
-  bool failed = false;  // the storage failed; the process has to end
+  int64_t acquired = 0;                     // a shared journal: ownerships,
+  int64_t taken_over = 0;                   // of them from an owner
+  int64_t fenced = 0;                       // copies lost to other servers
+  int64_t busy = 0;                         // refused: another one owns it
+  int64_t tokens_lost = 0;  // durable once, and not in the storage any more
+  bool full = false;        // nothing is acknowledged until there is room
+  bool failed = false;      // the storage failed; the process has to end
 };
 
 // Sessions are SessionName::text here. Thread-safe. Entries never wait for the

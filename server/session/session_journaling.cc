@@ -41,7 +41,20 @@ void SessionStore::Impl::EnterEnd(SessionRecord& record,
 void SessionStore::Impl::Journal(SessionRecord& record) {
   if (options.journal == nullptr) return;
   record.journaled = true;
+  if (options.shared != nullptr) {
+    record.claim = std::make_shared<SessionClaim>();
+    options.shared->Hold(record.name.text(), record.claim);
+  }
   Entered(record, options.journal->Create(HeadOf(record), record.token_ids));
+}
+
+void SessionStore::Impl::JournalFork(const SessionRecord& parent,
+                                     SessionRecord& child) {
+  // Servers may keep parent and child in different places.
+  if (options.shared != nullptr) return Journal(child);
+  child.journaled = true;
+  Entered(child, options.journal->Fork(parent.name.text(), child.position(),
+                                       HeadOf(child)));
 }
 
 void SessionStore::Impl::RemoveStored(SessionRecord& record) {
@@ -55,6 +68,11 @@ void SessionStore::Impl::RemoveStored(SessionRecord& record) {
 void SessionStore::Impl::Unstore(const SessionName& name) {
   removed[name] = options.journal->Remove(name.text());
   if (options.images != nullptr) options.images->Remove(name.text());
+}
+
+void SessionStore::Impl::ExpireStored(const SessionName& name) {
+  if (options.shared == nullptr) return Unstore(name);
+  removed[name] = options.shared->Expire(name.text(), clock->Now());
 }
 
 StoredHead SessionStore::Impl::HeadOf(const SessionRecord& record) const {

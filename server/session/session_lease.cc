@@ -45,6 +45,16 @@ bool SessionLease::delete_requested() const {
 
 bool SessionLease::superseded() const { return record_->superseded; }
 
+std::optional<absl::Status> SessionLease::moved() const {
+  const SessionClaim* const claim = record_->claim.get();
+  if (claim == nullptr || !claim->moved()) return std::nullopt;
+  return MovedError(*claim);
+}
+
+std::shared_ptr<const SessionClaim> SessionLease::claim() const {
+  return record_->claim;
+}
+
 void SessionLease::Append(absl::Span<const int32_t> ids,
                           absl::Span<const TokenEvent> said) {
   SessionStore::Impl& impl = *store_->impl_;
@@ -132,8 +142,8 @@ void SessionLease::Release() {
     handover = store->impl_->EndTurn(record);
   }
   if (handover.next == nullptr) return;
-  if (handover.deleted) {
-    handover.next(SessionDeletedError());
+  if (!handover.ended.ok()) {
+    handover.next(handover.ended);
   } else {
     handover.next(SessionLease(store, record));
   }

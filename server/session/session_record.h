@@ -17,6 +17,7 @@
 #include "server/session/durable_position.h"
 #include "server/session/lease_callback.h"
 #include "server/session/request_history.h"
+#include "server/session/session_claim.h"
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
 #include "server/session/session_name.h"
@@ -68,6 +69,11 @@ struct SessionRecord {
   JournalTokens tokens_of_end;
   // Entries of the session go to the journal.
   bool journaled = false;
+  // With a shared journal: what this copy is of; null: temporary.
+  std::shared_ptr<SessionClaim> claim;
+  bool owned = false;  // the running turn's server has acquired it
+  // The store has a turn that had not ended: who owns the session ends it.
+  bool open_turn = false;
   DurablePosition durable;
   // A slot holds its rows, so that it stays in memory.
   bool in_slot = false;

@@ -56,7 +56,8 @@ absl::Status SessionStore::Impl::MakeRoom(int64_t bytes, bool temporary) {
 }
 
 bool SessionStore::Impl::EndOldestEmpty() {
-  if (empty_idle.empty()) return false;
+  // Another server may have filled it since.
+  if (empty_idle.empty() || options.shared != nullptr) return false;
   const auto [last_use, key] = *empty_idle.begin();
   if (clock->Monotonic() - last_use < options.empty_grace) return false;
   const RecordPtr record = by_key.at(key);

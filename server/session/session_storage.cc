@@ -85,16 +85,22 @@ std::shared_ptr<TurnRecord> BrokenRecord(const StoredSession& stored,
 
 void SessionStore::Prepare(const SessionName& session,
                            std::function<void(const absl::Status&)> then) {
+  SharedJournal* const shared = impl_->options.shared;
+  std::shared_ptr<SessionClaim> held;
   {
     absl::MutexLock lock(&impl_->mutex);
-    if (impl_->by_name.count(session) == 0) {
+    const auto found = impl_->by_name.find(session);
+    const bool here = found != impl_->by_name.end();
+    if (!here || (shared != nullptr && !found->second->busy)) {
       std::vector<std::function<void(const absl::Status&)>>& waiting =
           impl_->loading[session];
       waiting.push_back(std::exchange(then, nullptr));
       if (waiting.size() > 1) return;
+      if (here) held = found->second->claim;
     }
   }
   if (then != nullptr) return then(absl::OkStatus());
+  if (shared != nullptr) return impl_->Look(session, std::move(held));
   impl_->options.journal->Load(
       session.text(), [this, session](absl::StatusOr<StoredSession> stored) {
         if (!stored.ok()) {
@@ -102,19 +108,22 @@ void SessionStore::Prepare(const SessionName& session,
           return impl_->EndLoad(session,
                                 unknown ? absl::OkStatus() : stored.status());
         }
-        const auto held = std::make_shared<StoredSession>(*std::move(stored));
-        const auto restore = [this, session,
-                              held](std::optional<KeptImage> kept) {
-          absl::Status status;
-          {
-            StoreLock lock(impl_.get());
-            status = impl_->Restore(std::move(*held), std::move(kept));
-          }
-          impl_->EndLoad(session, status);
-        };
-        if (impl_->options.images == nullptr) return restore(std::nullopt);
-        impl_->options.images->Get(held->head.session_id, restore);
+        impl_->Bring(session, *std::move(stored));
       });
+}
+
+void SessionStore::Impl::Bring(const SessionName& name, StoredSession stored) {
+  const auto held = std::make_shared<StoredSession>(std::move(stored));
+  const auto restore = [this, name, held](std::optional<KeptImage> kept) {
+    absl::Status status;
+    {
+      StoreLock lock(this);
+      status = Restore(std::move(*held), std::move(kept));
+    }
+    EndLoad(name, status);
+  };
+  if (options.images == nullptr) return restore(std::nullopt);
+  options.images->Get(name.text(), restore);
 }
 
 void SessionStore::Impl::EndLoad(const SessionName& name,
@@ -127,23 +136,29 @@ void SessionStore::Impl::EndLoad(const SessionName& name,
   for (const auto& then : waiting) then(status);
 }
 
-bool SessionStore::MayBeStored(const SessionName& session) {
+bool SessionStore::MayBeStored(const SessionName& session, bool acquires) {
   if (impl_->options.journal == nullptr) return false;
   if (!ValidateSessionId(session.id()).ok()) return false;
   absl::MutexLock lock(&impl_->mutex);
   const auto found = impl_->by_name.find(session);
+  const bool shared = impl_->options.shared != nullptr;
   if (found == impl_->by_name.end()) {
-    return !impl_->ended.Find(session.text()).has_value();
+    return shared || !impl_->ended.Find(session.text()).has_value();
   }
   found->second->loaded = impl_->clock->Monotonic();  // it is about to be used
-  return false;
+  return shared && !acquires && !found->second->busy;
 }
 
 absl::Status SessionStore::Impl::Restore(StoredSession stored,
                                          std::optional<KeptImage> kept) {
   const StoredHead& head = stored.head;
   const SessionName name = SessionName::OfText(head.session_id);
-  if (by_name.count(name) > 0) return absl::OkStatus();
+  if (const auto here = by_name.find(name); here != by_name.end()) {
+    if (options.shared == nullptr || here->second->busy) {
+      return absl::OkStatus();
+    }
+    LetGo(here->second);
+  }
   const absl::Time now = clock->Now();
   const int64_t position = stored.token_ids.size();
   if (head.last_use + head.ttl <= now) {
@@ -160,7 +175,13 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   --created_count;
   ++loaded_count;
   Charge(*record, position);
-  quota.Remove(name.tenant(), position);  // where it was
+  if (options.shared == nullptr) {
+    quota.Remove(name.tenant(), position);  // where it was
+  } else {
+    record->claim = stored.claim;
+    record->open_turn = stored.running_tokens > 0;
+    options.shared->Hold(name.text(), record->claim);
+  }
   record->journaled = true;
   record->create_time = head.create_time;
   record->last_use_time = head.last_use;
@@ -224,7 +245,7 @@ void SessionStore::Impl::RestoreTurn(const StoredSession& stored,
     turn = std::make_shared<TurnRecord>(*stored.record);
   }
   if (turn != nullptr) turn->detokenizer = std::move(before);
-  if (stored.running_tokens > 0) EnterEnd(record, turn);
+  if (stored.running_tokens > 0 && !record.open_turn) EnterEnd(record, turn);
   if (turn == nullptr) return;
   const int64_t bytes = turn->Bytes();
   KeepTurnRecord(record, std::move(turn), bytes);
@@ -265,14 +286,20 @@ bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
   for (const auto& [last_use, key] : away_idle) {
     const RecordPtr record = by_key.at(key);
     if (MayStoreAway(*record, unused)) {
-      Forget(record);
-      quota.Add(record->name.tenant(), record->position());  // where it goes
-      ++stored_away_count;
+      LetGo(record);
       return true;
     }
     if (++looked_at == kLookedAtForAway) break;
   }
   return false;
+}
+
+void SessionStore::Impl::LetGo(RecordPtr record) {
+  Forget(record);
+  if (options.shared == nullptr) {
+    quota.Add(record->name.tenant(), record->position());  // where it goes
+  }
+  ++stored_away_count;
 }
 
 std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {

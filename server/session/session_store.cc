@@ -61,7 +61,13 @@ absl::Status ValidateTtl(absl::Duration ttl,
 }
 
 SessionStore::SessionStore(const SessionStoreOptions& options, Clock* clock)
-    : impl_(std::make_unique<Impl>(options, clock)) {}
+    : impl_(std::make_unique<Impl>(options, clock)) {
+  if (options.shared == nullptr) return;
+  options.shared->OnMoved(
+      [impl = impl_.get()](const auto& session_id, const auto& claim) {
+        impl->MoveAway(session_id, claim);
+      });
+}
 
 SessionStore::~SessionStore() = default;
 
@@ -184,8 +190,9 @@ SessionPage SessionStore::Impl::PageOf(const std::vector<StoredInfo>& stored,
     // What is in memory is known better here.
     absl::MutexLock lock(&mutex);
     const auto here = by_name.find(SessionName::OfText(info.head.session_id));
-    page.sessions.push_back(here != by_name.end() ? Info(*here->second)
-                                                  : InfoOf(info));
+    const bool known = here != by_name.end() &&
+                       (options.shared == nullptr || here->second->busy);
+    page.sessions.push_back(known ? Info(*here->second) : InfoOf(info));
   }
   return page;
 }

@@ -44,12 +44,14 @@
 #include "server/metrics/server_status.h"
 #include "server/session/image_store.h"
 #include "server/session/lease_callback.h"
+#include "server/session/session_claim.h"
 #include "server/session/session_id.h"
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
 #include "server/session/session_name.h"
 #include "server/session/session_quota.h"
 #include "server/session/session_report.h"
+#include "server/session/shared_journal.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
 
@@ -80,6 +82,11 @@ class SessionLease {
   bool delete_requested() const;
   // Set when the same request came again (AcquireFor): end with SUPERSEDED.
   bool superseded() const;
+  // With a shared journal: another server has the session, or deleted it: end
+  // with this, SESSION_MOVED or SESSION_DELETED. Nothing more is stored.
+  std::optional<absl::Status> moved() const;
+  // Of this copy of the session; null: it is shared with nobody.
+  std::shared_ptr<const SessionClaim> claim() const;
 
   // Tokens that the session may still be given: max_session_tokens - position.
   int64_t room() const;
@@ -159,6 +166,10 @@ struct SessionStoreOptions {
   int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
   // Null: sessions end with the process. Outlives every call of the store.
   SessionJournal* journal = nullptr;
+  // The same journal where other servers write it, too; else null. A turn's
+  // session is then acquired through AcquireFor's `later`, and what is in
+  // memory is a copy that is looked at before it is used.
+  SharedJournal* shared = nullptr;
   // Null: images are in memory only. Likewise.
   ImageStore* images = nullptr;
   // With a journal: a session that is in no slot leaves memory when it was not
@@ -269,13 +280,15 @@ class SessionStore {
                                      std::optional<absl::Duration> ttl,
                                      ImportedSession session);
 
+  // With a shared journal for what changes nothing of the session.
   absl::StatusOr<SessionLease> Acquire(const SessionName& session);
   // Acquire for a turn of this identity. While a turn of the same identity
   // runs, that turn is superseded, nothing is returned, and `later` gets the
   // lease after it, or SESSION_DELETED; a caller that waited before gets
   // SUPERSEDED. `later` is called once, on any thread, without the store's
   // lock. Also FIELD_INVALID request_id, when the running turn has that id and
-  // is another request.
+  // is another request. With a shared journal `later` always gets the lease, or
+  // SESSION_BUSY, STORE_UNAVAILABLE.
   absl::StatusOr<std::optional<SessionLease>> AcquireFor(
       const SessionName& session, TurnIdentity identity, LeaseCallback later);
   // A session without id that lives as long as its lease.
@@ -297,19 +310,22 @@ class SessionStore {
   // deleted session whose turn still runs ends with that turn's lease.
   std::vector<uint64_t> TakeEndedKeys();
   // With a journal: the session of this id is not in memory, so that it may be
-  // stored. One that is in memory stays for a moment.
-  bool MayBeStored(const SessionName& session);
-  // With a journal: brings the session into memory if it is stored, so that
-  // the methods above find it, and calls `then`, on another thread unless it is
-  // there. Several calls bring it once. Errors are those that keep a stored
-  // session away: DATA_LOSS SESSION_DAMAGED, FAILED_PRECONDITION
-  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
+  // stored. One that is in memory stays for a moment. With a shared journal
+  // also: another server may have changed it, which AcquireFor looks for itself
+  // (`acquires`).
+  bool MayBeStored(const SessionName& session, bool acquires = false);
+  // With a journal: brings the session into memory if it is stored, as it is
+  // there, so that the methods above find it, and calls `then`, on another
+  // thread unless it is there. Several calls bring it once. Errors are those
+  // that keep a stored session away: DATA_LOSS SESSION_DAMAGED,
+  // FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
   // With a journal: a session that Prepare could not bring is stored no more;
   // that is entered when `done` is called, on another thread.
   void DiscardStored(const SessionName& session, std::function<void()> done);
-  // With a journal and limits_of, before all else: what is stored counts. Waits
+  // With a journal that is not shared and limits_of, before all else: what is
+  // stored counts. Waits
   // for the journal. Errors: what could not be read does not count.
   absl::Status CountStored();
   // With a journal: ends stored sessions whose time-to-live has passed, and

@@ -12,7 +12,11 @@ void SessionStore::Impl::Expire() {
   while (!idle.empty() && idle.begin()->first <= now) {
     const RecordPtr record = by_key.at(idle.begin()->second);
     ended.Remember(record->name.text(), SessionEnd::kExpired);
-    RemoveStored(*record);
+    if (options.shared == nullptr) {
+      RemoveStored(*record);
+    } else {
+      ExpireStored(record->name);
+    }
     End(record);
   }
 }
@@ -84,16 +88,26 @@ void SessionStore::Impl::BecomeBusy(SessionRecord& record) {
 Handover SessionStore::Impl::EndTurn(const RecordPtr& record) {
   wake_pending = true;
   Charge(*record, record->position());  // what it did not use of its reserve
+  const bool moved = record->claim != nullptr && record->claim->moved();
   Handover handover;
   handover.next = std::exchange(record->next, nullptr);
-  handover.deleted = record->delete_requested;
+  if (record->delete_requested) {
+    handover.ended = SessionDeletedError();
+  } else if (moved) {
+    handover.ended = MovedError(*record->claim);
+  }
   record->superseded = false;
-  if (handover.next != nullptr && !handover.deleted) return handover;
+  if (handover.next != nullptr && handover.ended.ok()) return handover;
+  if (std::exchange(record->owned, false) && record->journaled) {
+    options.shared->Release(record->name.text());
+  }
   record->busy = false;
   record->running = TurnIdentity();
   --busy_count;
-  if (record->temporary() || handover.deleted) {
+  if (record->temporary() || record->delete_requested) {
     End(record);
+  } else if (moved) {
+    LetGo(record);
   } else {
     BecomeIdle(*record);
   }
@@ -118,6 +132,9 @@ void SessionStore::Impl::Forget(const RecordPtr& record) {
   Uncount(*record);
   session_bytes -= kSessionRecordBytes;
   if (record->temporary()) --temporary_count;
+  if (record->claim != nullptr) {
+    options.shared->Drop(record->name.text(), record->claim);
+  }
   dropped.push_back(record);
   ended_keys.push_back(record->key);
   wake_pending = true;

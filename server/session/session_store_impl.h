@@ -30,12 +30,12 @@ namespace txl {
 using RecordPtr = std::shared_ptr<SessionRecord>;
 
 // What the end of a lease leaves to do without the lock: `next`, if somebody
-// waited, gets a new lease of the session, which is still busy, or
-// SESSION_DELETED. Decided under the lock: a delete that comes later is for the
-// new lease's holder, who sees it in the lease.
+// waited, gets a new lease of the session, which is still busy, or what ended
+// it, SESSION_DELETED or SESSION_MOVED. Decided under the lock: a delete that
+// comes later is for the new lease's holder, who sees it in the lease.
 struct Handover {
   LeaseCallback next;
-  bool deleted = false;
+  absl::Status ended;
 };
 
 struct SessionStore::Impl {
@@ -144,12 +144,48 @@ struct SessionStore::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A new session with its ids is entered, and all that comes of it.
   void Journal(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The same of one that begins like `parent`.
+  void JournalFork(const SessionRecord& parent, SessionRecord& child)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // The session goes from the journal and from the images.
   void RemoveStored(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Unstore(const SessionName& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Likewise where its time has passed: another server may know better.
+  void ExpireStored(const SessionName& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // With a shared journal. The session of a busy record is acquired; `later`
+  // gets its lease.
+  void Own(SessionStore* store, RecordPtr record, TurnIdentity identity,
+           LeaseCallback later) ABSL_LOCKS_EXCLUDED(mutex);
+  // `kept` is of `found`'s session, which is in the place of the record's where
+  // it is another one.
+  void Owned(SessionStore* store, RecordPtr record,
+             std::shared_ptr<SharedSession> found,
+             std::optional<KeptImage> kept, const LeaseCallback& later)
+      ABSL_LOCKS_EXCLUDED(mutex);
+  void NotOwned(SessionStore* store, RecordPtr record, LeaseCallback later,
+                const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex);
+  absl::StatusOr<RecordPtr> Replace(const RecordPtr& record,
+                                    StoredSession stored,
+                                    std::optional<KeptImage> kept)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The session that this claim is of is in other hands.
+  void MoveAway(const std::string& session_id,
+                const std::shared_ptr<SessionClaim>& claim)
+      ABSL_LOCKS_EXCLUDED(mutex);
+  // An idle session's copy leaves memory.
+  void LetGo(RecordPtr record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Prepare's: whether the copy of this claim, if any, is current, else what
+  // is.
+  void Look(const SessionName& name, std::shared_ptr<SessionClaim> held)
+      ABSL_LOCKS_EXCLUDED(mutex);
+  // What Prepare read comes into memory, with its image.
+  void Bring(const SessionName& name, StoredSession stored)
+      ABSL_LOCKS_EXCLUDED(mutex);
   StoredHead HeadOf(const SessionRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // A session that came from the store is there, or has ended meanwhile.
+  // In the place of an older copy that is idle.
   absl::Status Restore(StoredSession stored, std::optional<KeptImage> kept)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Its state of text; null without a vocabulary.

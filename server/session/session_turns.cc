@@ -23,6 +23,7 @@ absl::StatusOr<std::optional<SessionLease>> SessionStore::AcquireFor(
   const absl::Status valid = ValidateSessionId(session.id());
   if (!valid.ok()) return valid;
   LeaseCallback waited;
+  RecordPtr free;
   {
     StoreLock lock(impl_.get());
     impl_->Expire();
@@ -31,16 +32,25 @@ absl::StatusOr<std::optional<SessionLease>> SessionStore::AcquireFor(
     SessionRecord& record = **found;
     if (!record.busy) {
       impl_->BecomeBusy(record);
-      record.running = std::move(identity);
-      return std::optional<SessionLease>(SessionLease(this, *std::move(found)));
-    }
-    if (!identity.named() || identity.request_id != record.running.request_id) {
+      record.running = identity;
+      if (later == nullptr || record.claim == nullptr) {
+        return std::optional<SessionLease>(
+            SessionLease(this, *std::move(found)));
+      }
+      free = *std::move(found);
+    } else if (!identity.named() ||
+               identity.request_id != record.running.request_id) {
       return SessionBusyError(impl_->options.busy_retry);
+    } else if (identity.digest != record.running.digest) {
+      return OtherRequestError();
+    } else {
+      record.superseded = true;
+      waited = std::exchange(record.next, std::move(later));
+      impl_->wake_pending = true;
     }
-    if (identity.digest != record.running.digest) return OtherRequestError();
-    record.superseded = true;
-    waited = std::exchange(record.next, std::move(later));
-    impl_->wake_pending = true;
+  }
+  if (free != nullptr) {
+    impl_->Own(this, std::move(free), std::move(identity), std::move(later));
   }
   if (waited != nullptr) waited(SupersededError());
   return std::optional<SessionLease>();

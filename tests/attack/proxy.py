@@ -40,7 +40,9 @@ def free_port():
 
 
 class Proxy:
-    def __init__(self, folder, server_address):
+    """`settings`: of the configuration's environment, beside these."""
+
+    def __init__(self, folder, server_address, settings=None):
         self.certificate = folder / "tls.crt"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
@@ -61,7 +63,8 @@ class Proxy:
                      "TXL_PROXY_CERTIFICATE": str(self.certificate),
                      "TXL_PROXY_METRICS": f"127.0.0.1:{self.metrics_port}",
                      "TXL_PROXY_PEER": f"127.0.0.1:{free_port()}",
-                     "TXL_PROXY_SERVER_1": server_address})
+                     "TXL_PROXY_SERVER_1": server_address,
+                     **(settings or {})})
 
     def kill(self):
         self.process.kill()

@@ -16,7 +16,7 @@ import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MIB = 1 << 20
-_CALLS = 50  # at once on a connection of a client that keeps to its limits
+CALLS_AT_ONCE = 50  # on a connection of a client that keeps to its limits
 # Fewer arenas and threads: memory and time are the server's own doing.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
@@ -205,7 +205,7 @@ class Server:
         connection with more of them than it may have would be cut off."""
         with contextlib.ExitStack() as stack:
             clients = [stack.enter_context(self.client(direct=True))
-                       for _ in range(-(-slots // _CALLS))]
+                       for _ in range(-(-slots // CALLS_AT_ONCE))]
             calls = [(client, client.start("Generation.Generate", api.turn(64)))
                      for client, _ in zip(itertools.cycle(clients),
                                           range(slots))]

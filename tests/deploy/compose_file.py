@@ -11,7 +11,8 @@ import yaml
 SERVICE_KEYS = {
     "image", "build", "user", "command", "environment", "volumes", "networks",
     "ports", "dns_opt", "tmpfs", "read_only", "cap_drop", "security_opt", "restart",
-    "logging", "stop_grace_period", "stop_signal", "healthcheck", "deploy"}
+    "logging", "stop_grace_period", "stop_signal", "healthcheck", "deploy",
+    "depends_on"}
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -106,6 +107,26 @@ def parse_service(name, entry, folder):
             entry.get("stop_grace_period", "10s").removesuffix("s")),
         health=health[1:],
         limits=deploy.get("resources", {}).get("limits", {}))
+
+
+def merged(base, over):
+    """Two files together, as Docker puts the second over the first; a service
+    that extends another is that one and more."""
+    document = {**base, "services": dict(base["services"])}
+    for name, entry in over["services"].items():
+        extended = entry.get("extends", {}).get("service", name)
+        entry = {k: v for k, v in entry.items() if k != "extends"}
+        document["services"][name] = _over(
+            base["services"].get(extended, {}), entry)
+    document["volumes"] = {**base["volumes"], **over.get("volumes", {})}
+    return document
+
+
+def _over(base, over):
+    """Mappings one by one; all else is replaced."""
+    if isinstance(base, dict) and isinstance(over, dict):
+        return {**base, **{k: _over(base.get(k), v) for k, v in over.items()}}
+    return over
 
 
 def parse(document, folder, variables=None):

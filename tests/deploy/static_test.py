@@ -18,10 +18,13 @@ COMPOSE = ROOT / "deploy/compose/compose.yaml"
 HAPROXY = (ROOT / "deploy/haproxy/haproxy.cfg").read_text(encoding="utf-8")
 
 
-def compose_document():
+SHARED = COMPOSE.with_name("shared.yaml")
+
+
+def compose_document(path=COMPOSE):
     """Without what its parts share in memory."""
     return json.loads(json.dumps(
-        yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))))
+        yaml.safe_load(path.read_text(encoding="utf-8"))))
 
 
 def weaknesses_with(change):
@@ -127,6 +130,45 @@ class ComposeFile(unittest.TestCase):
         missing = [s for s in sources if "/certificates" not in s and
                    not (ROOT / s).exists()]
         self.assertEqual(missing, [])
+
+
+class SharedStore(unittest.TestCase):
+    def setUp(self):
+        self.document = compose_file.merged(compose_document(),
+                                            compose_document(SHARED))
+        self.services, self.networks = compose_file.parse(self.document,
+                                                          COMPOSE.parent)
+        self.servers = [s for name, s in self.services.items()
+                        if name.startswith("txl-")]
+
+    def test_nothing_more_is_public_or_has_rights(self):
+        self.assertEqual(compose_file.weaknesses(self.services, self.networks),
+                         [])
+
+    def test_three_servers_keep_their_sessions_in_it_alone(self):
+        self.assertEqual(len(self.servers), 3)
+        for server in self.servers:
+            self.assertEqual(server.environment["TXL_DATA_DIR"], "")
+            self.assertEqual(server.environment["TXL_STORE"],
+                             "redis://redis:6379")
+        self.assertEqual([v.target for v in self.services["redis"].volumes],
+                         ["/data"])
+
+    def test_haproxy_knows_all_and_that_any_has_every_session(self):
+        environment = self.services["haproxy"].environment
+        self.assertEqual(environment["TXL_PROXY_SHARED"], "1")
+        for number in (1, 2, 3):
+            self.assertEqual(environment[f"TXL_PROXY_SERVER_{number}"],
+                             f"txl-{number}:50051")
+            self.assertEqual(environment[f"TXL_PROXY_HTTP_{number}"],
+                             f"txl-{number}:8080")
+
+    def test_redis_forgets_nothing(self):
+        options = self.services["redis"].command[1:]
+        given = dict(zip(options[::2], options[1::2]))
+        self.assertEqual((given["--appendonly"], given["--appendfsync"],
+                          given["--maxmemory-policy"]),
+                         ("yes", "always", "noeviction"))
 
 
 class Images(unittest.TestCase):

@@ -219,6 +219,23 @@ class Unit(unittest.TestCase):
             "[Service]\n", drop_in[drop_in.index("[Service]"):], 1)
         self.assertEqual(self.verify(settings_of_both), (0, ""))
 
+    def test_each_gpu_of_a_machine_has_a_server_of_its_own(self):
+        folder = self.installed.root / "etc/systemd/system"
+        text = (folder / "txl-server@.service").read_text("utf-8").replace(
+            "/opt/txl/bin/", f"{self.installed.server.parent}/")
+        unit = settings(text)
+        for name in ("StateDirectory", "RuntimeDirectory"):
+            self.assertEqual(unit[name], ["txl-server/%i"])
+        self.assertEqual(unit["EnvironmentFile"], [
+            "/etc/txl/txl-server.env", "/etc/txl/txl-server-%i.env"])
+        drop_in = (self.installed.root / "opt/txl/share/gpu.conf").read_text(
+            "utf-8")
+        self.assertIn("CUDA_VISIBLE_DEVICES=%i", drop_in)
+        path = self.installed.root / "txl-server@0.service"
+        path.write_text(text + drop_in[drop_in.index("[Service]"):], "utf-8")
+        result = run("systemd-analyze", "verify", path, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_a_stop_waits_for_the_drain(self):
         drain = self.installed.environment()["TXL_DRAIN_TIMEOUT"]
         self.assertGreater(float(self.unit["TimeoutStopSec"][0].rstrip("s")),

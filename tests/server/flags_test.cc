@@ -103,6 +103,22 @@ TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
   EXPECT_EQ(flags.store.journal_lag, DurableSinkOptions().most_lag);
 }
 
+TEST_F(FlagsTest, KeepSessionsInOneStore) {
+  const std::string redis = "redis://a:1,redis://b:2";
+  const ServerFlags flags =
+      Parse({"--store", redis, "--session-lease", "7s", "--image-dir", "/i"});
+  EXPECT_EQ(flags.store.store, redis);
+  EXPECT_EQ(flags.store.session_lease, absl::Seconds(7));
+  EXPECT_EQ(flags.store.image_dir, "/i");
+  EXPECT_EQ(Parse({}).store.session_lease, absl::Seconds(5));
+  EXPECT_THAT(Error({"--store", redis, "--data-dir", "/d"}),
+              AllOf(HasSubstr("--data-dir"), HasSubstr("--store")));
+  EXPECT_THAT(Error({"--store", "a:1"}),
+              AllOf(HasSubstr("--store"), HasSubstr("redis://HOST:PORT")));
+  EXPECT_THAT(Error({"--image-dir", "/i"}),
+              AllOf(HasSubstr("--image-dir"), HasSubstr("--store")));
+}
+
 TEST_F(FlagsTest, LetAdministrationListenOnThisMachineAlone) {
   EXPECT_EQ(Parse({}).admin_listen, "auto");
   EXPECT_EQ(Parse({"--admin-listen", "off"}).admin_listen, "off");

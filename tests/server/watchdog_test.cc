@@ -47,6 +47,27 @@ TEST(HealthWatch, FollowsStallAndRecovery) {
   EXPECT_TRUE(await(1));
 }
 
+TEST(HealthWatch, FollowsAStoreThatDoesNotAnswer) {
+  std::atomic<bool> silent{true};
+  absl::Notification served;
+  HealthWatchOptions options;
+  options.interval = absl::Milliseconds(1);
+  options.phase = [] { return ServerPhase::kReady; };
+  options.stall = [] { return absl::ZeroDuration(); };
+  std::atomic<int> asked{0};
+  options.store_silent = [&] {
+    if (++asked == 3) silent = false;
+    return silent.load();
+  };
+  options.set_serving = [&](bool serving) {
+    EXPECT_TRUE(serving);
+    EXPECT_FALSE(silent);
+    served.Notify();
+  };
+  HealthWatch watch(options);
+  served.WaitForNotification();
+}
+
 TEST(HealthWatch, EndsWithoutWaitingForItsInterval) {
   HealthWatchOptions options;
   options.interval = absl::InfiniteDuration();

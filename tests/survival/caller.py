@@ -11,7 +11,7 @@ ALREADY_EXISTS, _UNKNOWN, _DATA_LOSS = 6, 2, 15
 _DRAIN = "FINISH_REASON_SERVER_DRAIN"
 _HUNG = 60  # seconds that a call may take
 # Another attempt makes sense (docs/api.md).
-_AGAIN = {"SESSION_BUSY", "SUPERSEDED", "STORE_UNAVAILABLE", "NOT_READY",
+_AGAIN = {"SESSION_BUSY", "SESSION_MOVED", "SUPERSEDED", "STORE_UNAVAILABLE", "NOT_READY",
           "DRAINING", "QUEUE_FULL", "NO_SESSION_MEMORY", "OVERLOADED"}
 
 
@@ -42,15 +42,26 @@ class Caller:
 
     def once(self, name, fields):
         """(status, response or None); raises Broken."""
+        patience = self._keeper.stall or _HUNG
         try:
-            status, response = self._connected().try_call(name, fields, _HUNG)
+            status, response = self._connected().try_call(
+                name, fields, patience, metadata=_routing(fields))
         except TimeoutError as error:
-            raise Wrong(f"{name}: {error}") from error
+            self._give_up(f"{name}: {error}")
         except OSError as error:
             self._drop()
             raise Broken(str(error)) from error
         _judge(name, status)
         return status, response
+
+    def _give_up(self, what):
+        """Nothing has come for too long: of one server that is wrong, of many
+        another one may answer."""
+        if self._keeper.stall is None:
+            raise Wrong(what)
+        self._drop()
+        self._keeper.report.count("stalls")
+        raise Broken(what)
 
     def call(self, name, fields):
         """(status, response or None, whether there were earlier attempts)."""
@@ -74,7 +85,8 @@ class Caller:
         arrival = Arrival(turn, checks, received is not None)
         try:
             client = self._connected()
-            stream = client.start("Generation.Generate", fields)
+            stream = client.start("Generation.Generate", fields,
+                                  metadata=_routing(fields))
         except OSError as error:
             self._drop()
             raise Broken(str(error)) from error
@@ -93,16 +105,24 @@ class Caller:
 
     def _read(self, client, stream, arrival, cut):
         end = time.monotonic() + (_HUNG if cut is None else cut)
+        stall = self._keeper.stall or _HUNG
         while not stream.ended:
             client.connection.wait(lambda: stream.messages or stream.ended,
-                                   end - time.monotonic())
+                                   min(end - time.monotonic(), stall))
+            silent = not stream.messages
             arrival.take_all(stream)
-            if stream.ended or time.monotonic() < end:
+            if stream.ended or (time.monotonic() < end and not silent):
                 continue
-            self._drop()
-            if cut is None:
-                raise Wrong(f"a turn without an end for {_HUNG} s")
-            raise Broken("cut off by the client")
+            if cut is not None and time.monotonic() >= end:
+                self._drop()
+                raise Broken("cut off by the client")
+            self._give_up(f"a turn without a word for {stall} s")
+
+
+def _routing(fields):
+    """By which a proxy finds the server that had the session last."""
+    session = fields.get("sessionId")
+    return [("x-txl-session", session)] if session else []
 
 
 def _judge(name, status):

@@ -65,7 +65,11 @@ class Doomed(Server):
 
 
 class Keeper:
-    """Its threads-to-be are the clients': all but `run` may be called by any."""
+    """Its threads-to-be are the clients': all but `run` may be called by any.
+    `stall`: seconds without a word after which a client goes to another server;
+    None: there is none."""
+
+    stall = None
 
     def __init__(self, program, model, flags, folder, report):
         self.address = f"127.0.0.1:{free_port()}"

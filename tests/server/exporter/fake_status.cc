@@ -42,6 +42,11 @@ void FillStore(ServerStatus& status) {
   store.tokens_waiting = 505;
   store.tokens_written = 506;
   store.commits = 507;
+  store.acquired = 508;
+  store.taken_over = 509;
+  store.fenced = 510;
+  store.busy = 511;
+  store.tokens_lost = 512;
   Observe(store.commit_seconds, 507, 0.125);
 }
 

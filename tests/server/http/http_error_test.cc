@@ -122,6 +122,9 @@ TEST(ErrorJson, ShowsNothingOfAnErrorThatIsNotOurs) {
 }
 
 TEST(ErrorReply, SaysOfAConflictWhetherARetryMakesSense) {
+  EXPECT_EQ(Header(ErrorReply(Error(Code::kAborted, "SESSION_MOVED")),
+                   "x-should-retry"),
+            "true");
   EXPECT_EQ(Header(ErrorReply(Error(Code::kAborted, "SESSION_BUSY")),
                    "x-should-retry"),
             "true");

@@ -44,6 +44,17 @@ TEST_F(TenantsTest, AnAccountStaysTheSame) {
   EXPECT_EQ(x->name(), "x");
 }
 
+TEST_F(TenantsTest, WhoEntersTheFileLaterIsCountedApartFromThen) {
+  TenantAccount* const x = tenants_.Find("x", kNow);
+  EXPECT_EQ(x->counts(), 0);
+  tenants_.SetLimits({{"x", Weight(1)}}, kNow);
+  EXPECT_EQ(x->counts(), 1);
+  tenants_.SetLimits({}, kNow);
+  tenants_.SetLimits({{"x", Weight(1)}}, kNow);
+  EXPECT_EQ(x->counts(), 1);
+  EXPECT_EQ(counted_, (std::vector<std::string>{"other", "x"}));
+}
+
 TEST_F(TenantsTest, AllThatAreInTheFileOrHaveCalledSayWhatTheyHaveTaken) {
   tenants_.SetLimits({{"b", Weight(3)}}, kNow);
   ASSERT_TRUE(tenants_.Find("a", kNow)->StartTurn(1, kNow).ok());

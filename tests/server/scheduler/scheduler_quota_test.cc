@@ -210,6 +210,27 @@ TEST_P(SchedulerQuota, WhatTenantsHadIsWhatEverybodyHad) {
   world.ExpectAtRest();  // the laws, with the sums over tenants
 }
 
+TEST_P(SchedulerQuota, ATurnEndsInTheCountersThatItBeganIn) {
+  World world(Options(2));
+  const int32_t others = world.metrics.AddTenant("other");
+  const int32_t own = world.metrics.AddTenant("t");
+  account_ =
+      std::make_unique<TenantAccount>("t", TenantLimits(), others, start_);
+  const TestTurn before = Generate(world, 5);
+  world.Step();
+  account_->CountAt(own);
+  const TestTurn after = Generate(world, 3);
+  world.Run();
+  const Snapshot s = world.metrics.Get();
+  for (const int32_t place : {others, own}) {
+    EXPECT_EQ(s.tenants[place].turns_started, 1);
+    EXPECT_EQ(s.tenants[place].turns_active, 0);
+  }
+  EXPECT_EQ(s.tenants[others].tokens_delivered, 5);
+  EXPECT_EQ(s.tenants[own].tokens_delivered, 3);
+  world.ExpectAtRest();
+}
+
 INSTANTIATE_TEST_SUITE_P(Depth, SchedulerQuota, ::testing::Values(1, 2));
 
 }  // namespace

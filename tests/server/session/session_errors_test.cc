@@ -46,6 +46,17 @@ class SessionErrorsTest : public StoreTest {
   SessionLease busy_;
 };
 
+TEST(MovedErrors, SayWhereTheSessionIsOrThatItIsGone) {
+  SessionClaim claim;
+  claim.moved_to = 7;
+  const absl::Status moved = MovedError(claim);
+  EXPECT_EQ(Refusal(moved), "ABORTED SESSION_MOVED");
+  EXPECT_EQ(GetErrorDetails(moved).metadata.at("position"), "7");
+  EXPECT_TRUE(GetErrorDetails(moved).retry.has_value());
+  claim.moved_to = SessionClaim::kGone;
+  EXPECT_EQ(Refusal(MovedError(claim)), "ABORTED SESSION_DELETED");
+}
+
 TEST_F(SessionErrorsTest, AnUnknownSession) {
   ExpectAllRefuse("nobody", "NOT_FOUND SESSION_UNKNOWN");
 }

@@ -61,7 +61,7 @@ inline JournalEnd EndWith(JournalTokens tokens) {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string path = testing::TempDir() + "/storeXXXXXX";
+    std::string path = ::testing::TempDir() + "/storeXXXXXX";
     path_ = mkdtemp(path.data());
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
@@ -162,7 +162,7 @@ inline std::map<std::string, int64_t> Positions(SessionJournal& journal,
 }
 
 // A journal in a folder of its own.
-class JournalTest : public testing::Test {
+class JournalTest : public ::testing::Test {
  protected:
   JournalTest() : options_(StoreOptions(temporary_.path() + "/store")) {
     Reopen();

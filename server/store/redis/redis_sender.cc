@@ -1,0 +1,221 @@
+#include "server/store/redis/redis_sender.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "server/base/boot_time.h"
+#include "server/base/log.h"
+#include "server/session/session_errors.h"
+#include "server/store/store_errors.h"
+
+namespace txl {
+namespace {
+
+// Joins what a turn took on one after the other: one call does for it.
+bool Join(const AppendEntry& more, AppendEntry& into) {
+  JournalTokens& tokens = into.tokens;
+  const JournalTokens& added = more.tokens;
+  const auto end = tokens.from + static_cast<int64_t>(tokens.ids.size());
+  if (end != added.from) return false;
+  tokens.ids.insert(tokens.ids.end(), added.ids.begin(), added.ids.end());
+  tokens.events.insert(tokens.events.end(), added.events.begin(),
+                       added.events.end());
+  return true;
+}
+
+void Merge(std::vector<RedisItem>& items) {
+  // By claim, what it entered last.
+  std::unordered_map<const SessionClaim*, RedisItem*> last;
+  for (RedisItem& item : items) {
+    if (!item.entry.has_value()) continue;
+    RedisItem*& before = last[item.claim.get()];
+    auto* more = std::get_if<AppendEntry>(&*item.entry);
+    auto* into =
+        before == nullptr ? nullptr : std::get_if<AppendEntry>(&*before->entry);
+    if (more != nullptr && into != nullptr && Join(*more, *into)) {
+      item.entry.reset();  // nothing is left to say
+    } else {
+      before = &item;
+    }
+  }
+  std::erase_if(items, [](const RedisItem& item) {
+    return !item.entry.has_value() && item.make == nullptr;
+  });
+}
+
+int64_t PositionOf(const std::vector<std::string>& words) {
+  int64_t position = 0;
+  return words.size() > 1 && absl::SimpleAtoi(words[1], &position) ? position
+                                                                   : 0;
+}
+
+}  // namespace
+
+void RedisSender::Add(std::vector<RedisItem> items) {
+  Merge(items);
+  for (RedisItem& item : items) {
+    Waiting waiting;
+    waiting.shard = shards_->Of(item.session_id);
+    waiting.item = std::move(item);
+    waiting_.push_back(std::move(waiting));
+  }
+}
+
+absl::Status RedisSender::Make(Waiting& waiting) {
+  RedisItem& item = waiting.item;
+  if (!item.entry.has_value()) {
+    waiting.command = item.make();
+  } else if (!item.claim->moved()) {  // else it has been told
+    waiting.position = item.claim->version.position;
+    if (std::holds_alternative<ForkEntry>(*item.entry)) {
+      absl::Status made = MakeFork(waiting);
+      if (!made.ok()) return made;
+    } else {
+      waiting.command = EntryCall(caller_, *item.entry, *item.claim);
+    }
+    if (item.claim->version.owned) owned_[item.session_id] = item.claim;
+  }
+  waiting.made = true;
+  waiting.answered = waiting.command.empty();
+  return absl::OkStatus();
+}
+
+// Parent and child may be of different shards.
+absl::Status RedisSender::MakeFork(Waiting& waiting) {
+  RedisItem& item = waiting.item;
+  const auto& fork = std::get<ForkEntry>(*item.entry);
+  const RedisAnswer read = shards_->CallOne(shards_->Of(fork.parent),
+                                            LoadCall(fork.parent, nullptr));
+  if (!read.ok()) return read.status();
+  const absl::StatusOr<StoredSession> parent =
+      ReadSession(caller_, fork.parent, *read);
+  // As of any entry of a session that is not there.
+  if (!parent.ok() || parent->token_ids.size() < fork.position) {
+    return absl::OkStatus();
+  }
+  const CreateEntry create{fork.child,
+                           parent->token_ids.Slice(0, fork.position)};
+  waiting.command = EntryCall(caller_, create, *item.claim);
+  return absl::OkStatus();
+}
+
+RedisPass RedisSender::Send() {
+  RedisPass pass;
+  for (Waiting& waiting : waiting_) {
+    if (waiting.made) continue;
+    pass.error = Make(waiting);
+    if (!pass.error.ok()) break;
+  }
+  for (size_t shard = 0; shard < shards_->size(); ++shard) SendTo(shard, pass);
+  // Reads do not wait for a storage that does not answer.
+  for (Waiting& waiting : waiting_) {
+    if (waiting.answered || waiting.item.entry.has_value()) continue;
+    waiting.answered = true;
+    if (waiting.item.answered) waiting.item.answered(StoreFailedError());
+  }
+  std::erase_if(waiting_, [](const Waiting& each) { return each.answered; });
+  pass.done = waiting_.empty();
+  return pass;
+}
+
+void RedisSender::SendTo(size_t shard, RedisPass& pass) {
+  std::vector<Waiting*> sent;
+  std::vector<RedisCommand> commands;
+  for (Waiting& waiting : waiting_) {
+    if (waiting.shard != shard || !waiting.made || waiting.answered) continue;
+    sent.push_back(&waiting);
+    commands.push_back(waiting.command);
+  }
+  if (sent.empty()) return;
+  pass.asked = true;
+  const absl::Duration now = BootTime();
+  std::vector<RedisAnswer> answers;
+  const absl::Status status = shards_->Call(shard, commands, &answers);
+  if (!status.ok()) pass.error = status;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    Take(*sent[i], std::move(answers[i]), now, pass);
+  }
+}
+
+void RedisSender::Take(Waiting& waiting, RedisAnswer answer,
+                       absl::Duration sent, RedisPass& pass) {
+  const absl::Status status = answer.status();
+  if (absl::IsResourceExhausted(status)) pass.full = true;
+  const bool later = absl::IsUnavailable(status) || pass.full;
+  if (!status.ok() && later) pass.error = status;
+  if (!waiting.item.entry.has_value()) {
+    waiting.answered = true;
+    if (!waiting.item.answered) return;
+    return waiting.item.answered(status.ok() ? std::move(answer)
+                                             : RedisAnswer(StoreFailedError()));
+  }
+  if (!status.ok() && later) return;  // it stays
+  waiting.answered = true;
+  if (status.ok() && !answer->empty()) {
+    return TakeEntry(waiting, *answer, sent, pass);
+  }
+  Log(LogSeverity::kError, "store", {{"error", status.message()}});
+  Refuse(waiting, SessionDamagedError(), waiting.position, pass);
+}
+
+void RedisSender::TakeEntry(Waiting& waiting,
+                            const std::vector<std::string>& words,
+                            absl::Duration sent, RedisPass& pass) {
+  const std::string& word = words[0];
+  if (word == "OK" || word == "AGAIN") {
+    waiting.item.claim->confirmed = absl::ToInt64Nanoseconds(sent);
+  } else if (word == "EXISTS") {
+    Refuse(waiting, SessionExistsError(), 0, pass);
+  } else if (word == "BUSY") {
+    Refuse(waiting, SessionBusyError(absl::Milliseconds(PositionOf(words))),
+           waiting.position, pass);
+  } else if (word == "GONE") {
+    Refuse(waiting, SessionDeletedError(), SessionClaim::kGone, pass);
+  } else {
+    const int64_t position = PositionOf(words);
+    if (word == "POSITION") {
+      pass.tokens_lost += std::max<int64_t>(waiting.position - position, 0);
+    }
+    Refuse(waiting, SessionMovedError(position), position, pass);
+  }
+}
+
+void RedisSender::Refuse(const Waiting& waiting, absl::Status status,
+                         int64_t moved_to, RedisPass& pass) {
+  const RedisItem& item = waiting.item;
+  if (item.claim->moved()) return;  // by an entry before it
+  item.claim->moved_to.store(moved_to, std::memory_order_release);
+  item.claim->version.owned = false;
+  RedisPass::Refused refused;
+  refused.session_id = item.session_id;
+  refused.claim = item.claim;
+  refused.answers = std::holds_alternative<CreateEntry>(*item.entry) ||
+                    std::holds_alternative<ForkEntry>(*item.entry) ||
+                    std::holds_alternative<RewindEntry>(*item.entry);
+  refused.status = std::move(status);
+  pass.refused.push_back(std::move(refused));
+}
+
+void RedisSender::Own(const std::string& session_id,
+                      std::shared_ptr<SessionClaim> claim,
+                      absl::Duration sent) {
+  claim->confirmed = absl::ToInt64Nanoseconds(sent);
+  claim->version.owned = true;
+  owned_[session_id] = std::move(claim);
+}
+
+std::vector<RedisSender::Owned> RedisSender::Due(absl::Duration interval) {
+  std::vector<Owned> due;
+  const absl::Duration now = BootTime();
+  for (auto it = owned_.begin(); it != owned_.end();) {
+    const auto current = it++;
+    if (!current->second->version.owned) {
+      owned_.erase(current);
+    } else if (!current->second->Confirmed(now, interval)) {
+      due.push_back({current->first, current->second});
+    }
+  }
+  return due;
+}
+
+}  // namespace txl

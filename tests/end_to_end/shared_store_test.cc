@@ -1,0 +1,234 @@
+// Several servers on one Redis: a session goes on on any of them, whatever
+// becomes of the others.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "tests/end_to_end/server_process.h"
+#include "tests/end_to_end/turns.h"
+#include "tests/server/store/redis/redis_server.h"
+
+namespace txl::testing {
+namespace {
+
+constexpr int32_t kTokens = 400;
+const std::vector<uint32_t> kPrompt = {1, 2, 3};
+
+class SharedStore : public ::testing::Test {
+ protected:
+  std::unique_ptr<ServerProcess> Start() const {
+    return std::make_unique<ServerProcess>(
+        ShippedModel(),
+        std::vector<std::string>{"--slots", "4", "--store", redis_.url(),
+                                 "--session-lease", "2s"});
+  }
+  static v1::GenerateRequest Request(const std::string& request_id) {
+    v1::GenerateRequest request = Greedy("s", kPrompt, kTokens);
+    request.set_request_id(request_id);
+    return request;
+  }
+  static v1::GenerateRequest Again(v1::GenerateRequest request,
+                                   const TurnOutput& first) {
+    request.mutable_received()->set_seed(first.started.seed());
+    request.mutable_received()->mutable_token_ids()->Assign(first.ids.begin(),
+                                                            first.ids.end());
+    return request;
+  }
+  // What a server says that nothing befalls: of `turns` such turns the last.
+  static std::vector<uint32_t> Undisturbed(int turns) {
+    ServerProcess alone(ShippedModel(), {"--slots", "2"});
+    CreateSession(alone.client(), "s");
+    TurnOutput output;
+    for (int i = 0; i < turns; ++i) {
+      output = RunTurn(alone.client(), Greedy("s", kPrompt, kTokens));
+      EXPECT_TRUE(output.status.ok()) << output.status;
+    }
+    return output.ids;
+  }
+
+  RedisServer redis_;
+};
+
+// RunTurn would want the indices of a whole turn.
+TurnOutput Rest(Client& client, const v1::GenerateRequest& request) {
+  TurnOutput output;
+  output.status =
+      client.Generate(request, {}, [&](const v1::GenerateResponse& response) {
+        if (response.has_started()) output.started = response.started();
+        if (response.has_finished()) output.finished = response.finished();
+        if (response.has_token()) {
+          output.ids.push_back(response.token().token_id());
+        }
+      });
+  return output;
+}
+
+std::vector<uint32_t> Joined(const TurnOutput& first, const TurnOutput& rest) {
+  std::vector<uint32_t> ids = first.ids;
+  ids.insert(ids.end(), rest.ids.begin(), rest.ids.end());
+  return ids;
+}
+
+TEST_F(SharedStore, ASessionGoesOnOnAnotherServer) {
+  const auto first = Start();
+  const auto second = Start();
+  CreateSession(first->client(), "s");
+  ASSERT_TRUE(RunTurn(first->client(), Request("1")).status.ok());
+  const TurnOutput output = RunTurn(second->client(), Request("2"));
+  ASSERT_TRUE(output.status.ok()) << output.status;
+  EXPECT_EQ(output.ids, Undisturbed(2));
+  EXPECT_EQ(IdleSession(first->client(), "s").session().position(),
+            2 * (kTokens + static_cast<int64_t>(kPrompt.size())));
+  EXPECT_EQ(first->Status().store().state(), "serving");
+  // The turn that is done is told again by whoever is asked.
+  const TurnOutput again = RunTurn(first->client(), Request("2"));
+  EXPECT_EQ(again.ids, output.ids);
+}
+
+TEST_F(SharedStore, AKilledServersTurnGoesOnElsewhereWithTheSameTokens) {
+  auto first = Start();
+  const auto second = Start();
+  CreateSession(first->client(), "s");
+  const TurnOutput broken =
+      RunTurn(first->client(), Request("1"), {}, [&](int64_t tokens) {
+        if (tokens == 50) first->Signal(SIGKILL);
+      });
+  first->Wait();
+  ASSERT_FALSE(broken.status.ok());
+  ASSERT_GE(broken.ids.size(), 50u);
+  const TurnOutput rest = Rest(second->client(), Again(Request("1"), broken));
+  ASSERT_TRUE(rest.status.ok()) << rest.status;
+  EXPECT_EQ(Joined(broken, rest), Undisturbed(1));
+}
+
+TEST_F(SharedStore, AStoppedServerWritesNothingAfterItsSessionMoved) {
+  const auto first = Start();
+  const auto second = Start();
+  CreateSession(first->client(), "s");
+  absl::Notification stopped;
+  const auto client = first->NewClient();
+  TurnOutput late;
+  v1::GenerateRequest request = Request("1");
+  request.mutable_stop()->set_max_tokens(4000);
+  std::thread reader([&] {
+    late = RunTurn(*client, request, {}, [&](int64_t tokens) {
+      if (tokens != 20) return;
+      first->Signal(SIGSTOP);
+      stopped.Notify();
+    });
+  });
+  stopped.WaitForNotification();
+  const TurnOutput taken = Rest(second->client(), request);
+  EXPECT_TRUE(taken.status.ok()) << taken.status;
+  const auto before = IdleSession(second->client(), "s");
+  EXPECT_EQ(before.session().position(),
+            4000 + static_cast<int64_t>(kPrompt.size()));
+  first->Signal(SIGCONT);
+  reader.join();
+  ExpectError(late.status, absl::StatusCode::kAborted, "SESSION_MOVED");
+  const auto after = IdleSession(second->client(), "s");
+  EXPECT_EQ(after.token_ids_size(), before.token_ids_size());
+  EXPECT_EQ(after.session().position(), before.session().position());
+  // What the first server shows is the session, not its own late copy.
+  EXPECT_EQ(IdleSession(first->client(), "s").session().position(),
+            before.session().position());
+}
+
+TEST_F(SharedStore, ARedisThatIsKilledUnderATurnLosesNothing) {
+  const auto server = Start();
+  CreateSession(server->client(), "s");
+  v1::GenerateRequest request = Request("1");
+  const TurnOutput output =
+      RunTurn(server->client(), request, {}, [&](int64_t tokens) {
+        if (tokens != 30) return;
+        redis_.Kill();
+        redis_.Start();
+      });
+  ASSERT_TRUE(output.status.ok()) << output.status;
+  EXPECT_EQ(output.ids, Undisturbed(1));
+  const auto other = Start();
+  const auto session = IdleSession(other->client(), "s");
+  EXPECT_EQ(session.session().position(),
+            kTokens + static_cast<int64_t>(kPrompt.size()));
+}
+
+TEST_F(SharedStore, WithoutRedisTheServerSaysSoAndServesAgainAfterwards) {
+  const auto server = Start();
+  CreateSession(server->client(), "s");
+  redis_.Kill();
+  ExpectError(Rest(server->client(), Request("1")).status,
+              absl::StatusCode::kUnavailable, "STORE_UNAVAILABLE");
+  EXPECT_TRUE(WaitUntil(
+      [&] { return server->Status().store().state() == "unreachable"; }));
+  redis_.Start();
+  EXPECT_TRUE(
+      WaitUntil([&] { return server->Status().store().state() == "serving"; }));
+  EXPECT_TRUE(RunTurn(server->client(), Request("1")).status.ok());
+}
+
+TEST_F(SharedStore, ADrainedServersSessionsAreFreeAtOnce) {
+  const auto first = Start();
+  const auto second = Start();
+  CreateSession(first->client(), "s");
+  ASSERT_TRUE(RunTurn(first->client(), Request("1")).status.ok());
+  first->Terminate();
+  EXPECT_EQ(first->Wait(), 0);
+  EXPECT_TRUE(RunTurn(second->client(), Request("2")).status.ok());
+}
+
+// Of a server that cannot start.
+Completed TryToStart(std::vector<std::string> flags) {
+  std::vector<std::string> command = {
+      TXL_SERVER_PROGRAM, "--model", ShippedModel(), "--listen", "127.0.0.1:0"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  return RunProgram(command);
+}
+
+TEST_F(SharedStore, AFolderOfImagesIsOfOneServer) {
+  std::string folder = ::testing::TempDir() + "/imagesXXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::vector<std::string> flags = {"--store", redis_.url(),
+                                          "--image-dir", folder};
+  {
+    ServerProcess first(ShippedModel(), flags);
+    const Completed second = TryToStart(flags);
+    EXPECT_EQ(second.exit_code, 1);
+    EXPECT_NE(second.err.find("--image-dir: " + folder), std::string::npos)
+        << second.err;
+    CreateSession(first.client(), "s");
+    EXPECT_TRUE(RunTurn(first.client(), Request("1")).status.ok());
+  }
+  // Saved as the server ended; the next one on the folder has it.
+  ServerProcess next(ShippedModel(), flags);
+  EXPECT_TRUE(
+      WaitUntil([&] { return next.Status().store().image_bytes() > 0; }));
+  const TurnOutput output = RunTurn(next.client(), Request("2"));
+  EXPECT_EQ(output.ids, Undisturbed(2));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(SharedStoreStart, ARedisThatForgetsIsRefused) {
+  const RedisServer forgets({"--appendonly", "no"});
+  const Completed ended = TryToStart({"--store", forgets.url()});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_NE(ended.err.find("--store: 127.0.0.1:"), std::string::npos)
+      << ended.err;
+  EXPECT_NE(ended.err.find("appendonly"), std::string::npos) << ended.err;
+}
+
+TEST(SharedStoreStart, ADiskThatFollowsIsSaid) {
+  const RedisServer late({"--appendfsync", "everysec"});
+  ServerProcess server(ShippedModel(), {"--store", late.url()});
+  EXPECT_EQ(server.Status().store().durability(), "turn, up to 2 s");
+}
+
+}  // namespace
+}  // namespace txl::testing

@@ -1,0 +1,38 @@
+#pragma once
+
+// redis-server as a subprocess on a free port of loopback, with its data in a
+// folder that is gone with the test.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/client/process.h"
+
+namespace txl::testing {
+
+class RedisServer {
+ public:
+  // Its log is on stable storage before it answers, unless `flags` say else.
+  explicit RedisServer(std::vector<std::string> flags = {});
+  ~RedisServer();
+
+  int port() const { return port_; }
+  std::string url() const;  // redis://127.0.0.1:PORT
+
+  void Signal(int signal) { process_->Signal(signal); }
+  // SIGKILL; what is on its disk stays.
+  void Kill();
+  // Again, on the same port and data.
+  void Start();
+
+ private:
+  bool TryStart();
+
+  const std::vector<std::string> flags_;
+  std::string folder_;
+  int port_ = 0;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace txl::testing

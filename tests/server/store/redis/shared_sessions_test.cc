@@ -1,0 +1,292 @@
+// Two session stores, of two servers, on one Redis.
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "server/base/error.h"
+#include "server/session/session_store.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/server/store/redis/redis_fixture.h"
+
+namespace txl {
+namespace {
+
+std::string ReasonOf(const absl::Status& status) {
+  return status.ok() ? "OK" : GetErrorDetails(status).reason;
+}
+
+class Server {
+ public:
+  explicit Server(const testing::RedisServer& redis)
+      : journal_(OpenJournal(RedisOptions({&redis}))) {
+    SessionStoreOptions options;
+    options.journal = options.shared = journal_.get();
+    store_ = std::make_unique<SessionStore>(options, &clock_);
+  }
+  // Calls of the journal end before the store does.
+  ~Server() { journal_.reset(); }
+
+  SessionStore& store() { return *store_; }
+  absl::Status Stored() { return Durable(*journal_); }
+  absl::Status Prepare(const std::string& id, bool acquires = false) {
+    const SessionName name = SessionName::OfDefaultTenant(id);
+    if (!store_->MayBeStored(name, acquires)) return absl::OkStatus();
+    std::promise<absl::Status> told;
+    store_->Prepare(name, [&](const absl::Status& it) { told.set_value(it); });
+    return told.get_future().get();
+  }
+  // As a call does it that runs a turn.
+  absl::StatusOr<SessionLease> Lease(const std::string& id,
+                                     const std::string& request) {
+    const absl::Status prepared = Prepare(id, true);
+    if (!prepared.ok()) return prepared;
+    const auto told =
+        std::make_shared<std::promise<absl::StatusOr<SessionLease>>>();
+    auto now = store_->AcquireFor(SessionName::OfDefaultTenant(id),
+                                  {request, "digest " + request},
+                                  [told](absl::StatusOr<SessionLease> it) {
+                                    told->set_value(std::move(it));
+                                  });
+    if (!now.ok()) return now.status();
+    if (now->has_value()) return **std::move(now);
+    return told->get_future().get();
+  }
+  // A turn that takes on these ids, and ends.
+  absl::Status Turn(const std::string& id, const std::string& request,
+                    const std::vector<int32_t>& ids) {
+    absl::StatusOr<SessionLease> lease = Lease(id, request);
+    if (!lease.ok()) return lease.status();
+    Begin(*lease, request, static_cast<int64_t>(ids.size()));
+    lease->Append(ids);
+    End(*lease, request);
+    lease->Release();
+    return Stored();
+  }
+  static void Begin(SessionLease& lease, const std::string& request,
+                    int64_t prompt) {
+    TurnIntent intent;
+    intent.identity = {request, "digest " + request};
+    intent.start_position = lease.position();
+    intent.prompt_tokens = prompt;
+    lease.Begin(intent);
+  }
+  static void End(SessionLease& lease, const std::string& request) {
+    LastTurn last;
+    last.request_id = request;
+    last.outcome = "MAX_TOKENS";
+    lease.SetLastTurn(last);
+  }
+  std::vector<int32_t> IdsOf(const std::string& id) {
+    const absl::Status prepared = Prepare(id);
+    EXPECT_TRUE(prepared.ok()) << prepared;
+    const auto text =
+        store_->GetTokens(SessionName::OfDefaultTenant(id), 0, 1000);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.ok() ? text->token_ids : std::vector<int32_t>{-1};
+  }
+  void ExpectConserved() {
+    const SessionStore::Counts counts = store_->counts();
+    EXPECT_EQ(counts.created + counts.loaded,
+              counts.ended + counts.stored_away + counts.idle + counts.busy);
+  }
+
+ private:
+  FakeClock clock_;
+  std::unique_ptr<SharedJournal> journal_;
+  std::unique_ptr<SessionStore> store_;
+};
+
+class SharedSessionsTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { redis_ = new testing::RedisServer(); }
+  static void TearDownTestSuite() {
+    delete redis_;
+    redis_ = nullptr;
+  }
+  void SetUp() override {
+    Flush(*redis_);
+    here_ = std::make_unique<Server>(*redis_);
+    there_ = std::make_unique<Server>(*redis_);
+    ASSERT_TRUE(here_->store().Create("s", std::nullopt).ok());
+    ASSERT_TRUE(here_->Stored().ok());
+  }
+  void TearDown() override {
+    here_->ExpectConserved();
+    there_->ExpectConserved();
+  }
+
+  static testing::RedisServer* redis_;
+  std::unique_ptr<Server> here_;
+  std::unique_ptr<Server> there_;
+};
+
+testing::RedisServer* SharedSessionsTest::redis_ = nullptr;
+
+TEST_F(SharedSessionsTest, TurnsOfOneSessionRunWhereverTheyCome) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1, 2}).ok());
+  ASSERT_TRUE(there_->Turn("s", "2", {3}).ok());
+  ASSERT_TRUE(here_->Turn("s", "3", {4, 5}).ok());
+  ASSERT_TRUE(here_->Turn("s", "4", {6}).ok());
+  EXPECT_EQ(there_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(here_->IdsOf("s"), there_->IdsOf("s"));
+}
+
+TEST_F(SharedSessionsTest, ACopyThatIsCurrentIsNotLoadedAgain) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1, 2}).ok());
+  ASSERT_TRUE(here_->Turn("s", "2", {3}).ok());
+  here_->IdsOf("s");
+  EXPECT_EQ(here_->store().counts().loaded, 0);
+  ASSERT_TRUE(there_->Turn("s", "3", {4}).ok());
+  here_->IdsOf("s");
+  here_->IdsOf("s");
+  EXPECT_EQ(here_->store().counts().loaded, 1);
+}
+
+TEST_F(SharedSessionsTest, ARunningTurnKeepsOtherRequestsOut) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  Server::Begin(*lease, "1", 1);
+  ASSERT_TRUE(here_->Stored().ok());
+  EXPECT_EQ(ReasonOf(there_->Lease("s", "2").status()), "SESSION_BUSY");
+  Server::End(*lease, "1");
+  ASSERT_TRUE(here_->Stored().ok());
+  lease->Release();
+  EXPECT_TRUE(there_->Lease("s", "2").ok());
+}
+
+TEST_F(SharedSessionsTest, ALeaseThatRanNothingIsFreeElsewhere) {
+  ASSERT_TRUE(here_->Lease("s", "1").ok());  // and released
+  // Sees what was asked before it.
+  ASSERT_TRUE(here_->Prepare("s").ok());
+  EXPECT_TRUE(there_->Lease("s", "2").ok());
+}
+
+TEST_F(SharedSessionsTest, TheSameRequestGoesOnElsewhereBehindWhatWasStored) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  Server::Begin(*lease, "1", 2);
+  TokenEvent event;
+  event.token_id = 3;
+  event.text = "three";
+  lease->Append({1, 2, 3}, {event});
+  ASSERT_TRUE(here_->Stored().ok());
+
+  absl::StatusOr<SessionLease> other = there_->Lease("s", "1");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->position(), 3);
+  const auto record = other->RecordFor({"1", "digest 1"});
+  ASSERT_TRUE(record.ok()) << record.status();
+  ASSERT_NE(*record, nullptr);
+  EXPECT_FALSE((*record)->finished.has_value());
+  ASSERT_EQ((*record)->tokens.size(), 1u);
+  EXPECT_EQ((*record)->tokens[0].text, "three");
+
+  // The first server hears of it with what it stores next.
+  EXPECT_FALSE(lease->moved().has_value());
+  lease->Append({9});
+  ASSERT_TRUE(here_->Stored().ok());
+  ASSERT_TRUE(lease->moved().has_value());
+  EXPECT_EQ(ReasonOf(*lease->moved()), "SESSION_MOVED");
+  EXPECT_EQ(GetErrorDetails(*lease->moved()).metadata.at("position"), "3");
+  lease->Release();
+
+  other->Append({4});
+  Server::End(*other, "1");
+  other->Release();
+  ASSERT_TRUE(there_->Stored().ok());
+  EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3, 4}));
+}
+
+TEST_F(SharedSessionsTest, WhoWaitedForAMovedSessionHearsIt) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok());
+  Server::Begin(*lease, "1", 1);
+  ASSERT_TRUE(here_->Stored().ok());
+  absl::Status waited;
+  auto later = here_->store().AcquireFor(
+      "s", {"1", "digest 1"},
+      [&](absl::StatusOr<SessionLease> it) { waited = it.status(); });
+  ASSERT_TRUE(later.ok() && !later->has_value());
+  absl::StatusOr<SessionLease> other = there_->Lease("s", "1");
+  ASSERT_TRUE(other.ok()) << other.status();
+  lease->Append({1});
+  ASSERT_TRUE(here_->Stored().ok());
+  lease->Release();
+  EXPECT_EQ(ReasonOf(waited), "SESSION_MOVED");
+}
+
+TEST_F(SharedSessionsTest, WhatIsDeletedElsewhereIsGoneHere) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1}).ok());
+  ASSERT_TRUE(there_->Prepare("s").ok());
+  ASSERT_TRUE(there_->store().Delete("s").ok());
+  ASSERT_TRUE(there_->Stored().ok());
+  ASSERT_TRUE(here_->Prepare("s").ok());
+  EXPECT_TRUE(absl::IsNotFound(here_->store().Get("s").status()));
+  EXPECT_TRUE(absl::IsNotFound(here_->Lease("s", "2").status()));
+}
+
+TEST_F(SharedSessionsTest, ATurnOfADeletedSessionEnds) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok());
+  Server::Begin(*lease, "1", 1);
+  ASSERT_TRUE(here_->Stored().ok());
+  ASSERT_TRUE(there_->Prepare("s").ok());
+  ASSERT_TRUE(there_->store().Delete("s").ok());
+  ASSERT_TRUE(there_->Stored().ok());
+  lease->Append({1});
+  ASSERT_TRUE(here_->Stored().ok());
+  ASSERT_TRUE(lease->moved().has_value());
+  EXPECT_EQ(ReasonOf(*lease->moved()), "SESSION_DELETED");
+}
+
+TEST_F(SharedSessionsTest, ForksAndRewindsAreSeenEverywhere) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1, 2, 3}).ok());
+  ASSERT_TRUE(there_->Prepare("s").ok());
+  ForkRequest fork;
+  fork.session = "s";
+  fork.new_session_id = "f";
+  fork.position = 2;
+  ASSERT_TRUE(there_->store().Fork(fork).ok());
+  RewindRequest rewind;
+  rewind.session = "s";
+  rewind.position = 1;
+  ASSERT_TRUE(there_->store().Rewind(rewind).ok());
+  ASSERT_TRUE(there_->Stored().ok());
+  EXPECT_EQ(here_->IdsOf("f"), (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1}));
+  ASSERT_TRUE(here_->Turn("s", "2", {7}).ok());
+  EXPECT_EQ(there_->IdsOf("s"), (std::vector<int32_t>{1, 7}));
+}
+
+TEST_F(SharedSessionsTest, AListShowsWhatIsStored) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1, 2, 3}).ok());
+  ASSERT_TRUE(there_->Turn("s", "2", {4}).ok());
+  std::promise<absl::StatusOr<SessionPage>> told;
+  here_->store().ListStored("default", 10, "",
+                            [&](absl::StatusOr<SessionPage> page) {
+                              told.set_value(std::move(page));
+                            });
+  const auto page = told.get_future().get();
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ(page->sessions.size(), 1u);
+  EXPECT_EQ(page->sessions[0].position, 4);
+}
+
+TEST_F(SharedSessionsTest, WithoutRedisNoTurnBeginsAndNothingIsForgotten) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1}).ok());
+  redis_->Kill();
+  EXPECT_EQ(ReasonOf(here_->Lease("s", "2").status()), "STORE_UNAVAILABLE");
+  EXPECT_EQ(ReasonOf(there_->Prepare("s")), "STORE_UNAVAILABLE");
+  redis_->Start();
+  ASSERT_TRUE(here_->Turn("s", "2", {2}).ok());
+  EXPECT_EQ(there_->IdsOf("s"), (std::vector<int32_t>{1, 2}));
+}
+
+}  // namespace
+}  // namespace txl
