@@ -3,12 +3,12 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "program/flag_checks.h"
 #include "server/base/log.h"
 #include "server/exposure.h"
 #include "server/flag_table.h"
+#include "server/format_flags.h"
 #include "server/http/metrics_endpoint.h"
 #include "server/listen_address.h"
 
@@ -154,19 +154,7 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
       "kept), absorbed (the memory itself is read: sessions take a "
       "third of the bytes, more arithmetic), auto: the faster one for "
       "the model");
-  table->Choice("quality", &flags->quality, QualityNames(),
-                "Number formats of the native step on the CPU: exact "
-                "(float32), balanced (--weights int8 --derived f16), fast (all "
-                "of int8); the four settings below go before it");
-  table->Choice("weights", &flags->runner.weights, FormatNames(kWeightFormats),
-                "How the native step keeps weights");
-  table->Choice("memory", &flags->runner.memory, FormatNames(kRowFormats),
-                "How it keeps sessions' memory");
-  table->Choice("derived", &flags->runner.derived, FormatNames(kRowFormats),
-                "How it keeps keys and values derived from the memory");
-  table->Choice("products", &flags->runner.products, ProductNames(),
-                "How it multiplies by int8 weights: float (rows as they are), "
-                "int8 (rows rounded to 8 bits, exact sums: faster)");
+  AddFormatFlags(&flags->quality, &flags->runner, table);
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "as many as cores");

@@ -349,22 +349,6 @@ TEST_F(FlagsTest, PrintConfigIsAFileThatGivesTheSameValues) {
                                     HasSubstr("drain-timeout = '1.5s'\n")));
 }
 
-// From wherever a setting comes, it goes before the preset.
-TEST_F(FlagsTest, AQualitySetsTheFormatsThatWereNotGiven) {
-  EXPECT_EQ(Parse({}).runner.weights, "f32");
-  const StepRunnerOptions fast = Parse({"--quality", "fast"}).runner;
-  EXPECT_EQ(fast.weights, "int8");
-  EXPECT_EQ(fast.products, "int8");
-  EXPECT_EQ(fast.memory, "int8");
-  EXPECT_EQ(fast.derived, "int8");
-  EXPECT_EQ(Parse({"--quality=fast", "--memory=f32"}).runner.memory, "f32");
-  const std::string file = WriteFile("derived = 'bf16'\nquality = 'balanced'");
-  const StepRunnerOptions balanced = Parse({"--config", file}).runner;
-  EXPECT_EQ(balanced.weights, "int8");
-  EXPECT_EQ(balanced.products, "float");
-  EXPECT_EQ(balanced.derived, "bf16");
-}
-
 TEST_F(FlagsTest, HelpStatesDefaultsAndVariables) {
   const auto help = ParseFlags({"--help"});
   ASSERT_TRUE(help.ok());
