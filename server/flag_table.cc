@@ -253,14 +253,17 @@ absl::Status FlagTable::ApplyFile(const std::string& path) {
 absl::Status FlagTable::CheckRequired(
     const std::vector<std::string>& names) const {
   for (const std::string& name : names) {
-    const auto* option = app_.get_option("--" + name);
-    if (option->count() == 0) {
+    if (!Has(name)) {
       return absl::InvalidArgumentError(
           absl::StrCat("--", name, " is required (or ", EnvironmentName(name),
                        ", or ", name, " in the file of --config)"));
     }
   }
   return absl::OkStatus();
+}
+
+bool FlagTable::Has(const std::string& name) const {
+  return app_.get_option("--" + name)->count() > 0;
 }
 
 std::string FlagTable::ToToml() const {

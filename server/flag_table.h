@@ -67,6 +67,9 @@ class FlagTable {
   // Flags that must have a value have one. InvalidArgument naming the flag.
   absl::Status CheckRequired(const std::vector<std::string>& names) const;
 
+  // Whether the command line, the environment or the file gave it a value.
+  bool Has(const std::string& name) const;
+
   // The values as a configuration file.
   std::string ToToml() const;
 

@@ -3,12 +3,12 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "program/flag_checks.h"
 #include "server/base/log.h"
 #include "server/exposure.h"
 #include "server/flag_table.h"
+#include "server/format_flags.h"
 #include "server/http/metrics_endpoint.h"
 #include "server/listen_address.h"
 #include "server/speculation_flags.h"
@@ -153,12 +153,7 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
       "kept), absorbed (the memory itself is read: sessions take a "
       "third of the bytes, more arithmetic), auto: the faster one for "
       "the model");
-  table->Choice("weights", &flags->runner.weights, FormatNames(kWeightFormats),
-                "How the native step keeps weights");
-  table->Choice("memory", &flags->runner.memory, FormatNames(kRowFormats),
-                "How it keeps sessions' memory");
-  table->Choice("derived", &flags->runner.derived, FormatNames(kRowFormats),
-                "How it keeps keys and values derived from the memory");
+  AddFormatFlags(&flags->quality, &flags->runner, table);
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "as many as cores");
@@ -384,6 +379,10 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   }
   TXL_RETURN_IF_ERROR(status);
   if (!config.empty()) TXL_RETURN_IF_ERROR(table.ApplyFile(config));
+  ApplyQuality(
+      flags.quality,
+      [&](absl::string_view name) { return table.Has(std::string(name)); },
+      flags.runner);
   if (print_config) {
     parsed.print = table.ToToml();
     return parsed;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/api/limits.h"
+#include "server/engine/quality.h"
 #include "server/engine/runner_options.h"
 #include "server/http/http_options.h"
 #include "server/listen_address.h"
@@ -64,6 +65,7 @@ struct ServerFlags {
   // likewise.
   absl::Duration listener_limit = absl::Seconds(5);
 
+  std::string quality = kExactQuality;  // what `runner` has was set by it, too
   StepRunnerOptions runner;
   SchedulerOptions scheduler;
   std::string speculate = "off";  // or "auto": see SetUpSpeculation

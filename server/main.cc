@@ -14,6 +14,7 @@
 #include "program/version.h"
 #include "server/access/keys_file.h"
 #include "server/base/log.h"
+#include "server/engine/quality.h"
 #include "server/exit_code.h"
 #include "server/flags.h"
 #include "server/installed_models.h"
@@ -74,6 +75,8 @@ int Serve(ServerFlags flags) {
   Log(LogSeverity::kInfo, "start",
       {{"version", kVersion},
        {"model", flags.model},
+       {"quality", flags.quality},
+       {"formats", FormatsText(flags.runner)},
        {"open_files", files.now}});
   if (files.now >= 0 && files.now < kFewOpenFiles) {
     Log(LogSeverity::kWarning, "few_open_files", {{"limit", files.now}});

@@ -19,6 +19,14 @@ std::optional<NumberFormat> FindFormat(absl::Span<const NamedFormat> formats,
   return std::nullopt;
 }
 
+std::vector<std::string> ProductNames() { return {"float", "int8"}; }
+
+std::optional<Products> FindProducts(absl::string_view name) {
+  if (name == "float") return Products::kFloat;
+  if (name == "int8") return Products::kInteger;
+  return std::nullopt;
+}
+
 std::vector<std::string> FormatNames(absl::Span<const NamedFormat> formats) {
   std::vector<std::string> names;
   for (const NamedFormat& named : formats) names.emplace_back(named.name);

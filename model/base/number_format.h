@@ -1,7 +1,7 @@
 #pragma once
 
 // How weights and memories are stored, by the names that flags, reports and
-// state images use. Arithmetic is float32 in every format.
+// state images use. Arithmetic is float32 but for integer products.
 
 #include <array>
 #include <cstdint>
@@ -33,9 +33,17 @@ inline constexpr std::array<NamedFormat, 4> kWeightFormats = {
      {"bf16", NumberFormat::kBF16},
      {"f16", NumberFormat::kF16},
      {"int8", NumberFormat::kInt8}}};
-// Formats of stored and of derived rows, which have no scales.
+// Formats of stored and of derived rows.
 inline constexpr absl::Span<const NamedFormat> kRowFormats =
-    absl::MakeConstSpan(kWeightFormats).first(3);
+    absl::MakeConstSpan(kWeightFormats);
+
+// How int8 weights are multiplied: by rows as they are, sums in float32
+// ("float"), or by rows rounded to 8 bits, sums exact ("int8").
+enum class Products { kFloat, kInteger };
+
+std::vector<std::string> ProductNames();
+// Nothing: no such name.
+std::optional<Products> FindProducts(absl::string_view name);
 
 const char* FormatName(NumberFormat format);
 // Nothing: no such name among `formats`.

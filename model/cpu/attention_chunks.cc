@@ -57,8 +57,18 @@ int64_t ChunkAttention::LastChunk(const NativeRun& run) const {
   return FloorTo(run.position + run.rows - 1, length_);
 }
 
+bool ChunkAttention::has_integers() const {
+  return !IsAbsorbed(arena_) && arena_.shape().derived == NumberFormat::kInt8;
+}
+
+bool ChunkAttention::has_row_scales() const {
+  return IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8;
+}
+
+// Behind the scores two halves of their weights, in bytes.
 AlignedBuffer<float> ChunkAttention::MakeScratch() const {
-  return AlignedBuffer<float>(max_queries() * length_);
+  const int64_t scores = max_queries() * length_;
+  return AlignedBuffer<float>(has_integers() ? scores + scores / 2 : scores);
 }
 
 void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
@@ -72,6 +82,7 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
       std::max(chunk, FloorTo(ring.OldestVisible(run.position), kPanel));
   piece.end = std::min(chunk + length_, FloorTo(newest, kPanel) + kPanel);
   ScoreContent(queries, piece, scratch);
+  if (has_row_scales()) ScaleByRows(queries, piece, scratch);
   const float scale =
       1 / std::sqrt(static_cast<float>(arena_.shape().head_width));
   for (int64_t i = 0; i < queries.count(); ++i) {
@@ -87,7 +98,29 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
         scores, position, scale,
         {begin - piece.begin, end - piece.begin, piece.end - piece.begin});
   }
+  if (has_integers()) {
+    return SumIntegerValues(queries, piece, result, scratch);
+  }
+  if (has_row_scales()) ScaleByRows(queries, piece, scratch);
   SumValues(queries, piece, scratch, result.out);
+}
+
+// Scores, or weights, of rows times the rows' scales.
+void ChunkAttention::ScaleByRows(const AttentionQueries& queries,
+                                 const Piece& piece, float* numbers) const {
+  float scales[kAbsorbedLength];
+  const int64_t count = piece.end - piece.begin;
+  for (int64_t i = 0; i < count; ++i) {
+    scales[i] =
+        arena_.RowScale(queries.run.slot, queries.layer, piece.begin + i);
+  }
+  RowEpilogue scale;
+  scale.columns = count;
+  scale.scale = scales;
+  for (int64_t i = 0; i < queries.count(); ++i) {
+    scale.out = numbers + i * length_;
+    FinishRow(scale);
+  }
 }
 
 void ChunkAttention::ScoreContent(const AttentionQueries& queries,
@@ -103,10 +136,23 @@ void ChunkAttention::ScoreContent(const AttentionQueries& queries,
     product.out = scores + (tile - piece.begin);
     if (shape.form == AttentionForm::kAbsorbed) {
       product.b = arena_.Row(queries.run.slot, queries.layer, tile);
-      product.b_stride = arena_.row_stride();
+      product.b_stride = arena_.row_step();
       product.b_format = shape.memory;
       product.k = arena_.row_stride();
       MultiplyRows(product);
+    } else if (shape.derived == NumberFormat::kInt8) {
+      const NativeRun& run = queries.run;
+      IntegerProduct integers;
+      integers.a = queries.integers;
+      integers.rows = queries.count();
+      integers.b = reinterpret_cast<const int8_t*>(
+          arena_.KeyTile(run.slot, queries.layer, queries.head, tile));
+      integers.b_scales =
+          arena_.KeyScales(run.slot, queries.layer, queries.head, tile);
+      integers.k = shape.key_depth();
+      integers.out = product.out;
+      integers.out_stride = length_;
+      MultiplyIntegers(integers);
     } else {
       product.b =
           arena_.KeyTile(queries.run.slot, queries.layer, queries.head, tile);
@@ -116,6 +162,49 @@ void ChunkAttention::ScoreContent(const AttentionQueries& queries,
       MultiplyPanel(product);
     }
   }
+}
+
+// Whole tiles for all queries: what a query does not see has no weight, and
+// adds nothing to sums of whole numbers.
+void ChunkAttention::SumIntegerValues(const AttentionQueries& queries,
+                                      const Piece& piece,
+                                      const AttentionParts& result,
+                                      float* scratch) const {
+  constexpr int64_t kTiles = kProjectedLength / kPanel;
+  const int8_t* tiles[kTiles];
+  const float* tile_scales[kTiles];
+  float scales[kProjectedRows];
+  const int64_t panels = (piece.end - piece.begin) / kPanel;
+  for (int64_t i = 0; i < panels; ++i) {
+    const int64_t position = piece.begin + i * kPanel;
+    tiles[i] = reinterpret_cast<const int8_t*>(arena_.ValueTile(
+        queries.run.slot, queries.layer, queries.head, position));
+    tile_scales[i] = arena_.ValueScales(queries.run.slot, queries.layer,
+                                        queries.head, position);
+  }
+  const int64_t numbers = max_queries() * length_;
+  uint8_t* high = reinterpret_cast<uint8_t*>(scratch + numbers);
+  uint8_t* low = high + numbers;
+  for (int64_t i = 0; i < queries.count(); ++i) {
+    float* weights = scratch + i * length_;
+    if (result.parts[i].sum == 0) {
+      std::fill_n(weights, panels * kPanel, 0.0f);  // it sees no position
+    }
+    scales[i] = QuantiseWeights(
+        {weights, tile_scales, panels, high + i * length_, low + i * length_});
+  }
+  IntegerSum sum;
+  sum.high = high;
+  sum.low = low;
+  sum.stride = length_;
+  sum.scales = scales;
+  sum.rows = queries.count();
+  sum.tiles = tiles;
+  sum.panels = panels;
+  sum.columns = width_;
+  sum.out = result.out;
+  sum.out_stride = width_;
+  SumIntegers(sum);
 }
 
 // Positions that all rows see are read once for all; the rows' own ends, before
@@ -153,7 +242,7 @@ void ChunkAttention::AddValues(const AttentionQueries& queries,
   PanelProduct product;
   product.a_stride = length_;
   product.rows = block.rows * queries.heads;
-  product.b_stride = width_;
+  product.b_stride = absorbed ? arena_.row_step() : width_;
   product.b_format = absorbed ? shape.memory : shape.derived;
   product.columns = width_;
   product.out = out + first_query * width_;

@@ -40,6 +40,7 @@ struct AttentionQueries {
   int64_t content_stride = 0;
   const float* position = nullptr;  // [rows * heads], as PositionScores says
   int64_t position_stride = 0;
+  IntegerFactor integers;  // content, where keys are int8
 
   int64_t count() const { return run.rows * heads; }
 };
@@ -95,6 +96,13 @@ class ChunkAttention {
     int64_t last = 0;
   };
 
+  // In int8, keys and values or (absorbed) stored rows have scales.
+  bool has_integers() const;
+  bool has_row_scales() const;
+  void ScaleByRows(const AttentionQueries& queries, const Piece& piece,
+                   float* numbers) const;
+  void SumIntegerValues(const AttentionQueries& queries, const Piece& piece,
+                        const AttentionParts& result, float* scratch) const;
   void ScoreContent(const AttentionQueries& queries, const Piece& piece,
                     float* scores) const;
   void SumValues(const AttentionQueries& queries, const Piece& piece,

@@ -1,30 +1,61 @@
 #include "model/cpu/native_arena.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "model/cpu/packed_matrix.h"
 
 namespace txl {
 namespace {
 
+constexpr int64_t kScaleBytes = sizeof(float);
+
+// A tile's numbers are kPanel times `depth`.
+int64_t TileBytes(const NativeShape& shape, int64_t depth) {
+  const int64_t scale = shape.derived == NumberFormat::kInt8 ? kScaleBytes : 0;
+  return kPanel * (depth * NumberBytes(shape.derived) + scale);
+}
+
 // Bytes of one layer of a slot: keys, values, then stored rows.
 int64_t KeyBytes(const RingGeometry& ring, const NativeShape& shape) {
   if (shape.form == AttentionForm::kAbsorbed) return 0;
-  return shape.heads * shape.head_width * ring.capacity() *
-         NumberBytes(shape.derived);
+  return shape.heads * ring.capacity() / kPanel *
+         TileBytes(shape, shape.key_depth());
 }
 int64_t ValueBytes(const RingGeometry& ring, const NativeShape& shape) {
   if (shape.form == AttentionForm::kAbsorbed) return 0;
-  return shape.heads * shape.value_stride() * ring.capacity() *
-         NumberBytes(shape.derived);
+  return shape.heads * ring.capacity() / kPanel *
+         TileBytes(shape, shape.value_stride());
+}
+int64_t RowStep(const NativeShape& shape) {
+  const int64_t scale = shape.memory == NumberFormat::kInt8 ? kScaleBytes : 0;
+  return RoundUp(shape.model_width + scale, kColumnGroup);
 }
 int64_t RowsBytes(const RingGeometry& ring, const NativeShape& shape) {
   constexpr int64_t kLine = AlignedBuffer<uint8_t>::kAlignment;
-  const int64_t stride = RoundUp(shape.model_width, kColumnGroup);
-  return RoundUp(ring.capacity() * stride * NumberBytes(shape.memory), kLine);
+  return RoundUp(ring.capacity() * RowStep(shape) * NumberBytes(shape.memory),
+                 kLine);
+}
+
+// A head's row in whole numbers, a part at a time: call(k, count, numbers).
+template <class Call>
+float QuantiseParts(const float* x, int64_t width, const Call& call) {
+  const float scale = ScaleOf(x, width);
+  for (int64_t k = 0; k < width; k += kPanel) {
+    const int64_t count = std::min(kPanel, width - k);
+    alignas(uint32_t) int8_t numbers[kPanel];
+    QuantiseBy(x + k, count, scale, numbers);
+    call(k, count, numbers);
+  }
+  return scale;
 }
 
 }  // namespace
+
+int64_t NativeShape::key_depth() const {
+  return derived == NumberFormat::kInt8 ? RoundUp(head_width, kQuad)
+                                        : head_width;
+}
 
 RingGeometry NativeRing(RingGeometry ring) {
   ring.spare = RoundUp(ring.capacity(), kPanel) - ring.mem_len;
@@ -53,13 +84,16 @@ int64_t NativeArena::bytes_per_slot() const {
 }
 
 int64_t NativeArena::row_bytes() const {
-  return shape_.model_width * NumberBytes(shape_.memory);
+  const int64_t scale = shape_.memory == NumberFormat::kInt8 ? kScaleBytes : 0;
+  return shape_.model_width * NumberBytes(shape_.memory) + scale;
 }
+
+int64_t NativeArena::row_step() const { return RowStep(shape_); }
 
 uint8_t* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
   return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
          ValueBytes(ring_, shape_) +
-         ring_.IndexOf(position) * row_stride() * NumberBytes(shape_.memory);
+         ring_.IndexOf(position) * row_step() * NumberBytes(shape_.memory);
 }
 
 const uint8_t* NativeArena::Row(int32_t slot, int64_t layer,
@@ -67,13 +101,47 @@ const uint8_t* NativeArena::Row(int32_t slot, int64_t layer,
   return const_cast<NativeArena*>(this)->Row(slot, layer, position);
 }
 
+void NativeArena::StoreRow(int32_t slot, int64_t layer, int64_t position,
+                           const float* x) {
+  uint8_t* row = Row(slot, layer, position);
+  if (shape_.memory != NumberFormat::kInt8) {
+    return NarrowRow(x, shape_.model_width, shape_.memory, row);
+  }
+  const float scale =
+      QuantiseRow(x, shape_.model_width, reinterpret_cast<int8_t*>(row)).scale;
+  std::memcpy(row + shape_.model_width, &scale, sizeof(scale));
+}
+
+void NativeArena::LoadRow(int32_t slot, int64_t layer, int64_t position,
+                          float* x) const {
+  const uint8_t* row = Row(slot, layer, position);
+  if (shape_.memory != NumberFormat::kInt8) {
+    return WidenRow(row, shape_.memory, shape_.model_width, x);
+  }
+  RestoreRow(reinterpret_cast<const int8_t*>(row),
+             RowScale(slot, layer, position), shape_.model_width, x);
+}
+
+float NativeArena::RowScale(int32_t slot, int64_t layer,
+                            int64_t position) const {
+  float scale;
+  std::memcpy(&scale, Row(slot, layer, position) + shape_.model_width,
+              sizeof(scale));
+  return scale;
+}
+
 uint8_t* NativeArena::KeyTile(int32_t slot, int64_t layer, int64_t head,
                               int64_t position) {
-  const int64_t tile_bytes =
-      shape_.head_width * kPanel * NumberBytes(shape_.derived);
   const int64_t tiles = ring_.capacity() / kPanel;
   return slots_[slot].data() + layer * LayerBytes() +
-         (head * tiles + ring_.IndexOf(position) / kPanel) * tile_bytes;
+         (head * tiles + ring_.IndexOf(position) / kPanel) *
+             TileBytes(shape_, shape_.key_depth());
+}
+
+const float* NativeArena::KeyScales(int32_t slot, int64_t layer, int64_t head,
+                                    int64_t position) {
+  return reinterpret_cast<const float*>(KeyTile(slot, layer, head, position) +
+                                        kPanel * shape_.key_depth());
 }
 
 uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
@@ -83,8 +151,25 @@ uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
              shape_.value_stride() * NumberBytes(shape_.derived);
 }
 
+uint8_t* NativeArena::ValueTile(int32_t slot, int64_t layer, int64_t head,
+                                int64_t position) {
+  const int64_t tiles = ring_.capacity() / kPanel;
+  return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
+         (head * tiles + ring_.IndexOf(position) / kPanel) *
+             TileBytes(shape_, shape_.value_stride());
+}
+
+const float* NativeArena::ValueScales(int32_t slot, int64_t layer, int64_t head,
+                                      int64_t position) {
+  return reinterpret_cast<const float*>(ValueTile(slot, layer, head, position) +
+                                        kPanel * shape_.value_stride());
+}
+
 void NativeArena::WriteDerived(int32_t slot, int64_t layer, int64_t position,
                                const float* keys, const float* values) {
+  if (shape_.derived == NumberFormat::kInt8) {
+    return WriteIntegers(slot, layer, position, keys, values);
+  }
   const int64_t width = shape_.head_width;
   const int64_t bytes = NumberBytes(shape_.derived);
   const int64_t lane = ring_.IndexOf(position) % kPanel;
@@ -99,6 +184,35 @@ void NativeArena::WriteDerived(int32_t slot, int64_t layer, int64_t position,
     }
     NarrowRow(values + head * width, width, shape_.derived,
               Value(slot, layer, head, position));
+  }
+}
+
+void NativeArena::WriteIntegers(int32_t slot, int64_t layer, int64_t position,
+                                const float* keys, const float* values) {
+  const int64_t width = shape_.head_width;
+  const int64_t stride = shape_.value_stride();
+  const int64_t lane = ring_.IndexOf(position) % kPanel;
+  for (int64_t head = 0; head < shape_.heads; ++head) {
+    uint8_t* tile = KeyTile(slot, layer, head, position);
+    float scale =
+        QuantiseParts(keys + head * width, width,
+                      [&](int64_t k, int64_t count, const int8_t* numbers) {
+                        SpreadNumbers(numbers, NumberFormat::kF32,
+                                      RoundUp(count, kQuad) / kQuad, kPanel,
+                                      tile + k * kPanel + lane * kQuad);
+                      });
+    std::memcpy(tile + kPanel * shape_.key_depth() + lane * kScaleBytes, &scale,
+                kScaleBytes);
+    tile = ValueTile(slot, layer, head, position) +
+           lane / kQuad * stride * kQuad + lane % kQuad;
+    scale = QuantiseParts(values + head * width, width,
+                          [&](int64_t k, int64_t count, const int8_t* numbers) {
+                            SpreadNumbers(numbers, NumberFormat::kInt8, count,
+                                          kQuad, tile + k * kQuad);
+                          });
+    tile = ValueTile(slot, layer, head, position);
+    std::memcpy(tile + kPanel * stride + lane * kScaleBytes, &scale,
+                kScaleBytes);
   }
 }
 

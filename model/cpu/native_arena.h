@@ -29,6 +29,8 @@ struct NativeShape {
   AttentionForm form = AttentionForm::kProjected;
   // Numbers between two value rows.
   int64_t value_stride() const { return RoundUp(head_width, kColumnGroup); }
+  // Rows of a key tile: in int8 whole quads.
+  int64_t key_depth() const;
 };
 
 // `ring` with its spare rows rounded up so that C is a multiple of kPanel.
@@ -41,22 +43,37 @@ class NativeArena {
   NativeArena(const RingGeometry& ring, const NativeShape& shape,
               int64_t slots);
 
-  // Stored row of a position: [row_stride()] in the format of the memory, zeros
-  // from d on; rows of following ring indices follow.
+  // Stored row of a position in the format of the memory: [row_stride()]
+  // numbers, the first d of them its own. Behind these come zeros or, in int8,
+  // the row's scale, which whoever reads on multiplies by zeros. Rows of
+  // following ring indices follow, row_step() numbers apart.
   uint8_t* Row(int32_t slot, int64_t layer, int64_t position);
   const uint8_t* Row(int32_t slot, int64_t layer, int64_t position) const;
   int64_t row_stride() const {
     return RoundUp(shape_.model_width, kColumnGroup);
   }
-  int64_t row_bytes() const;  // of the d numbers
+  int64_t row_bytes() const;  // of the d numbers and their scale
+  int64_t row_step() const;
+  // x [d] as the memory keeps it, and back.
+  void StoreRow(int32_t slot, int64_t layer, int64_t position, const float* x);
+  void LoadRow(int32_t slot, int64_t layer, int64_t position, float* x) const;
+  float RowScale(int32_t slot, int64_t layer, int64_t position) const;
   // The rest is there in projected form only.
   //
   // Keys of the tile that holds `position`: [D, kPanel] in the derived format,
-  // position p in lane p mod kPanel.
+  // position p in lane p mod kPanel. In int8 quads, then a scale per position.
   uint8_t* KeyTile(int32_t slot, int64_t layer, int64_t head, int64_t position);
+  const float* KeyScales(int32_t slot, int64_t layer, int64_t head,
+                         int64_t position);
   // Value row of a position: [value_stride] in the derived format; rows of
-  // following ring indices follow.
+  // following ring indices follow. Not in int8.
   uint8_t* Value(int32_t slot, int64_t layer, int64_t head, int64_t position);
+  // In int8: values of the tile that holds `position`, in quads of positions,
+  // then a scale per position.
+  uint8_t* ValueTile(int32_t slot, int64_t layer, int64_t head,
+                     int64_t position);
+  const float* ValueScales(int32_t slot, int64_t layer, int64_t head,
+                           int64_t position);
 
   // Writes the derived rows of one position: keys and values are [H D].
   void WriteDerived(int32_t slot, int64_t layer, int64_t position,
@@ -70,6 +87,8 @@ class NativeArena {
 
  private:
   int64_t LayerBytes() const;
+  void WriteIntegers(int32_t slot, int64_t layer, int64_t position,
+                     const float* keys, const float* values);
 
   RingGeometry ring_;
   NativeShape shape_;

@@ -31,6 +31,11 @@ NativeAttention::NativeAttention(NativeArena& arena, int64_t distances,
                  chunks_.width()),
       chunk_parts_(split_units_ * chunks_.max_chunks() *
                    chunks_.max_queries()) {
+  if (shape_.derived == NumberFormat::kInt8) {
+    const int64_t queries = kBatchRows * shape_.heads;
+    position_integers_.Reserve(queries, shape_.head_width);
+    if (!absorbed_) content_integers_.Reserve(queries, shape_.head_width);
+  }
   if (absorbed_) {
     const int64_t queries = kBatchRows * shape_.heads;
     absorbed_queries_ = AlignedBuffer<float>(queries * model_stride_);
@@ -70,6 +75,7 @@ void NativeAttention::Run(const NativeLayer& layer, int64_t layer_index,
 
 void NativeAttention::RunBatch(const Batch& batch, ThreadPool& pool) {
   AddBiases(batch);
+  if (shape_.derived == NumberFormat::kInt8) QuantiseQueries(batch, pool);
   if (absorbed_) AbsorbKeys(batch, pool);
   ScorePositions(batch, pool);
   if (Units(batch) < split_units_) {
@@ -98,6 +104,17 @@ void NativeAttention::AddBiases(const Batch& batch) {
   }
 }
 
+// Heads lie side by side, so that they are rows of their own.
+void NativeAttention::QuantiseQueries(const Batch& batch, ThreadPool& pool) {
+  const int64_t rows = batch.rows * shape_.heads;
+  const int64_t width = shape_.head_width;
+  position_integers_.Quantise({position_queries_.data(), width}, rows, width,
+                              pool);
+  if (absorbed_) return;
+  content_integers_.Quantise({content_queries_.data(), width}, rows, width,
+                             pool);
+}
+
 // (q_n + u_n) Wk_n, for every head n.
 void NativeAttention::AbsorbKeys(const Batch& batch, ThreadPool& pool) {
   const int64_t panels = batch.layer->absorbed_keys[0].panels();
@@ -112,6 +129,11 @@ void NativeAttention::AbsorbKeys(const Batch& batch, ThreadPool& pool) {
   });
 }
 
+IntegerFactor NativeAttention::RowsOfHead(const IntegerRows& integers,
+                                          int64_t first, int64_t head) const {
+  return integers.Every(shape_.heads, first * shape_.heads + head);
+}
+
 void NativeAttention::ScorePositions(const Batch& batch, ThreadPool& pool) {
   const int64_t groups = (batch.rows + kGroupRows - 1) / kGroupRows;
   const int64_t row_stride = shape_.heads * positions_.stride();
@@ -124,7 +146,7 @@ void NativeAttention::ScorePositions(const Batch& batch, ThreadPool& pool) {
          width_, std::min(kGroupRows, batch.rows - first),
          position_scores_.data() + first * row_stride +
              head * positions_.stride(),
-         row_stride});
+         row_stride, RowsOfHead(position_integers_, first, head)});
   });
 }
 
@@ -147,6 +169,7 @@ AttentionQueries NativeAttention::Queries(const Batch& batch,
     queries.content = content_queries_.data() + row * width_ +
                       queries.head * shape_.head_width;
     queries.content_stride = width_;
+    queries.integers = RowsOfHead(content_integers_, row, queries.head);
     queries.position_stride = shape_.heads * positions_.stride();
   }
   queries.position = position_scores_.data() +

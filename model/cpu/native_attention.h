@@ -74,6 +74,7 @@ class NativeAttention {
 
   void RunBatch(const Batch& batch, ThreadPool& pool);
   void AddBiases(const Batch& batch);
+  void QuantiseQueries(const Batch& batch, ThreadPool& pool);
   void AbsorbKeys(const Batch& batch, ThreadPool& pool);
   void ScorePositions(const Batch& batch, ThreadPool& pool);
   void FormGroups(const Batch& batch);
@@ -82,6 +83,9 @@ class NativeAttention {
   void RunUnitsInChunks(const Batch& batch, ThreadPool& pool);
   void ProjectValues(const Batch& batch, ThreadPool& pool);
 
+  // Rows of a head from row `first` of the batch on.
+  IntegerFactor RowsOfHead(const IntegerRows& integers, int64_t first,
+                           int64_t head) const;
   AttentionQueries Queries(const Batch& batch, int64_t unit) const;
   // The sums of the queries from `first` on.
   AttentionParts Totals(Scratch& scratch, int64_t first) const;
@@ -97,6 +101,8 @@ class NativeAttention {
   const int64_t value_stride_;  // RoundUp(D, kPanel)
   const int64_t split_units_;   // fewer are split into chunks
   AlignedBuffer<float> content_queries_, position_queries_;  // [rows, H D]
+  // The same where keys are int8: a row of each head.
+  IntegerRows content_integers_, position_integers_;  // [rows, H]
   AlignedBuffer<float> position_scores_;   // [rows, H, positions_.stride()]
   AlignedBuffer<float> absorbed_queries_;  // [rows, H, model_stride_]
   AlignedBuffer<float> contexts_;          // [rows, H, model_stride_]

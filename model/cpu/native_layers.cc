@@ -46,6 +46,10 @@ NativeLayers::NativeLayers(const ModelConfig& config,
   if (arena.shape().form == AttentionForm::kProjected) {
     key_values_ = AlignedBuffer<float>(max_rows * key_value_stride_);
   }
+  if (weights.layers[0].wq.products() == Products::kInteger) {
+    integers_.Reserve(max_rows,
+                      std::max({stride_, query_stride_, inner_stride_}));
+  }
   pieces_.reserve(max_rows);
 }
 
@@ -85,8 +89,10 @@ void NativeLayers::Attend(int64_t index, absl::Span<const NativeRun> runs,
                           const float* x, ThreadPool& pool) {
   const NativeLayer& layer = weights_.layers[index];
   StoreRows(index, runs, x, rows_, pool);
-  ApplyLinear({&layer.wq, DataOrNull(layer.bq)},
-              {rows_, {x, stride_}, {}, queries_.data(), query_stride_}, pool);
+  ApplyLinear(
+      {&layer.wq, DataOrNull(layer.bq)},
+      {rows_, {x, stride_}, {}, queries_.data(), query_stride_, &integers_},
+      pool);
   attention_.Run(
       layer, index, runs,
       {queries_.data(), query_stride_, attended_.data(), query_stride_}, pool);
@@ -95,7 +101,8 @@ void NativeLayers::Attend(int64_t index, absl::Span<const NativeRun> runs,
                {attended_.data(), query_stride_},
                {hidden_.data(), stride_},
                sum_.data(),
-               stride_},
+               stride_,
+               &integers_},
               pool);
 }
 
@@ -104,14 +111,16 @@ void NativeLayers::FeedForward(const NativeLayer& layer, const float* x,
                                ThreadPool& pool) {
   ApplyLinear(
       {&layer.ff_w1, DataOrNull(layer.ff_b1), ToRowActivation(config_.act)},
-      {rows_, {x, stride_}, {}, inner_.data(), inner_stride_}, pool);
+      {rows_, {x, stride_}, {}, inner_.data(), inner_stride_, &integers_},
+      pool);
   ApplyLinear({&layer.ff_w2, DataOrNull(layer.ff_b2),
                ToRowActivation(config_.ff_out_act)},
               {rows_,
                {inner_.data(), inner_stride_},
                {residual, stride_},
                out,
-               stride_},
+               stride_,
+               &integers_},
               pool);
 }
 
@@ -134,16 +143,15 @@ void NativeLayers::Normalize(const NativeNorm& norm, const float* x, float* out,
 // is stored: a state that is moved and derived again has the same bits.
 void NativeLayers::StoreRows(int64_t index, absl::Span<const NativeRun> runs,
                              const float* x, int64_t rows, ThreadPool& pool) {
-  const NumberFormat format = arena_.shape().memory;
   const bool projected = arena_.shape().form == AttentionForm::kProjected;
   pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
     const NativeRun& run = runs[i];
     for (int64_t r = 0; r < run.rows; ++r) {
       const int64_t row = run.first_row + r;
-      uint8_t* to = arena_.Row(run.slot, index, run.position + r);
-      NarrowRow(x + row * stride_, config_.d_model, format, to);
+      const int64_t position = run.position + r;
+      arena_.StoreRow(run.slot, index, position, x + row * stride_);
       if (!projected) continue;
-      WidenRow(to, format, config_.d_model, stored_.data() + row * stride_);
+      arena_.LoadRow(run.slot, index, position, stored_.data() + row * stride_);
     }
   });
   if (projected) DeriveRows(index, runs, rows, pool);
@@ -158,7 +166,8 @@ void NativeLayers::DeriveRows(int64_t index, absl::Span<const NativeRun> runs,
                {stored_.data(), stride_},
                {},
                key_values_.data(),
-               key_value_stride_},
+               key_value_stride_,
+               &integers_},
               pool);
   pool.Run(static_cast<int64_t>(runs.size()), [&](int64_t i, int) {
     const NativeRun& run = runs[i];
@@ -174,8 +183,7 @@ void NativeLayers::DeriveRows(int64_t index, absl::Span<const NativeRun> runs,
 void NativeLayers::WidenStored(int32_t slot, int64_t layer, int64_t position,
                                int64_t count) {
   for (int64_t r = 0; r < count; ++r) {
-    WidenRow(arena_.Row(slot, layer, position + r), arena_.shape().memory,
-             config_.d_model, stored_.data() + r * stride_);
+    arena_.LoadRow(slot, layer, position + r, stored_.data() + r * stride_);
   }
 }
 
@@ -208,8 +216,7 @@ void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
                    row.data());
     }
     for (int64_t t = first; t < 0; ++t) {
-      NarrowRow(row.data(), config_.d_model, arena_.shape().memory,
-                arena_.Row(slot, index, t));
+      arena_.StoreRow(slot, index, t, row.data());
     }
     if (arena_.shape().form != AttentionForm::kProjected) continue;
     // All are equal: derived once, written often.

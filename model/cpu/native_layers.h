@@ -71,6 +71,7 @@ class NativeLayers {
   AlignedBuffer<float> queries_, attended_;  // [max_rows, query_stride]
   AlignedBuffer<float> key_values_;          // [max_rows, key_value_stride]
   AlignedBuffer<float> inner_;               // [max_rows, inner_stride]
+  IntegerRows integers_;                     // of the product that runs
 };
 
 }  // namespace txl

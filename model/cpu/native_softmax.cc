@@ -96,7 +96,8 @@ void NativeSoftmax::EmbedBin(int64_t bin_index,
   if (bin.in_proj.outputs() != 0) {
     const int64_t padded = RoundUp(config_.d_model, kPanel);
     projected_.resize(count * padded);
-    ApplyLinear({&bin.in_proj}, {count, found, {}, projected_.data(), padded},
+    ApplyLinear({&bin.in_proj},
+                {count, found, {}, projected_.data(), padded, &integers_},
                 pool_);
     found = {projected_.data(), padded};
   }
@@ -124,16 +125,16 @@ void NativeSoftmax::BinLogProbs(int64_t bin_index,
   if (bin.out_proj.outputs() != 0) {
     const int64_t padded = RoundUp(bin.out_proj.outputs(), kPanel);
     projected_.resize(count * padded);
-    ApplyLinear({&bin.out_proj}, {count, x, {}, projected_.data(), padded},
-                pool_);
+    ApplyLinear({&bin.out_proj},
+                {count, x, {}, projected_.data(), padded, &integers_}, pool_);
     x = {projected_.data(), padded};
   }
   const int64_t outputs = bin.words.outputs();
   const int64_t padded = RoundUp(outputs, kPanel);
   logits_.resize(count * padded);
   const float* bias = bin.bias.size() == 0 ? nullptr : bin.bias.data();
-  ApplyLinear({&bin.words, bias}, {count, x, {}, logits_.data(), padded},
-              pool_);
+  ApplyLinear({&bin.words, bias},
+              {count, x, {}, logits_.data(), padded, &integers_}, pool_);
   pool_.Run(count, [&](int64_t i, int) {
     float* row = logits_.data() + i * padded;
     ShiftRow(row, outputs, -LogSumExp(row, outputs));

@@ -54,6 +54,7 @@ class NativeSoftmax {
   ThreadPool& pool_;
   VocabularyBins bins_;
   std::vector<float> gathered_, projected_, logits_;
+  IntegerRows integers_;
   std::vector<int64_t> rows_in_bin_;
   const float* hidden_ = nullptr;
   int64_t stride_ = 0;

@@ -47,10 +47,10 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
   if (options.threads < 1) {
     return absl::InvalidArgumentError("threads: must be at least 1");
   }
-  if (options.formats.memory == NumberFormat::kInt8 ||
-      options.formats.derived == NumberFormat::kInt8) {
+  if (options.formats.products == Products::kInteger &&
+      options.formats.weights != NumberFormat::kInt8) {
     return absl::InvalidArgumentError(
-        "formats: int8 is a format of weights only");
+        "formats: integer products need int8 weights");
   }
   return CheckFloat32OnCpu(weights, config, "the native step");
 }
@@ -60,10 +60,11 @@ StateIdentity MakeIdentity(const ModelConfig& config,
   StateIdentity identity = ServingIdentity(config, options.fingerprint);
   const NativeFormats& formats = options.formats;
   identity.row_dtype = FormatName(formats.memory);
-  identity.kernel =
-      absl::StrCat("native-cpu-", FormName(ResolveForm(config, formats)), "-",
-                   VectorTarget(), "-weights-", FormatName(formats.weights),
-                   "-derived-", FormatName(formats.derived));
+  identity.kernel = absl::StrCat(
+      "native-cpu-", FormName(ResolveForm(config, formats)), "-",
+      VectorTarget(), "-weights-", FormatName(formats.weights),
+      formats.products == Products::kInteger ? "-products-int8" : "",
+      "-derived-", FormatName(formats.derived));
   return identity;
 }
 

@@ -29,11 +29,16 @@ AlignedBuffer<float> PaddedBias(const at::Tensor& t, int64_t outputs) {
 }
 
 // A matrix [outputs, inputs].
-PackedMatrix Pack(const at::Tensor& t, NumberFormat format) {
+PackedMatrix Pack(const at::Tensor& t, NumberFormat format,
+                  Products products = Products::kFloat) {
   if (!t.defined()) return {};
   const at::Tensor rows = t.contiguous();
   return PackedMatrix(rows.const_data_ptr<float>(), rows.size(0), rows.size(1),
-                      format);
+                      format, products);
+}
+
+PackedMatrix PackWeight(const at::Tensor& t, const NativeFormats& formats) {
+  return Pack(t, formats.weights, formats.products);
 }
 
 NativeNorm PackNorm(const at::Tensor& g, const at::Tensor& b) {
@@ -56,7 +61,9 @@ void PackPositions(const at::Tensor& keys, const at::Tensor& bias,
     at::Tensor turned = at::zeros({padded, keys.size(2)});
     turned.narrow(0, padded - columns, columns)
         .copy_(keys.select(1, head).flip(0));
-    out.position_keys.push_back(Pack(turned, format));
+    out.position_keys.push_back(Pack(
+        turned, format,
+        format == NumberFormat::kInt8 ? Products::kInteger : Products::kFloat));
   }
   if (!bias.defined()) return;
   at::Tensor turned = at::zeros({keys.size(1), padded});
@@ -65,8 +72,8 @@ void PackPositions(const at::Tensor& keys, const at::Tensor& bias,
 }
 
 void PackProjected(const LayerWeights& layer, int64_t width,
-                   NumberFormat format, NativeLayer& out) {
-  out.wkv = Pack(at::cat({layer.wk, layer.wv}), format);
+                   const NativeFormats& formats, NativeLayer& out) {
+  out.wkv = PackWeight(at::cat({layer.wk, layer.wv}), formats);
   out.bkv = PackKeyValueBias(layer.bv, width);
 }
 
@@ -87,17 +94,16 @@ void PackAbsorbed(const ModelConfig& config, const LayerWeights& layer,
 NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
                       const at::Tensor& encoding,
                       const NativeFormats& formats) {
-  const NumberFormat format = formats.weights;
   const int64_t width = config.n_head * config.d_head;
   NativeLayer out;
-  out.wq = Pack(layer.wq, format);
+  out.wq = PackWeight(layer.wq, formats);
   out.bq = PaddedBias(layer.bq, width);
   if (ResolveForm(config, formats) == AttentionForm::kAbsorbed) {
-    PackAbsorbed(config, layer, format, out);
+    PackAbsorbed(config, layer, formats.weights, out);
   } else {
-    PackProjected(layer, width, format, out);
+    PackProjected(layer, width, formats, out);
   }
-  out.wo = Pack(layer.wo, format);
+  out.wo = PackWeight(layer.wo, formats);
   out.bo = PaddedBias(layer.bo, config.d_model);
   out.u = Padded(layer.u, width);
   if (config.pos == PositionKind::kTable) {
@@ -113,25 +119,27 @@ NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
   }
   out.ln1 = PackNorm(layer.ln1_g, layer.ln1_b);
   out.ln2 = PackNorm(layer.ln2_g, layer.ln2_b);
-  out.ff_w1 = Pack(layer.ff_w1, format);
+  out.ff_w1 = PackWeight(layer.ff_w1, formats);
   out.ff_b1 = PaddedBias(layer.ff_b1, config.d_inner);
-  out.ff_w2 = Pack(layer.ff_w2, format);
+  out.ff_w2 = PackWeight(layer.ff_w2, formats);
   out.ff_b2 = PaddedBias(layer.ff_b2, config.d_model);
   return out;
 }
 
 NativeBin PackBin(const ModelConfig& config, const Weights& weights,
-                  int64_t bin, NumberFormat format) {
+                  int64_t bin, const NativeFormats& formats) {
   const HeadBin& head = weights.head[bin];
   const EmbeddingBin& embedding = weights.embedding[bin];
   NativeBin out;
   const auto [words, bias] = OutputsOfBin(config, weights, bin);
-  out.words = Pack(words, format);
+  out.words = PackWeight(words, formats);
   out.bias = PaddedBias(bias, words.size(0));
-  if (head.proj.defined()) out.out_proj = Pack(head.proj.t(), format);
-  out.in_proj = Pack(embedding.proj, format);
+  if (head.proj.defined()) {
+    out.out_proj = PackWeight(head.proj.t(), formats);
+  }
+  out.in_proj = PackWeight(embedding.proj, formats);
   if (!embedding.w.is_alias_of(head.w)) {
-    out.embedding = Pack(embedding.w, format);
+    out.embedding = Pack(embedding.w, formats.weights);
   }
   return out;
 }
@@ -159,7 +167,7 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
     out.layers.push_back(PackLayer(config, layer, encoding, formats));
   }
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
-    out.bins.push_back(PackBin(config, weights, bin, formats.weights));
+    out.bins.push_back(PackBin(config, weights, bin, formats));
   }
   if (weights.final_g.defined()) {
     out.final_norm = PackNorm(weights.final_g, weights.final_b);

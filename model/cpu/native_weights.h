@@ -16,12 +16,17 @@ namespace txl {
 
 struct Weights;
 
-// How the native step keeps its numbers; sums are always float32.
+// How the native step keeps its numbers. Sums are float32 but for integer
+// products.
 struct NativeFormats {
   NumberFormat weights = NumberFormat::kF32;  // matrices and embeddings
-  // Stored rows: the segment memory. Not kInt8.
+  // Of rows with weights, but for those of the absorbed form's keys and values,
+  // which are short. kInteger: with int8 weights only.
+  Products products = Products::kFloat;
+  // Stored rows: the segment memory. kInt8: a scale per row.
   NumberFormat memory = NumberFormat::kF32;
-  // Keys, values and positional keys. Not kInt8.
+  // Keys, values and positional keys. kInt8: a scale per row and head, and
+  // integer products.
   NumberFormat derived = NumberFormat::kF32;
   // Nothing: the cheaper one, ChooseForm.
   std::optional<AttentionForm> form;

@@ -1,7 +1,6 @@
 #include "model/cpu/packed_matrix.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -9,25 +8,16 @@ namespace txl {
 
 namespace {
 
-// Rounds a row to int8; returns its scale.
-float Quantise(const float* row, int64_t count, int8_t* out) {
-  float largest = 0;
-  for (int64_t k = 0; k < count; ++k) {
-    largest = std::max(largest, std::abs(row[k]));
-  }
-  const float scale = largest / 127;
-  for (int64_t k = 0; k < count; ++k) {
-    out[k] = scale == 0 ? 0 : static_cast<int8_t>(std::lround(row[k] / scale));
-  }
-  return scale;
-}
-
 // Copies numbers to every `stride`-th place.
 template <typename T>
 void Spread(const void* row, int64_t count, int64_t stride, void* out) {
   const T* from = static_cast<const T*>(row);
   T* to = static_cast<T*>(out);
   for (int64_t k = 0; k < count; ++k) to[k * stride] = from[k];
+}
+
+int64_t DepthOf(int64_t inputs, Products products) {
+  return products == Products::kInteger ? RoundUp(inputs, kQuad) : inputs;
 }
 
 }  // namespace
@@ -45,46 +35,58 @@ void SpreadNumbers(const void* row, NumberFormat format, int64_t count,
 }
 
 int64_t PackedMatrix::BytesOf(int64_t outputs, int64_t inputs,
-                              NumberFormat format) {
+                              NumberFormat format, Products products) {
   const int64_t padded = RoundUp(outputs, kPanel);
   const int64_t scales =
       format == NumberFormat::kInt8 ? padded * int64_t{sizeof(float)} : 0;
-  return padded * inputs * NumberBytes(format) + scales;
+  return padded * DepthOf(inputs, products) * NumberBytes(format) + scales;
 }
 
 PackedMatrix::PackedMatrix(const float* weights, int64_t outputs,
-                           int64_t inputs, NumberFormat format)
+                           int64_t inputs, NumberFormat format,
+                           Products products)
     : outputs_(outputs),
       inputs_(inputs),
+      depth_(DepthOf(inputs, products)),
       format_(format),
-      data_(RoundUp(outputs, kPanel) * inputs * NumberBytes(format)),
+      products_(products),
+      data_(RoundUp(outputs, kPanel) * depth_ * NumberBytes(format)),
       scales_(format == NumberFormat::kInt8 ? RoundUp(outputs, kPanel) : 0) {
   const int64_t bytes = NumberBytes(format);
-  std::vector<uint8_t> narrow(inputs * bytes);
+  std::vector<uint8_t> narrow(RoundUp(inputs, kColumnGroup) * bytes);
   for (int64_t n = 0; n < outputs; ++n) {
     const float* row = weights + n * inputs;
     if (format == NumberFormat::kInt8) {
       scales_[n] =
-          Quantise(row, inputs, reinterpret_cast<int8_t*>(narrow.data()));
+          QuantiseRow(row, inputs, reinterpret_cast<int8_t*>(narrow.data()))
+              .scale;
     } else {
       NarrowRow(row, inputs, format, narrow.data());
     }
-    SpreadNumbers(
-        narrow.data(), format, inputs, kPanel,
-        data_.data() + (n / kPanel * inputs * kPanel + n % kPanel) * bytes);
+    uint8_t* first = data_.data() + n / kPanel * depth_ * kPanel * bytes;
+    if (products == Products::kInteger) {
+      SpreadNumbers(narrow.data(), NumberFormat::kF32, depth_ / kQuad, kPanel,
+                    first + n % kPanel * kQuad);
+    } else {
+      SpreadNumbers(narrow.data(), format, inputs, kPanel,
+                    first + n % kPanel * bytes);
+    }
   }
 }
 
 void PackedMatrix::CopyRow(int64_t output, float* row) const {
   const int64_t bytes = NumberBytes(format_);
-  const uint8_t* lane = panel(output / kPanel) + output % kPanel * bytes;
+  // Quads lie apart as single numbers do.
+  const int64_t together = products_ == Products::kInteger ? kQuad : 1;
+  const int64_t run = together * bytes;
+  const uint8_t* lane = panel(output / kPanel) + output % kPanel * run;
   const float scale = scales_.size() == 0 ? 1.0f : scales_[output];
   for (int64_t k = 0; k < inputs_; k += kColumnGroup) {
     const int64_t count = std::min(kColumnGroup, inputs_ - k);
     // Gathered first: the panel's numbers of one output lie apart.
     uint8_t narrow[kColumnGroup * sizeof(float)];
-    for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(narrow + i * bytes, lane + (k + i) * kPanel * bytes, bytes);
+    for (int64_t i = 0; i < count; i += together) {
+      std::memcpy(narrow + i * bytes, lane + (k + i) * kPanel * bytes, run);
     }
     WidenRow(narrow, format_, count, row + k);
     if (scale == 1) continue;
@@ -92,10 +94,41 @@ void PackedMatrix::CopyRow(int64_t output, float* row) const {
   }
 }
 
-void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
-                int64_t panel) {
-  const PackedMatrix& w = *layer.weights;
-  const int64_t column = panel * kPanel;
+void IntegerRows::Reserve(int64_t rows, int64_t columns) {
+  const int64_t numbers = rows * RoundUp(columns, kColumnGroup);
+  if (numbers > data_.size()) data_ = AlignedBuffer<int8_t>(numbers);
+  if (rows > rows_.size()) rows_ = AlignedBuffer<IntegerRow>(rows);
+}
+
+void IntegerRows::Quantise(const RowBlock& x, int64_t rows, int64_t columns,
+                           ThreadPool& pool) {
+  Reserve(rows, columns);
+  stride_ = RoundUp(columns, kColumnGroup);
+  // A few rows are done sooner than other threads are woken.
+  constexpr int64_t kRowsPerTile = 8;
+  pool.Run((rows + kRowsPerTile - 1) / kRowsPerTile, [&](int64_t tile, int) {
+    const int64_t end = std::min(rows, (tile + 1) * kRowsPerTile);
+    for (int64_t r = tile * kRowsPerTile; r < end; ++r) {
+      rows_[r] = QuantiseRow(x.data + r * x.stride, columns,
+                             data_.data() + r * stride_);
+    }
+  });
+}
+
+const float* MultiplyByPanel(const PackedMatrix& w, int64_t panel,
+                             const ProductRows& rows) {
+  if (w.products() == Products::kInteger) {
+    IntegerProduct product;
+    product.a = rows.integers;
+    product.rows = rows.rows;
+    product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
+    product.b_scales = w.scales() + panel * kPanel;
+    product.k = w.depth();
+    product.out = rows.out;
+    product.out_stride = rows.out_stride;
+    MultiplyIntegers(product);
+    return nullptr;
+  }
   PanelProduct product;
   product.a = rows.x.data;
   product.a_stride = rows.x.stride;
@@ -105,12 +138,25 @@ void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
   product.b_format = w.format();
   product.k = w.inputs();
   product.columns = kPanel;
-  product.out = rows.out + column;
+  product.out = rows.out;
   product.out_stride = rows.out_stride;
   MultiplyPanel(product);
+  return w.scales() == nullptr ? nullptr : w.scales() + panel * kPanel;
+}
+
+void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,
+                int64_t panel) {
+  const PackedMatrix& w = *layer.weights;
+  const int64_t column = panel * kPanel;
+  ProductRows product;
+  product.rows = rows.rows;
+  product.x = rows.x;
+  if (rows.integers != nullptr) product.integers = rows.integers->factor();
+  product.out = rows.out + column;
+  product.out_stride = rows.out_stride;
   RowEpilogue finish;
   finish.columns = kPanel;
-  finish.scale = w.scales() == nullptr ? nullptr : w.scales() + column;
+  finish.scale = MultiplyByPanel(w, panel, product);
   finish.bias = layer.bias == nullptr ? nullptr : layer.bias + column;
   finish.activation = layer.activation;
   for (int64_t r = 0; r < rows.rows; ++r) {
@@ -132,6 +178,9 @@ int64_t PanelOfClaim(int64_t claim, int64_t panels, int64_t threads) {
 void ApplyLinear(const LinearLayer& layer, const LinearRows& rows,
                  ThreadPool& pool) {
   const int64_t panels = layer.weights->panels();
+  if (layer.weights->products() == Products::kInteger) {
+    rows.integers->Quantise(rows.x, rows.rows, layer.weights->inputs(), pool);
+  }
   pool.Run(panels, [&](int64_t claim, int) {
     ApplyPanel(layer, rows, PanelOfClaim(claim, panels, pool.threads()));
   });

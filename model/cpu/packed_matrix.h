@@ -8,34 +8,41 @@
 #include <functional>
 
 #include "model/cpu/aligned_buffer.h"
+#include "model/cpu/integer_product.h"
 #include "model/cpu/thread_pool.h"
 #include "model/cpu/vector_kernels.h"
 
 namespace txl {
 
 // [outputs, inputs], stored [panel][input][kPanel]; outputs beyond the last are
-// zeros. Const after construction.
+// zeros. For integer products the inputs are filled up with zeros to whole
+// quads and lie as integer_product.h says. Const after construction.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
   // `weights`: [outputs, inputs], row-major. kInt8: every output has a scale,
-  // its largest magnitude / 127.
+  // its largest magnitude / 127. kInteger: kInt8 only.
   PackedMatrix(const float* weights, int64_t outputs, int64_t inputs,
-               NumberFormat format = NumberFormat::kF32);
+               NumberFormat format = NumberFormat::kF32,
+               Products products = Products::kFloat);
 
   // What such a matrix takes.
-  static int64_t BytesOf(int64_t outputs, int64_t inputs, NumberFormat format);
+  static int64_t BytesOf(int64_t outputs, int64_t inputs, NumberFormat format,
+                         Products products = Products::kFloat);
 
   int64_t outputs() const { return outputs_; }
   int64_t inputs() const { return inputs_; }
   int64_t panels() const { return RoundUp(outputs_, kPanel) / kPanel; }
   NumberFormat format() const { return format_; }
+  Products products() const { return products_; }
   int64_t bytes() const {
     return data_.size() + scales_.size() * int64_t{sizeof(float)};
   }
   const uint8_t* panel(int64_t i) const {
-    return data_.data() + i * inputs_ * kPanel * NumberBytes(format_);
+    return data_.data() + i * depth_ * kPanel * NumberBytes(format_);
   }
+  // Inputs that are stored: filled up to whole quads for integer products.
+  int64_t depth() const { return depth_; }
   // One scale per output, RoundUp(outputs, kPanel); null but for kInt8.
   const float* scales() const {
     return scales_.size() == 0 ? nullptr : scales_.data();
@@ -46,7 +53,9 @@ class PackedMatrix {
  private:
   int64_t outputs_ = 0;
   int64_t inputs_ = 0;
+  int64_t depth_ = 0;
   NumberFormat format_ = NumberFormat::kF32;
+  Products products_ = Products::kFloat;
   AlignedBuffer<uint8_t> data_;
   AlignedBuffer<float> scales_;
 };
@@ -69,13 +78,52 @@ struct RowBlock {
   int64_t stride = 0;
 };
 
+// Rows as whole numbers: the room that integer products need.
+// Thread-compatible.
+class IntegerRows {
+ public:
+  // Grows where it has to.
+  void Reserve(int64_t rows, int64_t columns);
+  // x [rows, columns], over the pool's threads; reserves them.
+  void Quantise(const RowBlock& x, int64_t rows, int64_t columns,
+                ThreadPool& pool);
+
+  // All rows, or every `step`-th from `first` on.
+  IntegerFactor factor() const { return Every(1, 0); }
+  IntegerFactor Every(int64_t step, int64_t first) const {
+    return {data_.data() + first * stride_, step * stride_,
+            rows_.data() + first, step};
+  }
+
+ private:
+  AlignedBuffer<int8_t> data_;
+  AlignedBuffer<IntegerRow> rows_;
+  int64_t stride_ = 0;  // RoundUp(columns, kColumnGroup)
+};
+
 struct LinearRows {
   int64_t rows = 0;
   RowBlock x;
   RowBlock residual;  // null data: none
   float* out = nullptr;
   int64_t out_stride = 0;
+  // Integer products need it; ApplyPanel finds x in it, ApplyLinear puts it
+  // there.
+  IntegerRows* integers = nullptr;
 };
+
+// Columns [panel * kPanel, (panel + 1) * kPanel) of x times the matrix, without
+// its scales where products are floats, into rows of `out`. Returns the scales
+// that are left to be applied, or null.
+struct ProductRows {
+  int64_t rows = 0;
+  RowBlock x;
+  IntegerFactor integers;  // the same, where the products are integer ones
+  float* out = nullptr;
+  int64_t out_stride = 0;
+};
+const float* MultiplyByPanel(const PackedMatrix& weights, int64_t panel,
+                             const ProductRows& rows);
 
 // Columns [panel * kPanel, (panel + 1) * kPanel) of the product.
 void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,

@@ -20,19 +20,14 @@ PositionScores::PositionScores(int64_t window, int64_t distances)
 void PositionScores::Compute(const NativeLayer& layer, int64_t head,
                              const Queries& queries) const {
   const PackedMatrix& keys = layer.position_keys[head];
-  PanelProduct product;
-  product.a = queries.data;
-  product.a_stride = queries.stride;
-  product.rows = queries.rows;
-  product.b_stride = kPanel;
-  product.b_format = keys.format();
-  product.k = keys.inputs();
-  product.columns = kPanel;
-  product.out_stride = queries.out_stride;
   for (int64_t panel = 0; panel < keys.panels(); ++panel) {
-    product.b = keys.panel(panel);
-    product.out = queries.out + offset_ + panel * kPanel;
-    MultiplyPanel(product);
+    ProductRows rows;
+    rows.rows = queries.rows;
+    rows.x = {queries.data, queries.stride};
+    rows.integers = queries.integers;
+    rows.out = queries.out + offset_ + panel * kPanel;
+    rows.out_stride = queries.out_stride;
+    MultiplyByPanel(keys, panel, rows);
   }
   for (int64_t r = 0; r < queries.rows; ++r) {
     float* row = queries.out + r * queries.out_stride;

@@ -27,6 +27,7 @@ class PositionScores {
     int64_t rows = 0;
     float* out = nullptr;
     int64_t out_stride = 0;
+    IntegerFactor integers;  // the same, where the keys are int8
   };
   void Compute(const NativeLayer& layer, int64_t head,
                const Queries& queries) const;

@@ -38,6 +38,21 @@ std::vector<float> WidenAll(const std::vector<uint8_t>& data,
   return numbers;
 }
 
+// Behind a row's numbers stands what each of them is multiplied by.
+std::vector<float> WidenScaled(const std::vector<uint8_t>& data, size_t width) {
+  const size_t row_bytes = width + sizeof(float);
+  std::vector<float> numbers;
+  numbers.reserve(data.size());
+  for (size_t at = 0; at + row_bytes <= data.size(); at += row_bytes) {
+    float scale;
+    std::memcpy(&scale, data.data() + at + width, sizeof(scale));
+    for (size_t k = 0; k < width; ++k) {
+      numbers.push_back(scale * static_cast<int8_t>(data[at + k]));
+    }
+  }
+  return numbers;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<float>> WidenRows(const StateImage& image) {
@@ -49,6 +64,8 @@ absl::StatusOr<std::vector<float>> WidenRows(const StateImage& image) {
     numbers = WidenAll<uint16_t>(image.data, WidenHalf);
   } else if (identity.row_dtype == "bf16") {
     numbers = WidenAll<uint16_t>(image.data, WidenBrain);
+  } else if (identity.row_dtype == "int8") {
+    numbers = WidenScaled(image.data, static_cast<size_t>(identity.d_model));
   } else if (identity.row_dtype == "f64") {
     numbers = WidenAll<double>(image.data,
                                [](double x) { return static_cast<float>(x); });

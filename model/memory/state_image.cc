@@ -60,11 +60,12 @@ uint64_t ChecksumOf(const StateImage& image) {
   return sum.value();
 }
 
-// Bytes of an element of a row; 0: a dtype that no step keeps rows in.
-int64_t RowElementBytes(absl::string_view dtype) {
-  if (dtype == "f64") return 8;
-  if (dtype == "f32") return 4;
-  return dtype == "f16" || dtype == "bf16" ? 2 : 0;
+// Bytes of a row; 0: a dtype that no step keeps rows in.
+int64_t RowBytes(absl::string_view dtype, int64_t d_model) {
+  if (dtype == "f64") return 8 * d_model;
+  if (dtype == "f32") return 4 * d_model;
+  if (dtype == "int8") return d_model + int64_t{sizeof(float)};
+  return dtype == "f16" || dtype == "bf16" ? 2 * d_model : 0;
 }
 
 // Whether the rows are as many as the position allows and `data` holds them.
@@ -76,7 +77,7 @@ bool SizesFit(const StateImage& image) {
                            : image.position;
   if (image.position < 0 || image.rows < 0 || image.rows > most) return false;
   const int64_t row_bytes =
-      from.n_layer * from.d_model * RowElementBytes(from.row_dtype);
+      from.n_layer * RowBytes(from.row_dtype, from.d_model);
   return image.Bytes() == image.rows * row_bytes;
 }
 

@@ -34,9 +34,10 @@ struct StateImage {
   StateIdentity identity;
   // Fed rows: the image holds those of positions position-rows..position-1.
   int64_t position = 0;
-  int64_t rows = 0;           // per layer, <= mem_len; includes zero-start rows
-  std::vector<uint8_t> data;  // [n_layer, rows, d_model], oldest first
-  uint64_t checksum = 0;      // of every field above
+  int64_t rows = 0;  // per layer, <= mem_len; includes zero-start rows
+  // [n_layer, rows, d_model], oldest first; behind a row of int8 its scale.
+  std::vector<uint8_t> data;
+  uint64_t checksum = 0;  // of every field above
 
   int64_t Bytes() const { return static_cast<int64_t>(data.size()); }
   // Sets checksum from the other fields.

@@ -41,8 +41,9 @@ double SelfTestGrowth(int64_t layers) {
 SelfTestBounds SelfTestBoundsOf(const SelfTestFormats& formats,
                                 int64_t layers) {
   const double rows =
-      kMargin * std::max({Roundoff(formats.weights), Roundoff(formats.memory),
-                          Roundoff(formats.derived)});
+      kMargin *
+      std::max({Roundoff(formats.weights), Roundoff(formats.memory),
+                Roundoff(formats.derived), Roundoff(formats.products)});
   const double logprobs = rows * SelfTestGrowth(layers);
   SelfTestBounds bounds;
   bounds.logprobs = logprobs;

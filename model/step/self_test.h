@@ -55,6 +55,8 @@ struct SelfTestFormats {
   NumberFormat weights = NumberFormat::kF32;
   NumberFormat memory = NumberFormat::kF32;
   NumberFormat derived = NumberFormat::kF32;
+  // In which the rows of products are rounded; f32: they are not.
+  NumberFormat products = NumberFormat::kF32;
 };
 
 // How much larger errors are behind so many layers. A number of a format is off

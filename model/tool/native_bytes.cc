@@ -81,7 +81,9 @@ int64_t NativeWeightBytes(const ModelConfig& config,
 int64_t NativePositionKeyBytes(const ModelConfig& config,
                                NumberFormat derived) {
   const int64_t distances = config.position_distances();
-  int64_t head_bytes = PackedMatrix::BytesOf(distances, config.d_head, derived);
+  int64_t head_bytes = PackedMatrix::BytesOf(
+      distances, config.d_head, derived,
+      derived == NumberFormat::kInt8 ? Products::kInteger : Products::kFloat);
   if (config.pos == PositionKind::kTable) head_bytes += BiasBytes(distances);
   return config.n_layer * config.n_head * head_bytes;
 }

@@ -23,7 +23,7 @@ int64_t NativeWeightBytes(const ModelConfig& config,
                           AttentionForm form, NumberFormat format);
 
 // The positional keys of all layers and heads, shared by all sessions, with the
-// position biases of models that have tables. Not kInt8.
+// position biases of models that have tables.
 int64_t NativePositionKeyBytes(const ModelConfig& config, NumberFormat derived);
 
 }  // namespace txl

@@ -33,6 +33,10 @@ void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
   app.add_option("--derived", flags.derived,
                  "format of its keys, values and positional keys")
       ->check(OneOf(FormatNames(kRowFormats)));
+  app.add_option("--products", flags.products,
+                 "products of rows with int8 weights; int8: of rows rounded to "
+                 "8 bits")
+      ->check(OneOf(ProductNames()));
 }
 
 NativeFormats FormatsOf(const FormatFlags& flags) {
@@ -41,6 +45,7 @@ NativeFormats FormatsOf(const FormatFlags& flags) {
   formats.memory = FindFormat(kRowFormats, flags.memory).value();
   formats.derived = FindFormat(kRowFormats, flags.derived).value();
   formats.form = FindForm(flags.form);
+  formats.products = FindProducts(flags.products).value();
   return formats;
 }
 
@@ -56,7 +61,8 @@ absl::Status RequireDefaults(const FormatFlags& flags,
        {Value{"--form", flags.form, defaults.form},
         Value{"--weights", flags.weights, defaults.weights},
         Value{"--memory", flags.memory, defaults.memory},
-        Value{"--derived", flags.derived, defaults.derived}}) {
+        Value{"--derived", flags.derived, defaults.derived},
+        Value{"--products", flags.products, defaults.products}}) {
     if (value.own == value.usual) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(value.flag, ": ", value.own, " needs ", needed));

@@ -16,9 +16,11 @@ struct FormatFlags {
   std::string weights = "f32";
   std::string memory = "f32";
   std::string derived = "f32";
+  std::string products = "float";
 };
 
-// --form, --weights, --memory, --derived; other names are errors of usage.
+// --form, --weights, --memory, --derived, --products; other names are errors of
+// usage.
 void AddFormatFlags(CLI::App& app, FormatFlags& flags);
 
 // REQUIRES: names that AddFormatFlags lets pass.

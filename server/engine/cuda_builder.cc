@@ -57,6 +57,10 @@ absl::Status CheckCudaOptions(const ModelConfig& config,
         "derived: the CUDA step keeps no keys and values; "
         "memory says how it keeps stored rows");
   }
+  if (options.products != "float") {
+    return absl::InvalidArgumentError(
+        "products: the CUDA step multiplies by floats");
+  }
   if (!SamplesOnCudaDevice(config, options)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "step: the native CUDA step cannot sample from a vocabulary of ",

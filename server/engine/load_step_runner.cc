@@ -94,8 +94,11 @@ absl::Status Test(const Served& served, const ServingStep& serving) {
       TryBesideTorch(served.config, served.weights, *serving.step, limits));
   return JudgeSelfTest(
       deviation,
-      SelfTestBoundsOf({formats.weights, formats.memory, formats.derived},
-                       served.config.n_layer));
+      SelfTestBoundsOf(
+          {formats.weights, formats.memory, formats.derived,
+           formats.products == Products::kInteger ? NumberFormat::kInt8
+                                                  : NumberFormat::kF32},
+          served.config.n_layer));
 }
 
 bool IsNativeOnCpu(const Served& served) {
@@ -107,7 +110,8 @@ bool IsNativeOnCpu(const Served& served) {
 // LibTorch's step keeps float32 and is absorbed.
 bool TorchTakes(const StepRunnerOptions& options) {
   return options.weights == "f32" && options.memory == "f32" &&
-         options.derived == "f32" && options.form != "projected";
+         options.derived == "f32" && options.products == "float" &&
+         options.form != "projected";
 }
 
 // What serves these options: the native step where they leave that open and the

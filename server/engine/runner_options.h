@@ -17,12 +17,14 @@ struct StepRunnerOptions {
   // that its cost model (model/cpu/attention_form.h) finds cheaper.
   std::string form = "auto";
   // The native step alone has threads, >= 1, and says how numbers are kept:
-  // "f32", "bf16", "f16" (weights also "int8"): weights; stored rows; keys,
-  // values and positional keys derived from them.
+  // "f32", "bf16", "f16", "int8": weights; stored rows; keys, values and
+  // positional keys derived from them. Products of rows with int8 weights are
+  // "float" or, with rows rounded to 8 bits, "int8".
   int32_t threads = 1;
   std::string weights = "f32";
   std::string memory = "f32";
   std::string derived = "f32";
+  std::string products = "float";
   // Kernels of the native CUDA step begin before the ones before them have
   // ended, on H100 and later. The same bits; not yet measured.
   bool overlaps_kernels = false;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
@@ -28,6 +29,14 @@ absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
   if (format.has_value()) return *format;
   return absl::InvalidArgumentError(
       absl::StrCat(option, ": \"", name, "\" is none of ", JoinNames(formats)));
+}
+
+absl::StatusOr<Products> ParseProducts(const std::string& name) {
+  const std::optional<Products> products = FindProducts(name);
+  if (products.has_value()) return *products;
+  return absl::InvalidArgumentError(
+      absl::StrCat("products: \"", name, "\" is none of ",
+                   absl::StrJoin(ProductNames(), ", ")));
 }
 
 bool UseNative(const at::Tensor& weight, const std::string& step) {
@@ -85,9 +94,9 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
   BuiltStep built;
   built.form = "absorbed";
   if (options.weights != "f32" || options.memory != "f32" ||
-      options.derived != "f32") {
+      options.derived != "f32" || options.products != "float") {
     return absl::InvalidArgumentError(
-        "weights, memory, derived: the torch step keeps f32");
+        "weights, memory, derived, products: the torch step keeps f32");
   }
   TXL_ASSIGN_OR_RETURN(const auto form, ParseForm(options.form));
   if (form == AttentionForm::kProjected) {
@@ -173,6 +182,12 @@ absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
   TXL_ASSIGN_OR_RETURN(formats.derived,
                        ParseRowFormat("derived", options.derived));
   TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
+  TXL_ASSIGN_OR_RETURN(formats.products, ParseProducts(options.products));
+  if (formats.products == Products::kInteger &&
+      formats.weights != NumberFormat::kInt8) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "products: int8 needs weights of int8, not ", options.weights));
+  }
   return formats;
 }
 

@@ -22,19 +22,22 @@ void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options) {
       ->capture_default_str();
   app.add_option("--weights", options.weights, "f32, bf16, f16, int8")
       ->capture_default_str();
-  app.add_option("--memory", options.memory, "f32, bf16, f16")
+  app.add_option("--memory", options.memory, "f32, bf16, f16, int8")
       ->capture_default_str();
-  app.add_option("--derived", options.derived, "f32, bf16, f16")
+  app.add_option("--derived", options.derived, "f32, bf16, f16, int8")
+      ->capture_default_str();
+  app.add_option("--products", options.products, "float, int8")
       ->capture_default_str();
   app.add_flag("--overlap", options.overlaps_kernels,
                "native CUDA step: kernels begin before others have ended");
 }
 
 nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options) {
-  return {{"device", options.device},   {"step", options.step},
-          {"threads", options.threads}, {"form", options.form},
-          {"weights", options.weights}, {"memory", options.memory},
-          {"derived", options.derived}, {"overlap", options.overlaps_kernels}};
+  return {{"device", options.device},           {"step", options.step},
+          {"threads", options.threads},         {"form", options.form},
+          {"weights", options.weights},         {"memory", options.memory},
+          {"derived", options.derived},         {"products", options.products},
+          {"overlap", options.overlaps_kernels}};
 }
 
 absl::Status WriteJson(const nlohmann::ordered_json& document,

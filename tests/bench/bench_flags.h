@@ -11,7 +11,7 @@
 namespace txl {
 
 // --device, --step, --threads (by default one per core), --form, --weights,
-// --memory, --derived, --overlap. `options` outlives the parsing.
+// --memory, --derived, --products, --overlap. `options` outlives the parsing.
 void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options);
 nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options);
 

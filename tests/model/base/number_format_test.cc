@@ -12,11 +12,20 @@ TEST(NumberFormat, NamesAreFoundAgain) {
   }
 }
 
-TEST(NumberFormat, OfRowsHasNoScales) {
+TEST(NumberFormat, OfWeightsAndOfRowsAreListedWidestFirst) {
   EXPECT_EQ(FindFormat(kWeightFormats, "int8"), NumberFormat::kInt8);
-  EXPECT_EQ(FindFormat(kRowFormats, "int8"), std::nullopt);
-  EXPECT_EQ(JoinNames(kRowFormats), "f32, bf16, f16");
+  EXPECT_EQ(FindFormat(kRowFormats, "int8"), NumberFormat::kInt8);
+  EXPECT_EQ(JoinNames(kRowFormats), "f32, bf16, f16, int8");
   EXPECT_EQ(JoinNames(kWeightFormats), "f32, bf16, f16, int8");
+}
+
+TEST(Products, AreOfFloatsOrOfWholeNumbers) {
+  EXPECT_EQ(FindProducts("float"), Products::kFloat);
+  EXPECT_EQ(FindProducts("int8"), Products::kInteger);
+  EXPECT_EQ(FindProducts("int16"), std::nullopt);
+  for (const std::string& name : ProductNames()) {
+    EXPECT_TRUE(FindProducts(name).has_value()) << name;
+  }
 }
 
 TEST(NumberFormat, NamesAreSpeltOneWay) {

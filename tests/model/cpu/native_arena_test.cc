@@ -105,6 +105,81 @@ TEST(NativeArena, ACopyIsTheWholeSlot) {
   EXPECT_EQ(arena.bytes_per_slot(), NativeSlotBytes(Ring(), kShape));
 }
 
+// Numbers whose largest is 127 are whole numbers of themselves.
+TEST(NativeArena, InInt8KeysAndValuesLieInQuadsWithTheirScales) {
+  NativeShape shape = kShape;
+  shape.derived = NumberFormat::kInt8;
+  NativeArena arena(Ring(), shape, 1);
+  EXPECT_EQ(shape.key_depth(), 8);
+  std::vector<float> keys = Numbers(15, -7), values = Numbers(15, 100);
+  for (int64_t head = 0; head < 3; ++head) {
+    keys[head * 5] = 127;
+    values[head * 5 + 4] = 254;  // halves, then
+  }
+  for (const int64_t position : {0, 63, 64, 130}) {
+    arena.WriteDerived(0, 1, position, keys.data(), values.data());
+    const int64_t lane = position % kPanel;
+    for (int64_t head = 0; head < 3; ++head) {
+      const uint8_t* tile = arena.KeyTile(0, 1, head, position);
+      const uint8_t* of_values = arena.ValueTile(0, 1, head, position);
+      EXPECT_EQ(arena.KeyScales(0, 1, head, position)[lane], 1);
+      EXPECT_EQ(arena.ValueScales(0, 1, head, position)[lane], 2);
+      for (int64_t k = 0; k < 5; ++k) {
+        EXPECT_EQ(
+            static_cast<int8_t>(tile[(k / 4 * kPanel + lane) * 4 + k % 4]),
+            keys[head * 5 + k]);
+        EXPECT_NEAR(
+            static_cast<int8_t>(of_values[(lane / 4 * 16 + k) * 4 + lane % 4]),
+            values[head * 5 + k] / 2, 0.5);
+      }
+    }
+  }
+}
+
+// Positions of a tile share lines: each keeps its own.
+TEST(NativeArena, InInt8PositionsLieApart) {
+  NativeShape shape = kShape;
+  shape.derived = NumberFormat::kInt8;
+  shape.memory = NumberFormat::kInt8;
+  NativeArena arena(Ring(), shape, 1);
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    for (int64_t t = 0; t < 128; ++t) {
+      const std::vector<float> same(15, static_cast<float>(1 + t + layer));
+      arena.WriteDerived(0, layer, t, same.data(), same.data());
+      arena.StoreRow(0, layer, t, same.data());
+    }
+  }
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    for (int64_t t = 0; t < 128; ++t) {
+      const float scale = static_cast<float>(1 + t + layer) / 127;
+      ASSERT_EQ(arena.RowScale(0, layer, t), scale);
+      for (int64_t head = 0; head < 3; ++head) {
+        ASSERT_EQ(arena.KeyScales(0, layer, head, t)[t % kPanel], scale);
+        ASSERT_EQ(arena.ValueScales(0, layer, head, t)[t % kPanel], scale);
+      }
+      std::vector<float> row(11);
+      arena.LoadRow(0, layer, t, row.data());
+      ASSERT_EQ(row, std::vector<float>(11, 127 * scale));
+    }
+  }
+}
+
+TEST(NativeArena, AnInt8RowIsItsNumbersAndItsScale) {
+  NativeShape shape = kShape;
+  shape.memory = NumberFormat::kInt8;
+  NativeArena arena(Ring(), shape, 1);
+  EXPECT_EQ(arena.row_bytes(), 11 + 4);
+  const std::vector<float> x = Numbers(11, -5);
+  arena.StoreRow(0, 0, 9, x.data());
+  // What an image has of a row is all of it.
+  std::copy_n(arena.Row(0, 0, 9), arena.row_bytes(), arena.Row(0, 0, 10));
+  std::vector<float> moved(11), back(11);
+  arena.LoadRow(0, 0, 9, back.data());
+  arena.LoadRow(0, 0, 10, moved.data());
+  EXPECT_EQ(moved, back);
+  for (int64_t k = 0; k < 11; ++k) EXPECT_NEAR(back[k], x[k], 2.6 / 127);
+}
+
 // Half-width numbers: exact ones come back, the bytes are half as many.
 TEST(NativeArena, KeepsRowsAndDerivedNumbersInTheirFormats) {
   NativeShape shape = kShape;

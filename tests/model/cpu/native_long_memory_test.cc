@@ -67,10 +67,12 @@ class NativeLongMemoryTest : public testing::TestWithParam<ModelAndForm> {
   NativeLongMemoryTest()
       : golden_(LongCase(std::get<0>(GetParam()), at::kFloat)) {}
 
-  std::unique_ptr<ModelStep> Step(int64_t slots, int threads) const {
+  std::unique_ptr<ModelStep> Step(int64_t slots, int threads,
+                                  const NativeFormats& formats = {}) const {
     NativeStepOptions options;
     options.slots = slots;
     options.threads = threads;
+    options.formats = formats;
     options.formats.form = std::get<1>(GetParam());
     return MakeNativeStep(golden_, options);
   }
@@ -102,6 +104,28 @@ TEST_P(NativeLongMemoryTest, CutsAndSplittingChangeNoBit) {
                 expected)
         << threads << " threads";
   }
+}
+
+// All of whole numbers, over tiles that the ring has written several times.
+TEST_P(NativeLongMemoryTest, WholeNumbersKeepTheirBitsAndComeClose) {
+  constexpr NumberFormat kInt8 = NumberFormat::kInt8;
+  const NativeFormats formats = {kInt8, Products::kInteger, kInt8, kInt8, {}};
+  auto alone = Step(1, 1, formats);
+  const std::vector<float> expected =
+      Feed(*alone, 0, golden_.tokens, 0, kLength, 1);
+  for (const int threads : {1, 4}) {
+    auto step = Step(1, threads, formats);
+    EXPECT_TRUE(Feed(*step, 0, golden_.tokens, 0, kLength, 11) == expected)
+        << threads << " threads";
+  }
+  auto floats = Step(1, 4);
+  const std::vector<float> exact =
+      Feed(*floats, 0, golden_.tokens, 0, kLength, 64);
+  double difference = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    difference += std::abs(exact[i] - expected[i]) / double(exact.size());
+  }
+  EXPECT_LT(difference, 0.1);
 }
 
 // Next to many others the memory is not split.

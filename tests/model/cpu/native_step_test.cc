@@ -148,16 +148,27 @@ TEST_P(NativeStepTest, WhatDerivesFromAnImportedStateMayComeLate) {
   }
 }
 
+std::vector<NativeFormats> NarrowFormats() {
+  constexpr NumberFormat kInt8 = NumberFormat::kInt8;
+  constexpr NumberFormat kBF16 = NumberFormat::kBF16;
+  constexpr NumberFormat kF16 = NumberFormat::kF16;
+  return {{kF16, Products::kFloat, kBF16, kF16, {}},
+          {kBF16, Products::kFloat, kBF16, kF16, {}},
+          {kInt8, Products::kFloat, kBF16, kF16, {}},
+          {kInt8, Products::kInteger, kBF16, kF16, {}},
+          {NumberFormat::kF32, Products::kFloat, kInt8, kInt8, {}},
+          {kInt8, Products::kInteger, kInt8, kInt8, {}}};
+}
+
 // Rounded memory: what is derived comes from the rounded rows, so that a moved
 // state goes on with the same bits.
 TEST_P(NativeStepTest, NarrowFormatsKeepThePromisesAndComeClose) {
   const std::vector<float> exact = Alone();
-  for (const NumberFormat weights :
-       {NumberFormat::kF16, NumberFormat::kBF16, NumberFormat::kInt8}) {
-    NativeStepOptions options = Options(2);
-    options.formats.weights = weights;
-    options.formats.memory = NumberFormat::kBF16;
-    options.formats.derived = NumberFormat::kF16;
+  for (const NativeFormats& formats : NarrowFormats()) {
+    NativeStepOptions options = Options(2, 2);
+    const std::optional<AttentionForm> form = options.formats.form;
+    options.formats = formats;
+    options.formats.form = form;
     auto step = MakeNativeStep(golden_, options);
     const std::vector<float> alone =
         Feed(*step, 0, golden_.tokens, 0, length(), 1);
@@ -169,7 +180,7 @@ TEST_P(NativeStepTest, NarrowFormatsKeepThePromisesAndComeClose) {
     EXPECT_GT(difference, 0);
     step->Clear(0);
     const int64_t cut = length() / 2;
-    std::vector<float> moved = Feed(*step, 0, golden_.tokens, 0, cut, 7);
+    std::vector<float> moved = Feed(*step, 0, golden_.tokens, 0, cut, 13);
     ASSERT_TRUE(step->Import(1, step->Export(0, cut)).ok());
     const std::vector<float> rest =
         Feed(*step, 1, golden_.tokens, cut, length(), 5);
@@ -303,6 +314,9 @@ TEST(NativeStepErrorTest, NamesTheOptionThatIsWrong) {
   options.max_rows = 0;
   EXPECT_THAT(message(options), HasSubstr("max_rows"));
   EXPECT_THAT(message(PlainOptions(1, 0)), HasSubstr("threads"));
+  options = PlainOptions(1);
+  options.formats.products = Products::kInteger;
+  EXPECT_THAT(message(options), HasSubstr("int8 weights"));
   const GoldenCase doubles = LoadGoldenCase("kimi-char", at::kDouble);
   EXPECT_THAT(CreateNativeStep(doubles.config, doubles.weights, PlainOptions(1))
                   .status()
@@ -318,6 +332,33 @@ TEST(NativeStepErrorTest, AnImageOfAnotherKernelIsRefused) {
   image.identity.kernel = "torch-2.13-absorbed-cpu-AVX512";
   image.Seal();
   EXPECT_THAT(step->Import(0, image).message(), HasSubstr("kernel"));
+}
+
+// Each number format and the products are part of what a state is.
+TEST(NativeStepErrorTest, AnImageOfAnotherFormatIsRefused) {
+  const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  NativeStepOptions options = PlainOptions(1);
+  options.formats = {NumberFormat::kInt8,
+                     Products::kInteger,
+                     NumberFormat::kInt8,
+                     NumberFormat::kInt8,
+                     {}};
+  auto step = MakeNativeStep(golden, options);
+  Feed(*step, 0, golden.tokens, 0, 10, 10);
+  const StateImage image = step->Export(0, 10);
+  EXPECT_TRUE(step->Import(0, image).ok());
+  const auto message = [&](auto change) {
+    NativeStepOptions other = options;
+    change(other.formats);
+    return std::string(
+        MakeNativeStep(golden, other)->Import(0, image).message());
+  };
+  EXPECT_THAT(message([](auto& f) { f.products = Products::kFloat; }),
+              HasSubstr("kernel"));
+  EXPECT_THAT(message([](auto& f) { f.derived = NumberFormat::kF16; }),
+              HasSubstr("kernel"));
+  EXPECT_THAT(message([](auto& f) { f.memory = NumberFormat::kF16; }),
+              HasSubstr("dtype"));
 }
 
 // A session whose numbers ran away leaves its neighbours alone, and is well

@@ -98,6 +98,78 @@ TEST(ApplyLinear, ComputesWithTheWeightsAsTheyAreStored) {
   }
 }
 
+// Rows and weights as whole numbers times scales, by way of doubles.
+TEST(ApplyLinear, IntegerProductsAreThoseOfRoundedRowsAndWeights) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  constexpr int64_t kOut = 100, kIn = 50;
+  std::vector<float> weights(kOut * kIn), x(9 * kIn), row(kIn), rounded(kIn);
+  for (float& weight : weights) weight = normal(random);
+  for (float& value : x) value = normal(random);
+  const PackedMatrix packed(weights.data(), kOut, kIn, NumberFormat::kInt8,
+                            Products::kInteger);
+  const std::vector<float> bias(128, 0.5f);
+  std::vector<int8_t> numbers(64);
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    IntegerRows integers;
+    std::vector<float> out(9 * 128);
+    ApplyLinear({&packed, bias.data()},
+                {9, {x.data(), kIn}, {}, out.data(), 128, &integers}, pool);
+    for (int64_t r = 0; r < 9; ++r) {
+      const float scale =
+          QuantiseRow(x.data() + r * kIn, kIn, numbers.data()).scale;
+      RestoreRow(numbers.data(), scale, kIn, rounded.data());
+      for (int64_t n = 0; n < kOut; ++n) {
+        packed.CopyRow(n, row.data());
+        double sum = 0.5;
+        for (int64_t k = 0; k < kIn; ++k) sum += double{rounded[k]} * row[k];
+        ASSERT_NEAR(out[r * 128 + n], sum, 1e-4) << r << ", " << n;
+      }
+    }
+  }
+}
+
+TEST(PackedMatrix, KeepsTheSameNumbersForEitherProducts) {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  constexpr int64_t kOut = 70, kIn = 33;
+  std::vector<float> weights(kOut * kIn), of_floats(kIn), of_integers(kIn);
+  for (float& weight : weights) weight = normal(random);
+  const PackedMatrix floats(weights.data(), kOut, kIn, NumberFormat::kInt8);
+  const PackedMatrix integers(weights.data(), kOut, kIn, NumberFormat::kInt8,
+                              Products::kInteger);
+  EXPECT_EQ(integers.depth(), 36);
+  for (const PackedMatrix* packed : {&floats, &integers}) {
+    EXPECT_EQ(packed->bytes(),
+              PackedMatrix::BytesOf(kOut, kIn, NumberFormat::kInt8,
+                                    packed->products()));
+  }
+  for (int64_t n = 0; n < kOut; ++n) {
+    floats.CopyRow(n, of_floats.data());
+    integers.CopyRow(n, of_integers.data());
+    ASSERT_EQ(of_floats, of_integers) << n;
+  }
+}
+
+TEST(IntegerRows, EveryNthRowIsARowOfItsOwn) {
+  std::vector<float> x(6 * 20);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13) - 6;
+  ThreadPool pool(2);
+  IntegerRows rows;
+  rows.Quantise({x.data(), 20}, 6, 20, pool);
+  const IntegerFactor second = rows.Every(3, 1);
+  std::vector<int8_t> expected(32);
+  for (int64_t i = 0; i < 2; ++i) {
+    const IntegerRow row =
+        QuantiseRow(x.data() + (1 + 3 * i) * 20, 20, expected.data());
+    EXPECT_EQ(second.rows[i * second.rows_stride].scale, row.scale);
+    EXPECT_EQ(second.rows[i * second.rows_stride].sum, row.sum);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(),
+                           second.data + i * second.stride));
+  }
+}
+
 TEST(PanelOfClaim, EveryPanelIsSomeClaims) {
   for (const int64_t threads : {1, 2, 3, 16}) {
     for (const int64_t panels : {0, 1, 2, 3, 15, 16, 17, 64}) {

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace txl {
 namespace {
@@ -57,11 +59,31 @@ TEST(ImageRowsTest, BrainFloatsAreUpperHalves) {
               ElementsAre(1.0f, -3.0f, 0x1p-133f));
 }
 
+TEST(ImageRowsTest, WholeNumbersAreMultipliedByTheirRowsScale) {
+  StateImage image;
+  image.identity.row_dtype = "int8";
+  image.identity.n_layer = 1;
+  image.identity.d_model = 3;
+  image.rows = 2;
+  for (const auto& [numbers, scale] :
+       {std::pair(std::array<int8_t, 3>{127, -127, 1}, 0.5f),
+        std::pair(std::array<int8_t, 3>{0, 2, -3}, 0.25f)}) {
+    for (const int8_t number : numbers) {
+      image.data.push_back(static_cast<uint8_t>(number));
+    }
+    image.data.resize(image.data.size() + sizeof(float));
+    std::memcpy(&image.data[image.data.size() - sizeof(float)], &scale,
+                sizeof(float));
+  }
+  EXPECT_THAT(*WidenRows(image),
+              ElementsAre(63.5f, -63.5f, 0.5f, 0.0f, 0.5f, -0.75f));
+}
+
 TEST(ImageRowsTest, WhatCannotBeReadIsNamed) {
   EXPECT_THAT(
       std::string(
-          WidenRows(ImageOf<uint8_t>("int8", {1, 2})).status().message()),
-      HasSubstr("int8"));
+          WidenRows(ImageOf<uint8_t>("int4", {1, 2})).status().message()),
+      HasSubstr("int4"));
   StateImage image = ImageOf<float>("f32", {1, 2, 3});
   image.rows = 2;
   EXPECT_THAT(std::string(WidenRows(image).status().message()),

@@ -202,13 +202,16 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.test_name); });
 
 TEST(StateImage, TheSizeFollowsTheTypeOfTheRows) {
-  for (const auto& [type, bytes] :
-       {std::pair{"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}}) {
+  for (const auto& [type, bytes] : {std::pair{"f64", 8 * 3},
+                                    {"f32", 4 * 3},
+                                    {"f16", 2 * 3},
+                                    {"bf16", 2 * 3},
+                                    {"int8", 3 + 4}}) {  // with its scale
     StateIdentity identity = Identity();
     identity.row_dtype = type;
     StateImage image = Image();
     image.identity.row_dtype = type;
-    image.data.assign(2 * 4 * 3 * bytes, 7);
+    image.data.assign(2 * 4 * bytes, 7);
     image.Seal();
     EXPECT_TRUE(CheckStateImage(image, identity).ok()) << type;
   }

@@ -55,14 +55,15 @@ TEST(NativeFactsTest, EveryFormatAndFormHasAFigure) {
                 ElementsAre("f32", "bf16", "f16", "int8"));
   }
   EXPECT_THAT(Keys(facts["native_position_key_bytes"]),
-              ElementsAre("f32", "bf16", "f16"));
+              ElementsAre("f32", "bf16", "f16", "int8"));
   for (const char* table : {"native_form", "native_slot_bytes"}) {
-    EXPECT_THAT(Keys(facts[table]),
-                ElementsAre("memory_f32", "memory_bf16", "memory_f16"));
+    EXPECT_THAT(Keys(facts[table]), ElementsAre("memory_f32", "memory_bf16",
+                                                "memory_f16", "memory_int8"));
   }
   for (const auto& [memory, slots] : facts["native_slot_bytes"].items()) {
-    EXPECT_THAT(Keys(slots), ElementsAre("absorbed", "projected_f32",
-                                         "projected_bf16", "projected_f16"));
+    EXPECT_THAT(Keys(slots),
+                ElementsAre("absorbed", "projected_f32", "projected_bf16",
+                            "projected_f16", "projected_int8"));
   }
 }
 

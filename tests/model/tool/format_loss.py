@@ -20,9 +20,12 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # Nats per token that a format may lose: weights, then stored (memory) and
-# derived rows, both forms of attention, alone and together.
+# derived rows, both forms of attention, alone and together; last all of int8
+# with integer products.
 WEIGHT_BOUNDS = {"f16": 0.001, "bf16": 0.005, "int8": 0.01}
-ROW_BOUNDS = {"f16": 0.001, "bf16": 0.005}
+ROW_BOUNDS = {"f16": 0.001, "bf16": 0.005, "int8": 0.01}
+INTEGERS = ["--weights", "int8", "--products", "int8"]
+INTEGERS_BOUND = 0.01
 ROWS = (("--memory",), ("--derived",), ("--memory", "--derived"))
 FORMS = ("projected", "absorbed")
 
@@ -36,6 +39,10 @@ def settings():
             for rows in ROWS:
                 flags = [part for flag in rows for part in (flag, name)]
                 yield ["--form", form] + flags, bound
+    yield INTEGERS, INTEGERS_BOUND
+    for form in FORMS:
+        yield (["--form", form, "--memory", "int8", "--derived", "int8"]
+               + INTEGERS), INTEGERS_BOUND
 
 
 def evaluate(tool, model, text, flags):
@@ -59,7 +66,7 @@ def check_model(tool, model, text, flags):
         # A format that runs away gives NaN, which no bound holds.
         ok = loss <= bound
         failed += not ok
-        print(f"  {'ok ' if ok else 'BAD'} {' '.join(setting):50} "
+        print(f"  {'ok ' if ok else 'BAD'} {' '.join(setting):92} "
               f"{loss:+.6f} (bound {bound})", flush=True)
     return failed
 

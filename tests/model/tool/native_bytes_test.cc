@@ -196,7 +196,7 @@ TEST_P(NativeBytesTest, ForetellWhatPackingTakes) {
       NativeFormats formats;
       formats.form = form.form;
       formats.weights = named.format;
-      if (named.format != NumberFormat::kInt8) formats.derived = named.format;
+      formats.derived = named.format;
       const NativeWeights packed =
           PackWeights(golden.config, golden.weights, formats);
       EXPECT_EQ(

@@ -30,6 +30,7 @@ TEST(FormatFlagsTest, AreF32InTheCheaperFormUnlessNamed) {
   EXPECT_EQ(formats.weights, NumberFormat::kF32);
   EXPECT_EQ(formats.memory, NumberFormat::kF32);
   EXPECT_EQ(formats.derived, NumberFormat::kF32);
+  EXPECT_EQ(formats.products, Products::kFloat);
 }
 
 TEST(FormatFlagsTest, EachNameIsItsFormat) {
@@ -40,6 +41,8 @@ TEST(FormatFlagsTest, EachNameIsItsFormat) {
   EXPECT_EQ(formats.weights, NumberFormat::kInt8);
   EXPECT_EQ(formats.memory, NumberFormat::kF16);
   EXPECT_EQ(formats.derived, NumberFormat::kBF16);
+  EXPECT_EQ(FormatsOf(Parse("--products int8", &code)).products,
+            Products::kInteger);
 }
 
 TEST(FormatFlagsTest, AFormCanBeForced) {
@@ -52,10 +55,10 @@ TEST(FormatFlagsTest, AFormCanBeForced) {
   EXPECT_EQ(code, 0);
 }
 
-TEST(FormatFlagsTest, RowsHaveNoInt8AndUnknownNamesAreUsage) {
+TEST(FormatFlagsTest, UnknownNamesAreUsage) {
   for (const char* arguments :
-       {"--memory int8", "--derived int8", "--weights q8", "--memory F16",
-        "--form cheap"}) {
+       {"--memory int4", "--derived i8", "--weights q8", "--products int16",
+        "--memory F16", "--form cheap"}) {
     int code = 0;
     Parse(arguments, &code);
     EXPECT_NE(code, 0) << arguments;

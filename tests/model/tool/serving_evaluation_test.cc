@@ -181,7 +181,7 @@ TEST(CreateServingStepTest, ItsFormatsAreThoseOfTheStep) {
                 ->identity()
                 .row_dtype,
             "bf16");
-  options.formats.memory = NumberFormat::kInt8;
+  options.formats.products = Products::kInteger;  // of float32 weights
   EXPECT_EQ(
       CreateServingStep(golden.config, golden.weights, options).status().code(),
       absl::StatusCode::kInvalidArgument);

@@ -135,7 +135,7 @@ TEST_F(TrainedModelTest, EvalRefusesFormatsThatTheEngineDoesNotKnow) {
     }
   }
   EXPECT_EQ(RunTxlModel(eval + "--engine fast").exit_code, 2);
-  EXPECT_EQ(RunTxlModel(eval + "--engine serving --memory int8").exit_code, 2);
+  EXPECT_EQ(RunTxlModel(eval + "--engine serving --memory q8").exit_code, 2);
 }
 
 TEST_F(TrainedModelTest, GenerateGivesTheSameTextForTheSameSeed) {

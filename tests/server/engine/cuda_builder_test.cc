@@ -73,6 +73,8 @@ TEST(CudaBuilderTest, WhatTheStepDoesNotTakeIsNamed) {
               HasSubstr("form"));
   EXPECT_THAT(message([](auto& o) { o.derived = "f16"; }),
               HasSubstr("derived"));
+  EXPECT_THAT(message([](auto& o) { o.products = "int8"; }),
+              HasSubstr("products"));
   EXPECT_THAT(message([](auto& o) { o.weights = "int8"; }), HasSubstr("int8"));
   EXPECT_THAT(message([](auto& o) { o.memory = "f8"; }), HasSubstr("memory"));
 }

@@ -215,12 +215,21 @@ TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
   options.weights = "int4";
   EXPECT_THAT(message(options), HasSubstr("weights: \"int4\""));
   options = SmallOptions();
-  options.memory = "int8";
-  EXPECT_THAT(message(options), HasSubstr("memory: \"int8\""));
+  options.memory = "q8";
+  EXPECT_THAT(message(options), HasSubstr("memory: \"q8\""));
+  options = SmallOptions();
+  options.products = "int16";
+  EXPECT_THAT(message(options), HasSubstr("products: \"int16\""));
+  options.products = "int8";
+  EXPECT_THAT(message(options), HasSubstr("products: int8 needs weights"));
   options = SmallOptions();
   options.step = "torch";
   options.derived = "f16";
   EXPECT_THAT(message(options), HasSubstr("derived"));
+  options = SmallOptions();
+  options.step = "torch";
+  options.products = "int8";
+  EXPECT_THAT(message(options), HasSubstr("products"));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(StepBuilderTest, FormatsThatAStepDoesNotKnowAreNamed) {
   options.weights = "f8";
   EXPECT_THAT(Build(options).status().message(), HasSubstr("weights: \"f8\""));
   options = {};
-  options.memory = "int8";
+  options.memory = "int4";
   EXPECT_THAT(Build(options).status().message(), HasSubstr("memory"));
   options = {};
   options.step = "torch";

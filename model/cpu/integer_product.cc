@@ -1,0 +1,263 @@
+#include "model/cpu/integer_product.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/cpu/integer_product.cc"
+#include <hwy/foreach_target.h>
+// foreach_target.h includes this file once per instruction set.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace txl {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes, so that a column group is whole vectors.
+using FloatTag = hn::CappedTag<float, kColumnGroup>;
+using FloatVec = hn::Vec<FloatTag>;
+using WordTag = hn::RebindToSigned<FloatTag>;
+using WordVec = hn::Vec<WordTag>;
+using UnsignedTag = hn::RebindToUnsigned<FloatTag>;
+
+inline int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
+
+// sum + the products of the four bytes of every lane; u unsigned, s signed.
+HWY_INLINE WordVec AddQuads(WordVec sum, WordVec u, WordVec s) {
+#if HWY_TARGET == HWY_AVX3_DL
+  // With the intrinsic GCC 12 keeps a block's sums in memory: half as fast.
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
+  return sum;
+#elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  const WordTag d;
+  const hn::Repartition<int16_t, WordTag> halves;
+  const hn::Repartition<uint16_t, WordTag> unsigned_halves;
+  const auto wide = hn::BitCast(unsigned_halves, u);
+  const auto even_u = hn::And(wide, hn::Set(unsigned_halves, uint16_t{0xff}));
+  const auto even_s =
+      hn::ShiftRight<8>(hn::ShiftLeft<8>(hn::BitCast(halves, s)));
+  // On x86 neighbours are added, all into the first sum.
+  WordVec second = hn::Zero(d);
+  sum = hn::ReorderWidenMulAccumulate(d, hn::BitCast(halves, even_u), even_s,
+                                      sum, second);
+  return hn::ReorderWidenMulAccumulate(
+      d, hn::BitCast(halves, hn::ShiftRight<8>(wide)),
+      hn::ShiftRight<8>(hn::BitCast(halves, s)), sum, second);
+#else
+  const WordTag d;
+  const UnsignedTag bits;
+  const auto last = hn::Set(bits, 0xffu);
+  const auto add = [&](auto u_part, WordVec s_part) {
+    const WordVec factor = hn::BitCast(d, hn::And(u_part, last));
+    sum = hn::Add(sum, hn::Mul(factor, hn::ShiftRight<24>(s_part)));
+  };
+  const auto wide = hn::BitCast(bits, u);
+  add(wide, hn::ShiftLeft<24>(s));
+  add(hn::ShiftRight<8>(wide), hn::ShiftLeft<16>(s));
+  add(hn::ShiftRight<16>(wide), hn::ShiftLeft<8>(s));
+  add(hn::ShiftRight<24>(wide), s);
+  return sum;
+#endif
+}
+
+inline WordVec LoadWords(const void* p) {
+  return hn::LoadU(WordTag(), static_cast<const int32_t*>(p));
+}
+
+inline WordVec RepeatQuad(const void* p) {
+  int32_t word;
+  std::memcpy(&word, p, sizeof(word));
+  return hn::Set(WordTag(), word);
+}
+
+// Rows and vectors of a block: as many sums as the registers hold.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+constexpr int kRows = 6;
+constexpr int kVectors = 4;
+#else
+constexpr int kRows = 4;
+constexpr int kVectors = 2;
+#endif
+
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kStepBytes = kPanel * kQuad;  // of a panel, for four inputs
+// How far ahead a single block asks for memory.
+constexpr int64_t kStepsAhead = 8;
+
+// Which part of memory a block asks for while it works, as panel_product.cc's
+// blocks do: a step's bytes at `next` in the first of every `every` steps.
+struct Upcoming {
+  const int8_t* next = nullptr;
+  int64_t every = 1;
+};
+
+// Weights are made unsigned by 128 more, which the row's own sum takes off
+// again.
+template <int R>
+HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
+                      Upcoming upcoming) {
+  const WordTag d;
+  const FloatTag f;
+  const int64_t lanes = Lanes();
+  const WordVec shift = hn::Set(d, static_cast<int32_t>(0x80808080));
+  WordVec sum[R][kVectors];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  const int8_t* a = p.a.data + row * p.a.stride;
+  const int8_t* b = p.b + column * kQuad;
+  int64_t wait = 1;
+  for (int64_t k = 0; k < p.k; k += kQuad, b += kStepBytes) {
+    if (--wait == 0) {
+      for (int64_t i = 0; i < kStepBytes; i += kLineBytes) {
+        hwy::Prefetch(upcoming.next + i);
+      }
+      upcoming.next += kStepBytes;
+      wait = upcoming.every;
+    }
+    WordVec w[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      w[v] = hn::Xor(LoadWords(b + v * lanes * kQuad), shift);
+    }
+    for (int r = 0; r < R; ++r) {
+      const WordVec x = RepeatQuad(a + r * p.a.stride + k);
+      for (int v = 0; v < kVectors; ++v) {
+        sum[r][v] = AddQuads(sum[r][v], w[v], x);
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    const IntegerRow& of_row = p.a.rows[(row + r) * p.a.rows_stride];
+    const WordVec excess = hn::Set(d, 128 * of_row.sum);
+    const FloatVec scale = hn::Set(f, of_row.scale);
+    float* out = p.out + (row + r) * p.out_stride + column;
+    for (int v = 0; v < kVectors; ++v) {
+      const FloatVec exact = hn::ConvertTo(f, hn::Sub(sum[r][v], excess));
+      const FloatVec both =
+          hn::Mul(scale, hn::LoadU(f, p.b_scales + column + v * lanes));
+      hn::StoreU(hn::Mul(exact, both), f, out + v * lanes);
+    }
+  }
+}
+
+// Few rows ask for memory some way ahead; the blocks of more rows together for
+// the next panel, which lies behind this one.
+HWY_INLINE Upcoming Ahead(const IntegerProduct& p, int64_t block,
+                          int64_t blocks) {
+  if (blocks == 1) return {p.b + kStepsAhead * kStepBytes, 1};
+  const int64_t steps = p.k / kQuad;
+  return {p.b + (steps + block * steps / blocks) * kStepBytes, blocks};
+}
+
+void MultiplyIntegersTarget(const IntegerProduct& p) {
+  const int64_t blocks = (p.rows + kRows - 1) / kRows;
+  for (int64_t column = 0; column < kPanel; column += kVectors * Lanes()) {
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t row = block * kRows;
+      const Upcoming upcoming = Ahead(p, block, blocks);
+      switch (std::min<int64_t>(kRows, p.rows - row)) {
+        case 1:
+          Block<1>(p, row, column, upcoming);
+          break;
+        case 2:
+          Block<2>(p, row, column, upcoming);
+          break;
+        case 3:
+          Block<3>(p, row, column, upcoming);
+          break;
+        case 4:
+          Block<4>(p, row, column, upcoming);
+          break;
+        case 5:
+          Block<std::min(5, kRows)>(p, row, column, upcoming);
+          break;
+        default:
+          Block<kRows>(p, row, column, upcoming);
+          break;
+      }
+    }
+  }
+}
+
+// R rows x V vectors, two sums each.
+template <int R, int V>
+HWY_INLINE void SumBlock(const IntegerSum& p, int64_t row, int64_t column) {
+  const WordTag d;
+  const FloatTag f;
+  const int64_t lanes = Lanes();
+  WordVec high[R][V], low[R][V];
+  for (int r = 0; r < R; ++r) {
+    for (int v = 0; v < V; ++v) high[r][v] = low[r][v] = hn::Zero(d);
+  }
+  for (int64_t panel = 0; panel < p.panels; ++panel) {
+    const int8_t* values = p.tiles[panel] + column * kQuad;
+    const int64_t first = row * p.stride + panel * kPanel;
+    for (int64_t j = 0; j < kPanel; j += kQuad, values += p.columns * kQuad) {
+      WordVec value[V];
+      for (int v = 0; v < V; ++v) {
+        value[v] = LoadWords(values + v * lanes * kQuad);
+      }
+      for (int r = 0; r < R; ++r) {
+        const int64_t at = first + r * p.stride + j;
+        const WordVec of_high = RepeatQuad(p.high + at);
+        const WordVec of_low = RepeatQuad(p.low + at);
+        for (int v = 0; v < V; ++v) {
+          high[r][v] = AddQuads(high[r][v], of_high, value[v]);
+          low[r][v] = AddQuads(low[r][v], of_low, value[v]);
+        }
+      }
+    }
+  }
+  // Either sum has 24 bits at most, so that only the last additions round.
+  for (int r = 0; r < R; ++r) {
+    const FloatVec scale = hn::Set(f, p.scales[row + r]);
+    float* out = p.out + (row + r) * p.out_stride + column;
+    for (int v = 0; v < V; ++v) {
+      const FloatVec sum =
+          hn::Add(hn::ConvertTo(f, hn::ShiftLeft<8>(high[r][v])),
+                  hn::ConvertTo(f, low[r][v]));
+      hn::StoreU(hn::Mul(sum, scale), f, out + v * lanes);
+    }
+  }
+}
+
+template <int V>
+HWY_INLINE void SumColumns(const IntegerSum& p, int64_t column) {
+  constexpr int kTogether = V == 1 ? 4 : kRows / 2;
+  int64_t row = 0;
+  for (; row + kTogether <= p.rows; row += kTogether) {
+    SumBlock<kTogether, V>(p, row, column);
+  }
+  for (; row < p.rows; ++row) SumBlock<1, V>(p, row, column);
+}
+
+void SumIntegersTarget(const IntegerSum& p) {
+  int64_t column = 0;
+  for (; column + kVectors * Lanes() <= p.columns;
+       column += kVectors * Lanes()) {
+    SumColumns<kVectors>(p, column);
+  }
+  for (; column < p.columns; column += Lanes()) SumColumns<1>(p, column);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace txl
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace txl {
+
+HWY_EXPORT(MultiplyIntegersTarget);
+HWY_EXPORT(SumIntegersTarget);
+
+void MultiplyIntegers(const IntegerProduct& product) {
+  HWY_DYNAMIC_DISPATCH(MultiplyIntegersTarget)(product);
+}
+void SumIntegers(const IntegerSum& sum) {
+  HWY_DYNAMIC_DISPATCH(SumIntegersTarget)(sum);
+}
+
+}  // namespace txl
+#endif  // HWY_ONCE
