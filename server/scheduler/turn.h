@@ -92,7 +92,7 @@ struct Turn {
   TenantAccount* account = nullptr;  // outlives the scheduler
   // Of the account, as they were when the turn was submitted: what begins in
   // one tenant's counters ends there.
-  int32_t tenant_counts = 0;  // its place in Snapshot::tenants, if there are any
+  int32_t tenant_counts = 0;  // its place in Snapshot::tenants, if there are
   absl::Duration longest = absl::InfiniteDuration();
   int32_t priority = 0;  // in [0, kMostPriority]; more goes first
   std::shared_ptr<TokenSink> sink;
