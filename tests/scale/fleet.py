@@ -57,7 +57,7 @@ class Fleet:
         self._program, self._model = str(program), str(model)
         self._flags = [*map(str, options.flags),
                        "--durability", options.durability,
-                       "--session-lease", _LEASE, "--drain-timeout", "2s"]
+                       "--session-lease", _LEASE, "--drain-timeout", "5s"]
         self._lock = threading.Lock()
         self._killed = 0.0
         self._rng = random.Random(report.seed)

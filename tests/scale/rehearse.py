@@ -66,6 +66,8 @@ def live(fleet, options, rng):
         time.sleep(rng.uniform(0, 2 * _PACE))
         faults.strike(fleet, fault)
         fleet.report.count(fault.kind)
+        if fault.kind == "kill":  # what comes next would be in the figure
+            time.sleep(_STREAMS_BACK)
     fleet.over.set()
     for worker in workers + programs:
         worker.thread.join(180)
