@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -45,6 +46,36 @@ StepPlan Prompt(int32_t slot, const std::vector<int32_t>& ids,
 int32_t TokenOf(FakeStepRunner& runner, StepPlan plan) {
   const auto result = runner.Collect(runner.Submit(std::move(plan)));
   return result.ok() ? result->rows.back().token_id : -1;
+}
+
+TEST(FakeStepRunnerTest, GuessesAreVerifiedWhereItIsToldTo) {
+  FakeStepRunner runner({.verifies_guesses = true});
+  const std::vector<int32_t> ids = {3, 1, 4};
+  const std::vector<int32_t> text = runner.Continue(ids, 4);
+  runner.Clear(0);
+  StepPlan plan = Prompt(0, ids);
+  const auto decode = RowKind::kDecode;
+  plan.rows.push_back(Row(0, 3, decode, text[0]));
+  plan.rows.push_back(Row(0, 4, decode, (text[1] + 1) % 50));
+  plan.rows.push_back(Row(0, 5, decode, text[2]));
+  const auto result = runner.Collect(runner.Submit(plan));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->rows[3].token_id, text[1]);
+  EXPECT_FALSE(result->rows[3].rejected);
+  EXPECT_TRUE(result->rows[4].rejected);
+  EXPECT_TRUE(result->rows[5].rejected);
+  EXPECT_EQ(TokenOf(runner, {{Next(0, 4)}}), text[2]);
+  EXPECT_THAT(runner.violations(), IsEmpty());
+}
+
+TEST(FakeStepRunnerTest, TextsRepeatThemselvesWherePositionsDoNotCount) {
+  FakeStepRunner runner({.window = 1, .by_position = false});
+  const std::vector<int32_t> text = runner.Continue({7}, 120);
+  // One of 50 ids, and what follows it, come again.
+  std::vector<int32_t> later(text.begin() + 60, text.end());
+  const auto again = std::find(later.begin() + 1, later.end(), later[0]);
+  ASSERT_NE(again, later.end());
+  EXPECT_EQ(again[1], later[1]);
 }
 
 TEST(FakeStepRunnerTest, TextFollowsFromTheIdsAlone) {

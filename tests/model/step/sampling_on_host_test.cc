@@ -38,6 +38,7 @@ class NotingStep final : public ModelStep {
   struct Notes {
     std::vector<float> logprobs = kFourIds;
     bool throws = false;
+    bool depends_on_no_cut = true;
     std::vector<Fed> fed;
     std::vector<std::pair<int32_t, int64_t>> derived;
     absl::Status import;
@@ -70,6 +71,7 @@ class NotingStep final : public ModelStep {
     notes_.derived.emplace_back(slot, rows);
   }
   bool derives() const override { return true; }
+  bool depends_on_no_cut() const override { return notes_.depends_on_no_cut; }
   const RingGeometry& ring() const override { return ring_; }
   const StateIdentity& identity() const override { return identity_; }
   int64_t BytesPerSlot() const override { return 1; }
@@ -172,6 +174,54 @@ TEST_F(SamplingOnHostTest, DerivingRowsOfASlotAreDerivedAtOnce) {
   EXPECT_THAT(notes_.derived, ElementsAre(std::pair(2, 3)));
   EXPECT_THAT(notes_.fed, ElementsAre(Fed{1, 3, {2}, {}}));
   for (const SampledRow& row : rows) EXPECT_EQ(row.status, SampledStatus::kOk);
+}
+
+TEST_F(SamplingOnHostTest, VerifiesGuessesWhereBitsDependOnNoCut) {
+  EXPECT_TRUE(step_->verifies_guesses());
+  notes_.depends_on_no_cut = false;
+  EXPECT_FALSE(step_->verifies_guesses());
+}
+
+TEST_F(SamplingOnHostTest, GuessesAreTakenAsFarAsTheyAreWhatIsDrawn) {
+  // Greedy: id 1 is drawn, whatever is fed.
+  const auto sample = RowOutput::kSample;
+  const auto rows =
+      Run({Row(0, 4, 3, sample), Row(0, 5, 1, sample), Row(0, 6, 2, sample),
+           Row(0, 7, 1, sample), Row(1, 2, 0, sample)});
+  EXPECT_EQ(rows[0].status, SampledStatus::kOk);
+  EXPECT_EQ(rows[1].status, SampledStatus::kOk);
+  EXPECT_EQ(rows[1].token, 1);
+  EXPECT_FLOAT_EQ(rows[1].logprob, std::log(0.4f));
+  EXPECT_EQ(rows[2].status, SampledStatus::kRejected);
+  EXPECT_EQ(rows[3].status, SampledStatus::kRejected);
+  EXPECT_EQ(rows[4].status, SampledStatus::kOk);
+  // All were fed at once; the last token is the last that was drawn.
+  EXPECT_EQ(notes_.fed[0], (Fed{0, 4, {3, 1, 2, 1}, {0, 1, 2, 3}}));
+  Draw(0, 6, kLastSampledToken);
+  EXPECT_THAT(notes_.fed.back().tokens, ElementsAre(1));
+}
+
+TEST_F(SamplingOnHostTest, ARejectedGuessPenalisesNothing) {
+  params_.presence_penalty = 2.0;
+  Configure(0, {});
+  const auto sample = RowOutput::kSample;
+  // 1 is drawn, then 2, as they are without guesses.
+  auto rows =
+      Run({Row(0, 0, 0, sample), Row(0, 1, 1, sample), Row(0, 2, 0, sample)});
+  EXPECT_EQ(rows[0].token, 1);
+  EXPECT_EQ(rows[1].token, 2);
+  EXPECT_EQ(rows[2].status, SampledStatus::kRejected);
+  rows = Run({Row(0, 2, kLastSampledToken, sample), Row(0, 3, 3, sample)});
+  EXPECT_EQ(rows[0].token, 3);
+  EXPECT_EQ(rows[1].token, 0);
+}
+
+TEST_F(SamplingOnHostTest, BehindARowThatFailedNoGuessIsKnownToBeRight) {
+  notes_.logprobs[3] = kInfinity;
+  const auto rows =
+      Run({Row(0, 4, 3, RowOutput::kSample), Row(0, 5, 1, RowOutput::kSample)});
+  EXPECT_EQ(rows[0].status, SampledStatus::kNotFinite);
+  EXPECT_EQ(rows[1].status, SampledStatus::kUnknownInput);
 }
 
 TEST_F(SamplingOnHostTest, BannedIdsCountUntilTheSampledTokensPosition) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
 #include <vector>
 
 namespace txl {
@@ -50,6 +52,46 @@ TEST(NgramBuilderTest, KeepsTheCommonest) {
   EXPECT_TRUE(table.Next(Ids{1}).has_value());
   EXPECT_TRUE(table.Next(Ids{2}).has_value());
   EXPECT_FALSE(table.Next(Ids{3}).has_value());
+}
+
+// Of every context that was met twice or more: the guess of the longest one
+// that is, or one that was met as often; but for the few without room.
+TEST(NgramBuilderTest, GuessesAsCountingDoes) {
+  constexpr size_t kOrder = 4;
+  std::mt19937 random(3);
+  Ids ids;
+  for (int i = 0; i < 3000; ++i) {
+    // Half of the ids depend on the two before them.
+    ids.push_back(i < 2 || random() % 2 == 0
+                      ? static_cast<int32_t>(random() % 6)
+                      : (ids[i - 1] * 5 + ids[i - 2] * 3) % 6);
+  }
+  std::map<Ids, std::map<int32_t, int>> followed;
+  for (size_t n = 1; n <= kOrder; ++n) {
+    for (size_t i = n; i < ids.size(); ++i) {
+      ++followed[Ids(ids.begin() + i - n, ids.begin() + i)][ids[i]];
+    }
+  }
+  const NgramTable table = Build(ids, kOrder, 100'000);
+  int looked_at = 0, agreed = 0;
+  for (size_t i = kOrder; i < ids.size(); ++i) {
+    const Ids context(ids.begin() + i - kOrder, ids.begin() + i);
+    const auto& counts = followed[context];
+    int all = 0, most = 0;
+    for (const auto& [id, count] : counts) {
+      all += count;
+      most = std::max(most, count);
+    }
+    if (all < 2) continue;
+    ++looked_at;
+    const auto guess = table.Next(context);
+    ASSERT_TRUE(guess.has_value());
+    const auto right = counts.find(guess->id);
+    agreed += right != counts.end() && right->second == most &&
+              guess->level == kNgramLevels * most / (all + 1);
+  }
+  EXPECT_GT(agreed, looked_at * 97 / 100);
+  EXPECT_GT(looked_at, 2000);
 }
 
 }  // namespace

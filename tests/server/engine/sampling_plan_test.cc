@@ -64,6 +64,28 @@ TEST(SamplingPlanTest, EveryKindOfRowSaysWhatItWants) {
   EXPECT_EQ(sampling.rows[3].token, kLastSampledToken);
 }
 
+TEST(SamplingPlanTest, ARejectedGuessIsNoFailureAndHasNoResult) {
+  const StepPlan plan = {{Decode(0, 9, 2), Decode(0, 10, 5), Decode(0, 11, 6)}};
+  RunnerInfo info = kDevice;
+  info.verifies_guesses = true;
+  const SamplingPlan sampling = MakeSamplingPlan(plan, info, kReady);
+  SampledRows sampled;
+  sampled.rows = {Sampled(5, -1), Sampled(4, -2),
+                  Failed(SampledStatus::kRejected)};
+  sampled.evaluated = {1};
+  const StepResult result =
+      MakeStepResult(plan, sampling, std::move(sampled), {false, false, false});
+  EXPECT_FALSE(result.rows[0].rejected);
+  EXPECT_FALSE(result.rows[1].rejected);
+  EXPECT_EQ(result.rows[1].token_id, 4);
+  EXPECT_TRUE(result.rows[2].rejected);
+  EXPECT_TRUE(result.rows[2].status.ok());
+  EXPECT_EQ(result.rows[2].token_id, -1);
+  // Nobody looked at its distribution.
+  EXPECT_EQ(result.softmax_tails[0].computed, 1);
+  EXPECT_EQ(result.softmax_tails[0].skipped, 1);
+}
+
 TEST(SamplingPlanTest, DerivingRowsRunWhereTheStepDerives) {
   const StepPlan plan = {{Row(1, 0, RowKind::kDerive, 0), Decode(0, 3, 1)}};
   const SamplingPlan sampling = MakeSamplingPlan(plan, kDevice, kReady);

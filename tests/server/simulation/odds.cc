@@ -47,6 +47,8 @@ FakeStepRunnerOptions DrawRunner(Random& random) {
   runner.window = runner.mem_len + 1;
   runner.derives = random.Chance(0.3);
   runner.imports_aside = random.Chance(0.5);
+  runner.verifies_guesses = random.Chance(0.5);
+  runner.by_position = random.Chance(0.5);
   return runner;
 }
 

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""What guessing ahead brings: tokens/s of txl-server with --speculate auto over
+those of one with --speculate off, in turns, over kinds of prompts.
+
+  speculation_bench.py --model DIR [--prompts NAME=FILE ...] [--streams 1,32]
+                       [--temperature 0,0.8] [--tokens 512] [--requests 4]
+                       [--rounds 3] [--bin build/bin] [--json FILE]
+                       [-- SERVER FLAGS]
+
+DIR may have a table of n-grams (txl-model ngrams). A file has a prompt a line;
+without one prompts are random tokens. Each line of the output has the median of
+the rounds' ratios, and of the guesses the share that was accepted and how many
+tokens a step made of a stream.
+"""
+
+import contextlib
+import copy
+import json
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+import bench_script
+import front_bench
+
+GUESSES = ("txl_tokens_guessed_total", "txl_guesses_accepted_total",
+           "txl_rows_total{kind=\"decode\"}")
+
+
+def parse_options(arguments):
+    parser = bench_script.new_parser(__doc__)
+    parser.add_argument("--prompts", action="append", default=[])
+    parser.add_argument("--streams", type=bench_script.counts, default="1,32")
+    parser.add_argument("--temperature", default="0,0.8",
+                        type=lambda text: [float(t) for t in text.split(",")])
+    parser.add_argument("--tokens", type=int, default=512)
+    parser.add_argument("--requests", type=int, default=4, help="of a stream")
+    parser.add_argument("--rounds", type=int, default=3)
+    return bench_script.parse(parser, arguments)
+
+
+def counters(text):
+    """The sums of GUESSES in a scrape."""
+    values = dict.fromkeys(GUESSES, 0.0)
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        if name in values:
+            values[name] = float(value)
+    return values
+
+
+def line_of(what, rounds, before, after):
+    """`rounds`: pairs of tokens/s without and with guesses."""
+    guessed, accepted, rows = (after[name] - before[name] for name in GUESSES)
+    own_rows = rows - guessed  # of streams' last tokens
+    return {**what,
+            "tokens_per_second_off": statistics.median(r[0] for r in rounds),
+            "tokens_per_second_auto": statistics.median(r[1] for r in rounds),
+            "ratio": statistics.median(r[1] / r[0] for r in rounds),
+            "guesses_accepted": accepted / guessed if guessed else 0.0,
+            "tokens_per_row_of_a_stream":
+                (own_rows + accepted) / own_rows if own_rows else 0.0}
+
+
+@contextlib.contextmanager
+def server_with(options, speculate, folder):
+    """(its address, a function that scrapes it), until the block ends."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        metrics = f"127.0.0.1:{free.getsockname()[1]}"
+    options = copy.copy(options)
+    options.flags = [*options.flags, "--speculate", speculate,
+                     "--metrics-listen", metrics]
+    address = f"unix:{folder}/{speculate}.sock"
+    server = front_bench.start_server(options, address)
+
+    def scrape():
+        with urllib.request.urlopen(f"http://{metrics}/metrics") as answer:
+            return counters(answer.read().decode())
+
+    try:
+        yield address, scrape
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def load(options, address, what, seed):
+    prompts = ["--prompt-tokens", "32"]
+    if what["file"]:
+        prompts = ["--prompts", what["file"]]
+    result = subprocess.run(
+        [options.bin / "txl", "bench", "--server", address, "--streams",
+         str(what["streams"]), *prompts, "--max-tokens", str(options.tokens),
+         "--requests", str(options.requests * what["streams"]),
+         "--temperature", str(what["temperature"]), "--seed", str(seed),
+         "--tokens-per-message", "16", "--json"],
+        check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(result.stdout.splitlines()[-1])["tokens_per_second"]
+
+
+def lines(options, off, auto):
+    kinds = [prompts.split("=", 1) for prompts in options.prompts]
+    for name, file in kinds or [("random", "")]:
+        for temperature in options.temperature:
+            for streams in options.streams:
+                what = {"prompts": name, "file": file,
+                        "temperature": temperature, "streams": streams}
+                for address, _ in (off, auto):
+                    load(options, address, what, 0)  # warm
+                before = auto[1]()
+                rounds = [(load(options, off[0], what, seed),
+                           load(options, auto[0], what, seed))
+                          for seed in range(1, options.rounds + 1)]
+                yield line_of(what, rounds, before, auto[1]())
+
+
+def main():
+    options = parse_options(sys.argv[1:])
+    with tempfile.TemporaryDirectory() as folder, \
+            server_with(options, "off", folder) as off, \
+            server_with(options, "auto", folder) as auto:
+        bench_script.report(lines(options, off, auto), options.json)
+
+
+if __name__ == "__main__":
+    main()

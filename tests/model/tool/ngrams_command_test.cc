@@ -1,0 +1,55 @@
+// txl-model ngrams on the shipped model's vocabulary.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "model/checkpoint/model_directory.h"
+#include "model/text/ngram_table.h"
+#include "tests/model/golden_paths.h"
+#include "tests/model/tool/program.h"
+
+namespace txl {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Shipped() { return TestData() + "/../models/shakespeare"; }
+
+TEST(NgramsCommandTest, WritesATableThatTheModelsServerReads) {
+  const std::string folder = FreshTestFolder("ngrams_command");
+  std::string text;
+  for (int i = 0; i < 5; ++i) text += "To be, or not to be.\n";
+  WriteTestFile(folder + "/text.txt", text);
+  const ProgramResult result =
+      RunTxlModel("ngrams " + Shipped() + " --text " + folder +
+                  "/text.txt --order 5 --out " + folder + "/ngrams.bin");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("n-grams of 105 tokens"));
+  const auto model = OpenModelDirectory(Shipped());
+  ASSERT_TRUE(model.ok());
+  const auto table = NgramTable::Read(folder + "/ngrams.bin",
+                                      VocabularyFingerprint(*model->vocabulary),
+                                      model->config.vocab_size);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->order(), 5);
+  const auto next = table->Next(*model->vocabulary->Encode("not t"));
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(model->vocabulary->TokenBytes(next->id), "o");
+}
+
+TEST(NgramsCommandTest, SaysWhatIsMissing) {
+  const std::string folder = FreshTestFolder("ngrams_command_errors");
+  WriteTestFile(folder + "/text.txt", "\xc3\xa9");
+  EXPECT_EQ(RunTxlModel("ngrams " + Shipped()).exit_code, 2);
+  const ProgramResult unknown =
+      RunTxlModel("ngrams " + Shipped() + " --text " + folder +
+                  "/text.txt --out " + folder + "/ngrams.bin");
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/ngrams.bin"));
+}
+
+}  // namespace
+}  // namespace txl
