@@ -21,7 +21,9 @@ struct TriedFormat {
   NativeFormats formats;
 
   SelfTestFormats bounds() const {
-    return {formats.weights, formats.memory, formats.derived};
+    return {formats.weights, formats.memory, formats.derived,
+            formats.products == Products::kInteger ? NumberFormat::kInt8
+                                                   : NumberFormat::kF32};
   }
 };
 inline void PrintTo(const TriedFormat& format, std::ostream* out) {

@@ -10,13 +10,15 @@ namespace txl {
 std::vector<TriedFormat> TriedFormats() {
   using enum NumberFormat;
   using enum AttentionForm;
-  return {{"f32", {kF32, kF32, kF32, kProjected}},
-          {"f32_absorbed", {kF32, kF32, kF32, kAbsorbed}},
-          {"f16", {kF16, kF16, kF16, kProjected}},
-          {"f16_rows", {kF32, kF16, kF32, kAbsorbed}},
-          {"bf16", {kBF16, kBF16, kBF16, kProjected}},
-          {"int8", {kInt8, kF32, kF32, kProjected}},
-          {"int8_f16_rows", {kInt8, kF16, kF16, kProjected}}};
+  using enum Products;
+  return {{"f32", {kF32, kFloat, kF32, kF32, kProjected}},
+          {"f32_absorbed", {kF32, kFloat, kF32, kF32, kAbsorbed}},
+          {"f16", {kF16, kFloat, kF16, kF16, kProjected}},
+          {"f16_rows", {kF32, kFloat, kF16, kF32, kAbsorbed}},
+          {"bf16", {kBF16, kFloat, kBF16, kBF16, kProjected}},
+          {"int8", {kInt8, kFloat, kF32, kF32, kProjected}},
+          {"int8_f16_rows", {kInt8, kFloat, kF16, kF16, kProjected}},
+          {"int8_whole", {kInt8, kInteger, kInt8, kInt8, kProjected}}};
 }
 
 std::unique_ptr<SamplingStep> MakeTriedStep(const ModelConfig& config,

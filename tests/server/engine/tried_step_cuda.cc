@@ -7,9 +7,13 @@ namespace txl {
 
 std::vector<TriedFormat> TriedFormats() {
   using enum NumberFormat;
-  return {{"f32", {kF32, kF32, kF32, {}}},
-          {"f16", {kF16, kF16, kF32, {}}},
-          {"bf16", {kBF16, kBF16, kF32, {}}}};
+  const auto both = [](const char* name, NumberFormat format) {
+    TriedFormat tried = {name, {}};
+    tried.formats.weights = format;
+    tried.formats.memory = format;
+    return tried;
+  };
+  return {both("f32", kF32), both("f16", kF16), both("bf16", kBF16)};
 }
 
 std::unique_ptr<SamplingStep> MakeTriedStep(const ModelConfig& config,
