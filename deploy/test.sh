@@ -71,6 +71,11 @@ part_release() {
 # Nothing of it runs here (docs/cuda.md). With --all also what runs on a device
 # only, its tests and benchmarks, and for every device that is served.
 part_device() {
+  if [ "$all" = 1 ]; then
+    step "self-test at load: every format on the emulated device"
+    TXL_TEST_DATA=tests build/tests/txl_server_step_trial_cuda_test \
+      --gtest_brief=1
+  fi
   command -v nvcc > /dev/null || return 0
   step "device code: build"
   local device=txl_model_cuda_kernels architectures=90-real
