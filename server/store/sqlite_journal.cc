@@ -13,6 +13,7 @@
 
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
+#include "server/store/entering_journal.h"
 #include "server/store/journal_entry.h"
 #include "server/store/journal_storage.h"
 #include "server/store/store_errors.h"
@@ -29,7 +30,7 @@ absl::StatusOr<T> Told(absl::StatusOr<T> read) {
   return read;
 }
 
-class SqliteJournal final : public SessionJournal {
+class SqliteJournal final : public EnteringJournal<SessionJournal> {
  public:
   SqliteJournal(absl::Duration interval,
                 std::unique_ptr<JournalStorage> storage)
@@ -47,32 +48,6 @@ class SqliteJournal final : public SessionJournal {
     }
     changed_.notify_all();
     thread_.join();
-  }
-
-  uint64_t Create(const StoredHead& head, const TokenSequence& ids) override {
-    return Enter(CreateEntry{head, ids.Slice(0, ids.size())});
-  }
-  uint64_t Fork(const std::string& parent, int64_t position,
-                const StoredHead& child) override {
-    return Enter(ForkEntry{parent, position, child});
-  }
-  uint64_t Begin(const std::string& session_id, TurnIntent intent,
-                 absl::Time now) override {
-    return Enter(BeginEntry{session_id, std::move(intent), now});
-  }
-  uint64_t Append(const std::string& session_id,
-                  JournalTokens tokens) override {
-    return Enter(AppendEntry{session_id, std::move(tokens)});
-  }
-  uint64_t End(const std::string& session_id, JournalEnd end) override {
-    return Enter(EndEntry{session_id, std::move(end)});
-  }
-  uint64_t Rewind(const std::string& session_id, int64_t position,
-                  const StoredHead& head) override {
-    return Enter(RewindEntry{session_id, position, head});
-  }
-  uint64_t Remove(const std::string& session_id) override {
-    return Enter(RemoveEntry{session_id});
   }
 
   uint64_t last_entry() const override {
@@ -179,7 +154,7 @@ class SqliteJournal final : public SessionJournal {
     std::function<void(const absl::Status&)> done;
   };
 
-  uint64_t Enter(JournalEntry entry) {
+  uint64_t Enter(JournalEntry entry) override {
     tokens_entered_ += TokensOf(entry);
     std::lock_guard<std::mutex> lock(mutex_);
     // Nothing is kept for a storage that will take nothing any more.

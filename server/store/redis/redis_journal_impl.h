@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "server/base/boot_time.h"
+#include "server/store/entering_journal.h"
 #include "server/store/redis/redis_journal.h"
 #include "server/store/redis/redis_reads.h"
 #include "server/store/redis/redis_sender.h"
@@ -20,37 +21,12 @@
 
 namespace txl {
 
-class RedisJournal final : public SharedJournal {
+class RedisJournal final : public EnteringJournal<SharedJournal> {
  public:
   RedisJournal(const RedisJournalOptions& options,
                std::unique_ptr<RedisShards> shards);
   ~RedisJournal() override;
 
-  uint64_t Create(const StoredHead& head, const TokenSequence& ids) override {
-    return Enter(CreateEntry{head, ids.Slice(0, ids.size())});
-  }
-  uint64_t Fork(const std::string& parent, int64_t position,
-                const StoredHead& child) override {
-    return Enter(ForkEntry{parent, position, child});
-  }
-  uint64_t Begin(const std::string& session_id, TurnIntent intent,
-                 absl::Time now) override {
-    return Enter(BeginEntry{session_id, std::move(intent), now});
-  }
-  uint64_t Append(const std::string& session_id,
-                  JournalTokens tokens) override {
-    return Enter(AppendEntry{session_id, std::move(tokens)});
-  }
-  uint64_t End(const std::string& session_id, JournalEnd end) override {
-    return Enter(EndEntry{session_id, std::move(end)});
-  }
-  uint64_t Rewind(const std::string& session_id, int64_t position,
-                  const StoredHead& head) override {
-    return Enter(RewindEntry{session_id, position, head});
-  }
-  uint64_t Remove(const std::string& session_id) override {
-    return Enter(RemoveEntry{session_id});
-  }
   // One that the storage did not hear of is asked for again later.
   uint64_t Expire(const std::string& session_id, absl::Time now) override {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -193,7 +169,7 @@ class RedisJournal final : public SharedJournal {
   }
 
  private:
-  uint64_t Enter(JournalEntry entry);
+  uint64_t Enter(JournalEntry entry) override;
   void Ask(RedisItem item);
   void Direct(std::function<void()> read);
   static RedisItem Asked(const std::string& session_id,
