@@ -210,7 +210,7 @@ part_rehearsal() {
       --clients 8 --fsync "$fsync"
   done
   step "rehearsal: two servers change the same sessions"
-  python tests/scale/conflicts.py --commits 10000
+  python tests/scale/conflicts.py --commits 2000
 }
 
 part_deployment() {

@@ -199,7 +199,7 @@ def _measure(options, fleet, port):
         raise SystemExit(f"turns failed: {load.failures[:3]}")
     got = fleet_load.figures(load.turns, begin + options.warmup, end)
     back, last = fleet_load.takeovers(load.turns, kills)
-    got |= {"takeovers": len(back),
+    got |= {"takeovers": len(back), "refused": load.refused,
             "takeover_seconds": statistics.mean(back),
             "commands_per_second": calls / (end - begin - options.warmup)}
     return got, [at - begin for at in kills], statistics.median(last)
@@ -212,6 +212,7 @@ def calculated(report):
             "first_token_seconds":
                 report["time_to_first_token_seconds"]["mean"],
             "takeovers": report["takeover_seconds"]["count"],
+            "refused": report["turns"]["conversations_refused"],
             "takeover_seconds": report["takeover_seconds"]["mean"],
             "commands_per_second":
                 report["store"]["commands_per_second_of_a_shard"]}
@@ -220,7 +221,7 @@ def calculated(report):
 def ratios(measured, simulated):
     """Calculated over measured, of all but counts."""
     return {name: simulated[name] / measured[name] for name in measured
-            if name != "takeovers"}
+            if name not in ("takeovers", "refused")}
 
 
 def parse_options(arguments):

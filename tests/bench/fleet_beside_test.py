@@ -54,6 +54,14 @@ class Loads(unittest.TestCase):
         self.assertIn("broken", load.failures[0])
         self.assertIsNone(load.turns[0].ended)
 
+    def test_a_conversation_without_a_session_is_refused(self):
+        asked = []
+        options = options_of("--conversations", "1000", "--sessions", "0")
+        load = fleet_load.Load(lambda: Scripted(asked), options, 1)
+        load.run(0.05)
+        self.assertGreater(load.refused, 2)
+        self.assertEqual((asked, load.failures, load.turns), ([], [], []))
+
     def test_a_takeover_is_from_the_kill_to_the_next_token(self):
         broken = TurnTimes(9.0, [9.5, 9.9, 11.2, 11.3], [10.1, 10.4], 12.0)
         spared = TurnTimes(9.0, [9.5, 10.2, 11.0], [], 11.0)

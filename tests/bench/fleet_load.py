@@ -25,6 +25,7 @@ class Load:
     def __init__(self, connect, mix, seed):
         self.turns = []
         self.failures = []
+        self.refused = 0  # conversations for which no session was free
         self._connect, self._mix = connect, mix
         self._rng = random.Random(seed)
         self._free = [f"beside-{i}" for i in range(mix.sessions)]
@@ -50,7 +51,7 @@ class Load:
     def _converse(self, due, seed):
         with self._lock:
             if not self._free:
-                self.failures.append("no session is free")
+                self.refused += 1
                 return
             session = self._free.pop(random.Random(seed).randrange(
                 len(self._free)))

@@ -58,11 +58,13 @@ class StoreRate(unittest.TestCase):
         self.assertEqual(store_rate.fit([(1, 1e-5), (100, 2e-3)])[0], 0)
         self.assertEqual(store_rate.fit([(1, 0.5), (2, 0.4)])[1], 0)
 
-    def test_the_fit_s_line_says_when_redis_is_full(self):
+    def test_redis_is_full_when_its_core_does_nothing_else(self):
         line = store_rate.fit_line([
-            {"in_flight": n, "round_seconds": 0.002 + n * 2e-5}
-            for n in (1, 64)])
-        self.assertAlmostEqual(line["full_at_commands_per_second"], 50_000)
+            {"in_flight": n, "round_seconds": 0.002 + n * 1e-4,
+             "redis_microseconds_per_command": 20 + 100 / n}
+            for n in (1, 20)])
+        self.assertAlmostEqual(line["command_seconds"], 1e-4)
+        self.assertAlmostEqual(line["full_at_commands_per_second"], 40_000)
 
 
 if __name__ == "__main__":
