@@ -68,7 +68,7 @@ class Fleet:
         self._flags = [*map(str, options.flags),
                        "--durability", options.durability,
                        "--session-lease", f"{options.lease:g}s",
-                       "--drain-timeout", "5s"]
+                       "--drain-timeout", "10s"]
         self._lock = threading.Lock()
         self._killed = 0.0
         self._rng = random.Random(report.seed)
