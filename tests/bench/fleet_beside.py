@@ -156,7 +156,8 @@ def store_costs(options):
          "--servers", str(options.servers), "--seconds",
          str(_STORE_SECONDS)]), count) for count in (3, 48)]
     fitted = store_rate.fit_line(lines)
-    return fitted["commit_seconds"], fitted["command_seconds"]
+    return (fitted["commit_seconds"],
+            1 / fitted["full_at_commands_per_second"])
 
 
 def measure(options, folder):

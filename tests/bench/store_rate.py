@@ -7,8 +7,8 @@ as many connections as there are servers, so many commands in flight.
                 [--tokens 200] [--append 32] [--seconds 3] [--json FILE]
 
 The last line is a fit: a round of n commands takes commit + n * command
-seconds; and Redis is full when its one core does nothing else. Every answer is compared with what it has to be. Linux: processor time
-comes from /proc.
+seconds; and Redis is full when its one core does nothing else. Every answer is
+compared with what it has to be. Linux: processor time comes from /proc.
 """
 
 import argparse
