@@ -87,7 +87,7 @@ class Fleet:
         member.server = Doomed(
             self._program, self._model,
             [*self._flags, "--store", f"redis://127.0.0.1:{member.link.port}",
-             "--image-dir", str(member.folder)],
+             "--image-dir", str(self._folder / "images")],
             member.folder, listen=member.address)
         if member.server.address is None:
             raise Fell(f"server {member.number} does not start: "
