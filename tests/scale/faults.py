@@ -17,7 +17,7 @@ KINDS = {
     "drain": 2,           # SIGTERM of a server, started again
     "rolling": 1,         # one server after the other
     "clock": 2,           # a server's wall clock jumps, and jumps back
-    "images_full": 2,     # no room where a server keeps its state images
+    "images_full": 2,     # no room where servers keep state images
     "store_kill": 2,      # kill -9 of the store, started again
     "store_pause": 1,     # SIGSTOP of the store
     "store_full": 1,      # no room where the store keeps its data
@@ -77,7 +77,8 @@ def strike(fleet, fault):
         "kill": (lambda: fleet.kill(member), lambda: fleet.start(member)),
         "drain": (lambda: fleet.drain(member), lambda: fleet.start(member)),
         "pause": (lambda: fleet.pause(member), lambda: fleet.go_on(member)),
-        "images_full": (lambda: member.disk.fill(), lambda: member.disk.free()),
+        "images_full": (lambda: fleet.images.fill(),
+                        lambda: fleet.images.free()),
         "store_kill": (fleet.store.kill, fleet.store.start),
         "store_pause": (fleet.store.stop, fleet.store.go_on),
         "store_full": (fleet.store.fill_disk, fleet.store.start_with_room),

@@ -33,7 +33,6 @@ class Member:
     link: Link
     folder: pathlib.Path
     clock: OwnClock
-    disk: Disk | None  # of its state images
     server: Doomed | None = None
     down: bool = True  # nobody should try it
 
@@ -64,6 +63,8 @@ class Fleet:
         self._disks = []
         self.store = RedisStore(folder / "redis", free_port(),
                                 self._disk(folder / "redis"), options.fsync)
+        # Of all servers, where they have state images.
+        self.images = self._disk(folder / "images")
         self._server, self._model = str(program), str(model)
         self._flags = [*map(str, options.flags),
                        "--durability", options.durability,
@@ -88,8 +89,7 @@ class Fleet:
         own.mkdir()
         return Member(number, f"127.0.0.1:{free_port()}", free_port(),
                       Link(("127.0.0.1", self.store.port)), own,
-                      OwnClock(self._options.clock, own / "clock"),
-                      self._disk(own / "images"))
+                      OwnClock(self._options.clock, own / "clock"))
 
     def start_all(self):
         self.store.start()
@@ -108,7 +108,7 @@ class Fleet:
         member.server = Doomed(
             self._server, self._model,
             [*self._flags, "--store", f"redis://127.0.0.1:{member.link.port}",
-             "--image-dir", str(member.folder / "images"),
+             "--image-dir", str(self._folder / "images"),
              "--http-listen", f"127.0.0.1:{member.web}"],
             member.folder, listen=member.address,
             environment=member.clock.environment)
