@@ -15,6 +15,16 @@ std::tuple<int32_t, int64_t, size_t> Place(const BatchCandidate& prompt,
   return {-prompt.priority, prompt.prompt_rows + prompt.rows_later, index};
 }
 
+// What prompts keep of a step that streams alone would fill.
+int64_t RowsOfPrompts(absl::Span<const size_t> prompting,
+                      absl::Span<const int64_t> wanted,
+                      const BatchLimits& limits) {
+  int64_t all = 0;
+  for (const size_t prompt : prompting) all += wanted[prompt];
+  return std::min<int64_t>({all, limits.prompt_rows_per_step,
+                            std::max(1, limits.max_rows / kPartOfPrompts)});
+}
+
 }  // namespace
 
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
@@ -50,9 +60,7 @@ std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
   std::sort(prompting.begin(), prompting.end(), [&](size_t a, size_t b) {
     return Place(candidates[a], a) < Place(candidates[b], b);
   });
-  // Where streams alone would fill the step, prompts keep one row of it; a step
-  // of one row goes to both in turn.
-  int64_t kept = prompting.empty() || limits.prompt_rows_per_step == 0 ? 0 : 1;
+  int64_t kept = RowsOfPrompts(prompting, wanted, limits);
   if (limits.max_rows == 1 && !decoding.empty()) kept *= turn % 2;
   const int64_t streams = std::min<int64_t>(
       static_cast<int64_t>(decoding.size()), limits.max_rows - kept);

@@ -3,7 +3,9 @@
 // Which rows the next step takes: a pure function of a snapshot.
 //
 // Every decoding sequence gets its row in every step, so that a prompt never
-// stops a running stream. Prompts get what is left one after the other: the
+// stops a running stream; where streams would leave less than an eighth of a
+// step, they take turns in the rest of it, so that they do not stop prompts
+// either. Prompts get what is left one after the other: the
 // more urgent first, then the one with the fewest rows left (shortest remaining
 // time first has the least mean time to the first token: Schrage 1968), then
 // the older. So a long prompt does not delay a short one, and equal ones do not
@@ -38,9 +40,11 @@ struct BatchLimits {
 // round with it. Promises: the sum is at most max_rows and positive when there
 // is a candidate; prompt rows are at most prompt_rows_per_step in all and
 // spare_rows each; every decoding candidate is in, unless more than max_rows
-// (max_rows - 1 when prompts wait too) would be.
+// would be, less what waiting prompts want of the kPartOfPrompts-th part of it
+// (one row at least; a step of one row is theirs every other turn).
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
                                const BatchLimits& limits, uint64_t turn);
+inline constexpr int32_t kPartOfPrompts = 8;
 
 // Adds to `rows` what each of `members`, indices of candidates, gets of
 // `budget` rows; `wanted` has what each could take. Streams want one row;

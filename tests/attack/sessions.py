@@ -140,7 +140,8 @@ def delete_races(site, size):
             running = [turns.start("Generation.Generate", api.turn(
                 1 + i % 3, name, ids=[i % 61])) for _ in range(2)]
             if i % 2:
-                turns.connection.wait(lambda: running[0].messages, 5)
+                turns.connection.wait(
+                    lambda: running[0].messages or running[0].ended, 5)
             delete = deletes.start("Session.DeleteSession",
                                    {"sessionId": name})
             if i % 5 == 0:

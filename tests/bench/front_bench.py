@@ -62,9 +62,11 @@ def line_of(streams, report, server, client_seconds):
 
 
 def start_server(options, address):
+    """`options.server`: the program, where it is not that of `options.bin`."""
+    program = getattr(options, "server", None) or options.bin / "txl-server"
     server = subprocess.Popen(
-        [options.bin / "txl-server", "--model", options.model, "--listen",
-         address, "--log-level", "error", *options.flags])
+        [program, "--model", options.model, "--listen", address,
+         "--log-level", "error", *options.flags])
     deadline = time.monotonic() + 120
     while subprocess.run([options.bin / "txl", "status", "--server", address,
                           "--check"], check=False,

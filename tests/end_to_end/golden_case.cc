@@ -9,6 +9,7 @@
 
 #include "model/checkpoint/safetensors.h"
 #include "tests/end_to_end/server_process.h"
+#include "tests/model/golden_paths.h"
 
 namespace txl::testing {
 namespace {
@@ -26,24 +27,7 @@ std::vector<T> Read(const SafetensorsReader& reader, const char* name) {
 }  // namespace
 
 std::vector<std::string> GoldenCaseNames() {
-  return {"cpw",
-          "hf-adaptive",
-          "hf-prelnorm-tied-r",
-          "kimi-adaptive-div1",
-          "kimi-adaptive-div2",
-          "kimi-char",
-          "kimi-char-embproj",
-          "kimi-prelnorm",
-          "kimi-samelength-clamp",
-          "kimi-shaw",
-          "kimi-shaw-clamp",
-          "labml-char",
-          "nvidia-2019",
-          "nvidia-adaptive",
-          "nvidia-div1",
-          "ptb-blog",
-          "sorter",
-          "thu"};
+  return {kGoldenCases.begin(), kGoldenCases.end()};
 }
 
 GoldenCase LoadGoldenCase(const std::string& name) {

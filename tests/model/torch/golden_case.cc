@@ -4,7 +4,6 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <stdexcept>
 
 #include "model/checkpoint/safetensors.h"
+#include "tests/model/golden_paths.h"
 
 namespace txl {
 namespace {
@@ -41,30 +41,11 @@ at::Tensor ReadTensor(const SafetensorsReader& reader, const std::string& name,
 }  // namespace
 
 std::vector<std::string> GoldenCaseNames() {
-  return {"cpw",
-          "hf-adaptive",
-          "hf-prelnorm-tied-r",
-          "kimi-adaptive-div1",
-          "kimi-adaptive-div2",
-          "kimi-char",
-          "kimi-char-embproj",
-          "kimi-prelnorm",
-          "kimi-samelength-clamp",
-          "kimi-shaw",
-          "kimi-shaw-clamp",
-          "labml-char",
-          "nvidia-2019",
-          "nvidia-adaptive",
-          "nvidia-div1",
-          "ptb-blog",
-          "sorter",
-          "thu"};
+  return {kGoldenCases.begin(), kGoldenCases.end()};
 }
 
 GoldenCase LoadGoldenCase(const std::string& name, at::ScalarType dtype) {
-  const char* data = std::getenv("TXL_TEST_DATA");
-  if (data == nullptr) throw std::runtime_error("TXL_TEST_DATA is not set");
-  const std::string folder = std::string(data) + "/golden/" + name;
+  const std::string folder = GoldenDirectory(name);
   GoldenCase golden;
   golden.name = name;
   const std::string text = ReadText(folder + "/config.json");

@@ -64,12 +64,22 @@ TEST(BatchPolicy, MoreStreamsThanRowsTakeTurns) {
   EXPECT_EQ(sum, Rows(7, 3));
 }
 
-TEST(BatchPolicy, StreamsThatFillTheStepLeaveAPromptOneRow) {
-  std::vector<BatchCandidate> all(8, kStream);
-  all.push_back(Prompt(20));
-  const Rows rows = PlanBatch(all, {8, 8, 16}, 3);
-  EXPECT_EQ(rows.back(), 1);
-  EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t{0}), 8);
+TEST(BatchPolicy, StreamsThatFillTheStepLeavePromptsAnEighthOfIt) {
+  for (const int32_t max_rows : {8, 64}) {
+    std::vector<BatchCandidate> all(max_rows, kStream);
+    all.push_back(Prompt(20));
+    const Rows rows = PlanBatch(all, {max_rows, 32, 16}, 3);
+    EXPECT_EQ(rows.back(), max_rows / 8);
+    EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t{0}), max_rows);
+  }
+}
+
+TEST(BatchPolicy, APromptThatWantsLessLeavesStreamsTheRest) {
+  std::vector<BatchCandidate> all(64, kStream);
+  all.push_back(Prompt(2));
+  const Rows rows = PlanBatch(all, {64, 32, 16}, 3);
+  EXPECT_EQ(rows.back(), 2);
+  EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t{0}), 64);
 }
 
 TEST(BatchPolicy, AStepOfOneRowServesStreamsAndPromptsInTurn) {
@@ -109,7 +119,8 @@ class BatchPolicyPromises : public ::testing::Test {
     ASSERT_LE(sum, limits.max_rows);
     ASSERT_LE(prompt_sum, limits.prompt_rows_per_step);
     ASSERT_EQ(sum > 0, !all.empty());
-    ASSERT_GE(streams_in, std::min<int64_t>(streams, limits.max_rows - 1));
+    const int64_t kept = std::max<int64_t>(1, limits.max_rows / 8);
+    ASSERT_GE(streams_in, std::min<int64_t>(streams, limits.max_rows - kept));
     CheckOrder(all, limits, rows);
   }
 
