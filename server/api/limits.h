@@ -31,7 +31,7 @@ struct CallLimits {
   int64_t calls = 2048;
   // Bytes of requests that are being read, each counted as large as it may be.
   // Others wait; the one that has been arriving for longest gives way.
-  int64_t unread_bytes = int64_t{32} << 20;
+  int64_t unread_bytes = int64_t{24} << 20;
   // Bytes of answers that are no streams and that their clients have not read.
   // For one more the one that has been unread for longest is cut off.
   int64_t unread_answer_bytes = int64_t{24} << 20;
