@@ -149,14 +149,14 @@ for package in hpack==4.2.0 protobuf==7.36.2 lizard==1.24.3 pathspec==1.1.1 \
     pip_install "$package"
   fi
 done
+if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
+  say "installing Python's grpcio for clients that are not our own"
+  venv_pip install --quiet grpcio grpcio-reflection protobuf
+fi
 if [ "$all" = 1 ]; then
   if ! "$venv/bin/python" -c 'import matplotlib' 2> /dev/null; then
     say "installing Python's matplotlib for the pictures of benchmarks"
     venv_pip install --quiet matplotlib
-  fi
-  if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
-    say "installing Python's grpcio for the third-party client test"
-    venv_pip install --quiet grpcio grpcio-reflection protobuf
   fi
   if ! "$venv/bin/python" -c 'import kubernetes_validate' 2> /dev/null; then
     say "installing Python's kubernetes-validate for the manifests' schemas"

@@ -198,12 +198,19 @@ part_survival() {
 }
 
 part_rehearsal() {
-  local durability
+  local durability fsync
   for durability in turn token; do
     step "rehearsal: a hundred faults of three servers on one Redis, --durability $durability"
     python tests/scale/rehearse.py --faults "${TXL_FAULTS:-100}" --longest 60 \
-      --clients 32 --proxy --durability "$durability"
+      --clients 20 --each 4 --proxy --durability "$durability"
   done
+  for fsync in always everysec; do
+    step "rehearsal: Redis is killed, appendfsync $fsync"
+    python tests/scale/rehearse.py --only store_kill --faults 10 \
+      --clients 8 --fsync "$fsync"
+  done
+  step "rehearsal: two servers change the same sessions"
+  python tests/scale/conflicts.py --commits 2000
 }
 
 part_deployment() {

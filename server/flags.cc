@@ -248,7 +248,8 @@ void AddStoreFlags(ServerFlags* flags, FlagTable* table) {
                   "A shared session stays with the server that runs its turn "
                   "for so long after the last sign of it");
   table->Text("image-dir", &store.image_dir,
-              "With --store: one server's folder for state images");
+              "With --store: folder for state images, the same for all servers "
+              "or one for each; empty: in memory alone");
   table->Choice("durability", &store.durability, {"turn", "token"},
                 "What is on the disk when: turn (the end of a turn and every "
                 "answer that changes a session), token (every token before it "

@@ -19,6 +19,8 @@ namespace {
 
 constexpr absl::Duration kTidyInterval = absl::Seconds(1);
 constexpr absl::Duration kDrainPoll = absl::Milliseconds(5);
+// At what other servers have done to shared images.
+constexpr absl::Duration kLookAgain = absl::Minutes(10);
 
 // Nobody waits for a state that is saved.
 class NoSink final : public TokenSink {
@@ -88,7 +90,8 @@ absl::Status StoredSessions::OpenLocal(const StoredModel& model) {
       OpenSqliteJournal(journal);
   if (!opened.ok()) return Named("--data-dir", opened.status());
   journal_ = *std::move(opened);
-  const absl::Status images = OpenImages(flags_.data_dir);
+  const absl::Status images =
+      OpenImages(flags_.data_dir, absl::InfiniteDuration());
   return images.ok() ? images : Named("--data-dir", images);
 }
 
@@ -105,18 +108,15 @@ absl::Status StoredSessions::OpenShared(const StoredModel& model) {
   late_ = opened->late;
   journal_ = std::move(opened->journal);
   if (flags_.image_dir.empty()) return absl::OkStatus();
-  // Two servers would each believe that they know what lies there.
-  absl::StatusOr<std::unique_ptr<StoreFolder>> folder =
-      StoreFolder::Open(flags_.image_dir);
-  if (!folder.ok()) return Named("--image-dir", folder.status());
-  image_folder_ = *std::move(folder);
-  const absl::Status images = OpenImages(flags_.image_dir);
+  const absl::Status images = OpenImages(flags_.image_dir, kLookAgain);
   return images.ok() ? images : Named("--image-dir", images);
 }
 
-absl::Status StoredSessions::OpenImages(const std::string& folder) {
-  TXL_ASSIGN_OR_RETURN(std::unique_ptr<ImageFiles> files,
-                       ImageFiles::Open(folder, flags_.store_bytes / 2));
+absl::Status StoredSessions::OpenImages(const std::string& folder,
+                                        absl::Duration look_again) {
+  TXL_ASSIGN_OR_RETURN(
+      std::unique_ptr<ImageFiles> files,
+      ImageFiles::Open(folder, flags_.store_bytes / 2, look_again));
   images_ =
       std::make_unique<ImageKeeper>(std::move(files), ImageKeeperOptions());
   return absl::OkStatus();

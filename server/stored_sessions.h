@@ -16,7 +16,6 @@
 #include "server/session/session_journal.h"
 #include "server/session/session_store.h"
 #include "server/session/shared_journal.h"
-#include "server/store/store_folder.h"
 
 namespace txl {
 
@@ -25,7 +24,9 @@ struct StoreFlags {
   // Of Redis, shared with other servers: redis://HOST:PORT with commas between;
   // empty: there is none. Not together with data_dir.
   std::string store;
-  std::string image_dir;  // of state images, with `store`; empty: none on disk
+  // Of state images, with `store`; other servers may have the same. Empty: none
+  // on disk.
+  std::string image_dir;
   absl::Duration session_lease = absl::Seconds(5);  // of a shared session
   std::string durability = "turn";                  // or "token"
   // 0: a tenth of a second with data_dir, a second with `store`.
@@ -77,13 +78,12 @@ class StoredSessions {
   explicit StoredSessions(const StoreFlags& flags) : flags_(flags) {}
   absl::Status OpenLocal(const StoredModel& model);
   absl::Status OpenShared(const StoredModel& model);
-  absl::Status OpenImages(const std::string& folder);
+  absl::Status OpenImages(const std::string& folder, absl::Duration look_again);
   void Tidy();
   // Submits a turn that saves the state of each session whose image is so old.
   void SaveStates(int64_t tokens);
 
   const StoreFlags flags_;
-  std::unique_ptr<StoreFolder> image_folder_;  // locked; with --image-dir
   std::unique_ptr<ImageStore> images_;
   std::unique_ptr<SessionJournal> journal_;
   SharedJournal* shared_ = nullptr;

@@ -374,7 +374,7 @@ void CompletionRun::Fail(const absl::Status& of_call) {
   const absl::Status status =
       AsOfInput(of_call, request_.chat ? "messages" : "prompt");
   if (stream_ != nullptr) {
-    stream_->End(ErrorJson(status));
+    stream_->Fail(ErrorJson(status));
   } else {
     exchange_->Reply(ErrorReply(status));
   }

@@ -47,6 +47,11 @@ void EventStream::End(const std::string& data) {
   exchange_->EndStream(absl::StrCat(last, "data: [DONE]\n\n"));
 }
 
+void EventStream::Fail(const std::string& error) {
+  ended_ = true;
+  exchange_->EndStream(absl::StrCat("data: ", error, "\n\ndata: [DONE]\n\n"));
+}
+
 void EventStream::PingAfterSilence() {
   exchange_->After(ping_, [weak = weak_from_this(), then = last_] {
     const auto stream = weak.lock();

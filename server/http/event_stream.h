@@ -34,6 +34,9 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void Send(const std::string& data, std::function<void(bool)> sent);
   // Sends `data`, if it is not empty, and "[DONE]", the end.
   void End(const std::string& data);
+  // Sends `error` and the end. An error has no number and is never left out:
+  // the event that it stands for is still to come, in another stream.
+  void Fail(const std::string& error);
 
  private:
   EventStream(std::shared_ptr<Exchange> exchange,

@@ -177,7 +177,13 @@ void SessionStore::Impl::CutTo(const RecordPtr& record, int64_t position) {
   record->detokenizer = DetokenizerBehind(record->token_ids);
   record->intent.reset();
   DropTurnRecord(*record);
-  if (record->image_rows >= position) record->image_rows = 0;
+  if (record->image_rows >= position) {
+    record->image_rows = 0;
+    // The latest position is what files go by.
+    if (record->journaled && options.images != nullptr) {
+      options.images->Remove(record->name.text());
+    }
+  }
   if (record->image != nullptr && record->image->position >= position) {
     DropImage(*record);
   }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <system_error>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -15,100 +15,91 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "server/base/digest.h"
 #include "server/session/session_id.h"
+#include "server/store/image_folder.h"
 
 namespace txl {
 namespace {
-
-constexpr absl::string_view kSuffix = ".txlm";
 
 std::string KeyOf(absl::string_view session_id) {
   return absl::BytesToHexString(Sha256Of(session_id));
 }
 
-// The key of a file of this name in a folder of this name; empty: it is none.
-std::string KeyOfFile(absl::string_view folder, absl::string_view name) {
-  const absl::string_view key = name.substr(0, 2 * kDigestBytes);
-  const bool is_one =
-      name.size() == key.size() + kSuffix.size() &&
-      absl::EndsWith(name, kSuffix) && absl::StartsWith(key, folder) &&
-      key.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
-  return is_one ? std::string(key) : "";
-}
-
-int64_t UseOf(const struct stat& file) {
-  // A file may have any time; 64 bits of nanoseconds end in the year 2262.
-  const int64_t seconds =
-      std::clamp<int64_t>(file.st_mtim.tv_sec, 0, int64_t{9'000'000'000});
-  return seconds * 1'000'000'000 + file.st_mtim.tv_nsec;
-}
-
-// A file's time of change is that of its last use, also for the next process.
-void SetUse(int fd, int64_t use) {
-  timespec times[2];
-  times[0] = {.tv_sec = 0, .tv_nsec = UTIME_OMIT};
-  times[1] = {.tv_sec = use / 1'000'000'000, .tv_nsec = use % 1'000'000'000};
-  // In vain only on a file system that keeps no times; the order is then that
-  // of the writes.
-  (void)::futimens(fd, times);
+// Whether a file of this name under this prefix is of a session.
+bool IsKey(absl::string_view prefix, absl::string_view name) {
+  return name.size() == 2 * kDigestBytes && absl::StartsWith(name, prefix) &&
+         name.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
 }
 
 // Whether `path` still names the open file.
-bool IsNamed(const std::string& path, const FileDescriptor& file,
-             struct stat& named) {
+bool IsNamed(const std::string& path, const FileDescriptor& file) {
+  struct stat named;
   struct stat open;
   return ::lstat(path.c_str(), &named) == 0 && ::fstat(file.fd(), &open) == 0 &&
          named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-std::vector<std::filesystem::directory_entry> EntriesOf(
-    const std::string& folder) {
-  std::vector<std::filesystem::directory_entry> entries;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end;
-       !error && at != end; at.increment(error)) {
-    entries.push_back(*at);
+// Without the folder there is nothing to sync.
+absl::Status SyncIfThere(const std::string& folder) {
+  const absl::Status synced = SyncFolder(folder);
+  struct stat found;
+  const bool gone =
+      !synced.ok() && ::stat(folder.c_str(), &found) != 0 && errno == ENOENT;
+  return gone ? absl::OkStatus() : synced;
+}
+
+// The folder may go while nothing is in it.
+absl::Status RenameInto(const std::string& from, const std::string& folder,
+                        const std::string& path) {
+  constexpr int kTries = 10;
+  for (int i = 1;; ++i) {
+    (void)::mkdir(folder.c_str(), S_IRWXU);
+    if (::rename(from.c_str(), path.c_str()) == 0) return absl::OkStatus();
+    if (errno != ENOENT || i == kTries) {
+      return FileError(path, "rename a new file to it", errno);
+    }
   }
-  return entries;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImageFiles>> ImageFiles::Open(
-    const std::string& folder, int64_t max_bytes) {
+    const std::string& folder, int64_t max_bytes, absl::Duration look_again) {
   TXL_ASSIGN_OR_RETURN(std::string run, RandomSessionId());
   std::unique_ptr<ImageFiles> files(
-      new ImageFiles(folder, max_bytes, std::move(run)));
+      new ImageFiles(folder, max_bytes, look_again, std::move(run)));
   for (const std::string& path :
        {folder, files->images_, files->new_, files->quarantine_}) {
     TXL_RETURN_IF_ERROR(MakeFolder(path));
   }
-  files->scan_ = std::thread([&files = *files] { files.Scan(); });
+  files->scan_ = std::thread([&files = *files] { files.ScanLoop(); });
   return files;
 }
 
 ImageFiles::ImageFiles(const std::string& folder, int64_t max_bytes,
-                       std::string run)
+                       absl::Duration look_again, std::string run)
     : images_(absl::StrCat(folder, "/images")),
       new_(absl::StrCat(images_, "/new")),
       quarantine_(absl::StrCat(folder, "/quarantine")),
       max_bytes_(max_bytes),
+      look_again_(look_again),
       run_(std::move(run)) {}
 
 ImageFiles::~ImageFiles() {
-  stopping_ = true;
+  stopping_.Notify();
   if (scan_.joinable()) scan_.join();
 }
 
-std::string ImageFiles::FolderOf(const std::string& key) const {
+std::string ImageFiles::PrefixOf(const std::string& key) const {
   return absl::StrCat(images_, "/", key.substr(0, 2));
 }
 
-std::string ImageFiles::PathOf(const std::string& key) const {
-  return absl::StrCat(FolderOf(key), "/", key, kSuffix);
+std::string ImageFiles::FolderOf(const std::string& key) const {
+  return absl::StrCat(PrefixOf(key), "/", key);
 }
 
 absl::Status ImageFiles::Put(absl::string_view session_id,
@@ -132,13 +123,19 @@ absl::Status ImageFiles::Put(absl::string_view session_id,
   }
   const std::string path = absl::StrCat(new_, "/", run_, "-", next_new_++);
   absl::Status status = WriteNew(path, head, image, use);
-  if (status.ok()) status = MakeFolder(FolderOf(key));
+  if (status.ok()) status = MakeFolder(PrefixOf(key));
   {
     absl::MutexLock lock(&mutex_);
     being_written_bytes_ -= bytes;
-    if (status.ok()) status = MoveIn(path, key, bytes, use);
+    if (status.ok()) {
+      status =
+          MoveIn(path, key, image.position, ImageNameOf(image.position, head));
+    }
   }
-  if (status.ok()) return SyncFolder(FolderOf(key));
+  if (status.ok()) {
+    TXL_RETURN_IF_ERROR(SyncIfThere(FolderOf(key)));
+    return SyncIfThere(PrefixOf(key));
+  }
   ::unlink(path.c_str());
   return status;
 }
@@ -157,58 +154,63 @@ absl::Status ImageFiles::WriteNew(const std::string& path,
 }
 
 absl::Status ImageFiles::MoveIn(const std::string& from, const std::string& key,
-                                int64_t bytes, int64_t use) {
-  const std::string path = PathOf(key);
-  if (::rename(from.c_str(), path.c_str()) != 0) {
-    return FileError(path, "rename a new file to it", errno);
+                                int64_t position, const std::string& name) {
+  const std::string folder = FolderOf(key);
+  const std::string path = absl::StrCat(folder, "/", name);
+  // Over the same image, where it was written before.
+  TXL_RETURN_IF_ERROR(RenameInto(from, folder, path));
+  for (const ImageEntry& image : ListImages(folder)) {
+    if (image.position < position) ::unlink(image.path.c_str());
   }
-  index_.Set(key, bytes, use);
+  Count(key);
   return absl::OkStatus();
 }
 
 absl::StatusOr<StoredImage> ImageFiles::Get(absl::string_view session_id,
                                             int64_t most_bytes) {
   const std::string key = KeyOf(session_id);
-  const std::string path = PathOf(key);
-  const absl::Status none =
+  absl::Status none =
       absl::NotFoundError("there is no state image of this session");
+  for (const ImageEntry& image : ListImages(FolderOf(key))) {
+    absl::StatusOr<StoredImage> stored =
+        Read(key, image.path, session_id, most_bytes);
+    if (stored.ok()) return stored;
+    if (!absl::IsNotFound(stored.status())) none = stored.status();
+  }
+  return none;
+}
+
+// NotFound: it is gone, or of another version.
+absl::StatusOr<StoredImage> ImageFiles::Read(const std::string& key,
+                                             const std::string& path,
+                                             absl::string_view session_id,
+                                             int64_t most_bytes) {
   // Without waiting, should it be a pipe.
   const FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.is_open()) {
-    return errno == ENOENT ? none : FileError(path, "open", errno);
+    if (errno == ENOENT) return absl::NotFoundError(path);
+    return FileError(path, "open", errno);
   }
   absl::StatusOr<StoredImage> stored =
       ReadImageFile(file.fd(), path, session_id, most_bytes);
   if (stored.ok()) {
-    NoteUse(key, file);
+    NoteUse(key, path, file);
   } else if (absl::IsDataLoss(stored.status())) {
-    Discard(key, file, /*keep_aside=*/true);
+    Discard(key, path, file);
   } else if (absl::IsFailedPrecondition(stored.status())) {
-    Discard(key, file, /*keep_aside=*/false);
-    return none;
+    return absl::NotFoundError(stored.status().message());
   }
   return stored;
 }
 
 absl::Status ImageFiles::Remove(absl::string_view session_id) {
   const std::string key = KeyOf(session_id);
-  const std::string path = PathOf(key);
   {
     absl::MutexLock lock(&mutex_);
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-      return FileError(path, "remove", errno);
-    }
-    index_.Erase(key);
+    TXL_RETURN_IF_ERROR(RemoveAll(key));
   }
-  const absl::Status synced = SyncFolder(FolderOf(key));
-  struct stat folder;
-  // Without the folder there was no file.
-  if (!synced.ok() && ::stat(FolderOf(key).c_str(), &folder) != 0 &&
-      errno == ENOENT) {
-    return absl::OkStatus();
-  }
-  return synced;
+  return SyncIfThere(PrefixOf(key));
 }
 
 int64_t ImageFiles::bytes() const {
@@ -223,42 +225,67 @@ int64_t ImageFiles::NextUse() {
   return last_use_;
 }
 
+void ImageFiles::Count(const std::string& key) {
+  int64_t bytes = 0;
+  int64_t use = 0;
+  for (const ImageEntry& image : ListImages(FolderOf(key))) {
+    bytes += image.bytes;
+    use = std::max(use, image.use);
+  }
+  index_.Erase(key);
+  if (bytes > 0) index_.Set(key, bytes, use);
+  last_use_ = std::max(last_use_, use);
+}
+
+absl::Status ImageFiles::RemoveAll(const std::string& key) {
+  absl::Status status;
+  for (const ImageEntry& image : ListImages(FolderOf(key))) {
+    if (::unlink(image.path.c_str()) != 0 && errno != ENOENT) {
+      status = FileError(image.path, "remove", errno);
+    }
+  }
+  ::rmdir(FolderOf(key).c_str());  // in vain where something is left in it
+  Count(key);
+  return status;
+}
+
 // Removes the oldest files until `needed` more bytes may be written. The spared
-// one is about to be replaced.
+// session's are about to be replaced.
 void ImageFiles::MakeRoom(int64_t needed, absl::string_view spared) {
   while (index_.bytes() - index_.BytesOf(spared) + being_written_bytes_ +
              needed >
          max_bytes_) {
     const std::string* oldest = index_.Oldest(spared);
     if (oldest == nullptr) return;
-    ::unlink(PathOf(*oldest).c_str());
-    index_.Erase(std::string(*oldest));
+    const std::string key = *oldest;
+    // Others may have used or removed it since it was counted.
+    Count(key);
+    oldest = index_.Oldest(spared);
+    if (oldest == nullptr || *oldest != key) continue;
+    (void)RemoveAll(key);
+    index_.Erase(key);  // also where it stays: it must not be tried for ever
   }
 }
 
 // The file has just been read: it may have another name or none by now.
-void ImageFiles::NoteUse(const std::string& key, const FileDescriptor& file) {
-  struct stat named;
+void ImageFiles::NoteUse(const std::string& key, const std::string& path,
+                         const FileDescriptor& file) {
   absl::MutexLock lock(&mutex_);
-  if (!IsNamed(PathOf(key), file, named)) return;
-  const int64_t use = NextUse();
-  SetUse(file.fd(), use);
-  index_.Set(key, named.st_size, use);
+  if (!IsNamed(path, file)) return;
+  SetUse(file.fd(), NextUse());
+  Count(key);
 }
 
-// Takes the file's name away, unless another file has it by now.
-void ImageFiles::Discard(const std::string& key, const FileDescriptor& file,
-                         bool keep_aside) {
-  const std::string path = PathOf(key);
-  const std::string aside = absl::StrCat(quarantine_, "/", key, kSuffix);
-  struct stat named;
+// A damaged file goes to the quarantine, unless another one has its name by
+// now.
+void ImageFiles::Discard(const std::string& key, const std::string& path,
+                         const FileDescriptor& file) {
+  const std::string aside = absl::StrCat(quarantine_, "/", key, kImageSuffix);
   absl::MutexLock lock(&mutex_);
-  if (!IsNamed(path, file, named)) return;
-  if (!keep_aside || ::rename(path.c_str(), aside.c_str()) != 0) {
-    ::unlink(path.c_str());
-  }
-  index_.Erase(key);
-  if (keep_aside) TrimQuarantine();
+  if (!IsNamed(path, file)) return;
+  if (::rename(path.c_str(), aside.c_str()) != 0) ::unlink(path.c_str());
+  Count(key);
+  TrimQuarantine();
 }
 
 void ImageFiles::TrimQuarantine() {
@@ -266,7 +293,8 @@ void ImageFiles::TrimQuarantine() {
   for (const auto& entry : EntriesOf(quarantine_)) {
     struct stat found;
     const std::string path = entry.path().string();
-    if (!absl::EndsWith(path, kSuffix) || ::lstat(path.c_str(), &found) != 0) {
+    if (!absl::EndsWith(path, kImageSuffix) ||
+        ::lstat(path.c_str(), &found) != 0) {
       continue;
     }
     files.emplace_back(UseOf(found), path);
@@ -277,37 +305,56 @@ void ImageFiles::TrimQuarantine() {
   }
 }
 
+void ImageFiles::ScanLoop() {
+  Scan();
+  scanned_.Notify();
+  while (!stopping_.WaitForNotificationWithTimeout(look_again_)) Scan();
+}
+
 void ImageFiles::Scan() {
-  RemoveTemporaries();
-  for (int folder = 0; folder < 256 && !stopping_; ++folder) {
-    ScanFolder(absl::StrFormat("%02x", folder));
-  }
+  std::vector<std::string> known;
   {
     absl::MutexLock lock(&mutex_);
-    if (!stopping_) MakeRoom(0, "");
+    known = index_.Keys();
   }
-  scanned_.Notify();
+  for (const std::string& key : known) {
+    if (stopping_.HasBeenNotified()) return;
+    absl::MutexLock lock(&mutex_);
+    Count(key);
+  }
+  RemoveTemporaries();
+  for (int prefix = 0; prefix < 256; ++prefix) {
+    ScanPrefix(absl::StrFormat("%02x", prefix));
+    if (stopping_.HasBeenNotified()) return;
+  }
+  absl::MutexLock lock(&mutex_);
+  MakeRoom(0, "");
 }
 
 void ImageFiles::RemoveTemporaries() {
+  const int64_t others = look_again_ == absl::InfiniteDuration()
+                             ? std::numeric_limits<int64_t>::max()
+                             : absl::ToUnixNanos(absl::Now() - kHalfWritten);
   for (const auto& entry : EntriesOf(new_)) {
-    if (absl::StartsWith(entry.path().filename().string(), run_)) continue;
+    struct stat found;
+    if (absl::StartsWith(entry.path().filename().string(), run_) ||
+        ::lstat(entry.path().c_str(), &found) != 0 || UseOf(found) > others) {
+      continue;
+    }
     ::unlink(entry.path().c_str());
   }
 }
 
-void ImageFiles::ScanFolder(const std::string& folder) {
-  for (const auto& entry : EntriesOf(absl::StrCat(images_, "/", folder))) {
-    if (stopping_) return;
-    const std::string key = KeyOfFile(folder, entry.path().filename().string());
-    struct stat found;
-    absl::MutexLock lock(&mutex_);
-    if (key.empty() || index_.Contains(key) ||
-        ::lstat(entry.path().c_str(), &found) != 0) {
-      continue;
+void ImageFiles::ScanPrefix(const std::string& prefix) {
+  for (const auto& entry : EntriesOf(absl::StrCat(images_, "/", prefix))) {
+    if (stopping_.HasBeenNotified()) return;
+    std::string name = entry.path().filename().string();
+    absl::string_view earlier = name;
+    if (absl::ConsumeSuffix(&earlier, kImageSuffix) && IsKey(prefix, earlier)) {
+      ::unlink(entry.path().c_str());  // of an earlier version of this program
     }
-    index_.Set(key, found.st_size, UseOf(found));
-    last_use_ = std::max(last_use_, UseOf(found));
+    absl::MutexLock lock(&mutex_);
+    if (IsKey(prefix, name) && !index_.Contains(name)) Count(name);
   }
 }
 

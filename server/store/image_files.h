@@ -3,10 +3,14 @@
 // The last state image of each session as a file, so that a session that comes
 // back need not be fed again. A cache: any file may be missing at any time.
 //
-//   FOLDER/images/ab/ab...ef.txlm   one per session, named by the SHA-256 of
-//                                   its id; server/store/image_file.h
-//   FOLDER/images/new/              files that are being written
-//   FOLDER/quarantine/              damaged ones, the last few
+//   FOLDER/images/ab/ab...ef/   one per session, named by the SHA-256 of its
+//                               id; server/store/image_folder.h
+//   FOLDER/images/new/          files that are being written
+//   FOLDER/quarantine/          damaged ones, the last few
+//
+// Several processes may share a folder, on a file system of one machine or of
+// many: they take no locks, and what one does to files of a session is at worst
+// a session whose tokens are fed again. No name is ever given to two files.
 
 #include <atomic>
 #include <cstdint>
@@ -20,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "server/store/file_calls.h"
 #include "server/store/image_file.h"
@@ -34,26 +39,34 @@ class ImageFiles {
   // Damaged files that are kept for whoever wants to know what happened.
   static constexpr int kMostInQuarantine = 16;
 
-  // `folder` is made where it is missing, its parent is not; one object, of one
-  // process, may use it at a time. All files together have at most max_bytes.
-  // Files from before are counted by a thread of its own, which also clears
-  // away what a crash left half-written: Get finds them at once.
+  // Files that others left half-written go after so long.
+  static constexpr absl::Duration kHalfWritten = absl::Hours(1);
+
+  // `folder` is made where it is missing, its parent is not. All files together
+  // have at most max_bytes. Files from before are counted by a thread of its
+  // own, which also clears away what a crash left half-written: Get finds them
+  // at once. Where other processes use the folder it looks again after each
+  // `look_again`, and until then max_bytes holds for what it knows of;
+  // infinite: there are none.
   static absl::StatusOr<std::unique_ptr<ImageFiles>> Open(
-      const std::string& folder, int64_t max_bytes);
+      const std::string& folder, int64_t max_bytes,
+      absl::Duration look_again = absl::InfiniteDuration());
   // Waits for the calls of the scan, not for its end.
   ~ImageFiles();
 
-  // The session's image from now on, on stable storage; until then the earlier
-  // one is. The files that were not used for the longest time make room.
-  // `ids_digest`: 32 bytes. Errors: also ResourceExhausted for an image larger
-  // than max_bytes, InvalidArgument for a digest of another size or a head that
-  // no server makes; the earlier image is then left.
+  // An image of the session, on stable storage; those of earlier positions are
+  // gone then, and stay until then. The sessions that were not used for the
+  // longest time make room. `ids_digest`: 32 bytes. Errors: also
+  // ResourceExhausted for an image larger than max_bytes, InvalidArgument for a
+  // digest of another size or a head that no server makes.
   absl::Status Put(absl::string_view session_id, absl::string_view ids_digest,
                    const StateImage& image) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Errors: NotFound (there is none, or one of another version of this
-  // program, which is removed); ResourceExhausted (its data has more than
-  // most_bytes; it stays); DataLoss (it was damaged; it is in quarantine now).
+  // The image of the largest position; an earlier one where it cannot be taken.
+  // Errors: NotFound (there is none, or only
+  // ones of other versions of this program, which stay); where none was taken
+  // also ResourceExhausted (its data has more than most_bytes; it stays),
+  // DataLoss (it was damaged; it is in quarantine now).
   absl::StatusOr<StoredImage> Get(absl::string_view session_id,
                                   int64_t most_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -62,47 +75,61 @@ class ImageFiles {
   absl::Status Remove(absl::string_view session_id) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Of all files known so far, and of those being written. At most max_bytes
-  // once the scan is done, but for a file that is just being replaced.
+  // once the scan is done, but for a file that is just being replaced, and for
+  // those that other processes have written since.
   int64_t bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Until all files from before are counted.
   void WaitForScan() const { scanned_.WaitForNotification(); }
 
  private:
-  ImageFiles(const std::string& folder, int64_t max_bytes, std::string run);
+  ImageFiles(const std::string& folder, int64_t max_bytes,
+             absl::Duration look_again, std::string run);
 
-  std::string PathOf(const std::string& key) const;
+  // Of a session of this key, KeyOf its id; the folder above it.
   std::string FolderOf(const std::string& key) const;
+  std::string PrefixOf(const std::string& key) const;
   absl::Status WriteNew(const std::string& path, const std::string& head,
                         const StateImage& image, int64_t use);
   absl::Status MoveIn(const std::string& from, const std::string& key,
-                      int64_t bytes, int64_t use)
+                      int64_t position, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Discard(const std::string& key, const FileDescriptor& file,
-               bool keep_aside) ABSL_LOCKS_EXCLUDED(mutex_);
-  void NoteUse(const std::string& key, const FileDescriptor& file)
+  absl::StatusOr<StoredImage> Read(const std::string& key,
+                                   const std::string& path,
+                                   absl::string_view session_id,
+                                   int64_t most_bytes)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void Discard(const std::string& key, const std::string& path,
+               const FileDescriptor& file) ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteUse(const std::string& key, const std::string& path,
+               const FileDescriptor& file) ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t NextUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the index says of a session is what there is.
+  void Count(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RemoveAll(const std::string& key)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom(int64_t needed, absl::string_view spared)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TrimQuarantine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScanLoop() ABSL_LOCKS_EXCLUDED(mutex_);
   void Scan() ABSL_LOCKS_EXCLUDED(mutex_);
   void RemoveTemporaries();
-  void ScanFolder(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ScanPrefix(const std::string& prefix) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string images_;
   const std::string new_;
   const std::string quarantine_;
   const int64_t max_bytes_;
+  const absl::Duration look_again_;
   const std::string run_;  // begins the names of this process's new files
   std::atomic<uint64_t> next_new_{0};
-  std::atomic<bool> stopping_{false};
+  absl::Notification stopping_;
   absl::Notification scanned_;
 
   // Held while files get and lose their names, so that the index says what is
   // there; never while one is read, written or synced.
   mutable absl::Mutex mutex_;
-  ImageIndex index_ ABSL_GUARDED_BY(mutex_);
+  ImageIndex index_ ABSL_GUARDED_BY(mutex_);  // by session
   int64_t being_written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t last_use_ ABSL_GUARDED_BY(mutex_) = 0;  // Unix nanoseconds
 

@@ -7,6 +7,13 @@ int64_t ImageIndex::BytesOf(absl::string_view key) const {
   return found == files_.end() ? 0 : found->second.bytes;
 }
 
+std::vector<std::string> ImageIndex::Keys() const {
+  std::vector<std::string> keys;
+  keys.reserve(files_.size());
+  for (const auto& [key, file] : files_) keys.push_back(key);
+  return keys;
+}
+
 void ImageIndex::Set(const std::string& key, int64_t bytes, int64_t last_use) {
   Erase(key);
   files_[key] = {bytes, last_use};

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +22,7 @@ class ImageIndex {
   // 0: there is none of this key.
   int64_t BytesOf(absl::string_view key) const;
   bool Contains(absl::string_view key) const { return files_.contains(key); }
+  std::vector<std::string> Keys() const;
 
   // A file, in the place of an earlier one of this key. Uses are in the order
   // of `last_use`, whatever its unit.

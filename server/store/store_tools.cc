@@ -39,7 +39,7 @@ int64_t BytesOf(const StoreFolder& folder) {
   return bytes;
 }
 
-// Images lie under the digest of their session's id.
+// Images lie in a folder that the digest of their session's id names.
 void CountImages(const StoreFolder& folder,
                  const std::set<std::string>& digests, StoreReport& report) {
   std::error_code error;
@@ -49,7 +49,7 @@ void CountImages(const StoreFolder& folder,
        file.increment(error)) {
     if (file->path().extension() != ".txlm") continue;
     ++report.images;
-    const std::string digest = file->path().stem().string();
+    const std::string digest = file->path().parent_path().filename().string();
     if (digests.count(digest) == 0) ++report.images_without_session;
   }
 }

@@ -122,10 +122,14 @@ def merged(base, over):
     return document
 
 
-def _over(base, over):
-    """Mappings one by one; all else is replaced."""
+def _over(base, over, key=None):
+    """Mappings one by one, volumes by where they are mounted; all else is
+    replaced."""
     if isinstance(base, dict) and isinstance(over, dict):
-        return {**base, **{k: _over(base.get(k), v) for k, v in over.items()}}
+        return {**base,
+                **{k: _over(base.get(k), v, k) for k, v in over.items()}}
+    if key == "volumes" and base:
+        return list({v.split(":")[1]: v for v in [*base, *over]}.values())
     return over
 
 

@@ -10,6 +10,7 @@ import kubernetes_test
 from kubernetes_test import ROOT, VERSIONS, find, problem
 
 SHARED = ROOT / "deploy/kubernetes-shared"
+IMAGES = SHARED / "images"
 GPU = ROOT / "deploy/kubernetes-gpu"
 
 
@@ -71,6 +72,24 @@ class Shared(unittest.TestCase):
             "TXL_STORE": "redis://redis.txl.svc.cluster.local:6379"})
         self.assertEqual(server["volumeMounts"],
                          [{"mountPath": "/data", "$patch": "delete"}])
+
+    def test_images_may_be_in_one_volume_for_all_servers(self):
+        kustomization, = load(IMAGES / "kustomization.yaml")
+        self.assertEqual(kustomization["kind"], "Component")
+        claim, = load(IMAGES / "claim.yaml")
+        for version in VERSIONS:
+            self.assertEqual(problem(claim, version), "")
+        self.assertEqual(claim["spec"]["accessModes"], ["ReadWriteMany"])
+        patch, = patches(IMAGES)
+        server = containers(patch)["txl-server"]
+        self.assertEqual(server["env"], [
+            {"name": "TXL_IMAGE_DIR", "value": "/images"}])
+        mount, = server["volumeMounts"]
+        volume, = patch["spec"]["template"]["spec"]["volumes"]
+        self.assertEqual(mount, {"name": volume["name"],
+                                 "mountPath": "/images"})
+        self.assertEqual(volume["persistentVolumeClaim"]["claimName"],
+                         claim["metadata"]["name"])
 
     def test_haproxy_knows_that_any_server_has_every_session(self):
         proxy = next(containers(p)["haproxy"] for p in patches(SHARED)

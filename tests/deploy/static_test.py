@@ -154,6 +154,14 @@ class SharedStore(unittest.TestCase):
         self.assertEqual([v.target for v in self.services["redis"].volumes],
                          ["/data"])
 
+    def test_three_servers_have_their_images_in_one_volume(self):
+        for server in self.servers:
+            folder = server.environment["TXL_IMAGE_DIR"]
+            self.assertEqual([(v.source, v.read_only) for v in server.volumes
+                              if v.target == folder], [("images", False)])
+            self.assertIn("/model", [v.target for v in server.volumes])
+        self.assertIn("images", self.document["volumes"])
+
     def test_haproxy_knows_all_and_that_any_has_every_session(self):
         environment = self.services["haproxy"].environment
         self.assertEqual(environment["TXL_PROXY_SHARED"], "1")

@@ -24,11 +24,12 @@ const std::vector<uint32_t> kPrompt = {1, 2, 3};
 
 class SharedStore : public ::testing::Test {
  protected:
-  std::unique_ptr<ServerProcess> Start() const {
-    return std::make_unique<ServerProcess>(
-        ShippedModel(),
-        std::vector<std::string>{"--slots", "4", "--store", redis_.url(),
-                                 "--session-lease", "2s"});
+  std::unique_ptr<ServerProcess> Start(
+      const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> flags = {
+        "--slots", "4", "--store", redis_.url(), "--session-lease", "2s"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    return std::make_unique<ServerProcess>(ShippedModel(), flags);
   }
   static v1::GenerateRequest Request(const std::string& request_id) {
     v1::GenerateRequest request = Greedy("s", kPrompt, kTokens);
@@ -43,12 +44,14 @@ class SharedStore : public ::testing::Test {
     return request;
   }
   // What a server says that nothing befalls: of `turns` such turns the last.
-  static std::vector<uint32_t> Undisturbed(int turns) {
+  // The first one has so many tokens.
+  static std::vector<uint32_t> Undisturbed(int turns, int32_t first = kTokens) {
     ServerProcess alone(ShippedModel(), {"--slots", "2"});
     CreateSession(alone.client(), "s");
     TurnOutput output;
     for (int i = 0; i < turns; ++i) {
-      output = RunTurn(alone.client(), Greedy("s", kPrompt, kTokens));
+      output = RunTurn(alone.client(),
+                       Greedy("s", kPrompt, i == 0 ? first : kTokens));
       EXPECT_TRUE(output.status.ok()) << output.status;
     }
     return output.ids;
@@ -184,35 +187,79 @@ TEST_F(SharedStore, ADrainedServersSessionsAreFreeAtOnce) {
   EXPECT_TRUE(RunTurn(second->client(), Request("2")).status.ok());
 }
 
+// Servers with one folder of state images.
+class SharedImages : public SharedStore {
+ protected:
+  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::vector<std::string> Flags() const {
+    // A state is saved where its last image is so old.
+    return {"--image-dir", folder_, "--snapshot-tokens", "500"};
+  }
+  bool Saved() const {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(folder_ + "/images")) {
+      if (entry.path().extension() == ".txlm") return true;
+    }
+    return false;
+  }
+  // Rows that the server fed only to have what another one had.
+  static int64_t Rebuilt(ServerProcess& server) {
+    return server.Status().rows_rebuild();
+  }
+
+  std::string folder_ = ::testing::TempDir() + "/imagesXXXXXX";
+};
+
+TEST_F(SharedImages, WhatADrainedServerSavedIsNotRebuilt) {
+  const auto first = Start(Flags());
+  const auto second = Start(Flags());
+  CreateSession(first->client(), "s");
+  ASSERT_TRUE(RunTurn(first->client(), Request("1")).status.ok());
+  first->Terminate();
+  EXPECT_EQ(first->Wait(), 0);
+  const TurnOutput output = RunTurn(second->client(), Request("2"));
+  EXPECT_EQ(output.ids, Undisturbed(2));
+  EXPECT_EQ(Rebuilt(*second), 0);
+  // Without its image it is fed again.
+  second->Terminate();
+  EXPECT_EQ(second->Wait(), 0);
+  std::filesystem::remove_all(folder_);
+  const auto third = Start();
+  EXPECT_EQ(RunTurn(third->client(), Request("3")).ids, Undisturbed(3));
+  EXPECT_GT(Rebuilt(*third), 2 * kTokens);
+}
+
+TEST_F(SharedImages, WhatAKilledServerSavedIsCaughtUpWith) {
+  const auto first = Start(Flags());
+  const auto second = Start(Flags());
+  constexpr int32_t kSaved = 600;
+  CreateSession(first->client(), "s");
+  v1::GenerateRequest request = Request("1");
+  request.mutable_stop()->set_max_tokens(kSaved);
+  ASSERT_TRUE(RunTurn(first->client(), request).status.ok());
+  ASSERT_TRUE(WaitUntil([&] { return Saved(); }));
+  ASSERT_TRUE(RunTurn(first->client(), Request("2")).status.ok());
+  const TurnOutput broken =
+      RunTurn(first->client(), Request("3"), {}, [&](int64_t tokens) {
+        if (tokens == 50) first->Signal(SIGKILL);
+      });
+  first->Wait();
+  ASSERT_FALSE(broken.status.ok());
+  const TurnOutput rest = Rest(second->client(), Again(Request("3"), broken));
+  ASSERT_TRUE(rest.status.ok()) << rest.status;
+  EXPECT_EQ(Joined(broken, rest), Undisturbed(3, kSaved));
+  // The second turn and what was stored of the third; not the first one.
+  EXPECT_GE(Rebuilt(*second), kTokens);
+  EXPECT_LT(Rebuilt(*second), kTokens + kSaved);
+}
+
 // Of a server that cannot start.
 Completed TryToStart(std::vector<std::string> flags) {
   std::vector<std::string> command = {
       TXL_SERVER_PROGRAM, "--model", ShippedModel(), "--listen", "127.0.0.1:0"};
   command.insert(command.end(), flags.begin(), flags.end());
   return RunProgram(command);
-}
-
-TEST_F(SharedStore, AFolderOfImagesIsOfOneServer) {
-  std::string folder = ::testing::TempDir() + "/imagesXXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::vector<std::string> flags = {"--store", redis_.url(),
-                                          "--image-dir", folder};
-  {
-    ServerProcess first(ShippedModel(), flags);
-    const Completed second = TryToStart(flags);
-    EXPECT_EQ(second.exit_code, 1);
-    EXPECT_NE(second.err.find("--image-dir: " + folder), std::string::npos)
-        << second.err;
-    CreateSession(first.client(), "s");
-    EXPECT_TRUE(RunTurn(first.client(), Request("1")).status.ok());
-  }
-  // Saved as the server ended; the next one on the folder has it.
-  ServerProcess next(ShippedModel(), flags);
-  EXPECT_TRUE(
-      WaitUntil([&] { return next.Status().store().image_bytes() > 0; }));
-  const TurnOutput output = RunTurn(next.client(), Request("2"));
-  EXPECT_EQ(output.ids, Undisturbed(2));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(SharedStoreStart, ARedisThatForgetsIsRefused) {

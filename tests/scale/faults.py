@@ -1,10 +1,10 @@
 """What a fleet goes through: drawn, and done."""
 
-import collections
 import dataclasses
 import time
 
 from link import DOWN, UP
+from server import wait_until
 
 # How often each kind is drawn.
 KINDS = {
@@ -16,9 +16,19 @@ KINDS = {
     "slow": 2,            # their wire takes its time
     "drain": 2,           # SIGTERM of a server, started again
     "rolling": 1,         # one server after the other
+    "clock": 2,           # a server's wall clock jumps, and jumps back
+    "images_full": 2,     # no room where servers keep state images
     "store_kill": 2,      # kill -9 of the store, started again
     "store_pause": 1,     # SIGSTOP of the store
+    "store_full": 1,      # no room where the store keeps its data
 }
+# Those that need disks of their own.
+DISKS = {"images_full", "store_full"}
+LEASE = 5.0  # seconds, to which the times below belong
+_MOST = {"kill": 1.0, "store_kill": 2.0, "drain": 0.5, "rolling": 0.2,
+         "store_full": 2.0}
+_FARTHEST = 3 * 3600  # seconds of a clock's jump
+_READ = 30  # seconds in which a server has read its clock
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,70 +36,81 @@ class Fault:
     kind: str
     server: int     # which one; kinds of the store and of all ignore it
     seconds: float  # how long it lasts, where it does
+    jump: float     # of a clock, seconds
 
 
-def draw(rng, count, servers, longest):
+def draw(rng, count, options):
     """So many faults, each kind at least once where there are enough of them.
-    `longest`: of a pause, in seconds."""
-    kinds = list(KINDS)[:count]
-    kinds += rng.choices(list(KINDS), list(KINDS.values()),
+    `options`: servers, longest (of a pause, in seconds), lease (to which all
+    others are in proportion), disks, only (kinds; empty: all)."""
+    known = [kind for kind in options.only or KINDS
+             if options.disks or kind not in DISKS]
+    kinds = known[:count]
+    kinds += rng.choices(known, [KINDS[kind] for kind in known],
                          k=count - len(kinds))
     rng.shuffle(kinds)
-    return [Fault(kind, rng.randrange(servers), _seconds(rng, kind, longest))
+    return [Fault(kind, rng.randrange(options.servers),
+                  _seconds(rng, kind, options),
+                  rng.choice((-1, 1)) * _FARTHEST**rng.random())
             for kind in kinds]
 
 
-def _seconds(rng, kind, longest):
+def _seconds(rng, kind, options):
     """Short ones more often than long ones."""
-    most = {"pause": longest, "store_pause": min(longest, 6), "kill": 1.0,
-            "store_kill": 2.0, "drain": 0.5, "rolling": 0.2}.get(kind, 8.0)
+    if kind in ("pause", "store_pause"):
+        most = min(options.longest, 6 if kind == "store_pause" else 1e9)
+    else:
+        most = _MOST.get(kind, 8.0) * options.lease / LEASE
     return most * rng.random()**2
-
-
-def counts(faults):
-    """"kill 3 pause 2"."""
-    counted = collections.Counter(fault.kind for fault in faults)
-    return " ".join(f"{kind} {counted[kind]}" for kind in KINDS)
 
 
 def strike(fleet, fault):
     """Makes it and mends it again."""
     member = fleet.members[fault.server]
-    if fault.kind == "kill":
-        fleet.kill(member)
-        time.sleep(fault.seconds)
-        fleet.start(member)
-    elif fault.kind == "pause":
-        fleet.pause(member)
-        time.sleep(fault.seconds)
-        fleet.go_on(member)
-    elif fault.kind == "drain":
-        fleet.drain(member)
-        time.sleep(fault.seconds)
-        fleet.start(member)
-    elif fault.kind == "rolling":
-        for each in fleet.members:
-            fleet.drain(each)
-            fleet.start(each)
-            time.sleep(fault.seconds)
-    elif fault.kind == "store_kill":
-        fleet.store.kill()
-        time.sleep(fault.seconds)
-        fleet.store.start()
-    elif fault.kind == "store_pause":
-        fleet.store.stop()
-        time.sleep(fault.seconds)
-        fleet.store.go_on()
-    else:
-        _disturb(member.link, fault)
+    special = {"rolling": _roll, "clock": _set_clock, "slow": _disturb,
+               "partition": _disturb, "partition_up": _disturb,
+               "partition_down": _disturb}
+    if fault.kind in special:
+        special[fault.kind](fleet, member, fault)
+        return
+    make, mend = {
+        "kill": (lambda: fleet.kill(member), lambda: fleet.start(member)),
+        "drain": (lambda: fleet.drain(member), lambda: fleet.start(member)),
+        "pause": (lambda: fleet.pause(member), lambda: fleet.go_on(member)),
+        "images_full": (lambda: fleet.images.fill(),
+                        lambda: fleet.images.free()),
+        "store_kill": (fleet.store.kill, fleet.store.start),
+        "store_pause": (fleet.store.stop, fleet.store.go_on),
+        "store_full": (fleet.store.fill_disk, fleet.store.start_with_room),
+    }[fault.kind]
+    make()
+    time.sleep(fault.seconds)
+    mend()
 
 
-def _disturb(link, fault):
+def _roll(fleet, _, fault):
+    for each in fleet.members:
+        fleet.drain(each)
+        fleet.start(each)
+        time.sleep(fault.seconds)
+
+
+def _set_clock(_, member, fault):
+    """It counts once the server has read it."""
+    member.clock.jump(fault.jump)
+    before = member.clock.readings()
+    time.sleep(fault.seconds)
+    wait_until(lambda: member.clock.readings() > before, _READ,
+               f"server {member.number} reads its clock")
+    member.clock.jump(-fault.jump)
+
+
+def _disturb(_, member, fault):
     """The wire between a server and the store."""
     if fault.kind == "slow":
-        link.set(delay=0.02 + fault.seconds / 40)
+        member.link.set(delay=0.02 + fault.seconds / 40)
     else:
-        link.set(cut={"partition": (UP, DOWN), "partition_up": (UP,),
-                      "partition_down": (DOWN,)}[fault.kind])
+        member.link.set(cut={"partition": (UP, DOWN), "partition_up": (UP,),
+                             "partition_down": (DOWN,)}[fault.kind])
     time.sleep(fault.seconds)
-    link.set()
+    member.link.set()

@@ -13,6 +13,8 @@ import api
 import wire
 from keeper import Doomed, free_port
 from link import Link
+from own_clock import OwnClock
+from own_disk import Disk
 from proxy import Proxy
 from redis_store import RedisStore
 from server import Fell
@@ -20,7 +22,6 @@ from server import Fell
 _CONNECT = 0.5   # seconds for a connection to a server
 _SEND = 20       # seconds that a write may take
 _STALL = 3.0     # seconds without a word, after which clients go elsewhere
-_LEASE = "5s"
 
 
 @dataclasses.dataclass
@@ -28,8 +29,10 @@ class Member:
     """One server, which keeps its address."""
     number: int
     address: str
+    web: int  # its port for HTTP
     link: Link
     folder: pathlib.Path
+    clock: OwnClock
     server: Doomed | None = None
     down: bool = True  # nobody should try it
 
@@ -48,47 +51,67 @@ class Fleet:
     stall = _STALL
 
     def __init__(self, program, model, options, folder, report):
-        """`options`: servers, durability, flags, proxy (whether there is one)."""
+        """`options`: servers, durability, flags, lease (seconds), fsync (of
+        Redis), clock (the library of its servers' clocks), whether there are a
+        proxy and disks of their own."""
         self.report = report
         self.over = threading.Event()
         self.number = 0    # of kills so far
         self.resumed = []  # seconds from a kill to a broken turn's next token
-        self.store = RedisStore(folder / "redis", free_port())
-        self._program, self._model = str(program), str(model)
+        self.program = program.with_name("txl")
+        self._options, self._folder = options, folder
+        self._disks = []
+        self.store = RedisStore(folder / "redis", free_port(),
+                                self._disk(folder / "redis"), options.fsync)
+        # Of all servers, where they have state images.
+        self.images = self._disk(folder / "images")
+        self._server, self._model = str(program), str(model)
         self._flags = [*map(str, options.flags),
                        "--durability", options.durability,
-                       "--session-lease", _LEASE, "--drain-timeout", "5s"]
+                       "--session-lease", f"{options.lease:g}s",
+                       "--drain-timeout", "10s"]
         self._lock = threading.Lock()
         self._killed = 0.0
         self._rng = random.Random(report.seed)
         self.members = [self._member(number, folder)
                         for number in range(options.servers)]
         self._proxy = None
-        self._folder, self._proxied = folder, options.proxy
+
+    def _disk(self, folder):
+        """None: it is not to be of its own."""
+        if not self._options.disks:
+            return None
+        self._disks.append(Disk(folder))
+        return self._disks[-1]
 
     def _member(self, number, folder):
         own = folder / f"server-{number}"
         own.mkdir()
-        return Member(number, f"127.0.0.1:{free_port()}",
-                      Link(("127.0.0.1", self.store.port)), own)
+        return Member(number, f"127.0.0.1:{free_port()}", free_port(),
+                      Link(("127.0.0.1", self.store.port)), own,
+                      OwnClock(self._options.clock, own / "clock"))
 
     def start_all(self):
         self.store.start()
         for member in self.members:
             self.start(member)
-        if self._proxied:
-            addresses = {f"TXL_PROXY_SERVER_{member.number + 1}":
-                         member.address for member in self.members}
+        if self._options.proxy:
+            settings = dict(_PROXY)
+            for number, member in enumerate(self.members, 1):
+                settings[f"TXL_PROXY_SERVER_{number}"] = member.address
+                settings[f"TXL_PROXY_HTTP_{number}"] = f"127.0.0.1:{member.web}"
             self._proxy = Proxy(self._folder, self.members[0].address,
-                                {**_PROXY, **addresses})
+                                settings)
 
     def start(self, member):
         self._expect_down(member)
         member.server = Doomed(
-            self._program, self._model,
+            self._server, self._model,
             [*self._flags, "--store", f"redis://127.0.0.1:{member.link.port}",
-             "--image-dir", str(member.folder)],
-            member.folder, listen=member.address)
+             "--image-dir", str(self._folder / "images"),
+             "--http-listen", f"127.0.0.1:{member.web}"],
+            member.folder, listen=member.address,
+            environment=member.clock.environment)
         if member.server.address is None:
             raise Fell(f"server {member.number} does not start: "
                        + member.server.log_text()[-600:])
@@ -130,10 +153,15 @@ class Fleet:
                 "-", f"server {member.number} ended by itself: {status} "
                 + member.server.log_text()[-500:])
 
+    def seconds_since_kill(self):
+        with self._lock:
+            return time.monotonic() - self._killed
+
     def note_resumed(self):
         """A turn that a kill had broken off has a token again."""
+        seconds = self.seconds_since_kill()
         with self._lock:
-            self.resumed.append(time.monotonic() - self._killed)
+            self.resumed.append(seconds)
 
     def connect(self, timeout=60):
         """A connection to a server that takes one."""
@@ -148,22 +176,30 @@ class Fleet:
             return api.Client(wire.Connection(channel))
         raise Fell(f"no server takes a connection for {timeout} s")
 
-    def txl_flags(self):
-        """By which `txl` reaches the fleet: HAProxy, or any one server, which
-        comes back on its address."""
+    def rpc_address(self):
+        """(address, file of the certificate to trust or None) of HAProxy, or
+        of any server, which comes back there."""
         if self._proxy is not None:
-            return ["--server", f"127.0.0.1:{self._proxy.port}", "--tls",
-                    "--ca", str(self._proxy.certificate)]
+            return f"127.0.0.1:{self._proxy.port}", self._proxy.certificate
         with self._lock:
-            return ["--server", self._rng.choice(self.members).address]
+            return self._rng.choice(self.members).address, None
+
+    def web_address(self):
+        """(host, port, certificate or None) of HAProxy, or of any server that
+        is up."""
+        if self._proxy is not None:
+            return "127.0.0.1", self._proxy.port, self._proxy.certificate
+        return "127.0.0.1", self._any_up().web, None
+
+    def _any_up(self):
+        up = [each for each in self.members if not each.down]
+        with self._lock:
+            return self._rng.choice(up or self.members)
 
     def _channel(self):
         if self._proxy is not None:
             return self._proxy.channel("127.0.0.1")
-        up = [each for each in self.members if not each.down]
-        with self._lock:
-            member = self._rng.choice(up or self.members)
-        host, _, port = member.address.rpartition(":")
+        host, _, port = self._any_up().address.rpartition(":")
         return wire.connect_tcp(host, int(port), _CONNECT)
 
     def close(self):
@@ -174,3 +210,8 @@ class Fleet:
                 member.server.kill()
             member.link.close()
         self.store.kill()
+
+    def forget(self):
+        """What lies on its disks is gone. After close()."""
+        for disk in self._disks:
+            disk.close()

@@ -1,4 +1,4 @@
-"""Finds the modules of tests/survival and tests/attack, which this is made of."""
+"""Finds the modules of tests/survival and tests/attack."""
 
 import pathlib
 import sys
@@ -6,5 +6,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAKESPEARE = ROOT / "models/shakespeare"
 SERVER = ROOT / "build/bin/txl-server"
+CLOCK = ROOT / "build/tests/libtxl_moved_clock.so"
 for _folder in ("tests/attack", "tests/survival"):
     sys.path.insert(0, str(ROOT / _folder))

@@ -29,6 +29,7 @@ class Caller:
     def __init__(self, keeper, rng):
         self._keeper, self._rng = keeper, rng
         self._client = None
+        self.heard = 0.0  # time.monotonic() when a server last said something
 
     def _drop(self):
         if self._client is not None:
@@ -52,6 +53,7 @@ class Caller:
             self._drop()
             raise Broken(str(error)) from error
         _judge(name, status)
+        self.heard = time.monotonic()
         return status, response
 
     def _give_up(self, what):
@@ -110,6 +112,8 @@ class Caller:
             client.connection.wait(lambda: stream.messages or stream.ended,
                                    min(end - time.monotonic(), stall))
             silent = not stream.messages
+            if not silent:
+                self.heard = time.monotonic()
             arrival.take_all(stream)
             if stream.ended or (time.monotonic() < end and not silent):
                 continue

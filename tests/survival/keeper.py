@@ -17,16 +17,19 @@ from server import Fell, Server
 # Below the ports that the kernel gives to clients: one of them that connects
 # while nobody listens there would else meet itself.
 _PORTS = range(20000, 30000)
+_given = set()
 _SHORTEST, _LONGEST = 0.05, 2.0  # seconds between two kills
 
 
 def free_port():
-    for port in random.sample(_PORTS, 100):
+    """One that was not given before."""
+    for port in set(random.sample(_PORTS, 100)) - _given:
         with socket.socket() as tried:
             try:
                 tried.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise Fell("no free port")
 

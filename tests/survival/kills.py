@@ -15,6 +15,7 @@ Exits 0 without violations, 1 with, 2 for a wrong usage.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import pathlib
 import random
@@ -35,6 +36,7 @@ from server import Server
 from worker import Worker
 
 _LAG = 16  # --journal-lag
+_REPLAYS = 4
 # Sessions leave the device and their images the memory all the time.
 _FEW = ["--slots", "3", "--snapshot-tokens", "100", "--session-memory", "12MiB"]
 _CUDA = ["--device", "cuda", "--step", "native"]
@@ -73,16 +75,29 @@ def compare_lists(client, workers, report, others=()):
                          f"missing {sorted(living - listed)}")
 
 
-def replay(server, workers, report):
+def replay(server, workers, report, others=()):
+    """`others`: run beside."""
     lives = [life for worker in workers for life in worker.lives
              if not life.lost]
     try:
-        with server.client() as client:
-            run = Replay(client, report)
-            for life in lives:
-                run.run(life)
+        # Several at once share the server's steps.
+        with concurrent.futures.ThreadPoolExecutor(
+                _REPLAYS + len(others)) as pool:
+            parts = [pool.submit(_replay_part, server, lives[part::_REPLAYS],
+                                 report, f"replay{part}")
+                     for part in range(_REPLAYS)]
+            parts += [pool.submit(each) for each in others]
+            for part in parts:
+                part.result()
     finally:
         server.kill()
+
+
+def _replay_part(server, lives, report, prefix):
+    with server.client() as client:
+        run = Replay(client, report, prefix)
+        for life in lives:
+            run.run(life)
 
 
 def live(keeper, options, rng):

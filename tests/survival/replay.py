@@ -17,10 +17,11 @@ def _expect(what, was, now):
 
 class Replay:
     """Runs the steps of lives on `client`'s server, each under a name of its
-    own: a fork or a rewind is a session that is fed from its start."""
+    own, which begins with `prefix`: a fork or a rewind is a session that is fed
+    from its start."""
 
-    def __init__(self, client, report):
-        self._client, self._report = client, report
+    def __init__(self, client, report, prefix):
+        self._client, self._report, self._prefix = client, report, prefix
         self._names = 0
 
     def run(self, life):
@@ -43,7 +44,7 @@ class Replay:
     def _make(self, before, ids):
         self._drop(before)
         self._names += 1
-        name = f"replay{self._names}"
+        name = f"{self._prefix}-{self._names}"
         self._client.call("Session.CreateSession", {"sessionId": name})
         if ids:
             self._client.call("Session.AppendTokens", {

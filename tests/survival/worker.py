@@ -42,6 +42,10 @@ class Worker:
         self._named += 1
         return f"{what}{self._number}-{self._named}"
 
+    def has_heard_since(self, moment):
+        """Whether a server has said something to it since."""
+        return self._caller.heard > moment
+
     def living(self):
         return [life for life in self.lives
                 if not life.deleted and not life.lost]

@@ -1,24 +1,19 @@
 #include "server/store/redis/redis_calls.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "model/base/status_macros.h"
 #include "server/base/byte_fields.h"
-#include "server/base/digest.h"
 #include "server/base/random_bits.h"
 #include "server/session/session_name.h"
 #include "server/store/record_codec.h"
-#include "server/store/store_errors.h"
+#include "server/store/redis/sealed_value.h"
 
 namespace txl {
 namespace {
 
 constexpr char kIds[] = "txl:ids";
-constexpr size_t kDigest = 16;  // bytes that are kept of SHA-256's
 
 // Records that are longer are not kept.
 constexpr size_t kMostRecordBytes = 64 << 10;
@@ -48,13 +43,6 @@ std::string ExpireOf(absl::Time used, absl::Duration ttl) {
   return absl::StrCat(absl::ToUnixMillis(used + ttl));
 }
 
-// Changes of the same ids in another order or in other pieces have another one.
-std::string NextChain(const std::string& chain, const char* kind,
-                      absl::string_view bytes) {
-  const std::string text = absl::StrCat(chain, kind, bytes);
-  return absl::BytesToHexString(Sha256Of(text).substr(0, kDigest));
-}
-
 std::string Nonce() {
   return absl::StrCat(absl::Hex(RandomBits(), absl::kZeroPad16),
                       absl::Hex(RandomBits(), absl::kZeroPad16));
@@ -76,13 +64,8 @@ RedisCommand Known(const char* name, const std::string& session_id,
   return command;
 }
 
-// As long as an id's bytes are.
-int64_t WidthOf(const RedisCaller& caller) {
-  return static_cast<int64_t>(EncodeIds({0}, caller.vocab_size).size());
-}
-
 std::string HeadText(const RedisCaller& caller, const StoredHead& head) {
-  return EncodeHead({caller.fingerprint, head});
+  return Sealed(EncodeHead({caller.fingerprint, head}));
 }
 
 // The ids of a turn: count, next chain, bytes. The version is that behind them.
@@ -118,8 +101,9 @@ RedisCommand Make(const RedisCaller& caller, const BeginEntry& entry,
   RedisCommand command = Fenced("begin", entry.session_id, version);
   ByteWriter intent;
   WriteIntent(entry.intent, intent);
-  Add(command, {intent.Take(), Nanos(entry.now), Millis(caller.lease),
-                ExpireOf(entry.now, version.ttl)});
+  Add(command,
+      {Sealed(intent.bytes(), Text(version.position)), Nanos(entry.now),
+       Millis(caller.lease), ExpireOf(entry.now, version.ttl)});
   version.owned = version.runs = true;
   return command;
 }
@@ -133,7 +117,9 @@ RedisCommand Make(const RedisCaller& caller, const AppendEntry& entry,
   if (!entry.tokens.events.empty()) {
     ByteWriter out;
     WriteTokens({0, {}, entry.tokens.events}, out);
-    events = out.Take();
+    ByteWriter piece;  // behind those that are there
+    piece.Text(Sealed(out.bytes()));
+    events = piece.Take();
   }
   Add(command, {events, Millis(caller.lease)});
   return command;
@@ -154,7 +140,7 @@ RedisCommand Make(const RedisCaller& caller, const EndEntry& entry,
   head.last_turn = end.last_turn;
   head.earlier_requests = end.earlier_requests;
   std::string record;
-  if (end.record != nullptr) record = EncodeRecord(*end.record);
+  if (end.record != nullptr) record = Sealed(EncodeRecord(*end.record));
   if (record.size() > kMostRecordBytes) record.clear();
   Add(command,
       {HeadText(caller, head), record, ExpireOf(end.last_use, version.ttl)});
@@ -162,17 +148,18 @@ RedisCommand Make(const RedisCaller& caller, const EndEntry& entry,
   return command;
 }
 
-RedisCommand Make(const RedisCaller& caller, const RewindEntry& entry,
-                  Version& version) {
+// `kept`: bytes of the ids that stay.
+RedisCommand MakeRewind(const RedisCaller& caller, const RewindEntry& entry,
+                        absl::string_view kept, Version& version) {
   RedisCommand command = Fenced("rewind", entry.session_id, version);
   int64_t epoch = 0;
   (void)absl::SimpleAtoi(version.epoch, &epoch);
   version.epoch = Text(epoch + 1);
   version.nonce = Nonce();
   version.position = entry.position;
-  version.chain = NextChain(version.chain, "rewind", version.nonce);
+  version.chain = ChainOf(version.chain, "rewind", version.nonce, kept);
   version.owned = version.runs = false;
-  Add(command, {Text(entry.position), version.chain,
+  Add(command, {Text(version.position), version.chain,
                 HeadText(caller, entry.head), caller.owner, version.nonce,
                 ExpireOf(entry.head.last_use, entry.head.ttl)});
   return command;
@@ -186,35 +173,23 @@ RedisCommand Make(const RedisCaller&, const RemoveEntry& entry,
   return command;
 }
 
-// RedisJournal makes a creation of it.
+// RedisSender makes a creation of it.
 RedisCommand Make(const RedisCaller& caller, const ForkEntry& entry,
                   Version& version) {
   return Make(caller, CreateEntry{entry.child, {}}, version);
 }
 
-int64_t NumberOf(const std::string& word) {
-  int64_t number = 0;
-  return absl::SimpleAtoi(word, &number) ? number : -1;
-}
-
-absl::Time TimeOf(const std::string& nanos) {
-  return nanos.empty() ? absl::InfinitePast()
-                       : absl::FromUnixNanos(NumberOf(nanos));
-}
-
-absl::StatusOr<std::vector<TokenEvent>> ReadEvents(absl::string_view bytes) {
-  std::vector<TokenEvent> events;
-  ByteReader in(bytes);
-  while (in.ok() && !in.rest().empty()) {
-    JournalTokens some = ReadTokens(in);
-    std::move(some.events.begin(), some.events.end(),
-              std::back_inserter(events));
-  }
-  if (!in.done()) return SessionDamagedError();
-  return events;
+// RedisSender reads what stays.
+RedisCommand Make(const RedisCaller& caller, const RewindEntry& entry,
+                  Version& version) {
+  return MakeRewind(caller, entry, "", version);
 }
 
 }  // namespace
+
+int64_t WidthOf(const RedisCaller& caller) {
+  return static_cast<int64_t>(EncodeIds({0}, caller.vocab_size).size());
+}
 
 std::string RedisNameOf(const std::string& session_id) {
   const SessionName name = SessionName::OfText(session_id);
@@ -261,6 +236,12 @@ RedisCommand EntryCall(const RedisCaller& caller, const JournalEntry& entry,
       [&](const auto& one) { return Make(caller, one, claim.version); }, entry);
 }
 
+RedisCommand RewindCall(const RedisCaller& caller, const RewindEntry& entry,
+                        const std::vector<int32_t>& kept, SessionClaim& claim) {
+  return MakeRewind(caller, entry, EncodeIds(kept, caller.vocab_size),
+                    claim.version);
+}
+
 RedisCommand ExpireCall(const std::string& session_id,
                         const SessionClaim* claim, absl::Time now) {
   RedisCommand command = Function("remove", KeyOf(session_id));
@@ -288,77 +269,6 @@ RedisCommand ExpiredCall(absl::Time now, int64_t count) {
   RedisCommand command = Function("expired", kIds);
   Add(command, {absl::StrCat(absl::ToUnixMillis(now)), Text(count)});
   return command;
-}
-
-absl::StatusOr<StoredSession> ReadSession(
-    const RedisCaller& caller, const std::string& session_id,
-    const std::vector<std::string>& words) {
-  if (words.size() != 16) return SessionDamagedError();
-  if (words[7] != caller.fingerprint) return OtherModelError();
-  const absl::StatusOr<KeptHead> head = DecodeHead(words[9]);
-  const auto ids = DecodeIds(words[14], caller.vocab_size);
-  const int64_t position = NumberOf(words[3]);
-  const int64_t base = NumberOf(words[5]);
-  const bool sound = head.ok() && head->head.session_id == session_id &&
-                     ids.ok() &&
-                     position == static_cast<int64_t>(ids->size()) &&
-                     base >= 0 && base <= position;
-  if (!sound) return SessionDamagedError();
-  StoredSession stored;
-  stored.head = head->head;
-  stored.head.last_use = std::max(stored.head.last_use, TimeOf(words[11]));
-  stored.token_ids.Append(*ids);
-  stored.running_tokens = position - base;
-  if (!words[10].empty()) {
-    ByteReader in(words[10]);
-    stored.running = ReadIntent(in);
-    if (!in.done()) return SessionDamagedError();
-  }
-  if (!words[12].empty()) {
-    absl::StatusOr<KeptRecord> kept = DecodeRecord(words[12]);
-    if (!kept.ok()) return SessionDamagedError();
-    stored.record = std::make_shared<const TurnRecord>(std::move(kept->record));
-    stored.record_detokenizer = std::move(kept->detokenizer);
-  }
-  TXL_ASSIGN_OR_RETURN(stored.running_events, ReadEvents(words[13]));
-  stored.claim = std::make_shared<SessionClaim>();
-  Version& version = stored.claim->version;
-  version.epoch = words[1];
-  version.nonce = words[2];
-  version.position = position;
-  version.chain = words[4];
-  version.born = words[6];
-  version.ttl = stored.head.ttl;
-  version.create_time = stored.head.create_time;
-  return stored;
-}
-
-int64_t BusyOf(const std::vector<std::string>& words) {
-  return words.empty() ? 0 : std::max<int64_t>(NumberOf(words.back()), 0);
-}
-
-std::vector<StoredInfo> ReadList(const std::vector<std::string>& words) {
-  std::vector<StoredInfo> page;
-  for (size_t i = 0; i + 4 <= words.size(); i += 4) {
-    StoredInfo info;
-    // A damaged one is listed by its name.
-    const absl::StatusOr<KeptHead> head = DecodeHead(words[i + 3]);
-    if (head.ok()) info.head = head->head;
-    info.head.last_use = std::max(info.head.last_use, TimeOf(words[i + 2]));
-    info.head.session_id = SessionOfRedisName(words[i]);
-    info.position = std::max<int64_t>(NumberOf(words[i + 1]), 0);
-    page.push_back(std::move(info));
-  }
-  return page;
-}
-
-std::vector<StoredPosition> ReadExpired(const std::vector<std::string>& words) {
-  std::vector<StoredPosition> expired;
-  for (size_t i = 0; i + 2 <= words.size(); i += 2) {
-    expired.push_back({SessionOfRedisName(words[i]),
-                       std::max<int64_t>(NumberOf(words[i + 1]), 0)});
-  }
-  return expired;
 }
 
 }  // namespace txl

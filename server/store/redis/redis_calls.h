@@ -1,8 +1,7 @@
 #pragma once
 
-// The calls of txl_1.lua as commands, and what their answers say. Pure: a claim
-// is given, and what a call makes of its version is in it afterwards, as if the
-// call had been answered.
+// The calls of txl_1.lua as commands. Pure: a claim is given, and what a call
+// makes of its version is in it afterwards, as if the call had been answered.
 
 #include <cstdint>
 #include <memory>
@@ -27,6 +26,9 @@ struct RedisCaller {
   absl::Duration lease = absl::Seconds(5);
 };
 
+// Bytes of an id.
+int64_t WidthOf(const RedisCaller& caller);
+
 // "default/verona" of the session "verona": in the order of listings.
 std::string RedisNameOf(const std::string& session_id);
 std::string SessionOfRedisName(const std::string& name);
@@ -40,9 +42,12 @@ RedisCommand AcquireCall(const RedisCaller& caller,
 RedisCommand TouchCall(const RedisCaller& caller, const std::string& session_id,
                        const SessionClaim& claim);
 RedisCommand ReleaseCall(const std::string& session_id, SessionClaim& claim);
-// Of any entry but a fork. `claim` is the session's.
+// Of any entry but a fork and a rewind. `claim` is the session's.
 RedisCommand EntryCall(const RedisCaller& caller, const JournalEntry& entry,
                        SessionClaim& claim);
+// `kept`: the ids that stay.
+RedisCommand RewindCall(const RedisCaller& caller, const RewindEntry& entry,
+                        const std::vector<int32_t>& kept, SessionClaim& claim);
 // `claim` may be null.
 RedisCommand ExpireCall(const std::string& session_id,
                         const SessionClaim* claim, absl::Time now);
@@ -50,16 +55,5 @@ RedisCommand ExpireCall(const std::string& session_id,
 RedisCommand ListCall(const std::string& after, int64_t count);
 RedisCommand NextNamesCall(const std::string& after_name, int64_t count);
 RedisCommand ExpiredCall(absl::Time now, int64_t count);
-
-// What LoadCall or AcquireCall gave; its claim's version is set. DATA_LOSS
-// SESSION_DAMAGED, FAILED_PRECONDITION MODEL_MISMATCH.
-absl::StatusOr<StoredSession> ReadSession(
-    const RedisCaller& caller, const std::string& session_id,
-    const std::vector<std::string>& words);
-// Milliseconds for which another one owned it when it was read or acquired.
-int64_t BusyOf(const std::vector<std::string>& words);
-// Of ListCall and NextNamesCall.
-std::vector<StoredInfo> ReadList(const std::vector<std::string>& words);
-std::vector<StoredPosition> ReadExpired(const std::vector<std::string>& words);
 
 }  // namespace txl

@@ -60,15 +60,16 @@ void RedisJournal::WaitForWork(std::unique_lock<std::mutex>& lock) {
 std::vector<RedisItem> RedisJournal::TakeItems() {
   hurry_ = false;
   std::vector<RedisItem> items;
-  // A fork reads what those before it have done.
-  const auto is_fork = [](const RedisItem& item) {
+  // They read what those before them have done.
+  const auto reads = [](const RedisItem& item) {
     return item.entry.has_value() &&
-           std::holds_alternative<ForkEntry>(*item.entry);
+           (std::holds_alternative<ForkEntry>(*item.entry) ||
+            std::holds_alternative<RewindEntry>(*item.entry));
   };
   auto end = queue_.end();
   if (!queue_.empty()) {
-    end = std::find_if(queue_.begin() + 1, queue_.end(), is_fork);
-    if (is_fork(queue_.front()) && retries_) return items;
+    end = std::find_if(queue_.begin() + 1, queue_.end(), reads);
+    if (reads(queue_.front()) && retries_) return items;
   }
   std::move(queue_.begin(), end, std::back_inserter(items));
   queue_.erase(queue_.begin(), end);

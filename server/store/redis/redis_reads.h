@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/session/shared_journal.h"
+#include "server/store/redis/redis_answers.h"
 #include "server/store/redis/redis_calls.h"
 #include "server/store/redis/redis_shards.h"
 

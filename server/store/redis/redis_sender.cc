@@ -1,11 +1,13 @@
 #include "server/store/redis/redis_sender.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "server/base/boot_time.h"
 #include "server/base/log.h"
 #include "server/session/session_errors.h"
+#include "server/store/redis/redis_answers.h"
 #include "server/store/store_errors.h"
 
 namespace txl {
@@ -67,12 +69,15 @@ absl::Status RedisSender::Make(Waiting& waiting) {
     waiting.command = item.make();
   } else if (!item.claim->moved()) {  // else it has been told
     waiting.position = item.claim->version.position;
+    absl::Status made;
     if (std::holds_alternative<ForkEntry>(*item.entry)) {
-      absl::Status made = MakeFork(waiting);
-      if (!made.ok()) return made;
+      made = MakeFork(waiting);
+    } else if (std::holds_alternative<RewindEntry>(*item.entry)) {
+      made = MakeRewind(waiting);
     } else {
       waiting.command = EntryCall(caller_, *item.entry, *item.claim);
     }
+    if (!made.ok()) return made;
     if (item.claim->version.owned) owned_[item.session_id] = item.claim;
   }
   waiting.made = true;
@@ -84,11 +89,8 @@ absl::Status RedisSender::Make(Waiting& waiting) {
 absl::Status RedisSender::MakeFork(Waiting& waiting) {
   RedisItem& item = waiting.item;
   const auto& fork = std::get<ForkEntry>(*item.entry);
-  const RedisAnswer read = shards_->CallOne(shards_->Of(fork.parent),
-                                            LoadCall(fork.parent, nullptr));
-  if (!read.ok()) return read.status();
-  const absl::StatusOr<StoredSession> parent =
-      ReadSession(caller_, fork.parent, *read);
+  const absl::StatusOr<StoredSession> parent = ReadNow(fork.parent);
+  if (absl::IsUnavailable(parent.status())) return parent.status();
   // As of any entry of a session that is not there.
   if (!parent.ok() || parent->token_ids.size() < fork.position) {
     return absl::OkStatus();
@@ -97,6 +99,25 @@ absl::Status RedisSender::MakeFork(Waiting& waiting) {
                            parent->token_ids.Slice(0, fork.position)};
   waiting.command = EntryCall(caller_, create, *item.claim);
   return absl::OkStatus();
+}
+
+absl::Status RedisSender::MakeRewind(Waiting& waiting) {
+  const RedisItem& item = waiting.item;
+  const auto& rewind = std::get<RewindEntry>(*item.entry);
+  const absl::StatusOr<StoredSession> whole = ReadNow(item.session_id);
+  if (absl::IsUnavailable(whole.status())) return whole.status();
+  std::vector<int32_t> kept;  // of one that is damaged: it stays so
+  if (whole.ok()) kept = whole->token_ids.Slice(0, rewind.position).Copy();
+  waiting.command = RewindCall(caller_, rewind, kept, *item.claim);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StoredSession> RedisSender::ReadNow(
+    const std::string& session_id) {
+  const RedisAnswer read =
+      shards_->CallOne(shards_->Of(session_id), LoadCall(session_id, nullptr));
+  if (!read.ok()) return read.status();
+  return ReadSession(caller_, session_id, *read);
 }
 
 RedisPass RedisSender::Send() {
@@ -114,6 +135,7 @@ RedisPass RedisSender::Send() {
     if (waiting.item.answered) waiting.item.answered(StoreFailedError());
   }
   std::erase_if(waiting_, [](const Waiting& each) { return each.answered; });
+  InsertLost();
   pass.done = waiting_.empty();
   return pass;
 }
@@ -164,6 +186,7 @@ void RedisSender::TakeEntry(Waiting& waiting,
   const std::string& word = words[0];
   if (word == "OK" || word == "AGAIN") {
     waiting.item.claim->confirmed = absl::ToInt64Nanoseconds(sent);
+    Keep(waiting);
   } else if (word == "EXISTS") {
     Refuse(waiting, SessionExistsError(), 0, pass);
   } else if (word == "BUSY") {
@@ -173,11 +196,79 @@ void RedisSender::TakeEntry(Waiting& waiting,
     Refuse(waiting, SessionDeletedError(), SessionClaim::kGone, pass);
   } else {
     const int64_t position = PositionOf(words);
-    if (word == "POSITION") {
+    if (word == "POSITION" && !waiting.item.claim->moved()) {
+      if (EnterAgain(waiting, position)) return;
       pass.tokens_lost += std::max<int64_t>(waiting.position - position, 0);
     }
     Refuse(waiting, SessionMovedError(position), position, pass);
   }
+}
+
+void RedisSender::Keep(const Waiting& waiting) {
+  const RedisItem& item = waiting.item;
+  if (waiting.again) return;
+  const bool begins = std::holds_alternative<BeginEntry>(*item.entry);
+  const auto found = turns_.find(item.session_id);
+  if (!begins && !std::holds_alternative<AppendEntry>(*item.entry)) {
+    if (found != turns_.end()) turns_.erase(found);
+    return;
+  }
+  Turn& turn = turns_[item.session_id];
+  if (begins || turn.claim != item.claim) turn = {item.claim, {}, 0};
+  size_t bytes = 0;
+  for (const std::string& word : waiting.command) bytes += word.size();
+  turn.kept.push_back({waiting.position, bytes, waiting.command});
+  turn.bytes += bytes;
+  while (turn.bytes > kMostKept) {
+    turn.bytes -= turn.kept.front().bytes;
+    turn.kept.pop_front();
+  }
+}
+
+bool RedisSender::EnterAgain(Waiting& waiting, int64_t position) {
+  const RedisItem& item = waiting.item;
+  const auto found = turns_.find(item.session_id);
+  if (waiting.again || item.claim->moved() || found == turns_.end() ||
+      found->second.claim != item.claim) {
+    return false;
+  }
+  std::vector<Waiting> again;
+  for (const Turn::Kept& kept : found->second.kept) {
+    if (again.empty() && kept.position != position) continue;
+    Waiting lost;
+    lost.item.session_id = item.session_id;
+    lost.item.claim = item.claim;
+    lost.item.entry = AppendEntry();  // whatever it was: its command is made
+    lost.shard = waiting.shard;
+    lost.made = lost.again = true;
+    lost.command = kept.command;
+    lost.position = waiting.position;
+    again.push_back(std::move(lost));
+  }
+  if (again.empty()) return false;
+  const bool first = lost_.emplace(item.session_id, std::move(again)).second;
+  if (first) {
+    Log(LogSeverity::kWarning, "store",
+        {{"what", "tokens were lost, they are entered again"},
+         {"tokens", waiting.position - position}});
+  }
+  waiting.answered = false;
+  return true;
+}
+
+void RedisSender::InsertLost() {
+  if (lost_.empty()) return;
+  std::vector<Waiting> waiting;
+  for (Waiting& each : waiting_) {
+    const auto lost = lost_.find(each.item.session_id);
+    if (lost != lost_.end() && each.item.entry.has_value()) {
+      std::move(lost->second.begin(), lost->second.end(),
+                std::back_inserter(waiting));
+      lost_.erase(lost);
+    }
+    waiting.push_back(std::move(each));
+  }
+  waiting_ = std::move(waiting);
 }
 
 void RedisSender::Refuse(const Waiting& waiting, absl::Status status,
@@ -186,6 +277,7 @@ void RedisSender::Refuse(const Waiting& waiting, absl::Status status,
   if (item.claim->moved()) return;  // by an entry before it
   item.claim->moved_to.store(moved_to, std::memory_order_release);
   item.claim->version.owned = false;
+  turns_.erase(item.session_id);
   RedisPass::Refused refused;
   refused.session_id = item.session_id;
   refused.claim = item.claim;
@@ -210,6 +302,7 @@ std::vector<RedisSender::Owned> RedisSender::Due(absl::Duration interval) {
   for (auto it = owned_.begin(); it != owned_.end();) {
     const auto current = it++;
     if (!current->second->version.owned) {
+      turns_.erase(current->first);
       owned_.erase(current);
     } else if (!current->second->Confirmed(now, interval)) {
       due.push_back({current->first, current->second});

@@ -3,8 +3,14 @@
 // Entries and reads on their way to Redis, in their order. An entry stays until
 // it is answered, whatever becomes of connections: repeated it does nothing
 // twice. A read that cannot be answered fails.
+//
+// What Redis confirmed of a turn that runs, and has no more (a failover), is
+// sent again as long as nobody else came to own the session: the functions
+// refuse what does not join what is there.
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,8 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/session/session_claim.h"
+#include "server/session/session_journal.h"
 #include "server/store/journal_entry.h"
 #include "server/store/redis/redis_calls.h"
 #include "server/store/redis/redis_shards.h"
@@ -54,7 +62,11 @@ class RedisSender {
   RedisSender(RedisCaller caller, RedisShards* shards)
       : caller_(std::move(caller)), shards_(shards) {}
 
-  // Behind those that wait. REQUIRES: a fork is the first, and none wait.
+  // Bytes of a turn's last commands that are kept for that.
+  static constexpr size_t kMostKept = 64 << 10;
+
+  // Behind those that wait. REQUIRES: a fork or a rewind is the first, and none
+  // wait.
   void Add(std::vector<RedisItem> items);
   bool empty() const { return waiting_.empty(); }
   // Sends what waits, and tells reads.
@@ -77,17 +89,37 @@ class RedisSender {
     bool made = false;  // the command is; once
     RedisCommand command;
     int64_t position = 0;  // of the claim before it
+    bool again = false;    // was confirmed before, and lost
     bool answered = false;
   };
+  // Of a turn that runs, its last commands that were confirmed.
+  struct Turn {
+    struct Kept {
+      int64_t position = 0;  // of the claim before it
+      size_t bytes = 0;
+      RedisCommand command;
+    };
+    std::shared_ptr<SessionClaim> claim;
+    std::deque<Kept> kept;
+    size_t bytes = 0;
+  };
 
-  // An error: a fork whose parent cannot be read now.
+  // An error: what has to be read for it cannot be read now.
   absl::Status Make(Waiting& waiting);
   absl::Status MakeFork(Waiting& waiting);
+  absl::Status MakeRewind(Waiting& waiting);
+  absl::StatusOr<StoredSession> ReadNow(const std::string& session_id);
   void SendTo(size_t shard, RedisPass& pass);
   void Take(Waiting& waiting, RedisAnswer answer, absl::Duration sent,
             RedisPass& pass);
   void TakeEntry(Waiting& waiting, const std::vector<std::string>& words,
                  absl::Duration sent, RedisPass& pass);
+  // An entry was confirmed.
+  void Keep(const Waiting& waiting);
+  // Redis has the session at `position`, and not where the entry begins. False:
+  // what is missing is not known.
+  bool EnterAgain(Waiting& waiting, int64_t position);
+  void InsertLost();
   void Refuse(const Waiting& waiting, absl::Status status, int64_t moved_to,
               RedisPass& pass);
 
@@ -95,6 +127,9 @@ class RedisSender {
   RedisShards* const shards_;
   std::vector<Waiting> waiting_;
   std::unordered_map<std::string, std::shared_ptr<SessionClaim>> owned_;
+  std::unordered_map<std::string, Turn> turns_;
+  // What goes before the first entry of a session that waits.
+  std::unordered_map<std::string, std::vector<Waiting>> lost_;
 };
 
 }  // namespace txl

@@ -38,6 +38,7 @@ struct Options {
   std::string model;
   std::string listen = "127.0.0.1:0";
   std::string metrics_listen;
+  std::string store;
   PacedRunnerOptions runner;
   bool sink = false;
   std::string sessions = "32,128,512";
@@ -50,6 +51,7 @@ absl::Status Serve(const Options& options, ModelDirectory model,
   ServerFlags flags;
   flags.listen = options.listen;
   flags.metrics_listen = options.metrics_listen;
+  flags.store.store = options.store;
   // All streams of a closed loop start at once.
   flags.scheduler.max_queued_calls = 4 * options.runner.max_rows;
   auto runner = std::make_unique<PacedRunner>(options.runner, Clock::Real(),
@@ -117,6 +119,8 @@ void AddFlags(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--metrics-listen", options.metrics_listen,
                  "HOST:PORT of the metrics endpoint [none]");
+  app.add_option("--store", options.store,
+                 "Redis that servers share, as txl-server's [none]");
   app.add_flag("--sink", options.sink,
                "measure the scheduler without gRPC, beside the runner alone");
   app.add_option("--sessions", options.sessions, "--sink: as 32,128 or 1-8")

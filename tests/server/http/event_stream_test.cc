@@ -114,6 +114,18 @@ TEST(EventStream, NumbersEventsFromOneOn) {
               ElementsAre("id: 3\ndata: c\n\ndata: [DONE]\n\n"));
 }
 
+TEST(EventStream, AnErrorHasNoNumberAndIsNotSkipped) {
+  EventStreamOptions options;
+  options.ids = true;
+  options.skip = 2;
+  World world(options);
+  world.Send("a");
+  world.stream->Fail("broken");
+  EXPECT_THAT(world.exchange->sends, IsEmpty());
+  EXPECT_THAT(world.exchange->ends,
+              ElementsAre("data: broken\n\ndata: [DONE]\n\n"));
+}
+
 TEST(EventStream, SkipsWhatTheClientHas) {
   EventStreamOptions options;
   options.ids = true;

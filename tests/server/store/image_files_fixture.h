@@ -16,6 +16,7 @@
 #include "model/memory/state_image.h"
 #include "server/base/digest.h"
 #include "server/store/image_files.h"
+#include "server/store/image_folder.h"
 
 namespace txl {
 
@@ -63,24 +64,38 @@ class ImageFilesTest : public testing::Test {
   // As after a restart.
   void Open(int64_t max_bytes = kAnySize) {
     files_ = nullptr;
-    auto files = ImageFiles::Open(folder_, max_bytes);
-    ASSERT_TRUE(files.ok()) << files.status();
-    files_ = *std::move(files);
+    files_ = OpenAnother(max_bytes, absl::InfiniteDuration());
+  }
+  // As another server on the folder does.
+  std::unique_ptr<ImageFiles> OpenAnother(
+      int64_t max_bytes = kAnySize,
+      absl::Duration look_again = absl::Hours(1)) const {
+    auto files = ImageFiles::Open(folder_, max_bytes, look_again);
+    EXPECT_TRUE(files.ok()) << files.status();
+    return files.ok() ? *std::move(files) : nullptr;
   }
 
-  std::string NameOf(const std::string& session_id) const {
-    return absl::StrCat(absl::BytesToHexString(Sha256Of(session_id)), ".txlm");
+  static std::string KeyOf(const std::string& session_id) {
+    return absl::BytesToHexString(Sha256Of(session_id));
   }
+  std::string FolderOf(const std::string& session_id) const {
+    const std::string key = KeyOf(session_id);
+    return absl::StrCat(folder_, "/images/", key.substr(0, 2), "/", key);
+  }
+  // Its only file; where there is none, a name of none.
   std::string PathOf(const std::string& session_id) const {
-    const std::string name = NameOf(session_id);
-    return absl::StrCat(folder_, "/images/", name.substr(0, 2), "/", name);
+    const std::vector<ImageEntry> images = ListImages(FolderOf(session_id));
+    EXPECT_LE(images.size(), 1u);
+    return images.empty() ? FolderOf(session_id) + "/none" : images[0].path;
   }
   std::string AsideOf(const std::string& session_id) const {
-    return absl::StrCat(folder_, "/quarantine/", NameOf(session_id));
+    return absl::StrCat(folder_, "/quarantine/", KeyOf(session_id), ".txlm");
   }
-  bool Has(const std::string& session_id) {
-    return files_->Get(session_id, kAnySize).ok();
+  absl::StatusOr<StoredImage> Get(const std::string& session_id,
+                                  int64_t most_bytes = kAnySize) {
+    return files_->Get(session_id, most_bytes);
   }
+  bool Has(const std::string& session_id) { return Get(session_id).ok(); }
   // Files being written; there are none between calls.
   int CountNew() const {
     const std::filesystem::directory_iterator entries(folder_ + "/images/new");

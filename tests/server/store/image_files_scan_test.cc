@@ -86,12 +86,23 @@ TEST_F(ImageFilesTest, WhatACrashLeftHalfWrittenIsClearedAway) {
   EXPECT_TRUE(Has("a"));
 }
 
+TEST_F(ImageFilesTest, FilesOfAnEarlierVersionAreClearedAway) {
+  const std::string prefix = folder_ + "/images/" + KeyOf("a").substr(0, 2);
+  std::filesystem::create_directories(prefix);
+  const std::string earlier = prefix + "/" + KeyOf("a") + ".txlm";
+  WriteFile(earlier, "x");
+  Open();
+  files_->WaitForScan();
+  EXPECT_FALSE(exists(earlier));
+}
+
 TEST_F(ImageFilesTest, ForeignFilesAreLeftAlone) {
   ASSERT_TRUE(files_->Put("a", digest_, MakeImage(100, 1)).ok());
   const int64_t bytes = files_->bytes();
   const std::string folder =
       std::filesystem::path(PathOf("a")).parent_path().string();
   const std::string foreign[] = {folder + "/notes.txlm",
+                                 folder + "/../notes.txlm",
                                  folder_ + "/images/notes", folder_ + "/notes"};
   for (const std::string& path : foreign) WriteFile(path, "x");
   Open(bytes);

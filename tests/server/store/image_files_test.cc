@@ -39,7 +39,7 @@ TEST_F(ImageFilesTest, GivesBackWhatWasPut) {
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{3} << 20}) {
     const StateImage image = MakeImage(bytes, static_cast<uint32_t>(bytes));
     ASSERT_TRUE(files_->Put("a", digest_, image).ok());
-    const auto stored = files_->Get("a", kAnySize);
+    const auto stored = Get("a");
     ASSERT_TRUE(stored.ok()) << stored.status();
     EXPECT_EQ(stored->session_id, "a");
     EXPECT_EQ(stored->ids_digest, digest_);
@@ -52,7 +52,7 @@ TEST_F(ImageFilesTest, OutlivesTheProcess) {
   const StateImage image = MakeImage(100, 1);
   ASSERT_TRUE(files_->Put("a", digest_, image).ok());
   Open();
-  const auto stored = files_->Get("a", kAnySize);
+  const auto stored = Get("a");
   ASSERT_TRUE(stored.ok()) << stored.status();
   EXPECT_TRUE(EqualImages(stored->image, image));
 }
@@ -61,19 +61,19 @@ TEST_F(ImageFilesTest, KeepsOneImageOfASessionTheLast) {
   ASSERT_TRUE(files_->Put("a", digest_, MakeImage(5000, 1)).ok());
   const StateImage second = MakeImage(100, 2);
   ASSERT_TRUE(files_->Put("a", digest_, second).ok());
-  EXPECT_TRUE(EqualImages(files_->Get("a", kAnySize)->image, second));
+  EXPECT_TRUE(EqualImages(Get("a")->image, second));
   EXPECT_EQ(files_->bytes(),
             static_cast<int64_t>(std::filesystem::file_size(PathOf("a"))));
 }
 
 TEST_F(ImageFilesTest, WhatIsNotThereIsNotFound) {
-  EXPECT_TRUE(absl::IsNotFound(files_->Get("a", kAnySize).status()));
+  EXPECT_TRUE(absl::IsNotFound(Get("a").status()));
   EXPECT_TRUE(files_->Remove("a").ok());
   ASSERT_TRUE(files_->Put("a", digest_, MakeImage(10, 1)).ok());
-  EXPECT_TRUE(absl::IsNotFound(files_->Get("b", kAnySize).status()));
+  EXPECT_TRUE(absl::IsNotFound(Get("b").status()));
   EXPECT_TRUE(files_->Remove("a").ok());
-  EXPECT_TRUE(absl::IsNotFound(files_->Get("a", kAnySize).status()));
-  EXPECT_FALSE(std::filesystem::exists(PathOf("a")));
+  EXPECT_TRUE(absl::IsNotFound(Get("a").status()));
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("a")));
   EXPECT_EQ(files_->bytes(), 0);
 }
 
@@ -90,8 +90,8 @@ TEST_F(ImageFilesTest, OnlyTheOwnerMayReadThem) {
 
 TEST_F(ImageFilesTest, LargerThanTheReaderTakesIsLeftThere) {
   ASSERT_TRUE(files_->Put("a", digest_, MakeImage(100, 1)).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(files_->Get("a", 99).status()));
-  EXPECT_TRUE(files_->Get("a", 100).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(Get("a", 99).status()));
+  EXPECT_TRUE(Get("a", 100).ok());
 }
 
 TEST_F(ImageFilesTest, AHeadThatNoReaderTakesIsRefused) {
@@ -116,7 +116,7 @@ TEST_F(ImageFilesTest, AFailedWriteLeavesTheEarlierFileAndNothingElse) {
     }
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr(folder_));
-    EXPECT_TRUE(EqualImages(files_->Get("a", kAnySize)->image, earlier));
+    EXPECT_TRUE(EqualImages(Get("a")->image, earlier));
     EXPECT_EQ(files_->bytes(), bytes);
     EXPECT_EQ(CountNew(), 0);
   }
@@ -176,7 +176,7 @@ TEST_F(ImageFilesTest, ThreadsSeeWholeImagesOnly) {
           EXPECT_TRUE(files_->Remove(id).ok());
         }
         EXPECT_TRUE(files_->Put(id, digest_, MakeImage(9000, seed)).ok());
-        const auto stored = files_->Get(id, kAnySize);
+        const auto stored = Get(id);
         if (!stored.ok()) {
           EXPECT_TRUE(absl::IsNotFound(stored.status())) << stored.status();
           continue;
@@ -189,8 +189,9 @@ TEST_F(ImageFilesTest, ThreadsSeeWholeImagesOnly) {
   for (std::thread& thread : threads) thread.join();
   int64_t bytes = 0;
   for (const char* id : {"a", "b", "c"}) {
-    if (!std::filesystem::exists(PathOf(id))) continue;
-    bytes += static_cast<int64_t>(std::filesystem::file_size(PathOf(id)));
+    for (const ImageEntry& image : ListImages(FolderOf(id))) {
+      bytes += image.bytes;
+    }
   }
   EXPECT_EQ(files_->bytes(), bytes);
   EXPECT_EQ(CountNew(), 0);

@@ -1,6 +1,7 @@
 #include "server/store/image_index.h"
 
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -40,6 +41,7 @@ TEST(ImageIndex, ForgetsWhatIsErased) {
   index.Erase("a");
   index.Erase("never there");
   EXPECT_FALSE(index.Contains("a"));
+  EXPECT_EQ(index.Keys(), std::vector<std::string>{"b"});
   EXPECT_EQ(index.bytes(), 20);
   EXPECT_EQ(Oldest(index, "b"), "none");
 }

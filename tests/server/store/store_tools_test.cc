@@ -212,11 +212,11 @@ TEST_F(StoreToolsTest,
 }
 
 TEST_F(StoreToolsTest, ImagesAreCountedByTheirSessions) {
-  const std::string folder = options_.folder + "/images/ab";
-  std::filesystem::create_directories(folder);
   for (const char* id : {"a", "nobody"}) {
-    std::ofstream(folder + "/" + absl::BytesToHexString(Sha256Of(id)) + ".txlm")
-        << "x";
+    const std::string folder =
+        options_.folder + "/images/ab/" + absl::BytesToHexString(Sha256Of(id));
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/7-0123456789abcdef0123456789abcdef.txlm") << "x";
   }
   EXPECT_EQ(Check().images, 2);
   EXPECT_EQ(Check().images_without_session, 1);

@@ -9,45 +9,10 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
-#include "tests/server/store/redis/redis_fixture.h"
+#include "tests/server/store/redis/redis_journal_fixture.h"
 
 namespace txl {
 namespace {
-
-class RedisJournalTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { redis_ = new testing::RedisServer(); }
-  static void TearDownTestSuite() {
-    delete redis_;
-    redis_ = nullptr;
-  }
-  void SetUp() override {
-    Flush(*redis_);
-    here_ = OpenJournal(RedisOptions({redis_}));
-    there_ = OpenJournal(RedisOptions({redis_}));
-  }
-  // A session of five ids that `here` has acquired for this request.
-  std::shared_ptr<SessionClaim> OwnHere(const std::string& request) {
-    here_->Create(Head("a"), Sequence(Ids(5)));
-    EXPECT_TRUE(Durable(*here_).ok());
-    const auto owned = Acquire(*here_, "a", request);
-    EXPECT_TRUE(owned.ok()) << owned.status();
-    here_->Begin("a", {}, At(1500));
-    EXPECT_TRUE(Durable(*here_).ok());
-    return owned->claim;
-  }
-  std::vector<int32_t> IdsThere() {
-    const auto loaded = Load(*there_, "a");
-    EXPECT_TRUE(loaded.ok()) << loaded.status();
-    return loaded.ok() ? Plain(loaded->token_ids) : std::vector<int32_t>();
-  }
-
-  static testing::RedisServer* redis_;
-  std::unique_ptr<SharedJournal> here_;
-  std::unique_ptr<SharedJournal> there_;
-};
-
-testing::RedisServer* RedisJournalTest::redis_ = nullptr;
 
 TEST_F(RedisJournalTest, ASessionGoesOnElsewhereAndItsFirstCopyIsOldThen) {
   const auto claim = OwnHere("r");
@@ -242,22 +207,6 @@ TEST_F(RedisJournalTest, AnEmptiedRedisIsNoEndlessWait) {
   here_->Create(Head("b"), Sequence(Ids(3)));
   ASSERT_TRUE(Durable(*here_).ok());
   EXPECT_EQ(Load(*there_, "b")->token_ids.size(), 3);
-}
-
-TEST_F(RedisJournalTest, DamageIsSaidAndNothingIsMadeOfIt) {
-  here_->Create(Head("a"), Sequence(Ids(5)));
-  ASSERT_TRUE(Durable(*here_).ok());
-  auto connection =
-      RedisConnection::Open({"127.0.0.1", redis_->port()}, absl::Seconds(10));
-  const RedisCommand damages[] = {{"SET", "txl:{default/a}:i", "123"},
-                                  {"HSET", "txl:{default/a}:m", "base", "9"},
-                                  {"HSET", "txl:{default/a}:m", "head", "x"},
-                                  {"SET", "txl:{default/a}:e", "x"},
-                                  {"SET", "txl:{default/a}:t", "x"}};
-  for (const RedisCommand& damage : damages) {
-    ASSERT_TRUE((*connection)->CallOne(damage).ok());
-    EXPECT_TRUE(absl::IsDataLoss(Load(*there_, "a").status())) << damage[1];
-  }
 }
 
 TEST(RedisShards, SessionsOfSeveralShardsAreOneStore) {

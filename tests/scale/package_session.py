@@ -1,0 +1,98 @@
+"""A session of the Python package, with its retries."""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import sys
+import types
+
+import paths
+from life import bits
+from turn_worker import PATIENCE, Failed
+
+
+def unpack(folder):
+    """Puts the package with its stubs into `folder`, from which it is imported
+    then, as an installed one would be."""
+    target = folder / "txl_client"
+    shutil.copytree(paths.ROOT / "python/txl_client", target,
+                    ignore=shutil.ignore_patterns("_proto", "__pycache__"))
+    _build_hook().generate(paths.ROOT / "proto", target / "_proto")
+    sys.path.insert(0, str(folder))
+    # Children run other programs: they need nothing of gRPC's.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
+
+def _build_hook():
+    """The package's own; of hatchling it needs a class to derive from."""
+    interface = types.ModuleType("hatchling.builders.hooks.plugin.interface")
+    interface.BuildHookInterface = list
+    sys.modules.setdefault(interface.__name__, interface)
+    spec = importlib.util.spec_from_file_location(
+        "hatch_build", paths.ROOT / "python/hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class PackageSession:
+    """`door`: TurnWorker's, with rpc_address(). After unpack()."""
+
+    KIND, APPENDS = "package", True
+
+    def __init__(self, door, _):
+        """The package makes a name up: only then it creates again by itself."""
+        self._package = importlib.import_module("txl_client")
+        address, certificate = door.rpc_address()
+        trust = {} if certificate is None else {"ca": certificate}
+        self._client = self._package.Client(
+            address, timeout=PATIENCE, retry=self._package.RetryPolicy(
+                max_failures=10_000, first_delay=0.05, max_delay=0.5), **trust)
+        self._session = self._client.session()
+
+    @property
+    def name(self):
+        return self._session.id
+
+    def create(self):
+        with self._judged():
+            self._session.create()
+
+    def turn(self, ask):
+        """Position, end, text; tokens with the bits of their
+        log-probabilities."""
+        with self._judged():
+            if not ask.tokens:
+                return self._append(ask.prompt)
+            turn = self._session.generate(
+                ask.prompt or None, seed=ask.seed, max_tokens=ask.tokens,
+                stream=ask.streamed)
+            if ask.streamed:
+                turn = turn.result()
+        if [token.index for token in turn.tokens] != list(
+                range(len(turn.tokens))):
+            raise Failed("tokens that are missing, or there twice")
+        return (turn.finished.position, turn.finish_reason.value, turn.text,
+                [(token.id, bits(token.logprob), token.text)
+                 for token in turn.tokens])
+
+    def _append(self, text):
+        got = self._session.append(text, return_logprobs=True)
+        return (got.position,
+                [(each.id, None if each.logprob is None else
+                  bits(each.logprob)) for each in got.scored])
+
+    def ids(self):
+        with self._judged():
+            return self._session.token_ids()
+
+    def close(self):
+        self._client.close()
+
+    @contextlib.contextmanager
+    def _judged(self):
+        try:
+            yield
+        except self._package.TxlError as error:
+            raise Failed(str(error)) from error
