@@ -173,7 +173,8 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 1, kMaxRows,
                 "Prompt positions of one step over all sessions: more feed "
                 "prompts faster, fewer keep other streams even");
-  AddGuessFlags(&flags->speculate, &flags->scheduler.speculate_tokens, table);
+  AddGuessFlags(&flags->speculate, &flags->scheduler.speculate_tokens,
+                &flags->draft, table);
 }
 
 void AddQueueFlags(ServerFlags* flags, FlagTable* table) {
