@@ -27,14 +27,14 @@ void AddFacts(const ExporterFacts& facts, FamilyList& out) {
                   {"form", facts.form},
                   {"weight_dtype", facts.weight_dtype},
                   {"memory_dtype", facts.memory_dtype}});
-  out.Gauge("txl_self_test_info",
-            "Always 1; what the self-test at load said of the step")
-      .Sample(1, {{"result", facts.self_test}});
-  out.Gauge("txl_self_test_seconds", "What the self-test at load took")
-      .Sample(facts.self_test_seconds);
 }
 
 void AddServer(const ServerStatus& status, FamilyList& out) {
+  out.Gauge("txl_self_test_info",
+            "Always 1; what the self-test at load said of the step")
+      .Sample(1, {{"result", NameOf(status.self_test.result)}});
+  out.Gauge("txl_self_test_seconds", "What the self-test at load took")
+      .Sample(status.self_test.seconds);
   FamilyRef state = out.Gauge("txl_server_state", "1 for the server's state");
   for (const auto& [phase, name] :
        {std::pair(ServerPhase::kStarting, "starting"),

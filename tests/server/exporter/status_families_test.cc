@@ -31,7 +31,7 @@ TEST(StatusFamiliesTest, WhatRunsIsInTheLabelsOfInfoMetrics) {
 
 TEST(StatusFamiliesTest, TheSelfTestSaysWhatItFoundAndTook) {
   const Scrape scrape = ScrapeOf(FakeStatus());
-  EXPECT_EQ(scrape.At("txl_self_test_info{result=\"passed\"}"), 1);
+  EXPECT_EQ(scrape.At("txl_self_test_info{result=\"fell_back\"}"), 1);
   EXPECT_EQ(scrape.At("txl_self_test_seconds"), 0.75);
 }
 
