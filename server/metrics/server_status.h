@@ -100,6 +100,8 @@ struct ServerStatus {
   ConnectionCounts connections;
   std::optional<StoreUse> store;  // absent: sessions end with the process
   SelfTestReport self_test;       // at load
+  // When the server's own certificate ends; absent: it shows none.
+  std::optional<absl::Time> certificate_end;
   Snapshot snapshot;
 };
 
