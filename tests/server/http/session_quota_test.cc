@@ -130,9 +130,9 @@ TEST_F(SessionQuotas, SessionsOverTheLimitAreRefusedWhereverTheyComeFrom) {
 TEST_F(SessionQuotas, AnImportIsRefusedAsSoonAsItSaysHowLargeItIs) {
   world_->rpc.MakeSession("a", std::vector<int32_t>(100, 'x'));
   const std::string head = Export("a").substr(0, 150);
-  Allow({}, Told(100) + Told(99));
-  ExpectQuota(Send(head, /*whole=*/false), "bytes", Told(100),
-              Told(100) + Told(99));
+  const int64_t too_few = 2 * Told(100) - 1;
+  Allow({}, too_few);
+  ExpectQuota(Send(head, /*whole=*/false), "bytes", Told(100), too_few);
   // Before a byte of it has come, where no session may come at all.
   Allow(1, {});
   ExpectQuota(Send("", /*whole=*/false), "sessions", 1, 1);
