@@ -158,6 +158,10 @@ if [ "$all" = 1 ]; then
     say "installing Python's matplotlib for the pictures of benchmarks"
     venv_pip install --quiet matplotlib
   fi
+  if ! "$venv/bin/python" -c 'import opentelemetry.proto' 2> /dev/null; then
+    say "installing Python's opentelemetry-proto for the test of spans"
+    pip_install opentelemetry-proto==1.45.2
+  fi
   if ! "$venv/bin/python" -c 'import kubernetes_validate' 2> /dev/null; then
     say "installing Python's kubernetes-validate for the manifests' schemas"
     venv_pip install --quiet kubernetes-validate

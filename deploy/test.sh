@@ -101,6 +101,8 @@ part_clients() {
     step "metrics through promtool"
     python tests/end_to_end/promtool_check.py build/bin/txl-server build/bin/txl
   fi
+  step "spans through OpenTelemetry's own definitions"
+  python tests/end_to_end/otlp_spans.py
   step "third-party clients over HTTP, each from its registry"
   tests/clients/run.sh --server build/bin/txl-server
 }

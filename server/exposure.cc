@@ -32,6 +32,9 @@ absl::Status CheckFiles(const TlsFiles& files) {
     return absl::InvalidArgumentError(
         "--tls-client-ca: needs --tls-cert and --tls-key, too");
   }
+  if (!files.revoked.empty() && files.client_ca.empty()) {
+    return absl::InvalidArgumentError("--tls-crl: needs --tls-client-ca, too");
+  }
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "server/http/metrics_endpoint.h"
 #include "server/listen_address.h"
 #include "server/speculation_flags.h"
+#include "server/tls_flags.h"
 
 namespace txl {
 namespace {
@@ -120,23 +121,6 @@ void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
                   absl::Hours(1),
                   "Interval of comments in silent streams, for proxies that "
                   "close them; some clients stumble over it; 0: none");
-}
-
-void AddTlsFlags(ServerFlags* flags, FlagTable* table) {
-  table->Text("tls-cert", &flags->tls.certificate,
-              "PEM file of the server's certificate and those that signed it: "
-              "gRPC and HTTP take TLS alone, a Unix socket never does; empty: "
-              "no TLS. The files are read again when they change");
-  table->Text("tls-key", &flags->tls.key,
-              "PEM file of its key, without a passphrase and not for everybody "
-              "to read");
-  table->Text("tls-client-ca", &flags->tls.client_ca,
-              "PEM file of who signs clients' certificates: every client of "
-              "gRPC and HTTP has to show one; empty: none has to");
-  table->Bool(
-      "insecure", &flags->insecure,
-      "Let gRPC and HTTP listen beyond loopback without TLS: whoever is "
-      "on the way reads and changes everything");
 }
 
 void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
@@ -354,7 +338,7 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   table.Group("HTTP");
   AddHttpFlags(&flags.http, &table);
   table.Group("Encryption");
-  AddTlsFlags(&flags, &table);
+  AddTlsFlags(&flags.tls, &flags.insecure, &table);
   table.Group("Engine");
   AddEngineFlags(&flags, &table);
   table.Group("Turns");

@@ -4,7 +4,7 @@ find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
   SRCS admin_listener.cc exposure.cc flag_table.cc flags.cc format_flags.cc installed_models.cc key_file.cc
     listen_address.cc listener_probe.cc listener_watch.cc
-    memory_budgets.cc open_files.cc record_files.cc server.cc server_admin.cc setting_names.cc signals.cc speculation.cc speculation_flags.cc
+    memory_budgets.cc open_files.cc record_files.cc server.cc server_admin.cc setting_names.cc signals.cc speculation.cc speculation_flags.cc tls_flags.cc
     stored_sessions.cc tenants_watch.cc torch_threads.cc unix_socket.cc
     warm_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter

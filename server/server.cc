@@ -51,8 +51,7 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
   return facts;
 }
 
-ExporterFacts MakeExporterFacts(const ModelFacts& model,
-                                const SelfTestReport& self_test) {
+ExporterFacts MakeExporterFacts(const ModelFacts& model) {
   ExporterFacts facts;
   facts.version = model.server_version;
   facts.model = model.name;
@@ -63,8 +62,6 @@ ExporterFacts MakeExporterFacts(const ModelFacts& model,
   facts.weight_dtype = model.weight_dtype;
   facts.memory_dtype = model.memory_dtype;
   facts.bytes_per_slot = model.bytes_per_session;
-  facts.self_test = NameOf(self_test.result);
-  facts.self_test_seconds = self_test.seconds;
   return facts;
 }
 
@@ -156,6 +153,7 @@ void Server::MakeParts() {
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
                                            store_.get(), &metrics_, clock);
   context_.facts = &facts_;
+  context_.self_test = self_test_;
   context_.store = store_.get();
   context_.scheduler = scheduler_.get();
   context_.metrics = &metrics_;
@@ -235,6 +233,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
   if (const TlsFiles& files = server->flags_.tls; !files.certificate.empty()) {
     TXL_ASSIGN_OR_RETURN(server->certificates_, CertificateWatch::Start(files));
+    server->context_.certificate_end = [watch = server->certificates_.get()] {
+      return watch->Current()->not_after;
+    };
   }
   TXL_ASSIGN_OR_RETURN(
       server->grpc_, GrpcServer::Start(server->flags_.listen, &server->context_,
@@ -302,8 +303,7 @@ absl::Status Server::StartHttp() {
   HttpApi api;
   api.desk = grpc_->desk();
   const auto collector = std::make_shared<const StatusCollector>(
-      MakeExporterFacts(facts_, self_test_),
-      [this] { return grpc_->Status(); });
+      MakeExporterFacts(facts_), [this] { return grpc_->Status(); });
   api.metrics = [collector] { return MetricsText(*collector); };
   absl::StatusOr<std::unique_ptr<HttpFront>> front =
       HttpFront::Start(std::move(options), std::move(api));
@@ -326,7 +326,7 @@ absl::Status Server::StartMetrics() {
   if (flags_.metrics_listen.empty()) return absl::OkStatus();
   absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
       MetricsEndpoint::Start(
-          flags_.metrics_listen, MakeExporterFacts(facts_, self_test_),
+          flags_.metrics_listen, MakeExporterFacts(facts_),
           [this] { return grpc_->Status(); }, grpc_->desk());
   if (!endpoint.ok()) {
     return absl::Status(

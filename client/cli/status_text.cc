@@ -47,6 +47,20 @@ std::string FormatStore(const v1::GetServerStatusResponse& status) {
       store.database_bytes(), store.image_bytes());
 }
 
+// A line about the self-test at load; none of a server that says nothing of it.
+std::string FormatSelfTest(const v1::GetServerStatusResponse& status) {
+  if (!status.has_self_test()) return "";
+  const v1::SelfTest& test = status.self_test();
+  if (test.result() == "not_run") return "self-test    not run\n";
+  if (test.objection().empty()) {
+    return absl::StrFormat("self-test    %s in %.2f s\n", test.result(),
+                           test.seconds());
+  }
+  return absl::StrFormat("self-test    %s after %.2f s: %s refused, %s\n",
+                         test.result(), test.seconds(), test.step(),
+                         test.objection());
+}
+
 }  // namespace
 
 std::string StateName(v1::ServerState state) {
@@ -95,7 +109,7 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       "turns        %d started, %d active; finished: %s\n"
       "tokens       %d sampled, %d delivered, %d discarded\n"
       "streams      %d tokens unread\n"
-      "%s%s%s",
+      "%s%s%s%s",
       StateName(status.state()), status.uptime().seconds(),
       status.sessions_busy(), status.sessions_idle(), status.slots_used(),
       status.slots_total(), status.queued_calls(), status.queued_tokens(),
@@ -103,7 +117,7 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       FormatCounts(finished), status.tokens_sampled(),
       status.tokens_delivered(), status.tokens_discarded(),
       status.stream_queue_tokens(), FormatGuesses(status),
-      FormatSoftmax(status), FormatStore(status));
+      FormatSoftmax(status), FormatStore(status), FormatSelfTest(status));
 }
 
 std::string FormatWatchLine(const v1::GetServerStatusResponse& status,

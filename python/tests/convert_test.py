@@ -22,6 +22,7 @@ PAIRS = [
     (infos.Limits, model_service_pb2.Limits),
     (infos.ServerStatus, model_service_pb2.GetServerStatusResponse),
     (infos.StoreStatus, model_service_pb2.StoreStatus),
+    (infos.SelfTest, model_service_pb2.SelfTest),
     (infos.MemoryDivision, model_service_pb2.MemoryDivision),
     (infos.SoftmaxTail, model_service_pb2.SoftmaxTail),
 ]

@@ -149,6 +149,16 @@ class StoreStatus:
 
 
 @dataclass(frozen=True)
+class SelfTest:
+    """What the server's step has shown before its first session."""
+
+    result: str  # "passed", "fell_back" or "not_run"
+    step: str  # the kernels that were meant
+    objection: str  # what differed; empty: nothing did
+    seconds: float
+
+
+@dataclass(frozen=True)
 class ServerStatus:
     """A server's counters at one moment, since its start."""
 
@@ -208,3 +218,4 @@ class ServerStatus:
     sessions_loaded: int
     sessions_stored_away: int
     store: StoreStatus | None  # None: sessions end with the process
+    self_test: SelfTest | None  # None: a server that says nothing of it

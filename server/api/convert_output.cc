@@ -92,6 +92,13 @@ void WriteUse(const ServerStatus& status, v1::GetServerStatusResponse* to) {
   to->set_connections_refused(status.connections.refused);
 }
 
+void WriteSelfTest(const SelfTestReport& report, v1::SelfTest* message) {
+  message->set_result(NameOf(report.result));
+  message->set_step(report.step);
+  message->set_objection(report.objection);
+  message->set_seconds(report.seconds);
+}
+
 }  // namespace
 
 void WriteDuration(absl::Duration from, google::protobuf::Duration* to) {
@@ -266,6 +273,7 @@ void WriteStatus(const ServerStatus& status,
   if (status.store.has_value()) {
     WriteStore(*status.store, message->mutable_store());
   }
+  WriteSelfTest(status.self_test, message->mutable_self_test());
   message->set_sessions_loaded(status.sessions.loaded);
   message->set_sessions_stored_away(status.sessions.stored_away);
   message->set_sessions_ended(status.sessions.ended);

@@ -182,10 +182,11 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
   if (!status.ok()) stream->Failed(status);
 }
 
-AnswerMessage ScoreAnswer(const TurnFinished&,
+AnswerMessage ScoreAnswer(const TurnFinished& finished,
                           const std::vector<ScoredToken>& scored) {
   auto response = std::make_unique<v1::ScoreResponse>();
   response->set_sum_logprob(WriteScored(scored, response->mutable_tokens()));
+  response->set_position(finished.position);
   return response;
 }
 

@@ -22,6 +22,7 @@
 #include "server/base/line_file.h"
 #include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
+#include "server/base/self_test_report.h"
 #include "server/base/task_thread.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/server_status.h"
@@ -59,6 +60,9 @@ struct ServiceContext {
   ByteBudget* requests = nullptr;  // MemoryDivision::requests
   ByteBudget* streams = nullptr;   // MemoryDivision::streams
   const MemoryGuard* guard = nullptr;
+  SelfTestReport self_test;  // of the step that serves
+  // When the certificate ends that new connections get; null: there is no TLS.
+  std::function<absl::Time()> certificate_end;
 
   // What AdminService works with. A transport of a context that has it serves
   // that service alone, one of another all but that.

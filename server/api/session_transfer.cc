@@ -119,7 +119,7 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
   ImportRun(const ServiceContext& service, std::shared_ptr<ApiCall> call)
       : service_(service),
         call_(std::move(call)),
-        import_(Options(service)),
+        import_(Options(service, call_->caller().tenant)),
         // Ids become four bytes; a state is copied once.
         expansion_(std::max<int64_t>(
             2, 4 / ExportIdBytes(service.facts->config.vocab_size))) {}
@@ -133,7 +133,8 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
   }
 
  private:
-  static ImportOptions Options(const ServiceContext& service) {
+  static ImportOptions Options(const ServiceContext& service,
+                               const std::string& tenant) {
     ImportOptions options;
     options.fingerprint = service.facts->fingerprint;
     options.vocabulary_size = service.facts->config.vocab_size;
@@ -141,6 +142,9 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
     options.key = service.export_key;
     options.max_bytes = service.limits.import_bytes;
     options.max_tokens = service.store_options.max_session_tokens;
+    options.may_add = [store = service.store, tenant](int64_t tokens) {
+      return store->MayAdd(tenant, tokens);
+    };
     return options;
   }
 
@@ -165,11 +169,12 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
       TXL_ASSIGN_OR_RETURN(ttl_, ReadDuration(request.ttl()));
       TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.store_options));
     }
-    if (session_.empty()) return absl::OkStatus();
-    TXL_RETURN_IF_ERROR(CheckIdField("session_id", session_.id()));
     // Before all of the file has come for nothing.
-    if (service_.store->Get(session_).ok()) return SessionExistsError();
-    return absl::OkStatus();
+    if (!session_.empty()) {
+      TXL_RETURN_IF_ERROR(CheckIdField("session_id", session_.id()));
+      if (service_.store->Get(session_).ok()) return SessionExistsError();
+    }
+    return service_.store->MayAdd(session_.tenant(), 0);
   }
 
   static absl::Status CheckLater(const v1::ImportSessionRequest& request) {

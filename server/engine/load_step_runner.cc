@@ -145,13 +145,13 @@ std::vector<StepAttempt> Attempts(const Served& served) {
 
 absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(const Served& served,
                                                        SelfTestReport* report) {
+  SelfTestReport nobody_reads;
   TXL_ASSIGN_OR_RETURN(
-      SoundStep sound,
-      FirstSoundStep(Attempts(served), [&served](const ServingStep& serving) {
-        return Test(served, serving);
-      }));
-  if (report != nullptr) *report = sound.report;
-  ServingStep& serving = sound.serving;
+      ServingStep serving,
+      FirstSoundStep(
+          Attempts(served),
+          [&served](const ServingStep& tried) { return Test(served, tried); },
+          report == nullptr ? &nobody_reads : report));
   RunnerInfo info =
       MakeInfo(served.config, serving.facts, *serving.step, served.options);
   if (!serving.on_host) {
@@ -212,11 +212,7 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
       runner.status().code() != absl::StatusCode::kFailedPrecondition) {
     return runner;
   }
-  SelfTestReport refused;
-  refused.result = SelfTestResult::kFellBack;
-  refused.objection = std::string(runner.status().message());
-  if (report != nullptr) *report = refused;
-  // What LibTorch's step keeps.
+  // What LibTorch's step keeps. The report is that of the step it replaces.
   torch.weights = torch.memory = torch.derived = "f32";
   torch.form = "auto";
   return LoadStepRunner(directory, torch, nullptr);

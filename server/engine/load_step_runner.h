@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/base/self_test_report.h"
 #include "server/engine/runner_options.h"
-#include "server/engine/self_test_report.h"
 #include "server/engine/step_runner.h"
 
 namespace txl {

@@ -10,40 +10,42 @@
 
 namespace txl {
 
-absl::StatusOr<SoundStep> FirstSoundStep(
+absl::StatusOr<ServingStep> FirstSoundStep(
     const std::vector<StepAttempt>& attempts,
-    absl::FunctionRef<absl::Status(const ServingStep&)> test) {
+    absl::FunctionRef<absl::Status(const ServingStep&)> test,
+    SelfTestReport* report) {
   using Clock = std::chrono::steady_clock;
-  SelfTestReport report;
+  *report = SelfTestReport();
   for (const StepAttempt& attempt : attempts) {
     TXL_ASSIGN_OR_RETURN(ServingStep serving, attempt.build());
-    if (!attempt.tested) return SoundStep{std::move(serving), report};
+    if (report->step.empty()) report->step = serving.step->identity().kernel;
+    if (!attempt.tested) return serving;
     const Clock::time_point start = Clock::now();
     const absl::Status verdict = test(serving);
-    report.seconds +=
+    report->seconds +=
         std::chrono::duration<double>(Clock::now() - start).count();
     if (verdict.ok()) {
       Log(LogSeverity::kInfo, "self_test",
           {{"device", serving.facts.device},
            {"kernel", serving.step->identity().kernel},
-           {"seconds", report.seconds}});
-      if (report.result == SelfTestResult::kNotRun) {
-        report.result = SelfTestResult::kPassed;
+           {"seconds", report->seconds}});
+      if (report->result == SelfTestResult::kNotRun) {
+        report->result = SelfTestResult::kPassed;
       }
-      return SoundStep{std::move(serving), report};
+      return serving;
     }
     if (verdict.code() == absl::StatusCode::kResourceExhausted) return verdict;
-    report.result = SelfTestResult::kFellBack;
-    report.objection = std::string(verdict.message());
+    report->result = SelfTestResult::kFellBack;
+    report->objection = std::string(verdict.message());
     Log(LogSeverity::kError, "self_test",
         {{"device", serving.facts.device},
          {"kernel", serving.step->identity().kernel},
-         {"refused", report.objection}});
+         {"refused", report->objection}});
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "self-test: the step differs from the reference and no safer one takes "
       "these options: ",
-      report.objection));
+      report->objection));
 }
 
 std::vector<std::string> NextVectorTargets(

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/step/sampling_step.h"
-#include "server/engine/self_test_report.h"
+#include "server/base/self_test_report.h"
 #include "server/engine/step_builder.h"
 
 namespace txl {
@@ -29,18 +29,15 @@ struct StepAttempt {
   bool tested = true;
 };
 
-struct SoundStep {
-  ServingStep serving;
-  SelfTestReport report;
-};
-
 // Builds one after the other, each when the one before it is gone, until `test`
-// has no objection; verdicts are logged. An error of building ends it, and
-// so does ResourceExhausted of a test. FailedPrecondition with the last
-// objection when none is left. REQUIRES: there is an attempt.
-absl::StatusOr<SoundStep> FirstSoundStep(
+// has no objection; verdicts are logged, and `report` has them, whatever comes
+// of it. An error of building ends it, and so does ResourceExhausted of a test.
+// FailedPrecondition with the last objection when none is left. REQUIRES: there
+// is an attempt.
+absl::StatusOr<ServingStep> FirstSoundStep(
     const std::vector<StepAttempt>& attempts,
-    absl::FunctionRef<absl::Status(const ServingStep&)> test);
+    absl::FunctionRef<absl::Status(const ServingStep&)> test,
+    SelfTestReport* report);
 
 // The vector targets behind `current`, best first, of `all` in that order: what
 // is left to try where a step that runs with it is not sound.

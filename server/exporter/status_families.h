@@ -14,8 +14,8 @@
 
 namespace txl {
 
-// What stays the same while the server runs: txl_build_info, txl_model_info,
-// txl_self_test_info and the bytes of a session on the device.
+// What stays the same while the server runs: txl_build_info, txl_model_info and
+// the bytes of a session on the device.
 struct ExporterFacts {
   std::string version;
   std::string model;
@@ -26,8 +26,6 @@ struct ExporterFacts {
   std::string weight_dtype;
   std::string memory_dtype;
   int64_t bytes_per_slot = 0;
-  std::string self_test;  // "not_run", "passed", "fell_back"
-  double self_test_seconds = 0;
 };
 
 // Pure. Every family is there at any time, those with labels possibly without

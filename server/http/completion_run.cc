@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "model/text/utf8.h"
 #include "server/api/methods.h"
-#include "server/base/error.h"
 #include "server/http/chat_json.h"
 #include "server/http/completion_head.h"
 #include "server/http/http_error.h"
 #include "server/http/message_json.h"
+#include "server/http/scored_turn.h"
 
 namespace txl {
 namespace {
@@ -21,15 +21,6 @@ using Json = nlohmann::json;
 
 const ApiMethod& Method(const char* name) {
   return *FindMethod(absl::StrCat("txl.v1.GenerationService/", name));
-}
-
-absl::Status Drained() {
-  ErrorDetails details;
-  details.reason = "SERVER_DRAIN";
-  return MakeError(absl::StatusCode::kUnavailable,
-                   "the server is shutting down; the turn may be asked for "
-                   "again",
-                   details);
 }
 
 }  // namespace
@@ -73,7 +64,7 @@ class CompletionRun::ScoreSink final : public HttpCallSink {
   void OnEnd(const absl::Status& status) override {
     run_->choices_[run_->FirstChoice(prompt_)].call = nullptr;
     if (!status.ok()) return run_->Fail(status);
-    run_->StartChoices(prompt_, &scores_.tokens());
+    run_->StartScored(prompt_, scores_);
   }
 
  private:
@@ -110,7 +101,7 @@ void CompletionRun::Start() {
     } else if (ScoresFirst(p)) {
       StartScore(p);
     } else {
-      StartChoices(p, nullptr);
+      StartChoices(p, request_.turns[p], nullptr);
     }
   }
 }
@@ -146,8 +137,17 @@ void CompletionRun::StartScore(int64_t prompt) {
                       std::make_shared<ScoreSink>(shared_from_this(), prompt));
 }
 
-void CompletionRun::StartChoices(int64_t prompt, const ScoredTokens* scores) {
-  const v1::GenerateRequest& turn = request_.turns[prompt];
+void CompletionRun::StartScored(int64_t prompt,
+                                const v1::ScoreResponse& scores) {
+  const absl::StatusOr<v1::GenerateRequest> turn =
+      TurnBehind(scores, request_.turns[prompt]);
+  if (!turn.ok()) return Fail(turn.status());
+  StartChoices(prompt, *turn, &scores.tokens());
+}
+
+void CompletionRun::StartChoices(int64_t prompt,
+                                 const v1::GenerateRequest& turn,
+                                 const ScoredTokens* scores) {
   const size_t first = FirstChoice(prompt);
   const size_t end = first + static_cast<size_t>(request_.best_of);
   for (size_t choice = first; choice < end && !ended_; ++choice) {
@@ -251,7 +251,7 @@ void CompletionRun::TakeEnd(size_t choice, const v1::Finished& finished,
       choices_[choice].prompt_before + finished.usage().prompt_tokens();
   choices_[choice].generated_tokens = finished.usage().generated_tokens();
   if (finished.reason() == v1::FINISH_REASON_SERVER_DRAIN) {
-    return Fail(Drained());
+    return Fail(BrokenOffError());
   }
   CompletionChoice rest;
   rest.text = finished.text();

@@ -6,10 +6,11 @@
 // Several samples of a prompt go on from forks of one session that holds it; so
 // does one where the prompt's probabilities are wanted, which are told while it
 // is fed. In a session of the client's, or where nothing is generated, they are
-// those of a Score before. Every choice of a prompt draws with a seed of its
-// own, counted from the request's, so that each prompt has the choices that it
-// has alone. The first error is the answer's, and ends all other turns; so does
-// a client that leaves.
+// those of a Score before, which changes nothing, and the turn wants the
+// session where the Score found it: both together are one turn, or none. Every
+// choice of a prompt draws with a seed of its own, counted from the request's,
+// so that each prompt has the choices that it has alone. The first error is the
+// answer's, and ends all other turns; so does a client that leaves.
 
 #include <cstdint>
 #include <functional>
@@ -60,8 +61,11 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   bool FeedsFirst(int64_t prompt) const;
   bool ScoresFirst(int64_t prompt) const;
   void StartScore(int64_t prompt);
+  // A turn of a session begins where the session stood for the scores.
+  void StartScored(int64_t prompt, const v1::ScoreResponse& scores);
   // `scores`: of the prompt's tokens; null where they were not asked for.
-  void StartChoices(int64_t prompt, const ScoredTokens* scores);
+  void StartChoices(int64_t prompt, const v1::GenerateRequest& turn,
+                    const ScoredTokens* scores);
   void StartSamples(int64_t prompt);
   void StartForks(int64_t prompt, const v1::AppendTokensResponse& fed,
                   const ScoredTokens* scores);

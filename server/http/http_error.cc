@@ -157,6 +157,15 @@ absl::Status AsOfInput(const absl::Status& status, const char* name) {
   return MakeError(status.code(), status.message(), details);
 }
 
+absl::Status BrokenOffError() {
+  ErrorDetails details;
+  details.reason = "SERVER_DRAIN";
+  return MakeError(absl::StatusCode::kUnavailable,
+                   "the server is shutting down; the turn may be asked for "
+                   "again",
+                   details);
+}
+
 HttpReply PlainError(int code, const std::string& reason,
                      const std::string& message) {
   HttpReply reply;

@@ -26,6 +26,9 @@ HttpReply ErrorReply(const absl::Status& status);
 // The same error of a turn whose input the body calls `name`.
 absl::Status AsOfInput(const absl::Status& status, const char* name);
 
+// Of a turn that a server ends because it does itself: SERVER_DRAIN.
+absl::Status BrokenOffError();
+
 // An error of HTTP itself with a status code of its own.
 HttpReply PlainError(int code, const std::string& reason,
                      const std::string& message);

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "server/base/memory_division.h"
+#include "server/base/self_test_report.h"
 #include "server/metrics/metrics.h"
 
 namespace txl {
@@ -98,6 +99,9 @@ struct ServerStatus {
   CallCounts calls;
   ConnectionCounts connections;
   std::optional<StoreUse> store;  // absent: sessions end with the process
+  SelfTestReport self_test;       // at load
+  // When the server's own certificate ends; absent: it shows none.
+  std::optional<absl::Time> certificate_end;
   Snapshot snapshot;
 };
 

@@ -26,13 +26,21 @@ class TlsServerCredentials {
   TlsServerCredentials& operator=(const TlsServerCredentials&) = delete;
 
   // For one server: TLS 1.2 and 1.3; every handshake uses what the certificates
-  // are then, and requires a client's where they verify clients. Called once.
+  // are then, and requires a client's where they verify clients. gRPC 1.51 has
+  // no lists of revocation in a handshake whose certificates change: each call
+  // by a revoked one is refused instead, health's too, before anything is asked
+  // whose it is. Called once.
   std::shared_ptr<grpc::ServerCredentials> Make();
 
  private:
   // gRPC asks before every handshake, from any of its threads.
   static grpc_ssl_certificate_config_reload_status Renew(
       void* self, grpc_ssl_server_certificate_config** config);
+  // gRPC asks before every call, likewise: UNAUTHENTICATED where the
+  // connection's certificate, or one of those that came with it, is revoked.
+  static void Admit(void* self, grpc_auth_context* connection,
+                    const grpc_metadata* metadata, size_t count,
+                    grpc_process_auth_metadata_done_cb done, void* call);
 
   const CertificateWatch* const certificates_;
   absl::Mutex mutex_;

@@ -246,6 +246,9 @@ absl::Status SessionImport::EndHead() {
         kField, absl::StrCat("the exported session has ", head->token_count,
                              " tokens, more than ", options_.max_tokens));
   }
+  if (options_.may_add) {
+    TXL_RETURN_IF_ERROR(options_.may_add(head->token_count));
+  }
   head_ = *head;
   session_.head.ttl = head_.ttl;
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 // is taken only for bytes that have come.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct ImportOptions {
   std::string key;         // as in ExportOptions; empty: no state is taken
   int64_t max_bytes = 0;   // of the file
   int64_t max_tokens = 0;  // of the session
+  // Whether there may be one more session of so many tokens: asked once the
+  // file says how many, long before they are there. Null: there may.
+  std::function<absl::Status(int64_t tokens)> may_add = nullptr;
 };
 
 struct ImportedSession {
@@ -46,8 +50,8 @@ struct ImportedSession {
 //
 // Errors: INVALID_ARGUMENT FIELD_INVALID `chunk` (damaged, no export, or one of
 // another version), INVALID_ARGUMENT OVER_LIMIT `chunk` (too many bytes or
-// tokens), FAILED_PRECONDITION MODEL_MISMATCH (of another model). After an
-// error every call gives the same one.
+// tokens), FAILED_PRECONDITION MODEL_MISMATCH (of another model), those of
+// may_add. After an error every call gives the same one.
 class SessionImport {
  public:
   explicit SessionImport(ImportOptions options);

@@ -279,6 +279,9 @@ class SessionStore {
   absl::StatusOr<SessionInfo> Import(const SessionName& name,
                                      std::optional<absl::Duration> ttl,
                                      ImportedSession session);
+  // Whether the tenant's limits let one more session of so many tokens in; asks
+  // only, so that another may come first. QUOTA.
+  absl::Status MayAdd(const std::string& tenant, int64_t tokens);
 
   // With a shared journal for what changes nothing of the session.
   absl::StatusOr<SessionLease> Acquire(const SessionName& session);

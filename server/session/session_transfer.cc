@@ -80,6 +80,12 @@ absl::StatusOr<SessionInfo> SessionStore::Import(
   return impl_->Info(*record);
 }
 
+absl::Status SessionStore::MayAdd(const std::string& tenant, int64_t tokens) {
+  StoreLock lock(impl_.get());
+  impl_->Expire();
+  return impl_->quota.MayAdd(tenant, tokens);
+}
+
 absl::StatusOr<RecordPtr> SessionStore::Impl::AddImported(
     SessionName name, absl::Duration ttl, ImportedSession& session) {
   const int64_t tokens = session.token_ids.size();

@@ -8,11 +8,15 @@
 namespace txl {
 namespace {
 
-// What `files` have now; `old` itself where that is the same.
+// What `files` have; `old` itself where that is the same.
 absl::StatusOr<std::shared_ptr<const TlsCredentials>> Renewed(
-    const TlsFiles& files, std::shared_ptr<const TlsCredentials> old) {
+    const TlsFiles& files, std::shared_ptr<const TlsCredentials> old,
+    absl::Time now) {
   TXL_ASSIGN_OR_RETURN(TlsTexts texts, ReadTlsTexts(files));
-  if (texts == old->texts) return old;
+  if (texts == old->texts) {
+    TXL_RETURN_IF_ERROR(CheckEnds(*old, files, now));
+    return old;
+  }
   return MakeTlsCredentials(std::move(texts), files);
 }
 
@@ -45,10 +49,10 @@ std::shared_ptr<const TlsCredentials> CertificateWatch::Current() const {
   return current_;
 }
 
-absl::Status CertificateWatch::Look() {
+absl::Status CertificateWatch::Look(absl::Time now) {
   absl::MutexLock look(&look_mutex_);
   const std::shared_ptr<const TlsCredentials> old = Current();
-  const auto renewed = Renewed(files_, old);
+  const auto renewed = Renewed(files_, old, now);
   if (!renewed.ok()) {
     const std::string wrong(renewed.status().message());
     if (wrong != warned_) {

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/periodic.h"
 #include "server/tls/tls_credentials.h"
@@ -33,11 +34,14 @@ class CertificateWatch {
 
   // Whether clients need a certificate; never changes.
   bool verifies_clients() const { return !files_.client_ca.empty(); }
+  // Whether they need one that is not revoked; likewise.
+  bool has_revocations() const { return !files_.revoked.empty(); }
 
-  // Takes what the files have now. Where it cannot be served with, the old
-  // stays, and the log has a warning, one for each thing that is wrong. Errors:
-  // as Start.
-  absl::Status Look() ABSL_LOCKS_EXCLUDED(look_mutex_, mutex_);
+  // Takes what the files have now. Where it cannot be served with, or not any
+  // more at `now`, the old stays, and the log has a warning, one for each thing
+  // that is wrong. Errors: as Start.
+  absl::Status Look(absl::Time now = absl::Now())
+      ABSL_LOCKS_EXCLUDED(look_mutex_, mutex_);
 
  private:
   CertificateWatch(TlsFiles files, std::shared_ptr<const TlsCredentials> first,

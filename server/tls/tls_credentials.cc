@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
+#include "server/tls/asn1_time.h"
 
 namespace txl {
 namespace {
@@ -63,6 +63,9 @@ Source CertificateSource(const TlsFiles& files) {
 Source KeySource(const TlsFiles& files) { return {"--tls-key", files.key}; }
 Source ClientCaSource(const TlsFiles& files) {
   return {"--tls-client-ca", files.client_ca};
+}
+Source RevokedSource(const TlsFiles& files) {
+  return {"--tls-crl", files.revoked};
 }
 
 absl::Status OfErrno(const Source& source) {
@@ -122,14 +125,6 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(
   return found;
 }
 
-absl::Time EndOf(const X509* certificate) {
-  std::tm end = {};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) {
-    return absl::InfinitePast();
-  }
-  return absl::FromTimeT(timegm(&end));
-}
-
 absl::Status UseKey(const TlsTexts& texts, const TlsFiles& files,
                     X509* certificate, SSL_CTX* context) {
   const Bio bio = Reader(texts.key);
@@ -163,6 +158,21 @@ absl::Status RequireClients(const TlsTexts& texts, const TlsFiles& files,
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                      nullptr);
   return absl::OkStatus();
+}
+
+absl::StatusOr<RevocationLists> UseLists(const TlsTexts& texts,
+                                         const TlsFiles& files,
+                                         SSL_CTX* context) {
+  auto lists = RevocationLists::Use(texts.revoked, context);
+  if (lists.ok()) return lists;
+  return RevokedSource(files).Wrong(lists.status().message());
+}
+
+absl::Status CheckEnd(const Source& source, absl::Time end, absl::Time now) {
+  if (end > now) return absl::OkStatus();
+  return source.Wrong(absl::StrCat(
+      "has expired at ",
+      absl::FormatTime(absl::RFC3339_sec, end, absl::UTCTimeZone())));
 }
 
 // Who offers protocols has to offer HTTP/1.1, so that no client's talk to
@@ -206,6 +216,10 @@ absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files) {
     TXL_ASSIGN_OR_RETURN(texts.client_ca,
                          ReadSource(ClientCaSource(files), false));
   }
+  if (!files.revoked.empty()) {
+    TXL_ASSIGN_OR_RETURN(texts.revoked,
+                         ReadSource(RevokedSource(files), false));
+  }
   return texts;
 }
 
@@ -221,12 +235,7 @@ absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
   const Source source = CertificateSource(files);
   TXL_ASSIGN_OR_RETURN(std::vector<Certificate> chain,
                        ParseCertificates(texts.certificate, source));
-  made->not_after = EndOf(chain[0].get());
-  if (made->not_after <= absl::Now()) {
-    return source.Wrong(absl::StrCat(
-        "has expired at ", absl::FormatTime(absl::RFC3339_sec, made->not_after,
-                                            absl::UTCTimeZone())));
-  }
+  made->not_after = TimeOf(X509_get0_notAfter(chain[0].get()));
   if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
     return source.Refused("cannot be used");
   }
@@ -239,8 +248,19 @@ absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
   if (!files.client_ca.empty()) {
     TXL_RETURN_IF_ERROR(RequireClients(texts, files, context));
   }
+  if (!files.revoked.empty()) {
+    TXL_ASSIGN_OR_RETURN(made->revoked, UseLists(texts, files, context));
+  }
+  TXL_RETURN_IF_ERROR(CheckEnds(*made, files, absl::Now()));
   made->texts = std::move(texts);
   return std::shared_ptr<const TlsCredentials>(made);
+}
+
+absl::Status CheckEnds(const TlsCredentials& credentials, const TlsFiles& files,
+                       absl::Time now) {
+  TXL_RETURN_IF_ERROR(
+      CheckEnd(CertificateSource(files), credentials.not_after, now));
+  return CheckEnd(RevokedSource(files), credentials.revoked.end(), now);
 }
 
 absl::StatusOr<std::shared_ptr<const TlsCredentials>> LoadTlsCredentials(

@@ -10,22 +10,27 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/tls/revocation_lists.h"
 
 namespace txl {
 
-// Paths of PEM files: the flags --tls-cert, --tls-key and --tls-client-ca.
+// Paths of PEM files: the flags --tls-cert, --tls-key, --tls-client-ca and
+// --tls-crl.
 struct TlsFiles {
   std::string certificate;  // the server's, then those that signed it
   std::string key;          // of the first certificate, without a passphrase
   // Who signs clients' certificates; empty: clients need none.
   std::string client_ca;
+  // Which of those are revoked; empty: none.
+  std::string revoked = {};
 };
 
-// The bytes of those files; the last is empty where there is no file.
+// The bytes of those files; empty where there is no file.
 struct TlsTexts {
   std::string certificate;
   std::string key;
   std::string client_ca;
+  std::string revoked;
 
   bool operator==(const TlsTexts&) const = default;
 };
@@ -36,7 +41,8 @@ struct TlsCredentials {
   // certificate is verified on every connection). SSL_new makes a connection's
   // state of it; thread-safe.
   std::shared_ptr<SSL_CTX> context;
-  absl::Time not_after;  // of the server's own certificate
+  absl::Time not_after;     // of the server's own certificate
+  RevocationLists revoked;  // of clients' ones; `context` refuses them
 };
 
 // Errors name the flag and the file: it cannot be read, is no regular file or
@@ -44,12 +50,18 @@ struct TlsCredentials {
 absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files);
 
 // Errors (InvalidArgument) name the flag and the file: no PEM, a key that is
-// encrypted or another certificate's, a certificate that has expired or is
-// weaker than OpenSSL's security level 2.
+// encrypted or another certificate's, a certificate that is weaker than
+// OpenSSL's security level 2, a list that RevocationLists does not use, and
+// what CheckEnds says.
 absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
     TlsTexts texts, const TlsFiles& files);
 
-// Both, one after the other.
+// Whether all of it is still to be used at `now`. Errors (InvalidArgument) name
+// the flag and the file: the server's certificate or a list has expired.
+absl::Status CheckEnds(const TlsCredentials& credentials, const TlsFiles& files,
+                       absl::Time now);
+
+// Reads and makes, one after the other.
 absl::StatusOr<std::shared_ptr<const TlsCredentials>> LoadTlsCredentials(
     const TlsFiles& files);
 

@@ -86,7 +86,7 @@ RULES = {
                             "client/bench/run", "program/version.h"),
     "client/fleet": ("client/bench/plan", "client/bench/measure", "program"),
     "tests": ("tests", "server", "model", "client", "program", "txl/v1",
-              "txl/convert"),
+              "txl/convert", "grpc"),
 }
 
 SUFFIXES = (".h", ".cc", ".cu", ".cuh")

@@ -58,6 +58,9 @@ TEST(FilesOfTls, ComeTogether) {
               HasSubstr("--tls-key: needs --tls-cert"));
   EXPECT_THAT(Refusal({"unix:/s", "", {"", "", "ca.pem"}, true}),
               HasSubstr("--tls-client-ca: needs --tls-cert and --tls-key"));
+  EXPECT_THAT(
+      Refusal({"127.0.0.1:1", "", {"c.pem", "k.pem", "", "r.crl"}, false}),
+      HasSubstr("--tls-crl: needs --tls-client-ca"));
   EXPECT_EQ(Refusal({"127.0.0.1:1", "", {"c.pem", "k.pem", "ca.pem"}, false}),
             "");
 }

@@ -197,12 +197,13 @@ TEST_F(FlagsTest, ListenBeyondLoopbackWithTlsOrKnowingly) {
               HasSubstr("--http-listen [::]:8080"));
   EXPECT_EQ(Parse({"--listen", "0.0.0.0:50051", "--insecure"}).listen,
             "0.0.0.0:50051");
-  const ServerFlags flags =
-      Parse({"--http-listen", "0.0.0.0:8080", "--tls-cert", "c.pem",
-             "--tls-key", "k.pem", "--tls-client-ca", "ca.pem"});
+  const ServerFlags flags = Parse(
+      {"--http-listen", "0.0.0.0:8080", "--tls-cert", "c.pem", "--tls-key",
+       "k.pem", "--tls-client-ca", "ca.pem", "--tls-crl", "r.crl"});
   EXPECT_EQ(flags.tls.certificate, "c.pem");
   EXPECT_EQ(flags.tls.key, "k.pem");
   EXPECT_EQ(flags.tls.client_ca, "ca.pem");
+  EXPECT_EQ(flags.tls.revoked, "r.crl");
 }
 
 TEST_F(FlagsTest, UnderstandDurationsAndSizes) {

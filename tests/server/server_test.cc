@@ -15,6 +15,7 @@
 #include "server/exit_code.h"
 #include "tests/fakes/fake_step_runner.h"
 #include "tests/server/exporter/scrape.h"
+#include "tests/server/tls/test_authority.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
 
@@ -154,6 +155,24 @@ TEST_F(ServerTest, HasNoMetricsEndpointUnlessAsked) {
   EXPECT_EQ(server_->metrics_address(), "");
 }
 
+TEST_F(ServerTest, ExportsTheEndOfTheCertificateThatItShows) {
+  const TestAuthority authority("Test CA");
+  TestFiles files(authority.IssueServer());
+  flags_.tls = files.files();
+  flags_.metrics_listen = "127.0.0.1:0";
+  ASSERT_TRUE(Start().ok());
+  const auto hours_left = [this] {
+    return (ScrapeMetrics(server_->metrics_address())
+                .At("txl_tls_certificate_end_seconds") -
+            static_cast<double>(absl::ToUnixSeconds(absl::Now()))) /
+           3600;
+  };
+  EXPECT_NEAR(hours_left(), 1, 0.2);
+  files.Write(authority.Issue({"server", "IP:127.0.0.1", absl::Hours(30)}));
+  server_->Reload();
+  EXPECT_NEAR(hours_left(), 30, 0.2);
+}
+
 TEST_F(ServerTest, ExportsTheStatusAndTheFactsOfItsModel) {
   flags_.metrics_listen = "127.0.0.1:0";
   ASSERT_TRUE(Start().ok());
@@ -163,6 +182,7 @@ TEST_F(ServerTest, ExportsTheStatusAndTheFactsOfItsModel) {
   EXPECT_EQ(scrape.At("txl_session_slots"), runner_->info().slots);
   // The warm-up.
   EXPECT_EQ(scrape.At("txl_requests_started_total"), 1);
+  EXPECT_EQ(scrape.samples.count("txl_tls_certificate_end_seconds"), 0u);
   const auto names = scrape.samples.lower_bound("txl_model_info{");
   EXPECT_THAT(names->first, AllOf(HasSubstr("name=\"fake\""),
                                   HasSubstr("fingerprint=\"f00d\""),

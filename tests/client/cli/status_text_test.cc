@@ -127,5 +127,24 @@ TEST(FormatStatus, SaysWhatSessionsSurvive) {
                         "4096 bytes, images 100 bytes\n"));
 }
 
+TEST(FormatStatus, SaysWhatTheSelfTestAtLoadFound) {
+  v1::GetServerStatusResponse status;
+  EXPECT_THAT(FormatStatus(status), Not(HasSubstr("self-test")));
+  v1::SelfTest* test = status.mutable_self_test();
+  test->set_result("not_run");
+  test->set_step("native-cuda");
+  EXPECT_THAT(FormatStatus(status), HasSubstr("self-test    not run\n"));
+  test->set_result("passed");
+  test->set_seconds(0.126);
+  EXPECT_THAT(FormatStatus(status),
+              HasSubstr("self-test    passed in 0.13 s\n"));
+  test->set_result("fell_back");
+  test->set_objection("session 1, position 11: its numbers are not finite");
+  EXPECT_THAT(FormatStatus(status),
+              HasSubstr("self-test    fell_back after 0.13 s: native-cuda "
+                        "refused, session 1, position 11: its numbers are not "
+                        "finite\n"));
+}
+
 }  // namespace
 }  // namespace txl::cli

@@ -195,14 +195,17 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   facts.span_lines_lost = 43;
   facts.connections = {51, 52, 53};
   facts.store = SomeStore();
+  facts.self_test = {SelfTestResult::kFellBack, "native", "rows differ", 1.5};
   v1::GetServerStatusResponse message;
   WriteStatus(facts, &message);
   EXPECT_EQ(message.memory().ShortDebugString(),
             "limit: 36 weights: 1 slots: 2 images: 3 ids: 4 records: 5 "
             "requests: 6 streams: 7 reserve: 8");
+  EXPECT_EQ(message.self_test().ShortDebugString(),
+            "result: \"fell_back\" step: \"native\" objection: \"rows "
+            "differ\" seconds: 1.5");
   EXPECT_EQ(message.request_bytes(), 12);
   EXPECT_EQ(message.streams_refused(), 15);
-  EXPECT_EQ(message.calls_answering(), 23);
   EXPECT_EQ(message.work_refused(), 34);
   EXPECT_EQ(message.sessions_loaded(), 61);
   EXPECT_EQ(message.sessions_stored_away(), 62);

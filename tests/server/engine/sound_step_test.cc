@@ -33,24 +33,30 @@ class SoundStepTest : public testing::Test {
             },
             tested};
   }
-  absl::StatusOr<SoundStep> Choose(const std::vector<StepAttempt>& attempts) {
-    return FirstSoundStep(attempts, [this](const ServingStep& serving) {
-      const auto verdict = verdicts_.find(serving.facts.device);
-      return verdict == verdicts_.end() ? absl::OkStatus() : verdict->second;
-    });
+  absl::StatusOr<ServingStep> Choose(const std::vector<StepAttempt>& attempts) {
+    return FirstSoundStep(
+        attempts,
+        [this](const ServingStep& serving) {
+          const auto verdict = verdicts_.find(serving.facts.device);
+          return verdict == verdicts_.end() ? absl::OkStatus()
+                                            : verdict->second;
+        },
+        &report_);
   }
 
   const GoldenCase golden_ = LoadGoldenCase("kimi-char", at::kFloat);
   std::map<std::string, absl::Status> verdicts_;
   std::vector<std::string> built_;
+  SelfTestReport report_;
   LogCapture log_;
 };
 
 TEST_F(SoundStepTest, TheFirstOneServesWhereNothingIsWrong) {
   const auto sound = Choose({Attempt("a"), Attempt("b")});
   ASSERT_TRUE(sound.ok()) << sound.status();
-  EXPECT_EQ(sound->serving.facts.device, "a");
-  EXPECT_EQ(sound->report.result, SelfTestResult::kPassed);
+  EXPECT_EQ(sound->facts.device, "a");
+  EXPECT_EQ(report_.result, SelfTestResult::kPassed);
+  EXPECT_EQ(report_.step, sound->step->identity().kernel);
   EXPECT_THAT(built_, ElementsAre("a"));
   EXPECT_THAT(log_.lines(),
               ElementsAre(AllOf(HasSubstr("INFO"), HasSubstr("self_test"))));
@@ -60,9 +66,9 @@ TEST_F(SoundStepTest, AnObjectionIsToldAndTheNextOneIsTried) {
   verdicts_["a"] = absl::InternalError("session 3: rows differ");
   const auto sound = Choose({Attempt("a"), Attempt("b"), Attempt("c")});
   ASSERT_TRUE(sound.ok()) << sound.status();
-  EXPECT_EQ(sound->serving.facts.device, "b");
-  EXPECT_EQ(sound->report.result, SelfTestResult::kFellBack);
-  EXPECT_EQ(sound->report.objection, "session 3: rows differ");
+  EXPECT_EQ(sound->facts.device, "b");
+  EXPECT_EQ(report_.result, SelfTestResult::kFellBack);
+  EXPECT_EQ(report_.objection, "session 3: rows differ");
   EXPECT_THAT(built_, ElementsAre("a", "b"));
   EXPECT_THAT(log_.lines(),
               ElementsAre(AllOf(HasSubstr("ERROR"), HasSubstr("self_test"),
@@ -74,15 +80,15 @@ TEST_F(SoundStepTest, TheLastResortIsNotTested) {
   verdicts_["a"] = verdicts_["b"] = absl::InternalError("wrong");
   const auto sound = Choose({Attempt("a"), Attempt("b", /*tested=*/false)});
   ASSERT_TRUE(sound.ok()) << sound.status();
-  EXPECT_EQ(sound->serving.facts.device, "b");
-  EXPECT_EQ(sound->report.result, SelfTestResult::kFellBack);
+  EXPECT_EQ(sound->facts.device, "b");
+  EXPECT_EQ(report_.result, SelfTestResult::kFellBack);
 }
 
 TEST_F(SoundStepTest, WhoAsksForNoTestGetsNone) {
   verdicts_["a"] = absl::InternalError("wrong");
   const auto sound = Choose({Attempt("a", /*tested=*/false)});
   ASSERT_TRUE(sound.ok()) << sound.status();
-  EXPECT_EQ(sound->report.result, SelfTestResult::kNotRun);
+  EXPECT_EQ(report_.result, SelfTestResult::kNotRun);
 }
 
 TEST_F(SoundStepTest, WithoutASoundStepNothingServes) {
@@ -91,6 +97,11 @@ TEST_F(SoundStepTest, WithoutASoundStepNothingServes) {
   const absl::Status status = Choose({Attempt("a"), Attempt("b")}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("wrong there"));
+  // The report says so too.
+  EXPECT_EQ(report_.result, SelfTestResult::kFellBack);
+  EXPECT_EQ(report_.objection, "wrong there");
+  EXPECT_GT(report_.seconds, 0);
+  EXPECT_NE(report_.step, "");
 }
 
 // Want of memory says nothing about the step.

@@ -143,8 +143,6 @@ ExporterFacts FakeFacts() {
   facts.form = "projected";
   facts.weight_dtype = "f32";
   facts.memory_dtype = "f16";
-  facts.self_test = "passed";
-  facts.self_test_seconds = 0.75;
   facts.bytes_per_slot = 1000;
   return facts;
 }
@@ -154,6 +152,8 @@ ServerStatus FakeStatus() {
   status.phase = ServerPhase::kReady;
   status.uptime = absl::Seconds(1234.5);
   status.stall = absl::Milliseconds(1500);
+  status.certificate_end = absl::FromUnixSeconds(1700100000);
+  status.self_test = {SelfTestResult::kFellBack, "k2", "rows differ", 0.75};
   status.sessions.busy = 11;
   status.sessions.idle = 12;
   status.sessions.created = 123;

@@ -31,7 +31,7 @@ TEST(StatusFamiliesTest, WhatRunsIsInTheLabelsOfInfoMetrics) {
 
 TEST(StatusFamiliesTest, TheSelfTestSaysWhatItFoundAndTook) {
   const Scrape scrape = ScrapeOf(FakeStatus());
-  EXPECT_EQ(scrape.At("txl_self_test_info{result=\"passed\"}"), 1);
+  EXPECT_EQ(scrape.At("txl_self_test_info{result=\"fell_back\"}"), 1);
   EXPECT_EQ(scrape.At("txl_self_test_seconds"), 0.75);
 }
 
@@ -56,6 +56,7 @@ struct Expected {
 
 const Expected kSamples[] = {
     {"txl_server_uptime_seconds", 1234.5},
+    {"txl_tls_certificate_end_seconds", 1700100000},
     {"txl_last_step_age_seconds", 1.5},
     {"txl_last_step_timestamp_seconds", 1700000000.25},
     {"txl_calls_total{method=\"txl.v1.S/A\",status=\"OK\"}", 71},

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "tests/server/http/http_world.h"
 
 namespace txl {
@@ -81,6 +82,80 @@ TEST(CompletionSessions, EchoScoresThePromptBehindTheSession) {
                   world.rpc.runner.LogProbs(Ids{'a', 'b'})['c']);
   EXPECT_FLOAT_EQ(lists["token_logprobs"][1].get<float>(),
                   world.rpc.runner.LogProbs(Ids{'a', 'b', 'c'})['d']);
+}
+
+Json EchoTurn() {
+  Json body = Turn("s", "cd", 2);
+  body["echo"] = true;
+  body["logprobs"] = 1;
+  return body;
+}
+
+// Between the scores of a prompt and its turn: answers of calls wait until the
+// test says so, their turns are done.
+class BetweenScoreAndTurn : public ::testing::Test {
+ protected:
+  BetweenScoreAndTurn() {
+    world_.rpc.MakeSession("s", {'a', 'b'});
+    world_.rpc.callbacks->Run([this] { answers_.WaitForNotification(); });
+  }
+  ~BetweenScoreAndTurn() override { Release(); }
+
+  // Once its prompt has been scored.
+  RawClient Ask() {
+    RawClient client = world_.Ask("/v1/completions", EchoTurn());
+    EXPECT_TRUE(Eventually([this] {
+      // Behind the turn that has fed the session.
+      return world_.rpc.metrics.Get().turns_finished["OK"] == 2 &&
+             world_.rpc.store->counts().busy == 0;
+    }));
+    return client;
+  }
+  void Release() {
+    if (!answers_.HasBeenNotified()) answers_.Notify();
+  }
+
+  absl::Notification answers_;
+  HttpWorld world_;
+};
+
+TEST_F(BetweenScoreAndTurn, AClientThatLeavesHasChangedNothing) {
+  { const RawClient left = Ask(); }
+  Release();
+  ASSERT_TRUE(world_.ComesToRest());
+  EXPECT_EQ(world_.rpc.GetSession("s").position(), 2);
+  EXPECT_EQ(world_.Complete(EchoTurn()).outcome(), "200");
+  EXPECT_EQ(world_.rpc.GetSession("s").position(), 6);
+}
+
+TEST_F(BetweenScoreAndTurn, AnotherTurnIsAConflictAndNothingIsFed) {
+  RawClient client = Ask();
+  {
+    auto lease = world_.rpc.store->Acquire("s");
+    ASSERT_TRUE(lease.ok()) << lease.status();
+    ASSERT_TRUE(lease->Reserve(1).ok());
+    lease->Append(Ids{'x'});
+    lease->Release();
+  }
+  Release();
+  const HttpAnswer answer = client.ReadAnswer();
+  EXPECT_EQ(answer.outcome(), "409 POSITION_MISMATCH");
+  EXPECT_EQ(answer.header("x-txl-position"), "3");
+  EXPECT_EQ(world_.rpc.GetSession("s").position(), 3);
+}
+
+TEST(CompletionSessions, EchoObeysTheExpectedPositionToo) {
+  HttpWorld world;
+  world.rpc.MakeSession("s", {'a', 'b'});
+  for (const int tokens : {0, 2}) {
+    Json body = EchoTurn();
+    body["max_tokens"] = tokens;
+    body["expected_position"] = 7;
+    EXPECT_EQ(world.Complete(body).outcome(), "409 POSITION_MISMATCH");
+    body["expected_position"] = 2;
+    EXPECT_EQ(world.Complete(body).outcome(), "200");
+  }
+  EXPECT_EQ(world.rpc.GetSession("s").position(), 6);
 }
 
 TEST(CompletionSessions, AnotherPositionThanExpectedIsAConflict) {

@@ -151,6 +151,33 @@ TEST(Health, FollowsTheLifeOfTheServer) {
   EXPECT_EQ(world.Get("/metrics").status, 200);
 }
 
+TEST(ADrainedTenant, IsToldToComeBackByEveryPathThatStartsATurn) {
+  HttpWorld world;
+  world.rpc.MakeSession("s", {1, 2, 3});
+  world.rpc.lifecycle.SetTenantDraining(kDefaultTenant, true);
+  const std::vector<std::pair<std::string, Json>> turns = {
+      {"/v1/completions", {{"prompt", "a"}}},
+      {"/v1/completions", {{"prompt", "a"}, {"stream", true}}},
+      {"/v1/completions", {{"prompt", "a"}, {"n", 2}}},
+      {"/v1/completions", {{"prompt", "a"}, {"echo", true}, {"logprobs", 1}}},
+      {"/v1/completions", {{"prompt", "a"}, {"session_id", "s"}}},
+      {"/v1/score", {{"text", "ab"}}},
+      {"/v1/sessions/s/append", {{"text", "a"}}}};
+  for (const auto& [path, body] : turns) {
+    const HttpAnswer answer = world.Post(path, body);
+    EXPECT_EQ(answer.outcome(), "503 TENANT_DRAINING") << path << body;
+    EXPECT_EQ(answer.header("retry-after"), "1") << path << body;
+    EXPECT_EQ(answer.header("retry-after-ms"), "1000") << path << body;
+  }
+  EXPECT_EQ(world.rpc.GetSession("s").position(), 3);
+  // Sessions can be looked at and ended, and the server itself is well.
+  EXPECT_EQ(world.Get("/v1/sessions/s").status, 200);
+  EXPECT_EQ(world.Send("DELETE", "/v1/sessions/s").status, 200);
+  EXPECT_EQ(world.Get("/health").status, 200);
+  world.rpc.lifecycle.SetTenantDraining(kDefaultTenant, false);
+  EXPECT_EQ(world.Complete({{"prompt", "a"}, {"max_tokens", 1}}).status, 200);
+}
+
 TEST(Health, HasAHeadWithoutABody) {
   HttpWorld world;
   const HttpAnswer answer = world.Send("HEAD", "/health");

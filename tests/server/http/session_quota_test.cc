@@ -62,8 +62,7 @@ class SessionQuotas : public testing::Test {
     return world_->rpc.sessions->AppendTokens(
         &client, Proto<v1::AppendTokensRequest>(request), &response);
   }
-  // A session that is exported from here, sent back as another one.
-  grpc::Status Import(const std::string& from) {
+  std::string Export(const std::string& from) {
     grpc::ClientContext out;
     v1::ExportSessionRequest asked;
     asked.set_session_id(from);
@@ -72,13 +71,23 @@ class SessionQuotas : public testing::Test {
     v1::ExportSessionResponse piece;
     while (reader->Read(&piece)) file += piece.chunk();
     EXPECT_TRUE(reader->Finish().ok());
+    return file;
+  }
+  // A session that is exported from here, sent back as another one.
+  grpc::Status Import(const std::string& from) {
+    return Send(Export(from), /*whole=*/true);
+  }
+  // Or only its beginning, behind which the client waits.
+  grpc::Status Send(const std::string& bytes, bool whole) {
     grpc::ClientContext in;
+    in.set_deadline(std::chrono::system_clock::now() +
+                    std::chrono::seconds(10));
     v1::ImportSessionResponse response;
     auto writer = world_->rpc.sessions->ImportSession(&in, &response);
     v1::ImportSessionRequest request;
-    request.set_chunk(file);
+    request.set_chunk(bytes);
     writer->Write(request);
-    writer->WritesDone();
+    if (whole) writer->WritesDone();
     return writer->Finish();
   }
   static void ExpectQuota(const grpc::Status& status, const std::string& quota,
@@ -115,6 +124,22 @@ TEST_F(SessionQuotas, SessionsOverTheLimitAreRefusedWhereverTheyComeFrom) {
   EXPECT_EQ(Outcome(Import("a")), "OK");
   ExpectQuota(Create("c"), "sessions", 2, 2);
   EXPECT_EQ(Counts().session_bytes, 2 * Told(3));
+}
+
+// The head is some 60 bytes, with 100 of ids behind it.
+TEST_F(SessionQuotas, AnImportIsRefusedAsSoonAsItSaysHowLargeItIs) {
+  world_->rpc.MakeSession("a", std::vector<int32_t>(100, 'x'));
+  const std::string head = Export("a").substr(0, 150);
+  const int64_t too_few = 2 * Told(100) - 1;
+  Allow({}, too_few);
+  ExpectQuota(Send(head, /*whole=*/false), "bytes", Told(100), too_few);
+  // Before a byte of it has come, where no session may come at all.
+  Allow(1, {});
+  ExpectQuota(Send("", /*whole=*/false), "sessions", 1, 1);
+  EXPECT_EQ(Counts().refused, 2);
+  EXPECT_EQ(Counts().sessions, 1);
+  Allow({}, 2 * Told(100));
+  EXPECT_EQ(Outcome(Import("a")), "OK");
 }
 
 TEST_F(SessionQuotas, ATurnThatMayGrowTooFarIsRefusedBeforeItBegins) {

@@ -10,6 +10,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <optional>
@@ -33,14 +34,17 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A client that trusts one authority and may show a certificate.
+// A client that trusts one authority, wants a server of one name and may show a
+// certificate.
 class TlsClient {
  public:
   TlsClient(const std::string& address, const std::string& trusted,
-            const std::optional<TestCertificate>& own)
+            const std::optional<TestCertificate>& own,
+            const std::string& name = "127.0.0.1")
       : context_(asio::ssl::context::tls_client) {
     context_.add_certificate_authority(asio::buffer(trusted));
     context_.set_verify_mode(asio::ssl::verify_peer);
+    context_.set_verify_callback(asio::ssl::host_name_verification(name));
     if (own.has_value()) {
       context_.use_certificate_chain(asio::buffer(own->certificate));
       context_.use_private_key(asio::buffer(own->key), asio::ssl::context::pem);
@@ -170,6 +174,28 @@ TEST_F(HttpTlsTest, NobodyElseIsAnswered) {
   RawClient plain(server_->address());
   plain.Send(kGet);
   EXPECT_FALSE(absl::StrContains(plain.ReceiveAll(), "HTTP/1.1"));
+}
+
+TEST_F(HttpTlsTest, NobodyIsAnsweredWhoseCertificateIsRevoked) {
+  files_.WriteRevoked(authority_.Revoke({}));
+  Start();
+  EXPECT_THAT(Connect().Ask(kGet), HasSubstr("tenant-a"));
+  files_.WriteRevoked(authority_.Revoke({tenant_}));
+  EXPECT_TRUE(watch_->Look().ok());
+  EXPECT_EQ(Connect().Ask(kGet), "");
+  EXPECT_THAT(Connect(authority_.Issue({"tenant-b", ""})).Ask(kGet),
+              HasSubstr("tenant-b"));
+}
+
+TEST_F(HttpTlsTest, AClientRefusesAServerOfAnotherName) {
+  Start();
+  const auto ask = [this](const std::string& name) {
+    return TlsClient(server_->address(), authority_.certificate(), tenant_,
+                     name)
+        .Ask(kGet);
+  };
+  EXPECT_EQ(ask("txl.example"), "");
+  EXPECT_THAT(ask("127.0.0.1"), HasSubstr("tenant-a"));
 }
 
 TEST_F(HttpTlsTest, AHandshakeHasATimeAndAPlace) {

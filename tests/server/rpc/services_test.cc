@@ -200,7 +200,12 @@ TEST(Score, LeavesTheSessionAsItWas) {
   ASSERT_EQ(response.tokens(0).top_logprobs_size(), 1);
   EXPECT_EQ(static_cast<int32_t>(response.tokens(0).top_logprobs(0).token_id()),
             world.runner.NextToken(std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(response.position(), 2);
   EXPECT_EQ(world.GetSession("s").position(), 2);
+  EXPECT_EQ(Outcome(Call(*world.generation, &Generation::Score,
+                         "tokens { ids: [3, 4] }", &response)),
+            "OK");
+  EXPECT_EQ(response.position(), 0);  // of nobody's session
 }
 
 TEST(Tokenize, AndDetokenizeAreInverse) {

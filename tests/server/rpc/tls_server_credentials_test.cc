@@ -5,8 +5,10 @@
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/health_check_service_interface.h>
 #include <openssl/ssl.h>
 
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "server/rpc/call_context.h"
 #include "tests/server/rpc/rpc_world.h"
 #include "tests/server/tls/test_authority.h"
@@ -31,9 +33,10 @@ class WhoCalls final : public v1::ModelService::Service {
 
 class GrpcTlsTest : public testing::Test {
  protected:
-  void Start(bool mutual = true) {
+  void Start(bool mutual = true, const std::string& revoked = "") {
     files_ = std::make_unique<TestFiles>(
         authority_.IssueServer(), mutual ? authority_.certificate() : "");
+    if (!revoked.empty()) files_->WriteRevoked(revoked);
     auto watch = CertificateWatch::Start(files_->files(), absl::Hours(1));
     ASSERT_TRUE(watch.ok()) << watch.status();
     watch_ = *std::move(watch);
@@ -41,6 +44,7 @@ class GrpcTlsTest : public testing::Test {
     credentials_ = std::make_unique<TlsServerCredentials>(watch_.get());
     builder.AddListeningPort("127.0.0.1:0", credentials_->Make(), &port_);
     builder.RegisterService(&service_);
+    grpc::EnableDefaultHealthCheckService(true);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
@@ -48,14 +52,18 @@ class GrpcTlsTest : public testing::Test {
   // Of a connection of its own; no certificate: an empty one.
   grpc::Status Call(const TestCertificate& own,
                     const std::string& host = "127.0.0.1") {
+    return CallOn(Connect(own, host));
+  }
+  std::shared_ptr<grpc::Channel> Connect(
+      const TestCertificate& own, const std::string& host = "127.0.0.1") {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetSslTargetNameOverride(host);
-    return CallOn(grpc::CreateCustomChannel(
+    return grpc::CreateCustomChannel(
         absl::StrCat("127.0.0.1:", port_),
         grpc::SslCredentials(
             {authority_.certificate(), own.key, own.certificate}),
-        arguments));
+        arguments);
   }
   static grpc::Status CallOn(const std::shared_ptr<grpc::Channel>& channel) {
     grpc::ClientContext context;
@@ -146,6 +154,39 @@ TEST_F(GrpcTlsTest, NewConnectionsHaveTheNewCertificate) {
   EXPECT_TRUE(watch_->Look().ok());
   EXPECT_FALSE(Call(tenant_).ok());
   EXPECT_TRUE(Call(tenant_, "new.example").ok());
+}
+
+TEST_F(GrpcTlsTest, NobodyIsServedWhoseCertificateIsRevoked) {
+  const TestCertificate bad = authority_.Issue({"tenant-b", ""});
+  Start(/*mutual=*/true, authority_.Revoke({bad}));
+  service_.peer.reset();
+  const grpc::Status refused = Call(bad);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(refused.error_message(), "the client's certificate is revoked");
+  EXPECT_EQ(service_.peer, std::nullopt);  // nothing of it was entered
+  EXPECT_TRUE(Call(tenant_).ok());
+}
+
+TEST_F(GrpcTlsTest, ARevocationReachesConnectionsThatAreOpen) {
+  Start(/*mutual=*/true, authority_.Revoke({}));
+  const auto channel = Connect(tenant_);
+  EXPECT_TRUE(CallOn(channel).ok());
+  const auto health = [&] {
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckResponse response;
+    return grpc::health::v1::Health::NewStub(channel)
+        ->Check(&context, {}, &response)
+        .error_code();
+  };
+  EXPECT_EQ(health(), grpc::StatusCode::OK);
+  files_->WriteRevoked(authority_.Revoke({tenant_}));
+  EXPECT_TRUE(watch_->Look().ok());
+  EXPECT_EQ(CallOn(channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(health(), grpc::StatusCode::UNAUTHENTICATED);
+  // Of one that was revoked for a while only.
+  files_->WriteRevoked(authority_.Revoke({}));
+  EXPECT_TRUE(watch_->Look().ok());
+  EXPECT_TRUE(CallOn(channel).ok());
 }
 
 TEST(AGrpcServerWithCertificates, TakesTlsThroughItsGate) {

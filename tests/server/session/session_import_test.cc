@@ -41,6 +41,28 @@ TEST(SessionImport, TakesInWhatWasExportedOfEveryWidth) {
   }
 }
 
+TEST(SessionImport, AsksOnceItKnowsHowManyTokensThereAre) {
+  const ExportOptions from = {"model", 300, ""};
+  const std::string file = ExportAll(from, RandomTokens(70'000, 300));
+  ImportOptions options = ImportOptionsFor(from);
+  std::vector<int64_t> asked;
+  absl::Status answer;
+  options.may_add = [&](int64_t tokens) {
+    asked.push_back(tokens);
+    return answer;
+  };
+  ASSERT_TRUE(ImportAll(options, file).ok());
+  EXPECT_EQ(asked, std::vector<int64_t>{70'000});
+  answer = absl::ResourceExhaustedError("no room");
+  SessionImport import(options);
+  size_t taken = 0;
+  while (taken < file.size() && import.Add(file.substr(taken, 1)).ok()) ++taken;
+  EXPECT_LT(taken, 200u);  // of 140,000 bytes
+  EXPECT_EQ(import.Add("x"), answer);
+  EXPECT_EQ(import.Finish().status(), answer);
+  EXPECT_EQ(asked.size(), 2u);
+}
+
 TEST(SessionImport, TakesAnEmptySession) {
   const ExportOptions options = {"", 0, ""};
   StoredHead head;

@@ -95,6 +95,47 @@ TEST_F(CertificateWatchTest, DoesNotStartWithFilesThatAreWrong) {
       HasSubstr("is not the key of"));
 }
 
+TEST_F(CertificateWatchTest, TakesANewListOfRevocationsAndKeepsTheOldElse) {
+  TestFiles files(first_, authority_.certificate());
+  files.WriteRevoked(authority_.Revoke({}));
+  const auto watch = CertificateWatch::Start(files.files(), absl::Hours(1));
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  EXPECT_TRUE((*watch)->has_revocations());
+  const auto revoked = [&] {
+    return (*watch)->Current()->revoked.RevokeAnyOf(second_.certificate);
+  };
+  EXPECT_FALSE(revoked());
+  files.WriteRevoked(authority_.Revoke({second_}));
+  EXPECT_TRUE((*watch)->Look().ok());
+  EXPECT_TRUE(revoked());
+  for (const std::string& bad :
+       {std::string("nonsense"),
+        authority_.Revoke({}, {.ends_in = -absl::Seconds(5)})}) {
+    files.WriteRevoked(bad);
+    EXPECT_THAT((*watch)->Look().message(), HasSubstr("--tls-crl"));
+    EXPECT_TRUE(revoked());
+  }
+  EXPECT_EQ(Warnings(), 2);
+}
+
+TEST_F(CertificateWatchTest, WarnsOfWhatHasRunOutAndGoesOnWithIt) {
+  TestFiles files(authority_.Issue({"server", "", absl::Hours(1.5)}),
+                  authority_.certificate());
+  files.WriteRevoked(authority_.Revoke({second_}));
+  const auto watch = CertificateWatch::Start(files.files(), absl::Hours(1));
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  const absl::Time now = absl::Now();
+  EXPECT_TRUE((*watch)->Look(now + absl::Minutes(59)).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT((*watch)->Look(now + absl::Minutes(61)).message(),
+                HasSubstr("--tls-crl"));
+  }
+  EXPECT_EQ(Warnings(), 1);
+  EXPECT_THAT((*watch)->Look(now + absl::Minutes(91)).message(),
+              HasSubstr("--tls-cert"));
+  EXPECT_TRUE((*watch)->Current()->revoked.RevokeAnyOf(second_.certificate));
+}
+
 TEST_F(CertificateWatchTest, VerifiesClientsWhereTheirAuthorityIsGiven) {
   EXPECT_FALSE(watch_->verifies_clients());
   TestFiles mutual(first_, authority_.certificate());

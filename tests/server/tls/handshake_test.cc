@@ -59,9 +59,12 @@ Ssl MakeClient(const ClientSide& side) {
 class HandshakeTest : public testing::Test {
  protected:
   // The server's end when nothing more moves; null: it refused.
-  Ssl Shake(const ClientSide& side, bool mutual = true) {
-    const TestFiles files(authority_.IssueServer(),
-                          mutual ? authority_.certificate() : "");
+  Ssl Shake(const ClientSide& side, bool mutual = true,
+            const std::string& revoked = "") {
+    TestFiles files(
+        authority_.IssueServer(),
+        mutual ? authority_.certificate() + neighbour_.certificate() : "");
+    if (!revoked.empty()) files.WriteRevoked(revoked);
     const auto watch = CertificateWatch::Start(files.files(), absl::Hours(1));
     EXPECT_TRUE(watch.ok()) << watch.status();
     Ssl server(SSL_new((*watch)->Current()->context.get()), &SSL_free);
@@ -81,6 +84,7 @@ class HandshakeTest : public testing::Test {
   }
 
   const TestAuthority authority_{"Test CA"};
+  const TestAuthority neighbour_{"Neighbour CA"};
   const TestCertificate tenant_ = authority_.Issue(
       {"tenant-a", "URI:spiffe://txl/tenant/a,DNS:a.example,URI:urn:b"});
 };
@@ -115,6 +119,23 @@ TEST_F(HandshakeTest, RefusesClientsThatAreNotVerified) {
   EXPECT_EQ(Shake({}), nullptr);
   EXPECT_EQ(Shake({.certificate = &stranger}), nullptr);
   EXPECT_EQ(Shake({.certificate = &expired}), nullptr);
+}
+
+TEST_F(HandshakeTest, RefusesAClientThatItsAuthorityHasRevoked) {
+  const TestCertificate other = authority_.Issue({"tenant-b", ""});
+  // Of another authority, which has no list.
+  const TestCertificate guest = neighbour_.Issue({"tenant-c", ""});
+  const std::string list = authority_.Revoke({other});
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const auto shakes = [&](const TestCertificate& own) {
+      const Ssl server =
+          Shake({.certificate = &own, .newest = version}, true, list);
+      return server != nullptr && PeerCertificateOf(server.get()).has_value();
+    };
+    EXPECT_FALSE(shakes(other));
+    EXPECT_TRUE(shakes(tenant_));
+    EXPECT_TRUE(shakes(guest));
+  }
 }
 
 TEST_F(HandshakeTest, AsksNobodyWithoutAnAuthority) {

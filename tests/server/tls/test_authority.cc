@@ -80,6 +80,11 @@ TestCertificate Make(const TestSubject& subject,
           })};
 }
 
+std::shared_ptr<ASN1_TIME> TimeIn(absl::Duration in) {
+  return {ASN1_TIME_set(nullptr, absl::ToTimeT(absl::Now() + in)),
+          &ASN1_TIME_free};
+}
+
 // As those do that renew certificates: whole, or not at all.
 void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream(path + ".new") << text;
@@ -94,6 +99,40 @@ TestAuthority::TestAuthority(const std::string& name)
 
 TestCertificate TestAuthority::Issue(const TestSubject& subject) const {
   return Make(subject, &root_);
+}
+
+std::string TestAuthority::Revoke(
+    const std::vector<TestCertificate>& certificates,
+    const TestList& list) const {
+  const std::shared_ptr<X509_CRL> made(X509_CRL_new(), &X509_CRL_free);
+  X509_CRL_set_version(made.get(), X509_CRL_VERSION_2);
+  X509_CRL_set_issuer_name(
+      made.get(),
+      X509_get_subject_name(ParseCertificate(root_.certificate).get()));
+  X509_CRL_set1_lastUpdate(made.get(), TimeIn(list.begins_in).get());
+  if (list.ends_in != absl::InfiniteDuration()) {
+    X509_CRL_set1_nextUpdate(made.get(), TimeIn(list.ends_in).get());
+  }
+  for (const TestCertificate& one : certificates) {
+    const auto certificate = ParseCertificate(one.certificate);
+    X509_REVOKED* entry = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(entry,
+                                  X509_get_serialNumber(certificate.get()));
+    X509_REVOKED_set_revocationDate(entry, TimeIn(list.begins_in).get());
+    X509_CRL_add0_revoked(made.get(), entry);
+  }
+  if (list.part) {
+    X509_EXTENSION* extension =
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_issuing_distribution_point,
+                            "critical,onlyuser:TRUE");
+    EXPECT_NE(extension, nullptr);
+    X509_CRL_add_ext(made.get(), extension, -1);
+    X509_EXTENSION_free(extension);
+  }
+  X509_CRL_sort(made.get());
+  EXPECT_GT(X509_CRL_sign(made.get(), ParseKey(root_.key).get(), EVP_sha256()),
+            0);
+  return Pem([&](BIO* to) { return PEM_write_bio_X509_CRL(to, made.get()); });
 }
 
 TestFiles::TestFiles(const TestCertificate& server,
@@ -120,5 +159,10 @@ void TestFiles::WriteCertificate(const std::string& pem) {
 }
 
 void TestFiles::WriteKey(const std::string& pem) { WriteFile(files_.key, pem); }
+
+void TestFiles::WriteRevoked(const std::string& pem) {
+  files_.revoked = folder_ + "/clients.crl";
+  WriteFile(files_.revoked, pem);
+}
 
 }  // namespace txl

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/tls/tls_credentials.h"
@@ -24,12 +25,22 @@ struct TestSubject {
   absl::Duration valid_for = absl::Hours(1);  // from an hour ago on
 };
 
+// Of a list of revocations.
+struct TestList {
+  absl::Duration begins_in = -absl::Hours(1);
+  absl::Duration ends_in = absl::Hours(1);  // InfiniteDuration: says no end
+  bool part = false;  // has a critical extension: one issuing point's alone
+};
+
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name);
 
   const std::string& certificate() const { return root_.certificate; }
   TestCertificate Issue(const TestSubject& subject) const;
+  // As PEM: these are revoked.
+  std::string Revoke(const std::vector<TestCertificate>& certificates,
+                     const TestList& list = {}) const;
   // A server's of 127.0.0.1.
   TestCertificate IssueServer(const std::string& name = "server") const {
     return Issue({name, "IP:127.0.0.1"});
@@ -39,8 +50,8 @@ class TestAuthority {
   TestCertificate root_;
 };
 
-// A folder with the three files, as --tls-cert, --tls-key, --tls-client-ca name
-// them; the last only where it is written.
+// A folder with the files that --tls-cert, --tls-key, --tls-client-ca and
+// --tls-crl name; the last two only where they are written.
 class TestFiles {
  public:
   explicit TestFiles(const TestCertificate& server,
@@ -51,6 +62,7 @@ class TestFiles {
   void Write(const TestCertificate& server);
   void WriteCertificate(const std::string& pem);
   void WriteKey(const std::string& pem);
+  void WriteRevoked(const std::string& pem);
 
   const TlsFiles& files() const { return files_; }
 

@@ -47,6 +47,9 @@ TEST_F(TlsCredentialsTest, NameAFileThatIsMissing) {
   files = files_.files();
   files.client_ca = "/no/ca.crt";
   EXPECT_THAT(Wrong(files), HasSubstr("--tls-client-ca /no/ca.crt: "));
+  files = files_.files();
+  files.revoked = "/no/clients.crl";
+  EXPECT_THAT(Wrong(files), HasSubstr("--tls-crl /no/clients.crl: "));
 }
 
 TEST_F(TlsCredentialsTest, NameAFileThatIsNoFile) {
@@ -91,6 +94,19 @@ TEST_F(TlsCredentialsTest, RefuseACertificateThatHasExpired) {
   files_.Write(authority_.Issue({"server", "IP:127.0.0.1", absl::Seconds(-5)}));
   EXPECT_THAT(Wrong(files_.files()),
               AllOf(HasSubstr("--tls-cert"), HasSubstr("has expired at 20")));
+}
+
+TEST_F(TlsCredentialsTest, RefuseAListThatHasExpiredOrCannotBeUsed) {
+  files_.WriteRevoked(authority_.Revoke({}, {.ends_in = -absl::Seconds(5)}));
+  EXPECT_THAT(Wrong(files_.files()),
+              AllOf(HasSubstr("--tls-crl"), HasSubstr("has expired at 20")));
+  files_.WriteRevoked(TestAuthority("Test CA").Revoke({}));
+  EXPECT_THAT(
+      Wrong(files_.files()),
+      AllOf(HasSubstr(absl::StrCat("--tls-crl ", files_.files().revoked)),
+            HasSubstr("nobody of --tls-client-ca")));
+  files_.WriteRevoked(authority_.Revoke({}));
+  EXPECT_EQ(Wrong(files_.files()), "");
 }
 
 TEST_F(TlsCredentialsTest, RefuseAKeyThatEverybodyMayRead) {

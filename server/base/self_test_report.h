@@ -1,6 +1,6 @@
 #pragma once
 
-// What the self-test at load (step_trial.h) said.
+// What the self-test at load (server/engine/step_trial.h) said.
 
 #include <string>
 
@@ -14,6 +14,7 @@ enum class SelfTestResult {
 
 struct SelfTestReport {
   SelfTestResult result = SelfTestResult::kNotRun;
+  std::string step;       // kernels of the first step that was built
   std::string objection;  // kFellBack: what differed, and where
   double seconds = 0;     // all trials together
 };
