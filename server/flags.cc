@@ -131,12 +131,10 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
       "Implementation of a step: native (own kernels; on CUDA devices "
       "in programs built with them), torch (LibTorch, any device), "
       "auto: native where a self-test at load passes, else torch");
-  table->Choice(
-      "form", &flags->runner.form, {"auto", "projected", "absorbed"},
-      "Attention of the native step: projected (keys and values are "
-      "kept), absorbed (the memory itself is read: sessions take a "
-      "third of the bytes, more arithmetic), auto: the faster one for "
-      "the model");
+  table->Choice("form", &flags->runner.form, {"auto", "projected", "absorbed"},
+                "Attention of the native step: projected (keys and values are "
+                "kept), absorbed (the memory itself is read: sessions take a "
+                "third of the bytes, more arithmetic), auto: the faster one");
   AddFormatFlags(&flags->quality, &flags->runner, table);
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
@@ -157,7 +155,8 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 1, kMaxRows,
                 "Prompt positions of one step over all sessions: more feed "
                 "prompts faster, fewer keep other streams even");
-  AddGuessFlags(&flags->speculate, &flags->scheduler.speculate_tokens, table);
+  AddGuessFlags(&flags->speculate, &flags->scheduler.speculate_tokens,
+                &flags->draft, table);
 }
 
 void AddQueueFlags(ServerFlags* flags, FlagTable* table) {

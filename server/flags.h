@@ -69,6 +69,7 @@ struct ServerFlags {
   StepRunnerOptions runner;
   SchedulerOptions scheduler;
   std::string speculate = "off";  // or "auto": see SetUpSpeculation
+  std::string draft;              // model directory; empty: none
   SessionStoreOptions sessions;   // but for bytes: see above
   RequestLimits limits;
   CallLimits calls;

@@ -17,9 +17,11 @@ void AddFormatFlags(std::string* quality, StepRunnerOptions* runner,
                 "How it keeps sessions' memory");
   table->Choice("derived", &runner->derived, FormatNames(kRowFormats),
                 "How it keeps keys and values derived from the memory");
-  table->Choice("products", &runner->products, ProductNames(),
-                "How it multiplies by int8 weights: float (rows as they are), "
-                "int8 (rows rounded to 8 bits, exact sums: faster)");
+  table->Choice(
+      "products", &runner->products, ProductNames(),
+      "How it multiplies by int8 and int4 weights: float (rows as they "
+      "are), "
+      "int8 (rows rounded to 8 bits, exact sums: faster)");
 }
 
 }  // namespace txl

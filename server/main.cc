@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "server/quota/tenants_file.h"
 #include "server/server.h"
 #include "server/signals.h"
+#include "server/speculation.h"
 #include "server/store_command.h"
 #include "server/tls/tls_credentials.h"
 #include "server/watchdog.h"
@@ -48,8 +50,14 @@ int CheckConfig(ServerFlags flags) {
     const absl::Status tls = LoadTlsCredentials(flags.tls).status();
     if (!tls.ok()) return Fail(tls);
   }
+  const absl::StatusOr<std::optional<ModelDirectory>> draft =
+      OpenDraft(flags.draft, flags.speculate, *model);
+  if (!draft.ok()) return Fail(draft.status());
   // Finds the device too.
-  const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
+  const absl::Status memory =
+      DivideMemoryFor(model->config, &flags,
+                      draft->has_value() ? &(*draft)->config : nullptr)
+          .status();
   if (!memory.ok()) return Fail(memory);
   if (!flags.keys.empty()) {
     const absl::Status keys = ReadKeysFile(flags.keys).status();

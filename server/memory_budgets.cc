@@ -3,13 +3,18 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/config/model_config.h"
+#include "model/text/ngram_table.h"
 #include "server/base/log.h"
 #include "server/engine/host_memory.h"
 #include "server/engine/host_needs.h"
+#include "server/speculation.h"
 
 namespace txl {
 namespace {
@@ -22,7 +27,8 @@ MemoryGuardOptions GuardOptions(const MemoryDivision& memory) {
   return options;
 }
 
-void LogDivision(const MemoryDivision& memory) {
+// `guesses`: of the weights, what tokens are guessed from.
+void LogDivision(const MemoryDivision& memory, int64_t guesses) {
   Log(LogSeverity::kInfo, "memory",
       {{"limit", memory.limit},
        {"weights", memory.weights},
@@ -32,22 +38,48 @@ void LogDivision(const MemoryDivision& memory) {
        {"records", memory.records},
        {"requests", memory.requests},
        {"streams", memory.streams},
-       {"reserve", memory.reserve}});
+       {"reserve", memory.reserve},
+       {"guesses", guesses}});
+}
+
+// Of the table that SetUpSpeculation reads.
+int64_t NgramBytes(const ServerFlags& flags) {
+  std::error_code none;
+  const auto bytes = std::filesystem::file_size(
+      absl::StrCat(flags.model, "/", kNgramsName), none);
+  return none ? 0 : static_cast<int64_t>(bytes);
+}
+
+// Of `bytes` for slots of both, what is the model's.
+int64_t ModelsPart(int64_t bytes, int64_t model_slot, int64_t draft_slot) {
+  const int64_t slots = bytes / (model_slot + draft_slot);
+  return draft_slot == 0 || slots == 0 ? bytes : slots * model_slot;
 }
 
 }  // namespace
 
 absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
-                                               ServerFlags* flags) {
+                                               ServerFlags* flags,
+                                               const ModelConfig* draft) {
   TXL_ASSIGN_OR_RETURN(const HostNeeds needs,
                        HostNeedsOf(config, flags->runner));
+  const bool on_host = needs.bytes_per_slot > 0;
+  const bool guesses =
+      on_host && flags->speculate != "off" && flags->runner.step != "torch";
+  HostNeeds of_draft;
+  if (guesses && draft != nullptr) {
+    TXL_ASSIGN_OR_RETURN(of_draft,
+                         HostNeedsOf(*draft, DraftOptions(flags->runner)));
+  }
   MemoryWishes wishes;
   wishes.limit = flags->memory_limit > 0
                      ? flags->memory_limit
                      : UsualMemoryLimit(AvailableHostBytes(), ResidentBytes());
-  wishes.weights = needs.weights;
-  wishes.step = needs.step;
-  wishes.bytes_per_slot = needs.bytes_per_slot;
+  const int64_t guess_bytes =
+      of_draft.weights + (guesses ? NgramBytes(*flags) : 0);
+  wishes.weights = needs.weights + guess_bytes;
+  wishes.step = needs.step + of_draft.step;
+  wishes.bytes_per_slot = needs.bytes_per_slot + of_draft.bytes_per_slot;
   wishes.most_slots = needs.most_slots;
   wishes.message_bytes = flags->limits.message_bytes;
   wishes.slots = flags->runner.slots;
@@ -55,8 +87,11 @@ absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
   wishes.session_memory = flags->session_memory;
   wishes.replay_memory = flags->replay_memory;
   TXL_ASSIGN_OR_RETURN(const MemoryDivision memory, DivideMemory(wishes));
-  if (needs.bytes_per_slot > 0) flags->runner.slot_bytes = memory.slots;
-  LogDivision(memory);
+  if (on_host) {
+    flags->runner.slot_bytes =
+        ModelsPart(memory.slots, needs.bytes_per_slot, of_draft.bytes_per_slot);
+  }
+  LogDivision(memory, guess_bytes);
   return memory;
 }
 

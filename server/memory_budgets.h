@@ -17,10 +17,11 @@ namespace txl {
 struct ModelConfig;
 
 // Divides what the flags or the host give for a model with this configuration,
-// logs it and sets what the engine may take for slots. Errors as DivideMemory
-// and HostNeedsOf.
-absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
-                                               ServerFlags* flags);
+// and for its `draft`'s if there is one, logs it and sets what the engine may
+// take for slots of the model. Errors as DivideMemory and HostNeedsOf.
+absl::StatusOr<MemoryDivision> DivideMemoryFor(
+    const ModelConfig& config, ServerFlags* flags,
+    const ModelConfig* draft = nullptr);
 
 // The session store's parts.
 void SetMemory(const MemoryDivision& memory, SessionStoreOptions* sessions);

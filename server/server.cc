@@ -196,11 +196,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
       RequiredParameters(model.config));
   SetTorchThreads(flags.runner.threads);
   flags.runner = WithLimits(flags.runner, flags.limits, model);
-  TXL_ASSIGN_OR_RETURN(const MemoryDivision memory,
-                       DivideMemoryFor(model.config, &flags));
+  TXL_ASSIGN_OR_RETURN(const std::optional<ModelDirectory> draft,
+                       OpenDraft(flags.draft, flags.speculate, model));
+  TXL_ASSIGN_OR_RETURN(
+      const MemoryDivision memory,
+      DivideMemoryFor(model.config, &flags,
+                      draft.has_value() ? &draft->config : nullptr));
   SelfTestReport self_test;
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
                        LoadStepRunner(model, flags.runner, &self_test));
+  TXL_ASSIGN_OR_RETURN(flags.scheduler.draft,
+                       LoadDraft(draft, runner->info(), flags.runner));
   return StartWith(std::move(flags), std::move(model), std::move(runner),
                    memory, self_test);
 }

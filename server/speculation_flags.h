@@ -9,7 +9,8 @@
 
 namespace txl {
 
-// Both outlive the table.
-void AddGuessFlags(std::string* speculate, int32_t* tokens, FlagTable* table);
+// All outlive the table.
+void AddGuessFlags(std::string* speculate, int32_t* tokens, std::string* draft,
+                   FlagTable* table);
 
 }  // namespace txl

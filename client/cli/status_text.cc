@@ -28,6 +28,14 @@ std::string FormatSoftmax(const v1::GetServerStatusResponse& status) {
                          100 * skipped / all);
 }
 
+// A line about tokens that were guessed ahead; none without any.
+std::string FormatGuesses(const v1::GetServerStatusResponse& status) {
+  if (status.tokens_guessed() == 0) return "";
+  return absl::StrFormat("guesses      %d, %d accepted, %d steps saved\n",
+                         status.tokens_guessed(), status.guesses_accepted(),
+                         status.steps_saved());
+}
+
 // A line about the store of sessions; none without one.
 std::string FormatStore(const v1::GetServerStatusResponse& status) {
   if (!status.has_store()) return "";
@@ -101,15 +109,15 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       "turns        %d started, %d active; finished: %s\n"
       "tokens       %d sampled, %d delivered, %d discarded\n"
       "streams      %d tokens unread\n"
-      "%s%s%s",
+      "%s%s%s%s",
       StateName(status.state()), status.uptime().seconds(),
       status.sessions_busy(), status.sessions_idle(), status.slots_used(),
       status.slots_total(), status.queued_calls(), status.queued_tokens(),
       status.steps(), mean_batch, status.turns_started(), status.turns_active(),
       FormatCounts(finished), status.tokens_sampled(),
       status.tokens_delivered(), status.tokens_discarded(),
-      status.stream_queue_tokens(), FormatSoftmax(status), FormatStore(status),
-      FormatSelfTest(status));
+      status.stream_queue_tokens(), FormatGuesses(status),
+      FormatSoftmax(status), FormatStore(status), FormatSelfTest(status));
 }
 
 std::string FormatWatchLine(const v1::GetServerStatusResponse& status,

@@ -104,7 +104,10 @@ HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
   const WordVec shift = hn::Set(d, static_cast<int32_t>(0x80808080));
   WordVec sum[R][kVectors];
   for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+    const float* out = p.out + (row + r) * p.out_stride + column;
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = p.goes_on ? LoadWords(out + v * lanes) : hn::Zero(d);
+    }
   }
   const int8_t* a = p.a.data + row * p.a.stride;
   const int8_t* b = p.b + column * kQuad;
@@ -129,10 +132,16 @@ HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
     }
   }
   for (int r = 0; r < R; ++r) {
+    float* out = p.out + (row + r) * p.out_stride + column;
+    if (!p.ends) {
+      for (int v = 0; v < kVectors; ++v) {
+        hn::StoreU(hn::BitCast(f, sum[r][v]), f, out + v * lanes);
+      }
+      continue;
+    }
     const IntegerRow& of_row = p.a.rows[(row + r) * p.a.rows_stride];
     const WordVec excess = hn::Set(d, 128 * of_row.sum);
     const FloatVec scale = hn::Set(f, of_row.scale);
-    float* out = p.out + (row + r) * p.out_stride + column;
     for (int v = 0; v < kVectors; ++v) {
       const FloatVec exact = hn::ConvertTo(f, hn::Sub(sum[r][v], excess));
       const FloatVec both =
@@ -146,8 +155,12 @@ HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
 // the next panel, which lies behind this one.
 HWY_INLINE Upcoming Ahead(const IntegerProduct& p, int64_t block,
                           int64_t blocks) {
-  if (blocks == 1) return {p.b + kStepsAhead * kStepBytes, 1};
   const int64_t steps = p.k / kQuad;
+  if (p.next != nullptr) {
+    const int8_t* next = static_cast<const int8_t*>(p.next);
+    return {next + block * steps / (2 * blocks) * kStepBytes, 2 * blocks};
+  }
+  if (blocks == 1) return {p.b + kStepsAhead * kStepBytes, 1};
   return {p.b + (steps + block * steps / blocks) * kStepBytes, blocks};
 }
 

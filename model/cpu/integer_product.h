@@ -28,7 +28,7 @@ struct IntegerFactor {
 };
 
 // out[r][c] = a.rows[r].scale * b_scales[c] * sum over k of a[r][k] * b[k][c],
-// c in [0, kPanel).
+// c in [0, kPanel). The row's sum is that of all its numbers, of every piece.
 struct IntegerProduct {
   IntegerFactor a;
   int64_t rows = 0;
@@ -37,6 +37,11 @@ struct IntegerProduct {
   int64_t k = 0;  // a multiple of kQuad, at most 2^16
   float* out = nullptr;
   int64_t out_stride = 0;
+  // A product in pieces along k: between two of them `out` holds the sums.
+  bool goes_on = false;  // from the sums that are there
+  bool ends = true;      // scales are multiplied in
+  // What memory is asked for meanwhile, half as much as b; null: more of b.
+  const void* next = nullptr;
 };
 void MultiplyIntegers(const IntegerProduct& product);
 

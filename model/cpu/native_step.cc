@@ -48,9 +48,9 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
     return absl::InvalidArgumentError("threads: must be at least 1");
   }
   if (options.formats.products == Products::kInteger &&
-      options.formats.weights != NumberFormat::kInt8) {
+      !AreWholeNumbers(options.formats.weights)) {
     return absl::InvalidArgumentError(
-        "formats: integer products need int8 weights");
+        "formats: integer products need int8 or int4 weights");
   }
   return CheckFloat32OnCpu(weights, config, "the native step");
 }

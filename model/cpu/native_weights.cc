@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
@@ -127,7 +128,8 @@ NativeLayer PackLayer(const ModelConfig& config, const LayerWeights& layer,
 }
 
 NativeBin PackBin(const ModelConfig& config, const Weights& weights,
-                  int64_t bin, const NativeFormats& formats) {
+                  int64_t bin, NativeFormats formats) {
+  formats.weights = BinFormat(formats.weights);
   const HeadBin& head = weights.head[bin];
   const EmbeddingBin& embedding = weights.embedding[bin];
   NativeBin out;
@@ -142,6 +144,27 @@ NativeBin PackBin(const ModelConfig& config, const Weights& weights,
     out.embedding = Pack(embedding.w, formats.weights);
   }
   return out;
+}
+
+// A matrix as it is read back once it is packed.
+at::Tensor Rounded(const at::Tensor& t, NumberFormat format) {
+  const PackedMatrix packed = Pack(t, format);
+  at::Tensor out = at::empty({packed.outputs(), packed.inputs()});
+  for (int64_t n = 0; n < packed.outputs(); ++n) {
+    packed.CopyRow(n, out.mutable_data_ptr<float>() + n * packed.inputs());
+  }
+  return out;
+}
+
+// Keys that are packed head by head and turned.
+at::Tensor RoundedByHead(const ModelConfig& config, const at::Tensor& keys,
+                         NumberFormat format) {
+  std::vector<at::Tensor> heads;
+  for (int64_t head = 0; head < config.n_head; ++head) {
+    const at::Tensor own = keys.narrow(0, head * config.d_head, config.d_head);
+    heads.push_back(Rounded(own.t(), format).t());
+  }
+  return at::cat(heads);
 }
 
 }  // namespace
@@ -171,6 +194,25 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
   }
   if (weights.final_g.defined()) {
     out.final_norm = PackNorm(weights.final_g, weights.final_b);
+  }
+  return out;
+}
+
+Weights RoundedWeights(const ModelConfig& config, const Weights& weights,
+                       const NativeFormats& formats) {
+  const NumberFormat format = formats.weights;
+  if (format != NumberFormat::kInt4) return weights;
+  c10::InferenceMode guard;
+  const bool absorbed =
+      ResolveForm(config, formats) == AttentionForm::kAbsorbed;
+  Weights out = weights;
+  for (LayerWeights& layer : out.layers) {
+    layer.wk = absorbed ? RoundedByHead(config, layer.wk, format)
+                        : Rounded(layer.wk, format);
+    for (at::Tensor* matrix :
+         {&layer.wq, &layer.wv, &layer.wo, &layer.ff_w1, &layer.ff_w2}) {
+      *matrix = Rounded(*matrix, format);
+    }
   }
   return out;
 }

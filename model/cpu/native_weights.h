@@ -19,9 +19,11 @@ struct Weights;
 // How the native step keeps its numbers. Sums are float32 but for integer
 // products.
 struct NativeFormats {
-  NumberFormat weights = NumberFormat::kF32;  // matrices and embeddings
+  // Matrices and embeddings. kInt4: those of the layers, others as BinFormat
+  // says.
+  NumberFormat weights = NumberFormat::kF32;
   // Of rows with weights, but for those of the absorbed form's keys and values,
-  // which are short. kInteger: with int8 weights only.
+  // which are short. kInteger: with int8 and int4 weights only.
   Products products = Products::kFloat;
   // Stored rows: the segment memory. kInt8: a scale per row.
   NumberFormat memory = NumberFormat::kF32;
@@ -31,6 +33,13 @@ struct NativeFormats {
   // Nothing: the cheaper one, ChooseForm.
   std::optional<AttentionForm> form;
 };
+
+// How words, clusters and their projections are kept where matrices of layers
+// are in this format: an embedding has no sum over it in which errors of 4 bits
+// would even out.
+constexpr NumberFormat BinFormat(NumberFormat weights) {
+  return weights == NumberFormat::kInt4 ? NumberFormat::kInt8 : weights;
+}
 
 // formats.form, or the model's cheaper one.
 AttentionForm ResolveForm(const ModelConfig& config,
@@ -83,5 +92,11 @@ struct NativeWeights {
 // REQUIRES: weights are float32 on the CPU and fit config.
 NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
                           const NativeFormats& formats);
+
+// The weights with those numbers rounded that PackWeights keeps in 4 bits; the
+// other tensors are shared. What a plain step is given that a native one is
+// compared with.
+Weights RoundedWeights(const ModelConfig& config, const Weights& weights,
+                       const NativeFormats& formats);
 
 }  // namespace txl

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "model/cpu/int4_panel.h"
+
 namespace txl {
 
 namespace {
@@ -18,6 +20,11 @@ void Spread(const void* row, int64_t count, int64_t stride, void* out) {
 
 int64_t DepthOf(int64_t inputs, Products products) {
   return products == Products::kInteger ? RoundUp(inputs, kQuad) : inputs;
+}
+
+int64_t PanelBytes(int64_t inputs, NumberFormat format, Products products) {
+  if (format == NumberFormat::kInt4) return Int4PanelBytes(inputs);
+  return DepthOf(inputs, products) * kPanel * NumberBytes(format);
 }
 
 }  // namespace
@@ -38,8 +45,8 @@ int64_t PackedMatrix::BytesOf(int64_t outputs, int64_t inputs,
                               NumberFormat format, Products products) {
   const int64_t padded = RoundUp(outputs, kPanel);
   const int64_t scales =
-      format == NumberFormat::kInt8 ? padded * int64_t{sizeof(float)} : 0;
-  return padded * DepthOf(inputs, products) * NumberBytes(format) + scales;
+      AreWholeNumbers(format) ? padded * int64_t{sizeof(float)} : 0;
+  return padded / kPanel * PanelBytes(inputs, format, products) + scales;
 }
 
 PackedMatrix::PackedMatrix(const float* weights, int64_t outputs,
@@ -48,33 +55,46 @@ PackedMatrix::PackedMatrix(const float* weights, int64_t outputs,
     : outputs_(outputs),
       inputs_(inputs),
       depth_(DepthOf(inputs, products)),
+      panel_bytes_(PanelBytes(inputs, format, products)),
       format_(format),
       products_(products),
-      data_(RoundUp(outputs, kPanel) * depth_ * NumberBytes(format)),
-      scales_(format == NumberFormat::kInt8 ? RoundUp(outputs, kPanel) : 0) {
-  const int64_t bytes = NumberBytes(format);
-  std::vector<uint8_t> narrow(RoundUp(inputs, kColumnGroup) * bytes);
+      data_(RoundUp(outputs, kPanel) / kPanel * panel_bytes_),
+      scales_(AreWholeNumbers(format) ? RoundUp(outputs, kPanel) : 0) {
+  std::vector<uint8_t> narrow(RoundUp(inputs, kColumnGroup) *
+                              NumberBytes(format));
   for (int64_t n = 0; n < outputs; ++n) {
-    const float* row = weights + n * inputs;
-    if (format == NumberFormat::kInt8) {
-      scales_[n] =
-          QuantiseRow(row, inputs, reinterpret_cast<int8_t*>(narrow.data()))
-              .scale;
-    } else {
-      NarrowRow(row, inputs, format, narrow.data());
-    }
-    uint8_t* first = data_.data() + n / kPanel * depth_ * kPanel * bytes;
-    if (products == Products::kInteger) {
-      SpreadNumbers(narrow.data(), NumberFormat::kF32, depth_ / kQuad, kPanel,
-                    first + n % kPanel * kQuad);
-    } else {
-      SpreadNumbers(narrow.data(), format, inputs, kPanel,
-                    first + n % kPanel * bytes);
-    }
+    PackOutput(n, weights + n * inputs, narrow.data());
+  }
+}
+
+void PackedMatrix::PackOutput(int64_t output, const float* row,
+                              uint8_t* narrow) {
+  uint8_t* first = data_.data() + output / kPanel * panel_bytes_;
+  if (format_ == NumberFormat::kInt4) {
+    scales_[output] = PackInt4Output(row, inputs_, output % kPanel, first);
+    return;
+  }
+  if (format_ == NumberFormat::kInt8) {
+    scales_[output] =
+        QuantiseRow(row, inputs_, reinterpret_cast<int8_t*>(narrow)).scale;
+  } else {
+    NarrowRow(row, inputs_, format_, narrow);
+  }
+  if (products_ == Products::kInteger) {
+    SpreadNumbers(narrow, NumberFormat::kF32, depth_ / kQuad, kPanel,
+                  first + output % kPanel * kQuad);
+  } else {
+    SpreadNumbers(narrow, format_, inputs_, kPanel,
+                  first + output % kPanel * NumberBytes(format_));
   }
 }
 
 void PackedMatrix::CopyRow(int64_t output, float* row) const {
+  if (format_ == NumberFormat::kInt4) {
+    UnpackInt4Output(panel(output / kPanel), output % kPanel, inputs_, row);
+    for (int64_t k = 0; k < inputs_; ++k) row[k] *= scales_[output];
+    return;
+  }
   const int64_t bytes = NumberBytes(format_);
   // Quads lie apart as single numbers do.
   const int64_t together = products_ == Products::kInteger ? kQuad : 1;
@@ -115,33 +135,97 @@ void IntegerRows::Quantise(const RowBlock& x, int64_t rows, int64_t columns,
   });
 }
 
+namespace {
+
+// Groups of a panel in 4 bits that are unpacked at a time: what a first cache
+// holds beside a few rows of a product.
+constexpr int64_t kGroupsTogether = 4;
+
+// unpack(groups, count, out), then multiply(first input, numbers, groups behind
+// them), piece by piece.
+template <class Unpack, class Multiply>
+void ForEachPiece(const PackedMatrix& w, int64_t panel, const Unpack& unpack,
+                  const Multiply& multiply) {
+  constexpr int64_t kInputs = kGroupsTogether * kInt4Group;
+  alignas(AlignedBuffer<int8_t>::kAlignment) int8_t numbers[kInputs * kPanel];
+  const uint8_t* groups = w.panel(panel);
+  for (int64_t k = 0; k < w.depth(); k += kInputs) {
+    const int64_t count = std::min(
+        kGroupsTogether, (w.depth() - k + kInt4Group - 1) / kInt4Group);
+    unpack(groups, count, numbers);
+    groups += count * kInt4GroupBytes;
+    multiply(k, std::min(kInputs, w.depth() - k), numbers, groups);
+  }
+}
+
+void MultiplyByIntegers(const PackedMatrix& w, int64_t panel,
+                        IntegerProduct product) {
+  if (w.format() != NumberFormat::kInt4) {
+    product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
+    return MultiplyIntegers(product);
+  }
+  ForEachPiece(w, panel, UnpackInt4Quads,
+               [&](int64_t first, int64_t count, const int8_t* numbers,
+                   const uint8_t* next) {
+                 IntegerProduct piece = product;
+                 piece.a.data += first;
+                 piece.b = numbers;
+                 piece.k = count;
+                 piece.goes_on = first != 0;
+                 piece.ends = first + count == w.depth();
+                 piece.next = next;
+                 MultiplyIntegers(piece);
+               });
+}
+
+void MultiplyByFloats(const PackedMatrix& w, int64_t panel,
+                      PanelProduct product) {
+  if (w.format() != NumberFormat::kInt4) {
+    product.b = w.panel(panel);
+    return MultiplyPanel(product);
+  }
+  ForEachPiece(
+      w, panel, UnpackInt4Inputs,
+      [&](int64_t first, int64_t count, const int8_t* numbers, const uint8_t*) {
+        PanelProduct piece = product;
+        piece.a += first;
+        piece.b = numbers;
+        piece.b_format = NumberFormat::kInt8;
+        piece.k = count;
+        piece.accumulate = first != 0;
+        MultiplyPanel(piece);
+      });
+}
+
+}  // namespace
+
 const float* MultiplyByPanel(const PackedMatrix& w, int64_t panel,
                              const ProductRows& rows) {
+  const float* scales =
+      w.scales() == nullptr ? nullptr : w.scales() + panel * kPanel;
   if (w.products() == Products::kInteger) {
     IntegerProduct product;
     product.a = rows.integers;
     product.rows = rows.rows;
-    product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
-    product.b_scales = w.scales() + panel * kPanel;
+    product.b_scales = scales;
     product.k = w.depth();
     product.out = rows.out;
     product.out_stride = rows.out_stride;
-    MultiplyIntegers(product);
+    MultiplyByIntegers(w, panel, product);
     return nullptr;
   }
   PanelProduct product;
   product.a = rows.x.data;
   product.a_stride = rows.x.stride;
   product.rows = rows.rows;
-  product.b = w.panel(panel);
   product.b_stride = kPanel;
   product.b_format = w.format();
   product.k = w.inputs();
   product.columns = kPanel;
   product.out = rows.out;
   product.out_stride = rows.out_stride;
-  MultiplyPanel(product);
-  return w.scales() == nullptr ? nullptr : w.scales() + panel * kPanel;
+  MultiplyByFloats(w, panel, product);
+  return scales;
 }
 
 void ApplyPanel(const LinearLayer& layer, const LinearRows& rows,

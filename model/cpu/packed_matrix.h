@@ -16,12 +16,13 @@ namespace txl {
 
 // [outputs, inputs], stored [panel][input][kPanel]; outputs beyond the last are
 // zeros. For integer products the inputs are filled up with zeros to whole
-// quads and lie as integer_product.h says. Const after construction.
+// quads and lie as integer_product.h says. kInt4: as int4_panel.h says,
+// whatever the products. Const after construction.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
   // `weights`: [outputs, inputs], row-major. kInt8: every output has a scale,
-  // its largest magnitude / 127. kInteger: kInt8 only.
+  // its largest magnitude / 127. kInteger: kInt8 and kInt4 only.
   PackedMatrix(const float* weights, int64_t outputs, int64_t inputs,
                NumberFormat format = NumberFormat::kF32,
                Products products = Products::kFloat);
@@ -39,11 +40,12 @@ class PackedMatrix {
     return data_.size() + scales_.size() * int64_t{sizeof(float)};
   }
   const uint8_t* panel(int64_t i) const {
-    return data_.data() + i * depth_ * kPanel * NumberBytes(format_);
+    return data_.data() + i * panel_bytes_;
   }
-  // Inputs that are stored: filled up to whole quads for integer products.
+  // Inputs that are multiplied: filled up to whole quads for integer products.
   int64_t depth() const { return depth_; }
-  // One scale per output, RoundUp(outputs, kPanel); null but for kInt8.
+  // One scale per output, RoundUp(outputs, kPanel); null but for kInt8 and
+  // kInt4.
   const float* scales() const {
     return scales_.size() == 0 ? nullptr : scales_.data();
   }
@@ -54,10 +56,14 @@ class PackedMatrix {
   int64_t outputs_ = 0;
   int64_t inputs_ = 0;
   int64_t depth_ = 0;
+  int64_t panel_bytes_ = 0;
   NumberFormat format_ = NumberFormat::kF32;
   Products products_ = Products::kFloat;
   AlignedBuffer<uint8_t> data_;
   AlignedBuffer<float> scales_;
+
+  // An output's numbers into its lane of its panel.
+  void PackOutput(int64_t output, const float* row, uint8_t* narrow);
 };
 
 // Copies `count` numbers to every `stride`-th place of `out`.

@@ -209,6 +209,8 @@ void WithTyped(NumberFormat format, const void* numbers, const Call& call) {
       return call(static_cast<const hwy::float16_t*>(numbers));
     case NumberFormat::kInt8:
       return call(static_cast<const int8_t*>(numbers));
+    case NumberFormat::kInt4:
+      return;  // int4_panel.h unpacks them
   }
 }
 

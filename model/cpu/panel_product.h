@@ -27,9 +27,9 @@ inline constexpr int64_t RoundUp(int64_t x, int64_t unit) {
 }
 
 // x [count] to `out` in another format, rounded to nearest, ties to even. Not
-// kInt8, which needs a scale.
+// kInt8 or kInt4, which need scales.
 void NarrowRow(const float* x, int64_t count, NumberFormat format, void* out);
-// Widens them, exactly; kInt8 to numbers without their scale.
+// Widens them, exactly; kInt8 to numbers without their scale. Not kInt4.
 void WidenRow(const void* x, NumberFormat format, int64_t count, float* out);
 
 // out[r][c] (+)= sum over k of a[r][k] * b[k][c].
@@ -39,7 +39,7 @@ struct PanelProduct {
   int64_t rows = 0;
   const void* b = nullptr;  // [k, columns], rows b_stride elements apart
   int64_t b_stride = 0;
-  NumberFormat b_format = NumberFormat::kF32;
+  NumberFormat b_format = NumberFormat::kF32;  // not kInt4
   int64_t k = 0;
   int64_t columns = 0;   // a multiple of kColumnGroup
   float* out = nullptr;  // [rows, columns], rows out_stride apart

@@ -10,8 +10,9 @@ namespace txl {
 namespace {
 
 // Largest relative errors. int8: half a step of a row whose largest number is
-// some four times its usual one. float32: not its own (2^-25) but that of sums
-// in another order, of some thousand terms.
+// some four times its usual one. int4: the reference has the same rounded
+// weights; what is left are words, of int8. float32: not its own (2^-25) but
+// that of sums in another order, of some thousand terms.
 double Roundoff(NumberFormat format) {
   switch (format) {
     case NumberFormat::kF32:
@@ -21,6 +22,7 @@ double Roundoff(NumberFormat format) {
     case NumberFormat::kBF16:
       return 0x1p-9;
     case NumberFormat::kInt8:
+    case NumberFormat::kInt4:
       return 0x1p-7;
   }
   return 0;

@@ -52,7 +52,7 @@ struct SelfTestBounds {
 
 // How a step keeps its numbers.
 struct SelfTestFormats {
-  NumberFormat weights = NumberFormat::kF32;
+  NumberFormat weights = NumberFormat::kF32;  // kInt4: the reference's, too
   NumberFormat memory = NumberFormat::kF32;
   NumberFormat derived = NumberFormat::kF32;
   // In which the rows of products are rounded; f32: they are not.

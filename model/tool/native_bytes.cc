@@ -72,7 +72,7 @@ int64_t NativeWeightBytes(const ModelConfig& config,
                           AttentionForm form, NumberFormat format) {
   int64_t bytes = config.n_layer * LayerBytes(config, tensors, form, format);
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
-    bytes += BinBytes(config, bin, tensors, format);
+    bytes += BinBytes(config, bin, tensors, BinFormat(format));
   }
   if (config.final_norm) bytes += NormBytes(config);
   return bytes;

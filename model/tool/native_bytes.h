@@ -14,9 +14,9 @@
 
 namespace txl {
 
-// Packed matrices (rows padded to whole panels, int8 with its scales), biases
-// and norms; tied tables once. The forms pack keys and values apart. Without
-// positional keys, whose format is that of the derived rows.
+// Packed matrices (rows padded to whole panels, int8 and int4 with their
+// scales), biases and norms; tied tables once. The forms pack keys and values
+// apart. Without positional keys, whose format is that of the derived rows.
 // REQUIRES: CheckCanonicalTensors is OK.
 int64_t NativeWeightBytes(const ModelConfig& config,
                           const std::map<std::string, TensorInfo>& tensors,

@@ -25,7 +25,7 @@ void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
       ->check(OneOf(FormNames()));
   app.add_option("--weights", flags.weights,
                  "format of the serving engine's weights; int8: a scale per "
-                 "output")
+                 "output; int4: and a step per 32 inputs, words in int8")
       ->check(OneOf(FormatNames(kWeightFormats)));
   app.add_option("--memory", flags.memory,
                  "format of its segment memory's rows")
@@ -34,8 +34,8 @@ void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
                  "format of its keys, values and positional keys")
       ->check(OneOf(FormatNames(kRowFormats)));
   app.add_option("--products", flags.products,
-                 "products of rows with int8 weights; int8: of rows rounded to "
-                 "8 bits")
+                 "products of rows with int8 and int4 weights; int8: of rows "
+                 "rounded to 8 bits")
       ->check(OneOf(ProductNames()));
 }
 

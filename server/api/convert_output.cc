@@ -302,6 +302,9 @@ void WriteStatus(const ServerStatus& status,
   message->set_tokens_sampled(s.tokens_sampled);
   message->set_tokens_delivered(s.tokens_delivered);
   message->set_tokens_discarded(s.tokens_discarded);
+  message->set_tokens_guessed(s.tokens_guessed);
+  message->set_guesses_accepted(s.guesses_accepted);
+  message->set_steps_saved(s.steps_saved);
   message->set_stream_queue_tokens(s.stream_queue_tokens);
   for (const SoftmaxTail& tail : s.softmax_tails) {
     v1::SoftmaxTail* to = message->add_softmax_tails();

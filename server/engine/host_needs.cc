@@ -3,6 +3,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/config/model_config.h"
+#include "model/cpu/int4_panel.h"
 #include "model/cpu/native_step.h"
 #include "model/torch/torch_step.h"
 #include "server/engine/step_builder.h"
@@ -17,6 +18,18 @@ constexpr int64_t kFloatBytes = sizeof(float);
 int64_t RowBytes(const ModelConfig& config) {
   return kFloatBytes * (8 * config.d_model + 4 * config.n_head * config.d_head +
                         config.d_inner + config.vocab_size);
+}
+
+int64_t WeightBytes(const ModelConfig& config, NumberFormat format) {
+  const int64_t all = RequiredParameters(config);
+  if (format != NumberFormat::kInt4) return NumberBytes(format) * all;
+  int64_t words = 0;
+  for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
+    words += config.bin_size(bin) * config.bin_width(bin);
+  }
+  if (!config.tie_weight) words *= 2;
+  return words * NumberBytes(BinFormat(format)) +
+         (all - words) * kInt4GroupBytes / (kInt4Group * kPanel);
 }
 
 }  // namespace
@@ -36,7 +49,7 @@ absl::StatusOr<HostNeeds> HostNeedsOf(const ModelConfig& config,
     return needs;
   }
   TXL_ASSIGN_OR_RETURN(const NativeFormats formats, ParseFormats(options));
-  needs.weights = NumberBytes(formats.weights) * RequiredParameters(config);
+  needs.weights = WeightBytes(config, formats.weights);
   needs.bytes_per_slot =
       NativeStepSlotBytes(config, options.spare_rows, formats);
   return needs;

@@ -89,9 +89,9 @@ absl::Status Test(const Served& served, const ServingStep& serving) {
   limits.spare = serving.step->ring().spare;
   TXL_ASSIGN_OR_RETURN(const NativeFormats formats,
                        ParseFormats(served.options));
-  TXL_ASSIGN_OR_RETURN(
-      const SelfTestDeviation deviation,
-      TryBesideTorch(served.config, served.weights, *serving.step, limits));
+  TXL_ASSIGN_OR_RETURN(const SelfTestDeviation deviation,
+                       TryBesideTorch(served.config, served.weights, formats,
+                                      *serving.step, limits));
   return JudgeSelfTest(
       deviation,
       SelfTestBoundsOf(

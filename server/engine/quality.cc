@@ -21,7 +21,9 @@ void ApplyQuality(const std::string& quality,
   set("derived", fast ? "int8" : "f16", options.derived);
   if (!fast) return;
   set("memory", "int8", options.memory);
-  if (options.weights == "int8") set("products", "int8", options.products);
+  if (options.weights == "int8" || options.weights == "int4") {
+    set("products", "int8", options.products);
+  }
 }
 
 std::string FormatsText(const StepRunnerOptions& options) {

@@ -20,7 +20,7 @@ inline constexpr char kExactQuality[] = "exact";
 std::vector<std::string> QualityNames();
 
 // Sets what the preset names, but for settings that were given: these win, and
-// products become integer ones only where weights are int8 in the end.
+// products become integer ones only where weights are int8 or int4 in the end.
 // REQUIRES: quality is one of QualityNames().
 void ApplyQuality(const std::string& quality,
                   absl::FunctionRef<bool(absl::string_view)> is_given,

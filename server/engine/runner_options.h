@@ -17,9 +17,9 @@ struct StepRunnerOptions {
   // that its cost model (model/cpu/attention_form.h) finds cheaper.
   std::string form = "auto";
   // The native step alone has threads, >= 1, and says how numbers are kept:
-  // "f32", "bf16", "f16", "int8": weights; stored rows; keys, values and
-  // positional keys derived from them. Products of rows with int8 weights are
-  // "float" or, with rows rounded to 8 bits, "int8".
+  // "f32", "bf16", "f16", "int8": weights (or "int4"); stored rows; keys,
+  // values and positional keys derived from them. Products of rows with int8
+  // and int4 weights are "float" or, with rows rounded to 8 bits, "int8".
   int32_t threads = 1;
   std::string weights = "f32";
   std::string memory = "f32";

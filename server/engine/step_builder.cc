@@ -184,9 +184,9 @@ absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {
   TXL_ASSIGN_OR_RETURN(formats.form, ParseForm(options.form));
   TXL_ASSIGN_OR_RETURN(formats.products, ParseProducts(options.products));
   if (formats.products == Products::kInteger &&
-      formats.weights != NumberFormat::kInt8) {
+      !AreWholeNumbers(formats.weights)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "products: int8 needs weights of int8, not ", options.weights));
+        "products: int8 needs weights of int8 or int4, not ", options.weights));
   }
   return formats;
 }

@@ -21,6 +21,9 @@ namespace txl {
 // among so many streams: what it costs beside what a token costs without it,
 // with a margin. 1 or more: none is. REQUIRES: streams >= 1.
 double GuessFloor(const StepCost& cost, int64_t streams);
+// The same with which it is worth asking a draft for it, whose steps cost
+// `draft`.
+double DraftFloor(const StepCost& cost, const StepCost& draft, int64_t streams);
 
 // Whether streams do better to wait for a step's tokens, and guess behind them,
 // than to be planned one step ahead without knowing them. `gain`: tokens that a

@@ -1,5 +1,7 @@
 #include "server/scheduler/guess_rates.h"
 
+#include <algorithm>
+
 namespace txl {
 namespace {
 
@@ -11,6 +13,12 @@ constexpr double kNewShare = 1.0 / 16;  // of one step's gain in the mean
 constexpr std::array<double, kOwnGrades> kOwnRates = {0.25, 0.4, 0.55,
                                                       0.7,  0.8, 0.9};
 
+double RateBeforehand(int32_t grade) {
+  if (grade < kNgramLevels) return (grade + 0.5) / kNgramLevels;
+  if (grade < kFirstDraftGrade) return kOwnRates[grade - kNgramLevels];
+  return (grade - kFirstDraftGrade + 0.5) / kDraftGrades;
+}
+
 }  // namespace
 
 int32_t OwnGrade(int64_t same_ids) {
@@ -20,21 +28,30 @@ int32_t OwnGrade(int64_t same_ids) {
   return kNgramLevels + grade;
 }
 
+int32_t DraftGrade(double probability) {
+  return kFirstDraftGrade +
+         std::min(static_cast<int32_t>(probability * kDraftGrades),
+                  kDraftGrades - 1);
+}
+
 GuessRates::GuessRates() {
   for (int32_t grade = 0; grade < kGrades; ++grade) {
-    const double rate = grade < kNgramLevels ? (grade + 0.5) / kNgramLevels
-                                             : kOwnRates[grade - kNgramLevels];
-    rates_[grade] = {rate * kBelief, kBelief};
+    rates_[grade] = {RateBeforehand(grade) * kBelief, kBelief};
   }
+  draft_ = {kBelief / 2, kBelief};
+}
+
+void GuessRates::Counts::Add(bool was_right) {
+  right += was_right ? 1 : 0;
+  all += 1;
+  if (all <= kMost) return;
+  right /= 2;
+  all /= 2;
 }
 
 void GuessRates::Note(int32_t grade, bool right) {
-  Counts& counts = rates_[grade];
-  counts.right += right ? 1 : 0;
-  counts.all += 1;
-  if (counts.all <= kMost) return;
-  counts.right /= 2;
-  counts.all /= 2;
+  rates_[grade].Add(right);
+  if (grade >= kFirstDraftGrade) draft_.Add(right);
 }
 
 void GuessRates::NoteGain(int64_t right) {

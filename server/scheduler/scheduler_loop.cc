@@ -32,7 +32,11 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
       ledger_(parts.metrics),
       slots_(parts.runner, parts.store, parts.metrics, parts.clock),
       may_guess_(options.speculate_tokens > 0 &&
-                 parts.runner->info().verifies_guesses) {}
+                 parts.runner->info().verifies_guesses) {
+  if (may_guess_ && options_.draft != nullptr) {
+    draft_.emplace(options_.draft.get());
+  }
+}
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
@@ -181,9 +185,10 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
   limits.prompt_rows_per_step = options_.prompt_rows_per_step;
   limits.spare_rows = info.spare_rows;
   const std::vector<int64_t> rows = Divide(turns, candidates, limits);
-  ChooseGuessing(turns, rows, candidates);
-  int64_t room = std::accumulate(rows.begin(), rows.end(),
-                                 int64_t{info.max_rows}, std::minus<>());
+  const std::vector<absl::Span<const int32_t>> guesses =
+      ChooseGuesses(turns, rows, candidates,
+                    std::accumulate(rows.begin(), rows.end(),
+                                    int64_t{info.max_rows}, std::minus<>()));
 
   InFlight record;
   StepShape& shape = record.shape;
@@ -193,10 +198,10 @@ SchedulerLoop::InFlight SchedulerLoop::PlanStep(StepPlan& plan) {
     ++shape.turns;
     const size_t before = plan.rows.size();
     PlanRows(turns[i]->second, rows[i], plan.rows);
-    if (guessing_ && candidates[i].decode) {
-      const int64_t guesses = AddGuesses(turns[i]->second, room, plan.rows);
-      shape.guesses += guesses;
-      room -= guesses;
+    if (!guesses.empty()) {
+      Running& running = turns[i]->second;
+      running.sequence.PlanGuesses(guesses[i], running.slot.index, plan.rows);
+      shape.guesses += std::ssize(guesses[i]);
     }
     record.owners.resize(plan.rows.size(), turns[i]->first);
     TenantAccount* const account = turns[i]->second.sequence.turn().account;

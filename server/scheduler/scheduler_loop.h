@@ -30,6 +30,7 @@
 #include "server/metrics/metrics.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/batch_policy.h"
+#include "server/scheduler/draft.h"
 #include "server/scheduler/guesser.h"
 #include "server/scheduler/heartbeat.h"
 #include "server/scheduler/reader_watch.h"
@@ -203,15 +204,21 @@ class SchedulerLoop {
   void TakeTokensOut(absl::Span<const StepRow> rows, TenantAccount* account);
   // `count` rows of a turn: of what its state still needs, then its own.
   void PlanRows(Running& running, int64_t count, std::vector<StepRow>& rows);
-  // Looks whether tokens are guessed ahead in the step of these turns, so that
-  // the next one is planned when its tokens are known.
-  void ChooseGuessing(const std::vector<RunningMap::iterator>& turns,
-                      absl::Span<const int64_t> rows,
-                      absl::Span<const BatchCandidate> candidates);
-  // Rows with guesses behind the turn's own row, `room` at most; how many.
-  int64_t AddGuesses(Running& running, int64_t room,
-                     std::vector<StepRow>& rows);
+  // Whether tokens are guessed ahead in the step of these streams, so that the
+  // next one is planned when its tokens are known.
+  bool WeighGuesses(absl::Span<Running* const> streams);
+  // The guesses that stand behind each turn's own row in that step, if any, at
+  // most `room` together; they are the guessers'.
+  std::vector<absl::Span<const int32_t>> ChooseGuesses(
+      const std::vector<RunningMap::iterator>& turns,
+      absl::Span<const int64_t> rows,
+      absl::Span<const BatchCandidate> candidates, int64_t room);
+  // Most guesses of one stream, `room` at most; nothing: it may have none.
+  std::optional<int64_t> MostGuessesOf(const Running& running, int64_t room);
   Guesser& GuesserOf(Running& running);
+  GuessLimits LimitsOf(int64_t most) const;
+  // The guesses of the streams that want the draft's.
+  void AskDraft(std::vector<Running*> streams);
   // What a stream that does not guess would have guessed, now and then.
   void GuessAside(Running& running);
   // What became of the guesses of a step that did not fail.
@@ -268,8 +275,10 @@ class SchedulerLoop {
   const bool may_guess_;
   bool guessing_ = false;   // the step planned last waits for its tokens
   double guess_floor_ = 1;  // GuessFloor of its streams
+  double draft_floor_ = 1;  // DraftFloor
   StepCost step_cost_;
   GuessRates guess_rates_;  // of all turns
+  std::optional<Draft> draft_;
   absl::Duration looked_at_all_ = -absl::InfiniteDuration();
   absl::Duration next_expiry_ = -absl::InfiniteDuration();
 };

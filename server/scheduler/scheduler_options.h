@@ -10,6 +10,7 @@
 namespace txl {
 
 class NgramTable;
+class StepRunner;
 
 struct SchedulerOptions {
   int32_t max_queued_calls = 256;
@@ -42,6 +43,8 @@ struct SchedulerOptions {
   int32_t speculate_tokens = 8;
   // What they are guessed from beside the session's own ids; may be null.
   std::shared_ptr<const NgramTable> ngrams;
+  // A small model that guesses, too (draft.h); may be null.
+  std::shared_ptr<StepRunner> draft;
 };
 
 }  // namespace txl

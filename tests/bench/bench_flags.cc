@@ -20,7 +20,7 @@ void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options) {
       ->capture_default_str();
   app.add_option("--form", options.form, "auto, projected, absorbed")
       ->capture_default_str();
-  app.add_option("--weights", options.weights, "f32, bf16, f16, int8")
+  app.add_option("--weights", options.weights, "f32, bf16, f16, int8, int4")
       ->capture_default_str();
   app.add_option("--memory", options.memory, "f32, bf16, f16, int8")
       ->capture_default_str();

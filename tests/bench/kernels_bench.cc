@@ -40,11 +40,12 @@ class Matrices {
   static constexpr int64_t kOutputs = 4096;
   static constexpr int64_t kInputs = 1024;
 
-  explicit Matrices(NumberFormat format) {
+  Matrices(NumberFormat format, Products products) {
     const AlignedBuffer<float> numbers = RandomNumbers(kOutputs * kInputs);
     int64_t bytes = 0;
     while (bytes < kStreamedBytes) {
-      matrices_.emplace_back(numbers.data(), kOutputs, kInputs, format);
+      matrices_.emplace_back(numbers.data(), kOutputs, kInputs, format,
+                             products);
       bytes += matrices_.back().bytes();
     }
   }
@@ -56,14 +57,15 @@ class Matrices {
 };
 
 void BenchPanelProduct(benchmark::State& state, NumberFormat format,
-                       const MachinePeaks& peaks) {
+                       Products products, const MachinePeaks& peaks) {
   ThreadPool pool(peaks.threads);
-  Matrices matrices(format);
+  Matrices matrices(format, products);
+  IntegerRows integers;
   const int64_t rows = state.range(0);
   const AlignedBuffer<float> x = RandomNumbers(rows * Matrices::kInputs);
   AlignedBuffer<float> out(rows * Matrices::kOutputs);
   const double numbers = Matrices::kOutputs * Matrices::kInputs;
-  const PhaseCost work = {numbers * static_cast<double>(NumberBytes(format)),
+  const PhaseCost work = {static_cast<double>(matrices.Next().bytes()),
                           2 * numbers * static_cast<double>(rows)};
   RunCounted(state, work, peaks, [&] {
     ApplyLinear({&matrices.Next()},
@@ -71,7 +73,8 @@ void BenchPanelProduct(benchmark::State& state, NumberFormat format,
                  {x.data(), Matrices::kInputs},
                  {},
                  out.data(),
-                 Matrices::kOutputs},
+                 Matrices::kOutputs,
+                 &integers},
                 pool);
   });
 }
@@ -106,17 +109,21 @@ void BenchLogSumExp(benchmark::State& state) {
 }
 
 void Register(const MachinePeaks& peaks) {
-  const std::pair<const char*, NumberFormat> formats[] = {
-      {"f32", NumberFormat::kF32},
-      {"bf16", NumberFormat::kBF16},
-      {"f16", NumberFormat::kF16},
-      {"int8", NumberFormat::kInt8}};
-  for (const auto& [name, format] : formats) {
-    benchmark::RegisterBenchmark(
-        absl::StrCat("PanelProduct/", name).c_str(),
-        [format = format, &peaks](benchmark::State& state) {
-          BenchPanelProduct(state, format, peaks);
-        })
+  std::vector<std::pair<NumberFormat, Products>> kinds;
+  for (const NamedFormat& named : kWeightFormats) {
+    kinds.emplace_back(named.format, Products::kFloat);
+  }
+  kinds.emplace_back(NumberFormat::kInt8, Products::kInteger);
+  kinds.emplace_back(NumberFormat::kInt4, Products::kInteger);
+  for (const auto& [format, products] : kinds) {
+    const char* name =
+        products == Products::kInteger ? "IntegerProduct/" : "PanelProduct/";
+    benchmark::RegisterBenchmark(absl::StrCat(name, FormatName(format)).c_str(),
+                                 [format = format, products = products,
+                                  &peaks](benchmark::State& state) {
+                                   BenchPanelProduct(state, format, products,
+                                                     peaks);
+                                 })
         ->ArgName("rows")
         ->Arg(1)
         ->Arg(8)

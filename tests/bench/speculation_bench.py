@@ -4,18 +4,22 @@ those of one with --speculate off, in turns, over kinds of prompts.
 
   speculation_bench.py --model DIR [--prompts NAME=FILE ...] [--streams 1,32]
                        [--temperature 0,0.8] [--tokens 512] [--requests 4]
-                       [--rounds 3] [--bin build/bin] [--json FILE]
-                       [-- SERVER FLAGS]
+                       [--draft DIR] [--rounds 3] [--bin build/bin]
+                       [--json FILE] [-- SERVER FLAGS]
 
-DIR may have a table of n-grams (txl-model ngrams). A file has a prompt a line;
-without one prompts are random tokens. Each line of the output has the median of
-the rounds' ratios, and of the guesses the share that was accepted and how many
-tokens a step made of a stream.
+DIR may have a table of n-grams (txl-model ngrams); --draft is the guessing
+server's. A file has a prompt a line; without one prompts are random tokens.
+Each line of the output has the medians of the rounds' ratios, of tokens/s and
+of the server's processor time for a token, and of the guesses the share that
+was accepted and how many tokens a step made of a stream.
+
+Linux: processor time comes from /proc.
 """
 
 import contextlib
 import copy
 import json
+import pathlib
 import socket
 import statistics
 import subprocess
@@ -39,6 +43,7 @@ def parse_options(arguments):
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--requests", type=int, default=4, help="of a stream")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--draft", help="model directory")
     return bench_script.parse(parser, arguments)
 
 
@@ -53,27 +58,42 @@ def counters(text):
 
 
 def line_of(what, rounds, before, after):
-    """`rounds`: pairs of tokens/s without and with guesses."""
+    """`rounds`: pairs, without and with guesses, of tokens/s and processor
+    seconds for a token."""
     guessed, accepted, rows = (after[name] - before[name] for name in GUESSES)
     own_rows = rows - guessed  # of streams' last tokens
     return {**what,
-            "tokens_per_second_off": statistics.median(r[0] for r in rounds),
-            "tokens_per_second_auto": statistics.median(r[1] for r in rounds),
-            "ratio": statistics.median(r[1] / r[0] for r in rounds),
+            "tokens_per_second_off":
+                statistics.median(off[0] for off, _ in rounds),
+            "tokens_per_second_auto":
+                statistics.median(auto[0] for _, auto in rounds),
+            "ratio":
+                statistics.median(auto[0] / off[0] for off, auto in rounds),
+            "processor_ratio":
+                statistics.median(auto[1] / off[1] for off, auto in rounds),
             "guesses_accepted": accepted / guessed if guessed else 0.0,
             "tokens_per_row_of_a_stream":
                 (own_rows + accepted) / own_rows if own_rows else 0.0}
 
 
+def process_seconds(pid):
+    """Processor seconds that a process has used."""
+    return front_bench.seconds_of(
+        pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"))
+
+
 @contextlib.contextmanager
 def server_with(options, speculate, folder):
-    """(its address, a function that scrapes it), until the block ends."""
+    """(its address, its process, a function that scrapes it), until the block
+    ends."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         metrics = f"127.0.0.1:{free.getsockname()[1]}"
     options = copy.copy(options)
     options.flags = [*options.flags, "--speculate", speculate,
                      "--metrics-listen", metrics]
+    if options.draft and speculate == "auto":
+        options.flags += ["--draft", options.draft]
     address = f"unix:{folder}/{speculate}.sock"
     server = front_bench.start_server(options, address)
 
@@ -82,16 +102,19 @@ def server_with(options, speculate, folder):
             return counters(answer.read().decode())
 
     try:
-        yield address, scrape
+        yield address, server.pid, scrape
     finally:
         server.terminate()
         server.wait()
 
 
-def load(options, address, what, seed):
+def load(options, server, what, seed):
+    """(tokens/s, processor seconds of the server for a token)"""
+    address, pid, _ = server
     prompts = ["--prompt-tokens", "32"]
     if what["file"]:
         prompts = ["--prompts", what["file"]]
+    before = process_seconds(pid)
     result = subprocess.run(
         [options.bin / "txl", "bench", "--server", address, "--streams",
          str(what["streams"]), *prompts, "--max-tokens", str(options.tokens),
@@ -99,7 +122,9 @@ def load(options, address, what, seed):
          "--temperature", str(what["temperature"]), "--seed", str(seed),
          "--tokens-per-message", "16", "--json"],
         check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(result.stdout.splitlines()[-1])["tokens_per_second"]
+    report = json.loads(result.stdout.splitlines()[-1])
+    return (report["tokens_per_second"],
+            (process_seconds(pid) - before) / report["tokens"])
 
 
 def lines(options, off, auto):
@@ -109,13 +134,13 @@ def lines(options, off, auto):
             for streams in options.streams:
                 what = {"prompts": name, "file": file,
                         "temperature": temperature, "streams": streams}
-                for address, _ in (off, auto):
-                    load(options, address, what, 0)  # warm
-                before = auto[1]()
-                rounds = [(load(options, off[0], what, seed),
-                           load(options, auto[0], what, seed))
+                for server in (off, auto):
+                    load(options, server, what, 0)  # warm
+                before = auto[2]()
+                rounds = [(load(options, off, what, seed),
+                           load(options, auto, what, seed))
                           for seed in range(1, options.rounds + 1)]
-                yield line_of(what, rounds, before, auto[1]())
+                yield line_of(what, rounds, before, auto[2]())
 
 
 def main():

@@ -7,7 +7,7 @@ namespace txl {
 namespace {
 
 double Bytes(NumberFormat format) {
-  return static_cast<double>(NumberBytes(format));
+  return static_cast<double>(NumberBits(format)) / 8;
 }
 
 double AttentionWidth(const ModelConfig& config) {
@@ -34,7 +34,7 @@ double BinNumbers(const ModelConfig& config, int64_t bin) {
 }
 
 PhaseCost SoftmaxCost(const ModelConfig& config, const StepWork& work) {
-  const double bytes = Bytes(work.formats.weights);
+  const double bytes = Bytes(BinFormat(work.formats.weights));
   const double sessions = static_cast<double>(work.sessions);
   PhaseCost cost;
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {

@@ -88,6 +88,16 @@ TEST(StepCostsTest, FormatsChangeBytesOfTheirPhaseOnly) {
   EXPECT_EQ(small.flops(), plain.flops());
 }
 
+TEST(StepCostsTest, WordsHaveNoFewerThan8Bits) {
+  StepWork work = Work(3);
+  work.formats.weights = NumberFormat::kInt8;
+  const StepCosts of_8 = DecodeCosts(Tiny(), work);
+  work.formats.weights = NumberFormat::kInt4;
+  const StepCosts of_4 = DecodeCosts(Tiny(), work);
+  EXPECT_EQ(of_4.weights.bytes, of_8.weights.bytes / 2);
+  EXPECT_EQ(of_4.softmax.bytes, of_8.softmax.bytes);
+}
+
 TEST(StepCostsTest, AbsorbedFormReadsStoredRowsOncePerSession) {
   StepWork work = Work(3);
   work.form = AttentionForm::kAbsorbed;

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "model/text/ngram_table.h"
 #include "server/base/log.h"
 #include "tests/server/engine/tiny_config.h"
 
@@ -32,6 +35,42 @@ TEST(DivideMemoryForTest, TakesTheFlagsAndSetsTheEnginesPart) {
   EXPECT_EQ(line["event"], "memory");
   EXPECT_EQ(line["fields"]["limit"], kGiB);
   EXPECT_EQ(line["fields"]["reserve"], memory->reserve);
+}
+
+TEST(DivideMemoryForTest, TheTableOfNgramsIsCounted) {
+  ServerFlags flags;
+  flags.memory_limit = kGiB;
+  flags.model = ::testing::TempDir() + "/counted_table";
+  std::filesystem::create_directories(flags.model);
+  const std::string path = flags.model + "/" + kNgramsName;
+  ASSERT_TRUE(NgramTable(2, 0, 1 << 20).Write(path).ok());
+  const auto file = static_cast<int64_t>(std::filesystem::file_size(path));
+  EXPECT_GT(file, 8 * kMiB);
+  const int64_t weights = DivideMemoryFor(TinyConfig(), &flags)->weights;
+  flags.speculate = "auto";
+  const LogCapture log;
+  EXPECT_EQ(DivideMemoryFor(TinyConfig(), &flags)->weights, weights + file);
+  const auto line = nlohmann::json::parse(log.lines().at(0));
+  EXPECT_EQ(line["fields"]["guesses"], file);
+  std::filesystem::remove(path);
+  EXPECT_EQ(DivideMemoryFor(TinyConfig(), &flags)->weights, weights);
+}
+
+TEST(DivideMemoryForTest, ADraftsWeightsAndStatesAreCounted) {
+  ServerFlags flags;
+  flags.memory_limit = kGiB;
+  flags.speculate = "auto";
+  flags.runner.slots = 40;
+  const auto alone = DivideMemoryFor(TinyConfig(), &flags);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  const ModelConfig draft = TinyConfig();
+  const auto both = DivideMemoryFor(TinyConfig(), &flags, &draft);
+  ASSERT_TRUE(both.ok()) << both.status();
+  // The draft is another of the same kind.
+  EXPECT_EQ(both->weights, 2 * alone->weights);
+  EXPECT_EQ(both->slots, 2 * alone->slots);
+  // What the engine may take is the model's part alone.
+  EXPECT_EQ(flags.runner.slot_bytes, alone->slots);
 }
 
 TEST(DivideMemoryForTest, WithoutALimitTakesWhatTheMachineHas) {

@@ -19,9 +19,10 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
     return absl::InvalidArgumentError(
         absl::StrCat("max_rows: must be in [1, ", kMostCudaRows, "]"));
   }
-  if (options.weights == NumberFormat::kInt8 ||
-      options.memory == NumberFormat::kInt8) {
-    return absl::InvalidArgumentError("formats: int8 is none of this device's");
+  for (const NumberFormat format : {options.weights, options.memory}) {
+    if (NumberBits(format) >= 16) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "formats: ", FormatName(format), " is none of this device's"));
   }
   return CheckFloat32OnCpu(weights, config, "the CUDA step");
 }

@@ -19,7 +19,7 @@ struct CudaStepOptions {
   int64_t spare_rows = 64;  // at least; S >= 8
   int64_t max_rows = 256;   // of one Run, 1..kMostCudaRows
   // How numbers are stored: weights, and activations where they meet weights;
-  // stored rows. Not kInt8. Sums are float32.
+  // stored rows. Not kInt8 or kInt4. Sums are float32.
   NumberFormat weights = NumberFormat::kF32;
   NumberFormat memory = NumberFormat::kF32;
   // Whether kernels of a step begin before the ones before them have ended

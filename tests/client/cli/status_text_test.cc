@@ -103,6 +103,16 @@ TEST(StatusTextTest, AStatusHasItsMeanBatch) {
   EXPECT_THAT(FormatStatus(status), HasSubstr("steps        7, mean 2.5"));
 }
 
+TEST(FormatStatus, SaysWhatGuessesBrought) {
+  v1::GetServerStatusResponse status = Busy();
+  EXPECT_THAT(FormatStatus(status), Not(HasSubstr("guesses")));
+  status.set_tokens_guessed(900);
+  status.set_guesses_accepted(700);
+  status.set_steps_saved(650);
+  EXPECT_THAT(FormatStatus(status),
+              HasSubstr("guesses      900, 700 accepted, 650 steps saved\n"));
+}
+
 TEST(FormatStatus, SaysWhatSessionsSurvive) {
   v1::GetServerStatusResponse status;
   EXPECT_THAT(FormatStatus(status), Not(HasSubstr("store")));

@@ -122,6 +122,30 @@ TEST_P(IntegerTargets, TheLargestSumsDoNotOverflow) {
   }
 }
 
+// Pieces along k: the sums wait in `out`.
+TEST_P(IntegerTargets, APieceGoesOnWhereTheLastOneEnded) {
+  std::mt19937 random(4);
+  for (const int64_t rows : {1, 4, 9}) {
+    const Operands operands(rows, 300, random);
+    std::vector<float> out(rows * kPanel, 99);
+    for (int64_t k = 0; k < 300; k += 100) {
+      IntegerProduct piece = operands.Product(out);
+      piece.a.data += k;
+      piece.b += k * kPanel;
+      piece.k = 100;
+      piece.goes_on = k > 0;
+      piece.ends = k == 200;
+      piece.next = operands.quads.data();
+      MultiplyIntegers(piece);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < kPanel; ++c) {
+        ASSERT_EQ(out[r * kPanel + c], operands.Expected(r, c)) << r;
+      }
+    }
+  }
+}
+
 TEST_P(IntegerTargets, RowsMayLieApart) {
   std::mt19937 random(3);
   const Operands operands(6, 32, random);

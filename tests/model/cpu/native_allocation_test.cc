@@ -71,15 +71,17 @@ class NativeAllocationTest : public testing::TestWithParam<AttentionForm> {};
 
 TEST_P(NativeAllocationTest, AStepTakesNoMemory) {
   const GoldenCase golden = LoadGoldenCase("kimi-adaptive-div2", at::kFloat);
-  for (const int threads : {1, 2}) {
+  for (const int threads : {1, 2, 3}) {
     NativeStepOptions options;
     options.slots = kSessions;
     options.threads = threads;
     options.formats.form = GetParam();
     options.formats.derived = NumberFormat::kF16;
-    if (threads == 2) {
-      options.formats = {NumberFormat::kInt8, Products::kInteger,
-                         NumberFormat::kInt8, NumberFormat::kInt8, GetParam()};
+    if (threads > 1) {
+      options.formats = {
+          threads == 2 ? NumberFormat::kInt8 : NumberFormat::kInt4,
+          Products::kInteger, NumberFormat::kInt8, NumberFormat::kInt8,
+          GetParam()};
     }
     auto step = MakeNativeStep(golden, options);
     // Ids of every bin have been seen by then.

@@ -56,7 +56,8 @@ TEST(PackedMatrix, NarrowFormatsRoundToNearest) {
            {NumberFormat::kF32, 0.0f},
            {NumberFormat::kF16, 1.0f / 2048},
            {NumberFormat::kBF16, 1.0f / 256},
-           {NumberFormat::kInt8, 0.51f / 127}}) {
+           {NumberFormat::kInt8, 0.51f / 127},
+           {NumberFormat::kInt4, 0.51f * (2.0f / 15 + 1.0f / 112)}}) {
     const PackedMatrix packed(weights.data(), kOut, kIn, format);
     std::vector<float> row(kIn);
     for (int64_t n = 0; n < kOut; ++n) {
@@ -80,8 +81,8 @@ TEST(ApplyLinear, ComputesWithTheWeightsAsTheyAreStored) {
   for (float& weight : weights) weight = normal(random);
   for (float& value : x) value = normal(random);
   ThreadPool pool(1);
-  for (const NumberFormat format :
-       {NumberFormat::kF16, NumberFormat::kBF16, NumberFormat::kInt8}) {
+  for (const NumberFormat format : {NumberFormat::kF16, NumberFormat::kBF16,
+                                    NumberFormat::kInt8, NumberFormat::kInt4}) {
     const PackedMatrix packed(weights.data(), kOut, kIn, format);
     std::vector<float> out(3 * 128);
     ApplyLinear({&packed}, {3, {x.data(), kIn}, {}, out.data(), 128}, pool);
@@ -136,19 +137,20 @@ TEST(PackedMatrix, KeepsTheSameNumbersForEitherProducts) {
   constexpr int64_t kOut = 70, kIn = 33;
   std::vector<float> weights(kOut * kIn), of_floats(kIn), of_integers(kIn);
   for (float& weight : weights) weight = normal(random);
-  const PackedMatrix floats(weights.data(), kOut, kIn, NumberFormat::kInt8);
-  const PackedMatrix integers(weights.data(), kOut, kIn, NumberFormat::kInt8,
-                              Products::kInteger);
-  EXPECT_EQ(integers.depth(), 36);
-  for (const PackedMatrix* packed : {&floats, &integers}) {
-    EXPECT_EQ(packed->bytes(),
-              PackedMatrix::BytesOf(kOut, kIn, NumberFormat::kInt8,
-                                    packed->products()));
-  }
-  for (int64_t n = 0; n < kOut; ++n) {
-    floats.CopyRow(n, of_floats.data());
-    integers.CopyRow(n, of_integers.data());
-    ASSERT_EQ(of_floats, of_integers) << n;
+  for (const NumberFormat format : {NumberFormat::kInt8, NumberFormat::kInt4}) {
+    const PackedMatrix floats(weights.data(), kOut, kIn, format);
+    const PackedMatrix integers(weights.data(), kOut, kIn, format,
+                                Products::kInteger);
+    EXPECT_EQ(integers.depth(), 36);
+    for (const PackedMatrix* packed : {&floats, &integers}) {
+      EXPECT_EQ(packed->bytes(),
+                PackedMatrix::BytesOf(kOut, kIn, format, packed->products()));
+    }
+    for (int64_t n = 0; n < kOut; ++n) {
+      floats.CopyRow(n, of_floats.data());
+      integers.CopyRow(n, of_integers.data());
+      ASSERT_EQ(of_floats, of_integers) << n;
+    }
   }
 }
 

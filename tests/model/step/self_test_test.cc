@@ -189,6 +189,8 @@ TEST(SelfTestBoundsTest, GrowWithFormatsAndLayers) {
   EXPECT_LT(f32.layer, f16.layer);
   EXPECT_LT(f16.layer, int8.layer);
   EXPECT_EQ(int8.layer, SelfTestBoundsOf({kInt8, kF32, kF32}, 4).layer);
+  // The reference has the same rounded weights.
+  EXPECT_EQ(int8.layer, SelfTestBoundsOf({kInt4, kF32, kF32}, 4).layer);
   const SelfTestBounds deep = SelfTestBoundsOf({}, 18);
   EXPECT_EQ(deep.layer, f32.layer);  // growth is in what is measured
   EXPECT_THAT(deep.logprobs / f32.logprobs,

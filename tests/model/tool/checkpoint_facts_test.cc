@@ -52,7 +52,7 @@ TEST(NativeFactsTest, EveryFormatAndFormHasAFigure) {
   const ordered_json facts = NativeFacts(Config(), {});
   for (const char* form : {"projected", "absorbed"}) {
     EXPECT_THAT(Keys(facts["native_weight_bytes"][form]),
-                ElementsAre("f32", "bf16", "f16", "int8"));
+                ElementsAre("f32", "bf16", "f16", "int8", "int4"));
   }
   EXPECT_THAT(Keys(facts["native_position_key_bytes"]),
               ElementsAre("f32", "bf16", "f16", "int8"));

@@ -21,11 +21,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # Nats per token that a format may lose: weights, then stored (memory) and
 # derived rows, both forms of attention, alone and together; last all of int8
-# with integer products.
-WEIGHT_BOUNDS = {"f16": 0.001, "bf16": 0.005, "int8": 0.01}
+# with integer products, with weights of 8 and of 4 bits.
+WEIGHT_BOUNDS = {"f16": 0.001, "bf16": 0.005, "int8": 0.01, "int4": 0.05}
 ROW_BOUNDS = {"f16": 0.001, "bf16": 0.005, "int8": 0.01}
-INTEGERS = ["--weights", "int8", "--products", "int8"]
-INTEGERS_BOUND = 0.01
+INTEGER_BOUNDS = {"int8": 0.01, "int4": 0.05}
 ROWS = (("--memory",), ("--derived",), ("--memory", "--derived"))
 FORMS = ("projected", "absorbed")
 
@@ -39,10 +38,12 @@ def settings():
             for rows in ROWS:
                 flags = [part for flag in rows for part in (flag, name)]
                 yield ["--form", form] + flags, bound
-    yield INTEGERS, INTEGERS_BOUND
-    for form in FORMS:
-        yield (["--form", form, "--memory", "int8", "--derived", "int8"]
-               + INTEGERS), INTEGERS_BOUND
+    for name, bound in INTEGER_BOUNDS.items():
+        integers = ["--weights", name, "--products", "int8"]
+        yield integers, bound
+        for form in FORMS:
+            yield (["--form", form, "--memory", "int8", "--derived", "int8"]
+                   + integers), bound
 
 
 def evaluate(tool, model, text, flags):

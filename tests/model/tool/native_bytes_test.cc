@@ -69,6 +69,15 @@ TEST(NativeWeightBytesTest, Int8HasAScalePerRow) {
             2 * kLayerMatrices + kWordMatrices + 4 * scales + 4 * kFloats);
 }
 
+// A layer's in groups of 32 inputs, 17 bytes for each of a panel's outputs;
+// words in int8.
+TEST(NativeWeightBytesTest, Int4IsForLayersAlone) {
+  const int64_t groups = 64 * 3 + 128 * 3 + 128 * 2 + 128 * 3 + 128 * 4;
+  const int64_t scales = 2 * (64 + 4 * 128) + 2 * 192;
+  EXPECT_EQ(NativeWeightBytes(OddSizes(), {}, kProjected, NumberFormat::kInt4),
+            2 * 17 * groups + kWordMatrices + 4 * scales + 4 * kFloats);
+}
+
 TEST(NativeWeightBytesTest, AbsorbedKeysAndValuesArePackedHeadByHead) {
   // Per head [d, D] and [D, d] in place of one matrix of 2 H D rows.
   const int64_t per_layer = 2 * (128 * 20 + 64 * 80) - 128 * 80;
@@ -196,7 +205,7 @@ TEST_P(NativeBytesTest, ForetellWhatPackingTakes) {
       NativeFormats formats;
       formats.form = form.form;
       formats.weights = named.format;
-      formats.derived = named.format;
+      if (named.format != NumberFormat::kInt4) formats.derived = named.format;
       const NativeWeights packed =
           PackWeights(golden.config, golden.weights, formats);
       EXPECT_EQ(

@@ -41,6 +41,8 @@ TEST(FormatFlagsTest, EachNameIsItsFormat) {
   EXPECT_EQ(formats.weights, NumberFormat::kInt8);
   EXPECT_EQ(formats.memory, NumberFormat::kF16);
   EXPECT_EQ(formats.derived, NumberFormat::kBF16);
+  EXPECT_EQ(FormatsOf(Parse("--weights int4", &code)).weights,
+            NumberFormat::kInt4);
   EXPECT_EQ(FormatsOf(Parse("--products int8", &code)).products,
             Products::kInteger);
 }

@@ -180,6 +180,7 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   s.slots_used = s.turns_parked = s.stream_queue_tokens = 1;
   s.softmax_tails = {{.computed = 4, .skipped = 3}, {.skipped = 7}};
   s.step_seconds = 0.5;
+  s.tokens_guessed = s.guesses_accepted = s.steps_saved = 1;
   facts.memory.division = {36, 1, 2, 3, 4, 5, 6, 7, 8};
   facts.memory.resident_bytes = 11;
   facts.memory.shedding = true;
@@ -224,6 +225,18 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   EXPECT_EQ(message.softmax_tails(0).ShortDebugString(),
             "computed: 4 skipped: 3");
   EXPECT_EQ(message.softmax_tails(1).ShortDebugString(), "skipped: 7");
+}
+
+TEST(WriteStatus, HasTheGuessesAsTheMetricsDo) {
+  ServerStatus facts;
+  facts.snapshot.tokens_guessed = 83;
+  facts.snapshot.guesses_accepted = 82;
+  facts.snapshot.steps_saved = 81;
+  v1::GetServerStatusResponse message;
+  WriteStatus(facts, &message);
+  EXPECT_EQ(message.tokens_guessed(), 83);
+  EXPECT_EQ(message.guesses_accepted(), 82);
+  EXPECT_EQ(message.steps_saved(), 81);
 }
 
 TEST(WriteSampling, SetsEveryField) {

@@ -76,6 +76,7 @@ TEST(CudaBuilderTest, WhatTheStepDoesNotTakeIsNamed) {
   EXPECT_THAT(message([](auto& o) { o.products = "int8"; }),
               HasSubstr("products"));
   EXPECT_THAT(message([](auto& o) { o.weights = "int8"; }), HasSubstr("int8"));
+  EXPECT_THAT(message([](auto& o) { o.weights = "int4"; }), HasSubstr("int4"));
   EXPECT_THAT(message([](auto& o) { o.memory = "f8"; }), HasSubstr("memory"));
 }
 

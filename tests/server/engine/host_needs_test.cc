@@ -38,6 +38,11 @@ TEST(HostNeedsTest, FollowTheNumberFormats) {
   const auto full = HostNeedsOf(TinyConfig(), options);
   ASSERT_TRUE(full.ok()) << full.status();
   EXPECT_EQ(full->weights, 2 * RequiredParameters(TinyConfig()));
+  options.weights = "int4";
+  // Two tables of 23 words of 16 numbers are kept in 8 bits.
+  EXPECT_EQ(
+      HostNeedsOf(TinyConfig(), options)->weights,
+      2 * 23 * 16 + (RequiredParameters(TinyConfig()) - 2 * 23 * 16) * 17 / 32);
   options.memory = "f16";
   EXPECT_LT(HostNeedsOf(TinyConfig(), options)->bytes_per_slot,
             full->bytes_per_slot);

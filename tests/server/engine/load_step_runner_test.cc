@@ -135,6 +135,9 @@ TEST(LoadStepRunnerTest, TheSelfTestSaysWhatItFound) {
   options.weights = "int8";
   options.memory = options.derived = "f16";
   EXPECT_EQ(result(), SelfTestResult::kPassed);
+  options.weights = "int4";
+  options.products = "int8";
+  EXPECT_EQ(result(), SelfTestResult::kPassed);
   options.step = "native";
   EXPECT_EQ(result(), SelfTestResult::kNotRun);
   options = SmallOptions();
@@ -212,8 +215,8 @@ TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
   options.form = "projected";
   EXPECT_THAT(message(options), HasSubstr("form"));
   options = SmallOptions();
-  options.weights = "int4";
-  EXPECT_THAT(message(options), HasSubstr("weights: \"int4\""));
+  options.weights = "int3";
+  EXPECT_THAT(message(options), HasSubstr("weights: \"int3\""));
   options = SmallOptions();
   options.memory = "q8";
   EXPECT_THAT(message(options), HasSubstr("memory: \"q8\""));

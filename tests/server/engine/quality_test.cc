@@ -50,6 +50,13 @@ TEST(Quality, IntegerProductsNeedIntegerWeights) {
             "weights f16, products float, memory int8, derived int8");
 }
 
+TEST(Quality, WeightsOf4BitsAreMultipliedAsIntegersToo) {
+  StepRunnerOptions options;
+  options.weights = "int4";
+  EXPECT_EQ(Formats("fast", {"weights"}, options),
+            "weights int4, products int8, memory int8, derived int8");
+}
+
 TEST(Quality, NamesBeginWithTheDefault) {
   EXPECT_EQ(QualityNames().front(), kExactQuality);
   EXPECT_EQ(QualityNames().size(), 3u);

@@ -43,8 +43,8 @@ SelfTestLimits LimitsOf(const SamplingStep& step, const TriedLimits& limits) {
 absl::Status Verdict(const ModelConfig& config, const Weights& weights,
                      const TriedFormat& format, SamplingStep& step,
                      const TriedLimits& limits = {}) {
-  const auto deviation =
-      TryBesideTorch(config, weights, step, LimitsOf(step, limits));
+  const auto deviation = TryBesideTorch(config, weights, format.formats, step,
+                                        LimitsOf(step, limits));
   if (!deviation.ok()) return deviation.status();
   return JudgeSelfTest(*deviation,
                        SelfTestBoundsOf(format.bounds(), config.n_layer));

@@ -18,7 +18,9 @@ std::vector<TriedFormat> TriedFormats() {
           {"bf16", {kBF16, kFloat, kBF16, kBF16, kProjected}},
           {"int8", {kInt8, kFloat, kF32, kF32, kProjected}},
           {"int8_f16_rows", {kInt8, kFloat, kF16, kF16, kProjected}},
-          {"int8_whole", {kInt8, kInteger, kInt8, kInt8, kProjected}}};
+          {"int8_whole", {kInt8, kInteger, kInt8, kInt8, kProjected}},
+          {"int4_absorbed", {kInt4, kFloat, kF32, kF32, kAbsorbed}},
+          {"int4_whole", {kInt4, kInteger, kInt8, kInt8, kProjected}}};
 }
 
 std::unique_ptr<SamplingStep> MakeTriedStep(const ModelConfig& config,

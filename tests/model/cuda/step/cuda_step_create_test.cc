@@ -54,6 +54,9 @@ TEST_F(CudaStepCreateTest, NamesTheOptionThatIsWrong) {
   options.memory = NumberFormat::kInt8;
   EXPECT_THAT(Message(options), HasSubstr("int8"));
   options = {};
+  options.weights = NumberFormat::kInt4;
+  EXPECT_THAT(Message(options), HasSubstr("int4"));
+  options = {};
   options.device = 99;
   EXPECT_THAT(Message(options), HasSubstr("device"));
   RandomCase doubles = model_;
