@@ -205,7 +205,6 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
             "result: \"fell_back\" step: \"native\" objection: \"rows "
             "differ\" seconds: 1.5");
   EXPECT_EQ(message.request_bytes(), 12);
-  EXPECT_EQ(message.streams_refused(), 15);
   EXPECT_EQ(message.work_refused(), 34);
   EXPECT_EQ(message.sessions_loaded(), 61);
   EXPECT_EQ(message.sessions_stored_away(), 62);
