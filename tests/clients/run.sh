@@ -8,15 +8,15 @@
 # PATH: txl-server, with txl and txl-model beside it. A client that cannot be
 # installed is a failure.
 set -euo pipefail
-cd "$(dirname "$0")"
 
-server=../../build/bin/txl-server
+server=$(dirname "$0")/../../build/bin/txl-server
 if [ "${1:-}" = --server ]; then
   server=$2
   shift 2
 fi
 TXL_SERVER=$(realpath -e "$server")
 export TXL_SERVER
+cd "$(dirname "$0")"
 # What the machine is configured with would go before the server of a test.
 unset OPENAI_API_KEY OPENAI_BASE_URL OPENAI_ORG_ID OPENAI_PROJECT_ID
 export NO_PROXY=127.0.0.1 no_proxy=127.0.0.1
