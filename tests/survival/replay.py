@@ -66,6 +66,12 @@ class Replay:
                 for each in got.scored])
 
     def _turn(self, name, step):
+        if step.seed is None and "seed" not in step.fields["sampling"]:
+            # It was left before its seed was told: nobody draws it again.
+            self._client.call("Session.AppendTokens", {
+                "sessionId": name,
+                "tokens": {"ids": step.prompt + step.ids()}})
+            return
         fields = {**step.fields, "sessionId": name,
                   "sampling": {**step.fields["sampling"]}}
         if step.seed is not None:
