@@ -68,7 +68,7 @@ def line_of(streams, rounds):
 
 
 def in_turns(rounds):
-    """Who goes first takes turns, too: yields True where the first does."""
+    """Who goes first takes turns, too: True where the first server does."""
     return [number % 2 == 0 for number in range(rounds)]
 
 
