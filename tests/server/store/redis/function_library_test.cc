@@ -18,14 +18,8 @@ using Words = std::vector<std::string>;
 
 constexpr char kKey[] = "txl:{default/a}";
 
-class FunctionLibraryTest : public ::testing::Test {
+class FunctionLibraryTest : public testing::WithRedis<> {
  protected:
-  static void SetUpTestSuite() { redis_ = new testing::RedisServer(); }
-  static void TearDownTestSuite() {
-    delete redis_;
-    redis_ = nullptr;
-  }
-
   void SetUp() override {
     auto opened =
         RedisConnection::Open({"127.0.0.1", redis_->port()}, absl::Seconds(10));
@@ -63,11 +57,8 @@ class FunctionLibraryTest : public ::testing::Test {
   }
   std::string Ids() { return Do("load", {"", "", "", ""})[14]; }
 
-  static testing::RedisServer* redis_;
   std::unique_ptr<RedisConnection> connection_;
 };
-
-testing::RedisServer* FunctionLibraryTest::redis_ = nullptr;
 
 const Words kOwned = {"1", "n1", "3", "c0"};
 

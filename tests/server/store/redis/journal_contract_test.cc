@@ -11,14 +11,9 @@ namespace {
 
 enum class Kind { kSqlite, kRedis };
 
-class JournalContractTest : public ::testing::TestWithParam<Kind> {
+class JournalContractTest
+    : public testing::WithRedis<::testing::TestWithParam<Kind>> {
  protected:
-  static void SetUpTestSuite() { redis_ = new testing::RedisServer(); }
-  static void TearDownTestSuite() {
-    delete redis_;
-    redis_ = nullptr;
-  }
-
   void SetUp() override {
     if (GetParam() == Kind::kRedis) Flush(*redis_);
     Reopen();
@@ -55,14 +50,11 @@ class JournalContractTest : public ::testing::TestWithParam<Kind> {
     return loaded.ok() ? Plain(loaded->token_ids) : std::vector<int32_t>();
   }
 
-  static testing::RedisServer* redis_;
   TemporaryFolder folder_;
   std::string fingerprint_ = "model";
   std::unique_ptr<SessionJournal> journal_;
   SharedJournal* shared_ = nullptr;
 };
-
-testing::RedisServer* JournalContractTest::redis_ = nullptr;
 
 INSTANTIATE_TEST_SUITE_P(Journals, JournalContractTest,
                          ::testing::Values(Kind::kSqlite, Kind::kRedis),

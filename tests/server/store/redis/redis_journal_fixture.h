@@ -12,13 +12,8 @@
 
 namespace txl {
 
-class RedisJournalTest : public ::testing::Test {
+class RedisJournalTest : public testing::WithRedis<> {
  protected:
-  static void SetUpTestSuite() { redis_ = new testing::RedisServer(); }
-  static void TearDownTestSuite() {
-    delete redis_;
-    redis_ = nullptr;
-  }
   void SetUp() override {
     Flush(*redis_);
     here_ = OpenJournal(RedisOptions({redis_}));
@@ -40,7 +35,6 @@ class RedisJournalTest : public ::testing::Test {
     return loaded.ok() ? Plain(loaded->token_ids) : std::vector<int32_t>();
   }
 
-  static inline testing::RedisServer* redis_ = nullptr;
   std::unique_ptr<SharedJournal> here_;
   std::unique_ptr<SharedJournal> there_;
 };

@@ -3,6 +3,8 @@
 // redis-server as a subprocess on a free port of loopback, with its data in a
 // folder that is gone with the test.
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +35,20 @@ class RedisServer {
   std::string folder_;
   int port_ = 0;
   std::unique_ptr<Process> process_;
+};
+
+// A fixture with a Redis that its tests have one after the other; Base: one of
+// GoogleTest's.
+template <typename Base = ::testing::Test>
+class WithRedis : public Base {
+ protected:
+  static void SetUpTestSuite() { redis_ = new RedisServer(); }
+  static void TearDownTestSuite() {
+    delete redis_;
+    redis_ = nullptr;
+  }
+
+  static inline RedisServer* redis_ = nullptr;
 };
 
 }  // namespace txl::testing

@@ -102,13 +102,8 @@ class Server {
   std::unique_ptr<SessionStore> store_;
 };
 
-class SharedSessionsTest : public ::testing::Test {
+class SharedSessionsTest : public testing::WithRedis<> {
  protected:
-  static void SetUpTestSuite() { redis_ = new testing::RedisServer(); }
-  static void TearDownTestSuite() {
-    delete redis_;
-    redis_ = nullptr;
-  }
   void SetUp() override {
     Flush(*redis_);
     here_ = std::make_unique<Server>(*redis_);
@@ -121,12 +116,9 @@ class SharedSessionsTest : public ::testing::Test {
     there_->ExpectConserved();
   }
 
-  static testing::RedisServer* redis_;
   std::unique_ptr<Server> here_;
   std::unique_ptr<Server> there_;
 };
-
-testing::RedisServer* SharedSessionsTest::redis_ = nullptr;
 
 TEST_F(SharedSessionsTest, TurnsOfOneSessionRunWhereverTheyCome) {
   ASSERT_TRUE(here_->Turn("s", "1", {1, 2}).ok());
