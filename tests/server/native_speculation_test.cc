@@ -16,6 +16,7 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/recording_sink.h"
 #include "tests/model/golden_paths.h"
+#include "tests/server/engine/timed_runner.h"
 #include "tests/server/metrics/conservation.h"
 #include "tests/server/mixed_sampling.h"
 
@@ -71,37 +72,9 @@ struct AllTold {
   Snapshot end;
 };
 
-// Says that its steps take no time, so that a draft is always worth them.
-class FastRunner final : public StepRunner {
- public:
-  explicit FastRunner(std::unique_ptr<StepRunner> runner)
-      : runner_(std::move(runner)) {}
-  const RunnerInfo& info() const override { return runner_->info(); }
-  StepId Submit(StepPlan plan) override {
-    return runner_->Submit(std::move(plan));
-  }
-  absl::StatusOr<StepResult> Collect(StepId step) override {
-    absl::StatusOr<StepResult> result = runner_->Collect(step);
-    if (result.ok()) result->device_seconds = 1e-9;
-    return result;
-  }
-  void Configure(int32_t slot, SlotSampling sampling) override {
-    runner_->Configure(slot, std::move(sampling));
-  }
-  void Clear(int32_t slot) override { runner_->Clear(slot); }
-  void Copy(int32_t from, int32_t to) override { runner_->Copy(from, to); }
-  std::future<absl::StatusOr<StateImage>> Export(int32_t slot,
-                                                 int64_t position) override {
-    return runner_->Export(slot, position);
-  }
-  std::future<absl::Status> Import(
-      int32_t slot, std::shared_ptr<const StateImage> image) override {
-    return runner_->Import(slot, std::move(image));
-  }
-
- private:
-  const std::unique_ptr<StepRunner> runner_;
-};
+// A guess costs nothing then, so that it is always worth its row; a draft's
+// step nearly nothing.
+constexpr double kStepSeconds = 1e-3, kDraftSeconds = 1e-9;
 
 // Without a table and a draft nothing is guessed.
 AllTold RunAll(const ModelDirectory& model, const StepRunnerOptions& engine,
@@ -112,13 +85,14 @@ AllTold RunAll(const ModelDirectory& model, const StepRunnerOptions& engine,
   SessionStoreOptions sessions;
   sessions.vocabulary = model.vocabulary.get();
   SessionStore store(sessions, &clock);
-  auto runner = LoadStepRunner(model, engine);
-  EXPECT_TRUE(runner.ok()) << runner.status();
+  auto loaded = LoadStepRunner(model, engine);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  TimedRunner runner(*std::move(loaded), kStepSeconds);
   SchedulerOptions options;
   if (ngrams == nullptr && draft == nullptr) options.speculate_tokens = 0;
   options.ngrams = std::move(ngrams);
   options.draft = std::move(draft);
-  Scheduler scheduler(options, runner->get(), &store, &metrics, &clock, false);
+  Scheduler scheduler(options, &runner, &store, &metrics, &clock, false);
   std::vector<std::shared_ptr<RecordingSink>> sinks;
   for (int i = 0; i < kStreams; ++i) {
     Turn turn;
@@ -175,8 +149,9 @@ TEST_P(NativeSpeculation, ADraftChangesNoBitEither) {
   small.weights = small.memory = small.derived = "int8";
   auto draft = LoadStepRunner(*model, small);
   ASSERT_TRUE(draft.ok()) << draft.status();
-  const AllTold with = RunAll(*model, GetParam(), nullptr,
-                              std::make_shared<FastRunner>(*std::move(draft)));
+  const AllTold with =
+      RunAll(*model, GetParam(), nullptr,
+             std::make_shared<TimedRunner>(*std::move(draft), kDraftSeconds));
   for (int i = 0; i < kStreams; ++i) {
     EXPECT_EQ(with.streams[i], without.streams[i]) << "stream " << i;
   }
