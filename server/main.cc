@@ -23,6 +23,7 @@
 #include "server/memory_budgets.h"
 #include "server/open_files.h"
 #include "server/quota/tenants_file.h"
+#include "server/rpc/grpc_server.h"
 #include "server/server.h"
 #include "server/signals.h"
 #include "server/speculation.h"
@@ -150,6 +151,7 @@ int main(int argc, char** argv) {
   txl::SetLogLevel(*txl::ParseLogSeverity(parsed->flags.log_level));
   txl::SetLogFormat(parsed->flags.log_format == "text" ? txl::LogFormat::kText
                                                        : txl::LogFormat::kJson);
+  txl::SetGrpcExperiments();
 #ifdef NDEBUG
   // An Abseil that was built without NDEBUG (Debian's) looks for cycles of
   // locks at every lock, gRPC's too, under one lock for all threads. The tests

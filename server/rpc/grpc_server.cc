@@ -5,10 +5,12 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_builder.h>
 
+#include <cstdlib>
 #include <mutex>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
@@ -62,6 +64,7 @@ void SetTransport(const RequestLimits& limits, const CallLimits& calls,
   builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
                               kWindowBytes);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kWindowBytes);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(calls.streams_per_connection));
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
@@ -81,6 +84,16 @@ void SetTransport(const RequestLimits& limits, const CallLimits& calls,
 }
 
 }  // namespace
+
+void SetGrpcExperiments() {
+  constexpr char kName[] = "GRPC_EXPERIMENTS";
+  const char* given = std::getenv(kName);
+  setenv(kName,
+         absl::StrCat("-tcp_read_chunks", given == nullptr ? "" : ",",
+                      given == nullptr ? "" : given)
+             .c_str(),
+         /*overwrite=*/1);
+}
 
 GrpcServer::GrpcServer(const ServiceContext* context)
     : administration_(context->administration != nullptr),

@@ -20,6 +20,12 @@
 
 namespace txl {
 
+// For this process, before it uses gRPC or has threads. With gRPC 1.51's
+// "tcp_read_chunks" a connection keeps as much room to read into as its busiest
+// moment had, megabytes; without, the transport's own limit holds. What the
+// environment's GRPC_EXPERIMENTS says is kept, and wins.
+void SetGrpcExperiments();
+
 class GrpcServer {
  public:
   // Listens on "HOST:PORT" (port 0: any free one) or "unix:PATH"; health is
