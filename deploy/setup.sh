@@ -128,6 +128,14 @@ pip_install() {
   return 1
 }
 
+# pip_install_all REQUIREMENT...: with what they need. What pip says of torch's
+# own needs, which the C++ libraries have not, is told where it fails alone.
+pip_install_all() {
+  venv_pip install --quiet "$@" 2> .deps/pip.log && return 0
+  cat .deps/pip.log >&2
+  return 1
+}
+
 if [ ! -d "$(site_packages)/torch-${torch_wheel##*=}.dist-info" ]; then
   say "downloading and unpacking LibTorch: $torch_wheel ($torch_size)"
   if [ "$cuda" = 1 ]; then
@@ -151,12 +159,12 @@ for package in hpack==4.2.0 protobuf==7.36.2 lizard==1.24.3 pathspec==1.1.1 \
 done
 if ! "$venv/bin/python" -c 'import grpc, grpc_reflection' 2> /dev/null; then
   say "installing Python's grpcio for clients that are not our own"
-  venv_pip install --quiet grpcio grpcio-reflection protobuf
+  pip_install_all grpcio grpcio-reflection protobuf
 fi
 if [ "$all" = 1 ]; then
   if ! "$venv/bin/python" -c 'import matplotlib' 2> /dev/null; then
     say "installing Python's matplotlib for the pictures of benchmarks"
-    venv_pip install --quiet matplotlib
+    pip_install_all matplotlib
   fi
   if ! "$venv/bin/python" -c 'import opentelemetry.proto' 2> /dev/null; then
     say "installing Python's opentelemetry-proto for the test of spans"
@@ -164,6 +172,6 @@ if [ "$all" = 1 ]; then
   fi
   if ! "$venv/bin/python" -c 'import kubernetes_validate' 2> /dev/null; then
     say "installing Python's kubernetes-validate for the manifests' schemas"
-    venv_pip install --quiet kubernetes-validate
+    pip_install_all kubernetes-validate
   fi
 fi
