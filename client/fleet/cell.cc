@@ -33,6 +33,10 @@ Figures Cell::Run() {
                 {Kind::kFailure, static_cast<int32_t>(i)});
   }
   events_.Add(0, {Kind::kConversation});
+  const double upkeep = options_.store.upkeep_seconds;
+  for (int32_t i = 0; upkeep > 0 && i < options_.servers; ++i) {
+    events_.Add(upkeep * i / options_.servers, {Kind::kLook, i});
+  }
   const double end = options_.warmup_seconds + options_.seconds;
   while (!events_.empty() && events_.next_time() <= end) {
     const auto event = events_.Pop();
@@ -67,6 +71,11 @@ void Cell::Happen(const What& what) {
     case Kind::kReturn:
       servers_[what.index].up = true;
       return;
+    case Kind::kKeep:
+      if (current()) Keep(what.index);
+      return;
+    case Kind::kLook:
+      return LookForExpired(what.index);
     case Kind::kMeasure:
       return Measure();
   }
@@ -141,14 +150,37 @@ void Cell::CallAgain(int32_t index, double not_before) {
 void Cell::Send(int32_t index, bool awaited, int64_t tokens) {
   Turn& turn = turns_[index];
   turn.unsaved = 0;
-  const auto shard = static_cast<int32_t>(Mix(~turn.session) % shards_.size());
+  turn.told_at = now_;
+  SendTo(static_cast<int32_t>(Mix(~turn.session) % shards_.size()),
+         {index, turn.stamp, awaited}, tokens);
+}
+
+void Cell::SendTo(int32_t shard, const Command& command, int64_t tokens) {
   if (measuring_) {
     figures_.store_bytes +=
         options_.store.command_bytes +
         options_.store.token_bytes * static_cast<double>(tokens);
   }
-  if (shards_[shard].Send({index, turn.stamp, awaited}, now_)) {
+  if (shards_[shard].Send(command, now_)) {
     events_.Add(shards_[shard].round_end(), {Kind::kRound, shard});
+  }
+}
+
+// The turn is still its server's, whatever it waits for.
+void Cell::Keep(int32_t index) {
+  const double upkeep = options_.store.upkeep_seconds;
+  if (now_ >= turns_[index].told_at + upkeep) {
+    Send(index, /*awaited=*/false, turns_[index].unsaved);
+  }
+  events_.Add(turns_[index].told_at + upkeep,
+              {Kind::kKeep, index, turns_[index].stamp});
+}
+
+void Cell::LookForExpired(int32_t server) {
+  events_.Add(now_ + options_.store.upkeep_seconds, {Kind::kLook, server});
+  if (!servers_[server].up) return;
+  for (int32_t shard = 0; shard < options_.store.shards; ++shard) {
+    SendTo(shard, Command(), 0);
   }
 }
 
@@ -158,6 +190,7 @@ void Cell::EndRound(int32_t index) {
   if (shard.running()) events_.Add(shard.round_end(), {Kind::kRound, index});
   if (measuring_) figures_.commands += static_cast<int64_t>(answered.size());
   for (const Command& command : answered) {
+    if (command.turn < 0) continue;
     const bool current = turns_[command.turn].stamp == command.stamp;
     if (command.awaited && current) Answered(command.turn);
   }
@@ -170,6 +203,10 @@ void Cell::Answered(int32_t index) {
   turn.state = State::kWaiting;
   // The turn begins; its prompt is in this command.
   Send(index, /*awaited=*/false, turn.fed ? 0 : turn.prompt);
+  const double upkeep = options_.store.upkeep_seconds;
+  if (upkeep > 0) {
+    events_.Add(now_ + upkeep, {Kind::kKeep, index, turn.stamp});
+  }
   servers_[turn.server].waiting.push_back(index);
   AdmitWaiting(turn.server);
 }

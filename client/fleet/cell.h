@@ -62,6 +62,7 @@ class Cell {
     int64_t sent = 0;     // tokens of the answer
     int64_t stretch = 0;  // tokens until it appends again
     int64_t unsaved = 0;  // that no append has told of
+    double told_at = 0;   // when its last command was sent
     double rows = 0;      // to be fed now
   };
   enum class Kind {
@@ -73,6 +74,8 @@ class Cell {
     kRound,    // shard
     kFailure,  // of recovery.failures
     kReturn,   // server
+    kKeep,     // turn
+    kLook,     // server
     kMeasure,
   };
   struct What {
@@ -81,7 +84,7 @@ class Cell {
     uint32_t stamp = 0;
   };
   struct Command {
-    int32_t turn = 0;
+    int32_t turn = -1;  // -1: none
     uint32_t stamp = 0;
     bool awaited = false;
   };
@@ -99,6 +102,9 @@ class Cell {
   void Call(int32_t index);
   void CallAgain(int32_t index, double not_before);
   void Send(int32_t index, bool awaited, int64_t tokens);
+  void SendTo(int32_t shard, const Command& command, int64_t tokens);
+  void Keep(int32_t index);
+  void LookForExpired(int32_t server);
   void EndRound(int32_t shard);
   void Answered(int32_t index);
   void AdmitWaiting(int32_t server);

@@ -98,6 +98,10 @@ void AddStoreFlags(CLI::App& program, Flags* flags) {
   Add(program, group, "--append-seconds", store.append_seconds,
       "or after such a time")
       ->check(Above(0));
+  Add(program, group, "--upkeep-seconds", store.upkeep_seconds,
+      "how often a server asks for expired sessions, and keeps a turn that "
+      "tells nothing; 0: never")
+      ->check(AtLeast(0));
 }
 
 void AddLoadFlags(CLI::App& program, Flags* flags) {

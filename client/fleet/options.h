@@ -52,6 +52,9 @@ struct ShardOptions {
   // A stream appends when so many tokens or seconds have come together.
   int64_t append_tokens = 32;
   double append_seconds = 1;
+  // A server that is up asks each shard so often which sessions have expired,
+  // and keeps a running turn that has told nothing for so long; 0: never.
+  double upkeep_seconds = 1;
 };
 
 // Conversations begin independently of each other (Poisson); each takes a

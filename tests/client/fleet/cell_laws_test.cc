@@ -30,6 +30,7 @@ CellOptions DrawCell(uint64_t seed) {
   cell.store.shards = static_cast<int32_t>(1 + below(3));
   cell.store.costs = {0.005 * random.Uniform(), 1e-4 * random.Uniform() + 1e-9};
   cell.store.append_tokens = 1 + below(64);
+  cell.store.upkeep_seconds = static_cast<double>(seed % 2);
   cell.mix.conversations_per_second = static_cast<double>(1 + below(30));
   cell.mix.sessions = 10 + below(3000);
   cell.mix.zipf_exponent = 1.5 * random.Uniform();

@@ -93,6 +93,41 @@ TEST(Cell, AppendsInTimeWhereTokensAreSlow) {
               6, 0.1);
 }
 
+// A prompt of a hundred rows takes ten seconds, and nothing is told meanwhile.
+TEST(Cell, KeepsATurnThatTellsNothing) {
+  CellOptions cell = SmallCell();
+  cell.servers = 3;
+  cell.server.device.prompt_row_seconds = 0.1;
+  cell.mix.prompt_tokens = Lengths("100");
+  cell.mix.conversations_per_second = 0.001;
+  cell.mix.sessions = 1;  // one turn at a time
+  cell.seconds = 100'000;
+  const auto commands = [&](double upkeep) {
+    cell.store.upkeep_seconds = upkeep;
+    return RunCell(cell);
+  };
+  const Figures never = commands(0);
+  const Figures often = commands(2);
+  EXPECT_EQ(often.turns_ended, never.turns_ended);
+  ASSERT_GT(often.turns_ended, 50);
+  // Each server asks 50,000 times; a turn is kept four or five times.
+  const auto kept =
+      static_cast<double>(often.commands - never.commands) - 3 * 50'000;
+  EXPECT_NEAR(kept / static_cast<double>(often.turns_ended), 4.5, 0.6);
+}
+
+TEST(Cell, AServerThatIsLostAsksNothing) {
+  CellOptions cell = SmallCell();
+  cell.servers = 2;
+  cell.store.shards = 3;
+  cell.store.upkeep_seconds = 1;
+  cell.mix.conversations_per_second = 1e-9;
+  cell.seconds = 1000;
+  cell.recovery.failures = {{500, 1, 1e9, false}};
+  // Two for half of the time, one for the other half, each of three shards.
+  EXPECT_NEAR(static_cast<double>(RunCell(cell).commands), 3 * 1500, 12);
+}
+
 // The first and the last command wait 4 ms for the disk, and the last one for
 // the begin's round before it; the first token waits for one of them.
 TEST(Cell, WaitsForTheStoreAtBothEnds) {

@@ -26,6 +26,7 @@ inline CellOptions SmallCell() {
   cell.store.costs.command_seconds = kNothing;
   cell.store.append_tokens = 1'000'000;
   cell.store.append_seconds = 1e6;
+  cell.store.upkeep_seconds = 0;
   cell.mix.sessions = 1'000'000'000;
   cell.seconds = 1000;
   return cell;
