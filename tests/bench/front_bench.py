@@ -61,15 +61,16 @@ def line_of(streams, report, server, client_seconds):
             "client_microseconds_per_token": 1e6 * client_seconds / tokens}
 
 
-def start_server(options, address):
-    """`options.server`: the program, where it is not that of `options.bin`."""
+def start_server(options, address, client_flags=()):
+    """`options.server`: the program, where it is not that of `options.bin`;
+    `client_flags`: with which it is asked."""
     program = getattr(options, "server", None) or options.bin / "txl-server"
     server = subprocess.Popen(
         [program, "--model", options.model, "--listen", address,
          "--log-level", "error", *options.flags])
     deadline = time.monotonic() + 120
     while subprocess.run([options.bin / "txl", "status", "--server", address,
-                          "--check"], check=False,
+                          "--check", *client_flags], check=False,
                          stderr=subprocess.DEVNULL).returncode != 0:
         if server.poll() is not None or time.monotonic() > deadline:
             server.kill()

@@ -4,12 +4,13 @@ the same load in turns, the second over the first.
 
   paired_bench.py --model DIR [--first FLAGS] [--second FLAGS]
                   [--first-server PROGRAM] [--second-server PROGRAM]
-                  [--second-key FILE] [--streams 1,8,32] [--tokens 512]
+                  [--second-key FILE] [--second-tls] [--streams 1,8,32] [--tokens 512]
                   [--turns 1] [--seconds 5] [--rounds 4] [--bin build/bin]
                   [--json FILE] [-- FLAGS OF BOTH]
 
-FLAGS are one argument, as "--data-dir /tmp/a --durability turn". Each line of
-the output has, for a count of streams, the medians of both and of the rounds'
+FLAGS are one argument, as "--data-dir /tmp/a --durability turn". The servers
+listen on Unix sockets; with --second-tls on TCP, the second with TLS, by a
+certificate that is made with openssl. Each line of the output has, for a count of streams, the medians of both and of the rounds'
 ratios: tokens/s, p50 and p99 between tokens, processor time per token of the
 server (Linux).
 """
@@ -19,6 +20,7 @@ import copy
 import json
 import pathlib
 import shlex
+import socket
 import statistics
 import subprocess
 import sys
@@ -37,6 +39,7 @@ def parse_options(arguments):
         parser.add_argument(f"--{which}", type=shlex.split, default="")
         parser.add_argument(f"--{which}-server", type=pathlib.Path)
     parser.add_argument("--second-key")
+    parser.add_argument("--second-tls", action="store_true")
     parser.add_argument("--streams", type=bench_script.counts,
                         default="1,8,32")
     parser.add_argument("--tokens", type=int, default=512)
@@ -73,12 +76,12 @@ def in_turns(rounds):
 
 
 class Side:
-    """One of the two servers; `key`: a file, or none."""
+    """One of the two servers, and how its clients come."""
 
-    def __init__(self, process, address, key):
+    def __init__(self, process, address, client_flags):
         self.process = process
         self.address = address
-        self.key = key
+        self.client_flags = client_flags
 
     def load(self, options, streams, seed):
         before = front_bench.thread_seconds(self.process.pid)
@@ -86,12 +89,32 @@ class Side:
             [options.bin / "txl", "bench", "--server", self.address,
              "--streams", str(streams), "--prompt-tokens", "32",
              "--max-tokens", str(options.tokens), "--turns",
-             str(options.turns), "--seconds", str(options.seconds), "--seed", str(seed), "--json",
-             *(["--key-file", self.key] if self.key else [])],
+             str(options.turns), "--seconds", str(options.seconds),
+             "--seed", str(seed), "--json", *self.client_flags],
             check=True, stdout=subprocess.PIPE, text=True)
         after = front_bench.thread_seconds(self.process.pid)
         return figures(json.loads(result.stdout.splitlines()[-1]),
                        sum(front_bench.spent(before, after)))
+
+
+def tls_flags(folder):
+    """Of the server and of its clients, with a new certificate."""
+    certificate, key = (pathlib.Path(folder) / name
+                        for name in ("tls.crt", "tls.key"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", key, "-out", certificate], check=True,
+        capture_output=True)
+    return (["--tls-cert", str(certificate), "--tls-key", str(key)],
+            ["--tls", "--ca", str(certificate)])
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -101,10 +124,19 @@ def side(options, which, folder):
     chosen.flags = [*options.flags, *getattr(options, which)]
     chosen.server = getattr(options, f"{which}_server")
     address = f"unix:{folder}/{which}.sock"
-    process = front_bench.start_server(chosen, address)
+    client_flags = []
+    if options.second_tls:
+        address = f"127.0.0.1:{free_port()}"
+    if which == "second":
+        if options.second_key:
+            client_flags = ["--key-file", options.second_key]
+        if options.second_tls:
+            server_flags, tls = tls_flags(folder)
+            chosen.flags += server_flags
+            client_flags += tls
+    process = front_bench.start_server(chosen, address, client_flags)
     try:
-        yield Side(process, address,
-                   options.second_key if which == "second" else None)
+        yield Side(process, address, client_flags)
     finally:
         process.terminate()
         process.wait()
