@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/store/image_files.h"
 #include "server/store/image_keeper.h"
@@ -150,13 +151,16 @@ void StoredSessions::SaveStates(int64_t tokens) {
 }
 
 void StoredSessions::Drain(absl::Duration timeout) {
-  const absl::Time end = absl::Now() + timeout;
+  Clock& clock = *Clock::Real();
+  const absl::Duration end = clock.Monotonic() + timeout;
   tidying_.reset();
   if (scheduler_ != nullptr) {
     SaveStates(1);
-    while (!scheduler_->Idle() && absl::Now() < end) absl::SleepFor(kDrainPoll);
+    while (!scheduler_->Idle() && clock.Monotonic() < end) {
+      absl::SleepFor(kDrainPoll);
+    }
   }
-  journal_->Drain(std::max(end - absl::Now(), kDrainPoll));
+  journal_->Drain(std::max(end - clock.Monotonic(), kDrainPoll));
 }
 
 void StoredSessions::Stop() {

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "server/api/work_pool.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/http/connection.h"
 #include "server/http/http_error.h"
@@ -109,14 +110,15 @@ class HttpServer::Impl {
   }
 
   void Shutdown(absl::Duration timeout) {
-    const absl::Time end = absl::Now() + timeout;
+    Clock& clock = *Clock::Real();
+    const absl::Duration end = clock.Monotonic() + timeout;
     asio::post(shared_.io, [this] {
       shared_.stopping = true;
       error_code ignored;
       acceptor_.close(ignored);
       CloseAll(/*idle_only=*/true);
     });
-    while (shared_.exchanges > 0 && absl::Now() < end) {
+    while (shared_.exchanges > 0 && clock.Monotonic() < end) {
       absl::SleepFor(kPollInterval);
     }
     asio::post(shared_.io, [this] { CloseAll(/*idle_only=*/false); });
