@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/cpu/int4_panel.h"
+#include "model/cpu/int4_product.h"
 
 namespace txl {
 
@@ -160,10 +161,9 @@ void ForEachPiece(const PackedMatrix& w, int64_t panel, const Unpack& unpack,
 
 void MultiplyByIntegers(const PackedMatrix& w, int64_t panel,
                         IntegerProduct product) {
-  if (w.format() != NumberFormat::kInt4) {
-    product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
-    return MultiplyIntegers(product);
-  }
+  product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
+  if (w.format() != NumberFormat::kInt4) return MultiplyIntegers(product);
+  if (product.rows <= kInt4FewRows) return MultiplyInt4(product);
   ForEachPiece(w, panel, UnpackInt4Quads,
                [&](int64_t first, int64_t count, const int8_t* numbers,
                    const uint8_t* next) {
