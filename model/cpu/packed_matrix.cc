@@ -138,9 +138,10 @@ void IntegerRows::Quantise(const RowBlock& x, int64_t rows, int64_t columns,
 
 namespace {
 
-// Groups of a panel in 4 bits that are unpacked at a time: what a first cache
-// holds beside a few rows of a product.
-constexpr int64_t kGroupsTogether = 4;
+// Groups of a panel in 4 bits that are unpacked at a time, 32 KiB: where rows
+// are many, reading and writing their sums between pieces costs more than what
+// a first cache cannot hold.
+constexpr int64_t kGroupsTogether = 16;
 
 // unpack(groups, count, out), then multiply(first input, numbers, groups behind
 // them), piece by piece.

@@ -146,7 +146,7 @@ TEST_P(Int4Product, SumsOfTheLargestNumbersAreExact) {
 TEST_P(Int4Product, RowsHaveTheSameBitsInAnyCompanyAndOnAnyThreads) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
-  constexpr int64_t kOutputs = 150, kInputs = 300, kRows = 9, kStride = 192;
+  constexpr int64_t kOutputs = 150, kInputs = 620, kRows = 9, kStride = 192;
   std::vector<float> weights(kOutputs * kInputs), x(kRows * kInputs);
   for (float& weight : weights) weight = normal(random);
   for (float& number : x) number = normal(random);
