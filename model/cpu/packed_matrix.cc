@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/cpu/int4_panel.h"
+#include "model/cpu/int4_product.h"
 
 namespace txl {
 
@@ -137,9 +138,10 @@ void IntegerRows::Quantise(const RowBlock& x, int64_t rows, int64_t columns,
 
 namespace {
 
-// Groups of a panel in 4 bits that are unpacked at a time: what a first cache
-// holds beside a few rows of a product.
-constexpr int64_t kGroupsTogether = 4;
+// Groups of a panel in 4 bits that are unpacked at a time, 32 KiB: where rows
+// are many, reading and writing their sums between pieces costs more than what
+// a first cache cannot hold.
+constexpr int64_t kGroupsTogether = 16;
 
 // unpack(groups, count, out), then multiply(first input, numbers, groups behind
 // them), piece by piece.
@@ -160,10 +162,9 @@ void ForEachPiece(const PackedMatrix& w, int64_t panel, const Unpack& unpack,
 
 void MultiplyByIntegers(const PackedMatrix& w, int64_t panel,
                         IntegerProduct product) {
-  if (w.format() != NumberFormat::kInt4) {
-    product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
-    return MultiplyIntegers(product);
-  }
+  product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
+  if (w.format() != NumberFormat::kInt4) return MultiplyIntegers(product);
+  if (product.rows <= kInt4FewRows) return MultiplyInt4(product);
   ForEachPiece(w, panel, UnpackInt4Quads,
                [&](int64_t first, int64_t count, const int8_t* numbers,
                    const uint8_t* next) {

@@ -153,7 +153,7 @@ TEST_P(Int4Targets, NumbersAreCodesLessZeroTimesStep) {
 TEST_P(Int4Targets, ProductsWithIntegersAreExactSumsTimesScales) {
   std::mt19937 random(3);
   ThreadPool pool(2);
-  for (const int64_t inputs : {20, 128, 300}) {
+  for (const int64_t inputs : {20, 300, 512, 1100}) {
     constexpr int64_t kOutputs = 70;
     const std::vector<float> weights = Normal(kOutputs * inputs, random);
     const PackedMatrix packed(weights.data(), kOutputs, inputs,
@@ -189,7 +189,7 @@ TEST_P(Int4Targets, ProductsWithIntegersAreExactSumsTimesScales) {
 TEST_P(Int4Targets, ProductsWithFloatsHaveTheSameBitsInAnyCompany) {
   std::mt19937 random(4);
   ThreadPool pool(2);
-  constexpr int64_t kOutputs = 70, kInputs = 300, kRows = 13;
+  constexpr int64_t kOutputs = 70, kInputs = 1100, kRows = 13;
   const std::vector<float> weights = Normal(kOutputs * kInputs, random);
   const PackedMatrix packed(weights.data(), kOutputs, kInputs,
                             NumberFormat::kInt4);
@@ -208,7 +208,7 @@ TEST_P(Int4Targets, ProductsWithFloatsHaveTheSameBitsInAnyCompany) {
       for (int64_t k = 0; k < kInputs; ++k) {
         sum += double{x[r * kInputs + k]} * row[k];
       }
-      ASSERT_NEAR(alone[n], sum, 1e-4);
+      ASSERT_NEAR(alone[n], sum, 3e-4);
     }
   }
 }
