@@ -138,25 +138,28 @@ void IntegerRows::Quantise(const RowBlock& x, int64_t rows, int64_t columns,
 
 namespace {
 
-// Groups of a panel in 4 bits that are unpacked at a time, 32 KiB: where rows
-// are many, reading and writing their sums between pieces costs more than what
-// a first cache cannot hold.
-constexpr int64_t kGroupsTogether = 16;
+// Groups of a panel in 4 bits that are unpacked at a time: where rows are many,
+// reading and writing their sums between pieces costs more than that a first
+// cache does not hold 32 KiB of numbers.
+constexpr int64_t kMostGroups = 16;
+int64_t GroupsTogether(int64_t rows) { return rows <= 8 ? 4 : kMostGroups; }
 
 // unpack(groups, count, out), then multiply(first input, numbers, groups behind
 // them), piece by piece.
 template <class Unpack, class Multiply>
-void ForEachPiece(const PackedMatrix& w, int64_t panel, const Unpack& unpack,
-                  const Multiply& multiply) {
-  constexpr int64_t kInputs = kGroupsTogether * kInt4Group;
-  alignas(AlignedBuffer<int8_t>::kAlignment) int8_t numbers[kInputs * kPanel];
+void ForEachPiece(const PackedMatrix& w, int64_t panel, int64_t rows,
+                  const Unpack& unpack, const Multiply& multiply) {
+  alignas(AlignedBuffer<int8_t>::kAlignment)
+      int8_t numbers[kMostGroups * kInt4Group * kPanel];
+  const int64_t together = GroupsTogether(rows);
+  const int64_t inputs = together * kInt4Group;
   const uint8_t* groups = w.panel(panel);
-  for (int64_t k = 0; k < w.depth(); k += kInputs) {
-    const int64_t count = std::min(
-        kGroupsTogether, (w.depth() - k + kInt4Group - 1) / kInt4Group);
+  for (int64_t k = 0; k < w.depth(); k += inputs) {
+    const int64_t count =
+        std::min(together, (w.depth() - k + kInt4Group - 1) / kInt4Group);
     unpack(groups, count, numbers);
     groups += count * kInt4GroupBytes;
-    multiply(k, std::min(kInputs, w.depth() - k), numbers, groups);
+    multiply(k, std::min(inputs, w.depth() - k), numbers, groups);
   }
 }
 
@@ -165,7 +168,7 @@ void MultiplyByIntegers(const PackedMatrix& w, int64_t panel,
   product.b = reinterpret_cast<const int8_t*>(w.panel(panel));
   if (w.format() != NumberFormat::kInt4) return MultiplyIntegers(product);
   if (product.rows <= kInt4FewRows) return MultiplyInt4(product);
-  ForEachPiece(w, panel, UnpackInt4Quads,
+  ForEachPiece(w, panel, product.rows, UnpackInt4Quads,
                [&](int64_t first, int64_t count, const int8_t* numbers,
                    const uint8_t* next) {
                  IntegerProduct piece = product;
@@ -186,7 +189,7 @@ void MultiplyByFloats(const PackedMatrix& w, int64_t panel,
     return MultiplyPanel(product);
   }
   ForEachPiece(
-      w, panel, UnpackInt4Inputs,
+      w, panel, product.rows, UnpackInt4Inputs,
       [&](int64_t first, int64_t count, const int8_t* numbers, const uint8_t*) {
         PanelProduct piece = product;
         piece.a += first;
