@@ -1,9 +1,10 @@
 """What the benchmark scripts have in common: flags, flags that they hand on,
-and a line of JSON for each measurement."""
+free ports, and a line of JSON for each measurement."""
 
 import argparse
 import json
 import pathlib
+import socket
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -30,6 +31,13 @@ def parse(parser, arguments):
     options = parser.parse_args(arguments[:end])
     options.flags = arguments[end + 1:]
     return options
+
+
+def free_port():
+    """That nothing listens on, for now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 def report(lines, path):

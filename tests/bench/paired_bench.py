@@ -20,7 +20,6 @@ import copy
 import json
 import pathlib
 import shlex
-import socket
 import statistics
 import subprocess
 import sys
@@ -111,12 +110,6 @@ def tls_flags(folder):
             ["--tls", "--ca", str(certificate)])
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 @contextlib.contextmanager
 def side(options, which, folder):
     """A Side, until the block ends."""
@@ -126,7 +119,7 @@ def side(options, which, folder):
     address = f"unix:{folder}/{which}.sock"
     client_flags = []
     if options.second_tls:
-        address = f"127.0.0.1:{free_port()}"
+        address = f"127.0.0.1:{bench_script.free_port()}"
     if which == "second":
         if options.second_key:
             client_flags = ["--key-file", options.second_key]

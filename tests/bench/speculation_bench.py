@@ -20,7 +20,6 @@ import contextlib
 import copy
 import json
 import pathlib
-import socket
 import statistics
 import subprocess
 import sys
@@ -86,9 +85,7 @@ def process_seconds(pid):
 def server_with(options, speculate, folder):
     """(its address, its process, a function that scrapes it), until the block
     ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        metrics = f"127.0.0.1:{free.getsockname()[1]}"
+    metrics = f"127.0.0.1:{bench_script.free_port()}"
     options = copy.copy(options)
     options.flags = [*options.flags, "--speculate", speculate,
                      "--metrics-listen", metrics]

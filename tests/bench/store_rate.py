@@ -138,9 +138,7 @@ class Connection:
 @contextlib.contextmanager
 def running_redis(folder, fsync):
     """(process, port) of one that has the functions."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = bench_script.free_port()
     with subprocess.Popen(
             ["redis-server", "--port", str(port), "--bind", "127.0.0.1",
              "--dir", folder, "--appendonly", "yes", "--appendfsync", fsync,
