@@ -166,14 +166,15 @@ HWY_INLINE void SumBlock(const IntegerSum& p, int64_t row, int64_t column) {
       }
     }
   }
-  // Either sum has 24 bits at most, so that only the last additions round.
+  // Either sum has 24 bits at most and is a float as it is: only the last
+  // additions round. 256 times the upper one has no room in a word.
+  const FloatVec upper = hn::Set(f, 256);
   for (int r = 0; r < R; ++r) {
     const FloatVec scale = hn::Set(f, p.scales[row + r]);
     float* out = p.out + (row + r) * p.out_stride + column;
     for (int v = 0; v < V; ++v) {
-      const FloatVec sum =
-          hn::Add(hn::ConvertTo(f, hn::ShiftLeft<8>(high[r][v])),
-                  hn::ConvertTo(f, low[r][v]));
+      const FloatVec sum = hn::Add(hn::Mul(hn::ConvertTo(f, high[r][v]), upper),
+                                   hn::ConvertTo(f, low[r][v]));
       hn::StoreU(hn::Mul(sum, scale), f, out + v * lanes);
     }
   }

@@ -196,6 +196,24 @@ void ExpectPlainSums(int64_t rows, int64_t panels, int64_t columns,
   }
 }
 
+// As many positions as there may be, all of one weight and of one value.
+TEST_P(IntegerTargets, SumsOfTheLargestValuesAreExact) {
+  constexpr int64_t kPanels = 8;
+  constexpr int64_t kPositions = kPanels * kPanel;
+  const std::vector<uint8_t> most(kPositions, 255);
+  const float scale = 1;
+  for (const int8_t value : {127, -127}) {
+    const std::vector<int8_t> tile(kPanel * kColumnGroup, value);
+    const std::vector<const int8_t*> tiles(kPanels, tile.data());
+    std::vector<float> out(kColumnGroup, 99);
+    SumIntegers({most.data(), most.data(), kPositions, &scale, 1, tiles.data(),
+                 kPanels, kColumnGroup, out.data(), kColumnGroup});
+    // 65535 * 512 * 127 has 32 bits; a float keeps 24 of them.
+    const double exact = 65535.0 * kPositions * value;
+    for (const float sum : out) EXPECT_NEAR(sum, exact, 256);
+  }
+}
+
 TEST_P(IntegerTargets, SumsOfValuesAreExact) {
   std::mt19937 random(7);
   for (const int64_t rows : {1, 2, 3, 4, 6}) {
