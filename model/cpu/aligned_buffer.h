@@ -5,13 +5,13 @@
 // written, and huge ones asked for, since a step streams through gigabytes of
 // them.
 
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
+
+#include "model/base/pages.h"
 
 namespace txl {
 
@@ -20,7 +20,6 @@ template <typename T>
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
-  static constexpr size_t kHugePage = size_t{2} << 20;
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(int64_t size) : size_(size) {
@@ -29,7 +28,7 @@ class AlignedBuffer {
     const bool mapped = bytes >= 2 * kHugePage;
     const size_t unit = mapped ? kHugePage : kAlignment;
     const size_t rounded = (bytes + unit - 1) / unit * unit;
-    void* memory = mapped ? Map(rounded) : Allocate(rounded);
+    void* memory = mapped ? MapPages(rounded) : Allocate(rounded);
     data_ = Data(static_cast<T*>(memory), Free{mapped ? rounded : 0});
   }
 
@@ -44,7 +43,7 @@ class AlignedBuffer {
     size_t mapped = 0;  // bytes; 0: not mapped
     void operator()(T* memory) const {
       if (mapped != 0) {
-        munmap(memory, mapped);
+        UnmapPages(memory, mapped);
       } else {
         std::free(memory);
       }
@@ -56,15 +55,6 @@ class AlignedBuffer {
     void* memory = std::aligned_alloc(kAlignment, bytes);
     if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, bytes);
-    return memory;
-  }
-  static void* Map(size_t bytes) {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: it may be refused
-#endif
     return memory;
   }
 

@@ -27,9 +27,9 @@ float WidenBrain(uint16_t bits) {
 }
 
 template <typename Stored, typename Widen>
-std::vector<float> WidenAll(const std::vector<uint8_t>& data,
+LargeVector<float> WidenAll(const LargeVector<uint8_t>& data,
                             const Widen& widen) {
-  std::vector<float> numbers(data.size() / sizeof(Stored));
+  LargeVector<float> numbers(data.size() / sizeof(Stored));
   for (size_t i = 0; i < numbers.size(); ++i) {
     Stored stored;
     std::memcpy(&stored, data.data() + i * sizeof(Stored), sizeof(Stored));
@@ -39,9 +39,9 @@ std::vector<float> WidenAll(const std::vector<uint8_t>& data,
 }
 
 // Behind a row's numbers stands what each of them is multiplied by.
-std::vector<float> WidenScaled(const std::vector<uint8_t>& data, size_t width) {
+LargeVector<float> WidenScaled(const LargeVector<uint8_t>& data, size_t width) {
   const size_t row_bytes = width + sizeof(float);
-  std::vector<float> numbers;
+  LargeVector<float> numbers;
   numbers.reserve(data.size());
   for (size_t at = 0; at + row_bytes <= data.size(); at += row_bytes) {
     float scale;
@@ -55,9 +55,9 @@ std::vector<float> WidenScaled(const std::vector<uint8_t>& data, size_t width) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<float>> WidenRows(const StateImage& image) {
+absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image) {
   const StateIdentity& identity = image.identity;
-  std::vector<float> numbers;
+  LargeVector<float> numbers;
   if (identity.row_dtype == "f32") {
     numbers = WidenAll<float>(image.data, [](float x) { return x; });
   } else if (identity.row_dtype == "f16") {
@@ -78,6 +78,30 @@ absl::StatusOr<std::vector<float>> WidenRows(const StateImage& image) {
   return absl::InvalidArgumentError(
       absl::StrCat("state image: ", numbers.size(), " numbers in ", image.rows,
                    " rows of ", identity.n_layer, " layers"));
+}
+
+absl::Span<const uint8_t> RowOf(const StateImage& image, int64_t layer,
+                                int64_t row) {
+  const int64_t all = image.identity.n_layer * image.rows;
+  if (all == 0) return {};
+  const int64_t bytes = image.Bytes() / all;
+  return absl::MakeSpan(image.data)
+      .subspan((layer * image.rows + row) * bytes, bytes);
+}
+
+StateImage WithRows(const StateImage& image, absl::Span<const int64_t> rows) {
+  StateImage some;
+  some.format_version = image.format_version;
+  some.identity = image.identity;
+  some.position = image.position;
+  some.rows = static_cast<int64_t>(rows.size());
+  for (int64_t layer = 0; layer < image.identity.n_layer; ++layer) {
+    for (const int64_t row : rows) {
+      const absl::Span<const uint8_t> bytes = RowOf(image, layer, row);
+      some.data.insert(some.data.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return some;
 }
 
 }  // namespace txl

@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/base/large_vector.h"
 
 namespace txl {
 
@@ -36,7 +36,7 @@ struct StateImage {
   int64_t position = 0;
   int64_t rows = 0;  // per layer, <= mem_len; includes zero-start rows
   // [n_layer, rows, d_model], oldest first; behind a row of int8 its scale.
-  std::vector<uint8_t> data;
+  LargeVector<uint8_t> data;
   uint64_t checksum = 0;  // of every field above
 
   int64_t Bytes() const { return static_cast<int64_t>(data.size()); }

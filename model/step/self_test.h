@@ -32,7 +32,7 @@ struct SelfTestDeviation {
   // the mean square, and the largest.
   double logprobs = 0;
   SelfTestWorst logprob;
-  // Of a layer's rows, divided by the root of the mean square of all of them
+  // Of a session's rows of a layer, divided by the root of their mean square
   // and by SelfTestGrowth: of the worst layer, and of the worst row.
   SelfTestWorst layer;
   SelfTestWorst row;

@@ -89,71 +89,99 @@ absl::Status SameSize(const StateImage& found, const StateImage& expected) {
       ", the reference ", expected.rows, " before ", expected.position));
 }
 
+// Rows that a state had before the session's own are its start's, the same
+// bits, or, where it began with none, all alike.
+absl::Status CheckOlderRows(const SelfTestTrace& trace, int64_t older,
+                            const std::string& where) {
+  const StateImage& end = *trace.end;
+  const StateImage* const start = trace.start.get();
+  for (int64_t layer = 0; layer < end.identity.n_layer; ++layer) {
+    for (int64_t row = 0; row < older; ++row) {
+      const absl::Span<const uint8_t> wanted =
+          start == nullptr ? RowOf(end, layer, 0)
+                           : RowOf(*start, layer, start->rows - older + row);
+      if (RowOf(end, layer, row) == wanted) continue;
+      return Differs(
+          absl::StrCat(where, ", layer ", layer),
+          absl::StrCat("row ", row,
+                       start == nullptr
+                           ? " of its cleared state is not like the first"
+                           : " of its state was moved and is another one"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Rows of one layer of a session, found and expected.
 struct LayerRows {
-  absl::Span<const float> found, expected;  // [rows, width]
+  absl::Span<const float> found, expected;  // [numbers, width]
+  absl::Span<const int64_t> numbers;        // of the rows in the state
   int64_t width = 0;
   double growth = 1;
 
-  int64_t rows() const { return static_cast<int64_t>(found.size()) / width; }
   double Difference(int64_t row, int64_t column) const {
     return double{found[row * width + column]} -
            double{expected[row * width + column]};
   }
 };
 
-// `moved`: rows of the start, which are the same bits.
-absl::Status MeasureLayer(const LayerRows& layer, int64_t moved,
-                          const std::string& where,
+absl::Status MeasureLayer(const LayerRows& layer, const std::string& where,
                           SelfTestDeviation& deviation) {
-  for (int64_t i = 0; i < moved * layer.width; ++i) {
-    if (layer.found[i] == layer.expected[i]) continue;
-    return Differs(where, absl::StrCat("row ", i / layer.width,
-                                       " of its state was moved and is "
-                                       "another one"));
-  }
   Squares size;
   for (const float x : layer.expected) size.Add(x);
   const double scale = layer.growth * (size.Root() > 0 ? size.Root() : 1);
   Squares all;
-  for (int64_t row = moved; row < layer.rows(); ++row) {
+  for (size_t row = 0; row < layer.numbers.size(); ++row) {
     Squares one;
     for (int64_t column = 0; column < layer.width; ++column) {
-      one.Add(layer.Difference(row, column) / scale);
+      one.Add(layer.Difference(static_cast<int64_t>(row), column) / scale);
     }
+    const std::string number = absl::StrCat("row ", layer.numbers[row]);
     if (!(one.sum <= std::numeric_limits<double>::max())) {
-      return Differs(where, absl::StrCat("row ", row, " is not finite"));
+      return Differs(where, number + " is not finite");
     }
     all.sum += one.sum;
     all.count += one.count;
-    Keep(one.Root(), absl::StrCat(where, ", row ", row, " of its state"),
+    Keep(one.Root(), absl::StrCat(where, ", ", number, " of its state"),
          deviation.row);
   }
   Keep(all.Root(), where, deviation.layer);
   return absl::OkStatus();
 }
 
+// The rows that are measured: the session's own, and of a cleared state that
+// has rows, all alike, the first one.
+std::vector<int64_t> MeasuredRows(const SelfTestTrace& trace, int64_t older) {
+  std::vector<int64_t> rows;
+  if (older > 0 && trace.start == nullptr) rows.push_back(0);
+  for (int64_t row = older; row < trace.end->rows; ++row) rows.push_back(row);
+  return rows;
+}
+
 absl::Status MeasureState(const SelfTestTrace& trace,
                           const StateImage& expected, size_t session,
                           SelfTestDeviation& deviation) {
   const std::string where = absl::StrCat("session ", session);
-  if (absl::Status same = SameSize(trace.end, expected); !same.ok()) {
+  if (absl::Status same = SameSize(*trace.end, expected); !same.ok()) {
     return Differs(where, std::string(same.message()));
   }
-  TXL_ASSIGN_OR_RETURN(const std::vector<float> found, WidenRows(trace.end));
-  TXL_ASSIGN_OR_RETURN(const std::vector<float> wanted, WidenRows(expected));
-  const int64_t fed = trace.end.position - trace.position;
-  const bool began = trace.start.identity.n_layer > 0;
-  const int64_t moved = began ? std::max<int64_t>(0, expected.rows - fed) : 0;
-  const int64_t layers = expected.identity.n_layer;
-  const int64_t numbers = expected.rows * expected.identity.d_model;
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    const LayerRows rows = {
+  const int64_t fed = trace.end->position - trace.position;
+  const int64_t older = std::max<int64_t>(0, expected.rows - fed);
+  TXL_RETURN_IF_ERROR(CheckOlderRows(trace, older, where));
+  const std::vector<int64_t> rows = MeasuredRows(trace, older);
+  TXL_ASSIGN_OR_RETURN(const LargeVector<float> found,
+                       WidenRows(WithRows(*trace.end, rows)));
+  TXL_ASSIGN_OR_RETURN(const LargeVector<float> wanted,
+                       WidenRows(WithRows(expected, rows)));
+  const int64_t width = expected.identity.d_model;
+  const int64_t numbers = static_cast<int64_t>(rows.size()) * width;
+  for (int64_t layer = 0; layer < expected.identity.n_layer; ++layer) {
+    const LayerRows both = {
         absl::MakeSpan(found).subspan(layer * numbers, numbers),
-        absl::MakeSpan(wanted).subspan(layer * numbers, numbers),
-        expected.identity.d_model, SelfTestGrowth(layer)};
-    TXL_RETURN_IF_ERROR(MeasureLayer(
-        rows, moved, absl::StrCat(where, ", layer ", layer), deviation));
+        absl::MakeSpan(wanted).subspan(layer * numbers, numbers), rows, width,
+        SelfTestGrowth(layer)};
+    TXL_RETURN_IF_ERROR(
+        MeasureLayer(both, absl::StrCat(where, ", layer ", layer), deviation));
   }
   return absl::OkStatus();
 }

@@ -83,16 +83,16 @@ double DrawDistance(NextTokenDistribution& distribution, int32_t token,
                          std::exp(double{cluster[index]}), SumOfExp(cluster)));
 }
 
-absl::Status StartReference(ModelStep& reference, const StateImage& start) {
-  if (start.identity.n_layer == 0) {  // there is none
+absl::Status StartReference(ModelStep& reference, const StateImage* start) {
+  if (start == nullptr) {
     reference.Clear(0);
     return absl::OkStatus();
   }
   StateImage image;
   image.identity = reference.identity();
-  image.position = start.position;
-  image.rows = start.rows;
-  TXL_ASSIGN_OR_RETURN(const std::vector<float> rows, WidenRows(start));
+  image.position = start->position;
+  image.rows = start->rows;
+  TXL_ASSIGN_OR_RETURN(const LargeVector<float> rows, WidenRows(*start));
   image.data.resize(rows.size() * sizeof(float));
   if (!rows.empty()) {
     std::memcpy(image.data.data(), rows.data(), image.data.size());
@@ -104,7 +104,7 @@ absl::Status StartReference(ModelStep& reference, const StateImage& start) {
 absl::StatusOr<ReferenceTrace> Follow(ModelStep& reference,
                                       const SelfTestSession& session,
                                       const SelfTestTrace& trace) {
-  TXL_RETURN_IF_ERROR(StartReference(reference, trace.start));
+  TXL_RETURN_IF_ERROR(StartReference(reference, trace.start.get()));
   std::vector<int32_t> all(trace.tokens.size());
   std::iota(all.begin(), all.end(), 0);
   const StepSegment segment = {0, trace.position, trace.tokens, all};

@@ -14,7 +14,9 @@ namespace {
 // A memory that is full, at a position behind which its ring begins again after
 // three rows. Its rows are the source's, in an order without a period.
 StateImage FullMemory(const StateImage& source, const RingGeometry& ring) {
-  StateImage full = source;
+  StateImage full;
+  full.format_version = source.format_version;
+  full.identity = source.identity;
   full.position = 2 * ring.capacity() - 3;
   full.rows = source.rows == 0 ? 0 : ring.mem_len;
   const int64_t layers = source.identity.n_layer;
@@ -59,9 +61,8 @@ class Run {
 };
 
 absl::Status Run::Import(size_t index) {
-  const auto image = std::make_shared<const StateImage>(traces_[index].start);
   const std::unique_ptr<StateArrival> arrival =
-      step_.Import(sessions_[index].slot, image);
+      step_.Import(sessions_[index].slot, traces_[index].start);
   const absl::Status status = arrival->Bring();
   if (status.ok()) return status;
   return absl::InternalError(absl::StrCat(
@@ -74,11 +75,12 @@ absl::Status Run::Start(size_t index) {
   if (session.start == SelfTestStart::kClear) {
     step_.Clear(session.slot);
   } else {
-    const StateImage& source = traces_[session.from].end;
+    const std::shared_ptr<const StateImage>& source = traces_[session.from].end;
     trace.start = session.start == SelfTestStart::kFull
-                      ? FullMemory(source, step_.ring())
+                      ? std::make_shared<const StateImage>(
+                            FullMemory(*source, step_.ring()))
                       : source;
-    trace.position = trace.start.position;
+    trace.position = trace.start->position;
     if (session.start == SelfTestStart::kCopy) {
       step_.Copy(sessions_[session.from].slot, session.slot);
     } else {
@@ -138,8 +140,8 @@ void Run::End(size_t index) {
   for (size_t row = session.prompt.size(); row < trace.tokens.size(); ++row) {
     trace.tokens[row] = trace.rows[row - 1].token;
   }
-  trace.end =
-      step_.Export(session.slot, trace.position + session.rows())->Take();
+  trace.end = std::make_shared<const StateImage>(
+      step_.Export(session.slot, trace.position + session.rows())->Take());
 }
 
 }  // namespace

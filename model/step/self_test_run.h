@@ -4,6 +4,7 @@
 // of the same tokens.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,11 +18,12 @@ namespace txl {
 
 // One session on the step that is tried.
 struct SelfTestTrace {
-  StateImage start;              // kFull, kImport, kCopy: what it begins on
+  // What it begins on; null: on a cleared slot.
+  std::shared_ptr<const StateImage> start;
   int64_t position = 0;          // of its first row
   std::vector<int32_t> tokens;   // fed, those that were drawn too
   std::vector<SampledRow> rows;  // one for each: scored, then drawn
-  StateImage end;
+  std::shared_ptr<const StateImage> end;
 };
 
 // Alternatives that every row reports.

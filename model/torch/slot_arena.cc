@@ -1,7 +1,6 @@
 #include "model/torch/slot_arena.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -72,20 +71,17 @@ void SlotArena::Copy(int32_t from, int32_t to) {
   }
 }
 
-at::Tensor SlotArena::Read(int32_t slot, int64_t begin, int64_t end) const {
-  const int64_t d = start_rows_[0].size(0);
-  at::Tensor out = at::empty({layers(), end - begin, d},
-                             start_rows_[0].options().device(at::kCPU));
+void SlotArena::Read(int32_t slot, int64_t begin,
+                     const at::Tensor& rows) const {
   for (int64_t layer = 0; layer < layers(); ++layer) {
     const at::Tensor ring = Rows(layer, slot);
-    ForEachRun(ring_, begin, end - begin,
+    ForEachRun(ring_, begin, rows.size(1),
                [&](int64_t index, int64_t offset, int64_t count) {
-                 out[layer]
+                 rows[layer]
                      .narrow(0, offset, count)
                      .copy_(ring.narrow(0, index, count));
                });
   }
-  return out;
 }
 
 void SlotArena::WriteAll(int32_t slot, int64_t begin, const at::Tensor& rows) {

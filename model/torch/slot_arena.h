@@ -34,9 +34,9 @@ class SlotArena {
   void Clear(int32_t slot);
   void Copy(int32_t from, int32_t to);
 
-  // Rows of positions [begin, end) of every layer: [layers, end - begin, d],
-  // CPU, contiguous. And the way back.
-  at::Tensor Read(int32_t slot, int64_t begin, int64_t end) const;
+  // Rows of every layer from position `begin` on, into or out of a tensor
+  // [layers, n, d] on the CPU.
+  void Read(int32_t slot, int64_t begin, const at::Tensor& rows) const;
   void WriteAll(int32_t slot, int64_t begin, const at::Tensor& rows);
 
   int64_t slots() const { return slots_; }

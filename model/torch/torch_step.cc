@@ -3,6 +3,7 @@
 #include <ATen/Version.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/relu.h>
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,6 +104,11 @@ struct TorchStep::Impl {
   std::unique_ptr<SlotArena> arena;
   std::vector<SuspectRows> suspects;  // per slot
 
+  // The rows of every layer, on the CPU, that lie at `data`.
+  at::Tensor RowsAt(uint8_t* data, int64_t rows) const {
+    return at::from_blob(data, {config.n_layer, rows, config.d_model},
+                         arena->start_row(0).options().device(at::kCPU));
+  }
   void CheckSegments(absl::Span<const StepSegment> segments) const;
   std::vector<SegmentView> Views(absl::Span<const StepSegment> segments) const;
   void ForgetDiscarded(const StepSegment& segment);
@@ -295,12 +300,10 @@ StateImage TorchStep::Export(int32_t slot, int64_t position) const {
   image.identity = impl_->identity;
   image.position = position;
   image.rows = std::min(ring.mem_len, position - ring.first_position());
-  const at::Tensor rows =
-      impl_->arena->Read(slot, position - image.rows, position);
-  image.data.resize(rows.nbytes());
-  if (!image.data.empty()) {
-    std::memcpy(image.data.data(), rows.const_data_ptr(), rows.nbytes());
-  }
+  image.data.resize(impl_->config.n_layer * image.rows * impl_->config.d_model *
+                    impl_->arena->start_row(0).element_size());
+  impl_->arena->Read(slot, position - image.rows,
+                     impl_->RowsAt(image.data.data(), image.rows));
   image.Seal();
   return image;
 }
@@ -317,12 +320,10 @@ absl::Status TorchStep::Import(int32_t slot, const StateImage& image) {
   }
   Clear(slot);
   if (image.rows == 0) return absl::OkStatus();
-  const at::Tensor& like = impl_->arena->start_row(0);
-  at::Tensor rows =
-      at::empty({impl_->config.n_layer, image.rows, impl_->config.d_model},
-                like.options().device(at::kCPU));
+  // It is read alone.
+  const at::Tensor rows =
+      impl_->RowsAt(const_cast<uint8_t*>(image.data.data()), image.rows);
   TORCH_CHECK(rows.nbytes() == image.data.size(), "size of a state image");
-  std::memcpy(rows.data_ptr(), image.data.data(), image.data.size());
   impl_->arena->WriteAll(slot, image.position - image.rows, rows);
   return absl::OkStatus();
 }

@@ -177,7 +177,11 @@ absl::Status SessionImport::TakeBlock(absl::string_view block) {
   if (section_ == ExportSection::kIds) {
     TXL_RETURN_IF_ERROR(TakeIds(block));
   } else if (section_ == ExportSection::kState) {
-    if (KeepsState()) state_.insert(state_.end(), block.begin(), block.end());
+    if (KeepsState()) {
+      const size_t before = state_.size();
+      state_.resize(before + block.size());
+      std::copy(block.begin(), block.end(), state_.begin() + before);
+    }
   } else {
     payload_.append(block.data(), block.size());
   }

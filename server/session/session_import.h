@@ -91,7 +91,7 @@ class SessionImport {
   std::string id_part_;  // the beginning of an id
   ExportHead head_;
   ImportedSession session_;
-  std::vector<uint8_t> state_;  // its bytes, not yet believed
+  LargeVector<uint8_t> state_;  // its bytes, not yet believed
   bool mac_fits_ = false;
   RunningDigest digest_ = RunningDigest::Sha256();
   std::optional<RunningDigest> mac_;

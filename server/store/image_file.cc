@@ -24,7 +24,7 @@ constexpr int64_t kPreambleBytes = 20;
 constexpr int64_t kMaxHeadBytes = 64 * 1024;
 constexpr int64_t kBlockBytes = 1 << 20;
 
-absl::string_view View(const std::vector<uint8_t>& data) {
+absl::string_view View(const LargeVector<uint8_t>& data) {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 

@@ -90,5 +90,24 @@ TEST(ImageRowsTest, WhatCannotBeReadIsNamed) {
               HasSubstr("3 numbers in 2 rows"));
 }
 
+TEST(ImageRowsTest, SomeRowsAreTakenFromEveryLayer) {
+  StateImage image = ImageOf<float>("f32", {1, 2, 3, 4, 5, 6});
+  image.identity.n_layer = 2;
+  image.rows = 3;
+  image.position = 7;
+  const StateImage some = WithRows(image, {{0, 2}});
+  EXPECT_EQ(some.rows, 2);
+  EXPECT_EQ(some.position, 7);
+  EXPECT_EQ(some.identity, image.identity);
+  EXPECT_THAT(*WidenRows(some), ElementsAre(1, 3, 4, 6));
+  const float five = 5;
+  const absl::Span<const uint8_t> row = RowOf(image, 1, 1);
+  ASSERT_EQ(row.size(), sizeof(five));
+  EXPECT_EQ(std::memcmp(row.data(), &five, sizeof(five)), 0);
+  image.rows = 0;
+  image.data.clear();
+  EXPECT_THAT(*WidenRows(WithRows(image, {})), ElementsAre());
+}
+
 }  // namespace
 }  // namespace txl

@@ -28,7 +28,7 @@ struct Rows {
     return data.data() + (layer * rows + row) * bytes;
   }
 
-  std::vector<uint8_t>& data;
+  LargeVector<uint8_t>& data;
   int64_t rows;
   int64_t bytes;
 };
@@ -43,7 +43,7 @@ StateImage Exported(StateImage image, StepFault fault) {
     }
   }
   if (fault == StepFault::kShortExport && image.rows > 0) {
-    std::vector<uint8_t> rest;
+    LargeVector<uint8_t> rest;
     for (int64_t layer = 0; layer < layers; ++layer) {
       rest.insert(rest.end(), rows.At(layer, 0) + rows.bytes,
                   rows.At(layer, 0) + image.rows * rows.bytes);

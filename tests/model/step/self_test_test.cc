@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace txl {
 namespace {
@@ -18,16 +20,16 @@ using ::testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Two layers of two rows of two numbers.
-StateImage State(const std::vector<float>& rows) {
-  StateImage image;
-  image.identity.row_dtype = "f32";
-  image.identity.n_layer = 2;
-  image.identity.d_model = 2;
-  image.rows = 2;
-  image.position = 2;
-  image.data.resize(rows.size() * sizeof(float));
-  std::memcpy(image.data.data(), rows.data(), image.data.size());
+// Two layers of as many rows of two numbers as there are.
+std::shared_ptr<StateImage> State(const std::vector<float>& rows) {
+  auto image = std::make_shared<StateImage>();
+  image->identity.row_dtype = "f32";
+  image->identity.n_layer = 2;
+  image->identity.d_model = 2;
+  image->rows = static_cast<int64_t>(rows.size()) / 4;
+  image->position = 2;
+  image->data.resize(rows.size() * sizeof(float));
+  std::memcpy(image->data.data(), rows.data(), image->data.size());
   return image;
 }
 
@@ -57,7 +59,7 @@ class SelfTestTest : public testing::Test {
       expected.spread = 0.5;
       expected_.rows.push_back(expected);
     }
-    expected_.end = trace_.end;
+    expected_.end = *trace_.end;
   }
   std::string Checked() const {
     const VocabularyBins bins{{2}};
@@ -109,8 +111,21 @@ TEST_F(SelfTestTest, RowsAreMeasuredByTheirLayer) {
   EXPECT_THAT(deviation->row.where, HasSubstr("layer 1, row 1"));
 }
 
+// However many rows of nothing a session began on.
+TEST_F(SelfTestTest, RowsThatMovedAreNoMeasure) {
+  trace_.end = State({1, 1, 2, -1.8f});
+  expected_.end = *State({1, 1, 2, -2});
+  trace_.position = 1;
+  const double alone = Measured()->row.difference;
+  EXPECT_GT(alone, 0);
+  trace_.start = State({0, 0, 0, 0, 0, 0, 0, 0});
+  trace_.end = State({0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, -1.8f});
+  expected_.end = *State({0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, -2});
+  EXPECT_EQ(Measured()->row.difference, alone);
+}
+
 TEST_F(SelfTestTest, RowsThatMovedAreTheSameBits) {
-  trace_.start = State({1, 1, -1, 1, 2, 2, 2, -2});
+  trace_.start = State({0, 3, 1, 1, 0, 3, 2, 2});
   trace_.position = 1;  // the second row is new
   trace_.end = State({1, 1, -1.1f, 1, 2, 2, 2, -2});
   EXPECT_TRUE(Measured().ok());
@@ -119,8 +134,24 @@ TEST_F(SelfTestTest, RowsThatMovedAreTheSameBits) {
               HasSubstr("session 0, layer 0: row 0 of its state was moved"));
 }
 
+// A memory that begins with rows: they are alike, and the first is measured.
+TEST_F(SelfTestTest, AClearedStateHasTheRowsThatTheModelBeginsWith) {
+  trace_.position = 1;
+  EXPECT_EQ(Measured()->row.difference, 0);
+  expected_.end = *State({1.5f, 1, -1, 1, 2, 2, 2, -2});
+  EXPECT_THAT(Measured()->row.where, HasSubstr("layer 0, row 0"));
+  trace_.end = State({1, 1, 1, 1, -1, 1, 2, 2, 2, 2, 2, -2});
+  expected_.end = *trace_.end;
+  EXPECT_EQ(Measured()->row.difference, 0);
+  trace_.end = State({1, 1, 1, 3, -1, 1, 2, 2, 2, 2, 2, -2});
+  EXPECT_THAT(std::string(Measured().status().message()),
+              HasSubstr("session 0, layer 0: row 1 of its cleared state"));
+}
+
 TEST_F(SelfTestTest, StatesHaveTheSameRows) {
-  trace_.end.position = 3;
+  const auto later = State({1, 1, -1, 1, 2, 2, 2, -2});
+  later->position = 3;
+  trace_.end = later;
   EXPECT_THAT(std::string(Measured().status().message()),
               HasSubstr("2 rows before position 3"));
 }

@@ -99,8 +99,10 @@ TEST_P(FormatsTest, NoTrainedModelIsRefused) {
 // a second for a load.
 #if defined(TXL_EMULATED)
 constexpr uint32_t kRandomLoads = 7;
+constexpr int64_t kLongMemory = 200;
 #else
 constexpr uint32_t kRandomLoads = 82;
+constexpr int64_t kLongMemory = 1600;
 #endif
 
 TEST_P(FormatsTest, NoRandomModelIsRefused) {
@@ -110,6 +112,23 @@ TEST_P(FormatsTest, NoRandomModelIsRefused) {
     const absl::Status verdict =
         Verdict(model.config, model.weights, GetParam(), *step);
     EXPECT_TRUE(verdict.ok()) << verdict << model.Describe();
+  }
+}
+
+// Of whose rows the sessions feed few.
+TEST_P(FormatsTest, NoModelWithALongMemoryIsRefused) {
+  for (const NormPlacement norm : {NormPlacement::kPre, NormPlacement::kPost}) {
+    for (const MemoryInit start : {MemoryInit::kEmpty, MemoryInit::kZeros}) {
+      ModelConfig config = PromiseCase().config;
+      config.mem_len = kLongMemory;
+      config.norm = norm;
+      config.mem_init = start;
+      const RandomCase model = CaseOf(config, 5, 1);
+      const auto step = MakeTriedStep(model.config, model.weights, GetParam());
+      const absl::Status verdict =
+          Verdict(model.config, model.weights, GetParam(), *step);
+      EXPECT_TRUE(verdict.ok()) << verdict << model.Describe();
+    }
   }
 }
 

@@ -107,7 +107,7 @@ TEST_P(SamplingStatesTest, MoreThanThereIsRoomForWaitForTheOldest) {
     cuda::ShuffleThreads(order);
     auto step = MakeSamplingStep(model_, Options());
     std::vector<std::unique_ptr<StateTransfer>> transfers;
-    std::vector<std::vector<uint8_t>> expected;
+    std::vector<LargeVector<uint8_t>> expected;
     for (int i = 0; i < kMany; ++i) {
       Feed(*step, 0, i, i + 1);
       expected.push_back(step->Export(0, i + 1)->Take().data);
@@ -151,9 +151,9 @@ TEST_P(SamplingStatesTest, ImportsWaitForTheirSlotsToBeUsed) {
 TEST_P(SamplingStatesTest, MayBeTakenByOtherThreadsAndAfterTheStep) {
   auto step = MakeSamplingStep(model_, Options());
   Feed(*step, 0, 0, 10);
-  const std::vector<uint8_t> expected = step->Export(0, 10)->Take().data;
+  const LargeVector<uint8_t> expected = step->Export(0, 10)->Take().data;
   auto transfer = step->Export(0, 10);
-  std::vector<uint8_t> found;
+  LargeVector<uint8_t> found;
   std::thread taker([&] { found = transfer->Take().data; });
   const auto more = Feed(*step, 1, 0, 10);
   taker.join();
