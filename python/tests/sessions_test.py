@@ -52,6 +52,7 @@ def test_what_is_appended_is_scored_as_score_does(client, session):
     score, = client.score(["To be, "])
     assert appended.scored == score.tokens
     assert appended.sum_logprob == score.sum_logprob
+    assert score.position == 0
     more = session.append(client.tokenize("or not"))
     assert more.position == session.position == len("To be, or not")
     assert session.token_ids() == client.tokenize("To be, or not")
@@ -62,6 +63,7 @@ def test_a_session_is_the_context_of_scores_and_stays(client, session):
     behind, = session.score(["not"])
     alternatives = session.score_alternatives(["not", "nut"])
     assert all(token.logprob is not None for token in behind.tokens)
+    assert behind.position == len("To be, or ")
     assert alternatives[0].sum_logprob == behind.sum_logprob
     assert session.get().position == len("To be, or ")
 

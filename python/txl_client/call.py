@@ -70,7 +70,7 @@ def score(text: Prompt, logprobs: int = 0,
     def read(response: Any) -> scores.Score:
         return scores.Score(
             tuple(convert.scored_token(token) for token in response.tokens),
-            response.sum_logprob)
+            response.sum_logprob, response.position)
 
     return Call("Generation.Score", request, read, session_id)
 

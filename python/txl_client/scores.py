@@ -24,6 +24,8 @@ class Score:
 
     tokens: tuple[ScoredToken, ...]
     sum_logprob: float  # natural logarithm, of the tokens that have one
+    # Where the session stands behind which it was scored; 0 without one.
+    position: int = 0
 
     @property
     def token_count(self) -> int:
