@@ -8,7 +8,7 @@ Markdown table of tokens/s with ratios of this run.
 
 Peers: Hugging Face's TransfoXL (PyTorch) with a memory of the shape's length,
 and llama.cpp with a GPT-2 as wide, deep and long, whose cache is in half
-precision. Each lives in a virtual environment under .deps/peers, made when it
+precision or in 8-bit blocks. Each lives in a virtual environment under .deps/peers, made when it
 is missing (llama.cpp is built from source: minutes).
 """
 
@@ -33,9 +33,14 @@ REQUIREMENTS = {
 # Name, peer, its arguments.
 PEER_RUNS = [
     ("Hugging Face TransfoXL, f32", "transfoxl", []),
-    ("llama.cpp GPT-2, f32, f16 cache", "llama", ["f32"]),
-    ("llama.cpp GPT-2, Q8_0, f16 cache", "llama", ["q8_0"]),
+    ("llama.cpp GPT-2, f32, f16 cache", "llama", ["f32", "f16"]),
+    ("llama.cpp GPT-2, Q8_0, f16 cache", "llama", ["q8_0", "f16"]),
+    ("llama.cpp GPT-2, Q8_0, q8_0 cache", "llama", ["q8_0", "q8_0"]),
+    ("llama.cpp GPT-2, Q4_0, q8_0 cache", "llama", ["q4_0", "q8_0"]),
 ]
+
+# Rows of the memory, keys and values, products.
+INTEGERS = ["--memory", "int8", "--derived", "int8", "--products", "int8"]
 
 # Name, flags of txl-bench-engine, peers that the ratios are to.
 OWN_RUNS = [
@@ -43,6 +48,9 @@ OWN_RUNS = [
     ("txl, f32, keys and values f16", ["--derived", "f16"], [0, 1]),
     ("txl, int8, keys and values f16",
      ["--weights", "int8", "--derived", "f16"], [2]),
+    ("txl, all int8", ["--weights", "int8", *INTEGERS], [0, 2, 3]),
+    ("txl, int4 weights, the rest int8",
+     ["--weights", "int4", *INTEGERS], [4]),
 ]
 
 

@@ -1,11 +1,13 @@
 """Decode speed of llama.cpp on a GPT-2 as wide and deep as a given shape:
-random weights, a context as long as the shape's memory, half-precision cache.
+random weights, a context as long as the shape's memory.
 
 Runs in the virtual environment that peers.py makes. The vocabulary is so long
 that the output layer holds as many numbers as the shape's adaptive softmax.
 Prints a JSON line for each batch size.
 
-  llama_gpt2.py SHAPE.json FORMAT SESSIONS SECONDS THREADS CACHE_DIRECTORY
+FORMAT, of the matrices: f32, f16, q8_0 or q4_0. CACHE: f16 or q8_0.
+
+  llama_gpt2.py SHAPE.json FORMAT CACHE SESSIONS SECONDS THREADS DIRECTORY
 """
 
 import json
@@ -19,6 +21,7 @@ import numpy
 
 PROMPT_ROWS = 512
 MIN_STEPS, MAX_STEPS = 3, 200
+CACHE_TYPES = {"f16": llama.GGML_TYPE_F16, "q8_0": llama.GGML_TYPE_Q8_0}
 
 
 def words_of(spec):
@@ -62,7 +65,7 @@ class ModelFile:
         elif self.format == "f16":
             self.writer.add_tensor(name, numbers.astype(numpy.float16))
         else:
-            kind = gguf.GGMLQuantizationType.Q8_0
+            kind = gguf.GGMLQuantizationType[self.format.upper()]
             self.writer.add_tensor(name, gguf.quants.quantize(numbers, kind),
                                    raw_dtype=kind)
 
@@ -105,9 +108,12 @@ class ModelFile:
 class Context:
     """Sessions of one llama.cpp context."""
 
-    def __init__(self, model, words, sessions, positions, threads):
-        self.words, self.sessions = words, sessions
+    def __init__(self, model, cache, sessions, positions, threads):
+        vocabulary = llama.llama_model_get_vocab(model)
+        self.words = llama.llama_vocab_n_tokens(vocabulary)
+        self.sessions = sessions
         options = llama.llama_context_default_params()
+        options.type_k = options.type_v = CACHE_TYPES[cache]
         options.n_ctx = positions * sessions
         options.n_seq_max = sessions
         options.n_batch = max(PROMPT_ROWS, sessions)
@@ -163,11 +169,12 @@ def tokens_per_second(context, length, seconds):
 
 
 def main():
-    path, number_format, sessions, seconds, threads, cache = sys.argv[1:]
+    path, number_format, cache, sessions, seconds, threads, folder = (
+        sys.argv[1:])
     with open(path, encoding="utf-8") as file:
         spec = json.load(file)
     name = os.path.splitext(os.path.basename(path))[0]
-    model_path = os.path.join(cache, f"{name}-{number_format}.gguf")
+    model_path = os.path.join(folder, f"{name}-{number_format}.gguf")
     if not os.path.exists(model_path):
         ModelFile(model_path + ".part", spec, number_format)
         os.rename(model_path + ".part", model_path)
@@ -177,8 +184,7 @@ def main():
         model_path.encode(), llama.llama_model_default_params())
     positions = spec["mem_len"] + MAX_STEPS + 1
     for count in map(int, sessions.split(",")):
-        context = Context(model, words_of(spec), count, positions,
-                          int(threads))
+        context = Context(model, cache, count, positions, int(threads))
         rate = tokens_per_second(context, spec["mem_len"], float(seconds))
         context.close()
         print(json.dumps({"sessions": count, "tokens_per_second": rate}),
