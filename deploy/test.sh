@@ -200,11 +200,12 @@ part_survival() {
 }
 
 part_rehearsal() {
-  local durability fsync
+  local durability fsync stores=0
   for durability in turn token; do
-    step "rehearsal: a hundred faults of three servers on one Redis, --durability $durability"
+    stores=$((stores + 1))
+    step "rehearsal: a hundred faults of three servers, --stores $stores --durability $durability"
     python tests/scale/rehearse.py --faults "${TXL_FAULTS:-100}" --longest 60 \
-      --clients 20 --each 4 --proxy --durability "$durability"
+      --clients 20 --each 4 --proxy --stores "$stores" --durability "$durability"
   done
   for fsync in always everysec; do
     step "rehearsal: Redis is killed, appendfsync $fsync"

@@ -82,11 +82,12 @@ void EndSession(const ServiceContext& service,
                 const std::shared_ptr<ApiCall>& call) {
   const auto name = ReadName<v1::EndSessionRequest>(*call);
   if (!name.ok()) return call->End(name.status());
-  EndNamed(
-      service, *name, [&service, call](const absl::StatusOr<bool>& served) {
-        if (!served.ok()) return call->End(served.status());
-        AnswerStored(service, call, SessionName(), v1::EndSessionResponse());
-      });
+  EndNamed(service, *name,
+           [&service, call, name = *name](const absl::StatusOr<bool>& served) {
+             if (!served.ok()) return call->End(served.status());
+             AnswerStored(service, call, name, v1::EndSessionResponse(),
+                          WhenStored);
+           });
 }
 
 }  // namespace txl

@@ -151,6 +151,7 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
   const absl::Status received = CheckReceived(params, record.get());
   if (!received.ok()) return Refuse(std::move(lease), *stream, received);
   if (record != nullptr && record->finished.has_value()) {
+    const SessionName session = lease.name();
     lease.Release();
     const absl::StatusOr<int32_t> most = FitMaxTokens(
         params, record->prompt_tokens,
@@ -158,11 +159,10 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
     if (most.ok()) stream->SetMaxTokens(*most);
     const size_t first =
         params.received.has_value() ? params.received->token_ids.size() : 0;
-    WhenStored(service, SessionName(),
-               [stream, record, first](const absl::Status& status) {
-                 status.ok() ? stream->Replay(record, first)
-                             : stream->Failed(status);
-               });
+    WhenStored(
+        service, session, [stream, record, first](const absl::Status& status) {
+          status.ok() ? stream->Replay(record, first) : stream->Failed(status);
+        });
     return;
   }
   absl::StatusOr<Turn> turn =
@@ -175,7 +175,7 @@ void RunGenerate(const ServiceContext& service, const GenerateParams& params,
   turn->sink = stream;
   turn->cancel = stream->cancel();
   if (!params.session_id.empty()) {
-    turn->sink = StoredSink(service, turn->lease.claim(), stream, turn->cancel);
+    turn->sink = StoredSink(service, turn->lease, stream, turn->cancel);
     turn->lease.Begin(IntentOf(*turn));
   }
   const absl::Status status = service.scheduler->Submit(*std::move(turn));

@@ -34,7 +34,7 @@ StoreUse ReadStoreUse(const ServiceContext& context) {
   if (context.store_late) use.durability += ", up to 2 s";
   use.state = journal.failed ? "failed" : journal.full ? "full" : "serving";
   if (context.shared != nullptr && !journal.full &&
-      context.shared->Silent() >= kStoreSilence) {
+      context.shared->LongestSilence() >= kStoreSilence) {
     use.state = "unreachable";
   }
   use.sessions = journal.sessions;
@@ -109,27 +109,33 @@ void EndNamed(const ServiceContext& context, const SessionName& session,
 
 void WhenStored(const ServiceContext& context, const SessionName& session,
                 std::function<void(const absl::Status&)> then) {
-  SessionJournal* const journal = context.journal;
-  if (journal == nullptr) return then(absl::OkStatus());
-  journal->WhenDurable(
-      journal->last_entry(),
-      [callbacks = context.callbacks, shared = context.shared, session,
-       then = std::move(then)](absl::Status status) {
-        if (status.ok() && shared != nullptr && !session.empty()) {
-          status = shared->TakeRefusal(session.text());
-        }
-        callbacks->Run([then, status] { then(status); });
-      });
+  if (context.journal == nullptr) return then(absl::OkStatus());
+  SessionJournal* const journal = context.journal->Of(session.text());
+  journal->WhenDurable(journal->last_entry(),
+                       [callbacks = context.callbacks,
+                        then = std::move(then)](absl::Status status) {
+                         callbacks->Run([then, status] { then(status); });
+                       });
+}
+
+void WhenChanged(const ServiceContext& context, const SessionName& session,
+                 std::function<void(const absl::Status&)> then) {
+  WhenStored(context, session,
+             [shared = context.shared, session,
+              then = std::move(then)](const absl::Status& stored) {
+               const bool refusable = stored.ok() && shared != nullptr;
+               then(refusable ? shared->TakeRefusal(session.text()) : stored);
+             });
 }
 
 std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
-                                      std::shared_ptr<const SessionClaim> claim,
+                                      const SessionLease& lease,
                                       std::shared_ptr<TokenSink> sink,
                                       std::shared_ptr<CancelToken> cancel) {
   if (context.journal == nullptr) return sink;
   DurableSinkOptions options;
-  options.journal = context.journal;
-  options.claim = std::move(claim);
+  options.journal = context.journal->Of(lease.name().text());
+  options.claim = lease.claim();
   options.most_silence = context.most_silence;
   options.tokens_wait = context.tokens_wait;
   options.most_lag = context.journal_lag;

@@ -102,16 +102,19 @@ void WithSession(const ServiceContext& context, const SessionName& session,
 // SessionStore::Delete and WithSession.
 void EndNamed(const ServiceContext& context, const SessionName& session,
               std::function<void(const absl::StatusOr<bool>&)> then);
-// Calls `then` on the callback thread once all that sessions have become by now
-// is on stable storage; at once where there is no store. Errors: STORE_FULL,
-// STORE_UNAVAILABLE; where servers share it what refused a change of `session`,
-// if that is not empty: SESSION_EXISTS, SESSION_MOVED.
+// Calls `then` on the callback thread once all that the session has become by
+// now is on stable storage; at once where there is no store. Errors:
+// STORE_FULL, STORE_UNAVAILABLE.
 void WhenStored(const ServiceContext& context, const SessionName& session,
                 std::function<void(const absl::Status&)> then);
-// `sink`, which hears what is on stable storage; itself where there is no
-// store.
+// The same of a session that was made or cut: where servers share the store
+// also what refused that, SESSION_EXISTS or SESSION_MOVED.
+void WhenChanged(const ServiceContext& context, const SessionName& session,
+                 std::function<void(const absl::Status&)> then);
+// `sink`, which hears what is on stable storage of the lease's session; itself
+// where there is no store.
 std::shared_ptr<TokenSink> StoredSink(const ServiceContext& context,
-                                      std::shared_ptr<const SessionClaim> claim,
+                                      const SessionLease& lease,
                                       std::shared_ptr<TokenSink> sink,
                                       std::shared_ptr<CancelToken> cancel);
 

@@ -147,8 +147,8 @@ void DeleteSession(const ServiceContext& service,
            [&service, call, session](const absl::StatusOr<bool>& served) {
              if (!served.ok()) return call->End(served.status());
              if (*served) call->ReturnSession(session.id());
-             AnswerStored(service, call, SessionName(),
-                          v1::DeleteSessionResponse());
+             AnswerStored(service, call, session, v1::DeleteSessionResponse(),
+                          WhenStored);
            });
 }
 

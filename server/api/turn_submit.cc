@@ -34,7 +34,7 @@ void RunFeed(const ServiceContext& service, Turn turn,
   turn.sink = sink;
   turn.cancel = sink->cancel();
   if (turn.kind == TurnKind::kAppend && !turn.lease.name().empty()) {
-    turn.sink = StoredSink(service, turn.lease.claim(), sink, turn.cancel);
+    turn.sink = StoredSink(service, turn.lease, sink, turn.cancel);
   }
   turn.account = sink->account();
   turn.deadline = sink->deadline();
@@ -123,11 +123,11 @@ void SubmitFeed(const ServiceContext& service,
                   std::shared_ptr<const TurnRecord> record) {
     if (!params.session_id.empty()) sink->Found(params.session_id);
     if (record != nullptr) {
+      const SessionName session = lease.name();
       lease.Release();
-      WhenStored(
-          service, SessionName(), [sink, record](const absl::Status& status) {
-            status.ok() ? Replay(*record, sink.get()) : sink->Failed(status);
-          });
+      WhenStored(service, session, [sink, record](const absl::Status& status) {
+        status.ok() ? Replay(*record, sink.get()) : sink->Failed(status);
+      });
       return;
     }
     if (kind == TurnKind::kAppend) {

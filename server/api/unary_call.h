@@ -26,14 +26,15 @@ void AnswerCall(
   call.Answer(response);
 }
 
-// Ends the call with its answer once what it says, of `session` if that is not
-// empty, is on stable storage.
+// Ends the call with its answer once what it says of the session is on stable
+// storage, as `wait` tells: WhenChanged or WhenStored.
 template <typename Response>
 void AnswerStored(const ServiceContext& service,
                   const std::shared_ptr<ApiCall>& call,
-                  const SessionName& session, Response response) {
+                  const SessionName& session, Response response,
+                  decltype(&WhenStored) wait = WhenChanged) {
   const auto answer = std::make_shared<const Response>(std::move(response));
-  WhenStored(service, session, [call, answer](const absl::Status& stored) {
+  wait(service, session, [call, answer](const absl::Status& stored) {
     stored.ok() ? call->Answer(*answer) : call->End(stored);
   });
 }

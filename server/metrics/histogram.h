@@ -21,6 +21,8 @@ class Histogram {
   explicit Histogram(absl::Span<const double> bounds) : bounds_(bounds) {}
 
   void Observe(double value);
+  // What the other one has observed, too. REQUIRES: the same bounds.
+  void Add(const Histogram& other);
 
   absl::Span<const double> bounds() const { return bounds_; }
   // Values that were at most bounds()[i].

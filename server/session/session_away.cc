@@ -32,8 +32,7 @@ void SessionStore::Impl::EndStored(const SessionName& name, int64_t position) {
 bool SessionStore::Impl::IsOnlyStored(const SessionName& name) const {
   const auto found = removed.find(name);
   return by_name.count(name) == 0 && loading.count(name) == 0 &&
-         (found == removed.end() ||
-          found->second <= options.journal->durable_entry());
+         (found == removed.end() || found->second <= DurableOf(name));
 }
 
 void SessionStore::DiscardStored(const SessionName& session,
@@ -66,10 +65,9 @@ void SessionStore::TidyStored() {
   }
   {
     absl::MutexLock lock(&impl_->mutex);
-    std::erase_if(impl_->removed,
-                  [durable = journal->durable_entry()](const auto& each) {
-                    return each.second <= durable;
-                  });
+    std::erase_if(impl_->removed, [this](const auto& each) {
+      return each.second <= impl_->DurableOf(each.first);
+    });
   }
   journal->ListExpired(
       impl_->clock->Now(), kExpiredAtOnce,

@@ -128,6 +128,12 @@ class SessionJournal {
  public:
   virtual ~SessionJournal() = default;
 
+  // The journal that keeps this session, for as long as both are there: this
+  // one, or a part of it that goes on whatever becomes of the others. Numbers
+  // of the session's entries are that one's; where there are parts, those of
+  // the whole are sums.
+  virtual SessionJournal* Of(const std::string& /*session_id*/) { return this; }
+
   // Entries; each returns its number, from 1 on without gaps.
   //
   // A new session that holds `ids`. REQUIRES: none of that id is stored.

@@ -20,8 +20,11 @@ JournalTokens SessionStore::Impl::TakeOn(SessionRecord& record,
 }
 
 void SessionStore::Impl::Entered(SessionRecord& record, uint64_t entry) {
-  record.durable.Entered(entry, record.position(),
-                         options.journal->durable_entry());
+  record.durable.Entered(entry, record.position(), DurableOf(record.name));
+}
+
+uint64_t SessionStore::Impl::DurableOf(const SessionName& name) const {
+  return options.journal->Of(name.text())->durable_entry();
 }
 
 void SessionStore::Impl::EnterEnd(SessionRecord& record,

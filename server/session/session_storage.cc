@@ -278,7 +278,7 @@ bool SessionStore::Impl::MayStoreAway(const SessionRecord& record,
                                       absl::Duration unused) const {
   const absl::Duration used = std::max(record.last_use, record.loaded);
   return clock->Monotonic() - used >= unused &&
-         record.durable.Settled(options.journal->durable_entry());
+         record.durable.Settled(DurableOf(record.name));
 }
 
 bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {

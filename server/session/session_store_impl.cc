@@ -165,8 +165,8 @@ SessionInfo SessionStore::Impl::Info(const SessionRecord& record) const {
   info.memory_bytes += TokenSequence::BytesFor(record.position());
   info.last_turn = record.last_turn;
   if (options.journal != nullptr) {
-    info.durable_position = std::min(
-        info.position, record.durable.At(options.journal->durable_entry()));
+    info.durable_position =
+        std::min(info.position, record.durable.At(DurableOf(record.name)));
   }
   return info;
 }

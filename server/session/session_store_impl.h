@@ -139,6 +139,9 @@ struct SessionStore::Impl {
   // Entry `entry` of the journal left the session as it is now.
   void Entered(SessionRecord& record, uint64_t entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // The last entry of the journal that keeps this session that is on stable
+  // storage.
+  uint64_t DurableOf(const SessionName& name) const;
   // The journal's entry of a turn's end. REQUIRES: last_turn is that turn.
   void EnterEnd(SessionRecord& record, std::shared_ptr<const TurnRecord> turn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

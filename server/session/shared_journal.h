@@ -70,8 +70,11 @@ class SharedJournal : public SessionJournal {
                          const std::shared_ptr<SessionClaim>& claim)>
           moved) = 0;
 
-  // How long no answer has come from the storage; zero: it answers.
+  // How long no answer has come from the storage; zero: it answers. Where it
+  // has parts: from any of them.
   virtual absl::Duration Silent() const = 0;
+  // Likewise from the part that is silent for longest.
+  virtual absl::Duration LongestSilence() const { return Silent(); }
 };
 
 }  // namespace txl

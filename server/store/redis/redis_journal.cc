@@ -6,6 +6,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/random_bits.h"
 #include "server/store/redis/redis_journal_impl.h"
+#include "server/store/redis/sharded_journal.h"
 
 namespace txl {
 namespace {
@@ -18,11 +19,11 @@ std::string Random() {
 }  // namespace
 
 RedisJournal::RedisJournal(const RedisJournalOptions& options,
-                           std::unique_ptr<RedisShards> shards)
+                           std::unique_ptr<RedisShard> shard)
     : interval_(absl::ToChronoNanoseconds(options.interval)),
       caller_{options.fingerprint, options.vocab_size, Random(), options.lease},
-      shards_(std::move(shards)),
-      sender_(caller_, shards_.get()) {
+      shard_(std::move(shard)),
+      sender_(caller_, shard_.get()) {
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -109,11 +110,18 @@ std::shared_ptr<SessionClaim> RedisJournal::HeldClaim(
 
 absl::StatusOr<OpenedRedisJournal> OpenRedisJournal(
     const RedisJournalOptions& options) {
-  auto shards = std::make_unique<RedisShards>(options.shards, options.timeout);
-  TXL_RETURN_IF_ERROR(shards->Check());
   OpenedRedisJournal opened;
-  opened.late = shards->late();
-  opened.journal = std::make_unique<RedisJournal>(options, std::move(shards));
+  std::vector<std::unique_ptr<SharedJournal>> journals;
+  for (const RedisAddress& address : options.shards) {
+    auto shard = std::make_unique<RedisShard>(address, options.timeout);
+    TXL_RETURN_IF_ERROR(shard->Check());
+    opened.late = opened.late || shard->late();
+    journals.push_back(
+        std::make_unique<RedisJournal>(options, std::move(shard)));
+  }
+  opened.journal = journals.size() == 1
+                       ? std::move(journals[0])
+                       : std::make_unique<ShardedJournal>(std::move(journals));
   return opened;
 }
 

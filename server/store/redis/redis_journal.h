@@ -2,13 +2,13 @@
 
 // The journal of sessions in Redis, for servers that share them: txl_1.lua says
 // what is kept and how it is guarded. Each session is kept by the shard that
-// the hash of its name picks. One thread talks to all shards: it takes all
-// entries that have come, joins those of a turn, and sends them together, each
+// the hash of its name picks. Each shard has a thread: it takes all entries
+// that have come, joins those of a turn, and sends them together, each
 // `interval` or at once when somebody waits. "Stable storage" is what Redis
 // answers after: with `appendfsync always` its disk.
 //
-// While a shard does not answer, entries wait, those for other shards too, and
-// reads fail with STORE_UNAVAILABLE.
+// While a shard does not answer, entries of its sessions wait, and reads of
+// them fail with STORE_UNAVAILABLE, as do lists of all.
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@
 namespace txl {
 
 struct RedisJournalOptions {
-  std::vector<RedisAddress> shards;
+  std::vector<RedisAddress> shards;  // at least one
   absl::Duration interval = absl::Seconds(1);
   // A session is its owner's for so long after each change.
   absl::Duration lease = absl::Seconds(5);

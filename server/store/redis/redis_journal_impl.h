@@ -1,7 +1,7 @@
 #pragma once
 
-// RedisJournal's class: entries and reads in redis_journal.cc, its thread in
-// redis_journal_loop.cc.
+// RedisJournal's class, the journal on one shard: entries and reads in
+// redis_journal.cc, its thread in redis_journal_loop.cc.
 
 #include <atomic>
 #include <chrono>
@@ -24,7 +24,7 @@ namespace txl {
 class RedisJournal final : public EnteringJournal<SharedJournal> {
  public:
   RedisJournal(const RedisJournalOptions& options,
-               std::unique_ptr<RedisShards> shards);
+               std::unique_ptr<RedisShard> shard);
   ~RedisJournal() override;
 
   // One that the storage did not hear of is asked for again later.
@@ -126,7 +126,7 @@ class RedisJournal final : public EnteringJournal<SharedJournal> {
             std::function<void(absl::StatusOr<std::vector<StoredInfo>>)> done)
       override {
     Direct([this, after, count, done = std::move(done)] {
-      done(ListSessions(*shards_, after, count));
+      done(ListSessions(*shard_, after, count));
     });
   }
   void ListExpired(
@@ -134,14 +134,14 @@ class RedisJournal final : public EnteringJournal<SharedJournal> {
       std::function<void(absl::StatusOr<std::vector<StoredPosition>>)> done)
       override {
     Direct([this, now, count, done = std::move(done)] {
-      done(ListExpiredSessions(*shards_, now, count));
+      done(ListExpiredSessions(*shard_, now, count));
     });
   }
   void Positions(const std::string& session_id,
                  std::function<void(const StoredPosition&)> each,
                  std::function<void(const absl::Status&)> done) override {
     Direct([this, session_id, each = std::move(each), done = std::move(done)] {
-      done(TellPositions(*shards_, session_id, each));
+      done(TellPositions(*shard_, session_id, each));
     });
   }
 
@@ -199,7 +199,7 @@ class RedisJournal final : public EnteringJournal<SharedJournal> {
   const std::chrono::nanoseconds interval_;
   const RedisCaller caller_;
   // Of the thread.
-  const std::unique_ptr<RedisShards> shards_;
+  const std::unique_ptr<RedisShard> shard_;
   RedisSender sender_;
   std::chrono::steady_clock::time_point next_tick_;
   uint64_t sent_ = 0;  // the last entry that sender_ was given

@@ -146,7 +146,7 @@ void RedisJournal::TellMoved(const std::string& session_id,
 // What it sends goes out with the next pass.
 void RedisJournal::Tick() {
   next_tick_ = Clock::now() + kTick;
-  const absl::StatusOr<int64_t> sessions = CountSessions(*shards_);
+  const absl::StatusOr<int64_t> sessions = CountSessions(*shard_);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (sessions.ok()) counted_.sessions = *sessions;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What is asked of all shards, one after the other, and how a session is read.
-// On the journal's thread.
+// What is asked of a shard beside its entries, and how a session is read. On
+// the journal's thread.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@
 #include "server/session/shared_journal.h"
 #include "server/store/redis/redis_answers.h"
 #include "server/store/redis/redis_calls.h"
-#include "server/store/redis/redis_shards.h"
+#include "server/store/redis/redis_shard.h"
 
 namespace txl {
 
@@ -25,15 +25,15 @@ absl::StatusOr<SharedSession> ReadShared(
     const RedisCaller& caller, const std::string& session_id,
     const std::shared_ptr<SessionClaim>& held, const RedisAnswer& answer);
 
-// As SessionJournal's.
-absl::StatusOr<std::vector<StoredInfo>> ListSessions(RedisShards& shards,
+// As SessionJournal's, of the sessions of one shard.
+absl::StatusOr<std::vector<StoredInfo>> ListSessions(RedisShard& shard,
                                                      const std::string& after,
                                                      int64_t count);
 absl::StatusOr<std::vector<StoredPosition>> ListExpiredSessions(
-    RedisShards& shards, absl::Time now, int64_t count);
+    RedisShard& shard, absl::Time now, int64_t count);
 absl::Status TellPositions(
-    RedisShards& shards, const std::string& session_id,
+    RedisShard& shard, const std::string& session_id,
     const std::function<void(const StoredPosition&)>& each);
-absl::StatusOr<int64_t> CountSessions(RedisShards& shards);
+absl::StatusOr<int64_t> CountSessions(RedisShard& shard);
 
 }  // namespace txl

@@ -57,7 +57,6 @@ void RedisSender::Add(std::vector<RedisItem> items) {
   Merge(items);
   for (RedisItem& item : items) {
     Waiting waiting;
-    waiting.shard = shards_->Of(item.session_id);
     waiting.item = std::move(item);
     waiting_.push_back(std::move(waiting));
   }
@@ -85,7 +84,6 @@ absl::Status RedisSender::Make(Waiting& waiting) {
   return absl::OkStatus();
 }
 
-// Parent and child may be of different shards.
 absl::Status RedisSender::MakeFork(Waiting& waiting) {
   RedisItem& item = waiting.item;
   const auto& fork = std::get<ForkEntry>(*item.entry);
@@ -114,8 +112,7 @@ absl::Status RedisSender::MakeRewind(Waiting& waiting) {
 
 absl::StatusOr<StoredSession> RedisSender::ReadNow(
     const std::string& session_id) {
-  const RedisAnswer read =
-      shards_->CallOne(shards_->Of(session_id), LoadCall(session_id, nullptr));
+  const RedisAnswer read = shard_->CallOne(LoadCall(session_id, nullptr));
   if (!read.ok()) return read.status();
   return ReadSession(caller_, session_id, *read);
 }
@@ -127,7 +124,7 @@ RedisPass RedisSender::Send() {
     pass.error = Make(waiting);
     if (!pass.error.ok()) break;
   }
-  for (size_t shard = 0; shard < shards_->size(); ++shard) SendTo(shard, pass);
+  SendWaiting(pass);
   // Reads do not wait for a storage that does not answer.
   for (Waiting& waiting : waiting_) {
     if (waiting.answered || waiting.item.entry.has_value()) continue;
@@ -140,11 +137,11 @@ RedisPass RedisSender::Send() {
   return pass;
 }
 
-void RedisSender::SendTo(size_t shard, RedisPass& pass) {
+void RedisSender::SendWaiting(RedisPass& pass) {
   std::vector<Waiting*> sent;
   std::vector<RedisCommand> commands;
   for (Waiting& waiting : waiting_) {
-    if (waiting.shard != shard || !waiting.made || waiting.answered) continue;
+    if (!waiting.made || waiting.answered) continue;
     sent.push_back(&waiting);
     commands.push_back(waiting.command);
   }
@@ -152,7 +149,7 @@ void RedisSender::SendTo(size_t shard, RedisPass& pass) {
   pass.asked = true;
   const absl::Duration now = BootTime();
   std::vector<RedisAnswer> answers;
-  const absl::Status status = shards_->Call(shard, commands, &answers);
+  const absl::Status status = shard_->Call(commands, &answers);
   if (!status.ok()) pass.error = status;
   for (size_t i = 0; i < answers.size(); ++i) {
     Take(*sent[i], std::move(answers[i]), now, pass);
@@ -239,7 +236,6 @@ bool RedisSender::EnterAgain(Waiting& waiting, int64_t position) {
     lost.item.session_id = item.session_id;
     lost.item.claim = item.claim;
     lost.item.entry = AppendEntry();  // whatever it was: its command is made
-    lost.shard = waiting.shard;
     lost.made = lost.again = true;
     lost.command = kept.command;
     lost.position = waiting.position;

@@ -25,7 +25,7 @@
 #include "server/session/session_journal.h"
 #include "server/store/journal_entry.h"
 #include "server/store/redis/redis_calls.h"
-#include "server/store/redis/redis_shards.h"
+#include "server/store/redis/redis_shard.h"
 
 namespace txl {
 
@@ -59,8 +59,8 @@ struct RedisPass {
 // Of the journal's thread.
 class RedisSender {
  public:
-  RedisSender(RedisCaller caller, RedisShards* shards)
-      : caller_(std::move(caller)), shards_(shards) {}
+  RedisSender(RedisCaller caller, RedisShard* shard)
+      : caller_(std::move(caller)), shard_(shard) {}
 
   // Bytes of a turn's last commands that are kept for that.
   static constexpr size_t kMostKept = 64 << 10;
@@ -85,7 +85,6 @@ class RedisSender {
  private:
   struct Waiting {
     RedisItem item;
-    size_t shard = 0;
     bool made = false;  // the command is; once
     RedisCommand command;
     int64_t position = 0;  // of the claim before it
@@ -109,7 +108,7 @@ class RedisSender {
   absl::Status MakeFork(Waiting& waiting);
   absl::Status MakeRewind(Waiting& waiting);
   absl::StatusOr<StoredSession> ReadNow(const std::string& session_id);
-  void SendTo(size_t shard, RedisPass& pass);
+  void SendWaiting(RedisPass& pass);
   void Take(Waiting& waiting, RedisAnswer answer, absl::Duration sent,
             RedisPass& pass);
   void TakeEntry(Waiting& waiting, const std::vector<std::string>& words,
@@ -124,7 +123,7 @@ class RedisSender {
               RedisPass& pass);
 
   const RedisCaller caller_;
-  RedisShards* const shards_;
+  RedisShard* const shard_;
   std::vector<Waiting> waiting_;
   std::unordered_map<std::string, std::shared_ptr<SessionClaim>> owned_;
   std::unordered_map<std::string, Turn> turns_;

@@ -30,6 +30,20 @@ TEST(HistogramTest, AValueOnABoundIsWithinIt) {
   EXPECT_EQ(histogram.sum(), 10);
 }
 
+TEST(HistogramTest, ASumIsAsIfOneHadSeenAll) {
+  Histogram one(kBounds);
+  Histogram other(kBounds);
+  one.Observe(0.5);
+  for (const double value : {1.5, 4., 6.}) other.Observe(value);
+  one.Add(other);
+  EXPECT_EQ(one.AtMost(0), 1);
+  EXPECT_EQ(one.AtMost(1), 2);
+  EXPECT_EQ(one.AtMost(2), 3);
+  EXPECT_EQ(one.count(), 4);
+  EXPECT_EQ(one.sum(), 12);
+  EXPECT_EQ(other.count(), 3);
+}
+
 TEST(HistogramTest, ValuesOverTheLastBoundAreInTheCountOnly) {
   Histogram histogram(kBounds);
   histogram.Observe(5.1);

@@ -209,33 +209,5 @@ TEST_F(RedisJournalTest, AnEmptiedRedisIsNoEndlessWait) {
   EXPECT_EQ(Load(*there_, "b")->token_ids.size(), 3);
 }
 
-TEST(RedisShards, SessionsOfSeveralShardsAreOneStore) {
-  testing::RedisServer first;
-  testing::RedisServer second;
-  const auto journal = OpenJournal(RedisOptions({&first, &second}));
-  std::vector<std::string> names;
-  for (int i = 10; i < 40; ++i) {
-    names.push_back(std::to_string(i));
-    journal->Create(Head(names.back()), Sequence(Ids(i)));
-  }
-  journal->Fork("39", 20, Head("fork"));
-  ASSERT_TRUE(Durable(*journal).ok());
-  std::vector<std::string> listed;
-  for (const StoredInfo& info : List(*journal, "", 30)) {
-    listed.push_back(info.head.session_id);
-  }
-  EXPECT_EQ(listed, names);
-  EXPECT_EQ(Load(*journal, "17")->token_ids.size(), 17);
-  EXPECT_EQ(Load(*journal, "fork")->token_ids.size(), 20);
-  EXPECT_EQ(Positions(*journal).size(), 31u);
-  for (const testing::RedisServer* shard : {&first, &second}) {
-    auto connection =
-        RedisConnection::Open({"127.0.0.1", shard->port()}, absl::Seconds(10));
-    const RedisAnswer count = (*connection)->CallOne({"ZCARD", "txl:ids"});
-    EXPECT_NE((*count)[0], "0");
-    EXPECT_NE((*count)[0], "31");
-  }
-}
-
 }  // namespace
 }  // namespace txl

@@ -1,6 +1,6 @@
 // Which Redis may keep sessions.
 
-#include "server/store/redis/redis_shards.h"
+#include "server/store/redis/redis_shard.h"
 
 #include <gtest/gtest.h>
 

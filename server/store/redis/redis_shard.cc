@@ -1,4 +1,4 @@
-#include "server/store/redis/redis_shards.h"
+#include "server/store/redis/redis_shard.h"
 
 #include <utility>
 
@@ -8,7 +8,6 @@
 #include "absl/strings/str_split.h"
 #include "model/base/status_macros.h"
 #include "server/store/redis/function_library.h"
-#include "server/store/redis/redis_calls.h"
 
 namespace txl {
 namespace {
@@ -58,84 +57,64 @@ absl::Status CheckRedis(absl::string_view info, absl::string_view appendfsync) {
   return absl::OkStatus();
 }
 
-RedisShards::RedisShards(std::vector<RedisAddress> addresses,
-                         absl::Duration timeout)
-    : timeout_(timeout) {
-  for (RedisAddress& address : addresses) {
-    shards_.push_back({std::move(address), nullptr});
-  }
+absl::Status RedisShard::Check() {
+  const absl::Status checked = CheckSettings();
+  if (checked.ok()) return checked;
+  return absl::Status(checked.code(),
+                      absl::StrCat(address_.text(), ": ", checked.message()));
 }
 
-size_t RedisShards::Of(const std::string& session_id) const {
-  return ShardOf(RedisNameOf(session_id), shards_.size());
-}
-
-absl::Status RedisShards::Check() {
-  for (Shard& shard : shards_) {
-    const absl::Status checked = CheckOne(shard);
-    if (checked.ok()) continue;
-    return absl::Status(checked.code(), absl::StrCat(shard.address.text(), ": ",
-                                                     checked.message()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status RedisShards::CheckOne(Shard& shard) {
-  TXL_ASSIGN_OR_RETURN(shard.connection,
-                       RedisConnection::Open(shard.address, timeout_));
+absl::Status RedisShard::CheckSettings() {
+  TXL_ASSIGN_OR_RETURN(connection_, RedisConnection::Open(address_, timeout_));
   TXL_ASSIGN_OR_RETURN(const std::vector<std::string> info,
-                       shard.connection->CallOne({"INFO"}));
-  TXL_ASSIGN_OR_RETURN(
-      const std::vector<std::string> sync,
-      shard.connection->CallOne({"CONFIG", "GET", "appendfsync"}));
+                       connection_->CallOne({"INFO"}));
+  TXL_ASSIGN_OR_RETURN(const std::vector<std::string> sync,
+                       connection_->CallOne({"CONFIG", "GET", "appendfsync"}));
   const std::string appendfsync = sync.size() == 2 ? sync[1] : "";
   TXL_RETURN_IF_ERROR(CheckRedis(info.empty() ? "" : info[0], appendfsync));
-  late_ = late_ || appendfsync != "always";
-  return Connect(shard);
+  late_ = appendfsync != "always";
+  return Connect();
 }
 
-absl::Status RedisShards::Connect(Shard& shard) {
-  TXL_ASSIGN_OR_RETURN(shard.connection,
-                       RedisConnection::Open(shard.address, timeout_));
+absl::Status RedisShard::Connect() {
+  TXL_ASSIGN_OR_RETURN(connection_, RedisConnection::Open(address_, timeout_));
   const RedisAnswer loaded =
-      shard.connection->CallOne({"FUNCTION", "LOAD", RedisFunctionLibrary()});
+      connection_->CallOne({"FUNCTION", "LOAD", RedisFunctionLibrary()});
   if (loaded.ok() ||
       absl::StrContains(loaded.status().message(), "already exists")) {
     return absl::OkStatus();
   }
-  shard.connection.reset();
+  connection_.reset();
   return loaded.status();
 }
 
-absl::Status RedisShards::Call(size_t shard,
-                               const std::vector<RedisCommand>& commands,
-                               std::vector<RedisAnswer>* answers) {
-  Shard& called = shards_[shard];
-  const bool old = called.connection != nullptr;
-  if (!old) TXL_RETURN_IF_ERROR(Connect(called));
-  absl::Status status = called.connection->Call(commands, answers);
+absl::Status RedisShard::Call(const std::vector<RedisCommand>& commands,
+                              std::vector<RedisAnswer>* answers) {
+  const bool old = connection_ != nullptr;
+  if (!old) TXL_RETURN_IF_ERROR(Connect());
+  absl::Status status = connection_->Call(commands, answers);
   if (status.ok()) {
     // It was emptied: connecting brings them back.
     for (const RedisAnswer& answer : *answers) {
       if (absl::StartsWith(answer.status().message(), kNoFunctions)) {
-        called.connection.reset();
+        connection_.reset();
       }
     }
     return status;
   }
-  called.connection.reset();
+  connection_.reset();
   if (!old || !answers->empty()) return status;
   // It may have been closed while nobody asked; a repeated call does nothing
   // twice.
-  TXL_RETURN_IF_ERROR(Connect(called));
-  status = called.connection->Call(commands, answers);
-  if (!status.ok()) called.connection.reset();
+  TXL_RETURN_IF_ERROR(Connect());
+  status = connection_->Call(commands, answers);
+  if (!status.ok()) connection_.reset();
   return status;
 }
 
-RedisAnswer RedisShards::CallOne(size_t shard, const RedisCommand& command) {
+RedisAnswer RedisShard::CallOne(const RedisCommand& command) {
   std::vector<RedisAnswer> answers;
-  const absl::Status called = Call(shard, {command}, &answers);
+  const absl::Status called = Call({command}, &answers);
   return called.ok() ? std::move(answers[0]) : RedisAnswer(called);
 }
 

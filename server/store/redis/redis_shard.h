@@ -1,9 +1,10 @@
 #pragma once
 
-// The connections to all shards of a store.
+// The connection to a shard of a store.
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,35 +20,30 @@ namespace txl {
 absl::Status CheckRedis(absl::string_view info, absl::string_view appendfsync);
 
 // Not thread-safe.
-class RedisShards {
+class RedisShard {
  public:
-  RedisShards(std::vector<RedisAddress> addresses, absl::Duration timeout);
+  RedisShard(RedisAddress address, absl::Duration timeout)
+      : address_(std::move(address)), timeout_(timeout) {}
 
-  size_t size() const { return shards_.size(); }
-  size_t Of(const std::string& session_id) const;
-
-  // All are there and may keep sessions; errors name the address.
+  // It is there and may keep sessions; errors name the address.
   absl::Status Check();
-  // Of Check: some of them writes to its disk only each second.
+  // Of Check: it writes to its disk only each second.
   bool late() const { return late_; }
 
   // Connects where it has to, once more where an old connection was broken.
   // Appends the answers that came; an error: the others did not.
-  absl::Status Call(size_t shard, const std::vector<RedisCommand>& commands,
+  absl::Status Call(const std::vector<RedisCommand>& commands,
                     std::vector<RedisAnswer>* answers);
-  RedisAnswer CallOne(size_t shard, const RedisCommand& command);
+  RedisAnswer CallOne(const RedisCommand& command);
 
  private:
-  struct Shard {
-    RedisAddress address;
-    std::unique_ptr<RedisConnection> connection;
-  };
   // With the functions loaded.
-  absl::Status Connect(Shard& shard);
-  absl::Status CheckOne(Shard& shard);
+  absl::Status Connect();
+  absl::Status CheckSettings();
 
+  const RedisAddress address_;
   const absl::Duration timeout_;
-  std::vector<Shard> shards_;
+  std::unique_ptr<RedisConnection> connection_;
   bool late_ = false;
 };
 
