@@ -11,15 +11,15 @@ from google.rpc import error_details_pb2, status_pb2
 import txl_client
 import txl_client._proto as stubs
 
+PROTOS = pathlib.Path(__file__).parents[2] / "proto/txl/v1"
 FOLDER = pathlib.Path(stubs.__file__).parent
 MODULES = [module.name for module in pkgutil.iter_modules(stubs.__path__)]
 
 
 def test_every_service_and_message_file_has_its_stubs():
     assert sorted(MODULES) == sorted(
-        f"{name}_{kind}" for name in (
-            "generation_service", "model_service", "sampling",
-            "session_service", "token") for kind in ("pb2", "pb2_grpc"))
+        f"{file.stem}_{kind}" for file in PROTOS.glob("*.proto")
+        for kind in ("pb2", "pb2_grpc"))
     assert all((FOLDER / f"{name}.pyi").exists() for name in MODULES
                if name.endswith("_pb2"))
 

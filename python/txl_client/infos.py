@@ -212,6 +212,9 @@ class ServerStatus:
     log_lines_dropped: int
     audit_lines_lost: int
     span_lines_lost: int
+    tokens_guessed: int
+    guesses_accepted: int
+    steps_saved: int
     connections_open: int
     connections_limit: int
     connections_refused: int
