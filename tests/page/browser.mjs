@@ -15,7 +15,8 @@ export function openBrowser() {
     args: ["--no-sandbox"] });
 }
 
-// Opens the page, until it knows its model or asks for a key. `problems` of what is returned has everything that was wrong:
+// Opens the page, until it knows its model or asks for a key. `problems` of
+// what is returned has everything that was wrong:
 // violations of the policy, errors of scripts, and requests to elsewhere.
 export async function openPage(browser, url, { part = "playground",
   colorScheme = "light", width = 1280, height = 900, touch = false } = {}) {

@@ -52,7 +52,9 @@ test("a session shows its text and is continued in the playground",
     await fill(page, { max_tokens: 5 });
     await page.click("#continue");
     await turnEnded(page);
-    assert.equal(await tokens(page).count(), 5);
+    const all = await page.locator("#turn-error, #turn-status, #output")
+      .allTextContents();
+    assert.equal(await tokens(page).count(), 5, JSON.stringify(all));
   });
 
 test("a session is rewound to a chosen token", async () => {
