@@ -98,17 +98,9 @@ SharedJournal& ShardedJournal::PartOf(const std::string& session_id) const {
   return *parts_[ShardOf(RedisNameOf(session_id), parts_.size())];
 }
 
-uint64_t ShardedJournal::last_entry() const {
-  uint64_t sum = 0;
-  for (const auto& part : parts_) sum += part->last_entry();
-  return sum;
-}
+uint64_t ShardedJournal::last_entry() const { return status().entries; }
 
-uint64_t ShardedJournal::durable_entry() const {
-  uint64_t sum = 0;
-  for (const auto& part : parts_) sum += part->durable_entry();
-  return sum;
-}
+uint64_t ShardedJournal::durable_entry() const { return status().durable; }
 
 void ShardedJournal::WhenDurable(
     uint64_t /*entry*/, std::function<void(const absl::Status&)> done) {
