@@ -57,6 +57,8 @@ absl::StatusOr<RewindRequest> ReadRewind(
   if (!request.request_id().empty()) {
     TXL_RETURN_IF_ERROR(CheckIdField("request_id", request.request_id()));
   }
+  // Absent is not 0, which would empty the session.
+  if (!request.has_position()) return FieldError("position", "must be set");
   if (request.position() < 0) {
     return FieldError("position", "must not be negative");
   }

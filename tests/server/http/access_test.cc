@@ -343,7 +343,7 @@ TEST_F(Access, AnothersSessionIsAsUnknownToMethodsAsOneThatNeverWas) {
       {"SessionService/DeleteSession", ""},
       {"SessionService/AppendTokens", text},
       {"SessionService/ForkSession", ""},
-      {"SessionService/RewindSession", ""},
+      {"SessionService/RewindSession", std::string("\x10\x00", 2)},
       {"SessionService/ExportSession", ""}};
   const auto ask = [&](const std::string& method, const std::string& rest,
                        const std::string& id) {

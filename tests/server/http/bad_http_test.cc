@@ -225,7 +225,10 @@ TEST_F(BadHttp, Sessions) {
              {R"({"text": "a", "session_id": "other"})",
               "400 FIELD_INVALID session_id"}});
   ExpectAll("/v1/sessions/kept/rewind",
-            {{R"({"position": 4})", "400 FIELD_INVALID position"},
+            {{"{}", "400 FIELD_INVALID position"},
+             {R"({"position": null})", "400 FIELD_INVALID position"},
+             {R"({"pos": 1})", "400 FIELD_INVALID position"},
+             {R"({"position": 4})", "400 FIELD_INVALID position"},
              {R"({"position": -1})", "400 FIELD_INVALID position"},
              {R"({"position": "1"})", "400 FIELD_INVALID position"}});
   turns_ = 2;  // a fork first has its session's state saved

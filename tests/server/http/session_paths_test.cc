@@ -100,6 +100,17 @@ TEST(SessionPaths, ARewindForgetsTheLastTokens) {
   EXPECT_EQ(choice["token_ids"], Json(world.rpc.runner.Continue({1, 7}, 3)));
 }
 
+TEST(SessionPaths, ARewindThatDoesNotSayWhereToChangesNothing) {
+  HttpWorld world;
+  world.rpc.MakeSession("s", {1, 2, 3, 4});
+  EXPECT_EQ(world.Post("/v1/sessions/s/rewind", Json::object()).outcome(),
+            "400 FIELD_INVALID position");
+  EXPECT_EQ(world.rpc.GetSession("s").position(), 4);
+  EXPECT_EQ(world.Post("/v1/sessions/s/rewind", {{"position", 0}}).outcome(),
+            "200");
+  EXPECT_EQ(world.rpc.GetSession("s").position(), 0);
+}
+
 TEST(SessionPaths, TokensOfASessionComePageByPage) {
   HttpWorld world;
   world.rpc.MakeSession("s", {'a', 'b', 'c', 'd', 'e'});

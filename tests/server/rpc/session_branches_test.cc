@@ -203,25 +203,40 @@ TEST(RewindSession, SaysWhatIsWrongWithARequest) {
   world.MakeSession("s", {'a', 'b'});
   const std::pair<const char*, const char*> cases[] = {
       {"", "INVALID_ARGUMENT FIELD_INVALID session_id"},
-      {"session_id: 'none'", "NOT_FOUND SESSION_UNKNOWN"},
+      {"session_id: 'none' position: 0", "NOT_FOUND SESSION_UNKNOWN"},
+      {"session_id: 's'", "INVALID_ARGUMENT FIELD_INVALID position"},
+      {"session_id: 's' expected_position: 2",
+       "INVALID_ARGUMENT FIELD_INVALID position"},
       {"session_id: 's' position: -1",
        "INVALID_ARGUMENT FIELD_INVALID position"},
       {"session_id: 's' position: 3",
        "INVALID_ARGUMENT FIELD_INVALID position"},
-      {"session_id: 's' expected_position: -1",
+      {"session_id: 's' position: 0 expected_position: -1",
        "INVALID_ARGUMENT FIELD_INVALID expected_position"},
-      {"session_id: 's' expected_position: 1", "ABORTED POSITION_MISMATCH"},
+      {"session_id: 's' position: 0 expected_position: 1",
+       "ABORTED POSITION_MISMATCH"},
       {"session_id: 's' request_id: '!'",
        "INVALID_ARGUMENT FIELD_INVALID request_id"},
   };
   for (const auto& [request, outcome] : cases) {
     EXPECT_EQ(Outcome(Rewind(world, request).status), outcome) << request;
   }
-  EXPECT_EQ(Outcome(Rewind(world, "session_id: 's'", "other").status),
-            "INVALID_ARGUMENT FIELD_INVALID x-txl-session");
-  const auto lease = world.store->Acquire("s");
-  EXPECT_EQ(Outcome(Rewind(world, "session_id: 's'").status),
-            "ABORTED SESSION_BUSY");
+  EXPECT_EQ(
+      Outcome(Rewind(world, "session_id: 's' position: 0", "other").status),
+      "INVALID_ARGUMENT FIELD_INVALID x-txl-session");
+  {
+    const auto lease = world.store->Acquire("s");
+    EXPECT_EQ(Outcome(Rewind(world, "session_id: 's' position: 0").status),
+              "ABORTED SESSION_BUSY");
+  }
+  EXPECT_THAT(TokensOf(world, "s"), ElementsAre('a', 'b'));
+}
+
+TEST(RewindSession, ToNothingIsSaidByAZeroThatStandsThere) {
+  RpcWorld world;
+  world.MakeSession("s", {'a', 'b'});
+  EXPECT_EQ(Outcome(Rewind(world, "session_id: 's' position: 0").status), "OK");
+  EXPECT_THAT(TokensOf(world, "s"), IsEmpty());
 }
 
 }  // namespace
