@@ -14,13 +14,7 @@ namespace {
 class ByteDetokenizer final : public Detokenizer {
  public:
   explicit ByteDetokenizer(const std::vector<unsigned char>& bytes)
-      : bytes_(&bytes) {}
-
-  std::string Add(int32_t id) override {
-    std::string out;
-    assembler_.Add(static_cast<char>((*bytes_)[id]), out);
-    return out;
-  }
+      : Detokenizer(static_cast<int64_t>(bytes.size())), bytes_(&bytes) {}
 
   std::string Flush() override {
     std::string out;
@@ -39,6 +33,12 @@ class ByteDetokenizer final : public Detokenizer {
   }
 
  private:
+  std::string AddKnown(int32_t id) override {
+    std::string out;
+    assembler_.Add(static_cast<char>((*bytes_)[id]), out);
+    return out;
+  }
+
   const std::vector<unsigned char>* bytes_;
   Utf8Assembler assembler_;
 };
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<int32_t>> ByteTable::Encode(
   return ids.Take();
 }
 
-std::string ByteTable::TokenBytes(int32_t id) const {
+std::string ByteTable::BytesOf(int32_t id) const {
   return std::string(1, static_cast<char>(bytes_[id]));
 }
 

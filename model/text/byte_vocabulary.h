@@ -27,11 +27,12 @@ class ByteTable : public Vocabulary {
   // InvalidArgument naming the first other byte without an id and its offset.
   absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text, const EncodeOptions& options) const override;
-  std::string TokenBytes(int32_t id) const override;
   // Refers to this vocabulary.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
+  std::string BytesOf(int32_t id) const override;
+
   const absl::string_view kind_;
   const std::vector<unsigned char> bytes_;
   std::array<int32_t, 256> ids_;  // by byte; -1: none

@@ -13,9 +13,7 @@ namespace {
 
 class DigitDetokenizer final : public Detokenizer {
  public:
-  std::string Add(int32_t id) override {
-    return absl::StrCat(std::exchange(after_digit_, true) ? " " : "", id);
-  }
+  using Detokenizer::Detokenizer;
   std::string Flush() override { return ""; }
   std::unique_ptr<Detokenizer> Clone() const override {
     return std::make_unique<DigitDetokenizer>(*this);
@@ -27,6 +25,10 @@ class DigitDetokenizer final : public Detokenizer {
   }
 
  private:
+  std::string AddKnown(int32_t id) override {
+    return absl::StrCat(std::exchange(after_digit_, true) ? " " : "", id);
+  }
+
   bool after_digit_ = false;
 };
 
@@ -53,12 +55,12 @@ absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
   return ids.Take();
 }
 
-std::string DigitVocabulary::TokenBytes(int32_t id) const {
+std::string DigitVocabulary::BytesOf(int32_t id) const {
   return absl::StrCat(id);
 }
 
 std::unique_ptr<Detokenizer> DigitVocabulary::NewDetokenizer() const {
-  return std::make_unique<DigitDetokenizer>();
+  return std::make_unique<DigitDetokenizer>(size_);
 }
 
 }  // namespace txl

@@ -24,11 +24,12 @@ class DigitVocabulary final : public Vocabulary {
   // digit.
   absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text, const EncodeOptions& options) const override;
-  std::string TokenBytes(int32_t id) const override;
   // Digits joined by one space, which comes with the digit after it.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
+  std::string BytesOf(int32_t id) const override;
+
   const int64_t size_;
 };
 

@@ -24,22 +24,8 @@ char ByteOf(const SentencePiece& piece) {
 
 class PieceDetokenizer final : public Detokenizer {
  public:
-  explicit PieceDetokenizer(const SentencePieceModel& model) : model_(&model) {}
-
-  std::string Add(int32_t id) override {
-    if (id >= static_cast<int32_t>(model_->pieces.size())) return Flush();
-    const SentencePiece& piece = model_->pieces[id];
-    std::string out;
-    if (piece.type == PieceType::kByte) {
-      assembler_.Add(ByteOf(piece), out);
-    } else {
-      assembler_.Flush(out);
-      at_start_ = at_start_ && out.empty();
-      out += Text(piece);
-    }
-    at_start_ = at_start_ && out.empty();
-    return out;
-  }
+  PieceDetokenizer(const SentencePieceModel& model, int64_t size)
+      : Detokenizer(size), model_(&model) {}
 
   std::string Flush() override {
     std::string out;
@@ -66,6 +52,21 @@ class PieceDetokenizer final : public Detokenizer {
   }
 
  private:
+  std::string AddKnown(int32_t id) override {
+    if (id >= static_cast<int32_t>(model_->pieces.size())) return Flush();
+    const SentencePiece& piece = model_->pieces[id];
+    std::string out;
+    if (piece.type == PieceType::kByte) {
+      assembler_.Add(ByteOf(piece), out);
+    } else {
+      assembler_.Flush(out);
+      at_start_ = at_start_ && out.empty();
+      out += Text(piece);
+    }
+    at_start_ = at_start_ && out.empty();
+    return out;
+  }
+
   std::string Text(const SentencePiece& piece) {
     if (piece.type == PieceType::kControl) return "";
     if (piece.type == PieceType::kUnknown) return model_->unknown_text;
@@ -140,7 +141,7 @@ absl::Status SentencePieceVocabulary::AddBytes(absl::string_view text,
   return absl::OkStatus();
 }
 
-std::string SentencePieceVocabulary::TokenBytes(int32_t id) const {
+std::string SentencePieceVocabulary::BytesOf(int32_t id) const {
   if (id >= static_cast<int32_t>(model_.pieces.size())) return "";
   const SentencePiece& piece = model_.pieces[id];
   if (piece.type == PieceType::kByte) return std::string(1, ByteOf(piece));
@@ -149,7 +150,7 @@ std::string SentencePieceVocabulary::TokenBytes(int32_t id) const {
 }
 
 std::unique_ptr<Detokenizer> SentencePieceVocabulary::NewDetokenizer() const {
-  return std::make_unique<PieceDetokenizer>(model_);
+  return std::make_unique<PieceDetokenizer>(model_, size_);
 }
 
 }  // namespace txl

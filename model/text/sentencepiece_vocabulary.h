@@ -33,7 +33,6 @@ class SentencePieceVocabulary final : public Vocabulary {
   // bytes, of which none is unknown, or together one unknown piece.
   absl::StatusOr<std::vector<int32_t>> Encode(
       absl::string_view text, const EncodeOptions& options) const override;
-  std::string TokenBytes(int32_t id) const override;
   // The space that opens the first piece of the text is dropped where encoding
   // put it there. Refers to this vocabulary.
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
@@ -41,6 +40,7 @@ class SentencePieceVocabulary final : public Vocabulary {
  private:
   SentencePieceVocabulary(SentencePieceModel model, int64_t size,
                           CharacterMap map);
+  std::string BytesOf(int32_t id) const override;
   // A character without a piece. REQUIRES: the model has pieces for bytes.
   absl::Status AddBytes(absl::string_view text, TokenList& ids) const;
 

@@ -19,17 +19,9 @@ class SymbolDetokenizer final : public Detokenizer {
  public:
   SymbolDetokenizer(const std::vector<std::string>& symbols,
                     const SymbolRules& rules)
-      : symbols_(&symbols), rules_(&rules) {}
-
-  std::string Add(int32_t id) override {
-    if (rules_->line_id == id) return LineToken();
-    line_is_open_ = true;
-    if (rules_->space_id == id) return " ";
-    const std::string& symbol = (*symbols_)[id];
-    if (rules_->split == SymbolSplit::kCharacters) return symbol;
-    const bool needs_space = std::exchange(after_word_, true);
-    return needs_space ? absl::StrCat(" ", symbol) : symbol;
-  }
+      : Detokenizer(static_cast<int64_t>(symbols.size())),
+        symbols_(&symbols),
+        rules_(&rules) {}
 
   std::string Flush() override { return ""; }
 
@@ -51,6 +43,16 @@ class SymbolDetokenizer final : public Detokenizer {
   }
 
  private:
+  std::string AddKnown(int32_t id) override {
+    if (rules_->line_id == id) return LineToken();
+    line_is_open_ = true;
+    if (rules_->space_id == id) return " ";
+    const std::string& symbol = (*symbols_)[id];
+    if (rules_->split == SymbolSplit::kCharacters) return symbol;
+    const bool needs_space = std::exchange(after_word_, true);
+    return needs_space ? absl::StrCat(" ", symbol) : symbol;
+  }
+
   std::string LineToken() {
     after_word_ = false;
     if (!rules_->double_line_tokens) return "\n";

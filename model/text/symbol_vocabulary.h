@@ -65,8 +65,6 @@ class SymbolVocabulary final : public Vocabulary {
       absl::string_view text, const EncodeOptions& options) const override;
   absl::StatusOr<std::vector<int32_t>> EncodeDocument(
       absl::string_view text, const EncodeOptions& options) const override;
-  std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
-
   // Words are joined by one space, which comes with the word after it. No
   // space at the start of the text and next to a line break. Of two line tokens
   // around a line break the first gives it. The detokenizer refers to this
@@ -74,6 +72,8 @@ class SymbolVocabulary final : public Vocabulary {
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
+  std::string BytesOf(int32_t id) const override { return symbols_[id]; }
+
   // What is being encoded, for errors.
   struct Source {
     absl::string_view text;  // holds what is appended

@@ -1,13 +1,21 @@
 #include "model/text/vocabulary.h"
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace txl {
 
-std::string Vocabulary::Decode(absl::Span<const int32_t> ids) const {
+absl::StatusOr<std::string> Vocabulary::Decode(
+    absl::Span<const int32_t> ids) const {
   const std::unique_ptr<Detokenizer> detokenizer = NewDetokenizer();
   std::string text;
-  for (const int32_t id : ids) text += detokenizer->Add(id);
+  for (const int32_t id : ids) {
+    if (!Has(id)) {
+      return absl::OutOfRangeError(
+          absl::StrCat("token id ", id, " outside the vocabulary of ", size()));
+    }
+    text += detokenizer->Add(id);
+  }
   return text + detokenizer->Flush();
 }
 

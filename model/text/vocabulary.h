@@ -19,11 +19,15 @@ namespace txl {
 // session; not thread-safe.
 class Detokenizer {
  public:
+  // `vocabulary_size`: the ids that have a text are below it.
+  explicit Detokenizer(int64_t vocabulary_size) : size_(vocabulary_size) {}
   virtual ~Detokenizer() = default;
 
-  // Text that became certain with `id` (possibly empty).
-  // REQUIRES: 0 <= id < size of the vocabulary.
-  virtual std::string Add(int32_t id) = 0;
+  // Text that became certain with `id` (possibly empty). An id outside the
+  // vocabulary changes nothing and has no text.
+  std::string Add(int32_t id) {
+    return id >= 0 && id < size_ ? AddKnown(id) : std::string();
+  }
 
   // The held rest, an incomplete character as U+FFFD; the state is then that
   // of a character border (a later Add starts a new character); a word after a
@@ -40,6 +44,12 @@ class Detokenizer {
   // False: State never makes these bytes; only Add and Flush may then follow,
   // whose text means nothing.
   virtual bool SetState(absl::string_view state) = 0;
+
+ private:
+  // As Add. REQUIRES: 0 <= id < size of the vocabulary.
+  virtual std::string AddKnown(int32_t id) = 0;
+
+  int64_t size_;
 };
 
 // Thread-safe; const after construction.
@@ -79,9 +89,11 @@ class Vocabulary {
     return EncodeDocument(text, EncodeOptions());
   }
 
-  // Exact bytes that the token stands for (a symbol's own spelling).
-  // REQUIRES: 0 <= id < size().
-  virtual std::string TokenBytes(int32_t id) const = 0;
+  // Exact bytes that the token stands for (a symbol's own spelling); none for
+  // an id outside the vocabulary.
+  std::string TokenBytes(int32_t id) const {
+    return Has(id) ? BytesOf(id) : std::string();
+  }
 
   virtual std::unique_ptr<Detokenizer> NewDetokenizer() const = 0;
 
@@ -91,8 +103,15 @@ class Vocabulary {
       absl::string_view state) const;
 
   // All ids through a fresh detokenizer and Flush; in time in proportion to
-  // their number and to the length of what comes out.
-  std::string Decode(absl::Span<const int32_t> ids) const;
+  // their number and to the length of what comes out. Errors: OutOfRange naming
+  // the first id outside the vocabulary.
+  absl::StatusOr<std::string> Decode(absl::Span<const int32_t> ids) const;
+
+  bool Has(int32_t id) const { return id >= 0 && id < size(); }
+
+ private:
+  // As TokenBytes. REQUIRES: Has(id).
+  virtual std::string BytesOf(int32_t id) const = 0;
 };
 
 }  // namespace txl

@@ -19,15 +19,9 @@ class WikitextDetokenizer final : public Detokenizer {
  public:
   WikitextDetokenizer(const std::vector<std::string>& symbols,
                       std::optional<int32_t> line_id)
-      : symbols_(&symbols), line_id_(line_id) {}
-
-  std::string Add(int32_t id) override {
-    if (line_id_ != id) return line_.Add((*symbols_)[id]);
-    std::string out = line_.Flush();
-    line_ = MosesDetokenizer();
-    out += '\n';
-    return out;
-  }
+      : Detokenizer(static_cast<int64_t>(symbols.size())),
+        symbols_(&symbols),
+        line_id_(line_id) {}
 
   std::string Flush() override { return line_.Flush(); }
 
@@ -42,6 +36,14 @@ class WikitextDetokenizer final : public Detokenizer {
   }
 
  private:
+  std::string AddKnown(int32_t id) override {
+    if (line_id_ != id) return line_.Add((*symbols_)[id]);
+    std::string out = line_.Flush();
+    line_ = MosesDetokenizer();
+    out += '\n';
+    return out;
+  }
+
   const std::vector<std::string>* symbols_;
   std::optional<int32_t> line_id_;
   MosesDetokenizer line_;

@@ -53,11 +53,12 @@ class WikitextVocabulary final : public Vocabulary {
       absl::string_view text, const EncodeOptions& options) const override;
   absl::StatusOr<std::vector<int32_t>> EncodeDocument(
       absl::string_view text, const EncodeOptions& options) const override;
-  std::string TokenBytes(int32_t id) const override { return symbols_[id]; }
   std::unique_ptr<Detokenizer> NewDetokenizer() const override;
 
  private:
   class Cutter;
+
+  std::string BytesOf(int32_t id) const override { return symbols_[id]; }
 
   // Appends the ids of words that stand in lines, each ended by one of `ends`:
   // a special symbol, "\n" for the line token, or nothing.

@@ -152,6 +152,15 @@ absl::StatusOr<std::vector<int32_t>> ReadFilledIds(
   return ids;
 }
 
+absl::StatusOr<std::string> ReadTextOf(const v1::TokenIds& tokens,
+                                       const ModelFacts& facts,
+                                       const RequestLimits& limits) {
+  TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                       ReadFilledIds(tokens, "", facts, limits));
+  if (facts.vocabulary == nullptr) return std::string();
+  return facts.vocabulary->Decode(ids);
+}
+
 absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                                             const ModelFacts& facts,
                                             const RequestLimits& limits) {

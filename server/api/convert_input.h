@@ -76,6 +76,10 @@ absl::StatusOr<std::vector<int32_t>> ReadFilledIds(const v1::TokenIds& tokens,
                                                    absl::string_view prefix,
                                                    const ModelFacts& facts,
                                                    const RequestLimits& limits);
+// Their text; "" on a model without a tokenizer. Errors: as ReadFilledIds.
+absl::StatusOr<std::string> ReadTextOf(const v1::TokenIds& tokens,
+                                       const ModelFacts& facts,
+                                       const RequestLimits& limits);
 // Of whichever a message has set.
 template <typename Message>
 absl::StatusOr<std::vector<int32_t>> ReadTextOrIds(

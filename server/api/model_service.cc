@@ -45,7 +45,8 @@ void Detokenize(const ServiceContext& service,
         TXL_ASSIGN_OR_RETURN(
             const std::vector<int32_t> ids,
             ReadDetokenize(in, *service.facts, service.limits));
-        out->set_text(service.facts->vocabulary->Decode(ids));
+        TXL_ASSIGN_OR_RETURN(*out->mutable_text(),
+                             service.facts->vocabulary->Decode(ids));
         return absl::OkStatus();
       });
 }

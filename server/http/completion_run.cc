@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 #include "model/text/utf8.h"
+#include "server/api/convert_input.h"
 #include "server/api/methods.h"
 #include "server/http/chat_json.h"
 #include "server/http/completion_head.h"
@@ -151,7 +153,8 @@ void CompletionRun::StartChoices(int64_t prompt,
   const size_t first = FirstChoice(prompt);
   const size_t end = first + static_cast<size_t>(request_.best_of);
   for (size_t choice = first; choice < end && !ended_; ++choice) {
-    Begin(choice, turn, scores);
+    const absl::Status begun = Begin(choice, turn, scores);
+    if (!begun.ok()) return Fail(begun);
     request_.generates ? StartTurn(choice, turn) : Finish(choice);
   }
 }
@@ -179,7 +182,8 @@ void CompletionRun::StartForks(int64_t prompt,
   for (int64_t j = 0; j < request_.best_of && !ended_; ++j) {
     const size_t choice = FirstChoice(prompt) + static_cast<size_t>(j);
     v1::GenerateRequest turn = request_.turns[prompt];
-    Begin(choice, turn, scores);
+    const absl::Status begun = Begin(choice, turn, scores);
+    if (!begun.ok()) return Fail(begun);
     turn.clear_prompt();
     turn.set_session_id(samples_[prompt]->id(j));
     choices_[choice].prompt_before = fed.position();
@@ -198,29 +202,30 @@ void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
       std::make_shared<GenerateSink>(shared_from_this(), choice));
 }
 
-void CompletionRun::Begin(size_t choice, const v1::GenerateRequest& turn,
-                          const ScoredTokens* scores) {
+absl::Status CompletionRun::Begin(size_t choice,
+                                  const v1::GenerateRequest& turn,
+                                  const ScoredTokens* scores) {
   if (request_.chat && request_.stream) {
     choices_[choice].first.emplace().begins = true;
   }
-  if (!request_.echo) return;
+  if (!request_.echo) return absl::OkStatus();
   CompletionChoice part;
   if (scores != nullptr) {
     choices_[choice].prompt_tokens = scores->size();
     part = PartOf(*scores, format_.logprobs);
   } else if (turn.has_text()) {
     part.text = turn.text();
-  } else if (facts_.vocabulary != nullptr) {
-    const std::vector<int32_t> ids(turn.tokens().ids().begin(),
-                                   turn.tokens().ids().end());
-    part.text = facts_.vocabulary->Decode(ids);
+  } else if (turn.has_tokens()) {
+    TXL_ASSIGN_OR_RETURN(
+        part.text, ReadTextOf(turn.tokens(), facts_, desk_->context().limits));
   }
   // Nothing is sent before the turn is known to run.
   if (request_.stream && request_.generates) {
     choices_[choice].first = std::move(part);
-    return;
+    return absl::OkStatus();
   }
   Add(choice, part, [](bool) {});
+  return absl::OkStatus();
 }
 
 void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,

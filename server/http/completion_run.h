@@ -71,8 +71,9 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
                   const ScoredTokens* scores);
   void StartTurn(size_t choice, const v1::GenerateRequest& turn);
   // What comes before the choice's tokens: whose message it is, the prompt.
-  void Begin(size_t choice, const v1::GenerateRequest& turn,
-             const ScoredTokens* scores);
+  // Errors: those of a prompt of ids that is echoed.
+  absl::Status Begin(size_t choice, const v1::GenerateRequest& turn,
+                     const ScoredTokens* scores);
   void Take(size_t choice, const v1::GenerateResponse& message,
             std::function<void(bool)> taken);
   void TakeEnd(size_t choice, const v1::Finished& finished,

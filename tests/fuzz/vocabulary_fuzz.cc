@@ -45,7 +45,7 @@ void Encode(const NamedVocabulary& named, const std::string& text) {
     Require(absl::IsOutOfRange(
         vocabulary.Encode(text, {.max_tokens = limit}).status()));
   }
-  const std::string decoded = vocabulary.Decode(*ids);
+  const std::string decoded = *vocabulary.Decode(*ids);
   Require(IsValidUtf8(decoded));
   if (named.comes_back) Require(decoded == ReplaceInvalidUtf8(text));
 }
@@ -87,7 +87,7 @@ void Decode(const Vocabulary& vocabulary, const std::string& bytes) {
     streamed += piece;
   }
   streamed += detokenizer->Flush();
-  Require(streamed == vocabulary.Decode(ids));
+  Require(streamed == *vocabulary.Decode(ids));
 }
 
 }  // namespace

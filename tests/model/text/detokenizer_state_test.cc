@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <set>
 #include <string>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/text/byte_vocabulary.h"
 #include "model/text/utf8.h"
@@ -91,6 +94,25 @@ TEST(DetokenizerState, GoesOnAtEveryCutAsTheOriginalDoes) {
 TEST(DetokenizerState, AFreshOneHasNone) {
   for (const NamedVocabulary& named : Vocabularies()) {
     EXPECT_EQ(named.vocabulary->NewDetokenizer()->State(), "") << named.name;
+  }
+}
+
+TEST(DetokenizerState, IsNotChangedByAnIdOutsideTheVocabularyWhichHasNoText) {
+  constexpr int32_t kLast = std::numeric_limits<int32_t>::max();
+  for (const NamedVocabulary& named : Vocabularies()) {
+    const Vocabulary& vocabulary = *named.vocabulary;
+    const auto size = static_cast<int32_t>(vocabulary.size());
+    for (const int32_t id : {size, size + 1000, kLast, -1, -kLast - 1}) {
+      const auto detokenizer = vocabulary.NewDetokenizer();
+      detokenizer->Add(0);
+      const std::string state = detokenizer->State();
+      EXPECT_EQ(detokenizer->Add(id), "") << named.name << " " << id;
+      EXPECT_EQ(detokenizer->State(), state) << named.name << " " << id;
+      EXPECT_EQ(vocabulary.TokenBytes(id), "") << named.name << " " << id;
+      const absl::Status decoded = vocabulary.Decode({0, id}).status();
+      EXPECT_TRUE(absl::IsOutOfRange(decoded)) << named.name << decoded;
+      EXPECT_THAT(decoded.message(), testing::HasSubstr(absl::StrCat(id)));
+    }
   }
 }
 

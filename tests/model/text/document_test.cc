@@ -126,9 +126,9 @@ TEST(DoubleLineTokens, AreTwoAtALineBreakOfAStream) {
 
 TEST(DoubleLineTokens, MakeOneLineBreakOfTwo) {
   const SymbolVocabulary vocabulary("symbols", Words(), DoubleRules());
-  EXPECT_EQ(vocabulary.Decode({0, 2, 3, 0, 0, 3, 0}), "a b\nb\n");
-  EXPECT_EQ(vocabulary.Decode({2, 0, 0, 3}), "a\nb");
-  EXPECT_EQ(vocabulary.Decode(*vocabulary.Encode("a\n\nb\n")), "a\n\nb\n");
+  EXPECT_EQ(*vocabulary.Decode({0, 2, 3, 0, 0, 3, 0}), "a b\nb\n");
+  EXPECT_EQ(*vocabulary.Decode({2, 0, 0, 3}), "a\nb");
+  EXPECT_EQ(*vocabulary.Decode(*vocabulary.Encode("a\n\nb\n")), "a\n\nb\n");
 }
 
 SymbolRules Text8Rules() {
@@ -142,7 +142,7 @@ TEST(SpaceSymbol, StandsForTheSpaceBothWays) {
   const SymbolVocabulary vocabulary("characters", {"_", "a", "b"},
                                     Text8Rules());
   EXPECT_THAT(*vocabulary.Encode("a b_a"), ElementsAre(1, 0, 2, 0, 1));
-  EXPECT_EQ(vocabulary.Decode({1, 0, 2}), "a b");
+  EXPECT_EQ(*vocabulary.Decode({1, 0, 2}), "a b");
   EXPECT_EQ(vocabulary.TokenBytes(0), "_");
 }
 

@@ -22,7 +22,7 @@ TEST(DecimalByteVocabulary, AnIdStandsForItsByte) {
   EXPECT_EQ(vocabulary.size(), 4);
   EXPECT_EQ(vocabulary.kind(), "decimal_bytes");
   EXPECT_THAT(*vocabulary.Encode("e \u00E9"), ElementsAre(1, 0, 2, 3));
-  EXPECT_EQ(vocabulary.Decode({1, 0, 2, 3}), "e \u00E9");
+  EXPECT_EQ(*vocabulary.Decode({1, 0, 2, 3}), "e \u00E9");
   EXPECT_EQ(vocabulary.TokenBytes(2), "\xC3");
 }
 
@@ -73,7 +73,7 @@ TEST(DigitVocabulary, EveryDigitIsAnIdAndSpacesAreSkipped) {
 
 TEST(DigitVocabulary, DigitsAreJoinedBySpaces) {
   const DigitVocabulary vocabulary(10);
-  EXPECT_EQ(vocabulary.Decode({0, 9, 9}), "0 9 9");
+  EXPECT_EQ(*vocabulary.Decode({0, 9, 9}), "0 9 9");
   const auto detokenizer = vocabulary.NewDetokenizer();
   EXPECT_EQ(detokenizer->Add(3), "3");
   EXPECT_EQ(detokenizer->Flush(), "");

@@ -79,7 +79,7 @@ TEST(SentencePieceVocabulary, TextWithoutExtraSpacesComesBack) {
   for (const std::string text :
        {"But, soft! what light through yonder window breaks?",
         "\u4E2D\u6587 and \U0001F600", "one"}) {
-    EXPECT_EQ(vocabulary->Decode(*vocabulary->Encode(text)), text);
+    EXPECT_EQ(*vocabulary->Decode(*vocabulary->Encode(text)), text);
   }
 }
 

@@ -158,7 +158,7 @@ TEST(SymbolVocabulary, CharactersIncludeSpacesAndLineEnds) {
                                     CharacterRules());
   EXPECT_EQ(vocabulary.kind(), "characters");
   EXPECT_THAT(*vocabulary.Encode(" a\u00E9 \n"), ElementsAre(1, 2, 3, 1, 0));
-  EXPECT_EQ(vocabulary.Decode({1, 2, 3, 1, 0}), " a\u00E9 \n");
+  EXPECT_EQ(*vocabulary.Decode({1, 2, 3, 1, 0}), " a\u00E9 \n");
 }
 
 TEST(SymbolVocabulary, CharactersMayHaveALineTokenAndAnUnknownSymbol) {
@@ -167,7 +167,7 @@ TEST(SymbolVocabulary, CharactersMayHaveALineTokenAndAnUnknownSymbol) {
   rules.unknown_id = 1;
   const SymbolVocabulary vocabulary("symbols", {"<eos>", "?", "a"}, rules);
   EXPECT_THAT(*vocabulary.Encode("ab\na"), ElementsAre(2, 1, 0, 2));
-  EXPECT_EQ(vocabulary.Decode({2, 0, 2}), "a\na");
+  EXPECT_EQ(*vocabulary.Decode({2, 0, 2}), "a\na");
 }
 
 TEST(SymbolDetokenizer, ASpaceComesWithTheWordAfterIt) {
@@ -226,7 +226,7 @@ TEST(SymbolDetokenizer, StreamsRandomIdsAsTheJoinedWordsAndBack) {
     for (const int32_t id : ids) streamed += detokenizer->Add(id);
     streamed += detokenizer->Flush();
     ASSERT_EQ(streamed, JoinedText(ids));
-    ASSERT_EQ(vocabulary->Decode(ids), streamed);
+    ASSERT_EQ(*vocabulary->Decode(ids), streamed);
     ASSERT_EQ(*vocabulary->Encode(streamed), ids);
   }
 }

@@ -124,7 +124,7 @@ TEST_F(VocabularyKindsTest, EventsAreWordsEvenWithSpacesInTheirNames) {
   Write("e.json", R"(["Bar_None", "Note On", "Note%20On", "50%"])");
   const auto vocabulary = Load(R"({"kind": "events", "file": "e.json"})", 4);
   EXPECT_EQ(vocabulary->kind(), "events");
-  EXPECT_EQ(vocabulary->Decode({0, 1, 2, 3}),
+  EXPECT_EQ(*vocabulary->Decode({0, 1, 2, 3}),
             "Bar_None Note%20On Note%2520On 50%25");
   EXPECT_THAT(*vocabulary->Encode("50%25\nNote%20On  Note%2520On Bar_None"),
               ElementsAre(3, 1, 2, 0));
@@ -187,7 +187,7 @@ TEST_F(VocabularyKindsTest, EveryKindStreamsWhatItDecodes) {
         streamed += piece;
       }
       streamed += detokenizer->Flush();
-      ASSERT_EQ(streamed, vocabulary->Decode(ids)) << c.json;
+      ASSERT_EQ(streamed, *vocabulary->Decode(ids)) << c.json;
     }
   }
 }

@@ -234,7 +234,7 @@ TEST_F(LoadVocabularyTest, EveryKindStreamsWhatItDecodes) {
         streamed += piece;
       }
       streamed += detokenizer->Flush();
-      ASSERT_EQ(streamed, (*vocabulary)->Decode(ids)) << c.json;
+      ASSERT_EQ(streamed, *(*vocabulary)->Decode(ids)) << c.json;
     }
   }
 }

@@ -124,7 +124,7 @@ TEST(WikitextVocabulary, AWordWithoutASymbolIsShownWhenNoneIsUnknown) {
 
 TEST(WikitextVocabulary, PutsTextTogetherLineByLine) {
   const WikitextVocabulary vocabulary(Symbols(), Rules());
-  EXPECT_EQ(vocabulary.Decode(
+  EXPECT_EQ(*vocabulary.Decode(
                 {kIt, kIs, kWell, kJoin, kKnown, kDot, kEos, kKnown, kUnk}),
             "it's well-known.\nknown <unk>");
 }
@@ -157,7 +157,7 @@ TEST(WikitextVocabulary, RealLinesComeBackAndStream) {
       streamed += piece;
     }
     streamed += detokenizer->Flush();
-    ASSERT_EQ(streamed, vocabulary.Decode(*ids));
+    ASSERT_EQ(streamed, *vocabulary.Decode(*ids));
     same += streamed == line["text"];
   }
   EXPECT_GT(same, 100);  // most lines of the play; hard ones lose their spacing

@@ -249,6 +249,28 @@ TEST(Completions, EchoOfIdsIsTheirText) {
   EXPECT_EQ(choice["logprobs"], Json());
 }
 
+TEST(Completions, EchoOfIdsOutsideTheVocabularyIsRefusedAsTheTurnIs) {
+  HttpWorld world;
+  const int64_t size = world.rpc.vocabulary.size();
+  for (const int64_t id :
+       {size, size + 1'000, int64_t{1} << 31, (int64_t{1} << 32) - 1}) {
+    for (const Json& more :
+         {Json({{"stream", true}}), Json({{"n", 2}}), Json({{"max_tokens", 0}}),
+          Json({{"logprobs", 1}}), Json::object()}) {
+      Json body = {{"prompt", {65, id}}, {"max_tokens", 1}};
+      body.update(more);
+      if (more.value("max_tokens", 1) > 0) {
+        EXPECT_EQ(world.Complete(body).outcome(), "400 FIELD_INVALID prompt");
+      }
+      body["echo"] = true;
+      EXPECT_EQ(world.Complete(body).outcome(), "400 FIELD_INVALID prompt")
+          << body;
+    }
+  }
+  EXPECT_EQ(world.Complete({{"prompt", "a"}, {"max_tokens", 1}}).outcome(),
+            "200");
+}
+
 TEST(Completions, ChoicesOfManyPromptsComePromptByPrompt) {
   HttpWorld world;
   const Json json = world

@@ -58,7 +58,7 @@ TEST(Generate, StreamsTheTextOfTheTokens) {
   RpcWorld world;
   const Stream stream = world.Generate("text: 'ab' stop { max_tokens: 20 }");
   EXPECT_EQ(stream.ids(), world.runner.Continue({'a', 'b'}, 20));
-  EXPECT_EQ(stream.text(), world.vocabulary.Decode(stream.ids()));
+  EXPECT_EQ(stream.text(), *world.vocabulary.Decode(stream.ids()));
 }
 
 TEST(Generate, SendsTokenBytesOnlyWhenAsked) {

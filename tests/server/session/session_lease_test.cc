@@ -20,9 +20,7 @@ using ::testing::IsEmpty;
 // Text of an id: its number among those that the detokenizer has seen.
 class CountingDetokenizer : public Detokenizer {
  public:
-  std::string Add(int32_t id) override {
-    return absl::StrCat(++count_, ":", id);
-  }
+  CountingDetokenizer() : Detokenizer(10) {}
   std::string Flush() override { return ""; }
   std::unique_ptr<Detokenizer> Clone() const override {
     return std::make_unique<CountingDetokenizer>(*this);
@@ -36,6 +34,10 @@ class CountingDetokenizer : public Detokenizer {
   }
 
  private:
+  std::string AddKnown(int32_t id) override {
+    return absl::StrCat(++count_, ":", id);
+  }
+
   int count_ = 0;
 };
 
@@ -48,10 +50,12 @@ class CountingVocabulary : public Vocabulary {
       const EncodeOptions& /*options*/) const override {
     return std::vector<int32_t>{};
   }
-  std::string TokenBytes(int32_t id) const override { return absl::StrCat(id); }
   std::unique_ptr<Detokenizer> NewDetokenizer() const override {
     return std::make_unique<CountingDetokenizer>();
   }
+
+ private:
+  std::string BytesOf(int32_t id) const override { return absl::StrCat(id); }
 };
 
 class SessionLeaseTest : public StoreTest {

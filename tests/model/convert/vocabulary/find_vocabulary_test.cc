@@ -104,7 +104,7 @@ TEST_F(FindVocabularyTest, ASentencePieceModelIsFoundUnderAnyName) {
   EXPECT_EQ(KindOf(found), "sentencepiece");
   EXPECT_EQ(found->source, folder_.path("chinese.model"));
   const auto vocabulary = Loaded(found->files, 512);
-  EXPECT_EQ(vocabulary->Decode(*vocabulary->Encode("the king")), "the king");
+  EXPECT_EQ(*vocabulary->Decode(*vocabulary->Encode("the king")), "the king");
   EXPECT_THAT(ErrorOf("thu", 100), HasSubstr("500 pieces"));
 }
 

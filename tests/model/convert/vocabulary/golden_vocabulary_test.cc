@@ -107,7 +107,7 @@ TEST(GoldenMusicVocabulary, LiesBesideTheCheckpoint) {
   EXPECT_EQ(vocabulary->kind(), "events");
   std::vector<int32_t> ids(157);
   for (int32_t id = 0; id < 157; ++id) ids[id] = 156 - id;
-  EXPECT_EQ(*vocabulary->Encode(vocabulary->Decode(ids)), ids);
+  EXPECT_EQ(*vocabulary->Encode(*vocabulary->Decode(ids)), ids);
   EXPECT_EQ(json::parse(found->files.at("generation.json"))["start_tokens"],
             json({0}));  // Bar_None
 }

@@ -109,7 +109,7 @@ TEST(DescribeVocabulary, LettersAndAnUnderscoreAreText8) {
   EXPECT_EQ(Tokenizer(described)["space"], "_");
   const auto vocabulary = Loaded(described.files, 3);
   EXPECT_THAT(*vocabulary->Encode("Te t"), ElementsAre(2, 1, 0, 2));
-  EXPECT_EQ(vocabulary->Decode({2, 1, 0, 2}), "te t");
+  EXPECT_EQ(*vocabulary->Decode({2, 1, 0, 2}), "te t");
 }
 
 TEST(DescribeVocabulary, HuggingFacesReleasedKindIsWikitext) {
@@ -136,7 +136,8 @@ TEST(DescribeVocabulary, MusicStartsWithABar) {
   const auto described = Describe(vocabulary, "");
   EXPECT_EQ(Tokenizer(described)["kind"], "events");
   EXPECT_THAT(StartTokens(described), ElementsAre(2));
-  EXPECT_EQ(Loaded(described.files, 3)->Decode({2, 0}), "Bar_None Note%20On_5");
+  EXPECT_EQ(*Loaded(described.files, 3)->Decode({2, 0}),
+            "Bar_None Note%20On_5");
   EXPECT_THAT(StartTokens(Describe({"x_1", "Bar_A", "Bar_B"}, "remi")),
               ElementsAre(1));
   EXPECT_THAT(StartTokens(Describe({"x_1", "y_2"}, "remi")), ElementsAre());
@@ -165,7 +166,7 @@ TEST(DescribeVocabulary, AnUnknownDelimiterIsRefused) {
 }
 
 TEST(DescribeDigits, TheServerReadsThem) {
-  EXPECT_EQ(Loaded(DescribeDigits().files, 10)->Decode({3, 1, 4}), "3 1 4");
+  EXPECT_EQ(*Loaded(DescribeDigits().files, 10)->Decode({3, 1, 4}), "3 1 4");
 }
 
 }  // namespace
