@@ -32,13 +32,20 @@ size_t Changes(absl::string_view a, absl::string_view b) {
 }  // namespace
 
 std::string NearestName(absl::string_view wanted,
-                        const std::vector<std::string>& names) {
+                        const std::vector<std::string>& names,
+                        size_t most_changes) {
   std::string nearest;
-  size_t least = wanted.size() / 3 + 1;
+  size_t most = std::min(wanted.size() / 3, most_changes);
   for (const std::string& name : names) {
+    // No name that is so much longer or shorter is nearer.
+    if (std::max(name.size(), wanted.size()) -
+            std::min(name.size(), wanted.size()) >
+        most) {
+      continue;
+    }
     const size_t changes = Changes(wanted, name);
-    if (changes >= least) continue;
-    least = changes;
+    if (changes > most || (changes == most && !nearest.empty())) continue;
+    most = changes;
     nearest = name;
   }
   return nearest;

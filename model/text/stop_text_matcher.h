@@ -32,6 +32,8 @@ class StopTextMatcher {
 
   // REQUIRES: nothing matched before.
   Output Push(absl::string_view text);
+  // The text that is held back now.
+  const std::string& held() const { return held_; }
   // The held-back text, when the turn ends otherwise.
   std::string Flush();
 

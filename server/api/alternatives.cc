@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/base/status_macros.h"
 #include "server/api/convert_alternatives.h"
 #include "server/api/turn_submit.h"
 #include "server/api/unary_turn.h"
@@ -15,12 +16,13 @@ struct Work {
   std::unique_ptr<Detokenizer> detokenizer;  // behind the session
 };
 
+// `session`: the one that the request names is said here.
 absl::StatusOr<AlternativesParams> ReadCall(const ServiceContext& service,
-                                            ApiCall& call) {
+                                            ApiCall& call,
+                                            SessionName* session) {
   v1::ScoreAlternativesRequest request;
-  absl::Status status = call.Parse(&request);
-  if (status.ok()) status = call.CheckSession(request.session_id());
-  if (!status.ok()) return status;
+  TXL_RETURN_IF_ERROR(call.Parse(&request));
+  TXL_ASSIGN_OR_RETURN(*session, call.SessionOf(request.session_id()));
   return ReadAlternatives(request, *service.facts, service.limits);
 }
 
@@ -72,7 +74,9 @@ void RunTurn(const ServiceContext& service, Work& work, SessionLease lease,
 
 void ScoreAlternatives(const ServiceContext& service,
                        const std::shared_ptr<ApiCall>& call) {
-  absl::StatusOr<AlternativesParams> params = ReadCall(service, *call);
+  TurnStart start;
+  absl::StatusOr<AlternativesParams> params =
+      ReadCall(service, *call, &start.session);
   if (!params.ok()) return call->End(params.status());
   absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(*params));
   if (!hold.ok()) return call->End(hold.status());
@@ -81,8 +85,6 @@ void ScoreAlternatives(const ServiceContext& service,
   work->params = *std::move(params);
   const auto sink = UnaryTurn::Create(
       call, TurnOptions(service, *call, *std::move(hold), work));
-  TurnStart start;
-  start.session = call->Named(work->params.session_id);
   start.fail = [sink](const absl::Status& status) { sink->Failed(status); };
   start.run = [&service, sink, work](SessionLease lease,
                                      std::shared_ptr<const TurnRecord>) {

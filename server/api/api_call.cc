@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/base/status_macros.h"
 #include "server/access/key_ring.h"
 #include "server/base/log.h"
 #include "server/session/session_id.h"
@@ -49,14 +50,22 @@ void ApiCall::SetCaller(Caller caller) {
   record_.key = caller_.name;
 }
 
-absl::Status ApiCall::CheckSession(const std::string& session_id) {
-  if (ValidateSessionId(session_id).ok()) {
-    record_.session = HashOf(Named(session_id));
+absl::StatusOr<SessionName> ApiCall::SessionOf(const std::string& session_id) {
+  if (session_id.empty()) {
+    TXL_RETURN_IF_ERROR(CheckRoute(session_id));
+    return SessionName(caller_.tenant, "");
   }
-  if (!session_id.empty() && !kUsers.Has(caller_.role)) {
-    return PermissionDeniedError();
-  }
-  return CheckRoute(session_id);
+  return NamedSessionOf(session_id);
+}
+
+absl::StatusOr<SessionName> ApiCall::NamedSessionOf(
+    const std::string& session_id) {
+  TXL_RETURN_IF_ERROR(ValidateSessionId(session_id));
+  SessionName session(caller_.tenant, session_id);
+  record_.session = HashOf(session);
+  if (!kUsers.Has(caller_.role)) return PermissionDeniedError();
+  TXL_RETURN_IF_ERROR(CheckRoute(session_id));
+  return session;
 }
 
 void ApiCall::NoteRequestId(const std::string& request_id) {

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/access/caller.h"
@@ -22,6 +23,7 @@
 #include "server/api/call_record.h"
 #include "server/api/service_context.h"
 #include "server/base/byte_budget.h"
+#include "server/session/session_info.h"
 #include "server/session/session_name.h"
 
 namespace txl {
@@ -90,11 +92,18 @@ class ApiCall : public CallWriter {
   // What the client has sent; of a stream the message that came last. Errors:
   // MALFORMED_MESSAGE.
   virtual absl::Status Parse(google::protobuf::Message* request) const = 0;
-  // Of the session that the request names, "" where it names none; the record
-  // has it from now on.
-  // PERMISSION_DENIED: the caller's role has no sessions. FIELD_INVALID: what
-  // proxies route the call by names another one than the request does.
-  absl::Status CheckSession(const std::string& session_id);
+  // The caller's session that the request's `session_id` names, one without an
+  // id where it names none: the only way from a client's word to a session. The
+  // record has it from now on. Errors: FIELD_INVALID `session_id`;
+  // FIELD_INVALID `x-txl-session`, where proxies route the call by another one;
+  // PERMISSION_DENIED, where the caller's role has no sessions.
+  absl::StatusOr<SessionName> SessionOf(const std::string& session_id);
+  // The same of a method that has to name one: "" is FIELD_INVALID.
+  absl::StatusOr<SessionName> NamedSessionOf(const std::string& session_id);
+  // The caller's session that the store has told of.
+  SessionName Told(const SessionInfo& info) const {
+    return SessionName(caller_.tenant, info.session_id);
+  }
   // On Clock::Monotonic; absent: none.
   virtual std::optional<absl::Duration> Deadline() const = 0;
   // Tells the client's proxies where the session is, so only of a session that
@@ -119,11 +128,6 @@ class ApiCall : public CallWriter {
   const Caller& caller() const { return caller_; }
   // The caller's; null where there are no tenants.
   TenantAccount* account() const;
-  // The caller's session of this id, "" where the request names none: the only
-  // way from a client's word to a session.
-  SessionName Named(const std::string& session_id) const {
-    return SessionName(caller_.tenant, session_id);
-  }
   // What the request says of itself, for the record; nothing that is no id.
   void NoteRequestId(const std::string& request_id);
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
@@ -142,7 +146,7 @@ class ApiCall : public CallWriter {
   absl::Status CheckCallQuota(Admission admission);
   // Before the method is called.
   void SetCaller(Caller caller);
-  // The second half of CheckSession.
+  // SessionOf's error where the transport's metadata names another session.
   virtual absl::Status CheckRoute(const std::string& session_id) const = 0;
   // The call, kept alive.
   virtual std::shared_ptr<ApiCall> self() = 0;

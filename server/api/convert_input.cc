@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
+#include "model/text/utf8.h"
 #include "server/api/convert_sessions.h"
 #include "server/api/request_digest.h"
 #include "server/base/error.h"
@@ -52,6 +53,7 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
     return OverLimitError(field, absl::StrCat(text.size(), " bytes, at most ",
                                               limits.prompt_bytes));
   }
+  if (!IsValidUtf8(text)) return FieldError(field, "is not valid UTF-8");
   absl::StatusOr<std::vector<int32_t>> ids =
       facts.vocabulary->Encode(text, options);
   if (absl::IsOutOfRange(ids.status())) {

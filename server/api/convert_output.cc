@@ -143,6 +143,7 @@ void WriteToken(const TokenEvent& event, const Vocabulary* bytes_of,
   message->set_index(event.index);
   message->set_token_id(static_cast<uint32_t>(event.token_id));
   message->set_text(event.text);
+  message->set_held_back(static_cast<uint32_t>(event.held_back));
   message->set_logprob(event.logprob);
   WriteTop(event.top_logprobs, message->mutable_top_logprobs());
   if (bytes_of != nullptr) {

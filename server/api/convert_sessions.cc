@@ -24,10 +24,9 @@ absl::StatusOr<absl::Duration> ReadDuration(
   return absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
 }
 
-absl::StatusOr<ForkRequest> ReadFork(const std::string& tenant,
+absl::StatusOr<ForkRequest> ReadFork(const SessionName& session,
                                      const v1::ForkSessionRequest& request) {
   ForkRequest fork;
-  TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
   if (!request.new_session_id().empty()) {
     TXL_RETURN_IF_ERROR(
         CheckIdField("new_session_id", request.new_session_id()));
@@ -44,16 +43,15 @@ absl::StatusOr<ForkRequest> ReadFork(const std::string& tenant,
     }
     fork.position = request.position();
   }
-  fork.session = SessionName(tenant, request.session_id());
+  fork.session = session;
   fork.new_session_id = request.new_session_id();
   fork.request_id = request.request_id();
   return fork;
 }
 
 absl::StatusOr<RewindRequest> ReadRewind(
-    const std::string& tenant, const v1::RewindSessionRequest& request) {
+    const SessionName& session, const v1::RewindSessionRequest& request) {
   RewindRequest rewind;
-  TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
   if (!request.request_id().empty()) {
     TXL_RETURN_IF_ERROR(CheckIdField("request_id", request.request_id()));
   }
@@ -68,7 +66,7 @@ absl::StatusOr<RewindRequest> ReadRewind(
     }
     rewind.expected_position = request.expected_position();
   }
-  rewind.session = SessionName(tenant, request.session_id());
+  rewind.session = session;
   rewind.position = request.position();
   rewind.request_id = request.request_id();
   return rewind;

@@ -18,11 +18,11 @@ namespace txl {
 absl::StatusOr<absl::Duration> ReadDuration(
     const google::protobuf::Duration& ttl);
 
-// `tenant`: whose session it is.
-absl::StatusOr<ForkRequest> ReadFork(const std::string& tenant,
+// `session`: the caller's, which the request names.
+absl::StatusOr<ForkRequest> ReadFork(const SessionName& session,
                                      const v1::ForkSessionRequest& request);
 absl::StatusOr<RewindRequest> ReadRewind(
-    const std::string& tenant, const v1::RewindSessionRequest& request);
+    const SessionName& session, const v1::RewindSessionRequest& request);
 
 // FIELD_INVALID `field` unless `id` is 1 to 64 of [A-Za-z0-9_-].
 absl::Status CheckIdField(absl::string_view field, const std::string& id);

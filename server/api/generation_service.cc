@@ -50,12 +50,13 @@ TokenStreamOptions StreamOptions(const ServiceContext& service,
   return options;
 }
 
+// `session`: the one that the request names is said here.
 absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
-                                        ApiCall& call) {
+                                        ApiCall& call, SessionName* session) {
   v1::GenerateRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
   call.NoteRequestId(request.request_id());
-  TXL_RETURN_IF_ERROR(call.CheckSession(request.session_id()));
+  TXL_ASSIGN_OR_RETURN(*session, call.SessionOf(request.session_id()));
   TXL_ASSIGN_OR_RETURN(GenerateParams params,
                        ReadGenerate(request, *service.facts, service.limits));
   if (!params.gave_seed && params.received.has_value()) {
@@ -194,7 +195,9 @@ AnswerMessage ScoreAnswer(const TurnFinished& finished,
 
 void Generate(const ServiceContext& service,
               const std::shared_ptr<ApiCall>& call) {
-  absl::StatusOr<GenerateParams> params = ReadCall(service, *call);
+  TurnStart start;
+  absl::StatusOr<GenerateParams> params =
+      ReadCall(service, *call, &start.session);
   if (!params.ok()) return call->End(params.status());
   absl::StatusOr<ByteHold> hold =
       call->desk().HoldAnswer(StreamBytes(service, params->output));
@@ -203,8 +206,6 @@ void Generate(const ServiceContext& service,
   options.deadline = call->Deadline();
   const std::shared_ptr<TokenStream> stream =
       TokenStream::Create(call.get(), std::move(options));
-  TurnStart start;
-  start.session = call->Named(params->session_id);
   start.identity = params->identity;
   start.expected_position = params->expected_position;
   start.fail = [stream](const absl::Status& status) { stream->Failed(status); };

@@ -16,10 +16,9 @@ absl::StatusOr<ForkRequest> Read(ApiCall& call) {
   v1::ForkSessionRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
   NoteRequest(call, request);
-  TXL_ASSIGN_OR_RETURN(ForkRequest fork,
-                       ReadFork(call.caller().tenant, request));
-  TXL_RETURN_IF_ERROR(call.CheckSession(fork.session.id()));
-  return fork;
+  TXL_ASSIGN_OR_RETURN(const SessionName session,
+                       call.NamedSessionOf(request.session_id()));
+  return ReadFork(session, request);
 }
 
 // Forks a session whose state has been saved. Where a turn came in between, its
@@ -39,21 +38,22 @@ void Fork(const ServiceContext& service, const std::shared_ptr<ApiCall>& call,
     WriteSession(*child, response.mutable_session());
     // A proxy has to learn where the new session is.
     call->ReturnSession(child->session_id);
-    AnswerStored(service, call, call->Named(child->session_id),
-                 std::move(response));
+    AnswerStored(service, call, call->Told(*child), std::move(response));
   };
   SaveState(service, call, fork.session, fork.position, forked);
 }
 
-absl::Status Rewind(const ServiceContext& service, ApiCall& call,
-                    const v1::RewindSessionRequest& request,
-                    v1::RewindSessionResponse* response) {
+absl::StatusOr<SessionName> Rewind(const ServiceContext& service, ApiCall& call,
+                                   const SessionName& session,
+                                   const v1::RewindSessionRequest& request,
+                                   v1::RewindSessionResponse* response) {
+  if (session.empty()) return ValidateSessionId("");
   TXL_ASSIGN_OR_RETURN(const RewindRequest rewind,
-                       ReadRewind(call.caller().tenant, request));
+                       ReadRewind(session, request));
   TXL_ASSIGN_OR_RETURN(const SessionInfo info, service.store->Rewind(rewind));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
-  return absl::OkStatus();
+  return session;
 }
 
 }  // namespace
@@ -69,11 +69,13 @@ void ForkSession(const ServiceContext& service,
   const auto run = [&service, call, fork = *fork](const absl::Status& status) {
     status.ok() ? Fork(service, call, fork, true) : call->End(status);
   };
-  WithSession(service, fork->session,
-              [&service, run, made = call->Named(fork->new_session_id)](
-                  const absl::Status& status) {
-                status.ok() ? WithSession(service, made, run) : run(status);
-              });
+  WithSession(
+      service, fork->session,
+      [&service, run,
+       made = SessionName(fork->session.tenant(), fork->new_session_id)](
+          const absl::Status& status) {
+        status.ok() ? WithSession(service, made, run) : run(status);
+      });
 }
 
 void RewindSession(const ServiceContext& service,

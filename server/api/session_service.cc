@@ -14,39 +14,39 @@
 namespace txl {
 namespace {
 
-absl::Status Create(const ServiceContext& service, ApiCall& call,
-                    const v1::CreateSessionRequest& request,
-                    v1::CreateSessionResponse* response) {
+absl::StatusOr<SessionName> Create(const ServiceContext& service, ApiCall& call,
+                                   const SessionName& session,
+                                   const v1::CreateSessionRequest& request,
+                                   v1::CreateSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const std::optional<absl::Duration> ttl,
                        ReadTtl(request));
-  TXL_ASSIGN_OR_RETURN(
-      const SessionInfo info,
-      service.store->Create(call.Named(request.session_id()), ttl));
-  call.record().session = HashOf(call.Named(info.session_id));
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
+                       service.store->Create(session, ttl));
+  const SessionName made = call.Told(info);
+  call.record().session = HashOf(made);
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
-  return absl::OkStatus();
+  return made;
 }
 
 absl::Status Get(const ServiceContext& service, ApiCall& call,
-                 const v1::GetSessionRequest& request,
+                 const SessionName& session, const v1::GetSessionRequest&,
                  v1::GetSessionResponse* response) {
-  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
-                       service.store->Get(call.Named(request.session_id())));
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info, service.store->Get(session));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();
 }
 
 absl::Status GetTokens(const ServiceContext& service, ApiCall& call,
+                       const SessionName& session,
                        const v1::GetSessionRequest& request,
                        v1::GetSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const TokenRange range, ReadTokenRange(request));
   const int64_t before = std::min(range.from, kTextContext);
-  TXL_ASSIGN_OR_RETURN(
-      const SessionText page,
-      service.store->GetTokens(call.Named(request.session_id()),
-                               range.from - before, before + range.count));
+  TXL_ASSIGN_OR_RETURN(const SessionText page,
+                       service.store->GetTokens(session, range.from - before,
+                                                before + range.count));
   call.ReturnSession(page.info.session_id);
   WriteSession(page.info, response->mutable_session());
   const absl::Span<const int32_t> ids = page.token_ids;
@@ -64,13 +64,21 @@ absl::Status GetTokens(const ServiceContext& service, ApiCall& call,
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::GetSessionRequest> ReadGet(ApiCall& call) {
+struct ReadSession {
   v1::GetSessionRequest request;
-  TXL_RETURN_IF_ERROR(call.Parse(&request));
-  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id()));
-  TXL_RETURN_IF_ERROR(call.CheckSession(request.session_id()));
-  if (request.include_tokens()) TXL_RETURN_IF_ERROR(call.desk().CheckMemory());
-  return request;
+  SessionName session;
+};
+
+absl::StatusOr<ReadSession> ReadGet(ApiCall& call) {
+  ReadSession read;
+  TXL_RETURN_IF_ERROR(call.Parse(&read.request));
+  TXL_ASSIGN_OR_RETURN(read.session,
+                       call.NamedSessionOf(read.request.session_id()));
+  TXL_RETURN_IF_ERROR(ReadTokenRange(read.request).status());
+  if (read.request.include_tokens()) {
+    TXL_RETURN_IF_ERROR(call.desk().CheckMemory());
+  }
+  return read;
 }
 
 void WritePage(const SessionPage& page, v1::ListSessionsResponse* response) {
@@ -97,16 +105,17 @@ void CreateSession(const ServiceContext& service,
 
 void GetSession(const ServiceContext& service,
                 const std::shared_ptr<ApiCall>& call) {
-  const absl::StatusOr<v1::GetSessionRequest> request = ReadGet(*call);
-  if (!request.ok()) return call->End(request.status());
-  const auto answer = [&service, call, request = *request](auto* get) {
+  const absl::StatusOr<ReadSession> read = ReadGet(*call);
+  if (!read.ok()) return call->End(read.status());
+  const auto answer = [&service, call, read = *read](auto* get) {
     v1::GetSessionResponse response;
-    const absl::Status status = get(service, *call, request, &response);
+    const absl::Status status =
+        get(service, *call, read.session, read.request, &response);
     if (!status.ok()) return call->End(status);
     call->Answer(response);
   };
-  const bool tokens = request->include_tokens();
-  WithSession(service, call->Named(request->session_id()),
+  const bool tokens = read->request.include_tokens();
+  WithSession(service, read->session,
               [call, answer, tokens](const absl::Status& status) {
                 if (!status.ok()) return call->End(status);
                 if (!tokens) return answer(Get);
@@ -135,21 +144,20 @@ void ListSessions(const ServiceContext& service,
 
 void DeleteSession(const ServiceContext& service,
                    const std::shared_ptr<ApiCall>& call) {
-  const auto request = std::make_shared<v1::DeleteSessionRequest>();
-  absl::Status status = call->Parse(request.get());
-  if (status.ok()) status = ValidateSessionId(request->session_id());
-  if (status.ok()) {
-    status = call->CheckSession(request->session_id());
-  }
-  if (!status.ok()) return call->End(status);
-  const SessionName session = call->Named(request->session_id());
-  EndNamed(service, session,
-           [&service, call, session](const absl::StatusOr<bool>& served) {
-             if (!served.ok()) return call->End(served.status());
-             if (*served) call->ReturnSession(session.id());
-             AnswerStored(service, call, session, v1::DeleteSessionResponse(),
-                          WhenStored);
-           });
+  v1::DeleteSessionRequest request;
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->End(parsed);
+  const absl::StatusOr<SessionName> session =
+      call->NamedSessionOf(request.session_id());
+  if (!session.ok()) return call->End(session.status());
+  EndNamed(
+      service, *session,
+      [&service, call, session = *session](const absl::StatusOr<bool>& served) {
+        if (!served.ok()) return call->End(served.status());
+        if (*served) call->ReturnSession(session.id());
+        AnswerStored(service, call, session, v1::DeleteSessionResponse(),
+                     WhenStored);
+      });
 }
 
 void AppendTokens(const ServiceContext& service,

@@ -25,12 +25,19 @@ constexpr int64_t kExportBytes =
 // Bytes of a file for which room is taken at a time.
 constexpr int64_t kImportStep = 256 << 10;
 
-absl::StatusOr<v1::ExportSessionRequest> ReadExport(ApiCall& call) {
+struct ExportInput {
+  SessionName session;
+  bool include_state = false;
+};
+
+absl::StatusOr<ExportInput> ReadExport(ApiCall& call) {
   v1::ExportSessionRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
-  TXL_RETURN_IF_ERROR(CheckIdField("session_id", request.session_id()));
-  TXL_RETURN_IF_ERROR(call.CheckSession(request.session_id()));
-  return request;
+  ExportInput input;
+  TXL_ASSIGN_OR_RETURN(input.session,
+                       call.NamedSessionOf(request.session_id()));
+  input.include_state = request.include_state();
+  return input;
 }
 
 // One export: makes a piece on the pool, writes it in chunks, one at a time,
@@ -39,11 +46,11 @@ class ExportRun final : public CallEvents,
                         public std::enable_shared_from_this<ExportRun> {
  public:
   ExportRun(const ServiceContext& service, std::shared_ptr<ApiCall> call,
-            v1::ExportSessionRequest request)
+            ExportInput input)
       : service_(service),
         call_(std::move(call)),
-        session_(call_->Named(request.session_id())),
-        with_state_(request.include_state() && !service.export_key.empty()) {}
+        session_(std::move(input.session)),
+        with_state_(input.include_state && !service.export_key.empty()) {}
 
   void Start() {
     if (!with_state_) return Begin(absl::OkStatus());
@@ -163,16 +170,14 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
   }
 
   absl::Status TakeFirst(const v1::ImportSessionRequest& request) {
-    session_ = call_->Named(request.session_id());
-    TXL_RETURN_IF_ERROR(call_->CheckSession(session_.id()));
+    TXL_ASSIGN_OR_RETURN(session_, call_->SessionOf(request.session_id()));
     if (request.has_ttl()) {
       TXL_ASSIGN_OR_RETURN(ttl_, ReadDuration(request.ttl()));
       TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.store_options));
     }
     // Before all of the file has come for nothing.
-    if (!session_.empty()) {
-      TXL_RETURN_IF_ERROR(CheckIdField("session_id", session_.id()));
-      if (service_.store->Get(session_).ok()) return SessionExistsError();
+    if (!session_.empty() && service_.store->Get(session_).ok()) {
+      return SessionExistsError();
     }
     return service_.store->MayAdd(session_.tenant(), 0);
   }
@@ -206,10 +211,10 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
     if (!info.ok()) return call_->End(info.status());
     v1::ImportSessionResponse response;
     WriteSession(*info, response.mutable_session());
-    call_->record().session = HashOf(call_->Named(info->session_id));
+    const SessionName made = call_->Told(*info);
+    call_->record().session = HashOf(made);
     call_->ReturnSession(info->session_id);
-    AnswerStored(service_, call_, call_->Named(info->session_id),
-                 std::move(response));
+    AnswerStored(service_, call_, made, std::move(response));
   }
 
   const ServiceContext& service_;
@@ -227,11 +232,11 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
 
 void ExportSession(const ServiceContext& service,
                    const std::shared_ptr<ApiCall>& call) {
-  absl::StatusOr<v1::ExportSessionRequest> request = ReadExport(*call);
-  if (!request.ok()) return call->End(request.status());
-  const SessionName session = call->Named(request->session_id());
+  absl::StatusOr<ExportInput> input = ReadExport(*call);
+  if (!input.ok()) return call->End(input.status());
+  const SessionName session = input->session;
   const auto run =
-      std::make_shared<ExportRun>(service, call, *std::move(request));
+      std::make_shared<ExportRun>(service, call, *std::move(input));
   WithSession(service, session, [run, call](const absl::Status& prepared) {
     prepared.ok() ? run->Start() : call->End(prepared);
   });

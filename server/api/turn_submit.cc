@@ -101,7 +101,8 @@ TurnStarted StartedAgain(const TurnRecord& record) {
 
 void SubmitFeed(const ServiceContext& service,
                 const std::shared_ptr<ApiCall>& call, TurnKind kind,
-                FeedParams params, FeedAnswer answer) {
+                FeedInput input, FeedAnswer answer) {
+  FeedParams& params = input.params;
   absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(params));
   if (!hold.ok()) return call->End(hold.status());
   call->record().prompt_tokens = static_cast<int64_t>(params.input.size());
@@ -114,7 +115,7 @@ void SubmitFeed(const ServiceContext& service,
   options.hold = *std::move(hold);
   const auto sink = UnaryTurn::Create(call, std::move(options));
   TurnStart start;
-  start.session = call->Named(params.session_id);
+  start.session = std::move(input.session);
   start.identity = params.identity;
   start.expected_position = params.expected_position;
   start.fail = [sink](const absl::Status& status) { sink->Failed(status); };

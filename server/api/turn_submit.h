@@ -40,11 +40,17 @@ TurnStarted StartedAgain(const TurnRecord& record);
 using FeedAnswer = AnswerMessage (*)(const TurnFinished&,
                                      const std::vector<ScoredToken>&);
 
+// What a call feeds, and to which session.
+struct FeedInput {
+  SessionName session;  // empty: a temporary one
+  FeedParams params;
+};
+
 // Runs checked input of a call as a kAppend or kScore turn, and ends the call.
 // `service` outlives it.
 void SubmitFeed(const ServiceContext& service,
                 const std::shared_ptr<ApiCall>& call, TurnKind kind,
-                FeedParams params, FeedAnswer answer);
+                FeedInput input, FeedAnswer answer);
 
 // Submits what a call's request asks for; `read` checks it.
 template <typename Request>
@@ -55,16 +61,16 @@ void SubmitCall(const ServiceContext& service,
                                                    const RequestLimits&),
                 FeedAnswer answer) {
   Request request;
-  absl::Status status = call->Parse(&request);
+  const absl::Status parsed = call->Parse(&request);
+  if (!parsed.ok()) return call->End(parsed);
   NoteRequest(*call, request);
-  if (status.ok()) {
-    status = call->CheckSession(request.session_id());
-  }
-  if (!status.ok()) return call->End(status);
+  const absl::StatusOr<SessionName> session =
+      call->SessionOf(request.session_id());
+  if (!session.ok()) return call->End(session.status());
   absl::StatusOr<FeedParams> params =
       read(request, *service.facts, service.limits);
   if (!params.ok()) return call->End(params.status());
-  SubmitFeed(service, call, kind, *std::move(params), answer);
+  SubmitFeed(service, call, kind, {*session, *std::move(params)}, answer);
 }
 
 }  // namespace txl

@@ -39,31 +39,32 @@ void AnswerStored(const ServiceContext& service,
   });
 }
 
-// The same of a method that changes or reads a session: the one that the
-// request names is in memory then, and the answer is sent when what it says is
-// on stable storage. `service` outlives the call.
+// The same of a method that makes or changes a session: the one that the
+// request names, empty where it names none, is in memory then, and the answer
+// is sent when what it says is on stable storage. `handler` gives the session
+// that its response tells of. `service` outlives the call.
 template <typename Request, typename Response>
-void AnswerOnSession(const ServiceContext& service,
-                     const std::shared_ptr<ApiCall>& call,
-                     absl::Status (*handler)(const ServiceContext&, ApiCall&,
-                                             const Request&, Response*)) {
+void AnswerOnSession(
+    const ServiceContext& service, const std::shared_ptr<ApiCall>& call,
+    absl::StatusOr<SessionName> (*handler)(const ServiceContext&, ApiCall&,
+                                           const SessionName&, const Request&,
+                                           Response*)) {
   const auto request = std::make_shared<Request>();
-  absl::Status status = call->Parse(request.get());
+  const absl::Status parsed = call->Parse(request.get());
+  if (!parsed.ok()) return call->End(parsed);
   NoteRequest(*call, *request);
-  if (status.ok()) {
-    status = call->CheckSession(request->session_id());
-  }
-  if (!status.ok()) return call->End(status);
-  WithSession(service, call->Named(request->session_id()),
-              [&service, call, handler, request](const absl::Status& prepared) {
+  const absl::StatusOr<SessionName> session =
+      call->SessionOf(request->session_id());
+  if (!session.ok()) return call->End(session.status());
+  WithSession(service, *session,
+              [&service, call, handler, request,
+               session = *session](const absl::Status& prepared) {
+                if (!prepared.ok()) return call->End(prepared);
                 Response response;
-                absl::Status status = prepared;
-                if (status.ok()) {
-                  status = handler(service, *call, *request, &response);
-                }
-                if (!status.ok()) return call->End(status);
-                AnswerStored(service, call, call->Named(request->session_id()),
-                             std::move(response));
+                const absl::StatusOr<SessionName> told =
+                    handler(service, *call, session, *request, &response);
+                if (!told.ok()) return call->End(told.status());
+                AnswerStored(service, call, *told, std::move(response));
               });
 }
 

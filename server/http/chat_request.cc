@@ -71,6 +71,7 @@ absl::StatusOr<std::string> ReadMessages(BodyFields& fields,
                                  : "has no role: user or assistant");
     }
     TXL_ASSIGN_OR_RETURN(const std::string content, ReadContent(message, i));
+    TXL_RETURN_IF_ERROR(message.RefuseMisspelt());
     absl::StrAppend(&prompt, role->before, content, role->after);
   }
   return prompt + format.answer;
@@ -119,6 +120,7 @@ absl::StatusOr<CompletionRequest> ReadChat(const Json& body,
     common.mutable_stop()->add_stop_texts(text);
   }
   turn.MergeFrom(common);
+  TXL_RETURN_IF_ERROR(fields.RefuseMisspelt());
   request.ignored = fields.Unknown();
   return request;
 }

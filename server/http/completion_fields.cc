@@ -17,16 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-absl::Status ModelUnknown(const std::string& asked, const std::string& served) {
-  ErrorDetails details;
-  details.reason = "model_not_found";
-  details.field = "model";
-  return MakeError(absl::StatusCode::kNotFound,
-                   absl::StrCat("there is no model \"", CutUtf8(asked, 100),
-                                "\"; this server has \"", served, "\""),
-                   details);
-}
-
 absl::Status CheckModel(BodyFields& fields, const ModelFacts& facts) {
   TXL_ASSIGN_OR_RETURN(const auto model, fields.String("model"));
   if (!model.has_value() || model->empty() || *model == facts.name) {
@@ -141,6 +131,7 @@ absl::Status ReadStream(BodyFields& fields, const HttpRequest& http,
     request->include_usage = usage.value_or(false);
     request->continuous_usage = each.value_or(false);
     request->event_ids = ids.value_or(false);
+    TXL_RETURN_IF_ERROR(of_stream.RefuseMisspelt());
   }
   const std::string& last = http.header("last-event-id");
   if (last.empty()) return absl::OkStatus();
@@ -188,6 +179,7 @@ absl::Status ReadReceived(BodyFields& fields, const CompletionRequest& request,
   TXL_ASSIGN_OR_RETURN(const auto seed, ReadSeed(of_received));
   if (!seed.has_value()) return FieldError("received.seed", "must be set");
   TXL_ASSIGN_OR_RETURN(const auto ids, of_received.Ids("token_ids"));
+  TXL_RETURN_IF_ERROR(of_received.RefuseUnknown());
   turn->mutable_received()->set_seed(*seed);
   if (ids.has_value()) {
     turn->mutable_received()->mutable_token_ids()->Add(ids->begin(),
@@ -257,6 +249,16 @@ absl::Status ReadPriority(BodyFields& fields, v1::GenerateRequest* common) {
 }
 
 }  // namespace
+
+absl::Status ModelUnknown(const std::string& asked, const std::string& served) {
+  ErrorDetails details;
+  details.reason = "model_not_found";
+  details.field = "model";
+  return MakeError(absl::StatusCode::kNotFound,
+                   absl::StrCat("there is no model \"", CutUtf8(asked, 100),
+                                "\"; this server has \"", served, "\""),
+                   details);
+}
 
 absl::Status SetMaxTokens(const char* name, int64_t tokens,
                           v1::GenerateRequest* common) {

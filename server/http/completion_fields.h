@@ -47,6 +47,9 @@ absl::Status ReadCommonFields(BodyFields& fields, const HttpRequest& http,
                               CompletionRequest* request,
                               v1::GenerateRequest* common);
 
+// There is no such model: NotFound, model_not_found.
+absl::Status ModelUnknown(const std::string& asked, const std::string& served);
+
 // Sets what a field of that name says of tokens to generate at most.
 absl::Status SetMaxTokens(const char* name, int64_t tokens,
                           v1::GenerateRequest* common);

@@ -12,26 +12,30 @@ namespace {
 
 using Json = nlohmann::json;
 
-void SetIds(const std::vector<uint32_t>& ids, v1::GenerateRequest* turn) {
+constexpr char kWrong[] = "must be a text, token ids or a list of either";
+
+// A text or ids; empty ones are no prompt.
+absl::Status ReadPrompt(const Json& prompt, v1::GenerateRequest* turn) {
+  if (prompt == "" || prompt == Json::array()) return absl::OkStatus();
+  if (prompt.is_string()) {
+    turn->set_text(prompt.get<std::string>());
+    return absl::OkStatus();
+  }
+  TXL_ASSIGN_OR_RETURN(const auto ids, ReadIdList(prompt, "prompt"));
   turn->mutable_tokens()->mutable_ids()->Add(ids.begin(), ids.end());
+  return absl::OkStatus();
 }
 
 // A text, ids, or a list of either.
 absl::StatusOr<std::vector<v1::GenerateRequest>> ReadPrompts(
     const Json* prompt) {
   std::vector<v1::GenerateRequest> turns(1);
-  if (prompt == nullptr || *prompt == "") return turns;  // none
-  if (prompt->is_string()) {
-    turns[0].set_text(prompt->get<std::string>());
-    return turns;
-  }
-  constexpr char kWrong[] = "must be a text, token ids or a list of either";
-  if (!prompt->is_array() || prompt->empty()) {
+  if (prompt == nullptr) return turns;
+  if (!prompt->is_string() && (!prompt->is_array() || prompt->empty())) {
     return FieldError("prompt", kWrong);
   }
-  if (prompt->front().is_number()) {
-    TXL_ASSIGN_OR_RETURN(const auto ids, ReadIdList(*prompt, "prompt"));
-    SetIds(ids, &turns[0]);
+  if (prompt->is_string() || prompt->front().is_number()) {
+    TXL_RETURN_IF_ERROR(ReadPrompt(*prompt, &turns[0]));
     return turns;
   }
   // Each has a choice: more are refused before room is taken for them.
@@ -41,14 +45,9 @@ absl::StatusOr<std::vector<v1::GenerateRequest>> ReadPrompts(
   }
   turns.clear();
   for (const Json& one : *prompt) {
-    v1::GenerateRequest& turn = turns.emplace_back();
-    if (one.is_string()) {
-      turn.set_text(one.get<std::string>());
-      continue;
-    }
-    if (!one.is_array()) return FieldError("prompt", kWrong);
-    TXL_ASSIGN_OR_RETURN(const auto ids, ReadIdList(one, "prompt"));
-    SetIds(ids, &turn);
+    if (!one.is_string() && !one.is_array())
+      return FieldError("prompt", kWrong);
+    TXL_RETURN_IF_ERROR(ReadPrompt(one, &turns.emplace_back()));
   }
   return turns;
 }
@@ -88,6 +87,7 @@ absl::StatusOr<CompletionRequest> ReadCompletion(const Json& body,
   TXL_RETURN_IF_ERROR(SetMaxTokens("max_tokens", most, &common));
   request.generates = most != 0 || !request.echo;
   for (v1::GenerateRequest& turn : request.turns) turn.MergeFrom(common);
+  TXL_RETURN_IF_ERROR(fields.RefuseMisspelt());
   request.ignored = fields.Unknown();
   return request;
 }

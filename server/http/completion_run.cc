@@ -208,7 +208,8 @@ absl::Status CompletionRun::Begin(size_t choice,
   if (request_.chat && request_.stream) {
     choices_[choice].first.emplace().begins = true;
   }
-  if (!request_.echo) return absl::OkStatus();
+  // Offsets of a text's tokens count from its prompt's begin, echoed or not.
+  if (!request_.echo && !format_.logprobs) return absl::OkStatus();
   CompletionChoice part;
   if (scores != nullptr) {
     choices_[choice].prompt_tokens = scores->size();
@@ -218,6 +219,10 @@ absl::Status CompletionRun::Begin(size_t choice,
   } else if (turn.has_tokens()) {
     TXL_ASSIGN_OR_RETURN(
         part.text, ReadTextOf(turn.tokens(), facts_, desk_->context().limits));
+  }
+  if (!request_.echo) {
+    choices_[choice].code_points = CodePoints(part.text);
+    return absl::OkStatus();
   }
   // Nothing is sent before the turn is known to run.
   if (request_.stream && request_.generates) {
@@ -246,7 +251,8 @@ void CompletionRun::Take(size_t choice, const v1::GenerateResponse& message,
     return TakeEnd(choice, message.finished(), std::move(taken));
   }
   ++of.generated_tokens;
-  Add(choice, PartOf(message.token(), of.code_points, format_.logprobs),
+  const int64_t offset = of.code_points + message.token().held_back();
+  Add(choice, PartOf(message.token(), offset, format_.logprobs),
       std::move(taken));
 }
 

@@ -49,7 +49,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
     // Goes before the first token and is not sent yet: the prompt, or whose
     // message it is.
     std::optional<CompletionChoice> first;
-    int64_t code_points = 0;    // of the text so far
+    int64_t code_points = 0;    // of the prompt and the text so far
     int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;
     int64_t generated_tokens = 0;
@@ -71,7 +71,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
                   const ScoredTokens* scores);
   void StartTurn(size_t choice, const v1::GenerateRequest& turn);
   // What comes before the choice's tokens: whose message it is, the prompt.
-  // Errors: those of a prompt of ids that is echoed.
+  // Errors: those of a prompt of ids whose text is wanted.
   absl::Status Begin(size_t choice, const v1::GenerateRequest& turn,
                      const ScoredTokens* scores);
   void Take(size_t choice, const v1::GenerateResponse& message,

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <boost/asio/write.hpp>
 #include <chrono>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "server/base/log.h"
 #include "server/base/random_bits.h"
 #include "server/http/connection_impl.h"
@@ -27,8 +29,27 @@ namespace {
 // How long a client may send on when its connection's last answer is out.
 constexpr absl::Duration kLinger = absl::Seconds(5);
 constexpr size_t kReadAheadBytes = 2 << 10;
+// Of one connection, not yet parsed: what stands before a chunk or behind the
+// last one has to fit.
+constexpr size_t kBufferBytes = 64 << 10;
+// Of a body of chunks, for which room is taken at first.
+constexpr int64_t kFirstChunkBytes = 16 << 10;
 
 constexpr std::chrono::milliseconds kWatchInterval{250};
+
+// What a client sent is not HTTP; else its connection is broken.
+bool IsOfHttp(const error_code& error) {
+  const auto& category =
+      http::make_error_code(http::error::bad_method).category();
+  return error && error.category() == category &&
+         error != http::error::end_of_stream &&
+         error != http::error::partial_message;
+}
+
+HttpReply NotHttp(const error_code& error) {
+  return PlainError(400, "MALFORMED_MESSAGE",
+                    absl::StrCat("not HTTP: ", error.message()));
+}
 
 // The peer sends no more, or the connection is broken.
 bool HasLeft(int fd) {
@@ -43,9 +64,11 @@ Connection::Connection(Socket socket, std::string host, HttpShared* shared,
     : stream_(std::move(socket), tls),
       host_(std::move(host)),
       peer_(PeerOf(stream_.socket(), host_)),
+      local_address_(LocalAddressOf(stream_.socket())),
       shared_(shared),
       deadline_(shared->io),
-      watch_(shared->io) {
+      watch_(shared->io),
+      buffer_(kBufferBytes) {
   shared_->open.insert(this);
 }
 
@@ -120,6 +143,8 @@ RequestHead Connection::ParsedHead() const {
   const auto& message = parser_->get();
   head.method = std::string(message.method_string());
   head.target = std::string(message.target());
+  head.http_1_0 = message.version() < 11;
+  head.local_address = local_address_;
   for (const auto& field : message.base()) {
     head.fields.emplace_back(
         absl::AsciiStrToLower(std::string(field.name_string())),
@@ -132,6 +157,7 @@ void Connection::OnHead(error_code error) {
   if (closed_) return;
   const RequestHead head = error ? RequestHead() : ParsedHead();
   Name(head);
+  http_1_0_ = head.http_1_0;
   allowed_origin_.clear();
   if (error && timed_out_) {
     return Refuse(
@@ -144,18 +170,9 @@ void Connection::OnHead(error_code error) {
                                 shared_->options.header_bytes, " bytes")));
   }
   if (error == http::error::body_limit) {
-    return Refuse(
-        PlainError(413, "BODY_TOO_LARGE",
-                   absl::StrCat("a body may have ", shared_->options.body_bytes,
-                                " bytes")));
+    return Refuse(BodyTooLarge(shared_->options.body_bytes));
   }
-  if (error.category() ==
-          http::make_error_code(http::error::bad_method).category() &&
-      error && error != http::error::end_of_stream &&
-      error != http::error::partial_message) {
-    return Refuse(PlainError(400, "MALFORMED_MESSAGE",
-                             absl::StrCat("no HTTP: ", error.message())));
-  }
+  if (IsOfHttp(error)) return Refuse(NotHttp(error));
   if (error) return Close();
   if (TakeHead(head)) ReadBody();
 }
@@ -201,21 +218,60 @@ bool Connection::TakeHead(const RequestHead& head) {
   return let_in.ok();
 }
 
-void Connection::ReadBody() {
-  const auto length = parser_->content_length().value_or(0);
-  absl::StatusOr<ByteHold> hold =
-      shared_->handlers.hold_body(static_cast<int64_t>(length));
-  if (!hold.ok()) return Refuse(ErrorReply(hold.status()));
+bool Connection::HoldBody(int64_t bytes) {
+  body_hold_.Release();
+  absl::StatusOr<ByteHold> hold = shared_->handlers.hold_body(bytes);
+  if (!hold.ok()) {
+    Refuse(ErrorReply(hold.status()));
+    return false;
+  }
   body_hold_ = *std::move(hold);
+  held_bytes_ = bytes;
+  return true;
+}
+
+void Connection::ReadBody() {
+  const auto length =
+      static_cast<int64_t>(parser_->content_length().value_or(0));
+  if (!HoldBody(parser_->chunked() ? kFirstChunkBytes : length)) return;
+  keep_alive_ = parser_->get().keep_alive();
   if (absl::EqualsIgnoreCase(std::string(parser_->get()[http::field::expect]),
                              "100-continue")) {
     Write("HTTP/1.1 100 Continue\r\n\r\n", nullptr);
   }
   SetDeadline(shared_->options.body_timeout);
+  chunk_bytes_ = 0;
+  if (parser_->chunked()) return ReadChunks();
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](error_code error, size_t) {
                      self->OnBody(error);
                    });
+}
+
+void Connection::ReadChunks() {
+  parser_->eager(true);  // as many chunks at a time as have come
+  http::async_read_some(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](error_code error, size_t bytes) {
+        self->OnChunks(error, bytes);
+      });
+}
+
+void Connection::OnChunks(error_code error, size_t bytes) {
+  if (closed_) return;
+  if (error || parser_->is_done()) return OnBody(error);
+  const int64_t most = shared_->options.body_bytes;
+  // A body may cost as much again in what stands around its chunks.
+  chunk_bytes_ += static_cast<int64_t>(bytes);
+  if (chunk_bytes_ > 2 * most) return Refuse(BodyTooLarge(most));
+  // What is read next has room before it is read.
+  const auto body = static_cast<int64_t>(parser_->get().body().size());
+  const auto next = body + static_cast<int64_t>(kBufferBytes);
+  if (next > held_bytes_ && held_bytes_ < most &&
+      !HoldBody(std::min(2 * next, most))) {
+    return;
+  }
+  ReadChunks();
 }
 
 void Connection::OnBody(error_code error) {
@@ -224,14 +280,19 @@ void Connection::OnBody(error_code error) {
     return Refuse(
         PlainError(408, "REQUEST_TIMEOUT", "the body did not arrive in time"));
   }
+  if (error == http::error::body_limit) {
+    return Refuse(BodyTooLarge(shared_->options.body_bytes));
+  }
+  if (IsOfHttp(error)) return Refuse(NotHttp(error));
   if (error) return Close();
+  // A body of chunks had room to grow.
+  const auto bytes = static_cast<int64_t>(parser_->get().body().size());
+  if (bytes < held_bytes_ && !HoldBody(bytes)) return;
   Handle();
 }
 
 void Connection::Handle() {
   deadline_.cancel();
-  keep_alive_ = parser_->get().keep_alive();
-  chunks_ = parser_->get().version() >= 11;
   request_.body = std::move(parser_->get().body());
   served_ = true;
   current_ = ++last_;
@@ -289,10 +350,11 @@ std::string Connection::Head(const HttpReply& reply,
                              std::optional<size_t> length) {
   if (shared_->stopping) keep_alive_ = false;
   // Before HTTP/1.1 the end of a stream is that of its connection.
-  if (!length.has_value() && !chunks_) keep_alive_ = false;
+  if (!length.has_value() && http_1_0_) keep_alive_ = false;
   http::response<http::empty_body> head;
   head.version(11);
   head.result(static_cast<unsigned>(reply.status));
+  head.set(http::field::date, HttpDate(absl::Now()));
   head.set(http::field::content_type, reply.content_type);
   head.set("x-request-id", request_id_);
   head.set(kTraceparent, TraceparentOf(trace_));
@@ -306,9 +368,12 @@ std::string Connection::Head(const HttpReply& reply,
   }
   for (const auto& [name, value] : reply.headers) head.set(name, value);
   head.keep_alive(keep_alive_);
+  // Where it is not what is usual, it has to be said.
+  if (keep_alive_ && http_1_0_) head.set(http::field::connection, "keep-alive");
+  const bool bodiless = reply.status == 204 || reply.status == 304;
   if (length.has_value()) {
-    head.content_length(*length);
-  } else if (chunks_) {
+    if (!bodiless) head.content_length(*length);
+  } else if (!http_1_0_) {
     head.chunked(true);
   }
   std::ostringstream bytes;

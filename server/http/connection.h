@@ -81,7 +81,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // False: it was refused.
   bool TakeHead(const RequestHead& head);
   void ReadBody();
+  // Reads on in a body of chunks, for which room is taken as it comes.
+  void ReadChunks();
+  void OnChunks(boost::system::error_code error, size_t bytes);
   void OnBody(boost::system::error_code error);
+  // False: there is none, and the request was refused.
+  bool HoldBody(int64_t bytes);
   void Handle();
   void Watch();
   void WatchBehindBytes();
@@ -104,6 +109,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   HttpStream stream_;
   const std::string host_;
   const std::string peer_;
+  const std::string local_address_;
   HttpShared* const shared_;
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
@@ -118,11 +124,13 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<Parser> parser_;
   HttpRequest request_;  // that is being read
   ByteHold body_hold_;
-  int64_t current_ = 0;  // the request that runs; 0: none
+  int64_t held_bytes_ = 0;   // of the body, for which there is room
+  int64_t chunk_bytes_ = 0;  // read of a body of chunks, with what is around
+  int64_t current_ = 0;      // the request that runs; 0: none
   int64_t last_ = 0;
-  bool keep_alive_ = false;
-  bool begun_ = false;  // its answer
-  bool chunks_ = true;  // of a stream; false: the client speaks HTTP/1.0
+  bool keep_alive_ = false;  // the client's wish, as far as it is granted
+  bool begun_ = false;       // its answer
+  bool http_1_0_ = false;    // the client speaks it: it knows no chunks
   std::string request_id_;
   TraceContext trace_;
   std::string allowed_origin_;  // one of the options'

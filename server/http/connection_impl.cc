@@ -56,7 +56,7 @@ void ConnectionExchange::Send(std::string bytes,
 void ConnectionExchange::EndStream(std::string last) {
   if (!Runs()) return;
   std::string bytes = last.empty() ? "" : Chunk(last);
-  if (connection_->chunks_) {
+  if (!connection_->http_1_0_) {
     bytes += boost::beast::buffers_to_string(http::make_chunk_last());
   }
   connection_->SetDeadline(shared_->options.answer_timeout);
@@ -93,7 +93,7 @@ void ConnectionExchange::After(absl::Duration delay,
 }
 
 std::string ConnectionExchange::Chunk(const std::string& bytes) const {
-  if (!connection_->chunks_) return bytes;
+  if (connection_->http_1_0_) return bytes;
   return boost::beast::buffers_to_string(http::make_chunk(asio::buffer(bytes)));
 }
 bool ConnectionExchange::Runs() const {

@@ -5,9 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/text/utf8.h"
+#include "server/http/completion_fields.h"
 #include "server/http/completions.h"
+#include "server/http/guard.h"
 #include "server/http/http_error.h"
 #include "server/http/method_call.h"
 #include "server/http/page.h"
@@ -21,6 +25,8 @@ namespace {
 using google::protobuf::Message;
 using Json = nlohmann::json;
 using SharedExchange = std::shared_ptr<Exchange>;
+
+constexpr absl::string_view kModelPath = "/v1/models/";
 
 struct ScoreBody {
   const char* method = nullptr;
@@ -49,12 +55,12 @@ absl::StatusOr<ScoreBody> ReadScoreBody(const HttpRequest& http) {
   if (const Json* list = fields.Find("alternatives")) {
     auto request = std::make_shared<v1::ScoreAlternativesRequest>();
     TXL_RETURN_IF_ERROR(ReadAlternatives(*list, request.get()));
-    TXL_RETURN_IF_ERROR(ReadMessage(fields, request.get()));
+    TXL_RETURN_IF_ERROR(ReadAll(fields, request.get()));
     TXL_RETURN_IF_ERROR(SetSession("", http, request.get()));
     return ScoreBody{"GenerationService/ScoreAlternatives", std::move(request)};
   }
   auto request = std::make_shared<v1::ScoreRequest>();
-  TXL_RETURN_IF_ERROR(ReadMessage(fields, request.get()));
+  TXL_RETURN_IF_ERROR(ReadAll(fields, request.get()));
   TXL_RETURN_IF_ERROR(SetSession("", http, request.get()));
   return ScoreBody{"GenerationService/Score", std::move(request)};
 }
@@ -63,14 +69,15 @@ absl::Status ReadTokenizeBody(BodyFields& fields, v1::TokenizeRequest* to) {
   TXL_ASSIGN_OR_RETURN(const auto prompt, fields.String("prompt"));
   if (!prompt.has_value()) return FieldError("prompt", "must be set");
   to->set_text(*prompt);
-  return ReadNamed(fields, "unknown", to);
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "unknown", to));
+  return fields.RefuseMisspelt();
 }
 
 absl::Status ReadDetokenizeBody(BodyFields& fields, v1::DetokenizeRequest* to) {
   TXL_ASSIGN_OR_RETURN(const auto ids, fields.Ids("tokens"));
   if (!ids.has_value()) return FieldError("tokens", "must be set");
   to->mutable_token_ids()->Add(ids->begin(), ids->end());
-  return absl::OkStatus();
+  return fields.RefuseMisspelt();
 }
 
 // What stands for the text's end or beginning: who wants to score a text from
@@ -120,10 +127,20 @@ class Router {
 
   void Route() {
     const std::string& path = http_.path;
+    if (path == kWholeServer && http_.method == "OPTIONS") {
+      AllowsMethod(*exchange_, {"GET", "POST", "DELETE"});
+      return;
+    }
     if (AnswerSessionPath(api_, exchange_) || AnswerPagePath(exchange_)) return;
     for (const Entry& entry : Entries()) {
       if (path != entry.path) continue;
       if (AllowsMethod(*exchange_, {entry.method})) (this->*entry.handle)();
+      return;
+    }
+    if (absl::StartsWith(path, kModelPath)) {
+      if (AllowsMethod(*exchange_, {"GET"})) {
+        OneModel(path.substr(kModelPath.size()));
+      }
       return;
     }
     NotFound();
@@ -139,20 +156,36 @@ class Router {
   void ChatCompletions() { Chat(api_, exchange_); }
 
   void Models() {
+    CallModel([start = StartTime()](const Message& message) -> Json {
+      return {{"object", "list"},
+              {"data", Json::array({ModelJson(message, start)})}};
+    });
+  }
+
+  // What the path names below /v1/models/.
+  void OneModel(const std::string& id) {
+    const std::string& served = api_.desk->context().facts->name;
+    if (id != served) {
+      return exchange_->Reply(ErrorReply(ModelUnknown(id, served)));
+    }
+    CallModel([start = StartTime()](const Message& message) -> Json {
+      return ModelJson(message, start);
+    });
+  }
+
+  void CallModel(MethodAnswer answer) {
     CallMethod(api_.desk, exchange_, "ModelService/GetModel",
-               std::make_shared<v1::GetModelRequest>(),
-               [start = StartTime()](const Message& message) -> Json {
-                 const auto& model =
-                     static_cast<const v1::GetModelResponse&>(message);
-                 const Json one = {
-                     {"id", model.name()},
-                     {"object", "model"},
-                     {"created", start},
-                     {"owned_by", "txl-server"},
-                     {"max_model_len", model.limits().max_prompt_tokens()},
-                     {"txl", MessageToJson(message)}};
-                 return {{"object", "list"}, {"data", Json::array({one})}};
-               });
+               std::make_shared<v1::GetModelRequest>(), std::move(answer));
+  }
+
+  static Json ModelJson(const Message& message, int64_t created) {
+    const auto& model = static_cast<const v1::GetModelResponse&>(message);
+    return {{"id", model.name()},
+            {"object", "model"},
+            {"created", created},
+            {"owned_by", "txl-server"},
+            {"max_model_len", model.limits().max_prompt_tokens()},
+            {"txl", MessageToJson(message)}};
   }
 
   // Unix seconds of the server's start.
@@ -163,6 +196,7 @@ class Router {
   }
 
   void Status() {
+    if (!HasNoQuery(*exchange_)) return;
     CallMethod(api_.desk, exchange_, "ModelService/GetServerStatus",
                std::make_shared<v1::GetServerStatusRequest>(), MessageToJson);
   }
@@ -182,6 +216,7 @@ class Router {
 
   // The body says which of two methods it is for.
   void ScoreText() {
+    if (!HasNoQuery(*exchange_)) return;
     ReadBody<ScoreBody>(
         api_.desk, exchange_, ReadScoreBody,
         [desk = api_.desk, exchange = exchange_](ScoreBody body) {
@@ -252,7 +287,11 @@ void AnswerPreflight(Exchange& exchange) {
 
 PathRule RuleOf(const std::string& path) {
   if (IsPagePath(path)) return {true, {}, "page"};
+  if (path == kWholeServer) return {true, {}, "*"};
   if (IsSessionPath(path)) return {false, kUsers, "/v1/sessions"};
+  if (absl::StartsWith(path, kModelPath)) {
+    return {false, kScorers, "/v1/models"};
+  }
   for (const Router::Entry& entry : Router::Entries()) {
     if (path != entry.path) continue;
     PathRule rule = entry.rule;

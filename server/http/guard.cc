@@ -1,6 +1,7 @@
 #include "server/http/guard.h"
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -35,8 +36,42 @@ std::string HostOf(absl::string_view authority) {
   return absl::AsciiStrToLower(authority.substr(0, authority.find(':')));
 }
 
+// Addresses are equal however they are spelt; an IPv4 one that came in on a
+// socket of both is "::ffff:127.0.0.1".
+bool IsSameAddress(const std::string& a, const std::string& b) {
+  const auto parse = [](const std::string& text, auto* address) {
+    boost::system::error_code error;
+    *address =
+        boost::asio::ip::make_address(text.substr(0, text.find('%')), error);
+    if (!error && address->is_v6() && address->to_v6().is_v4_mapped()) {
+      *address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped,
+                                                  address->to_v6());
+    }
+    return !error;
+  };
+  boost::asio::ip::address first, second;
+  return parse(a, &first) && parse(b, &second) && first == second;
+}
+
 bool IsLoopbackName(const std::string& host) {
-  return host == "localhost" || host == "127.0.0.1" || host == "::1";
+  return host == "localhost" || host == "127.0.0.1" ||
+         IsSameAddress(host, "::1");
+}
+
+struct Target {
+  std::optional<absl::string_view> authority;  // "host:port" of an absolute one
+  absl::string_view rest;                      // "/path?query"
+};
+
+Target SplitTarget(absl::string_view target) {
+  for (const absl::string_view scheme : {"http://", "https://"}) {
+    if (!absl::StartsWithIgnoreCase(target, scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const size_t end = std::min(target.find_first_of("/?#"), target.size());
+    const absl::string_view rest = target.substr(end);
+    return {target.substr(0, end), rest.empty() ? "/" : rest};
+  }
+  return {std::nullopt, target};
 }
 
 // Of "http://localhost:8000", "localhost:8000".
@@ -60,30 +95,62 @@ bool IsJson(const std::string& content_type) {
                                 "application/json");
 }
 
-std::optional<HttpReply> CheckBody(const RequestHead& head,
-                                   const HttpOptions& options) {
-  // A body's end is said in one way only: what two parsers end differently is
-  // two requests to one of them.
-  if (Count(head, "transfer-encoding") > 0) {
-    return PlainError(411, "LENGTH_REQUIRED",
-                      "a body needs Content-Length, not Transfer-Encoding");
+// A body's end is said in one way only: what two parsers end differently is two
+// requests to one of them (RFC 9112, 6.3).
+std::optional<HttpReply> CheckFraming(const RequestHead& head) {
+  const int lengths = Count(head, "content-length");
+  const int codings = Count(head, "transfer-encoding");
+  if (lengths + codings > 1) {
+    return PlainError(400, "MALFORMED_MESSAGE",
+                      "more than one Content-Length or Transfer-Encoding");
   }
-  if (Count(head, "content-length") > 1) {
-    return PlainError(400, "MALFORMED_MESSAGE", "two Content-Length");
+  if (codings == 0) return std::nullopt;
+  if (head.http_1_0) {
+    return PlainError(400, "MALFORMED_MESSAGE",
+                      "HTTP/1.0 has no Transfer-Encoding");
   }
-  if (head.method != "POST") return std::nullopt;
-  const std::string length = Value(head, "content-length");
+  if (!absl::EqualsIgnoreCase(Value(head, "transfer-encoding"), "chunked")) {
+    HttpReply reply = PlainError(501, "UNSUPPORTED_TRANSFER_ENCODING",
+                                 "the only Transfer-Encoding is chunked");
+    reply.headers.emplace_back("x-should-retry", "false");
+    return reply;
+  }
+  return std::nullopt;
+}
+
+std::optional<HttpReply> CheckLength(const std::string& length,
+                                     const HttpOptions& options) {
   if (length.empty()) {
-    return PlainError(411, "LENGTH_REQUIRED", "a POST needs Content-Length");
+    return PlainError(411, "LENGTH_REQUIRED",
+                      "a POST needs Content-Length or chunks");
   }
   uint64_t bytes = 0;
   if (!absl::SimpleAtoi(length, &bytes)) {
-    return PlainError(400, "MALFORMED_MESSAGE", "Content-Length is no number");
+    return PlainError(400, "MALFORMED_MESSAGE",
+                      "Content-Length is not a number");
   }
   if (bytes > static_cast<uint64_t>(options.body_bytes)) {
-    return PlainError(
-        413, "BODY_TOO_LARGE",
-        absl::StrCat("a body may have ", options.body_bytes, " bytes"));
+    return BodyTooLarge(options.body_bytes);
+  }
+  return std::nullopt;
+}
+
+std::optional<HttpReply> CheckBody(const RequestHead& head,
+                                   const HttpOptions& options) {
+  if (auto refusal = CheckFraming(head)) return refusal;
+  if (head.method != "POST") return std::nullopt;
+  if (Count(head, "transfer-encoding") == 0) {
+    if (auto refusal = CheckLength(Value(head, "content-length"), options)) {
+      return refusal;
+    }
+  }
+  const std::string coding = Value(head, "content-encoding");
+  if (!coding.empty() && !absl::EqualsIgnoreCase(coding, "identity")) {
+    HttpReply reply = PlainError(415, "UNSUPPORTED_MEDIA_TYPE",
+                                 "the body has a Content-Encoding: send it as "
+                                 "it is");
+    reply.headers.emplace_back("accept-encoding", "identity");
+    return reply;
   }
   if (!IsJson(Value(head, "content-type"))) {
     return PlainError(415, "UNSUPPORTED_MEDIA_TYPE",
@@ -128,17 +195,36 @@ bool IsOwnHost(const std::string& host, const std::vector<std::string>& hosts) {
   return IsLoopbackName(name) ||
          std::any_of(hosts.begin(), hosts.end(), [&](const std::string& own) {
            return absl::EqualsIgnoreCase(own, name) ||
-                  absl::EqualsIgnoreCase(own, host);
+                  absl::EqualsIgnoreCase(own, host) || IsSameAddress(own, name);
          });
 }
+
+namespace {
+
+// Beside --http-hosts a server has the name that it was told to listen on, and
+// the address at which it was reached: no page can point a name of its own at
+// it and have the browser send that.
+bool IsHostOf(const std::string& host, const RequestHead& head,
+              const HttpOptions& options) {
+  return IsOwnHost(host, options.hosts) ||
+         IsOwnHost(host, {HostOf(options.listen), head.local_address});
+}
+
+}  // namespace
 
 std::optional<HttpReply> CheckHead(const RequestHead& head,
                                    const HttpOptions& options) {
   if (options.any_host) return CheckBody(head, options);
-  const std::string host = Value(head, "host");
-  if (Count(head, "host") != 1 || !IsOwnHost(host, options.hosts)) {
+  // The authority of an absolute target goes before Host (RFC 9112, 3.2.2).
+  const auto authority = SplitTarget(head.target).authority;
+  const std::string host =
+      authority.has_value() ? std::string(*authority) : Value(head, "host");
+  // No browser speaks HTTP/1.0, which knows no Host.
+  const int hosts = Count(head, "host");
+  const bool nameless = head.http_1_0 && hosts == 0 && !authority.has_value();
+  if (!nameless && (hosts != 1 || !IsHostOf(host, head, options))) {
     return PlainError(403, "PERMISSION_DENIED",
-                      "the Host is none of this server's (--http-hosts)");
+                      "the Host is not one of this server's (--http-hosts)");
   }
   if (Count(head, "origin") > 0 &&
       !IsOwnOrigin(Value(head, "origin"), host, options)) {
@@ -149,8 +235,15 @@ std::optional<HttpReply> CheckHead(const RequestHead& head,
 }
 
 bool ParseTarget(const std::string& target, HttpRequest* request) {
-  if (!absl::StartsWith(target, "/")) return false;
-  const absl::string_view whole = target;
+  const Target parts = SplitTarget(target);
+  const absl::string_view whole = parts.rest;
+  const bool absolute = parts.authority.has_value();
+  if (absolute && absl::StrContains(*parts.authority, '@')) return false;
+  if (absolute && absl::StartsWith(whole, "?")) {
+    request->path = "/";
+  } else if (!absl::StartsWith(whole, "/") && whole != kWholeServer) {
+    return false;
+  }
   const size_t mark = whole.find('?');
   if (!Decode(whole.substr(0, mark), true, &request->path)) return false;
   if (mark == absl::string_view::npos) return true;
@@ -163,7 +256,7 @@ bool ParseTarget(const std::string& target, HttpRequest* request) {
         !Decode(part.substr(equals + 1), false, &value)) {
       return false;
     }
-    request->query[key] = value;
+    request->query.emplace_back(std::move(key), std::move(value));
   }
   return true;
 }

@@ -23,17 +23,24 @@ struct RequestHead {
   std::string target;  // as sent
   // Every field in its order, names in lower case.
   std::vector<std::pair<std::string, std::string>> fields;
+  bool http_1_0 = false;
+  std::string local_address = {};  // that it came in on, "127.0.0.2"
 };
 
 // The refusal of a request; absent: it may be handled.
 std::optional<HttpReply> CheckHead(const RequestHead& head,
                                    const HttpOptions& options);
 
-// Whether `host` (a Host header) names loopback or one of `hosts`.
+// Whether `host` (a Host header) names loopback or one of `hosts`: a name, an
+// address in any spelling, or either with its port.
 bool IsOwnHost(const std::string& host, const std::vector<std::string>& hosts);
 
-// Splits a target into a decoded path and its query. False: it is none (no
-// leading "/", a broken escape, an escaped "/", NUL or control character).
+// The path of OPTIONS that asks for the server itself.
+inline constexpr char kWholeServer[] = "*";
+
+// Splits a target, "/path?query", "http://host/path?query" or "*", into a
+// decoded path and its query. False: it is none of them (no leading "/", a
+// broken escape, an escaped "/", NUL or control character).
 bool ParseTarget(const std::string& target, HttpRequest* request);
 
 }  // namespace txl

@@ -52,6 +52,7 @@ absl::StatusCode CodeOf(int code) {
     case 404:
       return absl::StatusCode::kNotFound;
     case 405:
+    case 501:
       return absl::StatusCode::kUnimplemented;
     case 408:
       return absl::StatusCode::kDeadlineExceeded;
@@ -164,6 +165,11 @@ absl::Status BrokenOffError() {
                    "the server is shutting down; the turn may be asked for "
                    "again",
                    details);
+}
+
+HttpReply BodyTooLarge(int64_t most_bytes) {
+  return PlainError(413, "BODY_TOO_LARGE",
+                    absl::StrCat("a body may have ", most_bytes, " bytes"));
 }
 
 HttpReply PlainError(int code, const std::string& reason,

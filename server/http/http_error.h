@@ -3,6 +3,7 @@
 // The only place where errors become HTTP's: a status code, OpenAI's error
 // object and what its clients need to know of a retry.
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -28,6 +29,9 @@ absl::Status AsOfInput(const absl::Status& status, const char* name);
 
 // Of a turn that a server ends because it does itself: SERVER_DRAIN.
 absl::Status BrokenOffError();
+
+// A body over the limit.
+HttpReply BodyTooLarge(int64_t most_bytes);
 
 // An error of HTTP itself with a status code of its own.
 HttpReply PlainError(int code, const std::string& reason,

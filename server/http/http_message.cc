@@ -2,6 +2,11 @@
 
 namespace txl {
 
+std::string HttpDate(absl::Time now) {
+  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now,
+                          absl::UTCTimeZone());
+}
+
 const std::string& HttpRequest::header(
     const std::string& lower_case_name) const {
   static const std::string kNone;

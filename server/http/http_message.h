@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "server/access/caller.h"
 #include "server/tls/peer_certificate.h"
 #include "server/trace/trace_context.h"
@@ -23,7 +24,8 @@ inline const Caller kStranger = {"", "", Role::kUser};
 struct HttpRequest {
   std::string method;  // "GET", as sent
   std::string path;    // percent-decoded, without the query
-  std::map<std::string, std::string> query;
+  // Decoded, in their order; a parameter without a value has "".
+  std::vector<std::pair<std::string, std::string>> query;
   // Lower-case names; a field that came twice has its last value.
   std::map<std::string, std::string> headers;
   std::string body;
@@ -39,6 +41,9 @@ struct HttpRequest {
   // The value of a header, "" where there is none.
   const std::string& header(const std::string& lower_case_name) const;
 };
+
+// "Fri, 27 Nov 2026 06:32:01 GMT", as every answer says it (RFC 9110, 6.6.1).
+std::string HttpDate(absl::Time now);
 
 struct HttpReply {
   int status = 200;

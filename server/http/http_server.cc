@@ -50,12 +50,11 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
   return found.begin()->endpoint();
 }
 
+// An answer to one connection too many, but for its first line and its Date.
 std::string TooManyConnections(absl::Duration retry) {
   const HttpReply reply = ErrorReply(OverloadedError(
       "too many connections of this address, or of all", retry));
-  std::string head =
-      "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\n"
-      "Connection: close\r\n";
+  std::string head = "Content-Type: application/json\r\nConnection: close\r\n";
   for (const auto& [name, value] : reply.headers) {
     absl::StrAppend(&head, name, ": ", value, "\r\n");
   }
@@ -181,8 +180,11 @@ class HttpServer::Impl {
     ++shared_.counts->refused;
     if (shared_.options.certificates != nullptr) return;
     const auto kept = std::make_shared<tcp::socket>(std::move(socket));
-    asio::async_write(*kept, asio::buffer(too_many_),
-                      [kept](error_code, size_t) {
+    const auto bytes = std::make_shared<const std::string>(absl::StrCat(
+        "HTTP/1.1 429 Too Many Requests\r\nDate: ", HttpDate(absl::Now()),
+        "\r\n", too_many_));
+    asio::async_write(*kept, asio::buffer(*bytes),
+                      [kept, bytes](error_code, size_t) {
                         error_code ignored;
                         kept->shutdown(tcp::socket::shutdown_send, ignored);
                       });

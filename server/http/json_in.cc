@@ -4,8 +4,16 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
+#include "model/text/utf8.h"
+#include "program/nearest_name.h"
 #include "server/base/error.h"
 #include "server/http/http_options.h"
 
@@ -55,11 +63,47 @@ class Watch {
   std::optional<std::string> twice_;
 };
 
+// Letters apart that a misspelt name may be.
+constexpr size_t kMisspeltLetters = 2;
+// Of a name that a client made up.
+constexpr size_t kMaxShownName = 64;
+
 bool IsWhole(const Json& value) {
   if (value.is_number_integer()) return true;
   if (!value.is_number_float()) return false;
   const double number = value.get<double>();
   return std::abs(number) < 9e15 && std::trunc(number) == number;
+}
+
+// "-5" as a number, "True" as a boolean; other texts stay what they are.
+Json FromText(const std::string& text, Json::value_t wanted) {
+  if (wanted == Json::value_t::boolean) {
+    if (absl::EqualsIgnoreCase(text, "true") || text == "1") return true;
+    if (absl::EqualsIgnoreCase(text, "false") || text == "0") return false;
+    return text;
+  }
+  const absl::string_view digits =
+      absl::StripPrefix(absl::string_view(text), "-");
+  int64_t number = 0;
+  const bool whole =
+      digits.find_first_not_of("0123456789") == absl::string_view::npos &&
+      absl::SimpleAtoi(text, &number);
+  return whole ? Json(number) : Json(text);
+}
+
+// Names that differ in case and underscores alone are one: maxTokens.
+std::string Folded(absl::string_view name) {
+  return absl::AsciiStrToLower(
+      absl::StrReplaceAll(name, {{"_", ""}, {"-", ""}}));
+}
+
+absl::Status UnknownField(const std::string& name, const std::string& hint) {
+  return FieldError(CutUtf8(name, kMaxShownName),
+                    absl::StrCat("is not a field of this request; ", hint));
+}
+
+std::string DidYouMeanIt(const std::string& name) {
+  return absl::StrCat("did you mean ", name, "?");
 }
 
 }  // namespace
@@ -94,6 +138,19 @@ absl::StatusOr<Json> ParseBody(absl::string_view body) {
   return json;
 }
 
+absl::StatusOr<Json> QueryObject(const HttpRequest& http) {
+  Json object = Json::object();
+  for (const auto& [name, value] : http.query) {
+    if (!IsValidUtf8(name) || !IsValidUtf8(value)) {
+      return FieldError(ReplaceInvalidUtf8(name), "is not valid UTF-8");
+    }
+    if (!object.emplace(name, value).second) {
+      return FieldError(CutUtf8(name, kMaxShownName), "stands twice");
+    }
+  }
+  return object;
+}
+
 const Json* BodyFields::Find(const std::string& name) {
   known_.insert(name);
   const auto found = object_.find(name);
@@ -110,22 +167,30 @@ absl::StatusOr<std::optional<double>> BodyFields::Number(
 
 absl::StatusOr<std::optional<int64_t>> BodyFields::Integer(
     const std::string& name) {
-  const Json* value = Find(name);
-  if (value == nullptr) return std::optional<int64_t>();
-  if (!IsWhole(*value)) return FieldError(name, "must be a whole number");
-  if (value->is_number_unsigned() &&
-      value->get<uint64_t>() >
+  const Json* found = Find(name);
+  if (found == nullptr) return std::optional<int64_t>();
+  const Json value =
+      spelling_ == Spelling::kText && found->is_string()
+          ? FromText(found->get<std::string>(), Json::value_t::number_integer)
+          : *found;
+  if (!IsWhole(value)) return FieldError(name, "must be a whole number");
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() >
           static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     return FieldError(name, "is too large");
   }
-  return std::optional<int64_t>(value->get<int64_t>());
+  return std::optional<int64_t>(value.get<int64_t>());
 }
 
 absl::StatusOr<std::optional<bool>> BodyFields::Bool(const std::string& name) {
-  const Json* value = Find(name);
-  if (value == nullptr) return std::optional<bool>();
-  if (!value->is_boolean()) return FieldError(name, "must be true or false");
-  return std::optional<bool>(value->get<bool>());
+  const Json* found = Find(name);
+  if (found == nullptr) return std::optional<bool>();
+  const Json value =
+      spelling_ == Spelling::kText && found->is_string()
+          ? FromText(found->get<std::string>(), Json::value_t::boolean)
+          : *found;
+  if (!value.is_boolean()) return FieldError(name, "must be true or false");
+  return std::optional<bool>(value.get<bool>());
 }
 
 absl::StatusOr<std::optional<std::string>> BodyFields::String(
@@ -174,11 +239,39 @@ std::vector<std::string> BodyFields::Unknown() const {
   return names;
 }
 
+std::vector<std::string> BodyFields::Known() const {
+  return {known_.begin(), known_.end()};
+}
+
+absl::Status BodyFields::RefuseUnknown() const {
+  const std::vector<std::string> unknown = Unknown();
+  if (unknown.empty()) return absl::OkStatus();
+  const std::string nearest =
+      NearestName(CutUtf8(unknown[0], kMaxShownName), Known());
+  return UnknownField(
+      unknown[0], nearest.empty() ? absl::StrCat("its fields are ",
+                                                 absl::StrJoin(Known(), ", "))
+                                  : DidYouMeanIt(nearest));
+}
+
+absl::Status BodyFields::RefuseMisspelt() const {
+  for (const std::string& name : Unknown()) {
+    if (name.size() > kMaxShownName) continue;
+    std::string meant = NearestName(name, Known(), kMisspeltLetters);
+    for (const std::string& known : known_) {
+      if (Folded(name) == Folded(known)) meant = known;
+    }
+    if (!meant.empty()) return UnknownField(name, DidYouMeanIt(meant));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<uint32_t>> ReadIdList(const Json& list,
                                                  const std::string& name) {
   std::vector<uint32_t> ids;
   for (const Json& id : list.is_array() ? list : Json::array({Json()})) {
-    if (!id.is_number_unsigned() ||
+    const bool negative = !id.is_number_unsigned() && id < 0;
+    if (!IsWhole(id) || negative ||
         id.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
       return FieldError(name, "must be a list of token ids");
     }

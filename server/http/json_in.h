@@ -1,7 +1,8 @@
 #pragma once
 
-// What a body's JSON says, strictly: a field has the type that the documents
-// give it, null is as good as absent, and what nobody has read can be named.
+// What a body's JSON or a query says, strictly: a field has the type that the
+// documents give it, null is as good as absent, and a field that was not asked
+// for can be refused.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/http/http_message.h"
 
 namespace txl {
 
@@ -21,12 +23,21 @@ namespace txl {
 // than kMaxJsonMembers); FIELD_INVALID naming a key that stands twice.
 absl::StatusOr<nlohmann::json> ParseBody(absl::string_view body);
 
+// A target's query as an object of texts. Errors: FIELD_INVALID naming a
+// parameter that stands twice.
+absl::StatusOr<nlohmann::json> QueryObject(const HttpRequest& http);
+
 // Reads the fields of an object. Errors: FIELD_INVALID naming the field. Every
 // reader gives an absent value for an absent field and for null.
 class BodyFields {
  public:
+  // kText: numbers and booleans are texts, as in a query: "-5"; "true", "0".
+  enum class Spelling { kJson, kText };
+
   // The object outlives the reader.
-  explicit BodyFields(const nlohmann::json& object) : object_(object) {}
+  explicit BodyFields(const nlohmann::json& object,
+                      Spelling spelling = Spelling::kJson)
+      : object_(object), spelling_(spelling) {}
 
   // Null: absent.
   const nlohmann::json* Find(const std::string& name);
@@ -43,13 +54,22 @@ class BodyFields {
 
   // Fields that were not asked for, null ones left out.
   std::vector<std::string> Unknown() const;
+  // Once all fields have been asked for. FIELD_INVALID: there is another one;
+  // the message names the nearest, or all.
+  absl::Status RefuseUnknown() const;
+  // The same of another one that is so near a field that it must be meant: a
+  // letter or two away, or the same but for case and underscores.
+  absl::Status RefuseMisspelt() const;
 
  private:
+  std::vector<std::string> Known() const;
+
   const nlohmann::json& object_;
+  const Spelling spelling_;
   std::set<std::string> known_;
 };
 
-// A list of token ids of a field of that name.
+// A list of token ids of a field of that name. Ids may be written as 20.0.
 absl::StatusOr<std::vector<uint32_t>> ReadIdList(const nlohmann::json& list,
                                                  const std::string& name);
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/text/utf8.h"
 #include "server/api/methods.h"
 #include "server/http/http_call.h"
 #include "server/http/http_error.h"
@@ -52,10 +53,23 @@ bool AllowsMethod(Exchange& exchange, const std::vector<std::string>& methods) {
     return true;
   }
   const std::string list = absl::StrJoin(methods, ", ");
-  HttpReply reply =
-      PlainError(405, "METHOD_NOT_ALLOWED", absl::StrCat("takes ", list));
+  HttpReply reply;
+  if (asked == "OPTIONS") {
+    reply.status = 204;
+  } else {
+    reply = PlainError(405, "METHOD_NOT_ALLOWED", absl::StrCat("takes ", list));
+  }
   reply.headers.emplace_back("allow", list);
   exchange.Reply(std::move(reply));
+  return false;
+}
+
+bool HasNoQuery(Exchange& exchange) {
+  const auto& query = exchange.request().query;
+  if (query.empty()) return true;
+  exchange.Reply(ErrorReply(
+      FieldError(ReplaceInvalidUtf8(query.front().first),
+                 "is not a query parameter: this request takes none")));
   return false;
 }
 

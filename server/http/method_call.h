@@ -13,6 +13,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/http/exchange.h"
+#include "server/http/http_error.h"
 #include "server/http/json_in.h"
 #include "server/http/message_json.h"
 #include "server/http/named_session.h"
@@ -26,8 +27,12 @@ using MethodAnswer =
 
 void ReplyJson(Exchange& exchange, const nlohmann::json& json);
 
-// False: the method was refused; "GET" allows HEAD too.
+// False: the method was refused, or was OPTIONS and is answered; "GET" allows
+// HEAD too.
 bool AllowsMethod(Exchange& exchange, const std::vector<std::string>& methods);
+
+// False: the request has a query, and was refused.
+bool HasNoQuery(Exchange& exchange);
 
 // Calls "SessionService/GetSession" or the like, and answers.
 void CallMethod(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
@@ -50,7 +55,7 @@ absl::Status SetSession(const std::string& of_path, const HttpRequest& http,
   return absl::OkStatus();
 }
 
-// The same with a request that `reader` makes of the body.
+// Calls a method with a request that `reader` makes of the body.
 template <typename Request>
 void CallWithBody(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
                   const char* method, const std::string& session_of_path,
@@ -73,10 +78,32 @@ void CallWithBody(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
       });
 }
 
-// Reads every field of a request.
+// Reads every field of a request, and refuses every other.
 template <typename Request>
 absl::Status ReadAll(BodyFields& fields, Request* request) {
-  return ReadMessage(fields, request);
+  TXL_RETURN_IF_ERROR(ReadMessage(fields, request));
+  return fields.RefuseUnknown();
+}
+
+// The same with a request whose fields are in the query.
+template <typename Request>
+void CallWithQuery(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
+                   const char* method, const std::string& session_of_path,
+                   MethodAnswer answer) {
+  const auto read = [&](Request* request) -> absl::Status {
+    const HttpRequest& http = exchange->request();
+    TXL_ASSIGN_OR_RETURN(const nlohmann::json query, QueryObject(http));
+    BodyFields fields(query, BodyFields::Spelling::kText);
+    TXL_RETURN_IF_ERROR(ReadAll(fields, request));
+    if constexpr (requires { request->session_id(); }) {
+      return SetSession(session_of_path, http, request);
+    }
+    return absl::OkStatus();
+  };
+  const auto request = std::make_shared<Request>();
+  const absl::Status status = read(request.get());
+  if (!status.ok()) return exchange->Reply(ErrorReply(status));
+  CallMethod(desk, exchange, method, request, std::move(answer));
 }
 
 }  // namespace txl

@@ -1,14 +1,13 @@
 #include "server/http/session_paths.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "server/http/http_error.h"
 #include "server/http/method_call.h"
+#include "server/session/session_id.h"
 #include "txl/v1/session_service.pb.h"
 
 namespace txl {
@@ -16,21 +15,6 @@ namespace {
 
 using google::protobuf::Message;
 using Json = nlohmann::json;
-
-std::string Query(const Exchange& exchange, const std::string& name) {
-  const auto& query = exchange.request().query;
-  const auto found = query.find(name);
-  return found == query.end() ? "" : found->second;
-}
-
-// Absent: it was refused.
-std::optional<int32_t> PageSize(Exchange& exchange) {
-  const std::string text = Query(exchange, "page_size");
-  int32_t size = 0;
-  if (text.empty() || absl::SimpleAtoi(text, &size)) return size;
-  exchange.Reply(ErrorReply(FieldError("page_size", "must be a whole number")));
-  return std::nullopt;
-}
 
 Json SessionOf(const Message& message) {
   return MessageToJson(message).value("session", Json::object());
@@ -43,41 +27,13 @@ Json PageOf(const Message& message) {
           {"next_page_token", std::move(page["next_page_token"])}};
 }
 
-void List(CallDesk* desk, const std::shared_ptr<Exchange>& exchange) {
-  const std::optional<int32_t> size = PageSize(*exchange);
-  if (!size.has_value()) return;
-  const auto request = std::make_shared<v1::ListSessionsRequest>();
-  request->set_page_size(*size);
-  request->set_page_token(Query(*exchange, "page_token"));
-  CallMethod(desk, exchange, "SessionService/ListSessions", request, PageOf);
-}
-
-void Get(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
-         const std::string& id) {
-  const std::optional<int32_t> size = PageSize(*exchange);
-  if (!size.has_value()) return;
-  const auto request = std::make_shared<v1::GetSessionRequest>();
-  request->set_session_id(id);
-  request->set_page_size(*size);
-  request->set_page_token(Query(*exchange, "page_token"));
-  request->set_include_tokens(Query(*exchange, "include_tokens") == "true");
-  CallMethod(desk, exchange, "SessionService/GetSession", request,
-             MessageToJson);
-}
-
-void Delete(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
-            const std::string& id) {
-  const auto request = std::make_shared<v1::DeleteSessionRequest>();
-  request->set_session_id(id);
-  CallMethod(desk, exchange, "SessionService/DeleteSession", request,
-             [id](const Message&) -> Json {
-               return {{"id", id}, {"object", "session"}, {"deleted", true}};
-             });
-}
-
 void All(CallDesk* desk, const std::shared_ptr<Exchange>& exchange) {
   if (!AllowsMethod(*exchange, {"GET", "POST"})) return;
-  if (exchange->request().method != "POST") return List(desk, exchange);
+  if (exchange->request().method != "POST") {
+    return CallWithQuery<v1::ListSessionsRequest>(
+        desk, exchange, "SessionService/ListSessions", "", PageOf);
+  }
+  if (!HasNoQuery(*exchange)) return;
   CallWithBody<v1::CreateSessionRequest>(
       desk, exchange, "SessionService/CreateSession", "", ReadAll, SessionOf);
 }
@@ -85,8 +41,15 @@ void All(CallDesk* desk, const std::shared_ptr<Exchange>& exchange) {
 void One(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
          const std::string& id) {
   if (!AllowsMethod(*exchange, {"GET", "DELETE"})) return;
-  exchange->request().method == "DELETE" ? Delete(desk, exchange, id)
-                                         : Get(desk, exchange, id);
+  if (exchange->request().method == "DELETE") {
+    return CallWithQuery<v1::DeleteSessionRequest>(
+        desk, exchange, "SessionService/DeleteSession", id,
+        [id](const Message&) -> Json {
+          return {{"id", id}, {"object", "session"}, {"deleted", true}};
+        });
+  }
+  CallWithQuery<v1::GetSessionRequest>(
+      desk, exchange, "SessionService/GetSession", id, MessageToJson);
 }
 
 // False: there is no such action.
@@ -95,7 +58,7 @@ bool Act(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
   if (action != "append" && action != "fork" && action != "rewind") {
     return false;
   }
-  if (!AllowsMethod(*exchange, {"POST"})) return true;
+  if (!AllowsMethod(*exchange, {"POST"}) || !HasNoQuery(*exchange)) return true;
   if (action == "append") {
     CallWithBody<v1::AppendTokensRequest>(desk, exchange,
                                           "SessionService/AppendTokens", id,
@@ -128,6 +91,11 @@ bool AnswerSessionPath(const HttpApi& api,
                        const std::shared_ptr<Exchange>& exchange) {
   const std::vector<std::string> parts = PartsOf(exchange->request().path);
   if (parts.empty()) return false;
+  // What proxies route by does not stand in for an id that a path lacks.
+  if (parts.size() > 3 && parts[3].empty()) {
+    exchange->Reply(ErrorReply(ValidateSessionId("")));
+    return true;
+  }
   if (parts.size() == 5) return Act(api.desk, exchange, parts[3], parts[4]);
   parts.size() == 4 ? One(api.desk, exchange, parts[3])
                     : All(api.desk, exchange);

@@ -28,6 +28,12 @@ void SetTransport(asio::ip::tcp::socket& socket) {
              sizeof(kUserTimeoutMs));
 }
 
+std::string LocalAddressOf(const asio::ip::tcp::socket& socket) {
+  error_code error;
+  const auto end = socket.local_endpoint(error);
+  return error ? "" : end.address().to_string();
+}
+
 std::string PeerOf(const asio::ip::tcp::socket& socket,
                    const std::string& host) {
   error_code ignored;

@@ -15,4 +15,7 @@ void SetTransport(boost::asio::ip::tcp::socket& socket);
 std::string PeerOf(const boost::asio::ip::tcp::socket& socket,
                    const std::string& host);
 
+// The address that the connection came in on, "" of one that has ended.
+std::string LocalAddressOf(const boost::asio::ip::tcp::socket& socket);
+
 }  // namespace txl

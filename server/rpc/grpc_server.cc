@@ -56,8 +56,12 @@ int Milliseconds(absl::Duration duration) {
 
 void SetTransport(const RequestLimits& limits, const CallLimits& calls,
                   grpc::ServerBuilder* builder) {
-  // A compressed message would be unpacked before its size is checked.
+  // A compressed message would be unpacked before its size is checked. So none
+  // is taken, and no coding is offered: gRPC answers UNIMPLEMENTED.
   builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder->SetMaxReceiveMessageSize(static_cast<int>(limits.message_bytes));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   // What a client may send of a message that nobody reads yet: not to grow.

@@ -6,6 +6,9 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "model/base/status_macros.h"
 #include "server/base/error.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/scheduler_loop.h"
@@ -24,7 +27,32 @@ AdmissionQueueOptions QueueOptions(const SchedulerOptions& options) {
   return queue;
 }
 
-absl::Status CheckTurn(const Turn& turn) {
+absl::Status CheckIds(absl::Span<const int32_t> ids, int64_t vocab_size) {
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= vocab_size) {
+      return FieldError(
+          "tokens", absl::StrCat("token id ", id, " outside the vocabulary of ",
+                                 vocab_size));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// No id that a model has no row for gets past here, whoever made the turn.
+absl::Status CheckAllIds(const Turn& turn, int64_t vocab_size) {
+  TXL_RETURN_IF_ERROR(CheckIds(turn.input, vocab_size));
+  TXL_RETURN_IF_ERROR(CheckIds(turn.adopted, vocab_size));
+  for (const auto& ids : turn.alternatives) {
+    TXL_RETURN_IF_ERROR(CheckIds(ids, vocab_size));
+  }
+  for (const auto& [id, bias] : turn.sampling.logit_bias) {
+    TXL_RETURN_IF_ERROR(CheckIds({id}, vocab_size));
+  }
+  return CheckIds(turn.stop.stop_token_ids, vocab_size);
+}
+
+absl::Status CheckTurn(const Turn& turn, int64_t vocab_size) {
+  TXL_RETURN_IF_ERROR(CheckAllIds(turn, vocab_size));
   if (turn.kind != TurnKind::kGenerate) return absl::OkStatus();
   if (turn.input.empty() && turn.lease.position() == 0) {
     return FieldError("prompt", "a session without tokens needs a prompt");
@@ -42,6 +70,7 @@ struct Scheduler::Impl {
       : clock(parts.clock),
         store(parts.store),
         metrics(parts.metrics),
+        vocab_size(parts.runner->info().vocab_size),
         shared(QueueOptions(options), parts.metrics),
         loop(options, parts, &shared) {}
 
@@ -60,6 +89,7 @@ struct Scheduler::Impl {
   Clock* const clock;
   SessionStore* const store;
   Metrics* const metrics;
+  const int64_t vocab_size;
   SchedulerShared shared;
   SchedulerLoop loop;
   // Shared with the store's wake-up, which may outlive this for a moment.
@@ -91,7 +121,7 @@ Scheduler::~Scheduler() {
 
 absl::Status Scheduler::Submit(Turn turn) {
   SchedulerShared& shared = impl_->shared;
-  if (absl::Status status = CheckTurn(turn); !status.ok()) {
+  if (absl::Status status = CheckTurn(turn, impl_->vocab_size); !status.ok()) {
     turn.lease.Release();
     return status;
   }

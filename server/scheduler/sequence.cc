@@ -274,6 +274,7 @@ Sequence::Generated Sequence::CommitToken(RowResult result,
   generated.event.index = static_cast<int32_t>(known_ + generated_++);
   generated.event.token_id = result.token_id;
   generated.event.text = std::move(piece.text);
+  generated.event.held_back = piece.held_back;
   generated.event.logprob = result.logprob;
   generated.event.top_logprobs = std::move(result.top_logprobs);
   generated.reason = piece.reason;

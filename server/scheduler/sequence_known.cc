@@ -34,6 +34,7 @@ void Sequence::AddAdopted() {
     event.index = static_cast<int32_t>(resumed_ + adopted_.size());
     event.token_id = id;
     event.text = std::move(piece.text);
+    event.held_back = piece.held_back;
     adopted_.push_back(std::move(event));
     NoteEnd(std::move(piece));
   }

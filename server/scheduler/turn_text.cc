@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/text/utf8.h"
 
 namespace txl {
 namespace {
@@ -33,6 +34,7 @@ std::vector<std::string> TurnText::AddInput(absl::Span<const int32_t> ids) {
 
 TurnText::Piece TurnText::AddGenerated(int32_t id) {
   Piece piece;
+  piece.held_back = static_cast<int32_t>(CodePoints(matcher_.held()));
   ++generated_;
   if (!rules_.ignore_end_token && Contains(rules_.end_token_ids, id)) {
     piece.reason = FinishReason::kEndToken;

@@ -31,6 +31,7 @@ class TurnText {
 
   struct Piece {
     std::string text;  // certain
+    int32_t held_back = 0;  // as TokenEvent::held_back
     std::optional<FinishReason> reason;
     std::string matched_stop_text;  // kStopText
   };

@@ -23,6 +23,9 @@ struct TokenEvent {
   int32_t index = 0;  // 0, 1, ... gap-free
   int32_t token_id = 0;
   std::string text;  // valid UTF-8, possibly empty (held back)
+  // Code points of earlier tokens' text that stop texts held back when this one
+  // came: its own text begins so far behind the text sent before it.
+  int32_t held_back = 0;
   float logprob = 0;
   std::vector<TokenLogprob> top_logprobs;
 };

@@ -55,8 +55,13 @@ std::vector<TokenLogprob> ReadTops(ByteReader& in) {
   return tops;
 }
 
+// In an index: TokenEvent::held_back follows, which is 0 for most tokens.
+constexpr uint32_t kHeldBack = uint32_t{1} << 31;
+
 void WriteEvent(const TokenEvent& event, ByteWriter& out) {
-  out.U32(static_cast<uint32_t>(event.index));
+  const auto index = static_cast<uint32_t>(event.index);
+  out.U32(event.held_back == 0 ? index : index | kHeldBack);
+  if (event.held_back != 0) out.U32(static_cast<uint32_t>(event.held_back));
   out.U32(static_cast<uint32_t>(event.token_id));
   out.Text(event.text);
   WriteFloat(event.logprob, out);
@@ -64,7 +69,11 @@ void WriteEvent(const TokenEvent& event, ByteWriter& out) {
 }
 TokenEvent ReadEvent(ByteReader& in) {
   TokenEvent event;
-  event.index = static_cast<int32_t>(in.U32());
+  const uint32_t index = in.U32();
+  event.index = static_cast<int32_t>(index & ~kHeldBack);
+  if ((index & kHeldBack) != 0) {
+    event.held_back = static_cast<int32_t>(in.U32());
+  }
   event.token_id = static_cast<int32_t>(in.U32());
   event.text = in.Text();
   event.logprob = ReadFloat(in);

@@ -23,9 +23,9 @@ class CheckSizes(unittest.TestCase):
             return check_sizes.check(root)
 
     def test_files(self):
-        self.assertEqual([], self.check("\n" * 400))
-        self.assertEqual(["model/text/a.cc: 401 lines, at most 400"],
-                         self.check("\n" * 401))
+        self.assertEqual([], self.check("\n" * 800))
+        self.assertEqual(["model/text/a.cc: 801 lines, at most 800"],
+                         self.check("\n" * 801))
 
     def test_functions(self):
         self.assertEqual([], self.check(function(60)))

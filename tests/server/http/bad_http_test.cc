@@ -52,6 +52,19 @@ class BadHttp : public ::testing::Test {
     }
   }
 
+  struct Target {
+    const char* method;
+    const char* target;
+    const char* outcome;
+  };
+  void ExpectAll(const std::vector<Target>& targets) {
+    for (const Target& one : targets) {
+      const std::string body = std::string(one.method) == "POST" ? "{}" : "";
+      Expect(one.outcome, RequestBytes(one.method, one.target, body),
+             one.target);
+    }
+  }
+
   HttpWorld world_;
   int64_t turns_ = 1;  // MakeSession's
 };
@@ -227,7 +240,7 @@ TEST_F(BadHttp, Sessions) {
   ExpectAll("/v1/sessions/kept/rewind",
             {{"{}", "400 FIELD_INVALID position"},
              {R"({"position": null})", "400 FIELD_INVALID position"},
-             {R"({"pos": 1})", "400 FIELD_INVALID position"},
+             {R"({"pos": 1})", "400 FIELD_INVALID pos"},
              {R"({"position": 4})", "400 FIELD_INVALID position"},
              {R"({"position": -1})", "400 FIELD_INVALID position"},
              {R"({"position": "1"})", "400 FIELD_INVALID position"}});
@@ -240,55 +253,70 @@ TEST_F(BadHttp, Sessions) {
             {{R"({"text": "a"})", "404 SESSION_UNKNOWN"}});
 }
 
-TEST_F(BadHttp, PathsAndQueries) {
-  struct Target {
-    const char* method;
-    const char* target;
-    const char* outcome;
-  };
-  const Target targets[] = {
-      {"GET", "/ui/none.js", "404 NOT_FOUND"},
-      {"POST", "/", "405 METHOD_NOT_ALLOWED"},
-      {"GET", "/v1", "404 NOT_FOUND"},
-      {"GET", "//health", "404 NOT_FOUND"},
-      {"GET", "/health/", "404 NOT_FOUND"},
-      {"GET", "/HEALTH", "404 NOT_FOUND"},
-      {"GET", "/v1/../health", "404 NOT_FOUND"},
-      {"GET", "/v1/sessionsx", "404 NOT_FOUND"},
-      {"GET", "/v1/sessions/kept/export/x", "404 NOT_FOUND"},
-      {"POST", "/v1/sessions/kept/burn", "404 NOT_FOUND"},
-      {"GET", "/v1/completions", "405 METHOD_NOT_ALLOWED"},
-      {"DELETE", "/health", "405 METHOD_NOT_ALLOWED"},
-      {"POST", "/metrics", "405 METHOD_NOT_ALLOWED"},
-      {"PATCH", "/v1/sessions/kept", "405 METHOD_NOT_ALLOWED"},
-      {"DELETE", "/v1/sessions", "405 METHOD_NOT_ALLOWED"},
-      {"OPTIONS", "/v1/completions", "405 METHOD_NOT_ALLOWED"},
-      {"BREW", "/health", "405 METHOD_NOT_ALLOWED"},
-      {"GET", "/v1/sessions/", "400 FIELD_INVALID session_id"},
-      {"DELETE", "/v1/sessions/", "400 FIELD_INVALID session_id"},
-      {"GET", "/v1/sessions/unknown", "404 SESSION_UNKNOWN"},
-      {"GET", "/v1/sessions/a%20b", "400 FIELD_INVALID session_id"},
-      {"GET", "/v1/sessions/%ff", "400 FIELD_INVALID session_id"},
-      {"DELETE", "/v1/sessions/%c3%28", "400 FIELD_INVALID session_id"},
-      {"GET", "/v1/sessions/%", "400 MALFORMED_MESSAGE"},
-      {"GET", "/v1/sessions/%2", "400 MALFORMED_MESSAGE"},
-      {"GET", "/v1/sessions/%zz", "400 MALFORMED_MESSAGE"},
-      {"GET", "/v1/sessions/a%2fb", "400 MALFORMED_MESSAGE"},
-      {"GET", "/v1/sessions/%00", "400 MALFORMED_MESSAGE"},
-      {"GET", "/v1/sessions/%0d%0aSet-Cookie:%20a", "400 MALFORMED_MESSAGE"},
-      {"GET", "http://127.0.0.1/health", "400 MALFORMED_MESSAGE"},
-      {"GET", "*", "400 MALFORMED_MESSAGE"},
-      {"GET", "/health?a=%", "400 MALFORMED_MESSAGE"},
-      {"GET", "/v1/sessions?page_size=x", "400 FIELD_INVALID page_size"},
-      {"GET", "/v1/sessions?page_size=-1", "400 FIELD_INVALID page_size"},
-      {"GET", "/v1/sessions?page_size=9999999999999",
-       "400 FIELD_INVALID page_size"},
-      {"GET", "/v1/sessions/kept?page_size=1.5",
-       "400 FIELD_INVALID page_size"}};
-  for (const Target& one : targets) {
-    const std::string body = std::string(one.method) == "POST" ? "{}" : "";
-    Expect(one.outcome, RequestBytes(one.method, one.target, body), one.target);
-  }
+TEST_F(BadHttp, Paths) {
+  ExpectAll(
+      {{"GET", "/ui/none.js", "404 NOT_FOUND"},
+       {"POST", "/", "405 METHOD_NOT_ALLOWED"},
+       {"GET", "/v1", "404 NOT_FOUND"},
+       {"GET", "//health", "404 NOT_FOUND"},
+       {"GET", "/health/", "404 NOT_FOUND"},
+       {"GET", "/HEALTH", "404 NOT_FOUND"},
+       {"GET", "/v1/../health", "404 NOT_FOUND"},
+       {"GET", "/v1/sessionsx", "404 NOT_FOUND"},
+       {"GET", "/v1/sessions/kept/export/x", "404 NOT_FOUND"},
+       {"POST", "/v1/sessions/kept/burn", "404 NOT_FOUND"},
+       {"GET", "/v1/completions", "405 METHOD_NOT_ALLOWED"},
+       {"DELETE", "/health", "405 METHOD_NOT_ALLOWED"},
+       {"POST", "/metrics", "405 METHOD_NOT_ALLOWED"},
+       {"PATCH", "/v1/sessions/kept", "405 METHOD_NOT_ALLOWED"},
+       {"DELETE", "/v1/sessions", "405 METHOD_NOT_ALLOWED"},
+       {"BREW", "/health", "405 METHOD_NOT_ALLOWED"},
+       {"GET", "/v1/sessions/", "400 FIELD_INVALID session_id"},
+       {"DELETE", "/v1/sessions/", "400 FIELD_INVALID session_id"},
+       {"GET", "/v1/sessions/unknown", "404 SESSION_UNKNOWN"},
+       {"GET", "/v1/sessions/a%20b", "400 FIELD_INVALID session_id"},
+       {"GET", "/v1/sessions/%ff", "400 FIELD_INVALID session_id"},
+       {"DELETE", "/v1/sessions/%c3%28", "400 FIELD_INVALID session_id"},
+       {"GET", "/v1/sessions/%", "400 MALFORMED_MESSAGE"},
+       {"GET", "/v1/sessions/%2", "400 MALFORMED_MESSAGE"},
+       {"GET", "/v1/sessions/%zz", "400 MALFORMED_MESSAGE"},
+       {"GET", "/v1/sessions/a%2fb", "400 MALFORMED_MESSAGE"},
+       {"GET", "/v1/sessions/%00", "400 MALFORMED_MESSAGE"},
+       {"GET", "/v1/sessions/%0d%0aSet-Cookie:%20a", "400 MALFORMED_MESSAGE"},
+       {"GET", "http://evil.example/health", "403 PERMISSION_DENIED"},
+       {"GET", "http://a@127.0.0.1/health", "403 PERMISSION_DENIED"},
+       {"GET", "ftp://127.0.0.1/health", "400 MALFORMED_MESSAGE"},
+       {"GET", "*", "404 NOT_FOUND"},
+       {"GET", "/health?a=%", "400 MALFORMED_MESSAGE"}});
+}
+
+TEST_F(BadHttp, Queries) {
+  ExpectAll(
+      {{"GET", "/v1/sessions?page_size=x", "400 FIELD_INVALID page_size"},
+       {"GET", "/v1/sessions?page_size=-1", "400 FIELD_INVALID page_size"},
+       {"GET", "/v1/sessions?page_size=9999999999999",
+        "400 FIELD_INVALID page_size"},
+       {"GET", "/v1/sessions/kept?page_size=1.5",
+        "400 FIELD_INVALID page_size"},
+       {"GET", "/v1/sessions/kept?page_size=", "400 FIELD_INVALID page_size"},
+       {"GET", "/v1/sessions/kept?page_size=1&page_size=2",
+        "400 FIELD_INVALID page_size"},
+       {"GET", "/v1/sessions/kept?include_tokens=yes",
+        "400 FIELD_INVALID include_tokens"},
+       {"GET", "/v1/sessions/kept?include_token=true",
+        "400 FIELD_INVALID include_token"},
+       {"GET", "/v1/sessions/kept?start_position=-1",
+        "400 FIELD_INVALID start_position"},
+       {"GET", "/v1/sessions/kept?page_token=x",
+        "400 FIELD_INVALID page_token"},
+       {"GET", "/v1/sessions/kept?session_id=other",
+        "400 FIELD_INVALID session_id"},
+       {"DELETE", "/v1/sessions/kept?force=1", "400 FIELD_INVALID force"},
+       {"POST", "/v1/sessions/kept/rewind?position=1",
+        "400 FIELD_INVALID position"},
+       {"POST", "/v1/sessions?session_id=s", "400 FIELD_INVALID session_id"},
+       {"POST", "/v1/score?text=a", "400 FIELD_INVALID text"},
+       {"GET", "/v1/status?watch=1", "400 FIELD_INVALID watch"}});
 }
 
 TEST_F(BadHttp, Heads) {
@@ -323,12 +351,11 @@ TEST_F(BadHttp, Heads) {
       {"415 UNSUPPORTED_MEDIA_TYPE",
        start + host + "Content-Length: 2\r\n\r\n{}"},
       {"411 LENGTH_REQUIRED", start + host + json + "\r\n"},
-      {"411 LENGTH_REQUIRED",
-       start + host + json +
-           "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0"
-           "\r\n\r\n"},
-      {"411 LENGTH_REQUIRED",
-       RequestBytes("GET", "/health", "", {{"Transfer-Encoding", "chunked"}})},
+      {"501 UNSUPPORTED_TRANSFER_ENCODING",
+       start + host + json + "Transfer-Encoding: gzip, chunked\r\n\r\n"},
+      {"501 UNSUPPORTED_TRANSFER_ENCODING",
+       RequestBytes("GET", "/health", "", {{"Transfer-Encoding", "gzip"}})},
+      {"415 UNSUPPORTED_MEDIA_TYPE", post({{"Content-Encoding", "gzip"}})},
       {"413 BODY_TOO_LARGE",
        start + host + json + "Content-Length: 4194305\r\n\r\n"},
       {"413 BODY_TOO_LARGE",
@@ -370,6 +397,24 @@ TEST_F(BadHttp, WhatIsNoHttp) {
                "\r\nContent-Length: 99999999999999999999\r\n\r\n"}) {
     Expect("400 MALFORMED_MESSAGE", bytes, bytes);
   }
+}
+
+TEST_F(BadHttp, MembersThatAreNoFields) {
+  ExpectAll("/v1/sessions/kept/rewind", {{R"({"position": 1, "expected": 3})",
+                                          "400 FIELD_INVALID expected"}});
+  ExpectAll("/v1/sessions/kept/append", {{R"({"text": "a", "requestid": "r"})",
+                                          "400 FIELD_INVALID requestid"}});
+  ExpectAll("/v1/sessions/kept/fork",
+            {{R"({"new_id": "x"})", "400 FIELD_INVALID new_id"}});
+  ExpectAll("/v1/sessions", {{R"({"id": "x"})", "400 FIELD_INVALID id"}});
+  ExpectAll("/v1/score",
+            {{R"({"text": "a", "unkown": "skip"})", "400 FIELD_INVALID unkown"},
+             {R"({"alternatives": ["a"], "logprobs": 1})",
+              "400 FIELD_INVALID logprobs"}});
+  ExpectAll("/tokenize",
+            {{R"({"prompt": "a", "unknow": 1})", "400 FIELD_INVALID unknow"}});
+  ExpectAll("/v1/completions", {{R"({"prompt": "a", "sessionid": "kept"})",
+                                 "400 FIELD_INVALID sessionid"}});
 }
 
 TEST_F(BadHttp, ARefusedRequestsConnectionEnds) {

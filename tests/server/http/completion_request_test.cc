@@ -70,7 +70,24 @@ TEST(ReadCompletion, APromptIsTextIdsOrAListOfEither) {
   EXPECT_EQ(mixed->turns[0].text(), "a");
   EXPECT_THAT(mixed->turns[1].tokens().ids(), ElementsAre(1, 2));
   EXPECT_EQ(mixed->turns[2].text(), "b");
-  EXPECT_FALSE(Read(R"({"prompt": ""})")->turns[0].has_text());
+  EXPECT_THAT(Read(R"({"prompt": [20.0]})")->turns[0].tokens().ids(),
+              ElementsAre(20));
+}
+
+// As LangChain sends it: always a list.
+TEST(ReadCompletion, AnEmptyPromptIsNoneAloneAndInAList) {
+  using Turn = v1::GenerateRequest;
+  for (const char* prompt : {"\"\"", "[\"\"]", "[[]]", "null"}) {
+    const auto request = Read(absl::StrCat("{\"prompt\":", prompt, "}"));
+    ASSERT_TRUE(request.ok()) << prompt << request.status();
+    ASSERT_THAT(request->turns, SizeIs(1)) << prompt;
+    EXPECT_EQ(request->turns[0].prompt_case(), Turn::PROMPT_NOT_SET) << prompt;
+  }
+  const auto mixed = Read(R"({"prompt": ["", "a", []]})");
+  ASSERT_THAT(mixed->turns, SizeIs(3));
+  EXPECT_EQ(mixed->turns[0].prompt_case(), Turn::PROMPT_NOT_SET);
+  EXPECT_EQ(mixed->turns[1].text(), "a");
+  EXPECT_EQ(mixed->turns[2].prompt_case(), Turn::PROMPT_NOT_SET);
 }
 
 TEST(ReadCompletion, APromptOfAnotherKindIsRefused) {
@@ -290,6 +307,66 @@ TEST(ReadCompletion, KnowsWhichFieldsItIgnores) {
   EXPECT_THAT(Read(R"({"user": "u", "mirostat": 2, "prompt": "a", "x": null})")
                   ->ignored,
               ElementsAre("mirostat"));
+}
+
+TEST(ReadCompletion, AMisspeltFieldIsRefusedByName) {
+  const std::pair<const char*, const char*> bodies[] = {
+      {R"({"promt": "a"})", "FIELD_INVALID promt"},
+      {R"({"prompt": "a", "maxTokens": 4})", "FIELD_INVALID maxTokens"},
+      {R"({"prompt": "a", "sesion_id": "s"})", "FIELD_INVALID sesion_id"},
+      {R"({"prompt": "a", "stream_options": {"include_usag": true}})",
+       "FIELD_INVALID include_usag"},
+      {R"({"prompt": "a", "received": {"seed": 1, "tokens": [1]}})",
+       "FIELD_INVALID tokens"}};
+  for (const auto& [body, verdict] : bodies) {
+    EXPECT_EQ(Verdict(body), verdict) << body;
+  }
+}
+
+// Fields of OpenAI's and vLLM's endpoints that are not served here.
+TEST(ReadCompletion, FieldsOfOthersAreNotTakenForMisspeltOnes) {
+  for (const char* field : {"store",
+                            "metadata",
+                            "service_tier",
+                            "modalities",
+                            "audio",
+                            "prediction",
+                            "reasoning_effort",
+                            "verbosity",
+                            "parallel_tool_calls",
+                            "web_search_options",
+                            "safety_identifier",
+                            "prompt_cache_key",
+                            "use_beam_search",
+                            "length_penalty",
+                            "early_stopping",
+                            "skip_special_tokens",
+                            "spaces_between_special_tokens",
+                            "truncate_prompt_tokens",
+                            "prompt_logprobs",
+                            "allowed_token_ids",
+                            "bad_words",
+                            "add_special_tokens",
+                            "guided_json",
+                            "guided_regex",
+                            "structured_outputs",
+                            "kv_transfer_params",
+                            "vllm_xargs",
+                            "logits_processors",
+                            "cache_salt",
+                            "prompt_embeds",
+                            "detokenize",
+                            "stop_reason",
+                            "include_reasoning",
+                            "chat_template",
+                            "messages",
+                            "top_logprobs",
+                            "max_completion_tokens",
+                            "extra_body"}) {
+    const auto request =
+        Read(absl::StrCat("{\"prompt\": \"a\", \"", field, "\": 1}"));
+    EXPECT_TRUE(request.ok()) << field << request.status();
+  }
 }
 
 TEST(ReadCompletion, WhatWasReceivedIsTheTurns) {

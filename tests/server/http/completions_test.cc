@@ -9,6 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "model/text/utf8.h"
 #include "tests/server/http/http_world.h"
 
 namespace txl {
@@ -94,9 +95,9 @@ TEST(Completions, TakeNullForAbsent) {
 
 TEST(Completions, IgnoreAFieldThatNobodyKnowsAndLogItsName) {
   HttpWorld world;
-  EXPECT_EQ(world.Complete({{"prompt", "a"}, {"best_off", 3}}).outcome(),
+  EXPECT_EQ(world.Complete({{"prompt", "a"}, {"mirostat", 2}}).outcome(),
             "200");
-  EXPECT_TRUE(world.rpc.Logged("best_off"));
+  EXPECT_TRUE(world.rpc.Logged("mirostat"));
 }
 
 TEST(Completions, LogprobsAreTheModelsAndOneDecimalInBothLists) {
@@ -247,6 +248,68 @@ TEST(Completions, EchoOfIdsIsTheirText) {
           .json()["choices"][0];
   EXPECT_THAT(choice["text"].get<std::string>(), StartsWith("hey"));
   EXPECT_EQ(choice["logprobs"], Json());
+}
+
+// Where the texts of the first choice's tokens begin, in code points.
+Json Offsets(HttpWorld& world, Json body) {
+  body["logprobs"] = 0;
+  return world.Complete(body).json()["choices"][0]["logprobs"]["text_offset"];
+}
+
+// The same of tokens behind a text of so many code points, by what a stream of
+// them makes certain.
+Json OffsetsBehind(int64_t offset, const std::vector<int32_t>& ids) {
+  Json offsets = Json::array();
+  const auto detokenizer = ByteVocabulary().NewDetokenizer();
+  for (const int32_t id : ids) {
+    offsets.push_back(offset);
+    offset += CodePoints(detokenizer->Add(id));
+  }
+  return offsets;
+}
+
+TEST(Completions, OffsetsCountFromThePromptsBeginEchoedOrNot) {
+  HttpWorld world;
+  const std::string prompt = "\u00e9\u00e9t";
+  const Ids ids = *world.rpc.vocabulary.Encode(prompt);
+  const Json expected = OffsetsBehind(3, world.rpc.runner.Continue(ids, 8));
+  Json body = {{"prompt", prompt}, {"max_tokens", 8}};
+  EXPECT_EQ(Offsets(world, body), expected);
+  body["prompt"] = ids;
+  EXPECT_EQ(Offsets(world, body), expected);
+  body["n"] = 2;
+  EXPECT_EQ(Offsets(world, body), expected);
+  body["n"] = 1;
+  body["echo"] = true;
+  Json echoed = OffsetsBehind(0, ids);
+  echoed.insert(echoed.end(), expected.begin(), expected.end());
+  EXPECT_EQ(Offsets(world, body), echoed);
+}
+
+TEST(Completions, OffsetsDoNotDependOnStopTexts) {
+  HttpWorld world;
+  const std::vector<int32_t> ids = world.rpc.runner.Continue(Bytes("hey"), 12);
+  const std::string text = *world.rpc.vocabulary.Decode(ids);
+  Json body = {{"prompt", "hey"}, {"max_tokens", 12}};
+  const Json plain = OffsetsBehind(3, ids);
+  ASSERT_EQ(Offsets(world, body), plain);
+  // All of it is held back until the last token shows that it is another text.
+  body["stop"] = {text.substr(0, text.size() - 1) + "\n\n"};
+  EXPECT_EQ(Offsets(world, body), plain);
+  body["stream"] = true;
+  body["logprobs"] = 0;
+  const auto chunks = world.Complete(body).chunks();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(chunks[i]["choices"][0]["logprobs"]["text_offset"],
+              Json({plain[i]}));
+  }
+  // It is found: its tokens have their places all the same.
+  body["stream"] = false;
+  body["stop"] = {text};
+  Json found = Offsets(world, body);
+  ASSERT_GT(found.size(), 1u);
+  EXPECT_EQ(found, Json(std::vector<Json>(plain.begin(),
+                                          plain.begin() + found.size())));
 }
 
 TEST(Completions, EchoOfIdsOutsideTheVocabularyIsRefusedAsTheTurnIs) {

@@ -118,6 +118,20 @@ TEST(Models, HasTheOneModelAndItsFacts) {
   EXPECT_EQ(model["max_model_len"], RequestLimits().prompt_tokens);
   EXPECT_EQ(model["txl"]["fingerprint"], "f00d");
   EXPECT_EQ(model["txl"]["limits"]["max_logprobs"], RequestLimits().logprobs);
+  EXPECT_EQ(world.Get("/v1/models/fake").json(), model);
+}
+
+TEST(Models, AnotherOneIsNotFoundAndTheRightOneIsNamed) {
+  HttpWorld world;
+  for (const char* path : {"/v1/models/gpt-4", "/v1/models/", "/v1/models/a/b",
+                           "/v1/models/Fake"}) {
+    const HttpAnswer answer = world.Get(path);
+    EXPECT_EQ(answer.outcome(), "404 model_not_found model") << path;
+    EXPECT_THAT(answer.json()["error"]["message"].get<std::string>(),
+                HasSubstr("\"fake\""));
+  }
+  EXPECT_EQ(world.Send("DELETE", "/v1/models/fake").outcome(),
+            "405 METHOD_NOT_ALLOWED");
 }
 
 TEST(Status, SaysWhatGetServerStatusSays) {
@@ -212,6 +226,23 @@ TEST(Paths, TellWhichMethodsTheyTake) {
     const HttpAnswer answer = world.Send("PUT", path);
     EXPECT_EQ(answer.outcome(), "405 METHOD_NOT_ALLOWED") << path;
     EXPECT_EQ(answer.header("allow"), methods) << path;
+  }
+}
+
+TEST(Paths, TellWhatTheyTakeWhereOptionsAsks) {
+  HttpWorld world;
+  const std::vector<std::pair<std::string, std::string>> allowed = {
+      {"/", "GET"},
+      {"*", "GET, POST, DELETE"},
+      {"/v1/completions", "POST"},
+      {"/v1/models/fake", "GET"},
+      {"/v1/sessions/s", "GET, DELETE"}};
+  for (const auto& [path, methods] : allowed) {
+    const HttpAnswer answer = world.Send("OPTIONS", path);
+    EXPECT_EQ(answer.status, 204) << path;
+    EXPECT_EQ(answer.header("allow"), methods) << path;
+    // A 204 has no body, so no length either (RFC 9110, 8.6).
+    EXPECT_EQ(answer.header("content-length"), "absent") << path;
   }
 }
 

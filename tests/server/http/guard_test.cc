@@ -99,19 +99,97 @@ TEST(CheckHead, AnyHostMeansAnyPageToo) {
   EXPECT_EQ(Verdict(Get({}), options), "passes");
   EXPECT_EQ(Verdict(Get({{"host", "a"}, {"origin", "http://b"}}), options),
             "passes");
-  EXPECT_EQ(Verdict(Get({{"transfer-encoding", "chunked"}}), options),
-            "411 LENGTH_REQUIRED");
+  EXPECT_EQ(Verdict(Get({{"transfer-encoding", "gzip"}}), options),
+            "501 UNSUPPORTED_TRANSFER_ENCODING");
+}
+
+TEST(CheckHead, KnowsTheAddressThatItListensOnAndTheOneThatItWasReachedAt) {
+  HttpOptions options;
+  options.listen = "txl.local:8000";
+  const auto from = [&](const std::string& host) {
+    RequestHead head = Get({{"host", host}});
+    head.local_address = "192.168.0.7";
+    return Verdict(head, options);
+  };
+  for (const char* own : {"txl.local", "TXL.local:8000", "txl.local:1",
+                          "192.168.0.7", "192.168.0.7:8000"}) {
+    EXPECT_EQ(from(own), "passes") << own;
+  }
+  for (const char* other : {"192.168.0.8", "local", "a.txl.local",
+                            "192.168.0.7.evil.example", "0.0.0.0"}) {
+    EXPECT_EQ(from(other), "403 PERMISSION_DENIED") << other;
+  }
+}
+
+TEST(CheckHead, KnowsAnAddressInEverySpelling) {
+  HttpOptions options;
+  options.listen = "[fd00::1]:8000";
+  const auto from = [&](const std::string& host, const std::string& local) {
+    RequestHead head = Get({{"host", host}});
+    head.local_address = local;
+    return Verdict(head, options);
+  };
+  EXPECT_EQ(from("[FD00:0:0:0::1]:8000", "fd00::1"), "passes");
+  EXPECT_EQ(from("[0:0:0:0:0:0:0:1]", "::1"), "passes");
+  EXPECT_EQ(from("127.0.0.2:8000", "::ffff:127.0.0.2"), "passes");
+  EXPECT_EQ(from("[fe80::7]", "fe80::7%eth0"), "passes");
+  EXPECT_EQ(from("[fd00::2]", "fd00::1"), "403 PERMISSION_DENIED");
+}
+
+TEST(CheckHead, AnAbsoluteTargetsAuthorityGoesBeforeHost) {
+  const auto ask = [](const std::string& target, Fields fields) {
+    RequestHead head = Get(std::move(fields));
+    head.target = target;
+    return Verdict(head);
+  };
+  const Fields own = {{"host", "localhost"}};
+  EXPECT_EQ(ask("http://localhost:80/health", own), "passes");
+  EXPECT_EQ(ask("HTTP://127.0.0.1", own), "passes");
+  EXPECT_EQ(ask("http://localhost/", {{"host", "evil.example"}}), "passes");
+  EXPECT_EQ(ask("http://evil.example/health", own), "403 PERMISSION_DENIED");
+  EXPECT_EQ(ask("http:///health", own), "403 PERMISSION_DENIED");
+  EXPECT_EQ(ask("http://localhost/health", {}), "403 PERMISSION_DENIED");
+  EXPECT_EQ(ask("http://localhost:80/",
+                {{"host", "evil.example"}, {"origin", "http://evil.example"}}),
+            "403 PERMISSION_DENIED");
+}
+
+TEST(CheckHead, AClientOfHttp10NeedNotSayAHost) {
+  RequestHead head = Get({});
+  head.http_1_0 = true;
+  EXPECT_EQ(Verdict(head), "passes");
+  head.fields = {{"host", "evil.example"}};
+  EXPECT_EQ(Verdict(head), "403 PERMISSION_DENIED");
+  head.fields = {{"origin", "http://evil.example"}};
+  EXPECT_EQ(Verdict(head), "403 PERMISSION_DENIED");
 }
 
 TEST(CheckHead, WantsTheEndOfABodySaidInOneWay) {
   const std::pair<std::string, std::string> json = {"content-type",
                                                     "application/json"};
-  EXPECT_EQ(Verdict(Post({json, {"transfer-encoding", "chunked"}})),
-            "411 LENGTH_REQUIRED");
-  EXPECT_EQ(
-      Verdict(Post(
-          {json, {"transfer-encoding", "identity"}, {"content-length", "2"}})),
-      "411 LENGTH_REQUIRED");
+  const auto coded = [&](const std::string& coding) {
+    return Post({json, {"transfer-encoding", coding}});
+  };
+  EXPECT_EQ(Verdict(coded("chunked")), "passes");
+  EXPECT_EQ(Verdict(coded("Chunked")), "passes");
+  RequestHead old = coded("chunked");
+  old.http_1_0 = true;
+  EXPECT_EQ(Verdict(old), "400 MALFORMED_MESSAGE");
+  for (const char* other : {"identity", "gzip, chunked", "chunked, chunked",
+                            "chunked;q=1", "xchunked", ""}) {
+    EXPECT_EQ(Verdict(coded(other)), "501 UNSUPPORTED_TRANSFER_ENCODING")
+        << other;
+  }
+  for (const char* coding : {"identity", "chunked"}) {
+    EXPECT_EQ(
+        Verdict(Post(
+            {json, {"transfer-encoding", coding}, {"content-length", "2"}})),
+        "400 MALFORMED_MESSAGE");
+  }
+  EXPECT_EQ(Verdict(Post({json,
+                          {"transfer-encoding", "chunked"},
+                          {"transfer-encoding", "chunked"}})),
+            "400 MALFORMED_MESSAGE");
   EXPECT_EQ(
       Verdict(Post({json, {"content-length", "2"}, {"content-length", "2"}})),
       "400 MALFORMED_MESSAGE");
@@ -155,13 +233,47 @@ TEST(CheckHead, TakesABodyAsJsonOnly) {
   }
 }
 
+TEST(CheckHead, TakesABodyAsItIsOnly) {
+  const auto coded = [](const std::string& coding) {
+    return Post({{"content-length", "2"},
+                 {"content-type", "application/json"},
+                 {"content-encoding", coding}});
+  };
+  EXPECT_EQ(Verdict(coded("identity")), "passes");
+  for (const char* coding : {"gzip", "deflate", "br", "gzip, identity"}) {
+    EXPECT_EQ(Verdict(coded(coding)), "415 UNSUPPORTED_MEDIA_TYPE") << coding;
+    const auto refusal = CheckHead(coded(coding), {});
+    const Fields wanted = {{"accept-encoding", "identity"}};
+    EXPECT_EQ(refusal->headers, wanted);
+  }
+}
+
 TEST(ParseTarget, SplitsPathAndQuery) {
   HttpRequest request;
   ASSERT_TRUE(ParseTarget("/a%20b/c?x=1&y=%26+z&flag&x=2&=&", &request));
   EXPECT_EQ(request.path, "/a b/c");
-  EXPECT_EQ(request.query["x"], "2");
-  EXPECT_EQ(request.query["y"], "& z");
-  EXPECT_EQ(request.query.count("flag"), 1u);
+  const Fields query = {
+      {"x", "1"}, {"y", "& z"}, {"flag", ""}, {"x", "2"}, {"", ""}};
+  EXPECT_EQ(request.query, query);
+}
+
+TEST(ParseTarget, OfAnAbsoluteOneThePathIsBehindTheAuthority) {
+  const std::pair<const char*, const char*> paths[] = {
+      {"http://localhost:80/a/b?x=1", "/a/b"},
+      {"https://localhost", "/"},
+      {"HTTP://localhost?x=1", "/"},
+      {"http://localhost/", "/"},
+      {"*", "*"}};
+  for (const auto& [target, path] : paths) {
+    HttpRequest request;
+    EXPECT_TRUE(ParseTarget(target, &request)) << target;
+    EXPECT_EQ(request.path, path) << target;
+  }
+  for (const char* none : {"ftp://localhost/", "localhost:80", "http:/a", "",
+                           "http://user:word@localhost/", "?x=1", "**"}) {
+    HttpRequest request;
+    EXPECT_FALSE(ParseTarget(none, &request)) << none;
+  }
 }
 
 TEST(ParseTarget, APlusIsOneInAPath) {
@@ -172,9 +284,8 @@ TEST(ParseTarget, APlusIsOneInAPath) {
 
 TEST(ParseTarget, RefusesWhatIsNoPath) {
   for (const char* target :
-       {"", "*", "a", "http://localhost/health", "/%", "/%2", "/%zz", "/%2f",
-        "/a%2Fb", "/%00", "/%0d%0aset-cookie:x", "/%7f", "/%1F", "/?a=%",
-        "/?%0a=1", "/?a=%g0"}) {
+       {"", "a", "/%", "/%2", "/%zz", "/%2f", "/a%2Fb", "/%00",
+        "/%0d%0aset-cookie:x", "/%7f", "/%1F", "/?a=%", "/?%0a=1", "/?a=%g0"}) {
     HttpRequest request;
     EXPECT_FALSE(ParseTarget(target, &request)) << target;
   }

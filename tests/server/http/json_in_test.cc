@@ -12,6 +12,7 @@ namespace txl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 // "MALFORMED_MESSAGE", "FIELD_INVALID a", "ok".
@@ -197,15 +198,16 @@ TEST(BodyFields, AnIntegerIsNeverWrapped) {
 }
 
 TEST(BodyFields, IdsAreWholeAndFitIn32Bits) {
-  for (const char* list : {"[-1]", "[4294967296]", "[1.0]", "[\"1\"]", "[null]",
-                           "[[1]]", "[true]", "1", "{}"}) {
+  for (const char* list :
+       {"[-1]", "[4294967296]", "[1.5]", "[-1.0]", "[4294967296.0]", "[\"1\"]",
+        "[null]", "[[1]]", "[true]", "1", "{}"}) {
     const Json body = Json::parse(absl::StrCat("{\"f\":", list, "}"));
     BodyFields fields(body);
     EXPECT_EQ(Verdict(fields.Ids("f").status()), "FIELD_INVALID f") << list;
   }
-  const Json body = Json::parse(R"({"f": [4294967295], "none": []})");
+  const Json body = Json::parse(R"({"f": [4294967295, 20.0], "none": []})");
   BodyFields fields(body);
-  EXPECT_THAT(**fields.Ids("f"), ElementsAre(4294967295u));
+  EXPECT_THAT(**fields.Ids("f"), ElementsAre(4294967295u, 20u));
   EXPECT_TRUE((**fields.Ids("none")).empty());
 }
 
@@ -223,6 +225,94 @@ TEST(BodyFields, KnowWhatNobodyHasRead) {
   fields.Find("b");
   EXPECT_TRUE(fields.Bool("absent").ok());
   EXPECT_THAT(fields.Unknown(), ElementsAre("a", "d"));
+}
+
+// What a request of these fields hears of another one.
+std::string HeardOf(const std::string& name,
+                    absl::Status (BodyFields::*check)() const) {
+  Json body = {{name, 1}, {"max_tokens", 1}};
+  BodyFields fields(body);
+  for (const char* known : {"max_tokens", "stop", "seed", "n", "top_p"}) {
+    fields.Find(known);
+  }
+  const absl::Status status = (fields.*check)();
+  return status.ok() ? "" : std::string(status.message());
+}
+
+TEST(BodyFields, RefuseAnUnknownOneAndNameTheNearest) {
+  const auto heard = [](const std::string& name) {
+    return HeardOf(name, &BodyFields::RefuseUnknown);
+  };
+  EXPECT_EQ(heard("max_tokns"),
+            "is not a field of this request; did you mean max_tokens?");
+  EXPECT_EQ(heard("mirostat"),
+            "is not a field of this request; its fields are max_tokens, n, "
+            "seed, stop, top_p");
+  EXPECT_EQ(heard("stop"), "");
+}
+
+TEST(BodyFields, RefuseAMisspeltOneAndLeaveOthersAlone) {
+  const auto heard = [](const std::string& name) {
+    return HeardOf(name, &BodyFields::RefuseMisspelt);
+  };
+  const std::pair<const char*, const char*> misspelt[] = {
+      {"max_token", "max_tokens"}, {"max_tokens_", "max_tokens"},
+      {"maxTokens", "max_tokens"}, {"MAX-TOKENS", "max_tokens"},
+      {"mx_tokns", "max_tokens"},  {"stpo", "stop"},
+      {"stops", "stop"},           {"sed", "seed"},
+      {"topP", "top_p"},           {"N", "n"}};
+  for (const auto& [name, meant] : misspelt) {
+    EXPECT_THAT(heard(name), HasSubstr(absl::StrCat("did you mean ", meant)))
+        << name;
+  }
+  // Names of other servers' fields among them.
+  for (const char* other : {"store", "mirostat", "max_new_tokens", "k", "m",
+                            "top_logprobs", "user", ""}) {
+    EXPECT_EQ(heard(other), "") << other;
+  }
+  EXPECT_EQ(heard(std::string(100'000, 'a')), "");
+}
+
+TEST(BodyFields, OfAQueryAreSpeltAsTexts) {
+  HttpRequest http;
+  http.query = {{"whole", "True"}, {"part", "0"}, {"size", "-7"},
+                {"text", ""},      {"one", "1"},  {"no", "FALSE"}};
+  const auto query = QueryObject(http);
+  ASSERT_TRUE(query.ok());
+  BodyFields fields(*query, BodyFields::Spelling::kText);
+  EXPECT_EQ(**fields.Bool("whole"), true);
+  EXPECT_EQ(**fields.Bool("one"), true);
+  EXPECT_EQ(**fields.Bool("part"), false);
+  EXPECT_EQ(**fields.Bool("no"), false);
+  EXPECT_EQ(**fields.Integer("size"), -7);
+  EXPECT_EQ(**fields.String("text"), "");
+  EXPECT_FALSE(fields.Integer("absent")->has_value());
+}
+
+TEST(BodyFields, OfAQueryThatMeanNothingAreRefused) {
+  for (const char* text : {"", " 1", "1 ", "+1", "0x1", "1e3", "1.0", "-",
+                           "--1", "one", "99999999999999999999"}) {
+    HttpRequest http;
+    http.query = {{"f", text}};
+    const auto query = QueryObject(http);
+    BodyFields fields(*query, BodyFields::Spelling::kText);
+    EXPECT_EQ(Verdict(fields.Integer("f").status()), "FIELD_INVALID f") << text;
+  }
+  for (const char* text : {"", "yes", "2", "t", "true "}) {
+    HttpRequest http;
+    http.query = {{"f", text}};
+    const auto query = QueryObject(http);
+    BodyFields fields(*query, BodyFields::Spelling::kText);
+    EXPECT_EQ(Verdict(fields.Bool("f").status()), "FIELD_INVALID f") << text;
+  }
+}
+
+TEST(QueryObject, RefusesWhatStandsTwiceOrIsNotText) {
+  HttpRequest http;
+  http.query = {{"a", "1"}, {"a", "1"}};
+  EXPECT_EQ(Verdict(QueryObject(http).status()), "FIELD_INVALID a");
+  http.query = {{"a", "\xff"}};
+  EXPECT_EQ(Verdict(QueryObject(http).status()), "FIELD_INVALID a");
 }
 
 }  // namespace

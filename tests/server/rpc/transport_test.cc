@@ -80,7 +80,20 @@ TEST(Bytes, ThatAreCompressedAreNeverUnpacked) {
   const RawReply reply =
       CallRaw(world.channel, "/txl.v1.ModelService/Tokenize",
               request.SerializeAsString(), /*compressed=*/true);
-  EXPECT_FALSE(reply.status.ok());
+  EXPECT_EQ(reply.status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+// What a client may send by what the server says it takes.
+TEST(Bytes, NoCodingIsOfferedThatIsNotTaken) {
+  RpcWorld world;
+  grpc::ClientContext client;
+  v1::GetModelResponse response;
+  ASSERT_TRUE(world.model->GetModel(&client, {}, &response).ok());
+  const auto offered =
+      client.GetServerInitialMetadata().find("grpc-accept-encoding");
+  EXPECT_TRUE(offered == client.GetServerInitialMetadata().end() ||
+              offered->second == "identity")
+      << offered->second;
 }
 
 TEST(Bytes, ToAMethodThatIsNotThereAreUnimplemented) {

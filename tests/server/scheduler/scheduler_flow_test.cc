@@ -334,5 +334,36 @@ TEST(SchedulerStall, TimeCountsWhileAStepIsAwaited) {
   world.ExpectAtRest();
 }
 
+TEST(SchedulerFlow, NoIdOutsideTheVocabularyGetsToTheDevice) {
+  World world;
+  world.CreateSession("s");
+  const auto size = static_cast<int32_t>(world.runner->info().vocab_size);
+  for (const int32_t id : {size, -1, size + 1000}) {
+    const auto refused = [&](TurnKind kind, Ids input,
+                             const std::function<void(Turn&)>& change) {
+      EXPECT_EQ(Outcome(world.Submit("s", kind, input, change).submitted),
+                "INVALID_ARGUMENT FIELD_INVALID");
+    };
+    refused(TurnKind::kGenerate, {1, id}, nullptr);
+    refused(TurnKind::kAppend, {id}, nullptr);
+    refused(TurnKind::kScore, {1, 2, id}, nullptr);
+    refused(TurnKind::kAlternatives, {1}, [id](Turn& turn) {
+      turn.alternatives = {{1}, {2, id}};
+    });
+    refused(TurnKind::kGenerate, {1}, [id](Turn& turn) {
+      turn.received = 1;
+      turn.adopted = {id};
+    });
+    refused(TurnKind::kGenerate, {1}, [id](Turn& turn) {
+      turn.sampling.logit_bias = {{id, 1.0}};
+    });
+    refused(TurnKind::kGenerate, {1},
+            [id](Turn& turn) { turn.stop.stop_token_ids = {id}; });
+  }
+  world.Run();
+  EXPECT_EQ(world.metrics.Get().rows_run, 0);
+  world.ExpectHealthy("s");
+}
+
 }  // namespace
 }  // namespace txl

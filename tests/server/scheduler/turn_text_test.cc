@@ -35,6 +35,7 @@ TurnText Text(StopRules rules) {
 // Adds bytes until a reason comes; the certain text of each.
 struct Said {
   std::vector<std::string> pieces;
+  std::vector<int> held_back;
   TurnText::Piece last;
 };
 Said Say(TurnText& text, const std::string& bytes) {
@@ -42,6 +43,7 @@ Said Say(TurnText& text, const std::string& bytes) {
   for (int32_t id : Bytes(bytes)) {
     said.last = text.AddGenerated(id);
     said.pieces.push_back(said.last.text);
+    said.held_back.push_back(said.last.held_back);
     if (said.last.reason.has_value()) break;
   }
   return said;
@@ -81,6 +83,17 @@ TEST(TurnText, AStopTextIsHeldBackAndCutOff) {
   EXPECT_EQ(said.last.reason, FinishReason::kStopText);
   EXPECT_EQ(said.last.matched_stop_text, "END");
   EXPECT_EQ(text.TakeRest(), "");
+}
+
+// A token's text begins so far behind the text that was sent before it.
+TEST(TurnText, SaysHowMuchIsHeldBackBeforeEachToken) {
+  TurnText text = Text(Rules(99, {"\xC3\xA9ND"}));
+  const Said said = Say(text, "x\xC3\xA9Nd\xC3\xA9ND");
+  EXPECT_EQ(said.pieces,
+            (Pieces{"x", "", "", "", "\xC3\xA9Nd", "", "", "", ""}));
+  EXPECT_EQ(said.held_back, (std::vector<int>{0, 0, 0, 1, 2, 0, 0, 1, 2}));
+  TurnText plain = Text({});
+  EXPECT_EQ(Say(plain, "x\xC3\xA9N").held_back, (std::vector<int>{0, 0, 0, 0}));
 }
 
 TEST(TurnText, AStopTextIsReportedWhereItIsAskedFor) {

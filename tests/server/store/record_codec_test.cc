@@ -36,6 +36,7 @@ TokenEvent FullEvent() {
   event.index = 3;
   event.token_id = 999;
   event.text = "na\xc3\xafve";
+  event.held_back = 300;
   event.logprob = -0.0f;
   event.top_logprobs = {{5, OddNan()},
                         {6, -std::numeric_limits<float>::infinity()}};
@@ -98,6 +99,8 @@ TEST(RecordCodec, ARecordComesBackWithEveryFieldAndEveryBitOfItsFloats) {
   EXPECT_EQ(record.seed, UINT64_MAX - 1);
   ASSERT_EQ(record.tokens.size(), 2u);
   EXPECT_EQ(record.tokens[0].index, 3);
+  EXPECT_EQ(record.tokens[0].held_back, 300);
+  EXPECT_EQ(record.tokens[1].held_back, 0);
   EXPECT_EQ(record.tokens[0].token_id, 999);
   EXPECT_EQ(record.tokens[0].text, "na\xc3\xafve");
   EXPECT_EQ(Bits(record.tokens[0].logprob), Bits(-0.0f));
@@ -121,6 +124,18 @@ TEST(RecordCodec, ARecordComesBackWithEveryFieldAndEveryBitOfItsFloats) {
   EXPECT_EQ(record.finished->timing.queued_seconds, 0.1);
   EXPECT_EQ(record.finished->timing.prefill_seconds, 1e-300);
   EXPECT_EQ(record.finished->timing.decode_seconds, 3.0);
+}
+
+// A store that was written before held text was counted is read as it is.
+TEST(RecordCodec, ATokenBehindWhichNothingIsHeldHasNoFieldForIt) {
+  JournalTokens tokens;
+  tokens.events = {TokenEvent()};
+  ByteWriter out;
+  WriteTokens(tokens, out);
+  tokens.events[0].held_back = 1;
+  ByteWriter more;
+  WriteTokens(tokens, more);
+  EXPECT_EQ(more.Take().size(), out.Take().size() + 4);
 }
 
 TEST(RecordCodec, ARecordOfABrokenTurnHasNoEnd) {
