@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "server/base/error.h"
 
 namespace txl {
 namespace {
@@ -125,6 +126,11 @@ absl::StatusOr<ByteHold> CallDesk::HoldRequest(int64_t bytes) {
 
 absl::StatusOr<ByteHold> CallDesk::HoldPart(int64_t bytes) {
   if (context_.requests == nullptr) return ByteHold();
+  if (bytes > context_.requests->limit()) {
+    return OverLimitError("",
+                          "the request takes more memory than the server "
+                          "has for all requests");
+  }
   auto hold = context_.requests->TryHold(bytes);
   if (hold.has_value()) return *std::move(hold);
   return Overloaded("the server works on as many requests as it has room for");
@@ -132,6 +138,11 @@ absl::StatusOr<ByteHold> CallDesk::HoldPart(int64_t bytes) {
 
 absl::StatusOr<ByteHold> CallDesk::HoldAnswer(int64_t bytes) {
   if (context_.streams == nullptr) return ByteHold();
+  if (bytes > context_.streams->limit()) {
+    return OverLimitError("",
+                          "the answer would take more memory than the "
+                          "server has for all answers: ask for less");
+  }
   return HoldOrCutOff(*context_.streams, bytes);
 }
 

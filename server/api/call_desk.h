@@ -78,6 +78,7 @@ class CallDesk {
   // Counts.
   absl::Status Overloaded(absl::string_view message);
 
+  // Errors of all that follow: OVERLOADED; OVER_LIMIT of what would never fit.
   // Room for a call of whose message nothing is known.
   absl::StatusOr<ByteHold> HoldCall();
   // Room for a message of `bytes` and what is made of it.

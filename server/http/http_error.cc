@@ -1,6 +1,7 @@
 #include "server/http/http_error.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
@@ -62,6 +63,27 @@ absl::StatusCode CodeOf(int code) {
       return absl::StatusCode::kUnavailable;
     default:
       return absl::StatusCode::kInvalidArgument;
+  }
+}
+
+// Whether the same request may succeed, where OpenAI's clients, which repeat
+// 409, 429 and everything from 500 on by themselves, have to be told.
+std::optional<bool> MayBeSentAgain(int code, const ErrorDetails& details) {
+  switch (code) {
+    case 409:
+      return details.reason == "SESSION_BUSY" ||
+             details.reason == "SESSION_MOVED";
+    case 429:
+      // A quota that the request alone is over: no time will come for it.
+      if (!details.retry.has_value()) return false;
+      return std::nullopt;
+    case 504:  // the turn took longer than the server lets it
+      return false;
+    case 500:
+      if (details.reason == "SESSION_DAMAGED") return false;
+      return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -127,10 +149,8 @@ HttpReply ErrorReply(const absl::Status& status) {
   if (reply.status == 401) {
     reply.headers.emplace_back("www-authenticate", "Bearer");
   }
-  if (reply.status == 409) {
-    const bool again =
-        details.reason == "SESSION_BUSY" || details.reason == "SESSION_MOVED";
-    reply.headers.emplace_back("x-should-retry", again ? "true" : "false");
+  if (const auto again = MayBeSentAgain(reply.status, details)) {
+    reply.headers.emplace_back("x-should-retry", *again ? "true" : "false");
   }
   if (const auto at = details.metadata.find("position");
       at != details.metadata.end()) {

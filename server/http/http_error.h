@@ -20,8 +20,8 @@ int HttpStatusOf(const absl::Status& status);
 std::string ErrorJson(const absl::Status& status);
 
 // The whole answer. Says how to send a key where one is needed, x-should-retry
-// of conflicts, which OpenAI's clients would repeat blindly, and retry-after
-// and retry-after-ms where a retry makes sense.
+// where OpenAI's clients would repeat blindly what cannot succeed, and
+// retry-after and retry-after-ms where a retry makes sense.
 HttpReply ErrorReply(const absl::Status& status);
 
 // The same error of a turn whose input the body calls `name`.

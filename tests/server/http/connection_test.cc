@@ -263,18 +263,42 @@ TEST(Limits, TheServerHasSoManyConnections) {
 }
 
 TEST(Limits, ABodyWithoutRoomIsRefusedBeforeItIsRead) {
-  ByteBudget requests(1 << 20);
+  ByteBudget requests(26 << 20);
   HttpWorldOptions options;
   options.rpc.requests = &requests;
   options.rpc.scheduler.retry_after = absl::Milliseconds(300);
   HttpWorld world(options);
-  RawClient client(world.address());
-  // Only the head: the answer does not wait for the rest.
-  client.Send(RequestBytes("POST", "/v1/completions", "",
-                           {{"Content-Length", "4000000"}}));
-  const HttpAnswer refused = client.ReadAnswer();
+  // Only the heads: the answer does not wait for the rest.
+  const std::string head = RequestBytes("POST", "/v1/completions", "",
+                                        {{"Content-Length", "4000000"}});
+  RawClient first(world.address());
+  first.Send(head);
+  ASSERT_TRUE(Eventually([&] { return requests.used() > 0; }));
+  RawClient second(world.address());
+  second.Send(head);
+  const HttpAnswer refused = second.ReadAnswer();
   EXPECT_EQ(refused.outcome(), "429 OVERLOADED");
   EXPECT_EQ(refused.header("retry-after-ms"), "300");
+  EXPECT_EQ(world.Complete(kShort).outcome(), "200");
+}
+
+TEST(Limits, WhatWouldNeverFitIsNotToldToComeAgain) {
+  ByteBudget requests(1 << 20);
+  ByteBudget streams(1 << 20);
+  HttpWorldOptions options;
+  options.rpc.requests = &requests;
+  options.rpc.streams = &streams;
+  HttpWorld world(options);
+  RawClient client(world.address());
+  client.Send(RequestBytes("POST", "/v1/completions", "",
+                           {{"Content-Length", "4000000"}}));
+  const HttpAnswer request = client.ReadAnswer();
+  EXPECT_EQ(request.outcome(), "400 OVER_LIMIT");
+  EXPECT_EQ(request.header("retry-after-ms"), "absent");
+  Json body = kShort;
+  body["n"] = 128;
+  body["max_tokens"] = 4000;
+  EXPECT_EQ(world.Complete(body).outcome(), "400 OVER_LIMIT");
   EXPECT_EQ(world.Complete(kShort).outcome(), "200");
 }
 

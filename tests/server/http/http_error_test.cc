@@ -141,6 +141,20 @@ TEST(ErrorReply, SaysOfAConflictWhetherARetryMakesSense) {
             "absent");
 }
 
+// OpenAI's clients repeat 429 and everything from 500 on by themselves.
+TEST(ErrorReply, WhatCanNeverSucceedIsNotToBeSentAgain) {
+  const auto again = [](Code code, const char* reason,
+                        std::optional<absl::Duration> retry = std::nullopt) {
+    return Header(ErrorReply(Error(code, reason, "", retry)), "x-should-retry");
+  };
+  EXPECT_EQ(again(Code::kResourceExhausted, "QUOTA"), "false");
+  EXPECT_EQ(again(Code::kResourceExhausted, "QUOTA", absl::Seconds(1)),
+            "absent");
+  EXPECT_EQ(again(Code::kDeadlineExceeded, "DEADLINE_EXCEEDED"), "false");
+  EXPECT_EQ(again(Code::kInternal, "SESSION_DAMAGED"), "false");
+  EXPECT_EQ(again(Code::kInternal, "STEP_FAILED"), "absent");
+}
+
 TEST(ErrorReply, SaysAfterWhatTimeARetryMakesSense) {
   const HttpReply reply = ErrorReply(Error(
       Code::kResourceExhausted, "QUEUE_FULL", "", absl::Milliseconds(1250)));

@@ -146,7 +146,7 @@ TEST(ChunkedBody, TakesRoomAsItComesAndGivesBackWhatItDoesNotNeed) {
   EXPECT_EQ(client.ReadAnswer().outcome(), "200");
   RawClient large(world.address());
   large.Send(ChunkedHead() + Chunks(std::string(1 << 20, ' '), 10 << 10));
-  EXPECT_EQ(large.ReadAnswer().outcome(), "429 OVERLOADED");
+  EXPECT_EQ(large.ReadAnswer().outcome(), "400 OVER_LIMIT");
   EXPECT_TRUE(Eventually([&] { return requests.used() == 0; }));
 }
 

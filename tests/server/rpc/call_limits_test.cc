@@ -251,14 +251,29 @@ TEST(WorkOffGrpcsThreads, TheAnswerOfADoneTurnIsNeverRefused) {
 TEST(Answers, OverTheirBudgetAreOverloadedAndDoNothing) {
   RpcWorld world;
   world.MakeSession("s");
+  ByteBudget streams(1 << 20);
+  world.context.streams = &streams;
+  {
+    const auto others = streams.TryHold((1 << 20) - 100);
+    EXPECT_EQ(Outcome(world.Generate("session_id: 's' text: 'a'").status),
+              kOverloaded);
+    EXPECT_EQ(Outcome(Tokenize(world, std::string(200, 'a'))), kOverloaded);
+    EXPECT_EQ(world.GetSession("s").position(), 0);
+    EXPECT_GE(streams.refused(), 2);
+  }
+  EXPECT_TRUE(Eventually([&] { return streams.used() == 0; }));
+}
+
+TEST(Answers, ThatWouldNeverFitAreOverALimit) {
+  RpcWorld world;
+  world.MakeSession("s");
   ByteBudget streams(100);
   world.context.streams = &streams;
+  constexpr char kOverLimit[] = "INVALID_ARGUMENT OVER_LIMIT";
   EXPECT_EQ(Outcome(world.Generate("session_id: 's' text: 'a'").status),
-            kOverloaded);
-  EXPECT_EQ(Outcome(Tokenize(world, std::string(200, 'a'))), kOverloaded);
+            kOverLimit);
+  EXPECT_EQ(Outcome(Tokenize(world, std::string(200, 'a'))), kOverLimit);
   EXPECT_EQ(world.GetSession("s").position(), 0);
-  EXPECT_GE(streams.refused(), 2);
-  EXPECT_TRUE(Eventually([&] { return streams.used() == 0; }));
 }
 
 // A session of 96,000 ids, so that an answer with a page of them is larger than
