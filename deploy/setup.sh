@@ -56,7 +56,7 @@ if [ "$all" = 1 ]; then
   packages+=(clang clang-format clang-tidy libclang-rt-dev npm
     podman crun debootstrap dpkg-dev
     haproxy prometheus dnsmasq-base bubblewrap iproute2 socat wget openssl
-    strace systemd openjdk-17-jre-headless)
+    strace systemd openjdk-17-jdk-headless apache2-utils)
 fi
 
 say() { echo "setup: $*" >&2; }

@@ -22,6 +22,14 @@ class LangChain(ServedTest):
     def test_invoke_is_the_completion(self):
         self.assertEqual(self.model().invoke("ROMEO:"), self.text("ROMEO:"))
 
+    def test_no_prompt_is_the_models_start(self):
+        """It sends a list of prompts, always."""
+        session = {"extra_body": {"session_id": "empty"}}
+        self.server.make_session("empty")
+        self.model(**session).invoke("ROMEO:")
+        self.assertEqual(len(self.model(**session).invoke("")), 30)
+        self.assertEqual(self.server.position("empty"), 6 + 30 + 30)
+
     def test_a_stream_is_the_same_text_in_pieces(self):
         pieces = list(self.model().stream("ROMEO:"))
         self.assertGreaterEqual(len(pieces), 30)

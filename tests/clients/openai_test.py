@@ -22,6 +22,10 @@ class Completions(ServedTest):
 
     def test_lists_the_served_model(self):
         self.assertEqual([m.id for m in self.client.models.list()], [MODEL])
+        self.assertEqual(self.client.models.retrieve(MODEL).id, MODEL)
+        with self.assertRaises(openai.NotFoundError) as caught:
+            self.client.models.retrieve("gpt-4")
+        self.assertEqual(caught.exception.code, "model_not_found")
 
     def test_an_answer_has_every_member_that_the_client_types(self):
         answer = self.create()
@@ -102,7 +106,7 @@ class Completions(ServedTest):
         choice = self.create(logprobs=3, temperature=0.1).choices[0]
         lists = choice.logprobs
         self.assertEqual("".join(lists.tokens), choice.text)
-        self.assertEqual(lists.text_offset, list(range(24)))
+        self.assertEqual(lists.text_offset, list(range(6, 30)))
         _, score = self.server.ask("/v1/score",
                                    {"text": "ROMEO:" + choice.text})
         scored = [t["logprob"] for t in score["tokens"][6:]]

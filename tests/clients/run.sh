@@ -49,7 +49,7 @@ try() {
 for client in "$@"; do
   case $client in
     openai)
-      try openai "openai langchain-openai" "curl_test openai_test
+      try openai "openai langchain-openai" "curl_test forms_test openai_test
         openai_async_test openai_chat_test openai_errors_test openai_sessions_test
         langchain_test" ;;
     lm_eval) try lm_eval "lm-eval[api]" lm_eval_test ;;
