@@ -102,3 +102,10 @@ def test_the_server_s_model_and_status_are_read_whole(client):
     assert status.turns_started == (sum(status.turns_finished.values())
                                     + status.turns_active)
     assert status.store is None
+
+
+def test_a_token_is_read_whole():
+    message = generation_service_pb2.Token(
+        index=3, token_id=7, text="a", logprob=-0.5, token_bytes=b"a",
+        held_back=2)
+    assert convert.token(message) == events.Token(3, 7, "a", -0.5, (), b"a", 2)

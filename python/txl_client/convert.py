@@ -96,7 +96,7 @@ def token(message: Any) -> events.Token:
     """A generated token."""
     return events.Token(message.index, message.token_id, message.text,
                         message.logprob, top_logprobs(message.top_logprobs),
-                        message.token_bytes)
+                        message.token_bytes, message.held_back)
 
 
 def scored_token(message: Any) -> scores.ScoredToken:

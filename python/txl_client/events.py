@@ -87,6 +87,9 @@ class Token:
     logprob: float  # natural, before any sampling change
     top_logprobs: tuple[TokenLogprob, ...] = ()
     token_bytes: bytes = b""  # on include_token_bytes
+    # Characters of earlier tokens that stop texts held back when this token
+    # was sampled: its own text begins so far behind the text before it.
+    held_back: int = 0
 
 
 @dataclass(frozen=True)
