@@ -2,13 +2,36 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
 #include "client/call_error.h"
 
 namespace txl {
+namespace {
+
+// gRPC's own words for a call that ends so again until somebody changes
+// something: an HTTP status of a proxy, or a port that is not gRPC's.
+bool IsLasting(absl::string_view message) {
+  if (absl::StrContains(message, "http1.x server")) return true;
+  constexpr absl::string_view kWords = "http2 header with status: ";
+  const size_t found = message.find(kWords);
+  int code = 0;
+  if (found == absl::string_view::npos ||
+      !absl::SimpleAtoi(message.substr(found + kWords.size()), &code)) {
+    return false;
+  }
+  // Too slow, too early and too often may pass.
+  return (code / 100 == 4 && code != 408 && code != 425 && code != 429) ||
+         code == 501 || code == 505;
+}
+
+}  // namespace
 
 bool IsRetryable(const absl::Status& status) {
   const CallError error = GetCallError(status);
   if (error.retry_delay.has_value()) return true;
+  if (error.reason.empty() && IsLasting(status.message())) return false;
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       return true;

@@ -20,8 +20,9 @@ struct RetryPolicy {
 
 // True for errors that another attempt may not meet: UNAVAILABLE, whatever the
 // server gave a RetryInfo with, and calls that broke on the way (INTERNAL,
-// UNKNOWN, CANCELLED without the server's reason). A call that the caller
-// cancelled itself looks like the last of these.
+// UNKNOWN, CANCELLED without the server's reason), but for a port of HTTP/1 and
+// an HTTP status of a proxy that says the request is wrong. A call that the
+// caller cancelled itself looks like one that broke.
 bool IsRetryable(const absl::Status& status);
 
 // How long to wait after the `failures`-th failure in a row (>= 1); nullopt:

@@ -48,6 +48,29 @@ TEST(IsRetryable, NotWhatTheServerDecided) {
   EXPECT_FALSE(IsRetryable(absl::DeadlineExceededError("too late")));
 }
 
+// The words of gRPC 1.51.
+TEST(IsRetryable, NotWhatTheNextAttemptMeetsToo) {
+  EXPECT_FALSE(IsRetryable(absl::UnavailableError(
+      "failed to connect to all addresses; last error: INTERNAL: "
+      "ipv4:127.0.0.1:1: Trying to connect an http1.x server")));
+  const std::string proxy = "Received http2 header with status: ";
+  EXPECT_FALSE(IsRetryable(absl::InternalError(proxy + "400")));
+  for (const char* status : {"405", "413", "415", "431", "501", "505"}) {
+    EXPECT_FALSE(IsRetryable(absl::UnknownError(proxy + status))) << status;
+  }
+  for (const char* status : {"408", "425", "500"}) {
+    EXPECT_TRUE(IsRetryable(absl::UnknownError(proxy + status))) << status;
+  }
+  for (const char* status : {"429", "502", "503", "504"}) {
+    EXPECT_TRUE(IsRetryable(absl::UnavailableError(proxy + status))) << status;
+  }
+}
+
+TEST(IsRetryable, NotAMessageThatIsTooLarge) {
+  EXPECT_FALSE(IsRetryable(absl::ResourceExhaustedError(
+      "Received message larger than max (10000043 vs. 1048576)")));
+}
+
 TEST(RetryDelay, DoublesUpToTheLongest) {
   const absl::Status status = absl::UnavailableError("m");
   const absl::Duration expected[] = {
