@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ class TxlError(Exception):
         # By which the call is found in the lines of servers and proxies, 32
         # hex digits; empty: it came to none.
         self.trace_id = trace_id
+        # True: the call would end so again, until somebody changes something.
+        self.lasting = False
         # How often the call was made; only the last time ended so.
         self.attempts = 1
         # Of a turn: what of it had come.
@@ -156,12 +159,46 @@ _CLASSES: dict[grpc.StatusCode, type[TxlError]] = {
     cls.code: cls for cls in TxlError.__subclasses__()}
 
 
+# gRPC's own words for calls that cannot succeed, and what they mean where they
+# do not say it. Those of TLS come from BoringSSL or OpenSSL.
+_LASTING = tuple((re.compile(words, re.IGNORECASE), meaning)
+                 for words, meaning in (
+    ("wrong.version.number", "the server does not speak TLS"),
+    ("certificate.verify.failed", "the server's certificate is not trusted"),
+    ("not in peer certificate|hostname verification check failed",
+     "the server's certificate names another host"),
+    ("http1.x server", "the server speaks HTTP/1 there, not gRPC"),
+    # A proxy's; too early, too slow and too often may pass.
+    (r"http2 header with status: (4(?!08|25|29)\d\d|501|505)", ""),
+    ("exception deserializing response", ""),
+    ("channel closed", "")))
+
+
+def _lasting_meaning(error: TxlError) -> str | None:
+    """What is lasting in an error; None: nothing."""
+    if not error.reason and error.retry_after is None:
+        for words, meaning in _LASTING:
+            if words.search(error.message):
+                return meaning
+    return None
+
+
 def error_of(code: grpc.StatusCode, message: str,
              details: bytes = b"", traceparent: str = "") -> TxlError:
     """The error of a status. `details`: a serialized google.rpc.Status.
 
     Details that do not parse are dropped.
     """
+    error = _error_of(code, message, details, traceparent)
+    meaning = _lasting_meaning(error)
+    error.lasting = meaning is not None
+    if meaning:
+        error.message = f"{meaning}: {message}"
+    return error
+
+
+def _error_of(code: grpc.StatusCode, message: str, details: bytes,
+              traceparent: str) -> TxlError:
     said: dict[str, Any] = {}
     try:
         _read_details(status_pb2.Status.FromString(details), said)

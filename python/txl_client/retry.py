@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -9,14 +10,18 @@ from dataclasses import dataclass
 
 import grpc
 
-from txl_client.errors import TxlError
+from txl_client import checks
+from txl_client.errors import DeadlineExceededError, TxlError
 
-# Refusals that say: the same request may come again.
+# Refusals that say: the same request may come again. (Of a QUOTA only its
+# retry_after says so: without one the request alone is over it.)
 RETRYABLE_REASONS = frozenset({
     "SESSION_BUSY", "SESSION_MOVED", "SUPERSEDED", "STORE_UNAVAILABLE",
     "NOT_READY", "DRAINING", "SERVER_DRAIN", "QUEUE_FULL",
-    "NO_SESSION_MEMORY", "OVERLOADED", "QUOTA",
+    "NO_SESSION_MEMORY", "OVERLOADED",
 })
+
+_MOST_DOUBLINGS = 60  # far above any wait, and far from a float's end
 
 # A call that broke on the way has one of these, and no reason of the server's.
 _BROKEN = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN,
@@ -36,9 +41,10 @@ class RetryPolicy:
     max_delay: float = 5.0
 
     def __post_init__(self) -> None:
-        if self.max_failures < 1:
-            raise ValueError("max_failures: must be at least 1")
-        if not 0 <= self.first_delay <= self.max_delay:
+        checks.integer("max_failures", self.max_failures, 1)
+        most = checks.number("max_delay", self.max_delay)
+        first = checks.number("first_delay", self.first_delay)
+        if not 0 <= first <= most or math.isinf(first):
             raise ValueError("first_delay: must be in [0, max_delay]")
 
 
@@ -50,6 +56,8 @@ def was_refused(error: TxlError) -> bool:
 
 def is_retryable(error: TxlError) -> bool:
     """True for errors that another attempt may not meet."""
+    if error.lasting:
+        return False
     if was_refused(error) or error.reason in RETRYABLE_REASONS:
         return True
     if error.code == grpc.StatusCode.UNAVAILABLE:
@@ -60,13 +68,17 @@ def is_retryable(error: TxlError) -> bool:
 class Attempts:
     """The attempts of one call, which share its timeout."""
 
-    def __init__(self, policy: RetryPolicy, timeout: float | None,
+    def __init__(self, policy: RetryPolicy, timeout: checks.Seconds | None,
                  clock: Callable[[], float] = time.monotonic,
                  jitter: Callable[[], float] = random.random) -> None:
         self._policy = policy
         self._clock = clock
         self._jitter = jitter
-        self._deadline = None if timeout is None else clock() + timeout
+        limit = checks.timeout("timeout", timeout)
+        # gRPC would send such a call, and the server might carry it out.
+        if limit is not None and limit <= 0:
+            raise DeadlineExceededError(f"no time is left: timeout is {limit}")
+        self._deadline = None if limit is None else clock() + limit
         self._failures = 0
         self._made = 0
 
@@ -92,7 +104,8 @@ class Attempts:
         retry = is_retryable(error) if repeatable else was_refused(error)
         if not retry or self._failures >= self._policy.max_failures:
             return None
-        delay = min(self._policy.first_delay * 2.0 ** (self._failures - 1),
+        doublings = min(self._failures - 1, _MOST_DOUBLINGS)
+        delay = min(self._policy.first_delay * 2.0 ** doublings,
                     self._policy.max_delay)
         # Many clients that lost one server do not come back at once.
         delay *= 1 - self._jitter() / 2
