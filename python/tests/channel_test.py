@@ -1,4 +1,6 @@
 import asyncio
+import datetime
+import math
 import subprocess
 from concurrent import futures
 
@@ -17,28 +19,79 @@ ONCE = RetryPolicy(max_failures=1)
 
 @pytest.mark.parametrize("address", [
     "127.0.0.1:50051", "[::1]:50051", "host.example:1", "unix:/run/txl.sock",
-    "unix:txl.sock"])
+    "unix:txl.sock", "unix:///run/txl.sock", "unix:/a b", "unix:" + 107 * "x"])
 def test_addresses_of_hosts_and_sockets_are_taken(address):
     assert Settings(address).address == address
 
 
+@pytest.mark.parametrize("client", [Client, AsyncClient])
 @pytest.mark.parametrize("address", [
     "", "localhost", "localhost:", ":50051", "host:0", "host:65536", "unix:",
-    "http://host:80"])
-def test_other_addresses_are_refused(address):
-    with pytest.raises(ValueError, match="address"):
-        Client(address)
+    "http://host:80", "http://127.0.0.1:50051", "grpc://host:1", "host/path:1",
+    "user@host:1", " host:1", "host:1\n", "host :1", "host: 1", "host:+1",
+    "host:\u0661", "::1:50051", "[]:1", "[::1:1", "a:1,b:1", "host\0:1",
+    "unix:/run/txl.sock\n", "unix:\0x", "unix:" + 108 * "x"])
+def test_other_addresses_are_refused(client, address):
+    with pytest.raises(ValueError, match="^address: "):
+        client(address)
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize("name, value", [
+    ("address", None), ("address", b"host:1"), ("address", ("host", 1)),
+    ("address", 50051), ("tls", "no"), ("tls", 1), ("ca", 5), ("ca", b"a.pem"),
+    ("bearer", b"secret"), ("bearer", 5), ("retry", 3), ("retry", None),
+    ("timeout", "5"), ("timeout", True), ("in_flight", 2.0),
+    ("in_flight", "32"), ("in_flight", True), ("in_flight", None)])
+def test_an_option_of_another_kind_is_named(client, name, value):
+    with pytest.raises(TypeError, match=f"^{name}: "):
+        client(**{"address": "host:1", name: value})
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize("name, value", [
+    ("in_flight", 0), ("timeout", 0), ("timeout", -1), ("timeout", math.nan),
+    ("timeout", datetime.timedelta(0)), ("ca", ""), ("address", "\ud800:1")])
+def test_an_option_that_cannot_be_is_named(client, name, value):
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        client(**{"address": "host:1", name: value})
+
+
+@pytest.mark.parametrize("timeout", [
+    math.inf, 1e30, datetime.timedelta.max, None])
+def test_a_call_may_take_any_time(timeout):
+    assert Settings("host:1", timeout=timeout).time_limit is None
+
+
+def test_a_client_s_timeout_may_be_a_timedelta():
+    minute = datetime.timedelta(minutes=1)
+    assert Settings("host:1", timeout=minute).time_limit == 60.0
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize("key", [
+    "", " \n", "two words", "line\nline", "a\tb", "caf\xe9", "\ufeffkey",
+    "a\0b", "\ud800"])
+def test_a_key_is_one_word_that_no_error_shows(client, key):
+    with pytest.raises(ValueError, match="^bearer: ") as caught:
+        client("host:1", bearer=key)
+    assert not key.strip() or key not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["secret\n", "secret\r\n", " secret "])
+def test_a_key_may_come_with_the_line_end_of_its_file(key):
+    assert Settings("host:1", bearer=key).metadata("") == (
+        ("authorization", "Bearer secret"),)
 
 
 def test_options_that_do_not_fit_together_are_refused():
     with pytest.raises(ValueError, match="cert, key"):
         Client(cert="a.pem")
-    with pytest.raises(ValueError, match="in_flight"):
-        Client(in_flight=0)
     with pytest.raises(TypeError, match="tsl"):
         Client(tsl=True)
-    with pytest.raises(FileNotFoundError):
-        Client(ca="missing.pem")
+    for client in (Client, AsyncClient):
+        with pytest.raises(FileNotFoundError, match="missing.pem"):
+            client(ca="missing.pem")
 
 
 def test_metadata_says_the_session_and_the_key():
@@ -96,10 +149,13 @@ def guarded(certificates):
     """Address of a server that wants TLS, a client's certificate, a key."""
     server = grpc.server(futures.ThreadPoolExecutor(1))
     server.add_generic_rpc_handlers((Doorkeeper(),))
-    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials(
+    credentials = grpc.ssl_server_credentials(
         [((certificates / "server.key").read_bytes(),
           (certificates / "server.crt").read_bytes())],
-        (certificates / "ca.crt").read_bytes(), require_client_auth=True))
+        (certificates / "ca.crt").read_bytes(), require_client_auth=True)
+    port = server.add_secure_port("127.0.0.1:0", credentials)
+    # Which the certificate does not name.
+    server.add_secure_port(f"127.0.0.2:{port}", credentials)
     server.start()
     yield f"localhost:{port}"
     server.stop(None)
@@ -134,6 +190,44 @@ def test_who_lacks_one_of_them_is_not(guarded, tls):
     with Client(guarded, bearer="secret", tls=True, retry=ONCE) as client:
         with pytest.raises(UnavailableError):
             client.tokenize("ab")
+
+
+PATIENT = RetryPolicy(max_failures=8, first_delay=0.001, max_delay=0.001)
+
+
+def test_tls_on_which_both_do_not_agree_is_tried_once(guarded, tls,
+                                                      certificates, server):
+    port = guarded.rpartition(":")[2]
+    del tls["retry"]
+    for address, options, meaning in (
+            (server.address, {"ca": tls["ca"]}, "does not speak TLS"),
+            (guarded, {"ca": certificates / "client.crt"}, "is not trusted"),
+            (guarded, {"tls": True}, "is not trusted"),
+            (f"127.0.0.2:{port}", tls, "names another host")):
+        with Client(address, retry=PATIENT, **options) as client:
+            with pytest.raises(UnavailableError, match=meaning) as caught:
+                client.tokenize("ab")
+            assert caught.value.attempts == 1
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_files_of_tls_that_cannot_be_used_are_refused(client, certificates,
+                                                      tls, tmp_path):
+    empty, junk = tmp_path / "empty.pem", tmp_path / "junk.pem"
+    empty.write_text("")
+    junk.write_text("-----BEGIN CERTIFICATE-----\njunk\n")
+    locked = tmp_path / "locked.key"
+    openssl("rsa", "-aes128", "-passout", "pass:word", "-in", tls["key"],
+            "-out", locked)
+    for name, wrong in (
+            ("ca", {"ca": empty}), ("ca", {"ca": junk}),
+            ("ca", {"ca": tls["key"]}), ("cert, key", {"key": junk}),
+            ("cert, key", {"key": locked}), ("cert, key", {"cert": empty}),
+            ("cert, key", {"key": certificates / "server.key"})):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            client("host:1", **{**tls, **wrong})
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        client("host:1", ca=tmp_path)
 
 
 def test_a_unix_socket_is_an_address():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pathlib
 import re
+import ssl
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Union
 
 import grpc
 
+from txl_client import checks
 from txl_client._proto import (generation_service_pb2_grpc,
                                model_service_pb2_grpc,
                                session_service_pb2_grpc)
@@ -17,7 +19,11 @@ from txl_client.retry import RetryPolicy
 Path = Union[str, "pathlib.PurePath"]
 Metadata = tuple[tuple[str, str], ...]
 
-_HOST_PORT = re.compile(r".+:(\d{1,5})")
+# An IPv6 host stands in brackets.
+_HOST_PORT = re.compile(r"(?:\[[^\x00-\x20\x7f/@,\[\]]+\]"
+                        r"|[^\x00-\x20\x7f/@,:\[\]]+):([0-9]{1,5})")
+_MAX_SOCKET_BYTES = 107  # of the path of a Unix socket
+_KEY = re.compile(r"[!-~]+")
 
 # gRPC's own second and two minutes are long for a person who waits, and a
 # scored text with alternatives for each token is larger than its 4 MiB.
@@ -39,13 +45,13 @@ class ClientOptions(TypedDict, total=False):
     key: Path  # PEM file of its private key
     bearer: str  # key that the server asks for
     retry: RetryPolicy
-    timeout: float  # seconds of each call, all its attempts together
+    timeout: checks.Seconds | None  # of each call, all its attempts together
     in_flight: int  # calls at a time where there are many to make
 
 
 @dataclass(frozen=True)
 class Settings:
-    """ClientOptions, checked. ValueError names what is wrong."""
+    """ClientOptions, checked. TypeErrors and ValueErrors name what is wrong."""
 
     address: str
     tls: bool = False
@@ -54,22 +60,40 @@ class Settings:
     key: Path | None = None
     bearer: str | None = field(default=None, repr=False)
     retry: RetryPolicy = RetryPolicy()
-    timeout: float | None = None
+    timeout: checks.Seconds | None = None
     in_flight: int = 32
 
     def __post_init__(self) -> None:
         check_address(self.address)
+        checks.flag("tls", self.tls)
+        for name in ("ca", "cert", "key"):
+            if getattr(self, name) is not None:
+                checks.path(name, getattr(self, name))
         if (self.cert is None) != (self.key is None):
             raise ValueError("cert, key: one is of no use without the other")
-        if self.in_flight < 1:
-            raise ValueError("in_flight: must be at least 1")
+        if self.bearer is not None:
+            self._set("bearer", _key(self.bearer))
+        if not isinstance(self.retry, RetryPolicy):
+            raise checks.kind_error("retry", "a RetryPolicy", self.retry)
+        if self.time_limit is not None and self.time_limit <= 0:
+            raise ValueError("timeout: must be more than 0")
+        self._set("in_flight", checks.integer("in_flight", self.in_flight, 1))
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds of each call; None: any time."""
+        return checks.timeout("timeout", self.timeout)
 
     def credentials(self) -> Any:
         """Of the channel; None: it is not encrypted."""
         if not (self.tls or self.ca or self.cert):
             return None
-        return grpc.ssl_channel_credentials(
-            _read(self.ca), _read(self.key), _read(self.cert))
+        files = [_read(self.ca), _read(self.key), _read(self.cert)]
+        _check_pem(self.ca, self.cert, self.key)
+        return grpc.ssl_channel_credentials(*files)
 
     def arguments(self) -> list[tuple[str, int]]:
         """Of the channel."""
@@ -79,7 +103,8 @@ class Settings:
         """Of a call: proxies route by the session, servers check the key."""
         pairs: Metadata = ()
         if session_id:
-            pairs += (("x-txl-session", session_id),)
+            pairs += (("x-txl-session",
+                       checks.name_of("session_id", session_id)),)
         if self.bearer:
             pairs += (("authorization", f"Bearer {self.bearer}"),)
         return pairs
@@ -87,12 +112,51 @@ class Settings:
 
 def check_address(address: str) -> None:
     """ValueError for what is neither HOST:PORT nor unix:PATH."""
-    if address.startswith("unix:") and len(address) > len("unix:"):
-        return
-    match = _HOST_PORT.fullmatch(address)
-    if "://" in address or not match or not 0 < int(match.group(1)) < 65536:
+    if checks.text("address", address).startswith("unix:"):
+        socket = address.removeprefix("unix:").removeprefix("//").encode()
+        if len(socket) > _MAX_SOCKET_BYTES:
+            raise ValueError(f"address: a socket's path has at most "
+                             f"{_MAX_SOCKET_BYTES} bytes, this has "
+                             f"{len(socket)}")
+        valid = bool(socket) and min(socket) > 0x1f
+    else:
+        match = _HOST_PORT.fullmatch(address)
+        valid = match is not None and 0 < int(match.group(1)) < 65536
+    if not valid:
         raise ValueError(
             f"address: {address!r} is neither HOST:PORT nor unix:PATH")
+
+
+def _key(value: Any) -> str:
+    """A key without white space around it; no error shows it."""
+    if not isinstance(value, str):
+        raise TypeError(f"bearer: must be text, is {type(value).__name__}")
+    key = value.strip()
+    if not _KEY.fullmatch(key):
+        raise ValueError("bearer: must be a key of printable ASCII characters "
+                         "without spaces; for none leave it out")
+    return key
+
+
+def _check_pem(ca: Path | None, cert: Path | None, key: Path | None) -> None:
+    """ValueError for files that gRPC could not use.
+
+    To it, they are a server that does not answer; where the roots are empty it
+    takes its own.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_ciphers("DEFAULT@SECLEVEL=0")  # how strong is gRPC's to say
+    name = "ca"
+    try:
+        if ca is not None:
+            context.load_verify_locations(ca)
+        name = "cert, key"
+        if cert is not None:
+            # Without this a key with a passphrase would ask for it.
+            context.load_cert_chain(cert, key, password="")
+    except ssl.SSLError as error:
+        raise ValueError(f"{name}: must be PEM files that belong together, "
+                         f"without a passphrase: {error}") from error
 
 
 def _read(path: Path | None) -> bytes | None:
