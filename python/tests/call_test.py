@@ -1,4 +1,5 @@
 import datetime
+import io
 
 import pytest
 
@@ -7,7 +8,7 @@ from txl_client._proto import generation_service_pb2 as generation
 from txl_client._proto import session_service_pb2 as session_service
 from txl_client._proto import token_pb2
 from txl_client.channel import Stubs
-from txl_client.transfer import CHUNK_BYTES, import_requests
+from txl_client.transfer import CHUNK_BYTES, Upload
 
 CALLS = {
     "Model.Tokenize": call.tokenize("a"),
@@ -71,6 +72,12 @@ def test_a_ttl_is_seconds_or_a_timedelta(ttl):
     assert call.create("s", ttl, False).request.ttl.ToSeconds() == 90
 
 
+def test_bytes_of_a_file_may_be_of_any_type():
+    for data in (b"ab", bytearray(b"ab"), memoryview(b"ab"), io.BytesIO(b"ab")):
+        _, chunk = Upload("verona", None, data).requests()
+        assert chunk.chunk == b"ab"
+
+
 def test_inputs_are_texts_or_ids_in_every_place():
     request = call.score_alternatives(["a", [1, 2]], context=[3]).request
     assert request == generation.ScoreAlternativesRequest(
@@ -92,7 +99,7 @@ def test_scores_are_read_in_their_order():
 
 def test_a_file_goes_in_pieces_behind_a_message_that_names_the_session():
     data = bytes(CHUNK_BYTES) + b"rest"
-    first, *rest = import_requests("verona", 60, data)
+    first, *rest = Upload("verona", 60, data).requests()
     expected = session_service.ImportSessionRequest(session_id="verona")
     expected.ttl.FromSeconds(60)
     assert first == expected

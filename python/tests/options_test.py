@@ -1,3 +1,4 @@
+import numpy
 import pytest
 
 from txl_client._proto import generation_service_pb2, sampling_pb2
@@ -44,6 +45,18 @@ def test_a_prompt_is_text_or_ids():
     assert empty.WhichOneof("prompt") == "tokens"
     with pytest.raises(TypeError, match="bytes"):
         generate_request("", b"ROMEO", {})
+
+
+def test_stops_have_no_order_and_may_be_a_set():
+    stop = generate_request("", "a", {"stop_texts": {"x"},
+                                      "stop_token_ids": frozenset([4])}).stop
+    assert (list(stop.stop_texts), list(stop.stop_token_ids)) == (["x"], [4])
+
+
+def test_biases_may_be_of_any_integers_and_numbers():
+    bias = generate_request("", "a", {"logit_bias": {
+        numpy.int64(3): numpy.float32(0.5), 4: 1}}).sampling.logit_bias
+    assert dict(bias) == {3: 0.5, 4: 1.0}
 
 
 @pytest.mark.parametrize("options, named", [

@@ -1,15 +1,20 @@
 """What goes over the wire when a call is made again, and when it is not."""
 
 import asyncio
+import datetime
+import math
+import socketserver
+import threading
 import time
 
 import pytest
 from scripted_server import (CODES, Refusal, ScriptedServer, generation,
                              model_service, session_service)
 
-from txl_client import (AbortedError, AsyncClient, Client, FinishReason,
+from txl_client import (AbortedError, AsyncClient, CancelledError, Client,
+                        FinishReason, InternalError, InvalidArgumentError,
                         NotFoundError, ResourceExhaustedError, RetryPolicy,
-                        UnavailableError)
+                        UnavailableError, UnimplementedError)
 
 SOON = RetryPolicy(max_failures=3, first_delay=0.001, max_delay=0.001)
 
@@ -135,6 +140,96 @@ def test_patience_ends_with_the_last_error(run):
         with pytest.raises(ResourceExhaustedError) as caught:
             run(server.address, lambda client: client.tokenize("x"))
         assert caught.value.attempts == len(server.calls) == 3
+
+
+@pytest.mark.parametrize("refusal, error", [
+    (Refusal(CODES.INVALID_ARGUMENT, "FIELD_INVALID"), InvalidArgumentError),
+    (Refusal(CODES.RESOURCE_EXHAUSTED), ResourceExhaustedError),
+    (Refusal(CODES.RESOURCE_EXHAUSTED, "QUOTA"), ResourceExhaustedError),
+    (Refusal(CODES.UNIMPLEMENTED), UnimplementedError)])
+def test_what_can_never_succeed_is_sent_once(run, refusal, error):
+    for work in (lambda client: client.tokenize("x"),
+                 lambda client: client.generate("x")):
+        with ScriptedServer([refusal]) as server:
+            with pytest.raises(error) as caught:
+                run(server.address, work)
+            assert caught.value.attempts == len(server.calls) == 1
+
+
+def test_a_message_that_is_too_large_is_sent_once(run):
+    with ScriptedServer() as server:
+        with pytest.raises(ResourceExhaustedError, match="larger") as caught:
+            run(server.address, lambda client: client.tokenize("x" * (5 << 20)))
+        assert caught.value.attempts == 1
+        assert server.calls == []
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_once(run):
+    class Unreadable:
+        def SerializeToString(self):  # pylint: disable=invalid-name
+            return b"\xff"
+
+    with ScriptedServer([Unreadable()]) as server:
+        with pytest.raises(InternalError) as caught:
+            run(server.address, lambda client: client.tokenize("x"))
+        assert caught.value.attempts == len(server.calls) == 1
+
+
+def test_a_server_of_something_else_is_asked_once(run):
+    class Web(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(24)  # the preface of HTTP/2
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Web) as web:
+        threading.Thread(target=web.serve_forever).start()
+        try:
+            with pytest.raises(UnavailableError, match="HTTP/1 ") as caught:
+                run("127.0.0.1:%d" % web.server_address[1],
+                    lambda client: client.tokenize("x"))
+        finally:
+            web.shutdown()
+    assert caught.value.attempts == 1
+
+
+def test_a_call_ends_with_its_client():
+    running = threading.Event()
+    ended = threading.Event()
+
+    class Waiting:
+        def SerializeToString(self):  # pylint: disable=invalid-name
+            running.set()
+            ended.wait(60)
+            return b""
+
+    with ScriptedServer([Waiting()]) as server:
+        client = Client(server.address)
+        closing = threading.Thread(
+            target=lambda: running.wait(60) and client.close())
+        closing.start()
+        with pytest.raises(CancelledError) as caught:
+            client.tokenize("x")
+        ended.set()
+        closing.join()
+    assert caught.value.attempts == 1
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e30])
+def test_an_endless_timeout_ends_no_call(run, timeout):
+    with ScriptedServer([OK], [started(), finished()]) as server:
+        assert run(server.address, lambda client: client.tokenize("x"),
+                   timeout=timeout) == [1, 2]
+        run(server.address,
+            lambda client: client.generate("x", timeout=timeout))
+
+
+def test_a_timeout_of_none_left_has_passed(run):
+    for timeout in (0, -1, datetime.timedelta(0)):
+        with ScriptedServer() as server:
+            with pytest.raises(TimeoutError):
+                run(server.address,
+                    lambda client: client.generate("x", timeout=timeout))
+            assert server.calls == []
 
 
 def test_a_drained_turn_goes_on_or_ends_as_drained(run):

@@ -133,6 +133,60 @@ def test_a_handle_follows_its_own_turns(session):
     assert session.position == 6 + 3 * 2
 
 
+class Broken(io.RawIOBase):
+    """A file that breaks behind its first piece."""
+
+    def __init__(self, error):
+        self.pieces = [b"TXLS", error]
+
+    def read(self, size=-1):
+        piece = self.pieces.pop(0)
+        if isinstance(piece, Exception):
+            raise piece
+        return piece
+
+
+class Texts:
+    """A file of texts that does not say so."""
+
+    def read(self, size):
+        return "TXLS"
+
+
+@pytest.mark.parametrize("file, error", [
+    (lambda: Broken(OSError("the disk is gone")), OSError),
+    (Texts, TypeError)])
+def test_a_file_that_cannot_be_read_is_the_error(client, server, file, error):
+    with pytest.raises(error):
+        client.session("broken").import_(file())
+
+    async def run():
+        async with AsyncClient(server.address) as twin:
+            await twin.session("broken").import_(file())
+
+    with pytest.raises(error):
+        asyncio.run(run())
+    with pytest.raises(NotFoundError):
+        client.session("broken").get()
+
+
+def test_a_session_that_was_not_made_has_no_name(client):
+    handle = client.session()
+    with pytest.raises(TypeError, match="^ttl: "):
+        handle.create(ttl="1h")
+    assert handle.id == ""
+    handle.create(ttl=60).delete()
+
+
+def test_a_turn_that_is_refused_leaves_its_handle_where_it_is(session):
+    session.append("ROMEO:")
+    for work in (lambda: session.generate(b"x"), lambda: session.append(b"x"),
+                 lambda: session.generate("x", max_tokens="5")):
+        with pytest.raises(TypeError):
+            work()
+        assert session.position == 6
+
+
 def test_a_turn_waits_for_the_one_before_it(server, client, session):
     stream = session.generate("ROMEO:", stream=True, max_tokens=500)
     next(stream)

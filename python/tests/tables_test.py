@@ -1,7 +1,12 @@
 import asyncio
+import csv
+import io
 import math
 
+import numpy
 import pandas
+import polars
+import pyarrow
 import pytest
 
 from txl_client import AsyncClient, tables
@@ -39,13 +44,6 @@ def test_more_texts_than_may_be_in_flight_keep_their_order(client):
     assert counts == [len(text) for text in texts]
 
 
-def test_one_text_is_no_list_of_texts(client):
-    with pytest.raises(TypeError, match="texts"):
-        client.score("To be")
-    with pytest.raises(TypeError, match="texts"):
-        client.score_alternatives("To be")
-
-
 def test_a_frame_gets_the_scores_beside_its_rows(client):
     frame = pandas.DataFrame({"line": [TEXTS[0], None, "", TEXTS[1]]},
                              index=[9, 8, 7, 6])
@@ -58,6 +56,75 @@ def test_a_frame_gets_the_scores_beside_its_rows(client):
     assert scored.perplexity[6] == alone[1].perplexity
     assert scored.sum_logprob.isna().tolist() == [False, True, True, False]
     assert scored.token_count.tolist() == [len(TEXTS[0]), 0, 0, len(TEXTS[1])]
+
+
+CSV = "line,utterance,heard\nTo be,1,-2.5\nOr not,1,-1e1\n"
+
+
+@pytest.mark.parametrize("rows", [
+    list, iter, lambda rows: (row for row in rows),
+    lambda rows: map(dict, rows), lambda rows: dict(enumerate(rows)).values(),
+    lambda rows: csv.DictReader(io.StringIO(CSV)),
+    lambda rows: polars.DataFrame(rows).iter_rows(named=True),
+    lambda rows: pyarrow.Table.from_pylist(rows).to_pylist()])
+def test_rows_may_come_one_by_one_and_only_once(client, rows):
+    given = list(csv.DictReader(io.StringIO(CSV)))
+    scored = client.score_frame(rows(given), "line")
+    alone = client.score(["To be", "Or not"])
+    assert scored == [
+        {**row, "sum_logprob": score.sum_logprob,
+         "token_count": score.token_count, "perplexity": score.perplexity}
+        for row, score in zip(given, alone)]
+    # A CSV file has its numbers as text.
+    rescored = client.rescore(rows(given), group="utterance", text="line",
+                              acoustic="heard")
+    assert [row["score"] for row in rescored] == [
+        -2.5 + alone[0].sum_logprob, -10.0 + alone[1].sum_logprob]
+
+
+@pytest.mark.parametrize("table", [
+    {"line": ["To be"]}, "line", b"line", None, 5, {"line"},
+    pandas.Series(["line"]), ["line"], [("line",)], numpy.array(["line"]),
+    list(pandas.DataFrame({"line": ["a"]}).itertuples()),
+    polars.DataFrame({"line": ["a"]}), polars.LazyFrame({"line": ["a"]}),
+    pyarrow.table({"line": ["a"]})], ids=lambda table: str(type(table)))
+def test_what_is_no_table_is_refused(client, table):
+    with pytest.raises(TypeError, match="^frame: "):
+        client.score_frame(table, "line")
+    with pytest.raises(TypeError, match="^rows: "):
+        client.rescore(table, group="line", text="line")
+
+
+def test_a_column_is_one_column(client):
+    twice = pandas.DataFrame([["a", "b"]], columns=["line", "line"])
+    with pytest.raises(ValueError, match="^line: 2 columns"):
+        client.score_frame(twice, "line")
+    above = pandas.DataFrame([["a"]], columns=pandas.MultiIndex.from_tuples(
+        [("line", "first")]))
+    with pytest.raises(ValueError, match="^line: there is no such column"):
+        client.score_frame(above, "line")
+
+
+MISSING = [None, math.nan, numpy.float32("nan"), pandas.NA, pandas.NaT]
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
+def test_a_missing_text_has_a_missing_score(client, missing):
+    for table in ([{"text": missing}, {"text": "a"}],
+                  pandas.DataFrame({"text": [missing, "a"]})):
+        scored = pandas.DataFrame(client.score_frame(table))
+        assert scored.sum_logprob.isna().tolist() == [True, False]
+        assert scored.token_count.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("value, error", [
+    (5, TypeError), (b"a", TypeError), ([1, 2], TypeError), (True, TypeError),
+    ("\ud800", ValueError)])
+def test_what_is_no_text_is_not_a_missing_one(client, value, error):
+    for table in ([{"text": "a"}, {"text": value}],
+                  pandas.DataFrame({"text": ["a", value]}, dtype=object)):
+        with pytest.raises(error, match="^text: row 1: "):
+            client.score_frame(table)
 
 
 def test_rescoring_is_scoring_each_hypothesis_alone(client):
@@ -140,12 +207,56 @@ def test_a_score_that_is_no_number_is_never_best():
         False, True, False, False, True]
 
 
-@pytest.mark.parametrize("change, named", [
-    ({"hypothesis": ""}, "hypothesis: row 0"),
-    ({"hypothesis": None}, "hypothesis: row 0")])
-def test_a_hypothesis_without_text_is_named(change, named):
-    with pytest.raises(ValueError, match=named):
-        rescored_by_length([{**N_BEST[0], **change}])
+@pytest.mark.parametrize("missing", ["", *MISSING], ids=repr)
+def test_a_hypothesis_without_text_is_named(missing):
+    with pytest.raises(ValueError, match="^hypothesis: row 1 "):
+        rescored_by_length([N_BEST[0], {**N_BEST[1], "hypothesis": missing}])
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
+def test_a_hypothesis_of_no_group_is_named(missing):
+    rows = [N_BEST[0], {**N_BEST[1], "utterance": missing}]
+    for table in (rows, pandas.DataFrame(rows, dtype=object)):
+        with pytest.raises(ValueError, match="^utterance: row 1 "):
+            rescored_by_length(table)
+
+
+def test_a_group_is_named_by_what_can_be_a_key():
+    with pytest.raises(TypeError, match="^utterance: row 0: "):
+        rescored_by_length([{**N_BEST[0], "utterance": [7]}])
+
+
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
+def test_a_missing_number_is_never_best(missing):
+    rows = [{**N_BEST[0], "heard": missing}, *N_BEST[1:]]
+    _, rescored = rescored_by_length(rows)
+    assert math.isnan(rescored[0]["score"])
+    assert [row["best"] for row in rescored] == [
+        False, True, False, False, True]
+
+
+def test_a_group_without_a_score_has_no_best():
+    rows = [{**row, "heard": None} if row["utterance"] == 7 else row
+            for row in N_BEST]
+    _, rescored = rescored_by_length(rows)
+    assert [row["best"] for row in rescored] == [
+        False, True, False, False, False]
+
+
+@pytest.mark.parametrize("value, error", [
+    ("", ValueError), ("loud", ValueError), (10**400, ValueError),
+    (True, TypeError), ([1.0], TypeError), (1j, TypeError)])
+def test_what_is_no_number_is_named(value, error):
+    with pytest.raises(error, match="^heard: row 0: "):
+        rescored_by_length([{**N_BEST[0], "heard": value}])
+
+
+@pytest.mark.parametrize("weight, error", [
+    (math.nan, ValueError), (math.inf, ValueError), ("1", TypeError),
+    (None, TypeError), (True, TypeError)])
+def test_a_weight_is_a_finite_number(weight, error):
+    with pytest.raises(error, match="^weight: "):
+        rescored_by_length(N_BEST, weight=weight)
 
 
 @pytest.mark.parametrize("rows", [

@@ -11,13 +11,13 @@ import grpc
 import grpc.aio
 
 from txl_client import call as calls
-from txl_client import infos, tables
+from txl_client import checks, infos, tables
 from txl_client.async_session import AsyncSession
 from txl_client.async_stream import AsyncTurnStream, turn_events
 from txl_client.bounded import map_bounded_async
 from txl_client.call import Call
 from txl_client.channel import ClientOptions, Settings, Stubs
-from txl_client.errors import from_rpc_error
+from txl_client.errors import InternalError, from_rpc_error
 from txl_client.events import Generation
 from txl_client.options import Prompt, TurnOptions, generate_request
 from txl_client.retry import Attempts
@@ -41,6 +41,7 @@ class AsyncClient:
     def __init__(self, address: str = "127.0.0.1:50051",
                  **options: Unpack[ClientOptions]) -> None:
         self.settings = Settings(address, **options)
+        self._credentials = self.settings.credentials()
         # A channel belongs to the event loop in which it is made, which need
         # not run yet.
         self._channel: Any = None
@@ -78,37 +79,39 @@ class AsyncClient:
 
         No prompt: the model's start tokens.
         """
+        checks.flag("stream", stream)
         turn = self.start_turn("", prompt, options)
         return turn if stream else await turn.result()
 
     async def score(self, texts: Iterable[Prompt], *, logprobs: int = 0,
-                    session_id: str = "") -> list[Score]:
+                    session_id: str = checks.UNNAMED) -> list[Score]:
         """Log-probabilities of texts, each by itself, `in_flight` at a time.
 
         `session_id`: stands before each of them and stays as it is.
         """
+        behind = checks.optional_name("session_id", session_id)
+        each_text = checks.listed("texts", texts, "a list of texts")
         return [each async for each in self._many(
-            calls.score(text, logprobs, session_id)
-            for text in tables.check_texts(texts))]
+            calls.score(text, logprobs, behind, f"texts[{index}]")
+            for index, text in enumerate(each_text))]
 
     async def score_alternatives(
             self, alternatives: Sequence[Prompt], *,
             context: Prompt | None = None, return_tokens: bool = False,
-            session_id: str = "") -> list[AlternativeScore]:
+            session_id: str = checks.UNNAMED) -> list[AlternativeScore]:
         """Log-probabilities of continuations of one context, fed once."""
         return await self.run(calls.score_alternatives(
-            tables.check_texts(alternatives), context, return_tokens,
-            session_id))
+            alternatives, context, return_tokens,
+            checks.optional_name("session_id", session_id)))
 
     async def score_frame(self, frame: Any, text: str = "text") -> Any:
-        """A data frame with the scores of a column's texts beside them.
+        """A data frame, or dictionaries, with the scores of a column's texts.
 
-        New columns: sum_logprob, token_count, perplexity; empty where there is
-        no text.
+        New columns: sum_logprob, token_count, perplexity; NaN and 0 where a
+        text is empty or missing. TypeError for what is not a text.
         """
-        plan = tables.ScorePlan(tables.column(frame, text))
-        return plan.fill(
-            frame, [each async for each in self._many(plan.calls())])
+        plan = tables.ScorePlan(frame, text)
+        return plan.fill([each async for each in self._many(plan.calls())])
 
     async def rescore(self, rows: Any, *, group: str, text: str,
                       acoustic: str | None = None, weight: float = 1.0,
@@ -118,7 +121,8 @@ class AsyncClient:
         `rows`: a data frame, or dictionaries; `group`, `text`, `acoustic` are
         names of its columns, `context` stands before each hypothesis. What
         comes back is a copy with lm_logprob, score = acoustic + weight *
-        lm_logprob, and best, which is true for one row of each group.
+        lm_logprob, and best, which is true for one row of each group. Where
+        acoustic is missing there is no score, and the row is not best.
         """
         plan = tables.RescorePlan(
             rows, tables.RescoreColumns(group, text, acoustic, weight,
@@ -148,7 +152,7 @@ class AsyncClient:
         """The server's counters."""
         return await self.run(calls.status())
 
-    def session(self, session_id: str = "") -> AsyncSession:
+    def session(self, session_id: str = checks.UNNAMED) -> AsyncSession:
         """A handle on a session, which need not be there yet. No call.
 
         Without an id create() makes one up, and import_() is given one.
@@ -174,9 +178,12 @@ class AsyncClient:
         attempts = Attempts(self.settings.retry, self.settings.timeout)
         while True:
             try:
-                return call.read(await method(
+                response = await method(
                     call.request, timeout=attempts.time_left(),
-                    metadata=self.settings.metadata(call.session_id)))
+                    metadata=self.settings.metadata(call.session_id))
+                if response is None:  # grpc.aio's word for that
+                    raise InternalError("the answer cannot be read")
+                return call.read(response)
             except grpc.RpcError as broken:
                 error = from_rpc_error(broken)
                 delay = attempts.delay(error, call.repeatable)
@@ -198,18 +205,17 @@ class AsyncClient:
     def stream_call(self, method: str, request: Any, session_id: str) -> Any:
         """A call with streams, as gRPC makes it; it raises grpc.RpcError."""
         return self._method(method)(
-            request, timeout=self.settings.timeout,
+            request, timeout=self.settings.time_limit,
             metadata=self.settings.metadata(session_id))
 
     def _method(self, name: str) -> Any:
         if self._stubs is None:
             address = self.settings.address
-            credentials = self.settings.credentials()
             arguments = self.settings.arguments()
             self._channel = (
                 grpc.aio.insecure_channel(address, options=arguments)
-                if credentials is None else
-                grpc.aio.secure_channel(address, credentials,
+                if self._credentials is None else
+                grpc.aio.secure_channel(address, self._credentials,
                                         options=arguments))
             self._stubs = Stubs(self._channel)
         return self._stubs.method(name)

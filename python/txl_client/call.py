@@ -5,15 +5,15 @@ Both clients carry the same calls out, one by waiting, one by awaiting.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from txl_client import convert, infos, scores
+from txl_client import checks, convert, infos, scores
 from txl_client._proto import generation_service_pb2 as generation
 from txl_client._proto import model_service_pb2 as model_service
 from txl_client._proto import session_service_pb2 as session_service
+from txl_client.checks import filled
 from txl_client.options import Prompt, set_input
 from txl_client.turn import new_request_id
 
@@ -34,13 +34,15 @@ class Call(Generic[R]):
 
 def tokenize(text: str) -> Call[list[int]]:
     """The ids of a text."""
-    return Call("Model.Tokenize", model_service.TokenizeRequest(text=text),
+    request = filled(model_service.TokenizeRequest(), text=text)
+    return Call("Model.Tokenize", request,
                 lambda response: list(response.token_ids))
 
 
 def detokenize(ids: Iterable[int]) -> Call[str]:
     """The text of ids."""
-    request = model_service.DetokenizeRequest(token_ids=[int(i) for i in ids])
+    request = model_service.DetokenizeRequest(
+        token_ids=checks.token_ids("ids", ids))
     return Call("Model.Detokenize", request,
                 lambda response: str(response.text))
 
@@ -60,12 +62,12 @@ def status() -> Call[infos.ServerStatus]:
                                                       response))
 
 
-def score(text: Prompt, logprobs: int = 0,
-          session_id: str = "") -> Call[scores.Score]:
-    """The score of a text."""
-    request = generation.ScoreRequest(session_id=session_id,
-                                      logprobs=logprobs)
-    set_input(request, text)
+def score(text: Prompt, logprobs: int = 0, session_id: str = "",
+          name: str = "text") -> Call[scores.Score]:
+    """The score of a text, which errors call `name`."""
+    request = filled(generation.ScoreRequest(), session_id=session_id,
+                     logprobs=logprobs)
+    set_input(request, name, text)
 
     def read(response: Any) -> scores.Score:
         return scores.Score(
@@ -80,11 +82,14 @@ def score_alternatives(
         return_tokens: bool = False,
         session_id: str = "") -> Call[list[scores.AlternativeScore]]:
     """The scores of continuations, in their order."""
-    request = generation.ScoreAlternativesRequest(
-        session_id=session_id, return_tokens=return_tokens)
-    set_input(request, context)
-    for alternative in alternatives:
-        set_input(request.alternatives.add(), alternative)
+    request = filled(generation.ScoreAlternativesRequest(),
+                     session_id=session_id, return_tokens=return_tokens)
+    if context is not None:
+        set_input(request, "context", context)
+    for index, alternative in enumerate(checks.listed(
+            "alternatives", alternatives, "a list of texts")):
+        set_input(request.alternatives.add(), f"alternatives[{index}]",
+                  alternative)
 
     def read(response: Any) -> list[scores.AlternativeScore]:
         return [scores.AlternativeScore(
@@ -99,19 +104,17 @@ def _session(response: Any) -> infos.SessionInfo:
     return convert.from_message(infos.SessionInfo, response.session)
 
 
-def set_ttl(request: Any, ttl: float | datetime.timedelta | None) -> None:
+def set_ttl(request: Any, ttl: checks.Seconds | None) -> None:
     """Seconds, or a timedelta; None: the server's default."""
-    if ttl is None:
-        return
-    if not isinstance(ttl, datetime.timedelta):
-        ttl = datetime.timedelta(seconds=ttl)
-    request.ttl.FromTimedelta(ttl)
+    if ttl is not None:
+        request.ttl.FromTimedelta(checks.duration("ttl", ttl))
 
 
-def create(session_id: str, ttl: float | datetime.timedelta | None,
+def create(session_id: str, ttl: checks.Seconds | None,
            repeatable: bool) -> Call[infos.SessionInfo]:
     """A new session. `repeatable`: nobody else can have made it."""
-    request = session_service.CreateSessionRequest(session_id=session_id)
+    request = filled(session_service.CreateSessionRequest(),
+                     session_id=session_id)
     set_ttl(request, ttl)
     return Call("Session.CreateSession", request, _session, session_id,
                 repeatable)
@@ -119,9 +122,9 @@ def create(session_id: str, ttl: float | datetime.timedelta | None,
 
 def get(session_id: str) -> Call[infos.SessionInfo]:
     """A session as it is."""
-    return Call("Session.GetSession",
-                session_service.GetSessionRequest(session_id=session_id),
-                _session, session_id)
+    request = filled(session_service.GetSessionRequest(),
+                     session_id=session_id)
+    return Call("Session.GetSession", request, _session, session_id)
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,9 @@ class TokenPage:
 
 def token_page(session_id: str, page_token: str) -> Call[TokenPage]:
     """A page of what a session holds; "": the first one."""
-    request = session_service.GetSessionRequest(
-        session_id=session_id, include_tokens=True, page_token=page_token)
+    request = filled(session_service.GetSessionRequest(),
+                     session_id=session_id, include_tokens=True,
+                     page_token=page_token)
     return Call("Session.GetSession", request,
                 lambda response: TokenPage(list(response.token_ids),
                                            response.text,
@@ -154,7 +158,8 @@ class SessionPage:
 
 def list_page(page_token: str) -> Call[SessionPage]:
     """A page of all sessions, by their ids; "": the first one."""
-    request = session_service.ListSessionsRequest(page_token=page_token)
+    request = filled(session_service.ListSessionsRequest(),
+                     page_token=page_token)
 
     def read(response: Any) -> SessionPage:
         return SessionPage(
@@ -166,20 +171,21 @@ def list_page(page_token: str) -> Call[SessionPage]:
 
 def delete(session_id: str) -> Call[None]:
     """Ends a session; the second time it is not there."""
-    return Call("Session.DeleteSession",
-                session_service.DeleteSessionRequest(session_id=session_id),
-                lambda response: None, session_id)
+    request = filled(session_service.DeleteSessionRequest(),
+                     session_id=session_id)
+    return Call("Session.DeleteSession", request, lambda response: None,
+                session_id)
 
 
 def append(session_id: str, value: Prompt, return_logprobs: bool,
            expected_position: int | None) -> Call[scores.Appended]:
     """Feeds a session, once."""
-    request = session_service.AppendTokensRequest(
-        session_id=session_id, request_id=new_request_id(),
-        return_logprobs=return_logprobs)
+    request = filled(session_service.AppendTokensRequest(),
+                     session_id=session_id, request_id=new_request_id(),
+                     return_logprobs=return_logprobs)
     if expected_position is not None:
-        request.expected_position = expected_position
-    set_input(request, value)
+        checks.put(request, "expected_position", expected_position)
+    set_input(request, "value", value)
 
     def read(response: Any) -> scores.Appended:
         return scores.Appended(
@@ -191,20 +197,20 @@ def append(session_id: str, value: Prompt, return_logprobs: bool,
 
 
 def fork(session_id: str, new_session_id: str, position: int | None,
-         ttl: float | datetime.timedelta | None) -> Call[infos.SessionInfo]:
+         ttl: checks.Seconds | None) -> Call[infos.SessionInfo]:
     """A session that holds the first tokens of another one."""
-    request = session_service.ForkSessionRequest(
-        session_id=session_id, new_session_id=new_session_id,
-        request_id=new_request_id())
+    request = filled(session_service.ForkSessionRequest(),
+                     session_id=session_id, new_session_id=new_session_id,
+                     request_id=new_request_id())
     if position is not None:
-        request.position = position
+        checks.put(request, "position", position)
     set_ttl(request, ttl)
     return Call("Session.ForkSession", request, _session, session_id)
 
 
 def rewind(session_id: str, position: int) -> Call[infos.SessionInfo]:
     """Takes a session back."""
-    request = session_service.RewindSessionRequest(
-        session_id=session_id, position=position,
-        request_id=new_request_id())
+    request = filled(session_service.RewindSessionRequest(),
+                     session_id=session_id, position=position,
+                     request_id=new_request_id())
     return Call("Session.RewindSession", request, _session, session_id)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import grpc
 
 from txl_client import call as calls
-from txl_client import infos, tables
+from txl_client import checks, infos, tables
 from txl_client.bounded import map_bounded
 from txl_client.call import Call
 from txl_client.channel import ClientOptions, Settings, Stubs
@@ -76,36 +76,39 @@ class Client:
 
         No prompt: the model's start tokens.
         """
+        checks.flag("stream", stream)
         turn = self.start_turn("", prompt, options)
         return turn if stream else turn.result()
 
     def score(self, texts: Iterable[Prompt], *, logprobs: int = 0,
-              session_id: str = "") -> list[Score]:
+              session_id: str = checks.UNNAMED) -> list[Score]:
         """Log-probabilities of texts, each by itself, `in_flight` at a time.
 
         `session_id`: stands before each of them and stays as it is.
         """
+        behind = checks.optional_name("session_id", session_id)
+        each_text = checks.listed("texts", texts, "a list of texts")
         return list(self._many(
-            calls.score(text, logprobs, session_id)
-            for text in tables.check_texts(texts)))
+            calls.score(text, logprobs, behind, f"texts[{index}]")
+            for index, text in enumerate(each_text)))
 
     def score_alternatives(
             self, alternatives: Sequence[Prompt], *,
             context: Prompt | None = None, return_tokens: bool = False,
-            session_id: str = "") -> list[AlternativeScore]:
+            session_id: str = checks.UNNAMED) -> list[AlternativeScore]:
         """Log-probabilities of continuations of one context, fed once."""
         return self.run(calls.score_alternatives(
-            tables.check_texts(alternatives), context, return_tokens,
-            session_id))
+            alternatives, context, return_tokens,
+            checks.optional_name("session_id", session_id)))
 
     def score_frame(self, frame: Any, text: str = "text") -> Any:
-        """A data frame with the scores of a column's texts beside them.
+        """A data frame, or dictionaries, with the scores of a column's texts.
 
-        New columns: sum_logprob, token_count, perplexity; empty where there is
-        no text.
+        New columns: sum_logprob, token_count, perplexity; NaN and 0 where a
+        text is empty or missing. TypeError for what is not a text.
         """
-        plan = tables.ScorePlan(tables.column(frame, text))
-        return plan.fill(frame, self._many(plan.calls()))
+        plan = tables.ScorePlan(frame, text)
+        return plan.fill(self._many(plan.calls()))
 
     def rescore(self, rows: Any, *, group: str, text: str,
                 acoustic: str | None = None, weight: float = 1.0,
@@ -115,7 +118,8 @@ class Client:
         `rows`: a data frame, or dictionaries; `group`, `text`, `acoustic` are
         names of its columns, `context` stands before each hypothesis. What
         comes back is a copy with lm_logprob, score = acoustic + weight *
-        lm_logprob, and best, which is true for one row of each group.
+        lm_logprob, and best, which is true for one row of each group. Where
+        acoustic is missing there is no score, and the row is not best.
         """
         plan = tables.RescorePlan(
             rows, tables.RescoreColumns(group, text, acoustic, weight,
@@ -145,7 +149,7 @@ class Client:
         """The server's counters."""
         return self.run(calls.status())
 
-    def session(self, session_id: str = "") -> Session:
+    def session(self, session_id: str = checks.UNNAMED) -> Session:
         """A handle on a session, which need not be there yet. No call.
 
         Without an id create() makes one up, and import_() is given one.
@@ -194,7 +198,7 @@ class Client:
     def stream_call(self, method: str, request: Any, session_id: str) -> Any:
         """A call with streams, as gRPC makes it; it raises grpc.RpcError."""
         return self._stubs.method(method)(
-            request, timeout=self.settings.timeout,
+            request, timeout=self.settings.time_limit,
             metadata=self.settings.metadata(session_id))
 
     def _many(self, requests: Iterable[Call[R]]) -> Iterator[R]:

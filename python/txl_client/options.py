@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Union
 
+from txl_client import checks
 from txl_client._proto import (generation_service_pb2, sampling_pb2,
                                token_pb2)
 
@@ -40,7 +41,7 @@ class TurnOptions(TypedDict, total=False):
 
     request_id: str  # default: a random one
     expected_position: int
-    timeout: float  # seconds, of all attempts together
+    timeout: checks.Seconds | None  # of all attempts together; None: any time
 
 
 _SAMPLING = frozenset(field.name for field in
@@ -52,34 +53,29 @@ _OUTPUT = frozenset(field.name for field in
 _REQUEST = frozenset(("request_id", "expected_position"))
 
 
-def ids_of(ids: Iterable[int]) -> token_pb2.TokenIds:
-    """Token ids, of whatever kind of integers."""
-    return token_pb2.TokenIds(ids=[int(token_id) for token_id in ids])
-
-
-def set_input(message: Any, value: Prompt | None, ids: str = "tokens") -> None:
-    """Puts text or ids into a message with the fields `text` and `ids`."""
-    if value is None:
+def set_input(message: Any, name: str, value: Prompt) -> None:
+    """Puts the argument `name`, text or ids, into `text` or `tokens`."""
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        message.text = checks.text(name, value)
         return
-    if isinstance(value, str):
-        message.text = value
-        return
-    if isinstance(value, bytes):
-        raise TypeError("bytes are no text: decode them, or give token ids")
+    ids = checks.token_ids(name, value, "text or a list of token ids")
     # CopyFrom, so that an empty list is one too, and the server says so.
-    getattr(message, ids).CopyFrom(ids_of(value))
+    message.tokens.CopyFrom(token_pb2.TokenIds(ids=ids))
 
 
 def generate_request(
         session_id: str, prompt: Prompt | None,
         options: Mapping[str, Any]) -> generation_service_pb2.GenerateRequest:
     """The request of a turn. TypeError for an option that there is not."""
-    request = generation_service_pb2.GenerateRequest(session_id=session_id)
-    set_input(request, prompt)
+    request: generation_service_pb2.GenerateRequest = checks.filled(
+        generation_service_pb2.GenerateRequest(), session_id=session_id)
+    if prompt is not None:
+        set_input(request, "prompt", prompt)
     for name, value in options.items():
-        if name == "timeout" or value is None:
-            continue
-        _set_option(request, name, value)
+        if name == "timeout":
+            checks.timeout(name, value)
+        elif value is not None:
+            _set_option(request, name, value)
     return request
 
 
@@ -91,14 +87,24 @@ def _set_option(request: Any, name: str, value: Any) -> None:
             break
     else:
         raise TypeError(f"generate() has no option {name!r}")
-    if name == "stop_texts" and isinstance(value, str):
-        raise TypeError("stop_texts: must be a list of texts")
-    try:
-        if isinstance(value, Mapping):
-            getattr(target, name).update(value)
-        elif name in ("stop_texts", "stop_token_ids"):
-            getattr(target, name).extend(value)
-        else:
-            setattr(target, name, value)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from error
+    if name.startswith("stop_") and isinstance(value, (set, frozenset)):
+        value = list(value)  # the order of stops says nothing
+    if name == "logit_bias":
+        target.logit_bias.update(_logit_bias(value))
+    elif name == "stop_texts":
+        target.stop_texts.extend(checks.texts(name, value))
+    elif name == "stop_token_ids":
+        target.stop_token_ids.extend(checks.token_ids(name, value))
+    elif name == "request_id":
+        target.request_id = checks.name_of(name, value)
+    else:
+        checks.put(target, name, value)
+
+
+def _logit_bias(value: Any) -> dict[int, float]:
+    if not isinstance(value, Mapping):
+        raise checks.kind_error("logit_bias",
+                                "a dictionary of token ids to numbers", value)
+    return {checks.token_id("key of logit_bias", token_id):
+            checks.number(f"logit_bias[{token_id}]", bias)
+            for token_id, bias in value.items()}

@@ -1,42 +1,56 @@
 """Tables of texts: which calls they need, and what is made of the answers.
 
-A table is a pandas data frame or a list of dictionaries. Nothing here imports
-pandas: a data frame brings its own methods along.
+A table is a pandas data frame, or dictionaries as they come from a list, a
+generator or csv.DictReader. Nothing here imports pandas: a data frame brings
+its own methods along.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from txl_client import call as calls
+from txl_client import checks
 from txl_client.call import Call
 from txl_client.options import Prompt
 from txl_client.scores import AlternativeScore, Score
 
-Texts = TypeVar("Texts", bound="Iterable[Prompt]")
-
-
-def check_texts(texts: Texts) -> Texts:
-    """`texts`; TypeError for a single one, whose letters were meant together.
-    """
-    if isinstance(texts, (str, bytes)):
-        raise TypeError("texts: must be a list of texts, not one text")
-    return texts
-
 
 def is_frame(table: Any) -> bool:
-    """True: a data frame."""
-    return hasattr(table, "assign") and hasattr(table, "columns")
+    """True: a data frame as those of pandas."""
+    return checks.is_frame(table) and hasattr(table, "assign")
+
+
+def rows_of(name: str, table: Any) -> Any:
+    """The argument `name` as a data frame, or as a list of dictionaries.
+
+    What comes row by row is read here, once.
+    """
+    if is_frame(table):
+        return table
+    wanted = "a pandas data frame or a list of dictionaries"
+    if checks.is_frame(table):
+        library = type(table).__module__.partition(".")[0]
+        raise TypeError(f"{name}: must be {wanted}, is a {library} "
+                        f"{type(table).__name__}")
+    rows = list(checks.listed(name, table, wanted))
+    for number, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise checks.kind_error(f"{name}: row {number}", "a dictionary",
+                                    row)
+    return rows
 
 
 def column(table: Any, name: str) -> list[Any]:
     """The values of a column; ValueError where there is none."""
     if is_frame(table):
-        if name not in table.columns:
-            raise ValueError(f"{name}: there is no such column")
+        count = list(table.columns).count(name)
+        if count != 1:
+            raise ValueError(f"{name}: there is no such column" if not count
+                             else f"{name}: {count} columns have this name")
         return list(table[name])
     for number, row in enumerate(table):
         if name not in row:
@@ -53,27 +67,61 @@ def with_columns(table: Any, columns: Mapping[str, list[Any]]) -> Any:
             for number, row in enumerate(table)]
 
 
-def has_text(value: Any) -> bool:
-    """False for what has nothing to score: empty, None, NaN."""
-    return isinstance(value, str) and value != ""
+def texts_of(table: Any, name: str) -> list[str]:
+    """The texts of a column; empty where a value is missing."""
+    return ["" if checks.is_missing(value)
+            else checks.text(f"{name}: row {number}", value)
+            for number, value in enumerate(column(table, name))]
+
+
+def keys_of(table: Any, name: str) -> list[Any]:
+    """The values of a column that tell rows, or groups of them, apart."""
+    keys = column(table, name)
+    for number, key in enumerate(keys):
+        if checks.is_missing(key):
+            raise ValueError(f"{name}: row {number} has no value")
+        try:
+            hash(key)
+        except TypeError:
+            raise checks.kind_error(f"{name}: row {number}",
+                                    "a value that can be a key", key) from None
+    return keys
+
+
+def numbers_of(table: Any, name: str) -> list[float]:
+    """The numbers of a column, also written as text; NaN where one is missing.
+    """
+    return [_number(f"{name}: row {number}", value)
+            for number, value in enumerate(column(table, name))]
+
+
+def _number(name: str, value: Any) -> float:
+    if checks.is_missing(value):
+        return math.nan
+    if not isinstance(value, str):
+        return checks.number(name, value)
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{name}: {value!r} is not a number") from None
 
 
 class ScorePlan:
     """Scores of a column's texts."""
 
-    def __init__(self, texts: Sequence[Any]) -> None:
-        self._texts = texts
+    def __init__(self, table: Any, text: str) -> None:
+        self._table = rows_of("frame", table)
+        self._texts = texts_of(self._table, text)
 
     def calls(self) -> Iterator[Call[Score]]:
         """One for each row that has a text."""
-        return (calls.score(text) for text in self._texts if has_text(text))
+        return (calls.score(text) for text in self._texts if text)
 
-    def fill(self, table: Any, results: Iterable[Score]) -> Any:
+    def fill(self, results: Iterable[Score]) -> Any:
         """The table with the scores in the rows that have a text."""
         answers = iter(results)
-        found = [next(answers) if has_text(text) else None
-                 for text in self._texts]
-        return with_columns(table, {
+        found = [next(answers) if text else None for text in self._texts]
+        return with_columns(self._table, {
             "sum_logprob": [s.sum_logprob if s else math.nan for s in found],
             "token_count": [s.token_count if s else 0 for s in found],
             "perplexity": [s.perplexity if s else math.nan for s in found],
@@ -96,15 +144,20 @@ class RescorePlan:
 
     def __init__(self, table: Any, columns: RescoreColumns,
                  max_alternatives: int) -> None:
-        self._table = table if is_frame(table) else list(table)
+        self._table = rows_of("rows", table)
         self._columns = columns
-        self._texts = column(self._table, columns.text)
+        self._weight = checks.number("weight", columns.weight)
+        if not math.isfinite(self._weight):
+            raise ValueError(f"weight: must be finite, is {self._weight}")
+        self._texts = texts_of(self._table, columns.text)
         for number, text in enumerate(self._texts):
-            if not has_text(text):
+            if not text:
                 raise ValueError(
                     f"{columns.text}: row {number} has no text to score")
+        self._acoustic = ([0.0] * len(self._texts) if columns.acoustic is None
+                          else numbers_of(self._table, columns.acoustic))
         self._groups: dict[Any, list[int]] = {}
-        for number, group in enumerate(column(self._table, columns.group)):
+        for number, group in enumerate(keys_of(self._table, columns.group)):
             self._groups.setdefault(group, []).append(number)
         self._parts = [rows[start:start + max_alternatives]
                        for rows in self._groups.values()
@@ -122,23 +175,12 @@ class RescorePlan:
         for part, answer in zip(self._parts, results):
             for row, each in zip(part, answer):
                 logprobs[row] = each.sum_logprob
-        acoustic = self._acoustic()
-        scores = [heard + self._columns.weight * logprob
-                  for heard, logprob in zip(acoustic, logprobs)]
+        scores = [heard + self._weight * logprob
+                  for heard, logprob in zip(self._acoustic, logprobs)]
         best = [False] * len(scores)
         for rows in self._groups.values():
-            best[_best(rows, scores)] = True
+            known = [row for row in rows if not math.isnan(scores[row])]
+            if known:
+                best[max(known, key=scores.__getitem__)] = True
         return with_columns(self._table, {
             "lm_logprob": logprobs, "score": scores, "best": best})
-
-    def _acoustic(self) -> list[float]:
-        if self._columns.acoustic is None:
-            return [0.0] * len(self._texts)
-        return [float(value)
-                for value in column(self._table, self._columns.acoustic)]
-
-
-def _best(rows: Sequence[int], scores: Sequence[float]) -> int:
-    """The first row of the highest score; one that is NaN loses."""
-    return max(rows, key=lambda row: (-math.inf if math.isnan(scores[row])
-                                      else scores[row]))

@@ -20,6 +20,9 @@ def waiting(client: Client) -> None:
     assert_type(client.score(["a"]), list[Score])
     assert_type(client.score_alternatives(["a"]), list[AlternativeScore])
     assert_type(client.tokenize("a"), list[int])
+    client.generate("a", timeout=datetime.timedelta(minutes=1))
+    client.score(["a"], session_id="verona")
+    Client(timeout=None)
     assert_type(client.model(), ModelInfo)
     assert_type(client.status(), ServerStatus)
     session = client.session("verona").create(ttl=60)
@@ -49,4 +52,6 @@ def wrong(client: Client) -> None:
     client.generate("a", max_tokenz=3)  # type: ignore[call-overload]
     client.generate("a", top_k="x")  # type: ignore[call-overload]
     client.score("a", 3)  # type: ignore[call-arg]
+    client.session("a").rewind()  # type: ignore[call-arg]
+    client.session(None)  # type: ignore[arg-type]
     Client("h:1", tsl=True)  # type: ignore[call-arg]
