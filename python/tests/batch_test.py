@@ -1,4 +1,5 @@
 import hashlib
+import math
 import pickle
 
 import pandas
@@ -7,6 +8,7 @@ import pyarrow.parquet
 import pytest
 from server_process import model, program
 
+from txl_client import Client
 from txl_client import ray as txl_ray
 from txl_client import spark as txl_spark
 from txl_client.batch import Place, Task, row_seed, run_partition
@@ -26,10 +28,45 @@ def test_a_seed_is_the_head_of_a_digest_of_the_key():
     assert 0 <= row_seed("a") < 1 << 64
 
 
+def test_a_row_without_a_key_has_no_seed():
+    for missing in (None, math.nan, pandas.NA):
+        with pytest.raises(ValueError, match="^key: "):
+            row_seed(missing)
+    for seed in ("0", None, 0.0, True):
+        with pytest.raises(TypeError, match="^seed: "):
+            row_seed("a", seed)
+
+
 def test_a_place_is_an_address_or_a_model():
     for wrong in ({}, {"address": "h:1", "model": "m"}):
         with pytest.raises(ValueError, match="address, model"):
             Place(**wrong)
+
+
+@pytest.mark.parametrize("error, name, wrong", [
+    (ValueError, "address", {"address": ""}),
+    (ValueError, "address", {"address": "http://h:1"}),
+    (TypeError, "address", {"address": 5}),
+    (ValueError, "model", {"model": ""}), (TypeError, "model", {"model": 5}),
+    (TypeError, "program", {"model": "m", "program": None}),
+    (TypeError, "arguments", {"model": "m", "arguments": "--threads 1"}),
+    (TypeError, "arguments", {"model": "m", "arguments": ("--threads", 1)}),
+    (ValueError, "bearer", {"address": "h:1",
+                            "client_options": {"bearer": "a\nb"}}),
+    (TypeError, "'tsl'", {"model": "m", "client_options": {"tsl": True}})])
+def test_a_place_that_is_none_is_refused_before_workers_are(error, name,
+                                                            wrong):
+    with pytest.raises(error, match=name):
+        Place(**wrong)
+
+
+@pytest.mark.parametrize("error, options", [
+    (TypeError, {"max_tokenz": 3}), (TypeError, {"max_tokens": 3.0}),
+    (ValueError, {"seed": -1}), (ValueError, {"timeout": math.nan}),
+    (TypeError, {"stop_texts": "a"})])
+def test_options_that_are_none_are_refused_before_workers_are(error, options):
+    with pytest.raises(error, match=next(iter(options))):
+        Task("generate", "line", "id", options)
 
 
 def test_generating_needs_a_key():
@@ -71,6 +108,46 @@ def test_a_worker_may_have_a_server_of_its_own(server):
         partitions(Place(server.address), task, ROWS))
 
 
+@pytest.mark.parametrize("missing", [None, math.nan, pandas.NA], ids=repr)
+@pytest.mark.parametrize("task", [GENERATE, Task("score", "line", "id")])
+def test_a_row_without_a_key_is_named(server, task, missing):
+    rows = ROWS.astype(object)
+    rows.loc[3, "id"] = missing
+    with pytest.raises(ValueError, match="^id: row 3 "):
+        partitions(Place(server.address), task, rows)
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pandas.NA, ""], ids=repr)
+def test_a_row_without_a_prompt_does_not_begin_by_itself(server, missing):
+    rows = ROWS.astype(object)
+    rows.loc[3, "line"] = missing
+    with pytest.raises(ValueError, match="^line: row 3, id 'row-3', "):
+        partitions(Place(server.address), GENERATE, rows)
+    scored = partitions(Place(server.address), Task("score", "line"), rows)
+    assert scored.sum_logprob.isna().tolist() == [n == 3 for n in range(12)]
+
+
+def test_rows_of_a_task_may_come_one_by_one(server):
+    with Client(server.address) as client:
+        made = GENERATE.run(client, iter(ROWS.to_dict("records")))
+    assert [row["generated"] for row in made] == list(
+        partitions(Place(server.address), GENERATE, ROWS).generated)
+
+
+def test_a_prompt_is_text(server):
+    rows = ROWS.astype(object)
+    rows.loc[3, "line"] = 5
+    with pytest.raises(TypeError, match="^line: row 3: "):
+        partitions(Place(server.address), GENERATE, rows)
+
+
+def test_no_seed_of_the_run_is_its_default(server):
+    place = Place(server.address)
+    assert partitions(place, Task("generate", "line", "id", {
+        "max_tokens": 6, "seed": None}), ROWS).equals(
+            partitions(place, GENERATE, ROWS))
+
+
 def test_another_seed_of_the_run_gives_other_rows(server):
     place = Place(server.address)
     one, other = (partitions(place, Task("generate", "line", "id", {
@@ -82,6 +159,15 @@ def test_the_worker_of_ray_s_pool_does_what_a_partition_does(server):
     place = Place(server.address)
     assert txl_ray.Worker(GENERATE, place)(ROWS).equals(
         partitions(place, GENERATE, ROWS))
+
+
+def test_a_pool_has_workers_and_a_folder():
+    for name, value, error in (
+            ("workers", 0, ValueError), ("workers", 1.0, TypeError),
+            ("batch_size", 0, ValueError), ("batch_size", "9", TypeError),
+            ("output", "", ValueError), ("output", 5, TypeError)):
+        with pytest.raises(error, match=f"^{name}: "):
+            txl_ray.run(None, Place("h:1"), GENERATE, **{name: value})
 
 
 def test_keys_that_are_done_are_read_and_broken_files_are_removed(tmp_path):

@@ -23,6 +23,19 @@ class Gauge:
             self.now -= 1
 
 
+@pytest.mark.parametrize("in_flight, error", [
+    (0, ValueError), (-1, ValueError), (1.0, TypeError), ("2", TypeError),
+    (True, TypeError)])
+def test_at_least_one_is_in_flight(in_flight, error):
+    async def run():
+        return [r async for r in map_bounded_async(None, [1], in_flight)]
+
+    with pytest.raises(error, match="^in_flight: "):
+        list(map_bounded(str, [1], in_flight))
+    with pytest.raises(error, match="^in_flight: "):
+        asyncio.run(run())
+
+
 def test_results_come_in_order_with_so_many_at_a_time():
     gauge, together = Gauge(), threading.Barrier(3)
 

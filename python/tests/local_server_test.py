@@ -40,6 +40,16 @@ def test_a_server_that_does_not_come_up_is_an_error(tmp_path):
     assert log.read_text()
 
 
+@pytest.mark.parametrize("name, value, error", [
+    ("model", None, TypeError), ("model", b"m", TypeError),
+    ("model", "", ValueError), ("program", 5, TypeError),
+    ("arguments", "--threads 1", TypeError),
+    ("arguments", ["--threads", 1], TypeError), ("log", 5, TypeError)])
+def test_what_starts_no_server_is_named(name, value, error):
+    with pytest.raises(error, match=f"^{name}"):
+        LocalServer(**{"model": model(), "program": program(), name: value})
+
+
 def test_no_server_is_left_where_its_owner_is_killed():
     owner = subprocess.Popen(
         [sys.executable, "-c",

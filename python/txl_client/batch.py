@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from txl_client import tables
+from txl_client import checks, tables
 from txl_client.bounded import map_bounded
+from txl_client.channel import Settings
 from txl_client.client import Client
 from txl_client.events import Generation
 from txl_client.local_server import LocalServer
-from txl_client.options import TurnOptions
+from txl_client.options import TurnOptions, generate_request
 
 # Columns that a worker adds, with their types in Spark's words.
 SCORE_COLUMNS = {"sum_logprob": "double", "token_count": "long",
@@ -28,6 +29,9 @@ GENERATE_COLUMNS = {"generated": "string", "finish_reason": "string",
 
 def row_seed(key: Any, seed: int = 0) -> int:
     """The seed of a row's draws, from its key. `seed`: of the whole run."""
+    if checks.is_missing(key):
+        raise ValueError("key: a row without one has no seed")
+    seed = checks.integer("seed", seed, 0)
     digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
     return int.from_bytes(digest[:8], "big")
 
@@ -45,6 +49,13 @@ class Place:
     def __post_init__(self) -> None:
         if (self.address is None) == (self.model is None):
             raise ValueError("address, model: one of them must be given")
+        if self.model is not None:
+            checks.path("model", self.model)
+        checks.path("program", self.program)
+        checks.texts("arguments", self.arguments)
+        # What is wrong is said here, and not by every worker.
+        address = "unix:socket" if self.address is None else self.address
+        Settings(address, **self.client_options)
 
 
 class Connection:
@@ -79,6 +90,7 @@ class Task:
     def __post_init__(self) -> None:
         if self.kind == "generate" and not self.key:
             raise ValueError("key: generating needs a column that names rows")
+        generate_request("", None, self.options)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -88,12 +100,18 @@ class Task:
 
     def run(self, client: Client, frame: Any) -> Any:
         """A data frame with the results beside its rows."""
+        frame = tables.rows_of("frame", frame)
+        keys = tables.keys_of(frame, self.key) if self.key else []
         if self.kind == "score":
             return client.score_frame(frame, self.text)
-        turns = list(map_bounded(
-            self._turn(client), zip(tables.column(frame, self.key),
-                                    tables.column(frame, self.text)),
-            client.settings.in_flight))
+        prompts = tables.texts_of(frame, self.text)
+        for number, prompt in enumerate(prompts):
+            if not prompt:
+                raise ValueError(
+                    f"{self.text}: row {number}, {self.key} {keys[number]!r}, "
+                    "has no text")
+        turns = list(map_bounded(self._turn(client), zip(keys, prompts),
+                                 client.settings.in_flight))
         return tables.with_columns(frame, {
             "generated": [turn.text for turn in turns],
             "finish_reason": [turn.finish_reason.value if turn.finish_reason
@@ -105,7 +123,7 @@ class Task:
     def _turn(self, client: Client) -> Callable[[tuple[Any, str]],
                                                 Generation]:
         options = dict(self.options)
-        seed = options.pop("seed", 0)
+        seed = options.pop("seed", None) or 0
 
         def run(row: tuple[Any, str]) -> Generation:
             key, prompt = row

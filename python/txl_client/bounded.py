@@ -9,6 +9,8 @@ from collections.abc import (AsyncIterator, Awaitable, Callable, Iterable,
 from concurrent import futures
 from typing import TypeVar
 
+from txl_client import checks
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -20,6 +22,7 @@ def map_bounded(function: Callable[[T], R], items: Iterable[T],
     Items are taken as there is room for them, so that there may be any number.
     After an error nothing more is begun.
     """
+    checks.integer("in_flight", in_flight, 1)
     waiting: collections.deque[futures.Future[R]] = collections.deque()
     pool = futures.ThreadPoolExecutor(in_flight)
     try:
@@ -37,6 +40,7 @@ async def map_bounded_async(function: Callable[[T], Awaitable[R]],
                             items: Iterable[T],
                             in_flight: int) -> AsyncIterator[R]:
     """await function(item) of each, as map_bounded."""
+    checks.integer("in_flight", in_flight, 1)
     waiting: collections.deque[asyncio.Future[R]] = collections.deque()
     try:
         for item in items:

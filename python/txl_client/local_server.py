@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from types import TracebackType
 
+from txl_client import checks
+
 _READY = "listening on "
 
 # A shell stands between, which ends the server when the pipe to it closes: so
@@ -28,10 +30,14 @@ class LocalServer:
     def __init__(self, model: str | os.PathLike[str], *,
                  program: str = "txl-server", arguments: Sequence[str] = (),
                  log: str | os.PathLike[str] | None = None) -> None:
+        command = [checks.path("program", program), "--model",
+                   checks.path("model", model),
+                   *checks.texts("arguments", arguments)]
+        if log is not None:
+            checks.path("log", log)
         self._folder = tempfile.TemporaryDirectory(prefix="txl-")
         self.address = f"unix:{os.path.join(self._folder.name, 'socket')}"
-        command = [program, "--model", os.fspath(model),
-                   "--listen", self.address, *arguments]
+        command += ["--listen", self.address]
         with contextlib.ExitStack() as files:
             log_file = files.enter_context(open(log, "ab")) if log else None
             # Of its own session: an interrupt at the terminal is for its owner.

@@ -2,7 +2,8 @@
 
     import ray
     from txl_client import ray as txl_ray
-    from txl_client.batch import Place
+    from txl_client import checks
+from txl_client.batch import Place
 
     rows = ray.data.read_parquet("prompts")
     txl_ray.generate(rows, Place(model="models/shakespeare"), key="id",
@@ -21,6 +22,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from txl_client import checks
 from txl_client.batch import Connection, Place, Task
 
 __all__ = ["Place", "Task", "done_keys", "generate", "run", "score"]
@@ -60,6 +62,8 @@ def run(dataset: Any, place: Place, task: Task, *,
     `workers`: actors, each with a core of its own, and with a server where the
     place says so. Without `output` nothing runs until the result is read.
     """
+    checks.integer("workers", workers, 1)
+    checks.integer("batch_size", batch_size, 1)
     if output is not None:
         if not task.key:
             raise ValueError("key: going on needs a column that names rows")
@@ -84,7 +88,8 @@ def done_keys(output: str, key: str) -> set[Any]:
     import pyarrow.parquet
 
     keys: set[Any] = set()
-    for file in sorted(pathlib.Path(output).glob("*.parquet")):
+    folder = pathlib.Path(checks.path("output", output))
+    for file in sorted(folder.glob("*.parquet")):
         try:
             table = pyarrow.parquet.read_table(file, columns=[key])
         except pyarrow.ArrowInvalid:
