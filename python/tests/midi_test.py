@@ -47,6 +47,31 @@ def test_a_tempo_that_no_event_names_is_the_caller_s():
     assert file.tracks[0][0].tempo == 1_000_000
 
 
+@pytest.mark.parametrize("bpm, error", [
+    (0, ValueError), (-1, ValueError), (3, ValueError), (10**9, ValueError),
+    ("120", TypeError), (True, TypeError), (None, TypeError),
+    (120.5, TypeError)])
+def test_a_tempo_is_one_that_a_file_holds(tmp_path, bpm, error):
+    with pytest.raises(error, match="^bpm: "):
+        write_midi("n60 d4", tmp_path / "song.mid", bpm=bpm)
+    assert not (tmp_path / "song.mid").exists()
+
+
+def test_a_tempo_of_an_event_is_one_that_a_file_holds(tmp_path):
+    with pytest.raises(ValueError, match="^bpm: "):
+        write_midi(EVENTS.replace("Tempo_120", "Tempo_3"),
+                   tmp_path / "song.mid")
+    assert not (tmp_path / "song.mid").exists()
+
+
+def test_a_chord_s_name_may_have_any_character(tmp_path):
+    path = tmp_path / "song.mid"
+    write_midi(EVENTS.replace("Chord_C_maj", "Chord_C\u266f"), path)
+    marker, = (m.text for m in mido.MidiFile(path, charset="utf-8").tracks[0]
+               if m.type == "marker")
+    assert marker == "C\u266f"
+
+
 def test_a_turn_is_written_by_its_text():
     turn = Generation(None, tuple(
         Token(n, n, text, -1.0) for n, text in enumerate(

@@ -96,6 +96,25 @@ def test_a_value_that_is_none_is_an_error_that_names_it(event):
     assert event.replace("%20", " ") in str(caught.value)
 
 
+@pytest.mark.parametrize("events", [
+    b"n60 d4", None, 5, {"n60", "d4"}, {"n60": "d4"}])
+def test_what_is_no_list_of_events_is_refused(events):
+    with pytest.raises(TypeError, match="^events: "):
+        read_events(events)
+
+
+def test_an_event_that_is_no_text_is_named():
+    for event in (None, 60, b"d4"):
+        with pytest.raises(TypeError, match=r"^events\[1\]: "):
+            read_events(["n60", event])
+    with pytest.raises(ValueError, match=r"^events\[0\]: "):
+        read_events("Chord_\ud800")
+
+
+def test_events_may_come_one_by_one():
+    assert [n.pitch for n in read_events(iter(["n60", "d4"])).notes] == [60]
+
+
 def test_the_order_of_the_names_families_does_not_matter():
     # A percent sign of a name comes as %25.
     assert read_events(["100%25_1"]).ignored == ("100%_1",)

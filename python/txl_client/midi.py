@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
+from txl_client import checks
 from txl_client.events import Generation
 from txl_client.music import (TICKS_PER_BEAT, Chord, Music, Note, Tempo,
                               read_events)
 
 __all__ = ["Chord", "Music", "Note", "Tempo", "midi_file", "read_events",
            "write_midi"]
+
+_LEAST_BPM, _MOST_BPM = 4, 60_000_000
 
 # Of messages at one tick: what ends goes before what begins.
 _META, _OFF, _ON = range(3)
@@ -49,7 +52,7 @@ def midi_file(music: Music, bpm: int = 120) -> Any:
         message.time = tick - now
         now = tick
         track.append(message)
-    made = mido.MidiFile(ticks_per_beat=TICKS_PER_BEAT)
+    made = mido.MidiFile(ticks_per_beat=TICKS_PER_BEAT, charset="utf-8")
     made.tracks.append(track)
     return made
 
@@ -57,11 +60,9 @@ def midi_file(music: Music, bpm: int = 120) -> Any:
 def _messages(mido: Any, music: Music,
               bpm: int) -> Iterable[tuple[int, int, Any]]:
     if not any(tempo.start == 0 for tempo in music.tempos):
-        yield 0, _META, mido.MetaMessage("set_tempo",
-                                         tempo=mido.bpm2tempo(bpm))
+        yield 0, _META, _set_tempo(mido, bpm)
     for tempo in music.tempos:
-        yield tempo.start, _META, mido.MetaMessage(
-            "set_tempo", tempo=mido.bpm2tempo(tempo.bpm))
+        yield tempo.start, _META, _set_tempo(mido, tempo.bpm)
     for chord in music.chords:
         yield chord.start, _META, mido.MetaMessage("marker", text=chord.name)
     for note in music.notes:
@@ -69,3 +70,9 @@ def _messages(mido: Any, music: Music,
             "note_on", note=note.pitch, velocity=note.velocity)
         yield note.start + note.duration, _OFF, mido.Message(
             "note_off", note=note.pitch, velocity=0)
+
+
+def _set_tempo(mido: Any, bpm: int) -> Any:
+    """A file holds microseconds of a beat, in 24 bits."""
+    checks.integer("bpm", bpm, _LEAST_BPM, _MOST_BPM)
+    return mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(bpm))

@@ -20,6 +20,8 @@ import urllib.parse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from txl_client import checks
+
 TICKS_PER_BEAT = 480
 TICKS_PER_BAR = 4 * TICKS_PER_BEAT
 _STEP = TICKS_PER_BEAT // 4  # of musicautobot, and of Beat_N
@@ -78,7 +80,7 @@ def read_events(events: str | Iterable[str]) -> Music:
     reader = _Reader()
     if isinstance(events, str):
         events = events.split()
-    for event in events:
+    for event in checks.texts("events", events):
         reader.take(urllib.parse.unquote(event))
     return Music(tuple(reader.notes), tuple(reader.tempos),
                  tuple(reader.chords), tuple(reader.ignored))
