@@ -45,7 +45,7 @@ venv build build
 wheel=$(ls "$work"/dist/*.whl)
 
 say "types"
-venv newest "$wheel[frames,midi]" pyarrow pytest hatchling mypy \
+venv newest "$wheel[frames,midi]" polars pyarrow pytest hatchling mypy \
   'pyright[nodejs]' types-grpcio types-protobuf
 (cd "$work" && newest/bin/mypy --config-file "$here/pyproject.toml" \
   --cache-dir "$work/mypy" -p txl_client)
@@ -60,7 +60,8 @@ tests newest "$here/tests"
 
 say "smoke part with the oldest"
 venv oldest "$wheel" pytest protobuf==4.21.12 grpcio==1.51.3
-tests oldest "$here"/tests/{smoke,resume,errors,scripted,sessions,turn}_test.py
+tests oldest \
+  "$here"/tests/{smoke,resume,errors,scripted,sessions,turn,channel,retry}_test.py
 
 if [[ ${1:-} == --clusters ]]; then
   for kind in ray spark; do
