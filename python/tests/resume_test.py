@@ -135,7 +135,7 @@ def test_a_turn_that_a_draining_server_ended_goes_on_at_the_next_one(
     if stored:
         arguments += ["--data-dir", str(tmp_path / "data")]
     server = ServerProcess(*arguments)
-    options = {"max_tokens": 300, "seed": 5}
+    options = {"max_tokens": 4000, "seed": 5}
     try:
         with Client(server.address, retry=RetryPolicy(
                 max_failures=20)) as client:
@@ -144,11 +144,13 @@ def test_a_turn_that_a_draining_server_ended_goes_on_at_the_next_one(
             stream = maker.generate("ROMEO:", stream=True, **options)
             for _ in range(6):
                 next(stream)
-            # A reader that stands still holds the turn at 64 tokens.
+            # A reader that stands still holds the turn long before its end.
             server.terminate()
             server.end()
-            threading.Timer(0.3, server.start).start()
+            restart = threading.Timer(0.3, server.start)
+            restart.start()
             turn = stream.result()
+            restart.join()
         assert turn.tokens == whole.tokens
         assert turn.text == whole.text
         assert turn.finish_reason == FinishReason.MAX_TOKENS
@@ -179,7 +181,7 @@ def test_a_killed_server_s_turn_goes_on_behind_what_was_received(tmp_path):
     try:
         with Client(server.address, retry=RetryPolicy(
                 max_failures=20)) as client:
-            options = {"max_tokens": 300, "seed": 5}
+            options = {"max_tokens": 4000, "seed": 5}
             whole = client.generate("ROMEO:", **options)
             session = client.session("k").create()
             stream = session.generate("ROMEO:", stream=True, **options)
