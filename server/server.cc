@@ -233,8 +233,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
   if (const TlsFiles& files = server->flags_.tls; !files.certificate.empty()) {
     TXL_ASSIGN_OR_RETURN(server->certificates_, CertificateWatch::Start(files));
-    server->context_.certificate_end = [watch = server->certificates_.get()] {
-      return watch->Current()->not_after;
+    server->context_.certificate = [watch = server->certificates_.get()] {
+      const auto current = watch->Current();
+      return Validity{current->not_before, current->not_after};
     };
   }
   TXL_ASSIGN_OR_RETURN(

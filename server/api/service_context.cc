@@ -153,9 +153,7 @@ ServerStatus ReadStatus(const ServiceContext& context) {
   status.sessions = context.store->counts();
   status.memory = ReadMemoryUse(context);
   status.self_test = context.self_test;
-  if (context.certificate_end) {
-    status.certificate_end = context.certificate_end();
-  }
+  if (context.certificate) status.certificate = context.certificate();
   status.log_lines_dropped = LogLinesDropped();
   if (context.audit != nullptr) {
     status.audit_lines_lost = context.audit->lost();

@@ -61,8 +61,8 @@ struct ServiceContext {
   ByteBudget* streams = nullptr;   // MemoryDivision::streams
   const MemoryGuard* guard = nullptr;
   SelfTestReport self_test;  // of the step that serves
-  // When the certificate ends that new connections get; null: there is no TLS.
-  std::function<absl::Time()> certificate_end;
+  // Of the certificate that new connections get; null: there is no TLS.
+  std::function<Validity()> certificate;
 
   // What AdminService works with. A transport of a context that has it serves
   // that service alone, one of another all but that.

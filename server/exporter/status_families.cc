@@ -31,10 +31,14 @@ void AddFacts(const ExporterFacts& facts, FamilyList& out) {
 }
 
 void AddServer(const ServerStatus& status, FamilyList& out) {
+  FamilyRef begin =
+      out.Gauge("txl_tls_certificate_begin_seconds",
+                "When the server's certificate begins, since 1970");
   FamilyRef end = out.Gauge("txl_tls_certificate_end_seconds",
-                            "End of the server's certificate, since 1970");
-  if (status.certificate_end.has_value()) {
-    end.Sample(UnixSeconds(*status.certificate_end));
+                            "When the server's certificate ends, since 1970");
+  if (status.certificate.has_value()) {
+    begin.Sample(UnixSeconds(status.certificate->begin));
+    end.Sample(UnixSeconds(status.certificate->end));
   }
   out.Gauge("txl_self_test_info",
             "Always 1; what the self-test at load said of the step")

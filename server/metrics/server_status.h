@@ -86,6 +86,12 @@ struct StoreUse {
   int64_t tokens_lost = 0;  // confirmed once, and not there any more
 };
 
+// When a certificate begins and ends to be valid.
+struct Validity {
+  absl::Time begin;
+  absl::Time end;
+};
+
 struct ServerStatus {
   ServerPhase phase = ServerPhase::kStarting;
   absl::Duration uptime;
@@ -100,8 +106,8 @@ struct ServerStatus {
   ConnectionCounts connections;
   std::optional<StoreUse> store;  // absent: sessions end with the process
   SelfTestReport self_test;       // at load
-  // When the server's own certificate ends; absent: it shows none.
-  std::optional<absl::Time> certificate_end;
+  // Of the server's own certificate; absent: it shows none.
+  std::optional<Validity> certificate;
   Snapshot snapshot;
 };
 

@@ -235,6 +235,7 @@ absl::StatusOr<std::shared_ptr<const TlsCredentials>> MakeTlsCredentials(
   const Source source = CertificateSource(files);
   TXL_ASSIGN_OR_RETURN(std::vector<Certificate> chain,
                        ParseCertificates(texts.certificate, source));
+  made->not_before = TimeOf(X509_get0_notBefore(chain[0].get()));
   made->not_after = TimeOf(X509_get0_notAfter(chain[0].get()));
   if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
     return source.Refused("cannot be used");

@@ -41,6 +41,7 @@ struct TlsCredentials {
   // certificate is verified on every connection). SSL_new makes a connection's
   // state of it; thread-safe.
   std::shared_ptr<SSL_CTX> context;
+  absl::Time not_before;    // of the server's own certificate
   absl::Time not_after;     // of the server's own certificate
   RevocationLists revoked;  // of clients' ones; `context` refuses them
 };

@@ -157,7 +157,7 @@ TEST_F(ServerTest, HasNoMetricsEndpointUnlessAsked) {
   EXPECT_EQ(server_->metrics_address(), "");
 }
 
-TEST_F(ServerTest, ExportsTheEndOfTheCertificateThatItShows) {
+TEST_F(ServerTest, ExportsWhenTheCertificateThatItShowsIsValid) {
   const TestAuthority authority("Test CA");
   TestFiles files(authority.IssueServer());
   flags_.tls = files.files();
@@ -170,6 +170,9 @@ TEST_F(ServerTest, ExportsTheEndOfTheCertificateThatItShows) {
            3600;
   };
   EXPECT_NEAR(hours_left(), 1, 0.2);
+  EXPECT_LE(ScrapeMetrics(server_->metrics_address())
+                .At("txl_tls_certificate_begin_seconds"),
+            static_cast<double>(absl::ToUnixSeconds(absl::Now())));
   files.Write(authority.Issue({"server", "IP:127.0.0.1", absl::Hours(30)}));
   server_->Reload();
   EXPECT_NEAR(hours_left(), 30, 0.2);

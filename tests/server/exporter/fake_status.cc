@@ -152,7 +152,8 @@ ServerStatus FakeStatus() {
   status.phase = ServerPhase::kReady;
   status.uptime = absl::Seconds(1234.5);
   status.stall = absl::Milliseconds(1500);
-  status.certificate_end = absl::FromUnixSeconds(1700100000);
+  status.certificate = {absl::FromUnixSeconds(1700000100),
+                        absl::FromUnixSeconds(1700100000)};
   status.self_test = {SelfTestResult::kFellBack, "k2", "rows differ", 0.75};
   status.sessions.busy = 11;
   status.sessions.idle = 12;

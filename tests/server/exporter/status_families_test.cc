@@ -56,6 +56,7 @@ struct Expected {
 
 const Expected kSamples[] = {
     {"txl_server_uptime_seconds", 1234.5},
+    {"txl_tls_certificate_begin_seconds", 1700000100},
     {"txl_tls_certificate_end_seconds", 1700100000},
     {"txl_last_step_age_seconds", 1.5},
     {"txl_last_step_timestamp_seconds", 1700000000.25},

@@ -27,7 +27,7 @@ class TlsCredentialsTest : public testing::Test {
   TestFiles files_{authority_.IssueServer(), authority_.certificate()};
 };
 
-TEST_F(TlsCredentialsTest, HoldTheFilesAndTheEndOfTheCertificate) {
+TEST_F(TlsCredentialsTest, HoldTheFilesAndWhenTheCertificateIsValid) {
   const auto loaded = LoadTlsCredentials(files_.files());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ((*loaded)->texts.client_ca, authority_.certificate());
@@ -35,6 +35,8 @@ TEST_F(TlsCredentialsTest, HoldTheFilesAndTheEndOfTheCertificate) {
   const absl::Duration left = (*loaded)->not_after - absl::Now();
   EXPECT_GT(left, absl::Minutes(58));
   EXPECT_LE(left, absl::Hours(1));
+  EXPECT_LE((*loaded)->not_before, absl::Now());
+  EXPECT_GT((*loaded)->not_before, absl::Now() - absl::Hours(48));
 }
 
 TEST_F(TlsCredentialsTest, NameAFileThatIsMissing) {
