@@ -6,6 +6,9 @@ Markdown table of tokens/s with ratios of this run.
            [--bin build/bin] [--threads N] [--seconds 10] [--json FILE]
            [--only TEXT]
 
+A run that dies (an engine built with instructions that this processor does not
+have, say) is named below the table and the others go on; the exit code is 1.
+
 Peers: Hugging Face's TransfoXL (PyTorch) with a memory of the shape's length,
 and llama.cpp with a GPT-2 as wide, deep and long, whose cache is in half
 precision or in 8-bit blocks. Each lives in a virtual environment under .deps/peers, made when it
@@ -16,6 +19,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import venv
@@ -130,7 +134,7 @@ def ratio(rate, to):
 
 def table(sessions, peers, own):
     """Markdown. peers: [(name, rates)]; own: [(name, rates, peer indices)],
-    rates None where a run was left out."""
+    rates None where a run was left out or died."""
     head = ["tokens/s", *map(str, sessions)]
     rows = [head, ["-"] * len(head)]
     for name, rates in [*peers, *[(name, rates) for name, rates, _ in own]]:
@@ -149,10 +153,27 @@ def table(sessions, peers, own):
                      for row in rows)
 
 
-def progress(name, rates):
-    """Runs take minutes: each is told when it ends."""
-    if rates is not None:
-        print(f"{name}: {rates}", file=sys.stderr, flush=True)
+def cause(error):
+    """Of a process that failed, in a few words."""
+    if error.returncode < 0:
+        return f"died of {signal.Signals(-error.returncode).name}"
+    return f"ended with exit code {error.returncode}"
+
+
+def measure(options, name, run_it, failures):
+    """The rates of one run; None where --only leaves it out, or where it fails,
+    which goes into failures: [(name, cause)]. Runs take minutes: each is told
+    when it ends."""
+    if options.only not in name:
+        return None
+    try:
+        rates = run_it()
+    except subprocess.CalledProcessError as error:
+        failures.append((name, cause(error)))
+        print(f"{name}: {cause(error)}", file=sys.stderr, flush=True)
+        return None
+    print(f"{name}: {rates}", file=sys.stderr, flush=True)
+    return rates
 
 
 def parse_options(arguments):
@@ -181,25 +202,26 @@ def main():
     print(f"{peaks['cpu']}, {peaks['threads']} threads, "
           f"{peaks['vector_target']}: {peaks['read_gigabytes_per_second']:.1f}"
           f" GB/s read, {peaks['fma_gigaflops']:.0f} GFLOP/s\n", flush=True)
-    peers, own = [], []
+    peers, own, failures = [], [], []
     for name, peer, arguments in PEER_RUNS:
-        wanted = options.only in name
-        rates = run_peer(options, peer, arguments) if wanted else None
-        progress(name, rates)
+        rates = measure(options, name,
+                        lambda: run_peer(options, peer, arguments), failures)
         peers.append((name, rates))
     for name, flags, indices in OWN_RUNS:
-        wanted = options.only in name
-        rates = run_own(options, flags) if wanted else None
-        progress(name, rates)
+        rates = measure(options, name, lambda: run_own(options, flags),
+                        failures)
         own.append((name, rates, indices))
     print(table(sessions, peers, own))
+    for name, why in failures:
+        print(f"\n{name}: {why}")
     if options.json:
         runs = [{"name": run[0], "tokens_per_second": run[1]}
                 for run in [*peers, *own] if run[1] is not None]
         options.json.write_text(
             json.dumps({"machine": peaks, "shape": options.shape.stem,
                         "runs": runs}, indent=1) + "\n", encoding="utf-8")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,9 +1,28 @@
 #!/usr/bin/env python3
 """peers reads the programs' lines and divides the right numbers."""
 
+import argparse
+import contextlib
+import io
+import subprocess
+import sys
 import unittest
 
 import peers
+
+OPTIONS = argparse.Namespace(only="")
+
+
+def program(text):
+    """A run that is a process of its own."""
+    return lambda: peers.rates_of(subprocess.run(
+        [sys.executable, "-c", text], check=True, stdout=subprocess.PIPE,
+        text=True).stdout.splitlines())
+
+
+def measured(name, run_it, failures):
+    with contextlib.redirect_stderr(io.StringIO()):
+        return peers.measure(OPTIONS, name, run_it, failures)
 
 
 class Peers(unittest.TestCase):
@@ -38,6 +57,18 @@ class Peers(unittest.TestCase):
         self.assertEqual(peers.number(38.44), "38.4")
         self.assertEqual(peers.number(11385.2), "11,385")
         self.assertEqual(peers.number(None), "-")
+
+    def test_a_run_that_dies_is_named_and_the_next_one_counts(self):
+        failures = []
+        self.assertIsNone(measured(
+            "first", program("import os; os.kill(os.getpid(), 4)"), failures))
+        self.assertIsNone(measured("second", program("exit(3)"), failures))
+        self.assertEqual(failures, [("first", "died of SIGILL"),
+                                    ("second", "ended with exit code 3")])
+        line = '{"sessions": 1, "tokens_per_second": 2}'
+        self.assertEqual(measured("third", program(f"print('{line}')"),
+                                  failures), {1: 2})
+        self.assertEqual(len(failures), 2)
 
     def test_every_own_run_is_held_against_peers_that_exist(self):
         for _, _, indices in peers.OWN_RUNS:
