@@ -7,12 +7,7 @@ import { drawNotes, summary } from "./pianoroll.js";
 
 export class Music {
   #reader = new MusicReader();
-  #draw = oncePerFrame(() => {
-    if (byId("music").hidden) return;
-    drawNotes(byId("roll"), this.#reader.notes);
-    byId("roll-summary").textContent = summary(this.#reader.notes);
-    byId("download-midi").disabled = this.#reader.notes.length === 0;
-  });
+  #draw = oncePerFrame(() => this.#drawNow());
 
   constructor() {
     byId("download-midi").addEventListener("click", () => this.#download());
@@ -37,9 +32,17 @@ export class Music {
     this.#draw();
   }
 
+  // The last event is whole; all is drawn at once.
   end() {
     this.#reader.end();
-    this.#draw();
+    this.#drawNow();
+  }
+
+  #drawNow() {
+    if (byId("music").hidden) return;
+    drawNotes(byId("roll"), this.#reader.notes);
+    byId("roll-summary").textContent = summary(this.#reader.notes);
+    byId("download-midi").disabled = this.#reader.notes.length === 0;
   }
 
   #download() {

@@ -22,6 +22,10 @@ export class Playground {
   #view;
   // Aborts the turn that runs; null while none does.
   #abort = null;
+  // Resolves when that turn has ended.
+  #ended = Promise.resolve();
+  // Counts sessions that were asked to be opened: the last one is.
+  #opening = 0;
   // The session whose text is shown; "" for none.
   #session = "";
   // Whether nobody but this page knows that session.
@@ -45,15 +49,19 @@ export class Playground {
     if (this.#musical) this.#music.show();
   }
 
-  // Shows a session's text, to be continued.
-  openSession(id, text) {
+  // Shows a session's text, to be continued. A turn that runs is stopped
+  // first; one of this very session goes on, for its text is the newer one.
+  async openSession(id, text) {
+    const opening = (this.#opening += 1);
+    if (this.#abort !== null && id === this.#session) return this.#name(id);
     this.#abort?.abort();
-    if (id === this.#session) this.#own = false;
-    this.#leaveSession();
+    await this.#ended;
+    if (opening !== this.#opening) return;
+    if (id !== this.#session) this.#leaveSession();
+    this.#name(id);
     this.#clear();
-    byId("session_id").value = id;
-    this.#session = id;
     this.#showPrompt(text);
+    this.#showAll();
     this.#enable();
     byId("continue").focus();
   }
@@ -62,7 +70,7 @@ export class Playground {
     byId("turn-form").addEventListener("submit", (event) => {
       event.preventDefault();
       const prompt = byId("prompt").value;
-      this.#run(prompt === "" ? null : prompt, true);
+      this.#start(prompt === "" ? null : prompt, true);
     });
     byId("prompt").addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -70,7 +78,7 @@ export class Playground {
         byId("turn-form").requestSubmit();
       }
     });
-    byId("continue").addEventListener("click", () => this.#run(null, false));
+    byId("continue").addEventListener("click", () => this.#start(null, false));
     byId("stop").addEventListener("click", () => this.#abort?.abort());
     byId("clear").addEventListener("click", () => {
       byId("session_id").value = "";
@@ -90,9 +98,13 @@ export class Playground {
     }
   }
 
-  // Runs a turn. With `anew` a session that is the page's own is replaced.
+  // Runs a turn, unless one runs. With `anew` a session that is the page's own
+  // is replaced.
+  #start(prompt, anew) {
+    if (this.#abort === null) this.#ended = this.#run(prompt, anew);
+  }
+
   async #run(prompt, anew) {
-    if (this.#abort !== null) return;
     this.#abort = new AbortController();
     this.#enable();
     showError(byId("turn-error"), null);
@@ -131,8 +143,6 @@ export class Playground {
     try {
       const session = await patiently(() => this.#api.createSession(named),
         { signal, onWait: this.#sayWait });
-      // Meanwhile another session may have been opened.
-      signal.throwIfAborted();
       this.#session = session.session_id;
     } catch (error) {
       // A session that is there already is as good.
@@ -140,6 +150,14 @@ export class Playground {
       this.#session = named;
     }
     this.#own = named === "";
+    signal.throwIfAborted();
+  }
+
+  // The session is one that the user has named.
+  #name(id) {
+    byId("session_id").value = id;
+    this.#session = id;
+    this.#own = false;
   }
 
   // A session without a name of the user's would only wait for its end.
@@ -154,7 +172,7 @@ export class Playground {
     let tokens = 0;
     this.#say("Waiting for the server…");
     try {
-      const { finishReason } = await runTurn(this.#api, request, signal, {
+      const turn = runTurn(this.#api, request, signal, {
         onWait: this.#sayWait,
         onStart: ({ seed }) => {
           this.#showPrompt(request.prompt ?? "");
@@ -168,6 +186,8 @@ export class Playground {
           if (this.#musical) this.#hear(fresh);
         },
       });
+      // Who is told of the end finds the whole text.
+      const { finishReason } = await turn.finally(() => this.#showAll());
       const why = finishReason === "length" ? "the length asked for"
         : "the text's end";
       this.#say(`Ended at ${why}: ${clock.summary()}.`);
@@ -175,9 +195,12 @@ export class Playground {
       if (error.name !== "AbortError") throw error;
       await settleSession(this.#api, request, tokens);
       this.#say(`Stopped: ${clock.summary()}.`);
-    } finally {
-      this.#music.end();
     }
+  }
+
+  #showAll() {
+    this.#view.flush();
+    this.#music.end();
   }
 
   #hear(tokens) {

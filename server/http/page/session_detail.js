@@ -18,10 +18,14 @@ export class SessionDetail {
   #id = "";
   #ids = [];
   #pageToken = "";
-  // How many of the last tokens are shown.
+  // How many of the last tokens are wanted, and the position of the first one
+  // that is shown.
   #window = TOKENS;
-  // Counts openings: what an older one brings is dropped.
+  #first = 0;
+  // Counts openings, and what is asked for tokens: what an older one brings is
+  // dropped.
   #opening = 0;
+  #asked = 0;
 
   // `hooks` are onContinue(id, text), onChange(), onDelete(id) and
   // attempt(action), which does something and shows its error.
@@ -30,7 +34,7 @@ export class SessionDetail {
     this.#hooks = hooks;
     this.#spellings = new Spellings(api);
     this.#view = new TokenView(byId("detail-tokens"), (token, index) => {
-      byId("detail-position").value = this.#firstShown() + index + 1;
+      byId("detail-position").value = this.#first + index + 1;
     });
     const on = (id, action) => byId(id).addEventListener("click",
       () => hooks.attempt(action));
@@ -54,7 +58,7 @@ export class SessionDetail {
       this.#id = id;
       this.#ids = [];
       this.#pageToken = "";
-      byId("detail-text").textContent = "";
+      this.#empty();
       byId("detail-title").textContent = `Session ${id}`;
       byId("session-detail").hidden = false;
       byId("detail-title").focus();
@@ -70,13 +74,27 @@ export class SessionDetail {
     byId("session-detail").hidden = true;
   }
 
+  // Nothing is left of the session before. What needs the text or a position
+  // waits until they are those of the session that is opened.
+  #empty() {
+    this.#view.clear();
+    for (const part of ["text", "facts"]) {
+      byId(`detail-${part}`).textContent = "";
+    }
+    byId("detail-position").value = "";
+    for (const button of ["more", "older"]) {
+      byId(`detail-${button}`).hidden = true;
+    }
+    enableActions(false);
+  }
+
   async #loadPage() {
-    const opening = this.#opening;
     // Pressed twice, the button would bring a page twice.
     byId("detail-more").disabled = true;
-    const page = await this.#api.getSession(this.#id, this.#pageToken)
-      .finally(() => { byId("detail-more").disabled = false; });
-    if (opening !== this.#opening) return;
+    const page = await this.#ifStillOpen(
+      this.#api.getSession(this.#id, this.#pageToken)
+        .finally(() => { byId("detail-more").disabled = false; }));
+    if (page === null) return;
     for (const id of page.token_ids ?? []) this.#ids.push(id);
     byId("detail-text").append(page.text ?? "");
     this.#pageToken = page.next_page_token ?? "";
@@ -86,23 +104,36 @@ export class SessionDetail {
       (this.#ids.length < position ? `, ${this.#ids.length} shown` : "");
     byId("detail-position").value = this.#ids.length;
     byId("detail-position").max = position;
+    enableActions(true);
     await this.#showTokens(TOKENS);
   }
 
-  #firstShown() {
-    return Math.max(0, this.#ids.length - this.#window);
+  // What `answer` brings, null where another session was opened meanwhile: an
+  // error is not that one's either.
+  async #ifStillOpen(answer) {
+    const opening = this.#opening;
+    const isOpen = () => opening === this.#opening;
+    try {
+      const value = await answer;
+      return isOpen() ? value : null;
+    } catch (error) {
+      if (isOpen()) throw error;
+      return null;
+    }
   }
 
   async #showTokens(window) {
-    const opening = this.#opening;
+    const asked = (this.#asked += 1);
     this.#window = window;
-    const first = this.#firstShown();
+    const first = Math.max(0, this.#ids.length - window);
     const ids = this.#ids.slice(first);
-    const texts = await this.#spellings.of(ids);
-    if (opening !== this.#opening) return;
+    const texts = await this.#ifStillOpen(this.#spellings.of(ids));
+    if (texts === null || asked !== this.#asked) return;
+    this.#first = first;
     this.#view.clear();
     this.#view.append(ids.map((id, i) =>
       ({ id, text: visibleText(texts[i]), name: texts[i], top: [] })));
+    this.#view.flush();
     byId("detail-older").hidden = first === 0;
   }
 
@@ -111,21 +142,35 @@ export class SessionDetail {
   }
 
   async #rewind() {
+    const id = this.#id;
     const position = this.#position();
-    const sure = await ask(`Rewind ${this.#id} to its first ${position} ` +
+    const sure = await ask(`Rewind ${id} to its first ${position} ` +
       "tokens? What stands behind them is lost.", "Rewind");
     if (!sure) return;
-    await this.#api.rewindSession(this.#id, position);
-    await this.#hooks.onChange();
-    await this.open(this.#id);
+    await this.#api.rewindSession(id, position);
+    await this.#changed(id, id);
   }
 
   async #fork() {
+    const id = this.#id;
     const name = byId("detail-fork-id").value.trim();
-    const { session } = await this.#api.forkSession(this.#id, name,
+    const { session } = await this.#api.forkSession(id, name,
       this.#position());
     byId("detail-fork-id").value = "";
+    await this.#changed(id, session.session_id);
+  }
+
+  // Opens `next` after a change of session `id`, unless another one has been
+  // opened meanwhile.
+  async #changed(id, next) {
     await this.#hooks.onChange();
-    await this.open(session.session_id);
+    if (this.#id === id) await this.open(next);
+  }
+}
+
+// All but deleting, which needs no text.
+function enableActions(enabled) {
+  for (const action of ["continue", "rewind", "fork"]) {
+    byId(`detail-${action}`).disabled = !enabled;
   }
 }

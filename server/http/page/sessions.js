@@ -12,6 +12,8 @@ export class Sessions {
   // Asks for the page that is shown; "" for the first one.
   #pageToken = "";
   #nextPageToken = "";
+  // Counts questions for a page: an answer to an older one is dropped.
+  #asked = 0;
 
   // `onContinue(id, text)` is told of a session to go on with in the
   // playground.
@@ -36,7 +38,9 @@ export class Sessions {
 
   refresh() {
     return this.#attempt(async () => {
+      const asked = (this.#asked += 1);
       const page = await this.#api.listSessions(PAGE_SIZE, this.#pageToken);
+      if (asked !== this.#asked) return;
       this.#nextPageToken = page.next_page_token ?? "";
       const sessions = page.data ?? [];
       byId("session-rows").replaceChildren(

@@ -24,7 +24,7 @@ export class TokenView {
   #block = null;
   #chosen = -1;
   #prefix = `token-${(views += 1)}-`;
-  #draw = oncePerFrame(() => this.#flush());
+  #draw = oncePerFrame(() => this.flush());
 
   // `onChoose(token, index)` is told what the pointer or the keys are on.
   constructor(place, onChoose) {
@@ -48,7 +48,8 @@ export class TokenView {
     this.#place.replaceChildren();
   }
 
-  // Tokens are {id, text, name, logprob, top}; they appear with the next frame.
+  // Tokens are {id, text, name, logprob, top}; they appear with the next frame,
+  // or with `flush`.
   append(tokens) {
     for (const token of tokens) this.#waiting.push(token);
     this.#draw();
@@ -73,7 +74,8 @@ export class TokenView {
     this.#onChoose(this.#tokens[index], index);
   }
 
-  #flush() {
+  // Shows at once what waits for the next frame.
+  flush() {
     if (this.#waiting.length === 0) return;
     const place = this.#place;
     const follow =
