@@ -31,7 +31,8 @@ import streams
 import texts
 import webattacks
 from case import MIB, ROOT, Site
-from server import Fell, resident
+from own_memory import growth
+from server import Fell, memory_status
 
 FAMILIES = {"texts": texts, "requests": requests, "readers": readers,
             "streams": streams, "sessions": sessions, "headers": headers,
@@ -66,11 +67,11 @@ def make(attack, options):
                 return True, figure
             growths = {"": marked.growth()}
             if marked.proxy:
-                growths["HAProxy "] = (
-                    resident(marked.proxy.process.pid, "VmHWM") -
-                    marked.proxy.marked)
-            figure += "".join(f", {who}{growth / MIB:+.1f} MiB"
-                              for who, growth in growths.items())
+                growths["HAProxy "] = growth(
+                    marked.proxy.marked,
+                    memory_status(marked.proxy.process.pid))
+            figure += "".join(f", {who}{grown / MIB:+.1f} MiB"
+                              for who, grown in growths.items())
             return max(growths.values()) <= size.memory, figure
         except Fell as fell:
             return False, str(fell)

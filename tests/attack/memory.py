@@ -7,7 +7,7 @@ import api
 import observe
 import wire
 from case import Attack
-from server import Fell, MIB, expect, resident
+from server import Fell, MIB, expect, memory_status
 
 _GENERATE = "Generation.Generate"
 _KEPT = api.turn(4096, "kept", logprobs=20, request_id="kept")
@@ -134,7 +134,8 @@ def memory_limit(site, size):
     end = time.monotonic() + size.seconds
     while time.monotonic() < end:
         time.sleep(0.2)
-        peak = max(peak, resident(server.pid, "VmHWM"))
+        # Of files, too: the limit is for all that is resident.
+        peak = max(peak, memory_status(server.pid)["VmHWM"])
         status = _probe(server)
         probes += 1
         served += status.code == api.OK

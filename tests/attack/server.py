@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import api
+import own_memory
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -54,17 +55,15 @@ def conservation(status):
                      for name, (left, right) in laws.items() if left != right)
 
 
-def resident(pid, field="VmRSS"):
-    """Bytes; "VmHWM": the peak since `mark_peak`."""
-    text = pathlib.Path(f"/proc/{pid}/status").read_text()
-    line = next(l for l in text.splitlines() if l.startswith(field))
-    return int(line.split()[1]) * 1024
+def memory_status(pid):
+    """As own_memory reads it; "VmHWM" is the peak since `mark_peak`."""
+    return own_memory.parse(pathlib.Path(f"/proc/{pid}/status").read_text())
 
 
 def mark_peak(pid):
-    """The peak of resident memory starts anew; the bytes now."""
+    """The peak of resident memory starts anew; `memory_status` now."""
     pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
-    return resident(pid)
+    return memory_status(pid)
 
 
 class Server:
@@ -140,9 +139,9 @@ class Server:
                f"{self.log_text()[-200:].strip()}")
 
     def memory(self):
-        """Resident bytes."""
+        """Bytes of its own."""
         self.expect_alive()
-        return resident(self.pid)
+        return own_memory.own(memory_status(self.pid))
 
     def mark(self):
         """From here on growth of memory counts."""
@@ -151,9 +150,9 @@ class Server:
             self.proxy.marked = mark_peak(self.proxy.process.pid)
 
     def growth(self):
-        """Highest resident memory since `mark` over what it was then."""
+        """Highest memory of its own since `mark` over what it was then."""
         self.expect_alive()
-        return resident(self.pid, "VmHWM") - self.marked
+        return own_memory.growth(self.marked, memory_status(self.pid))
 
     def processor_seconds(self):
         """Of all its threads, those that have ended too."""

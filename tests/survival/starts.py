@@ -5,7 +5,7 @@ Usage: starts.py [--server build/bin/txl-server] [--sessions N] [--seed S]
 
 Fills a store with N sessions and a few long ones, starts the server on it and
 compares: the time to "listening on" with that of a start without a store, the
-resident memory with that on an empty store, the first token of a session that
+memory of its own with that on an empty store, the first token of a session that
 was not used since with the one that it gives next. Exits 0 when all is within
 the limits, 1 when not, 2 for a wrong usage.
 """
@@ -49,7 +49,7 @@ class Site:
         return server, time.monotonic() - begin
 
     def measure(self, store):
-        """Medians of (seconds to "listening on", resident bytes)."""
+        """Medians of (seconds to "listening on", bytes of its own)."""
         seconds, memory = [], []
         for _ in range(_STARTS):
             server, took = self.start(store)
