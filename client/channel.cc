@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/text_check.h"
 
 namespace txl {
 namespace {
@@ -40,6 +42,23 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+// A PEM file's text; of no path: nothing. `what` it has to hold.
+absl::StatusOr<std::string> ReadPem(const std::string& path,
+                                    absl::string_view what) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok() || path.empty()) return text;
+  const bool begins = absl::StrContains(*text, "-----BEGIN ");
+  if (!begins || !absl::StrContains(*text, absl::StrCat(what, "-----"))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": holds no ", what, " in PEM"));
+  }
+  if (absl::StrContains(*text, "ENCRYPTED")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": has a passphrase, which cannot be given"));
+  }
+  return text;
+}
+
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
     const ChannelOptions& options) {
   if (options.certificate_file.empty() != options.tls_key_file.empty()) {
@@ -55,11 +74,13 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
                      " is given but TLS is off"));
   }
   grpc::SslCredentialsOptions ssl;
-  for (const auto& [path, text] :
-       {std::pair(&options.ca_file, &ssl.pem_root_certs),
-        std::pair(&options.certificate_file, &ssl.pem_cert_chain),
-        std::pair(&options.tls_key_file, &ssl.pem_private_key)}) {
-    absl::StatusOr<std::string> read = ReadFile(*path);
+  for (const auto& [path, what, text] :
+       {std::tuple(&options.ca_file, "CERTIFICATE", &ssl.pem_root_certs),
+        std::tuple(&options.certificate_file, "CERTIFICATE",
+                   &ssl.pem_cert_chain),
+        std::tuple(&options.tls_key_file, "PRIVATE KEY",
+                   &ssl.pem_private_key)}) {
+    absl::StatusOr<std::string> read = ReadPem(*path, what);
     if (!read.ok()) return read.status();
     *text = *std::move(read);
   }
@@ -69,7 +90,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
 absl::StatusOr<std::string> ReadKey(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  const std::string key(absl::StripAsciiWhitespace(*text));
+  const std::string key(absl::StripAsciiWhitespace(WithoutMark(*text)));
   if (key.empty() ||
       !std::all_of(key.begin(), key.end(), absl::ascii_isgraph)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds no key"));
@@ -114,6 +135,23 @@ class KeySenders final
   const std::string authorization_;
 };
 
+// A name or an address, of IPv6 in brackets.
+bool IsHost(absl::string_view host) {
+  const bool brackets =
+      host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) host = host.substr(1, host.size() - 2);
+  return !host.empty() &&
+         std::all_of(host.begin(), host.end(), absl::ascii_isgraph) &&
+         host.find_first_of(brackets ? "/[]" : "/:[]") ==
+             absl::string_view::npos;
+}
+
+bool IsPort(absl::string_view port) {
+  int number = 0;
+  return std::all_of(port.begin(), port.end(), absl::ascii_isdigit) &&
+         absl::SimpleAtoi(port, &number) && number > 0 && number < 65536;
+}
+
 }  // namespace
 
 absl::Status ValidateAddress(const std::string& address) {
@@ -121,15 +159,17 @@ absl::Status ValidateAddress(const std::string& address) {
     if (address.size() > 5) return absl::OkStatus();
   } else {
     const size_t colon = address.rfind(':');
-    uint32_t port = 0;
-    if (colon != std::string::npos && colon > 0 &&
-        absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 &&
-        port < 65536) {
+    if (colon != std::string::npos && IsHost(address.substr(0, colon)) &&
+        IsPort(address.substr(colon + 1))) {
       return absl::OkStatus();
     }
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "server address '", address, "' is neither HOST:PORT nor unix:PATH"));
+      "server address '", address, "' is neither HOST:PORT nor unix:PATH",
+      absl::StrContains(address, "://") ? "; it has no http:// or the like"
+      : std::count(address.begin(), address.end(), ':') > 1
+          ? "; an IPv6 address has brackets: [::1]:50051"
+          : ""));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/call_error.h"
+#include "client/text_check.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 #include "txl/v1/model_service.grpc.pb.h"
 #include "txl/v1/session_service.grpc.pb.h"
@@ -55,6 +56,8 @@ using UnaryMethod = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> Unary(UnaryMethod<Stub, Request, Response> method,
                                Stub& stub, const Request& request, Call& call) {
+  const absl::Status texts = CheckTexts(request);
+  if (!texts.ok()) return texts;
   Response response;
   const absl::Status status =
       call.End((stub.*method)(call.context(), request, &response));
@@ -134,6 +137,8 @@ absl::Status Client::Connect(absl::Duration timeout) {
 absl::Status Client::Generate(
     const v1::GenerateRequest& request, const CallOptions& options,
     absl::FunctionRef<void(const v1::GenerateResponse&)> on_response) {
+  const absl::Status texts = CheckTexts(request);
+  if (!texts.ok()) return texts;
   Call call(options);
   call.SetSession(request.session_id());
   auto reader = stubs_->generation->Generate(call.context(), request);
@@ -206,6 +211,8 @@ absl::StatusOr<v1::RewindSessionResponse> Client::RewindSession(
 absl::Status Client::ExportSession(
     const v1::ExportSessionRequest& request, const CallOptions& options,
     absl::FunctionRef<absl::Status(absl::string_view)> on_chunk) {
+  const absl::Status texts = CheckTexts(request);
+  if (!texts.ok()) return texts;
   Call call(options);
   call.SetSession(request.session_id());
   const auto reader = stubs_->sessions->ExportSession(call.context(), request);
@@ -223,6 +230,8 @@ absl::Status Client::ExportSession(
 absl::StatusOr<v1::ImportSessionResponse> Client::ImportSession(
     const v1::ImportSessionRequest& request, const CallOptions& options,
     absl::FunctionRef<absl::StatusOr<std::string>()> source) {
+  const absl::Status texts = CheckTexts(request);
+  if (!texts.ok()) return texts;
   Call call(options);
   call.SetSession(request.session_id());
   v1::ImportSessionResponse response;

@@ -43,8 +43,9 @@ struct CallOptions {
 // metadata x-txl-session, by which proxies route.
 //
 // Errors are the server's, with the details of client/call_error.h; UNAVAILABLE
-// without a reason when there is no server. Nothing is retried: see
-// client/retrying_client.h.
+// without a reason when there is no server; InvalidArgument naming the field,
+// before anything is sent, for a text that is not UTF-8. Nothing is retried:
+// see client/retrying_client.h.
 class Client {
  public:
   // Errors: those of OpenChannel. No connection is made yet.

@@ -15,6 +15,7 @@
 #include "program/flag_checks.h"
 #include "program/help.h"
 #include "program/nearest_name.h"
+#include "program/number_text.h"
 #include "program/version.h"
 
 namespace txl {
@@ -45,6 +46,29 @@ std::vector<std::string> FlagNames(const CLI::App& command) {
   return names;
 }
 
+// A number in the form that CLI11 reads as it is meant: it takes 010 for eight,
+// and -1 of an unsigned for the largest.
+CLI::Validator PlainNumber(bool whole, bool may_be_negative) {
+  return CLI::Validator(
+      [whole, may_be_negative](std::string& text) -> std::string {
+        if (!whole) {
+          return FiniteNumber(text).has_value()
+                     ? ""
+                     : absl::StrCat("'", text, "' is no number");
+        }
+        const std::optional<std::string> digits = WholeDigits(text);
+        if (!digits.has_value()) {
+          return absl::StrCat("'", text, "' is no whole number");
+        }
+        if (!may_be_negative && digits->front() == '-') {
+          return absl::StrCat(text, " is negative");
+        }
+        text = *digits;
+        return "";
+      },
+      "");
+}
+
 std::vector<std::string> CommandNames(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* sub : CommandsOf(command)) {
@@ -70,7 +94,7 @@ void SetUpProgram(CLI::App& program) {
           absl::StrCat("Print completion for a shell: source <(",
                        program.get_name(), " --completion bash)"))
       ->type_name("SHELL")
-      ->check(OneOf(CompletionShells()));
+      ->transform(OneOf(CompletionShells()));
   program
       .add_flag_callback("--man-page",
                          [&program] {
@@ -104,8 +128,23 @@ std::string UsageError(const CLI::App& program, const CLI::ParseError& error) {
   return absl::StrCat("not understood: ", absl::StrJoin(left, " "));
 }
 
+void ReadPlainNumbers(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool natural = absl::StartsWith(type, "UINT");
+    if (natural || absl::StartsWith(type, "INT")) {
+      option->transform(PlainNumber(/*whole=*/true, !natural));
+    } else if (absl::StartsWith(type, "FLOAT")) {
+      option->transform(PlainNumber(/*whole=*/false, true));
+    }
+  }
+  for (CLI::App* sub : command.get_subcommands([](CLI::App*) { return true; }))
+    ReadPlainNumbers(*sub);
+}
+
 std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
                                     int usage_exit) {
+  ReadPlainNumbers(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& asked) {

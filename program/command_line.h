@@ -22,10 +22,14 @@ void SetUpProgram(CLI::App& program);
 // program's name.
 std::string UsageError(const CLI::App& program, const CLI::ParseError& error);
 
-// Parses. Absent: go on. Else the program's exit code: 0 when help or another
-// text was asked for, which then is on standard output, or kExitLostOutput
-// where that takes none; `usage_exit` for a wrong command line, which standard
-// error then explains.
+// Has the numbers of all flags read as number_text.h says. Once, after they
+// were added.
+void ReadPlainNumbers(CLI::App& command);
+
+// Parses, with ReadPlainNumbers. Absent: go on. Else the program's exit code: 0
+// when help or another text was asked for, which then is on standard output, or
+// kExitLostOutput where that takes none; `usage_exit` for a wrong command line,
+// which standard error then explains.
 std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
                                     int usage_exit);
 

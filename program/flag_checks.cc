@@ -1,14 +1,18 @@
 #include "program/flag_checks.h"
 
-#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <optional>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "program/nearest_name.h"
+#include "program/number_text.h"
 
 namespace txl {
 namespace {
@@ -25,13 +29,48 @@ CLI::Validator NumberThat(std::function<bool(double)> holds,
                           const std::string& must_be) {
   return CLI::Validator(
       [holds = std::move(holds), must_be](std::string& text) -> std::string {
-        double value = 0;
-        if (!absl::SimpleAtod(text, &value)) {
+        const std::optional<double> value = FiniteNumber(text);
+        if (!value.has_value()) {
           return absl::StrCat("'", text, "' is no number");
         }
-        return holds(value) ? "" : absl::StrCat(text, " is not ", must_be);
+        return holds(*value) ? "" : absl::StrCat(text, " is not ", must_be);
       },
       description);
+}
+
+// Bytes of "64KiB", "1.5 GB" or a plain number. Absent: it is no size, or more
+// than an int64 holds.
+std::optional<int64_t> SizeOf(absl::string_view text) {
+  constexpr absl::string_view kPowers = "bkmgtpe";
+  constexpr double kTooMany = 9223372036854775808.0;  // 2^63
+  const size_t end = text.find_last_of("0123456789.") + 1;
+  const std::string unit = absl::AsciiStrToLower(
+      absl::StripLeadingAsciiWhitespace(text.substr(end)));
+  if (unit.empty() && end < text.size()) return std::nullopt;
+  size_t power = 0;
+  if (!unit.empty()) {
+    power = kPowers.find(unit[0]);
+    const std::string rest = unit.substr(1);
+    const bool known =
+        power == 0 ? rest.empty()
+                   : rest.empty() || rest == "b" || rest == "i" || rest == "ib";
+    if (power == absl::string_view::npos || !known) return std::nullopt;
+  }
+  const absl::string_view number = text.substr(0, end);
+  int64_t whole = 0;
+  if (const auto digits = WholeDigits(number);
+      digits.has_value() && power == 0) {
+    if (absl::SimpleAtoi(*digits, &whole)) return whole;
+    return std::nullopt;
+  }
+  const std::optional<double> value = FiniteNumber(number);
+  if (!value.has_value()) return std::nullopt;
+  // A power of two: exact.
+  const double bytes = std::ldexp(*value, 10 * static_cast<int>(power));
+  if (std::abs(bytes) >= kTooMany || std::trunc(bytes) != bytes) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace
@@ -58,14 +97,16 @@ CLI::Validator Above(double low) {
 CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest) {
   return CLI::Validator(
       [low, high](std::string& text) -> std::string {
-        if (text.empty() ||
-            text.find_first_not_of("+-0123456789") != std::string::npos) {
-          return absl::StrCat("'", text, "' is no whole number");
+        const std::string written = text;
+        const std::optional<std::string> digits = WholeDigits(text);
+        if (!digits.has_value()) {
+          return absl::StrCat("'", written, "' is no whole number");
         }
+        text = *digits;
         int64_t value = 0;
         const bool fits = absl::SimpleAtoi(text, &value);
         if (fits && value >= low && value <= high) return "";
-        return absl::StrCat(text, " is not in ", low, "..", high);
+        return absl::StrCat(written, " is not in ", low, "..", high);
       },
       high < highest ? absl::StrCat(low, "..", high)
                      : absl::StrCat(">= ", low));
@@ -74,12 +115,14 @@ CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest) {
 CLI::Validator OneOf(const std::vector<std::string>& names) {
   return CLI::Validator(
       [names](std::string& text) -> std::string {
-        if (std::find(names.begin(), names.end(), text) != names.end()) {
+        for (const std::string& name : names) {
+          if (!absl::EqualsIgnoreCase(name, text)) continue;
+          text = name;
           return "";
         }
         return absl::StrCat("'", text, "' is none of ",
                             absl::StrJoin(names, ", "),
-                            DidYouMean(text, names));
+                            DidYouMean(absl::AsciiStrToLower(text), names));
       },
       absl::StrJoin(names, "|"));
 }
@@ -121,16 +164,12 @@ CLI::Validator SizeBetween(int64_t low, int64_t high) {
   return CLI::Validator(
       [low, high, bounded, range](std::string& text) -> std::string {
         const std::string written = text;
-        CLI::Validator in_bytes = CLI::AsSizeValue(/*kb_is_1000=*/false);
-        int64_t bytes = 0;
-        try {
-          if (!in_bytes(text).empty() || !absl::SimpleAtoi(text, &bytes)) {
-            return absl::StrCat("'", written, "' is no size like 64KiB");
-          }
-        } catch (const CLI::ValidationError&) {
+        const std::optional<int64_t> bytes = SizeOf(text);
+        if (!bytes.has_value()) {
           return absl::StrCat("'", written, "' is no size like 64KiB");
         }
-        if (bytes >= low && bytes <= high) return "";
+        text = absl::StrCat(*bytes);
+        if (*bytes >= low && *bytes <= high) return "";
         return absl::StrCat(written, " is not ", bounded ? "in " : "", range);
       },
       absl::StrCat("SIZE, ", range));

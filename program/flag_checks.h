@@ -16,17 +16,19 @@ CLI::Validator Between(double low, double high);  // "0..1"
 CLI::Validator AtLeast(double low);               // ">= 0"
 CLI::Validator Above(double low);                 // "> 0", not included
 
-// A whole number: "1..64", or ">= 1" where `high` is that of the flag's type.
+// A whole number, which becomes plain digits (number_text.h): "1..64", or
+// ">= 1" where `high` is that of the flag's type.
 CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest);
 
-// One of the names: "poisson|constant".
+// One of the names in any case, which becomes the name as it is listed, where
+// the option takes it by transform: "poisson|constant".
 CLI::Validator OneOf(const std::vector<std::string>& names);
 
 // "64KiB" of 65536: the largest unit that divides it.
 std::string FormatSize(int64_t bytes);
-// A number of bytes, also with a unit (64KiB, 2GB: powers of 1024 both), which
-// becomes the plain number: "SIZE, 1KiB..1TiB", or "SIZE, >= 1KiB" where every
-// int64 above is good.
+// A number of bytes, also with a unit in any case (64KiB, 2GB: powers of 1024
+// both), which becomes the plain number: "SIZE, 1KiB..1TiB", or "SIZE, >= 1KiB"
+// where every int64 above is good.
 CLI::Validator SizeBetween(int64_t low, int64_t high);
 
 // One of the names, which becomes its value: for enumerations.

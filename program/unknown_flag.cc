@@ -10,7 +10,7 @@ void AddUnknownFlag(CLI::App& command, std::string* word) {
                   "text without a symbol: leave it out, or take the unknown "
                   "symbol [default: the symbol where the vocabulary has one, "
                   "else refused]")
-      ->check(OneOf({kSkipUnknown, kUnknownSymbol}));
+      ->transform(OneOf({kSkipUnknown, kUnknownSymbol}));
 }
 
 }  // namespace txl

@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <sstream>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "model/base/regular_file.h"
 #include "program/command_line.h"
+#include "program/number_text.h"
 #include "server/setting_names.h"
 
 namespace txl {
@@ -26,19 +27,65 @@ std::string TomlText(const std::string& text) {
   return out.str();
 }
 
-// A value of the file as its flag would be written.
-std::optional<std::string> FlagText(const toml::node& node, bool is_switch) {
-  if (const auto* truth = node.as_boolean(); truth != nullptr && is_switch) {
+// Shortest digits that are the same number.
+std::string ShortestText(double number) {
+  std::string text(32, '\0');
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), number);
+  text.resize(static_cast<size_t>(end.ptr - text.data()));
+  return text;
+}
+
+bool IsText(const CLI::Option* option) {
+  return absl::StartsWith(option->get_type_name(), "TEXT");
+}
+
+bool IsSwitch(const CLI::Option* option) {
+  return option->get_items_expected_min() == 0;
+}
+
+// A value of the file as its flag would be written. A number is no text: 0o660
+// would be another number.
+std::optional<std::string> FlagText(const toml::node& node,
+                                    const CLI::Option* option) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (IsText(option)) return std::nullopt;
+  if (const auto* truth = node.as_boolean();
+      truth != nullptr && IsSwitch(option)) {
     return truth->get() ? "true" : "false";
   }
-  if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) {
     return absl::StrCat(number->get());
   }
   if (const auto* number = node.as_floating_point()) {
-    return absl::StrCat(number->get());
+    return ShortestText(number->get());
   }
   return std::nullopt;
+}
+
+// What FlagText takes.
+const char* ValueOf(const CLI::Option* option) {
+  if (IsText(option)) return "a string";
+  return IsSwitch(option) ? "true or false" : "a string or a number";
+}
+
+// A truth value as CLI11 reads it: it takes -3 for false, too.
+CLI::Validator Truth() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        for (const auto& [value, names] :
+             {std::pair("true", std::vector{"true", "yes", "on", "1"}),
+              std::pair("false", std::vector{"false", "no", "off", "0"})}) {
+          for (const char* name : names) {
+            if (!absl::EqualsIgnoreCase(text, name)) continue;
+            text = value;
+            return "";
+          }
+        }
+        return absl::StrCat("'", text,
+                            "' is none of true, false, yes, no, on, off, 1, 0");
+      },
+      "");
 }
 
 std::string FlagName(const CLI::Option* option) {
@@ -82,7 +129,7 @@ CLI::Option* FlagTable::Text(const std::string& name, std::string* target,
 void FlagTable::Choice(const std::string& name, std::string* target,
                        const std::vector<std::string>& names,
                        const std::string& help) {
-  Text(name, target, help)->check(OneOf(names));
+  Text(name, target, help)->transform(OneOf(names));
 }
 
 void FlagTable::Bytes(const std::string& name, int64_t* target, int64_t low,
@@ -125,16 +172,16 @@ void FlagTable::Real(const std::string& name, double* target, double low,
   auto* option = app_.add_option_function<std::string>(
       "--" + name,
       [target](const std::string& text) {
-        (void)absl::SimpleAtod(text, target);  // checked below
+        *target = FiniteNumber(text).value_or(*target);  // checked below
       },
       help);
   option->check(CLI::Validator(
       [low, high](const std::string& text) -> std::string {
-        double value = 0;
-        if (!absl::SimpleAtod(text, &value)) {
+        const std::optional<double> value = FiniteNumber(text);
+        if (!value.has_value()) {
           return absl::StrCat("\"", text, "\" is no number");
         }
-        if (value >= low && value <= high) return "";
+        if (*value >= low && *value <= high) return "";
         return absl::StrCat(text, " is not in ", low, "..", high);
       },
       absl::StrCat(low, "..", high)));
@@ -144,14 +191,14 @@ void FlagTable::Real(const std::string& name, double* target, double low,
 
 void FlagTable::Bool(const std::string& name, bool* target,
                      const std::string& help) {
-  Add(name, app_.add_flag("--" + name, *target, help),
+  Add(name, app_.add_flag("--" + name, *target, help)->transform(Truth()),
       [target] { return *target ? "true" : "false"; });
 }
 
 void FlagTable::Switch(const std::string& name, bool* target,
                        const std::string& help) {
   CLI::Option* option = app_.add_flag("--" + name, *target, help);
-  option->envname(EnvironmentName(name));
+  option->transform(Truth())->envname(EnvironmentName(name));
   if (!group_.empty()) option->group(group_);
 }
 
@@ -232,12 +279,10 @@ absl::Status FlagTable::ApplyFile(const std::string& path) {
                                      }))));
     }
     CLI::Option* option = entry->first;
-    const bool is_switch = option->get_items_expected_min() == 0;
-    const std::optional<std::string> text = FlagText(node, is_switch);
+    const std::optional<std::string> text = FlagText(node, option);
     if (!text.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(where, ": must be ",
-                       is_switch ? "true or false" : "a string or a number"));
+          absl::StrCat(where, ": must be ", ValueOf(option)));
     }
     if (option->count() > 0) continue;
     try {

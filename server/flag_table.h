@@ -33,10 +33,10 @@ class FlagTable {
   // `target` holds the default and outlives the table. Names without dashes.
   CLI::Option* Text(const std::string& name, std::string* target,
                     const std::string& help);
-  // One of `names`.
+  // One of `names`, in any case.
   void Choice(const std::string& name, std::string* target,
               const std::vector<std::string>& names, const std::string& help);
-  // Whole numbers in [low, high].
+  // Whole numbers in [low, high]; program/number_text.h says how they are read.
   template <typename Int>
   void Number(const std::string& name, Int* target, int64_t low, int64_t high,
               const std::string& help);
@@ -50,7 +50,8 @@ class FlagTable {
   // A number that need not be whole, in [low, high].
   void Real(const std::string& name, double* target, double low, double high,
             const std::string& help);
-  // On where it is named; of the environment and the file: true or false.
+  // On where it is named; with a value, of the environment and the file too:
+  // true, false, yes, no, on, off, 1 or 0.
   void Bool(const std::string& name, bool* target, const std::string& help);
   // A switch of the command line only.
   void Switch(const std::string& name, bool* target, const std::string& help);
@@ -61,8 +62,9 @@ class FlagTable {
   // completion script, the manual page.
   absl::Status Parse(std::vector<std::string> arguments);
   // Values for flags that neither the command line nor the environment set.
-  // InvalidArgument naming the key, also for one that is no flag, or the file
-  // where it is no regular one or above kMaxConfigBytes.
+  // Texts have to be strings; numbers and truth values may be. InvalidArgument
+  // naming the key, also for one that is no flag, or the file where it is no
+  // regular one, above kMaxConfigBytes or not UTF-8.
   absl::Status ApplyFile(const std::string& path);
   // Flags that must have a value have one. InvalidArgument naming the flag.
   absl::Status CheckRequired(const std::vector<std::string>& names) const;
@@ -98,7 +100,7 @@ void FlagTable::Number(const std::string& name, Int* target, int64_t low,
   auto* option = app_.add_option_function<int64_t>(
       "--" + name,
       [target](int64_t value) { *target = static_cast<Int>(value); }, help);
-  option->check(WholeBetween(low, high, std::numeric_limits<Int>::max()))
+  option->transform(WholeBetween(low, high, std::numeric_limits<Int>::max()))
       ->type_name("")
       ->default_str(std::to_string(*target));
   Add(name, option, [target] { return std::to_string(*target); });

@@ -28,6 +28,7 @@ namespace {
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
+constexpr absl::Duration kLongestLife = absl::Hours(24 * 365 * 100);
 
 struct KeysFlags {
   std::string keys, name, tenant, role, expires_in;
@@ -82,6 +83,11 @@ absl::StatusOr<KeyEntry> EntryOf(const KeysFlags& flags) {
       life <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--expires-in: \"", flags.expires_in, "\" is no duration like 1h"));
+  }
+  if (life > kLongestLife) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--expires-in: ", flags.expires_in,
+                     " is more than 100 years; left out: never"));
   }
   entry.expires = absl::Now() + life;
   return entry;
@@ -180,7 +186,7 @@ int RunKeysCommand(std::vector<std::string> arguments) {
       ->required();
   add->add_option("--role", flags.role, "What it allows")
       ->required()
-      ->check(OneOf(roles));
+      ->transform(OneOf(roles));
   add->add_option("--expires-in", flags.expires_in,
                   "Ends by itself, like 1h; left out: never");
   CLI::App* const list =

@@ -124,6 +124,7 @@ CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
                    "the server's --admin-listen, unix:PATH or HOST:PORT")
       ->type_name("ADDRESS")
       ->envname("TXL_ADMIN")
+      ->check(ServerAddress())
       ->required();
   AddConnectionFlags(*command, &flags->server);
   command->callback([run, verb, flags] {
@@ -140,7 +141,8 @@ CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
 CLI::Option* AddTenant(CLI::App* command, const FlagsPtr& flags,
                        const char* help) {
   return command->add_option("--tenant", flags->tenant, help)
-      ->type_name("TENANT");
+      ->type_name("TENANT")
+      ->check(SentName());
 }
 
 void AddJson(CLI::App* command, const FlagsPtr& flags) {
@@ -162,12 +164,14 @@ void AddSessionVerbs(CLI::App& admin, Run* run, const FlagsPtr& flags) {
   CLI::App* move_out = AddVerb(*sessions, "move-out",
                                "Move an idle session's memory off the device",
                                MoveOut, run, flags);
-  move_out->add_option("SESSION", flags->id, "the session's id")->required();
+  move_out->add_option("SESSION", flags->id, "the session's id")
+      ->required()
+      ->check(SentName());
   AddTenant(move_out, flags, kWhose);
   AddJson(move_out, flags);
 
   CLI::App* end = AddVerb(*sessions, "end", "End sessions", End, run, flags);
-  end->add_option("SESSION", flags->ids, "ids")->required();
+  end->add_option("SESSION", flags->ids, "ids")->required()->check(SentName());
   AddTenant(end, flags, "whose they are [default: the tenant \"default\"]");
 }
 
@@ -206,7 +210,7 @@ void AddAdminCommand(CLI::App& program, Run* run) {
                             SetLevel, run, flags);
   level->add_option("LEVEL", flags->level, "the least severe line")
       ->required()
-      ->check(OneOf({"debug", "info", "warning", "error"}));
+      ->transform(OneOf({"debug", "info", "warning", "error"}));
   AddJson(level, flags);
 
   AddVerb(*admin, "dump",

@@ -1,6 +1,8 @@
 #include "client/cli/bench_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "client/bench/plan/prompts.h"
@@ -8,6 +10,9 @@
 
 namespace txl::cli {
 namespace {
+
+constexpr double kMostRate = 1e6;  // a second
+constexpr double kMostTokens = std::numeric_limits<int32_t>::max();
 
 constexpr char kTurnGroup[] = "Turns";
 constexpr char kSeveralGroup[] = "Several runs of an open loop";
@@ -27,21 +32,21 @@ void AddLoopFlags(CLI::App& command, BenchFlags* flags) {
       .add_option("--rate", flags->rate,
                   "open loop: requests a second, whatever becomes of them; "
                   "0: closed loop")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostRate))
       ->capture_default_str()
       ->excludes(streams);
   command.add_option("--arrivals", flags->arrivals, "of an open loop")
-      ->check(OneOf({"poisson", "constant"}))
+      ->transform(OneOf({"poisson", "constant"}))
       ->capture_default_str();
   command
       .add_option("--ramp", run.rate.ramp_seconds,
                   "seconds in which the rate rises, or the streams start")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostSeconds))
       ->capture_default_str();
   command
       .add_option("--ramp-from", run.rate.ramp_from,
                   "rate at the start of the ramp")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostRate))
       ->capture_default_str();
 }
 
@@ -58,18 +63,18 @@ void AddSpanFlags(CLI::App& command, BenchFlags* flags) {
   command
       .add_option("--seconds", run.seconds,
                   "time in which turns start, 0: 10, or as --requests says")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostSeconds))
       ->capture_default_str()
       ->excludes(requests);
   command
       .add_option("--warmup", run.warmup_seconds,
                   "seconds at the start that are not counted")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostSeconds))
       ->capture_default_str();
   command
       .add_option("--drain", run.drain_seconds,
                   "seconds after --seconds until running turns are cancelled")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostSeconds))
       ->capture_default_str();
   command
       .add_option("--max-running", run.max_running,
@@ -121,7 +126,7 @@ void AddTurnFlags(CLI::App& command, BenchFlags* flags) {
       ->check(Between(0.0, 1.0));
   add("--slow-read", flags->load.run.slow_read_seconds,
       "seconds that a slow reader waits at each event")
-      ->check(AtLeast(0));
+      ->check(Between(0, kMostSeconds));
   add("--temperature", workload.temperature, "of the sampling, 0: greedy")
       ->check(AtLeast(0));
   add("--tokens-per-message", workload.tokens_per_message,
@@ -194,7 +199,8 @@ void AddResultFlags(CLI::App& command, BenchFlags* flags) {
 }
 
 absl::Status SetDistribution(const char* flag, const std::string& text,
-                             double lowest, bench::Distribution* value) {
+                             double lowest, double most,
+                             bench::Distribution* value) {
   auto parsed = bench::Distribution::Parse(text);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(
@@ -205,6 +211,11 @@ absl::Status SetDistribution(const char* flag, const std::string& text,
   if (least < lowest) {
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": '", text, "' is less than ", lowest));
+  }
+  // Without a MAX it is none.
+  if (parsed->highest() > most && std::isfinite(parsed->highest())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": '", text, "' is more than ", most));
   }
   *value = *std::move(parsed);
   return absl::OkStatus();
@@ -259,12 +270,14 @@ absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchFlags& flags) {
   run.arrivals = flags.arrivals == "poisson" ? bench::ArrivalKind::kPoisson
                                              : bench::ArrivalKind::kConstant;
   bench::Workload& workload = run.workload;
-  absl::Status status = SetDistribution("--prompt-tokens", flags.prompt_tokens,
-                                        1, &workload.prompt_tokens);
+  absl::Status status =
+      SetDistribution("--prompt-tokens", flags.prompt_tokens, 1, kMostTokens,
+                      &workload.prompt_tokens);
   status.Update(SetDistribution("--max-tokens", flags.max_tokens, 1,
-                                &workload.max_tokens));
-  status.Update(SetDistribution("--turns", flags.turns, 1, &workload.turns));
-  status.Update(SetDistribution("--think", flags.think_seconds, 0,
+                                kMostTokens, &workload.max_tokens));
+  status.Update(
+      SetDistribution("--turns", flags.turns, 1, kMostTokens, &workload.turns));
+  status.Update(SetDistribution("--think", flags.think_seconds, 0, kMostSeconds,
                                 &workload.think_seconds));
   if (!status.ok()) return status;
   if (!flags.prompts_file.empty()) {

@@ -18,6 +18,7 @@
 #include "client/cli/output.h"
 #include "client/cli/session_files.h"
 #include "client/cli/turn_printer.h"
+#include "client/text_check.h"
 #include "program/nearest_name.h"
 #include "program/unknown_flag.h"
 
@@ -285,6 +286,7 @@ class Chat {
     CLI::App parser;
     AddSamplingFlags(parser, &changed);
     AddUnknownFlag(parser, &changed.unknown);
+    ReadPlainNumbers(parser);
     try {
       parser.parse(text);
       flags_.turn = changed;
@@ -294,6 +296,8 @@ class Chat {
   }
 
   void Turn(const std::string& line) {
+    const absl::Status text = CheckUtf8("the line", line);
+    if (!text.ok()) return Report(text);
     GenerateFlags turn = flags_.turn;
     if (!line.empty()) turn.prompt = flags_.raw ? line : line + "\n";
     absl::StatusOr<v1::GenerateRequest> request = MakeGenerateRequest(turn);
@@ -333,9 +337,11 @@ void AddChatCommand(CLI::App& program, Run* run) {
   AddRetryFlags(*command, &flags->server);
   AddSamplingFlags(*command, &flags->turn);
   AddUnknownFlag(*command, &flags->turn.unknown);
-  command->add_option("--session", flags->turn.session,
-                      "session to continue or make [default: a new one that "
-                      "ends with the chat]");
+  command
+      ->add_option("--session", flags->turn.session,
+                   "session to continue or make [default: a new one that "
+                   "ends with the chat]")
+      ->check(SentName());
   command
       ->add_option("--history", flags->history,
                    "file of past lines [default: ~/.txl_history]")

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/call_error.h"
+#include "client/text_check.h"
 #include "program/color.h"
 #include "program/flag_checks.h"
 #include "program/unknown_flag.h"
@@ -21,6 +22,14 @@ void Complain(const std::string& message) {
 }
 
 }  // namespace
+
+CLI::Validator ServerAddress() {
+  return CLI::Validator(
+      [](const std::string& address) {
+        return std::string(ValidateAddress(address).message());
+      },
+      "");
+}
 
 CallOptions ServerFlags::call_options(Canceller* canceller) const {
   CallOptions options;
@@ -41,6 +50,7 @@ void AddServerFlags(CLI::App& command, ServerFlags* flags) {
                   "server as HOST:PORT or unix:PATH")
       ->type_name("ADDRESS")
       ->envname("TXL_SERVER")
+      ->check(ServerAddress())
       ->capture_default_str();
   AddConnectionFlags(command, flags);
 }
@@ -73,7 +83,7 @@ void AddConnectionFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--timeout", flags->timeout_seconds,
                   "seconds that a call may take, 0: no limit")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostSeconds))
       ->capture_default_str();
 }
 
@@ -84,6 +94,22 @@ void AddRetryFlags(CLI::App& command, ServerFlags* flags) {
                   "1: never again")
       ->check(AtLeast(1))
       ->capture_default_str();
+}
+
+CLI::Validator SentText() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return std::string(CheckUtf8("it", text).message());
+      },
+      "");
+}
+
+CLI::Validator SentName() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return text.empty() ? "is empty" : SentText()(text);
+      },
+      "");
 }
 
 v1::UnknownText UnknownTextOf(absl::string_view word) {
@@ -108,6 +134,12 @@ int Fail(const absl::Status& status) {
 int FailUsage(const std::string& message) {
   Complain(message);
   return kUsage;
+}
+
+int FailInput(const absl::Status& status) {
+  return absl::IsInvalidArgument(status)
+             ? FailUsage(std::string(status.message()))
+             : Fail(status);
 }
 
 int FailInterrupted() {

@@ -42,12 +42,23 @@ struct ServerFlags {
   RetryPolicy retry_policy() const;
 };
 
+// Times in seconds are at most so long, 31 years: what clocks can add.
+inline constexpr double kMostSeconds = 1e9;
+
+// What ValidateAddress takes.
+CLI::Validator ServerAddress();
+
 // --server, --tls, --ca, --tls-cert, --tls-key, --key-file, --timeout.
 void AddServerFlags(CLI::App& command, ServerFlags* flags);
 // The same without --server.
 void AddConnectionFlags(CLI::App& command, ServerFlags* flags);
 // --attempts, for commands that run turns.
 void AddRetryFlags(CLI::App& command, ServerFlags* flags);
+
+// Checks of texts and of names, which are not empty, before they are sent:
+// they are UTF-8.
+CLI::Validator SentText();
+CLI::Validator SentName();
 
 // What a word of --unknown (program/unknown_flag.h) is in a request;
 // unspecified where it is empty.
@@ -61,6 +72,8 @@ int WithClient(const ServerFlags& flags,
 int Fail(const absl::Status& status);
 // Fail for a wrong command line. Returns kUsage.
 int FailUsage(const std::string& message);
+// Fail for a text that ReadInput refuses: kUsage where it is none.
+int FailInput(const absl::Status& status);
 // Fail after Ctrl-C. Returns kInterrupted.
 int FailInterrupted();
 

@@ -112,7 +112,7 @@ int Generate(Flags flags) {
   printed.Update(CheckSamples(flags));
   if (!printed.ok()) return FailUsage(std::string(printed.message()));
   const absl::Status read = ReadPrompt(&flags.turn);
-  if (!read.ok()) return Fail(read);
+  if (!read.ok()) return FailInput(read);
   const absl::StatusOr<v1::GenerateRequest> request =
       MakeGenerateRequest(flags.turn);
   if (!request.ok()) return FailUsage(std::string(request.status().message()));
@@ -134,7 +134,7 @@ void AddGenerateCommand(CLI::App& program, Run* run) {
   AddSamplingFlags(*command, &flags->turn);
   AddOutputFlags(*command, &flags->turn);
   command->add_option("--print", flags->print, "text or tokens (ids)")
-      ->check(OneOf({"text", "tokens"}))
+      ->transform(OneOf({"text", "tokens"}))
       ->capture_default_str();
   command
       ->add_option("--n", flags->samples,

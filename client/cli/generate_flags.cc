@@ -107,6 +107,7 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
   command
       .add_option("--stop", flags->stop_texts,
                   "text that ends the turn; repeatable [default: the model's]")
+      ->check(SentText())
       ->allow_extra_args(false);
   command
       .add_option("--stop-token", flags->stop_tokens,
@@ -119,11 +120,14 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
 }
 
 void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
-  command.add_option("--session", flags->session,
-                     "session to continue [default: a temporary one]");
+  command
+      .add_option("--session", flags->session,
+                  "session to continue [default: a temporary one]")
+      ->check(SentName());
   CLI::Option* prompt = command.add_option(
       "--prompt", flags->prompt,
       "text to feed first, -: standard input [default: none, go on]");
+  prompt->check(SentText());
   CLI::Option* file =
       command
           .add_option("--prompt-file", flags->prompt_file,
@@ -138,8 +142,10 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
       ->allow_extra_args(false)
       ->excludes(prompt)
       ->excludes(file);
-  command.add_option("--request-id", flags->request_id,
-                     "name of this turn in its session [default: none]");
+  command
+      .add_option("--request-id", flags->request_id,
+                  "name of this turn in its session [default: none]")
+      ->check(SentName());
   command.add_option("--expected-position", flags->expected_position,
                      "refuse another position [default: not checked]");
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/interrupt.h"
+#include "client/text_check.h"
 
 namespace txl::cli {
 namespace {
@@ -32,8 +33,14 @@ class PlainReader final : public LineReader {
   bool is_terminal() const override { return false; }
 
   Result Read(const std::string& /*prompt*/, std::string* line) override {
-    return std::getline(std::cin, *line) ? Result::kLine : Result::kEnd;
+    if (!std::getline(std::cin, *line)) return Result::kEnd;
+    if (first_) line->erase(0, line->size() - WithoutMark(*line).size());
+    first_ = false;
+    return Result::kLine;
   }
+
+ private:
+  bool first_ = true;  // line, before which a file may have a mark
 };
 
 class EditReader final : public LineReader {

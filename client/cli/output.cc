@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "client/text_check.h"
 
 namespace txl::cli {
 
@@ -55,7 +56,11 @@ absl::StatusOr<std::string> ReadInput(const std::string& path) {
   if (path != "-" && (!file.is_open() || std::filesystem::is_directory(path))) {
     return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   }
-  return std::move(text).str();
+  const std::string all = std::move(text).str();
+  const absl::Status status =
+      CheckTextFile(path == "-" ? "standard input" : path, all);
+  if (!status.ok()) return status;
+  return std::string(WithoutMark(all));
 }
 
 }  // namespace txl::cli

@@ -24,8 +24,9 @@ absl::Status OutputStatus();
 // (a first token's index) and without a line end.
 std::string ToJson(const google::protobuf::Message& message);
 
-// A file, or standard input for "-". Errors: NotFound naming it when it cannot
-// be read.
+// The text of a file, or of standard input for "-", without a byte order mark
+// at its beginning. Errors name it: NotFound when it cannot be read,
+// InvalidArgument when it is not UTF-8 or holds a NUL.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 }  // namespace txl::cli

@@ -111,7 +111,7 @@ class Scorer {
 
 int ScoreLists(const Flags& flags) {
   const absl::StatusOr<std::string> text = ReadInput(flags.n_best);
-  if (!text.ok()) return Fail(text.status());
+  if (!text.ok()) return FailInput(text.status());
   return WithClient(flags.server, [&](Client& client) {
     Canceller canceller;
     CancelOnInterrupt watch(&canceller);
@@ -128,7 +128,7 @@ int Score(const Flags& flags) {
   if (!flags.n_best.empty()) return ScoreLists(flags);
   if (flags.file.empty()) return FailUsage("FILE or --n-best is required");
   const absl::StatusOr<std::string> text = ReadInput(flags.file);
-  if (!text.ok()) return Fail(text.status());
+  if (!text.ok()) return FailInput(text.status());
   return WithClient(flags.server, [&](Client& client) {
     return Scorer(&client, flags).Run(*text);
   });

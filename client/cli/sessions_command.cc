@@ -183,18 +183,23 @@ void AddBranchVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
       AddVerb(sessions, "fork",
               "Make a session that begins like another one, print its id", Fork,
               run, flags);
-  fork->add_option("SESSION", flags->id, "the session's id")->required();
+  fork->add_option("SESSION", flags->id, "the session's id")
+      ->required()
+      ->check(SentName());
   fork->add_option("--at", flags->at,
                    "tokens that the new session holds [default: all]")
       ->check(AtLeast(0));
   fork->add_option("--as", flags->as,
-                   "the new session's id [default: chosen by the server]");
+                   "the new session's id [default: chosen by the server]")
+      ->check(SentName());
   AddJson(fork, flags);
 
   CLI::App* rewind =
       AddVerb(sessions, "rewind", "Take a session back to an earlier position",
               Rewind, run, flags);
-  rewind->add_option("SESSION", flags->id, "the session's id")->required();
+  rewind->add_option("SESSION", flags->id, "the session's id")
+      ->required()
+      ->check(SentName());
   rewind->add_option("--to", flags->to, "tokens that it holds afterwards")
       ->required()
       ->check(AtLeast(0));
@@ -204,7 +209,9 @@ void AddBranchVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
 void AddFileVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
   CLI::App* save = AddVerb(sessions, "export", "Write a session to a file",
                            Export, run, flags);
-  save->add_option("SESSION", flags->id, "the session's id")->required();
+  save->add_option("SESSION", flags->id, "the session's id")
+      ->required()
+      ->check(SentName());
   save->add_option("FILE", flags->file, "the file; -: standard output")
       ->required();
   save->add_flag("--state", flags->state,
@@ -218,7 +225,8 @@ void AddFileVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
   load->add_option("FILE", flags->file, "the file; -: standard input")
       ->required();
   load->add_option("--as", flags->as,
-                   "the session's id [default: chosen by the server]");
+                   "the session's id [default: chosen by the server]")
+      ->check(SentName());
   AddJson(load, flags);
 }
 
@@ -235,25 +243,29 @@ void AddSessionsCommand(CLI::App& program, Run* run) {
 
   CLI::App* show =
       AddVerb(*sessions, "show", "Show a session", Show, run, flags);
-  show->add_option("SESSION", flags->id, "the session's id")->required();
+  show->add_option("SESSION", flags->id, "the session's id")
+      ->required()
+      ->check(SentName());
   show->add_flag("--tokens", flags->tokens,
                  "also its token ids and text [default: off]");
   AddJson(show, flags);
 
   CLI::App* create = AddVerb(
       *sessions, "create", "Make a session, print its id", Create, run, flags);
-  create->add_option("SESSION", flags->id,
-                     "id [default: chosen by the server]");
+  create->add_option("SESSION", flags->id, "id [default: chosen by the server]")
+      ->check(SentName());
   create
       ->add_option("--ttl", flags->ttl_seconds,
                    "seconds to live after the last use, 0: the server's choice")
-      ->check(AtLeast(0))
+      ->check(Between(0, kMostSeconds))
       ->capture_default_str();
   AddJson(create, flags);
 
   CLI::App* remove =
       AddVerb(*sessions, "delete", "Delete sessions", Delete, run, flags);
-  remove->add_option("SESSION", flags->ids, "ids")->required();
+  remove->add_option("SESSION", flags->ids, "ids")
+      ->required()
+      ->check(SentName());
 
   AddBranchVerbs(*sessions, run, flags);
   AddFileVerbs(*sessions, run, flags);

@@ -33,7 +33,7 @@ int Decode(Client& client, const Flags& flags) {
 int Encode(Client& client, const Flags& flags) {
   const absl::StatusOr<std::string> text =
       flags.text == "-" ? ReadInput("-") : flags.text;
-  if (!text.ok()) return Fail(text.status());
+  if (!text.ok()) return FailInput(text.status());
   const auto ids = TokenizeAll(client, *text, UnknownTextOf(flags.unknown),
                                flags.server.call_options());
   if (!ids.ok()) return Fail(ids.status());
@@ -53,6 +53,7 @@ void AddTokenizeCommand(CLI::App& program, Run* run) {
   AddServerFlags(*command, &flags->server);
   CLI::Option* text = command->add_option("TEXT", flags->text,
                                           "text to encode, -: standard input");
+  text->check(SentText());
   AddUnknownFlag(*command, &flags->unknown);
   CLI::Option* decode =
       command

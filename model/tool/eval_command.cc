@@ -181,7 +181,7 @@ Command AddEvalCommand(CLI::App& app) {
                   "step, every token sees the window it would see token by "
                   "token, so that figures of a model whose windows depend on "
                   "the segments differ slightly from the original procedure's")
-      ->check(OneOf({"reference", "serving"}));
+      ->transform(OneOf({"reference", "serving"}));
   AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
   AddUnknownFlag(*sub, &flags->unknown);

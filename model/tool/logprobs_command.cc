@@ -71,11 +71,11 @@ Command AddLogprobsCommand(CLI::App& app) {
   sub->add_option("--engine", flags->engine,
                   "reference: the paper's segment forward; serving: the "
                   "server's step, whose values do not depend on the cuts")
-      ->check(OneOf({"reference", "serving"}));
+      ->transform(OneOf({"reference", "serving"}));
   sub->add_option("--feed", flags->feed,
                   "segments: calls of the file's lengths; stepwise: one token "
                   "per call")
-      ->check(OneOf({"segments", "stepwise"}));
+      ->transform(OneOf({"segments", "stepwise"}));
   return {sub, [flags] { return RunLogprobs(*flags); }};
 }
 

@@ -22,21 +22,21 @@ void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
   app.add_option("--form", flags.form,
                  "form of the serving engine's attention; auto: the cheaper "
                  "one")
-      ->check(OneOf(FormNames()));
+      ->transform(OneOf(FormNames()));
   app.add_option("--weights", flags.weights,
                  "format of the serving engine's weights; int8: a scale per "
                  "output; int4: and a step per 32 inputs, words in int8")
-      ->check(OneOf(FormatNames(kWeightFormats)));
+      ->transform(OneOf(FormatNames(kWeightFormats)));
   app.add_option("--memory", flags.memory,
                  "format of its segment memory's rows")
-      ->check(OneOf(FormatNames(kRowFormats)));
+      ->transform(OneOf(FormatNames(kRowFormats)));
   app.add_option("--derived", flags.derived,
                  "format of its keys, values and positional keys")
-      ->check(OneOf(FormatNames(kRowFormats)));
+      ->transform(OneOf(FormatNames(kRowFormats)));
   app.add_option("--products", flags.products,
                  "products of rows with int8 and int4 weights; int8: of rows "
                  "rounded to 8 bits")
-      ->check(OneOf(ProductNames()));
+      ->transform(OneOf(ProductNames()));
 }
 
 NativeFormats FormatsOf(const FormatFlags& flags) {

@@ -24,8 +24,10 @@ TEST(Channel, TakesHostAndPortAndUnixSockets) {
 }
 
 TEST(Channel, RefusesWhatIsNoAddressAndNamesIt) {
-  for (const char* address : {"", "localhost", ":50051", "host:", "host:0",
-                              "host:65536", "host:port", "unix:"}) {
+  for (const char* address :
+       {"", "localhost", ":50051", "host:", "host:0", "host:65536", "host:port",
+        "unix:", "http://host:80", "::1:50051", "[::1]", "host:+80", "host: 80",
+        " host:80", "host/a:80"}) {
     const absl::Status status = ValidateAddress(address);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << address;
     EXPECT_NE(status.message().find(address), std::string::npos);
@@ -41,6 +43,35 @@ TEST(Channel, NamesARootFileThatCannotBeRead) {
   const auto channel = OpenChannel({.tls = true, .ca_file = "/no/such.pem"});
   EXPECT_EQ(channel.status().code(), absl::StatusCode::kNotFound);
   EXPECT_NE(channel.status().message().find("/no/such.pem"), std::string::npos);
+}
+
+TEST(Channel, SaysWhatALikelyAddressLacks) {
+  EXPECT_NE(ValidateAddress("http://a:1").message().find("no http://"),
+            std::string::npos);
+  EXPECT_NE(ValidateAddress("::1:1").message().find("has brackets"),
+            std::string::npos);
+}
+
+TEST(Channel, NamesAFileThatIsNoPem) {
+  const std::string path = ::testing::TempDir() + "/channel-no.pem";
+  std::ofstream(path) << "not a certificate";
+  EXPECT_EQ(OpenChannel({.tls = true, .ca_file = path}).status().message(),
+            path + ": holds no CERTIFICATE in PEM");
+  const std::string certificate = ::testing::TempDir() + "/channel-crt.pem";
+  std::ofstream(certificate) << "-----BEGIN CERTIFICATE-----\n";
+  EXPECT_EQ(OpenChannel({.tls = true,
+                         .certificate_file = certificate,
+                         .tls_key_file = certificate})
+                .status()
+                .message(),
+            certificate + ": holds no PRIVATE KEY in PEM");
+  std::ofstream(path) << "-----BEGIN ENCRYPTED PRIVATE KEY-----\n";
+  EXPECT_EQ(
+      OpenChannel(
+          {.tls = true, .certificate_file = certificate, .tls_key_file = path})
+          .status()
+          .message(),
+      path + ": has a passphrase, which cannot be given");
 }
 
 TEST(Channel, RefusesACertificateWithoutItsKeyOrWithoutTls) {
@@ -63,7 +94,8 @@ TEST(Channel, NamesACertificateFileThatCannotBeRead) {
 
 TEST(Channel, NamesAKeyFileThatHoldsNoKey) {
   const std::string path = ::testing::TempDir() + "/no_key";
-  for (const char* text : {"", " \n", "two words", "line\nline"}) {
+  for (const char* text :
+       {"", " \n", "\xEF\xBB\xBF\n", "two words", "line\nline"}) {
     std::ofstream(path) << text;
     const auto channel = OpenChannel({.key_file = path});
     EXPECT_EQ(channel.status().code(), absl::StatusCode::kInvalidArgument);

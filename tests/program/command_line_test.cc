@@ -48,6 +48,39 @@ TEST_F(CommandLineTest, GoesOnWithARightOne) {
   EXPECT_EQ(out_ + err_, "");
 }
 
+TEST_F(CommandLineTest, ReadsNumbersAsTheyAreMeant) {
+  EXPECT_EQ(Parse({"walk", "--distance", "010"}), std::nullopt);
+  EXPECT_EQ(distance_, 10);
+  EXPECT_EQ(Parse({"walk", "--distance", "1e3"}), std::nullopt);
+  EXPECT_EQ(distance_, 1000);
+  EXPECT_EQ(Parse({"walk", "--distance", "0x10"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--distance: '0x10' is no whole number"));
+}
+
+TEST_F(CommandLineTest, ReadsNaturalNumbersAndListsOfThem) {
+  uint64_t seed = 0;
+  std::optional<uint32_t> id;
+  std::vector<uint32_t> ids;
+  std::optional<double> share;
+  app_.require_subcommand(0);
+  app_.add_option("--seed", seed);
+  app_.add_option("--id", id);
+  app_.add_option("--ids", ids)->delimiter(',');
+  app_.add_option("--share", share);
+  EXPECT_EQ(Parse({"--seed", "18446744073709551615", "--id", "007", "--ids",
+                   "08,09", "--share", ".5"}),
+            std::nullopt);
+  EXPECT_EQ(seed, 18446744073709551615u);
+  EXPECT_EQ(id, 7u);
+  EXPECT_EQ(ids, (std::vector<uint32_t>{8, 9}));
+  EXPECT_EQ(share, 0.5);
+  EXPECT_EQ(Parse({"--seed", "-1"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--seed: -1 is negative"));
+  EXPECT_EQ(Parse({"--id", "-1"}), 2);
+  EXPECT_EQ(Parse({"--share", "inf"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--share: 'inf' is no number"));
+}
+
 TEST_F(CommandLineTest, VersionCompletionAndManPageNeedNoCommand) {
   EXPECT_EQ(Parse({"--version"}), 0);
   EXPECT_EQ(out_, std::string("thing ") + kVersion + "\n");

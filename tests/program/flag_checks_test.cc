@@ -17,7 +17,8 @@ TEST(BetweenTest, IncludesItsBounds) {
   EXPECT_EQ(Apply(check, "0"), "0");
   EXPECT_EQ(Apply(check, "1"), "1");
   EXPECT_EQ(Apply(check, "1.01"), "1.01 is not in 0..1");
-  EXPECT_EQ(Apply(check, "nan"), "nan is not in 0..1");
+  EXPECT_EQ(Apply(check, "nan"), "'nan' is no number");
+  EXPECT_EQ(Apply(check, " 1"), "' 1' is no number");
   EXPECT_EQ(Apply(check, "much"), "'much' is no number");
 }
 
@@ -49,7 +50,13 @@ TEST(WholeBetweenTest, IncludesItsBoundsAndTakesNoFractions) {
   EXPECT_EQ(Apply(check, "64"), "64");
   EXPECT_EQ(Apply(check, "65"), "65 is not in 1..64");
   EXPECT_EQ(Apply(check, "-1"), "-1 is not in 1..64");
+  EXPECT_EQ(Apply(check, "+8"), "8");
+  EXPECT_EQ(Apply(check, "010"), "10");
+  EXPECT_EQ(Apply(check, "6.4e1"), "64");
+  EXPECT_EQ(Apply(check, "1e300"), "1e300 is not in 1..64");
   EXPECT_EQ(Apply(check, "1.5"), "'1.5' is no whole number");
+  EXPECT_EQ(Apply(check, " 5"), "' 5' is no whole number");
+  EXPECT_EQ(Apply(check, "0x10"), "'0x10' is no whole number");
   EXPECT_EQ(Apply(check, ""), "'' is no whole number");
   EXPECT_EQ(Apply(check, "99999999999999999999"),
             "99999999999999999999 is not in 1..64");
@@ -63,6 +70,14 @@ TEST(OneOfTest, SuggestsTheNearestName) {
             "'poison' is none of poisson, constant; did you mean poisson?");
 }
 
+TEST(OneOfTest, TakesANameInAnyCase) {
+  const CLI::Validator check = OneOf({"debug", "info"});
+  EXPECT_EQ(Apply(check, "INFO"), "info");
+  EXPECT_EQ(Apply(check, "Debug"), "debug");
+  EXPECT_EQ(Apply(check, "INFOO"),
+            "'INFOO' is none of debug, info; did you mean info?");
+}
+
 enum class Norm { kPre = 3, kPost = 7 };
 
 TEST(OneOfTest, GivesAnEnumerationItsValue) {
@@ -72,6 +87,8 @@ TEST(OneOfTest, GivesAnEnumerationItsValue) {
       ->transform(OneOf<Norm>({{"pre", Norm::kPre}, {"post", Norm::kPost}}));
   app.parse("--norm pre");
   EXPECT_EQ(norm, Norm::kPre);
+  app.parse("--norm POST");
+  EXPECT_EQ(norm, Norm::kPost);
   EXPECT_THROW(app.parse("--norm prae"), CLI::ValidationError);
 }
 
@@ -88,10 +105,17 @@ TEST(SizeBetweenTest, TakesUnitsAndGivesBytes) {
   EXPECT_EQ(check.get_description(), "SIZE, 1KiB..1MiB");
   EXPECT_EQ(Apply(check, "64KiB"), "65536");
   EXPECT_EQ(Apply(check, "4096"), "4096");
+  EXPECT_EQ(Apply(check, "64 kib"), "65536");
+  EXPECT_EQ(Apply(check, "64K"), "65536");
+  EXPECT_EQ(Apply(check, "0.5MB"), "524288");
+  EXPECT_EQ(Apply(check, "4.096e3"), "4096");
+  EXPECT_EQ(Apply(check, "04096"), "4096");
+  EXPECT_EQ(Apply(check, "010KiB"), "10240");
   EXPECT_EQ(Apply(check, "2MiB"), "2MiB is not in 1KiB..1MiB");
   EXPECT_EQ(Apply(check, "-5"), "-5 is not in 1KiB..1MiB");
   EXPECT_EQ(Apply(check, "1000"), "1000 is not in 1KiB..1MiB");
-  for (const char* bad : {"", "many", "64Kelvin", "99999999999999TiB"}) {
+  for (const char* bad : {"", "many", "64Kelvin", "99999999999999TiB", "0x1000",
+                          "inf", " 4096", "4096 ", "0.3KiB", "1e19"}) {
     EXPECT_EQ(Apply(check, bad),
               "'" + std::string(bad) + "' is no size like 64KiB");
   }

@@ -186,7 +186,7 @@ TEST_F(FlagsTest, SayInsecureInEveryPlace) {
   const Environment also_on("TXL_INSECURE", "true");
   EXPECT_TRUE(Parse({}).insecure);
   EXPECT_THAT(Error({"--config", WriteFile("model = true\n")}),
-              HasSubstr("model: must be a string or a number"));
+              HasSubstr("model: must be a string"));
 }
 
 TEST_F(FlagsTest, ListenBeyondLoopbackWithTlsOrKnowingly) {
@@ -224,6 +224,83 @@ TEST_F(FlagsTest, UnderstandTheSameInAFile) {
   EXPECT_EQ(flags.drain_timeout, absl::Seconds(2));
   EXPECT_EQ(flags.runner.slot_bytes, 1 << 20);
   EXPECT_EQ(flags.listen, "unix:/run/txl.sock");
+}
+
+TEST_F(FlagsTest, ReadNumbersAlikeInEveryPlace) {
+  for (const char* text : {"10", "+10", "010", "10.0", "1e1"}) {
+    EXPECT_EQ(Parse({"--max-tokens", text}).limits.max_tokens, 10) << text;
+    const Environment tokens("TXL_MAX_TOKENS", text);
+    EXPECT_EQ(Parse({}).limits.max_tokens, 10) << text;
+    const std::string quoted = absl::StrCat("max-tokens = \"", text, "\"\n");
+    EXPECT_EQ(Parse({"--config", WriteFile(quoted)}).limits.max_tokens, 10);
+  }
+  EXPECT_EQ(Parse({"--config", WriteFile("max-tokens = 1e1\n"
+                                         "slot-memory = 1e9\n")})
+                .runner.slot_bytes,
+            1'000'000'000);
+  for (const char* text :
+       {" 10", "10 ", "0x10", "inf", "nan", "1.5", "1e300"}) {
+    EXPECT_THAT(Error({"--max-tokens", text}), HasSubstr("--max-tokens"));
+    {
+      const Environment tokens("TXL_MAX_TOKENS", text);
+      EXPECT_THAT(Error({}), HasSubstr("--max-tokens")) << text;
+    }
+    const std::string quoted = absl::StrCat("max-tokens = \"", text, "\"\n");
+    EXPECT_THAT(Error({"--config", WriteFile(quoted)}),
+                HasSubstr("max-tokens"));
+  }
+}
+
+TEST_F(FlagsTest, OfAFileAreOfTheSettingsType) {
+  for (const char* line :
+       {"listen = 50051", "socket-mode = 0o660", "model = 1.5",
+        "http-hosts = [\"a\", \"b\"]", "log-level = true"}) {
+    EXPECT_THAT(Error({"--config", WriteFile(line)}),
+                HasSubstr(": must be a string"))
+        << line;
+  }
+  EXPECT_THAT(Error({"--config", WriteFile("max-tokens = true")}),
+              HasSubstr("max-tokens: must be a string or a number"));
+  EXPECT_THAT(Error({"--config", WriteFile("insecure = [true]")}),
+              HasSubstr("insecure: must be true or false"));
+}
+
+TEST_F(FlagsTest, SayTruthInAFewWords) {
+  for (const char* yes : {"true", "TRUE", "yes", "on", "1"}) {
+    const Environment insecure("TXL_INSECURE", yes);
+    EXPECT_TRUE(Parse({}).insecure) << yes;
+  }
+  for (const char* no : {"false", "No", "off", "0"}) {
+    const Environment insecure("TXL_INSECURE", no);
+    EXPECT_FALSE(Parse({"--config", WriteFile("insecure = true\n")}).insecure)
+        << no;
+  }
+  for (const char* neither : {"-3", "7", "maybe", "y"}) {
+    const Environment insecure("TXL_INSECURE", neither);
+    EXPECT_THAT(Error({}), AllOf(HasSubstr("--insecure"), HasSubstr("none of")))
+        << neither;
+  }
+}
+
+TEST_F(FlagsTest, TakeNamesInAnyCase) {
+  const Environment level("TXL_LOG_LEVEL", "INFO");
+  EXPECT_EQ(Parse({}).log_level, "info");
+  EXPECT_EQ(Parse({"--log-level", "Debug"}).log_level, "debug");
+  EXPECT_EQ(Parse({"--step", "Native"}).runner.step, "native");
+  const std::string file = WriteFile("log-format = \"JSON\"\n");
+  EXPECT_EQ(Parse({"--config", file}).log_format, "json");
+}
+
+TEST_F(FlagsTest, TakeFilesOfEditorsOfWindows) {
+  const std::string marked = "\xEF\xBB\xBFmax-tokens = 10\r\n";
+  EXPECT_EQ(Parse({"--config", WriteFile(marked)}).limits.max_tokens, 10);
+  for (const std::string& other :
+       {std::string("\xFF\xFEm\0", 4), std::string("# caf\xE9\n")}) {
+    EXPECT_THAT(Error({"--config", WriteFile(other)}),
+                AllOf(HasSubstr("--config: "), HasSubstr(":1: ")));
+  }
+  EXPECT_THAT(Error({"--config", WriteFile("slots = 1\nslots = 2\n")}),
+              AllOf(HasSubstr(":2: "), HasSubstr("slots")));
 }
 
 TEST_F(FlagsTest, UnderstandARateAsANumber) {

@@ -86,6 +86,12 @@ TEST_F(KeysCommand, AddTakesAnExpiry) {
   EXPECT_LE(expires, absl::Now() + absl::Hours(1));
 }
 
+TEST_F(KeysCommand, AddTakesNoExpiryBeyondAHundredYears) {
+  EXPECT_EQ(Add("a", "user", {"--expires-in", "9999999h"}), 2);
+  EXPECT_THAT(error_, HasSubstr("--expires-in: 9999999h is more than"));
+  EXPECT_EQ(Add("a", "user", {"--expires-in", "inf"}), 2);
+}
+
 TEST_F(KeysCommand, ListTellsNamesAndNoSecrets) {
   ASSERT_EQ(Add("a", "scorer"), 0);
   const std::string key = LastWord();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/text_check.h"
 
 namespace txl::bench {
 namespace {
@@ -73,11 +74,14 @@ absl::StatusOr<std::vector<Prompt>> ParsePromptObjects(absl::string_view text) {
 
 absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
+  const std::string all((std::istreambuf_iterator<char>(file)),
+                        std::istreambuf_iterator<char>());
   if (!file) {
     return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   }
+  absl::Status status = CheckTextFile(path, all);
+  if (!status.ok()) return status;
+  const absl::string_view text = WithoutMark(all);
   absl::StatusOr<std::vector<Prompt>> prompts = ParsePromptLines(text);
   if (absl::EndsWith(path, ".jsonl")) prompts = ParsePromptObjects(text);
   if (!prompts.ok()) {

@@ -1,0 +1,37 @@
+#pragma once
+
+// Texts are checked before they are sent: a server could only say that the
+// whole message does not parse.
+
+#include <cstddef>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace google::protobuf {
+class Message;
+}
+
+namespace txl {
+
+// Where the first bytes stand that are no UTF-8 (Unicode's table 3-7: no
+// surrogates, no overlong forms, nothing above U+10FFFF). Absent: it is valid.
+std::optional<size_t> FirstNonUtf8(absl::string_view text);
+
+// InvalidArgument "WHAT is not UTF-8: line 3, byte 17 (0xE9)", both counted
+// from 1, where `text` is not valid UTF-8.
+absl::Status CheckUtf8(absl::string_view what, absl::string_view text);
+
+// The same for a whole file: also InvalidArgument where it holds a NUL, as
+// UTF-16 does.
+absl::Status CheckTextFile(absl::string_view path, absl::string_view text);
+
+// `text` without the byte order mark that some editors begin a file with.
+absl::string_view WithoutMark(absl::string_view text);
+
+// CheckUtf8 for every string field of a message and of those in it, by the
+// field's path: "stop.stop_texts[1]".
+absl::Status CheckTexts(const google::protobuf::Message& message);
+
+}  // namespace txl
