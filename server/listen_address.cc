@@ -1,13 +1,17 @@
 #include "server/listen_address.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/metrics_endpoint.h"
 
 namespace txl {
 namespace {
 
 constexpr char kOff[] = "off";
+
+bool IsWord(const std::string& listen, const char* word) {
+  return absl::EqualsIgnoreCase(listen, word);
+}
 
 }  // namespace
 
@@ -15,25 +19,23 @@ std::string CheckListen(const std::string& listen) {
   if (absl::StartsWith(listen, "unix:")) {
     return listen.size() > 5 ? "" : "unix: needs a path";
   }
-  const size_t colon = listen.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
+  if (!CheckHttpAddress(listen).empty()) {
     return absl::StrCat("\"", listen, "\" is neither HOST:PORT nor unix:PATH");
   }
   return "";
 }
 
 std::string CheckAdminListen(const std::string& listen) {
-  if (listen.empty() || listen == kOff || listen == kAdminAuto) return "";
+  if (listen.empty() || IsWord(listen, kOff) || IsWord(listen, kAdminAuto)) {
+    return "";
+  }
   return CheckListen(listen);
 }
 
 std::string AdminAddress(const std::string& listen,
                          const std::string& data_dir) {
-  if (listen == kOff) return "";
-  if (listen != kAdminAuto) return listen;
+  if (IsWord(listen, kOff)) return "";
+  if (!IsWord(listen, kAdminAuto)) return listen;
   return data_dir.empty() ? "" : absl::StrCat("unix:", data_dir, "/admin.sock");
 }
 

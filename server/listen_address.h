@@ -10,9 +10,9 @@ namespace txl {
 // where there is one, else "off".
 inline constexpr char kAdminAuto[] = "auto";
 
-// "HOST:PORT" or "unix:PATH"; else what is wrong.
+// "HOST:PORT", of IPv6 in brackets, or "unix:PATH"; else what is wrong.
 std::string CheckListen(const std::string& listen);
-// These, "auto", "off" or nothing; else what is wrong.
+// These, "auto", "off" (in any case) or nothing; else what is wrong.
 std::string CheckAdminListen(const std::string& listen);
 
 // Where administration listens by --admin-listen and --data-dir; empty:

@@ -1,9 +1,14 @@
 #include "server/setting_names.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "program/nearest_name.h"
 
 namespace txl {
@@ -24,13 +29,41 @@ constexpr absl::string_view kForeignPrefixes[] = {
     "TXL_DEVICE_", "TXL_IMAGE_",  // scripts
 };
 
-// https://kubernetes.io/docs/concepts/services-networking/service/, environment
-// variables.
+bool IsProtocol(absl::string_view text) {
+  return text == "tcp" || text == "udp" || text == "sctp";
+}
+
+// "PORT_8080_TCP" at the end of the name, or before _ADDR, _PROTO, _PORT,
+// _PORT_START and the like.
+bool IsLinkOfPort(absl::string_view name) {
+  constexpr absl::string_view kEnds[] = {"addr", "port", "proto", "start",
+                                         "end"};
+  std::vector<std::string> words =
+      absl::StrSplit(absl::AsciiStrToLower(name), '_');
+  for (int i = 0; i < 2; ++i) {
+    if (absl::c_linear_search(kEnds, words.back())) words.pop_back();
+    if (words.empty()) return false;
+  }
+  int port = 0;
+  const size_t count = words.size();
+  return count > 3 && IsProtocol(words[count - 1]) &&
+         absl::SimpleAtoi(words[count - 2], &port) &&
+         words[count - 3] == "port";
+}
+
+// What Docker makes of a linked container and Kubernetes of a service whose
+// name begins with txl:
+// https://docs.docker.com/engine/network/links/, environment variables;
+// https://kubernetes.io/docs/concepts/services-networking/service/, likewise.
 bool IsServiceLink(absl::string_view name, absl::string_view value) {
+  const std::pair<absl::string_view, absl::string_view> address =
+      absl::StrSplit(value, absl::MaxSplits("://", 1));
   return absl::EndsWith(name, "_SERVICE_HOST") ||
-         absl::StrContains(name, "_SERVICE_PORT") ||
-         absl::StrContains(name, "_TCP_") || absl::StrContains(name, "_UDP_") ||
-         absl::StrContains(value, "://");
+         absl::StrContains(name, "_SERVICE_PORT") || IsLinkOfPort(name) ||
+         (absl::EndsWith(name, "_PORT") && !address.second.empty() &&
+          IsProtocol(address.first)) ||
+         (absl::EndsWith(name, "_NAME") && absl::StartsWith(value, "/")) ||
+         absl::StrContains(name, "_ENV_");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::string NoSuchSetting(absl::string_view wanted,
 // Whether a variable TXL_... is for something else than this program: others of
 // the project (TXL_SERVER is txl's; TXL_PROXY_, TXL_TEST_ and the like are the
 // deployments', the scripts' and the tests'), or one that Kubernetes makes of a
-// service whose name begins with txl.
+// service, or Docker of a linked container, whose name begins with txl.
 bool IsForeignVariable(absl::string_view name, absl::string_view value);
 
 }  // namespace txl

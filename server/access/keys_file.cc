@@ -4,6 +4,8 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "program/nearest_name.h"
 #include "server/base/digest.h"
 #include "server/base/plain_name.h"
 #include "server/base/secret_file.h"
@@ -44,12 +47,33 @@ absl::StatusOr<std::string> ReadDigest(const toml::table& table) {
   return absl::HexStringToBytes(hex);
 }
 
+// A text or TOML's own time, of a time zone both. absl::ParseTime also takes
+// words and spaces.
+std::optional<absl::Time> ReadTime(toml::node_view<const toml::node> node) {
+  std::string text = node.value_or("");
+  if (const auto* const own = node.as_date_time()) {
+    std::ostringstream written;
+    written << own->get();
+    text = written.str();
+  }
+  absl::Time time;
+  std::string error;
+  if (text.empty() || !absl::ascii_isdigit(text.front()) ||
+      absl::ascii_isspace(text.back()) ||
+      !absl::ParseTime(absl::RFC3339_sec, text, &time, &error)) {
+    return std::nullopt;
+  }
+  return time;
+}
+
 absl::StatusOr<KeyEntry> ReadEntry(const toml::table& table) {
   for (const auto& [field, value] : table) {
     if (std::find(std::begin(kFields), std::end(kFields), field.str()) ==
         std::end(kFields)) {
-      return Wrong(table, absl::StrCat("`", std::string(field.str()),
-                                       "` is no field of a key"));
+      const std::string name(field.str());
+      return Wrong(table, absl::StrCat("`", name, "` is no field of a key",
+                                       DidYouMean(name, {std::begin(kFields),
+                                                         std::end(kFields)})));
     }
   }
   KeyEntry entry;
@@ -68,11 +92,11 @@ absl::StatusOr<KeyEntry> ReadEntry(const toml::table& table) {
   }
   entry.caller.role = *known;
   if (table.contains("expires")) {
-    TXL_ASSIGN_OR_RETURN(const std::string expires, Text(table, "expires"));
-    std::string error;
-    if (!absl::ParseTime(absl::RFC3339_sec, expires, &entry.expires, &error)) {
+    const std::optional<absl::Time> expires = ReadTime(table["expires"]);
+    if (!expires.has_value()) {
       return Wrong(table, "`expires` must be a time like 2027-01-01T00:00:00Z");
     }
+    entry.expires = *expires;
   }
   return entry;
 }

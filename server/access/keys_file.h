@@ -8,7 +8,7 @@
 //   tenant = "alice"
 //   role = "user"
 //   sha256 = "9f86d0..."
-//   expires = "2027-01-01T00:00:00Z"   # left out: never
+//   expires = "2027-01-01T00:00:00Z"   # left out: never; quotes may be, too
 
 #include <string>
 #include <vector>

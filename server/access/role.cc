@@ -1,5 +1,7 @@
 #include "server/access/role.h"
 
+#include "absl/strings/match.h"
+
 namespace txl {
 
 const char* RoleName(Role role) {
@@ -18,7 +20,7 @@ const char* RoleName(Role role) {
 
 std::optional<Role> ParseRole(absl::string_view name) {
   for (const Role role : kAllRoles) {
-    if (name == RoleName(role)) return role;
+    if (absl::EqualsIgnoreCase(name, RoleName(role))) return role;
   }
   return std::nullopt;
 }

@@ -51,7 +51,9 @@ absl::Status Wrong(absl::string_view what) {
 }
 
 absl::StatusOr<int64_t> Whole(const toml::node& node) {
-  const std::optional<int64_t> value = node.value_exact<int64_t>();
+  // Also 5.0: numbers of flags are read so.
+  const std::optional<int64_t> value =
+      node.is_number() ? node.value<int64_t>() : std::nullopt;
   if (value.has_value() && *value >= 1 && *value <= kMost) return *value;
   return Wrong("must be a whole number, at least 1");
 }

@@ -15,7 +15,8 @@ TEST(ListenAddress, IsHostAndPortOrAUnixSocket) {
     EXPECT_EQ(CheckAdminListen(good), "") << good;
   }
   for (const char* bad : {"off", "auto", "", "host", ":1", "host:", "host:x",
-                          "host:-1", "host:65536"}) {
+                          "host:-1", "host:65536", "host:+80", "host: 80",
+                          "::1:80", "http://127.0.0.1:80"}) {
     EXPECT_THAT(CheckListen(bad), HasSubstr("neither HOST:PORT nor unix:PATH"))
         << bad;
   }
@@ -23,7 +24,7 @@ TEST(ListenAddress, IsHostAndPortOrAUnixSocket) {
 }
 
 TEST(AdminAddress, MayBeLeftToTheServerOrBeNone) {
-  for (const char* word : {"auto", "off", ""}) {
+  for (const char* word : {"auto", "off", "OFF", "Auto", ""}) {
     EXPECT_EQ(CheckAdminListen(word), "") << word;
   }
   EXPECT_NE(CheckAdminListen("on"), "");
@@ -31,6 +32,8 @@ TEST(AdminAddress, MayBeLeftToTheServerOrBeNone) {
 
 TEST(AdminAddress, IsASocketInTheFolderOfTheStoreUnlessSomebodySays) {
   EXPECT_EQ(AdminAddress("auto", "/data"), "unix:/data/admin.sock");
+  EXPECT_EQ(AdminAddress("AUTO", "/data"), "unix:/data/admin.sock");
+  EXPECT_EQ(AdminAddress("Off", "/data"), "");
   EXPECT_EQ(AdminAddress("auto", ""), "");
   for (const char* folder : {"", "/data"}) {
     EXPECT_EQ(AdminAddress("off", folder), "");

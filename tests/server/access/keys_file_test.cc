@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace txl {
 namespace {
@@ -67,6 +68,28 @@ TEST(KeysFile, IsReadAsItWasFormatted) {
   EXPECT_TRUE(ParseKeys(FormatKeys({}))->empty());
 }
 
+TEST(KeysFile, MayHaveTimesAsTomlWritesThem) {
+  for (const char* expires :
+       {"2027-01-01T00:00:00Z", "2027-01-01 01:00:00+01:00",
+        "\"2027-01-01T01:00:00+01:00\""}) {
+    const auto keys =
+        ParseKeys(Entry("a", absl::StrCat("expires = ", expires, "\n")));
+    ASSERT_TRUE(keys.ok()) << keys.status();
+    EXPECT_EQ(absl::ToUnixSeconds((*keys)[0].expires), 1'798'761'600)
+        << expires;
+  }
+}
+
+TEST(KeysFile, MayBeWrittenByAnEditorOfWindows) {
+  std::string text = absl::StrCat("\xEF\xBB\xBF", Entry("a"));
+  text = absl::StrReplaceAll(text, {{"\n", "\r\n"}, {"user", "User"}});
+  const auto keys = ParseKeys(text);
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_EQ((*keys)[0].caller.role, Role::kUser);
+  EXPECT_THAT(std::string(ParseKeys("\xFF\xFE[\0").status().message()),
+              HasSubstr("line 1: "));
+}
+
 TEST(KeysFile, NamesTheLineOfWhatIsWrong) {
   struct Row {
     std::string toml, error;
@@ -77,11 +100,24 @@ TEST(KeysFile, NamesTheLineOfWhatIsWrong) {
       {"key = 1\n", "line 1: the file has [[key]] alone"},
       {"\n[[key]]\n", "line 2: `name` must be a text"},
       {Entry("a", "rol = 1\n"), "`rol` is no field of a key"},
+      {Entry("a", "expire = 1\n"),
+       "`expire` is no field of a key; did you mean expires?"},
       {Entry("a b"), "`name` must be 1 to 64 of"},
       {Entry(std::string(65, 'a')), "`name` must be 1 to 64 of"},
       {Entry("a", "", "abc"), "`sha256` must be 64 hexadecimal digits"},
       {Entry("a", "", std::string(64, 'g')), "`sha256` must be 64"},
       {Entry("a", "expires = \"soon\"\n"), "`expires` must be a time"},
+      {Entry("a", "expires = \"2027-01-01\"\n"), "`expires` must be a time"},
+      {Entry("a", "expires = \"2027-02-30T00:00:00Z\"\n"),
+       "`expires` must be a time"},
+      {Entry("a", "expires = 2027-01-01T00:00:00\n"),
+       "`expires` must be a time"},
+      {Entry("a", "expires = 2027-01-01\n"), "`expires` must be a time"},
+      {Entry("a", "expires = 1798761600\n"), "`expires` must be a time"},
+      {Entry("a", "expires = \"infinite-future\"\n"),
+       "`expires` must be a time"},
+      {Entry("a", "expires = \" 2027-01-01T00:00:00Z\"\n"),
+       "`expires` must be a time"},
       {Entry("a") + Entry("a", "", std::string(64, '0')),
        "line 6: the key \"a\" is there twice"},
       {Entry("a") + Entry("b"), "line 6: the key \"b\" is there twice"},

@@ -66,6 +66,20 @@ TEST(TenantsFile, AWeightMayBeWhole) {
   EXPECT_EQ(tenants->at("a").weight, 4);
 }
 
+TEST(TenantsFile, WholeNumbersAreReadAsThoseOfFlags) {
+  const auto tenants = ParseTenants(
+      "\xEF\xBB\xBF[tenant.a]\r\nturns = 8.0\r\nbytes = \"0.5kb\"\r\n", "F");
+  ASSERT_TRUE(tenants.ok()) << tenants.status();
+  EXPECT_EQ(tenants->at("a").turns, 8);
+  EXPECT_EQ(tenants->at("a").bytes, 512);
+  EXPECT_EQ(KeyError("turns = true"),
+            "turns: must be a whole number, at least 1");
+  EXPECT_EQ(KeyError("turns = nan"),
+            "turns: must be a whole number, at least 1");
+  EXPECT_EQ(KeyError("turns = \"8\""),
+            "turns: must be a whole number, at least 1");
+}
+
 TEST(TenantsFile, AnUnknownKeyIsNamedWithTheNearestOne) {
   EXPECT_EQ(KeyError("wieght = 1"),
             "wieght: is no quota; did you mean weight?");
