@@ -31,6 +31,8 @@ class MemoryBudgets {
  public:
   explicit MemoryBudgets(const MemoryDivision& memory);
   void SetIn(ServiceContext* context) const;
+  // For what streams keep elsewhere.
+  ByteBudget* streams() const { return &streams_; }
 
  private:
   const MemoryDivision division_;

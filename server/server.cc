@@ -100,8 +100,9 @@ Server::Server(ServerFlags flags, ModelDirectory model,
 absl::Status Server::OpenStore() {
   if (!flags_.store.kept()) return absl::OkStatus();
   TXL_ASSIGN_OR_RETURN(
-      stored_, StoredSessions::Open(flags_.store, {model_.fingerprint,
-                                                   model_.config.vocab_size}));
+      stored_, StoredSessions::Open(
+                   flags_.store, {model_.fingerprint, model_.config.vocab_size},
+                   memory_ == nullptr ? nullptr : memory_->streams()));
   flags_.sessions.journal = stored_->journal();
   flags_.sessions.shared = context_.shared = stored_->shared();
   context_.store_late = stored_->late();

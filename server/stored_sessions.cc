@@ -64,10 +64,10 @@ absl::Status CheckStoreFlags(const StoreFlags& flags) {
 }
 
 absl::StatusOr<std::unique_ptr<StoredSessions>> StoredSessions::Open(
-    const StoreFlags& flags, const StoredModel& model) {
+    const StoreFlags& flags, const StoredModel& model, ByteBudget* kept) {
   std::unique_ptr<StoredSessions> stored(new StoredSessions(flags));
   TXL_RETURN_IF_ERROR(flags.store.empty() ? stored->OpenLocal(model)
-                                          : stored->OpenShared(model));
+                                          : stored->OpenShared(model, kept));
   const JournalStatus status = stored->journal_->status();
   Log(LogSeverity::kInfo, "store",
       {{"at", flags.store.empty() ? flags.data_dir : flags.store},
@@ -96,13 +96,15 @@ absl::Status StoredSessions::OpenLocal(const StoredModel& model) {
   return images.ok() ? images : Named("--data-dir", images);
 }
 
-absl::Status StoredSessions::OpenShared(const StoredModel& model) {
+absl::Status StoredSessions::OpenShared(const StoredModel& model,
+                                        ByteBudget* kept) {
   RedisJournalOptions options;
   TXL_ASSIGN_OR_RETURN(options.shards, ParseRedisAddresses(flags_.store));
   options.interval = IntervalOf(flags_);
   options.lease = flags_.session_lease;
   options.fingerprint = model.fingerprint;
   options.vocab_size = model.vocab_size;
+  options.kept = kept;
   absl::StatusOr<OpenedRedisJournal> opened = OpenRedisJournal(options);
   if (!opened.ok()) return Named("--store", opened.status());
   shared_ = opened->journal.get();

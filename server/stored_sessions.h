@@ -19,6 +19,8 @@
 
 namespace txl {
 
+class ByteBudget;
+
 struct StoreFlags {
   std::string data_dir;  // empty: there is none
   // Of Redis, shared with other servers: redis://HOST:PORT with commas between;
@@ -54,9 +56,10 @@ struct StoredModel {
 // for Stop.
 class StoredSessions {
  public:
-  // Errors name the flag or the file.
+  // Errors name the flag or the file. `kept`: RedisJournalOptions::kept.
   static absl::StatusOr<std::unique_ptr<StoredSessions>> Open(
-      const StoreFlags& flags, const StoredModel& model);
+      const StoreFlags& flags, const StoredModel& model,
+      ByteBudget* kept = nullptr);
 
   SessionJournal* journal() const { return journal_.get(); }
   // The same where other servers write it too, else null.
@@ -77,7 +80,7 @@ class StoredSessions {
  private:
   explicit StoredSessions(const StoreFlags& flags) : flags_(flags) {}
   absl::Status OpenLocal(const StoredModel& model);
-  absl::Status OpenShared(const StoredModel& model);
+  absl::Status OpenShared(const StoredModel& model, ByteBudget* kept);
   absl::Status OpenImages(const std::string& folder, absl::Duration look_again);
   void Tidy();
   // Submits a turn that saves the state of each session whose image is so old.

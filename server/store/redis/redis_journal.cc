@@ -23,7 +23,7 @@ RedisJournal::RedisJournal(const RedisJournalOptions& options,
     : interval_(absl::ToChronoNanoseconds(options.interval)),
       caller_{options.fingerprint, options.vocab_size, Random(), options.lease},
       shard_(std::move(shard)),
-      sender_(caller_, shard_.get()) {
+      sender_(caller_, shard_.get(), options.kept) {
   thread_ = std::thread([this] { Loop(); });
 }
 

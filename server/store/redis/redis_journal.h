@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/byte_budget.h"
 #include "server/session/shared_journal.h"
 #include "server/store/redis/redis_address.h"
 
@@ -31,6 +32,9 @@ struct RedisJournalOptions {
   absl::Duration timeout = absl::Seconds(2);
   std::string fingerprint;  // of the model
   int64_t vocab_size = 0;
+  // What running turns keep to send again is taken from it, as long as less
+  // than half is used. Outlives the journal. Null: only turns have a limit.
+  ByteBudget* kept = nullptr;
 };
 
 struct OpenedRedisJournal {

@@ -211,15 +211,33 @@ void RedisSender::Keep(const Waiting& waiting) {
     return;
   }
   Turn& turn = turns_[item.session_id];
-  if (begins || turn.claim != item.claim) turn = {item.claim, {}, 0};
+  if (begins || turn.claim != item.claim) turn = Turn{item.claim, {}, 0};
   size_t bytes = 0;
   for (const std::string& word : waiting.command) bytes += word.size();
-  turn.kept.push_back({waiting.position, bytes, waiting.command});
-  turn.bytes += bytes;
-  while (turn.bytes > kMostKept) {
+  while (!turn.kept.empty() && turn.bytes + bytes > kMostKept) {
     turn.bytes -= turn.kept.front().bytes;
     turn.kept.pop_front();
   }
+  std::optional<ByteHold> hold;
+  if (bytes <= kMostKept) hold = HoldCommand(waiting.command);
+  if (!hold.has_value()) {  // those before it join nothing any more
+    turn.kept.clear();
+    turn.bytes = 0;
+    return;
+  }
+  turn.kept.push_back(
+      {waiting.position, bytes, waiting.command, *std::move(hold)});
+  turn.bytes += bytes;
+}
+
+std::optional<ByteHold> RedisSender::HoldCommand(const RedisCommand& command) {
+  if (budget_ == nullptr) return ByteHold();
+  size_t bytes = sizeof(Turn::Kept);
+  for (const std::string& word : command) bytes += sizeof(word) + word.size();
+  const auto taken = static_cast<int64_t>(bytes);
+  // A precaution: the other half is left to what is asked for.
+  if (budget_->used() + taken > budget_->limit() / 2) return std::nullopt;
+  return budget_->TryHold(taken);
 }
 
 bool RedisSender::EnterAgain(Waiting& waiting, int64_t position) {

@@ -21,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/byte_budget.h"
 #include "server/session/session_claim.h"
 #include "server/session/session_journal.h"
 #include "server/store/journal_entry.h"
@@ -59,10 +60,13 @@ struct RedisPass {
 // Of the journal's thread.
 class RedisSender {
  public:
-  RedisSender(RedisCaller caller, RedisShard* shard)
-      : caller_(std::move(caller)), shard_(shard) {}
+  // What is kept of turns is taken from `budget`, as long as that is less than
+  // half used; null: there is none.
+  RedisSender(RedisCaller caller, RedisShard* shard, ByteBudget* budget)
+      : caller_(std::move(caller)), shard_(shard), budget_(budget) {}
 
-  // Bytes of a turn's last commands that are kept for that.
+  // Bytes of a turn's last commands that are kept for that. A turn that finds
+  // no room in the budget has nothing kept so far.
   static constexpr size_t kMostKept = 64 << 10;
 
   // Behind those that wait. REQUIRES: a fork or a rewind is the first, and none
@@ -97,6 +101,7 @@ class RedisSender {
       int64_t position = 0;  // of the claim before it
       size_t bytes = 0;
       RedisCommand command;
+      ByteHold hold;  // of the memory that all this takes
     };
     std::shared_ptr<SessionClaim> claim;
     std::deque<Kept> kept;
@@ -115,6 +120,8 @@ class RedisSender {
                  absl::Duration sent, RedisPass& pass);
   // An entry was confirmed.
   void Keep(const Waiting& waiting);
+  // Nothing: the budget has no room.
+  std::optional<ByteHold> HoldCommand(const RedisCommand& command);
   // Redis has the session at `position`, and not where the entry begins. False:
   // what is missing is not known.
   bool EnterAgain(Waiting& waiting, int64_t position);
@@ -124,6 +131,7 @@ class RedisSender {
 
   const RedisCaller caller_;
   RedisShard* const shard_;
+  ByteBudget* const budget_;  // may be null
   std::vector<Waiting> waiting_;
   std::unordered_map<std::string, std::shared_ptr<SessionClaim>> owned_;
   std::unordered_map<std::string, Turn> turns_;

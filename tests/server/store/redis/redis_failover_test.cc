@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/byte_budget.h"
 #include "server/store/redis/redis_sender.h"
 #include "tests/server/store/redis/redis_journal_fixture.h"
 
@@ -133,6 +134,81 @@ TEST_F(FailoverTest, WhatIsTooLongToBeKeptIsLost) {
   Append(6 + kMany, {4});
   EXPECT_EQ(claim->moved_to, 6);
   EXPECT_EQ(here_->status().tokens_lost, kMany);
+}
+
+// What turns keep to enter it again, in a budget.
+class KeptTest : public FailoverTest {
+ protected:
+  static constexpr int64_t kBudget = 1 << 20;
+
+  void SetUp() override {
+    FailoverTest::SetUp();
+    OpenWith(budget_);
+  }
+  void TearDown() override { here_.reset(); }  // before its budget
+  void OpenWith(ByteBudget& budget) {
+    RedisJournalOptions options = RedisOptions({redis_});
+    options.kept = &budget;
+    here_ = OpenJournal(options);
+  }
+
+  ByteBudget budget_{kBudget};
+};
+
+TEST_F(KeptTest, IsTakenFromTheBudgetUntilTheTurnEnds) {
+  OwnHere("r");
+  const int64_t begun = budget_.used();
+  EXPECT_GT(begun, 0);
+  Append(5, Ids(1000));
+  EXPECT_GE(budget_.used(), begun + 1000);
+  here_->End("a", EndWith({1005, {7}, {}}));
+  ASSERT_TRUE(Durable(*here_).ok());
+  EXPECT_EQ(budget_.used(), 0);
+}
+
+TEST_F(KeptTest, IsGivenBackWhereAnotherServerTakesTheTurn) {
+  OwnHere("r");
+  Append(5, {1});
+  ASSERT_TRUE(Acquire(*there_, "a", "r").ok());
+  Append(6, {2});
+  EXPECT_EQ(budget_.used(), 0);
+}
+
+TEST_F(KeptTest, IsNoMoreThanATurnsLimitWithItsOverhead) {
+  OwnHere("r");
+  for (int64_t i = 0; i < 40; ++i) Append(5 + 4000 * i, Ids(4000));
+  EXPECT_GT(budget_.used(), RedisSender::kMostKept / 2);
+  EXPECT_LT(budget_.used(), 2 * RedisSender::kMostKept);
+}
+
+TEST_F(KeptTest, LeavesHalfOfTheBudgetAndRefusesNothing) {
+  const auto hold = budget_.TryHold(kBudget / 2 - 3000);
+  ASSERT_TRUE(hold.has_value());
+  const auto claim = OwnHere("r");
+  Append(5, {1});
+  Copy();
+  Append(6, Ids(4000));
+  EXPECT_LE(budget_.used(), kBudget / 2);
+  EXPECT_EQ(budget_.refused(), 0);
+  FailOver();  // then nothing is left to enter again
+  Append(4006, {4});
+  EXPECT_EQ(claim->moved_to, 6);
+  EXPECT_EQ(here_->status().tokens_lost, 4000);
+}
+
+TEST_F(KeptTest, IsKeptAgainOnceThereIsRoom) {
+  auto hold = budget_.TryHold(kBudget / 2);
+  const auto claim = OwnHere("r");
+  Append(5, {1});
+  EXPECT_EQ(budget_.used(), kBudget / 2);
+  hold.reset();
+  Append(6, {2});
+  Copy();
+  Append(7, {3});
+  FailOver();
+  Append(8, {4});
+  EXPECT_EQ(IdsThere(), Behind({1, 2, 3, 4}));
+  EXPECT_FALSE(claim->moved());
 }
 
 }  // namespace
