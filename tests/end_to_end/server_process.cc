@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "tests/client/process_memory.h"
 
 namespace txl::testing {
 namespace {
@@ -101,6 +102,10 @@ int64_t ServerProcess::ResidentBytes() const {
   int64_t pages = 0, resident = 0;
   EXPECT_TRUE(statm >> pages >> resident);
   return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t ServerProcess::OwnBytes() const {
+  return testing::OwnBytes(process_.pid());
 }
 
 int64_t ServerProcess::OpenFiles() const {

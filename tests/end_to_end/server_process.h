@@ -45,6 +45,7 @@ class ServerProcess {
 
   // Of the process, from /proc.
   int64_t ResidentBytes() const;
+  int64_t OwnBytes() const;  // as tests/client/process_memory.h counts them
   int64_t OpenFiles() const;
 
   void Signal(int signal) { process_.Signal(signal); }

@@ -1,6 +1,7 @@
 // Mixed load for some time: turns, retries over a bad connection, cancelled
 // ones, slow readers, bad requests, reconnecting clients. Nothing fails that
-// was not provoked, and nothing is left behind.
+// was not provoked, nothing is left behind, and the last tenth of a long run is
+// as fast as its first.
 // TXL_SOAK_SECONDS: for how long.
 
 #include <grpcpp/client_context.h>
@@ -16,6 +17,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +25,7 @@
 #include "client/call_error.h"
 #include "client/retrying_client.h"
 #include "tests/end_to_end/cutting_proxy.h"
+#include "tests/end_to_end/pace.h"
 #include "tests/end_to_end/server_process.h"
 #include "tests/end_to_end/stuck_reader.h"
 #include "tests/end_to_end/turns.h"
@@ -195,17 +198,9 @@ void SendBadRequests(Load& load, const std::string& name, Random random) {
   });
 }
 
-TEST(Soak, MixedLoadLeavesNothingBehind) {
-  ServerProcess server(GoldenModel("kimi-char"),
-                       {"--slots", "4", "--slow-reader-limit", "1s"});
-  CuttingProxy proxy(server.address());
-  proxy.CutAtRandom(20'000);
-  server.Status();  // the test's own connection is there
-  const int64_t files_before = server.OpenFiles();
-  const absl::Duration time = SoakTime();
-  Load load{server, proxy, absl::Now() + time};
+using Kind = void (*)(Load&, const std::string&, Random);
 
-  using Kind = void (*)(Load&, const std::string&, Random);
+std::vector<std::thread> StartClients(Load& load) {
   const std::map<std::string, std::pair<Kind, int>> kinds = {
       {"talk", {Talk, 6}},           {"bad-line", {TalkOverABadConnection, 3}},
       {"cancel", {Cancel, 3}},       {"slow", {ReadSlowly, 2}},
@@ -219,10 +214,61 @@ TEST(Soak, MixedLoadLeavesNothingBehind) {
                            Random(static_cast<uint32_t>(threads.size() + 1)));
     }
   }
-  absl::SleepFor(time / 3);
-  const int64_t bytes_before = server.ResidentBytes();
+  return threads;
+}
+
+// What is seen of a server under load.
+struct Seen {
+  int64_t bytes_before = 0;  // of memory, after a third of the time
+  int64_t bytes_after = 0;
+  Pace pace;
+};
+
+// Returns at the end of `load`, which begins now and takes `time`.
+Seen Watch(Load& load, absl::Duration time) {
+  const absl::Time begin = load.end - time;
+  const auto count_at = [&](double part) {
+    absl::SleepFor(begin + part * time - absl::Now());
+    return TokenCount{absl::Now(), load.server.Status().tokens_delivered()};
+  };
+  Seen seen;
+  const TokenCount start = count_at(0);
+  seen.pace.first = TokensPerSecond(start, count_at(0.1));
+  count_at(1 / 3.0);
+  seen.bytes_before = load.server.OwnBytes();
+  const TokenCount late = count_at(0.9);
+  seen.pace.last = TokensPerSecond(late, count_at(1));
+  return seen;
+}
+
+void Print(const Load& load, absl::Duration time, int64_t cuts,
+           const Seen& seen) {
+  std::printf(
+      "%s: %d turns, %d cancelled, %d too slow, %d refused, %d connections "
+      "lost; MB of its own %.1f after a third, %.1f at the end; tokens/s %.0f "
+      "in the first tenth, %.0f in the last\n",
+      absl::FormatDuration(time).c_str(), static_cast<int>(load.turns),
+      static_cast<int>(load.cancelled), static_cast<int>(load.too_slow),
+      static_cast<int>(load.refused), static_cast<int>(cuts),
+      static_cast<double>(seen.bytes_before) / 1e6,
+      static_cast<double>(seen.bytes_after) / 1e6, seen.pace.first,
+      seen.pace.last);
+}
+
+TEST(Soak, MixedLoadLeavesNothingBehind) {
+  ServerProcess server(GoldenModel("kimi-char"),
+                       {"--slots", "4", "--slow-reader-limit", "1s"});
+  CuttingProxy proxy(server.address());
+  proxy.CutAtRandom(20'000);
+  server.Status();  // the test's own connection is there
+  const int64_t files_before = server.OpenFiles();
+  const absl::Duration time = SoakTime();
+  Load load{server, proxy, absl::Now() + time};
+
+  std::vector<std::thread> threads = StartClients(load);
+  Seen seen = Watch(load, time);
   for (std::thread& thread : threads) thread.join();
-  const int64_t bytes_after = server.ResidentBytes();
+  seen.bytes_after = server.OwnBytes();
 
   EXPECT_TRUE(WaitUntil([&] {
     const v1::GetServerStatusResponse status = server.Status();
@@ -238,19 +284,16 @@ TEST(Soak, MixedLoadLeavesNothingBehind) {
   }
   EXPECT_TRUE(WaitUntil([&] { return server.OpenFiles() <= files_before; }))
       << server.OpenFiles() << " open files, " << files_before << " before";
-  EXPECT_LE(bytes_after, bytes_before + bytes_before / 10);
+  EXPECT_LE(seen.bytes_after, seen.bytes_before + seen.bytes_before / 10);
   EXPECT_GT(load.turns, 0);
   EXPECT_GT(load.cancelled, 0);
   EXPECT_GT(load.refused, 0);
   EXPECT_GT(proxy.cuts(), 0);
-  std::printf(
-      "%s: %d turns, %d cancelled, %d too slow, %d refused, %d connections "
-      "lost; resident MB %.1f after a third, %.1f at the end\n",
-      absl::FormatDuration(time).c_str(), static_cast<int>(load.turns),
-      static_cast<int>(load.cancelled), static_cast<int>(load.too_slow),
-      static_cast<int>(load.refused), static_cast<int>(proxy.cuts()),
-      static_cast<double>(bytes_before) / 1e6,
-      static_cast<double>(bytes_after) / 1e6);
+  Print(load, time, proxy.cuts(), seen);
+  if (TellsItsPace(time)) {
+    EXPECT_TRUE(seen.pace.Holds()) << seen.pace.first << " tokens/s at first, "
+                                   << seen.pace.last << " in the last tenth";
+  }
 }
 
 }  // namespace
