@@ -19,8 +19,8 @@ inline constexpr char kTensorKey[] = "__tensor__";  // dotted name in `tensors`
 
 struct NativeCheckpoint {
   std::string path;  // file or folder, as given
-  // "torch zip", "torch legacy", "safetensors", "safetensors shards",
-  // "npy folder", "tensorflow checkpoint"
+  // "torch zip", "torch legacy", "safetensors", each also with " shards" where
+  // an index names several; "npy folder", "tensorflow checkpoint"
   std::string container;
 
   // By dotted place: the keys from the root joined by "."; list entries by
@@ -41,10 +41,13 @@ struct NativeCheckpoint {
 };
 
 // Recognises the container at `path` (a file or a folder) by its content and
-// reads its table of contents. Folders: npy files with info.json, safetensors
-// with or without an index, a TensorFlow checkpoint (a folder with one, or the
-// path of its .index file or prefix), mp_rank_XX_model_states.pt shards (their
-// tensors are named "rank.XX.PLACE"), or a folder with a single torch file.
+// reads its table of contents. Folders: npy files with info.json;
+// model.safetensors, else the files that model.safetensors.index.json names,
+// else pytorch_model.bin, else those of pytorch_model.bin.index.json; a
+// TensorFlow checkpoint (a folder with one, or the path of its .index file or
+// prefix), mp_rank_XX_model_states.pt shards (their tensors are named
+// "rank.XX.PLACE"), or a folder with a single torch or safetensors file. The
+// path of an index of shards (*.index.json) stands for the files it names.
 // Errors: NotFound; InvalidArgument in one line naming the file and what is
 // wrong where.
 absl::StatusOr<NativeCheckpoint> OpenCheckpoint(const std::string& path);

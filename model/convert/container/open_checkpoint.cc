@@ -1,5 +1,4 @@
-#include <optional>
-#include <set>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,10 +12,11 @@
 #include "model/base/status_macros.h"
 #include "model/convert/container/file_kind.h"
 #include "model/convert/container/folder_files.h"
+#include "model/convert/container/indexed_shards.h"
 #include "model/convert/container/labml_folder.h"
 #include "model/convert/container/native_checkpoint.h"
+#include "model/convert/container/open_file_checkpoint.h"
 #include "model/convert/container/rank_shards.h"
-#include "model/convert/container/safetensors_checkpoint.h"
 #include "model/convert/container/tensor_bundle.h"
 #include "model/convert/container/torch_checkpoint.h"
 
@@ -26,10 +26,13 @@ namespace {
 using Result = absl::StatusOr<NativeCheckpoint>;
 
 constexpr uint64_t kMaxNoteBytes = 1 << 20;
-constexpr char kIndexSuffix[] = ".index";
-constexpr char kShardIndex[] = "model.safetensors.index.json";
-constexpr char kMainSafetensors[] = "model.safetensors";
-constexpr char kMainTorch[] = "pytorch_model.bin";
+// Of Hugging Face's libraries, in the order in which these look for them.
+constexpr absl::string_view kMainFiles[] = {
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+};
 constexpr char kBundleNote[] = "checkpoint";  // names the newest checkpoint
 constexpr char kDeepSpeedNote[] = "latest";   // names the newest sub folder
 constexpr char kLabmlInfo[] = "info.json";
@@ -40,43 +43,6 @@ constexpr absl::string_view kNoWeights[] = {
     "optimizer.pt",  "optimizer.bin", "training_args.bin", "scheduler.pt",
     "scheduler.bin", "scaler.pt",
 };
-
-// "model.ckpt-5" of "model.ckpt-5.data-00000-of-00001", else nothing.
-std::optional<std::string> PrefixOfData(const std::string& path) {
-  const size_t at = path.rfind(".data-");
-  if (at == std::string::npos || !absl::StrContains(path.substr(at), "-of-")) {
-    return std::nullopt;
-  }
-  const std::string prefix = path.substr(0, at);
-  if (!IsFile(prefix + kIndexSuffix)) return std::nullopt;
-  return prefix;
-}
-
-Result OpenFileCheckpoint(const std::string& path) {
-  TXL_ASSIGN_OR_RETURN(const auto file, OpenFile(path));
-  if (const auto prefix = PrefixOfData(path)) return ReadTensorBundle(*prefix);
-  TXL_ASSIGN_OR_RETURN(const FileKind kind, KindOf(*file));
-  // A name that promises a format gets that format's errors.
-  if (kind == FileKind::kSafetensors ||
-      (file->size() > 0 && absl::EndsWith(path, ".safetensors") &&
-       kind == FileKind::kForeign)) {
-    return ReadSafetensorsFile(path);
-  }
-  switch (kind) {
-    case FileKind::kTorch:
-      return ReadTorchFile(path);
-    case FileKind::kBundleIndex:
-      if (!absl::EndsWith(path, kIndexSuffix)) {
-        return Bad(path, "is an index whose name does not end in .index");
-      }
-      return ReadTensorBundle(
-          std::string(absl::StripSuffix(path, kIndexSuffix)));
-    case FileKind::kSafetensors:
-    case FileKind::kForeign:
-      break;
-  }
-  return Bad(path, Foreign(*file));
-}
 
 // The prefix that the text file of TensorFlow's Saver names, without its
 // folder: checkpoints are moved. Empty when it names none.
@@ -106,14 +72,14 @@ Result OpenBundleFolder(const std::string& folder,
     if (!prefix.empty()) {
       TXL_ASSIGN_OR_RETURN(const std::string path,
                            FileInside(folder, prefix, note));
-      if (indexes.size() != 1 || IsFile(path + kIndexSuffix)) {
+      if (indexes.size() != 1 || IsFile(path + kBundleIndexSuffix)) {
         return ReadTensorBundle(path);
       }
     }
   }
   if (indexes.size() == 1) {
-    return ReadTensorBundle(
-        absl::StrCat(folder, "/", absl::StripSuffix(indexes[0], kIndexSuffix)));
+    return ReadTensorBundle(absl::StrCat(
+        folder, "/", absl::StripSuffix(indexes[0], kBundleIndexSuffix)));
   }
   return Bad(folder, absl::StrCat("holds several TensorFlow checkpoints; give "
                                   "one of them: ",
@@ -144,9 +110,19 @@ bool MayHoldWeights(const std::string& name) {
          !absl::StartsWith(name, "rng_state");
 }
 
+// Folder and name; "." where the path has no folder.
+std::pair<std::string, std::string> SplitPath(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {path.substr(0, std::max<size_t>(slash, 1)), path.substr(slash + 1)};
+}
+
 // The one torch or safetensors file in a folder.
 Result OpenOnlyFile(const std::string& folder,
                     const std::vector<std::string>& names) {
+  const auto has = [&](absl::string_view name) {
+    return std::count(names.begin(), names.end(), name) > 0;
+  };
   std::vector<std::string> found;
   for (const std::string& name : names) {
     if (!MayHoldWeights(name)) continue;
@@ -159,6 +135,15 @@ Result OpenOnlyFile(const std::string& folder,
     }
     found.push_back(name);
   }
+  for (const std::string& name : found) {
+    const std::string index = IndexOfShard(name);
+    if (index.empty()) continue;
+    if (has(index)) return ReadIndexedShards(folder, index);
+    return Bad(folder, absl::StrCat("holds ", name,
+                                    ", one of several files, "
+                                    "but not their index ",
+                                    index));
+  }
   if (found.size() == 1) {
     return OpenFileCheckpoint(absl::StrCat(folder, "/", found[0]));
   }
@@ -168,22 +153,27 @@ Result OpenOnlyFile(const std::string& folder,
                                   absl::StrJoin(found, ", ")));
 }
 
+// A file that holds tensors, or an index of such files beside it.
+Result OpenNamedFile(const std::string& path) {
+  const auto [folder, name] = SplitPath(path);
+  if (absl::EndsWith(name, kShardIndexSuffix)) {
+    return ReadIndexedShards(folder, name);
+  }
+  return OpenFileCheckpoint(path);
+}
+
 Result OpenFolder(const std::string& folder, bool follow_note) {
   TXL_ASSIGN_OR_RETURN(const std::vector<std::string> names, FilesIn(folder));
   const auto has = [&](absl::string_view name) {
     return std::count(names.begin(), names.end(), name) > 0;
   };
-  const auto inside = [&](absl::string_view name) {
-    return absl::StrCat(folder, "/", name);
-  };
   if (has(kLabmlInfo)) return ReadLabmlFolder(folder);
-  if (has(kShardIndex)) return ReadSafetensorsShards(folder, kShardIndex);
-  if (has(kMainSafetensors))
-    return ReadSafetensorsFile(inside(kMainSafetensors));
-  if (has(kMainTorch)) return OpenFileCheckpoint(inside(kMainTorch));
+  for (const absl::string_view name : kMainFiles) {
+    if (has(name)) return OpenNamedFile(absl::StrCat(folder, "/", name));
+  }
   std::vector<std::string> indexes;
   for (const std::string& name : names) {
-    if (absl::EndsWith(name, kIndexSuffix)) indexes.push_back(name);
+    if (absl::EndsWith(name, kBundleIndexSuffix)) indexes.push_back(name);
   }
   if (!indexes.empty()) return OpenBundleFolder(folder, names, indexes);
   const auto ranks = RankFiles(names);
@@ -199,9 +189,9 @@ Result OpenFolder(const std::string& folder, bool follow_note) {
 
 absl::StatusOr<NativeCheckpoint> OpenCheckpoint(const std::string& path) {
   Result result = IsFolder(path) ? OpenFolder(path, /*follow_note=*/true)
-                  : !IsFile(path) && IsFile(path + kIndexSuffix)
+                  : !IsFile(path) && IsFile(path + kBundleIndexSuffix)
                       ? ReadTensorBundle(path)
-                      : OpenFileCheckpoint(path);
+                      : OpenNamedFile(path);
   if (result.ok()) result->path = path;
   return result;
 }

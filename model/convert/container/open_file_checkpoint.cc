@@ -1,0 +1,59 @@
+#include "model/convert/container/open_file_checkpoint.h"
+
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "model/base/bad.h"
+#include "model/base/status_macros.h"
+#include "model/convert/container/byte_source.h"
+#include "model/convert/container/file_kind.h"
+#include "model/convert/container/folder_files.h"
+#include "model/convert/container/safetensors_checkpoint.h"
+#include "model/convert/container/tensor_bundle.h"
+#include "model/convert/container/torch_checkpoint.h"
+
+namespace txl {
+namespace {
+
+// "model.ckpt-5" of "model.ckpt-5.data-00000-of-00001", else nothing.
+std::optional<std::string> PrefixOfData(const std::string& path) {
+  const size_t at = path.rfind(".data-");
+  if (at == std::string::npos || !absl::StrContains(path.substr(at), "-of-")) {
+    return std::nullopt;
+  }
+  const std::string prefix = path.substr(0, at);
+  if (!IsFile(prefix + kBundleIndexSuffix)) return std::nullopt;
+  return prefix;
+}
+
+}  // namespace
+
+absl::StatusOr<NativeCheckpoint> OpenFileCheckpoint(const std::string& path) {
+  TXL_ASSIGN_OR_RETURN(const auto file, OpenFile(path));
+  if (const auto prefix = PrefixOfData(path)) return ReadTensorBundle(*prefix);
+  TXL_ASSIGN_OR_RETURN(const FileKind kind, KindOf(*file));
+  // A name that promises a format gets that format's errors.
+  if (kind == FileKind::kSafetensors ||
+      (file->size() > 0 && absl::EndsWith(path, ".safetensors") &&
+       kind == FileKind::kForeign)) {
+    return ReadSafetensorsFile(path);
+  }
+  switch (kind) {
+    case FileKind::kTorch:
+      return ReadTorchFile(path);
+    case FileKind::kBundleIndex:
+      if (!absl::EndsWith(path, kBundleIndexSuffix)) {
+        return Bad(path, "is an index whose name does not end in .index");
+      }
+      return ReadTensorBundle(
+          std::string(absl::StripSuffix(path, kBundleIndexSuffix)));
+    case FileKind::kSafetensors:
+    case FileKind::kForeign:
+      break;
+  }
+  return Bad(path, Foreign(*file));
+}
+
+}  // namespace txl
