@@ -10,9 +10,10 @@
 #                          fails at every call, proto lint,
 #                          format, third-party clients by reflection and over
 #                          HTTP, the page in Chromium, the Python package, a
-#                          soak, every attack in its whole form, a thousand kills of a
-#                          server with a store, two hundred faults of a
-#                          fleet, deployment, image and packages (as root);
+#                          soak, every attack in its whole form, two hundred
+#                          thousand generated requests under sanitizers, a
+#                          thousand kills of a server with a store, two hundred
+#                          faults of a fleet, deployment, image and packages (as root);
 #                          fails where a prerequisite is missing. PART: only
 #                          these of the list below (hours, all of them)
 set -euo pipefail
@@ -27,7 +28,8 @@ export OMP_NUM_THREADS=1
 # Each is a function part_NAME. The first two are made without --all, too; the
 # others use what `release` has built.
 parts="release device lint clients page python checkpoints fuzz store simulation
-  scalar sanitizers soak attacks survival rehearsal deployment image package"
+  scalar sanitizers soak attacks requests survival rehearsal deployment image
+  package"
 
 all=0
 case "${1:-}" in
@@ -181,6 +183,23 @@ part_attacks() {
   step "attacks, whole: on the server, and through HAProxy"
   python tests/attack/attack.py
   python tests/attack/attack.py --proxy
+}
+
+# Several servers, each with a part of the requests and a seed of its own.
+part_requests() {
+  local seed seeds=4
+  step "generated requests: a server with sanitizers, build"
+  cmake --preset asan > .deps/configure.log 2>&1 ||
+    { cat .deps/configure.log; return 1; }
+  ninja -C build/asan --quiet txl-server
+  step "generated requests: 200,000 on it"
+  for seed in $(seq "$seeds"); do
+    python tests/fuzz/requests/generate.py --sanitized --seed "$seed" \
+      --requests $((${TXL_REQUESTS:-200000} / seeds)) \
+      --server build/asan/bin/txl-server
+  done
+  step "generated requests: faults that were put back are found"
+  tests/fuzz/requests/planted.sh
 }
 
 part_survival() {

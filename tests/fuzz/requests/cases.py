@@ -13,6 +13,7 @@ STATES = {"filled": 40, "none": 18, "fresh": 12, "stored": 5, "imported": 5,
           "limit": 6, "busy": 6, "absent": 3, "ended": 3, "foreign": 3}
 UNKNOWN_SESSION = ("absent", "ended", "foreign")
 INPUTS = ("text", "tokens.ids")
+_PROMPTS = (*INPUTS, "prompt")
 
 
 @dataclasses.dataclass
@@ -53,6 +54,9 @@ class Case:
                     self.method.http.names is COMPLETION and \
                     self.fields[path] in (["a"], [[1]]):
                 return False  # a list of prompts
+            if path == "stop.max_tokens" and how in values.OF_VALUE and \
+                    "max_completion_tokens" in self.fields:
+                return False  # that one counts
             if how in ("absent", "null"):
                 if path == "alternatives":
                     return False  # then it is Score
@@ -129,6 +133,11 @@ class Maker:
                                  self._limits, rng)
             if legal is not values.NOTHING:
                 fields[path] = legal
+        if "echo" in fields and rng.random() < 0.3:
+            fields["stop.max_tokens"] = 0  # the prompt alone
+        elif "stream" in every and "session_id" not in fields and \
+                rng.random() < 0.2:
+            fields["n"] = 2
         if fields.get("output.logprobs") is not None or fields.get("logprobs"):
             # The prompt would be scored behind itself.
             for path in ("request_id", "received.seed"):
@@ -151,8 +160,8 @@ class Maker:
         for path in rng.choices(list(every), weights,
                                 k=rng.choices((0, 1, 2), (5, 65, 30))[0]):
             how = rng.choice(values.HOWS)
-            taken = path in changes or path in INPUTS and any(
-                i in changes for i in INPUTS)
+            taken = path in changes or path in _PROMPTS and any(
+                i in changes for i in _PROMPTS)
             if taken or not self._apply(rng, every[path], path, how, fields):
                 continue
             changes[path] = how
@@ -193,6 +202,9 @@ class Maker:
         doors = []
         hows = set(case.changes.values())
         of_http = method.http.more if method.http else {}
+        if case.fields.get("stop.max_tokens") == 0 and \
+                "stop.max_tokens" not in case.changes:
+            hows.add("misspelt")  # HTTP alone has that
         if method.grpc and not hows & {"null", "misspelt"} and \
                 not any(p in of_http for p in case.changes):
             doors.append("grpc")

@@ -10,7 +10,7 @@ _OF_FIELDS = {"FIELD_INVALID", "OVER_LIMIT"}
 # Reasons that a change of these fields may have, beside those.
 _REASONS = {
     "session_id": {"SESSION_UNKNOWN", "SESSION_EXISTS", "SESSION_BUSY",
-                   "SESSION_DELETED"},
+                   "SESSION_DELETED", "SESSION_EXPIRED"},
     "tenant": {"SESSION_UNKNOWN"},
     "new_session_id": {"SESSION_EXISTS"},
     "expected_position": {"POSITION_MISMATCH"},
@@ -64,7 +64,7 @@ def _at_fault(case, door, answer):
         names.add("zzzzzzzzzzzzzz")
     if case.changes.keys() & set(INPUTS):
         names |= {"text", "tokens", "input", "prompt"}
-    if case.state == "limit":
+    if case.state == "limit" or "session_id" in case.changes:
         names |= {"text", "tokens", "prompt", "session_id", "max_tokens",
                   "stop.max_tokens", "alternatives", "messages", "input"}
     bare = answer.field.partition("[")[0]

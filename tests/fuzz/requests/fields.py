@@ -83,7 +83,7 @@ STOP = {
     "include_stop_text": FLAG,
 }
 GENERATE = {
-    "session_id": NAME,
+    "session_id": dataclasses.replace(NAME, also=("n",)),
     "text": TEXT,
     "tokens.ids": IDS,
     **{f"sampling.{name}": field for name, field in SAMPLING.items()},
