@@ -41,7 +41,7 @@ void AddLoopFlags(CLI::App& command, BenchFlags* flags) {
   command
       .add_option("--ramp", run.rate.ramp_seconds,
                   "seconds in which the rate rises, or the streams start")
-      ->check(Between(0, kMostSeconds))
+      ->check(Seconds())
       ->capture_default_str();
   command
       .add_option("--ramp-from", run.rate.ramp_from,
@@ -63,18 +63,18 @@ void AddSpanFlags(CLI::App& command, BenchFlags* flags) {
   command
       .add_option("--seconds", run.seconds,
                   "time in which turns start, 0: 10, or as --requests says")
-      ->check(Between(0, kMostSeconds))
+      ->check(Seconds())
       ->capture_default_str()
       ->excludes(requests);
   command
       .add_option("--warmup", run.warmup_seconds,
                   "seconds at the start that are not counted")
-      ->check(Between(0, kMostSeconds))
+      ->check(Seconds())
       ->capture_default_str();
   command
       .add_option("--drain", run.drain_seconds,
                   "seconds after --seconds until running turns are cancelled")
-      ->check(Between(0, kMostSeconds))
+      ->check(Seconds())
       ->capture_default_str();
   command
       .add_option("--max-running", run.max_running,
@@ -126,7 +126,7 @@ void AddTurnFlags(CLI::App& command, BenchFlags* flags) {
       ->check(Between(0.0, 1.0));
   add("--slow-read", flags->load.run.slow_read_seconds,
       "seconds that a slow reader waits at each event")
-      ->check(Between(0, kMostSeconds));
+      ->check(Seconds());
   add("--temperature", workload.temperature, "of the sampling, 0: greedy")
       ->check(AtLeast(0));
   add("--tokens-per-message", workload.tokens_per_message,

@@ -83,7 +83,7 @@ void AddConnectionFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--timeout", flags->timeout_seconds,
                   "seconds that a call may take, 0: no limit")
-      ->check(Between(0, kMostSeconds))
+      ->check(Seconds())
       ->capture_default_str();
 }
 
@@ -94,6 +94,10 @@ void AddRetryFlags(CLI::App& command, ServerFlags* flags) {
                   "1: never again")
       ->check(AtLeast(1))
       ->capture_default_str();
+}
+
+CLI::Validator Seconds() {
+  return Between(0, kMostSeconds).description(">= 0");
 }
 
 CLI::Validator SentText() {

@@ -44,6 +44,8 @@ struct ServerFlags {
 
 // Times in seconds are at most so long, 31 years: what clocks can add.
 inline constexpr double kMostSeconds = 1e9;
+// That a time is one of these: ">= 0".
+CLI::Validator Seconds();
 
 // What ValidateAddress takes.
 CLI::Validator ServerAddress();

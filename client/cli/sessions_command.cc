@@ -257,7 +257,7 @@ void AddSessionsCommand(CLI::App& program, Run* run) {
   create
       ->add_option("--ttl", flags->ttl_seconds,
                    "seconds to live after the last use, 0: the server's choice")
-      ->check(Between(0, kMostSeconds))
+      ->check(Seconds())
       ->capture_default_str();
   AddJson(create, flags);
 
