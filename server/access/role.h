@@ -21,7 +21,7 @@ inline constexpr Role kAllRoles[] = {Role::kUser, Role::kScorer, Role::kMetrics,
 
 // "user", as keys files and commands say it.
 const char* RoleName(Role role);
-// Absent: no role has this name.
+// In any case of letters. Absent: no role has this name.
 std::optional<Role> ParseRole(absl::string_view name);
 
 // Who may use something. By default nobody: what has no rule is refused.

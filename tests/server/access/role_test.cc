@@ -12,7 +12,8 @@ TEST(Role, HasANameByWhichItIsFound) {
   EXPECT_STREQ(RoleName(Role::kMetrics), "metrics");
   EXPECT_STREQ(RoleName(Role::kAdmin), "admin");
   EXPECT_FALSE(ParseRole("").has_value());
-  EXPECT_FALSE(ParseRole("Admin").has_value());
+  EXPECT_FALSE(ParseRole("admins").has_value());
+  EXPECT_EQ(ParseRole("Admin"), Role::kAdmin);  // in any case
 }
 
 TEST(RoleSet, IsNobodyUnlessItSays) {
