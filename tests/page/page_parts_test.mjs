@@ -74,6 +74,18 @@ test("a session is rewound to a chosen token", async () => {
   assert.equal(Number(answer.session.position), 5);
 });
 
+test("a number of tokens to keep that was emptied rewinds nothing",
+  async () => {
+    const { page, total } = await openSession("a-page-test-emptied");
+    await page.fill("#detail-position", "");
+    await page.click("#detail-rewind");
+    await page.waitForFunction(() => /how many tokens to keep/.test(
+      document.getElementById("sessions-error").textContent));
+    assert.equal(await page.locator("dialog").count(), 0);
+    const answer = await fixture.ask("v1/sessions/a-page-test-emptied");
+    assert.equal(Number(answer.session.position), total);
+  });
+
 test("a session is forked at a chosen token", async () => {
   await fixture.ask("v1/sessions/a-page-test-twig", undefined, "DELETE");
   const { page, total } = await openSession("a-page-test-fork");

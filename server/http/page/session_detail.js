@@ -138,7 +138,10 @@ export class SessionDetail {
   }
 
   #position() {
-    return Number(byId("detail-position").value);
+    const text = byId("detail-position").value.trim();
+    // Number("") is 0: a field that was emptied would empty the session.
+    if (text === "") throw new Error("Say how many tokens to keep.");
+    return Number(text);
   }
 
   async #rewind() {
