@@ -19,6 +19,14 @@ using Entries = std::vector<std::pair<std::string, int32_t>>;
 // How much worse an unknown character is than the worst piece.
 constexpr float kUnknownPenalty = 10.0f;
 
+// What a user-defined piece of so many bytes is worth, its own score aside, as
+// of version 0.2.2 of the library. Before, it was -0.1 where all scores are
+// negative. Scores are logarithms of probabilities, so that either beats every
+// other way to cut the same text, and mostly what reaches beyond it.
+float UserDefinedScore(size_t bytes) {
+  return 0.1f * static_cast<float>(bytes) - 0.1f;
+}
+
 // Cuts are given when there are so many bytes of them.
 constexpr size_t kGivenBytes = 4096;
 
@@ -114,7 +122,8 @@ class PairJoiner {
     }
   }
 
-  // A piece that is out of use is cut where it was joined.
+  // A piece that is out of use is cut where it was joined; a character that is
+  // one is unknown.
   absl::Status Give(absl::string_view text, PieceCutter::Taker take) {
     std::vector<absl::string_view> pending = {text};
     while (!pending.empty()) {
@@ -122,13 +131,13 @@ class PairJoiner {
       pending.pop_back();
       const int32_t id = cutter_.Find(piece);
       const auto half = halves_.find(piece);
-      if (id >= 0 && model_.pieces[id].type == PieceType::kUnused &&
-          half != halves_.end()) {
+      const bool used = id >= 0 && model_.pieces[id].type != PieceType::kUnused;
+      if (!used && half != halves_.end()) {
         pending.push_back(piece.substr(half->second));
         pending.push_back(piece.substr(0, half->second));
         continue;
       }
-      TXL_RETURN_IF_ERROR(take({piece, id >= 0 ? id : model_.unknown_id}));
+      TXL_RETURN_IF_ERROR(take({piece, used ? id : model_.unknown_id}));
     }
     return absl::OkStatus();
   }
@@ -147,13 +156,13 @@ class BestCuts {
   explicit BestCuts(absl::string_view text) : text_(text) { best_.resize(1); }
 
   // A piece from `begin`, which a way ends at, to `end`.
-  void Offer(size_t begin, size_t end, double score, int32_t id) {
+  void Offer(size_t begin, size_t end, float score, int32_t id) {
     reach_ = std::max(reach_, end);
     if (best_.size() <= reach_ - given_) best_.resize(reach_ - given_ + 1);
-    const double sum = score + best_[begin - given_].score;
+    const float sum = score + best_[begin - given_].score;
     Best& best = best_[end - given_];
     if (best.size > 0 && !(sum > best.score)) return;
-    best = {id, static_cast<float>(sum), end - begin};
+    best = {id, sum, end - begin};
   }
 
   // Whether no piece so far lies across `place` or ends behind it.
@@ -194,7 +203,6 @@ PieceCutter::PieceCutter(const SentencePieceModel& model)
       index_(EntriesOf(model, false)),
       user_defined_(EntriesOf(model, true)) {
   min_score_ = std::numeric_limits<float>::max();
-  max_score_ = std::numeric_limits<float>::lowest();
   for (size_t i = 0; i < model.pieces.size(); ++i) {
     const SentencePiece& piece = model.pieces[i];
     if (StandsForText(piece.type)) {
@@ -202,7 +210,6 @@ PieceCutter::PieceCutter(const SentencePieceModel& model)
     }
     if (piece.type != PieceType::kNormal) continue;
     min_score_ = std::min(min_score_, piece.score);
-    max_score_ = std::max(max_score_, piece.score);
   }
 }
 
@@ -246,10 +253,9 @@ absl::Status PieceCutter::Unigram(absl::string_view text, Taker take) const {
     index_.VisitPrefixes(text.substr(begin), [&](size_t size, int32_t id) {
       const SentencePiece& piece = model_->pieces[id];
       if (piece.type == PieceType::kUnused) return;
-      // A user-defined piece beats every way to cut it.
-      const double score = piece.type == PieceType::kUserDefined
-                               ? static_cast<float>(size) * max_score_ - 0.1
-                               : piece.score;
+      const float score = piece.type == PieceType::kUserDefined
+                              ? UserDefinedScore(size)
+                              : piece.score;
       cuts.Offer(begin, begin + size, score, id);
       has_character = has_character || size == character;
     });

@@ -49,7 +49,6 @@ class PieceCutter {
   PieceIndex index_;         // of pieces that text can be cut into
   PieceIndex user_defined_;  // of those always cut out whole
   float min_score_ = 0;      // of normal pieces
-  float max_score_ = 0;
 };
 
 }  // namespace txl

@@ -75,10 +75,9 @@ Cuts BestOfAllWays(const SentencePieceModel& model, const std::string& text) {
       const bool known = found != ids.end();
       const float score =
           known ? model.pieces[found->second].score : unknown_score;
-      // As the original: a double is compared, a float kept.
-      const double sum = static_cast<double>(score) + sums[begin];
+      const float sum = score + sums[begin];  // in float, as the original
       if (!(sum > sums[begin + size])) continue;
-      sums[begin + size] = static_cast<float>(sum);
+      sums[begin + size] = sum;
       last[begin + size] = {size, known ? found->second : kUnknown};
     }
   }
