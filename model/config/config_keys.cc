@@ -1,5 +1,7 @@
 #include "model/config/config_keys.h"
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,27 @@ constexpr std::pair<const char*, const char*> kNamesOfTrainingCode[] = {
     {"same_length", "window"},
     {"n_token", "vocab_size"},
     {"pre_lnorm", "norm"}};
+
+// By the type that a field must have; null is absent.
+void CheckTypes(JsonFields& in) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const char* field :
+       {"vocab_size", "n_layer", "n_head", "d_head", "d_model", "d_embed",
+        "d_inner", "clamp_len", "window", "mem_len", "div_val"}) {
+    in.OptionalInt(field, kLeast, kMost);
+  }
+  for (const char* field : {"ln_eps", "pos_base"}) in.OptionalNumber(field);
+  for (const char* field : {"norm", "act", "ff_out_act", "pos", "pos_dtype",
+                            "mem_init", "mem_policy", "emb_proj_bin0"}) {
+    in.OptionalString(field);
+  }
+  for (const char* field : {"final_norm", "tie_weight", "head_bias"}) {
+    in.Bool(field, false);
+  }
+  in.IntList("cutoffs", kLeast, kMost);
+  in.BoolList("tie_projs");
+}
 
 }  // namespace
 
@@ -36,6 +59,7 @@ absl::Status CheckModelConfigKeys(const nlohmann::json& object,
     }
   }
   in.RefuseMisspelt(ModelConfigFields());
+  CheckTypes(in);
   return in.status();
 }
 

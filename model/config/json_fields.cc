@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -86,6 +87,20 @@ absl::StatusOr<json> ParseJsonObject(absl::string_view text,
   if (!value.is_object()) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": is not a JSON object"));
+  }
+  return value;
+}
+
+json WithWholeNumbers(json value) {
+  // Beyond it, neighbouring numbers are the same double.
+  constexpr double kMost = 9007199254740991;  // 2^53 - 1
+  if (value.is_array()) {
+    for (json& item : value) item = WithWholeNumbers(std::move(item));
+  } else if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (std::abs(number) <= kMost && std::trunc(number) == number) {
+      return static_cast<int64_t>(number);
+    }
   }
   return value;
 }

@@ -21,6 +21,11 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text,
                                                absl::string_view origin,
                                                int max_depth = 16);
 
+// Numbers without a fraction as integers, also those of a list: 16.0 is 16.
+// What int64 does not hold stays as it is. For foreign files; JsonFields takes
+// no float for an integer.
+nlohmann::json WithWholeNumbers(nlohmann::json value);
+
 // The fields of one object. After the first bad field every reader returns its
 // default and status() says what was wrong, so that a caller reads all fields
 // and checks once. `object` and `origin` outlive the reader.

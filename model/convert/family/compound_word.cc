@@ -23,7 +23,8 @@ absl::StatusOr<ConversionPlan> PlanCompoundWord(const PlanInput& input) {
   TXL_ASSIGN_OR_RETURN(const std::string place,
                        PlaceBefore(input.checkpoint, kEmbedding));
   PlanBuilder builder("compound-word", input, place);
-  const nlohmann::json settings = OwnSettings(input.checkpoint, place);
+  const nlohmann::json settings =
+      OwnSettings(input.checkpoint, place, builder.table);
   if (settings.empty()) {
     builder.Note(
         "the file has no model_setting: what the weights do not show is the "

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/config/config_keys.h"
+#include "model/config/json_fields.h"
 
 namespace txl {
 namespace {
@@ -44,12 +45,12 @@ ConfigDraft::ConfigDraft(const json& spec) {
   for (const std::string& field : ModelConfigFields()) {
     const auto it = spec.find(field);
     if (it == spec.end() || (it->is_null() && !NullIsAValue(field))) continue;
-    fields_[field] = {*it, FieldOrigin::kSpec};
+    Set(field, *it, FieldOrigin::kSpec);
   }
 }
 
 void ConfigDraft::Set(absl::string_view field, json value, FieldOrigin origin) {
-  fields_[std::string(field)] = {std::move(value), origin};
+  fields_[std::string(field)] = {WithWholeNumbers(std::move(value)), origin};
 }
 
 void ConfigDraft::FromWeights(absl::string_view field, json value) {

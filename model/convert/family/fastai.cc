@@ -9,6 +9,7 @@
 #include "model/convert/family/families.h"
 #include "model/convert/family/kpt_trunk.h"
 #include "model/convert/family/places.h"
+#include "model/convert/family/setting_type.h"
 #include "model/convert/family/tied.h"
 #include "model/convert/family/trunk_sizes.h"
 
@@ -27,6 +28,12 @@ struct Context {
   const json* config;  // of the file, or null
   bool is_music;       // whether beat positions are added to the input
 };
+
+// What the file's configuration says, of the type that it must have.
+json Configured(const Context& context, const char* key, SettingType type,
+                PlanBuilder& builder) {
+  return TypedMember(context.config, key, type, "field config.", builder.table);
+}
 
 StoredTensor HeadBias(const std::string& name, const TrunkSizes& sizes,
                       PlanBuilder& builder) {
@@ -87,9 +94,12 @@ void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
 // original leaves them out as well.
 void PlanBeatPositions(const Context& context, PlanBuilder& builder) {
   if (!context.is_music) return;
-  json encode = Member(&context.input.spec, "encode_position");
+  json encode =
+      TypedMember(&context.input.spec, "encode_position", SettingType::kFlag,
+                  "the spec's field ", builder.table);
   if (encode.is_discarded()) {
-    encode = Member(context.config, "encode_position");
+    encode =
+        Configured(context, "encode_position", SettingType::kFlag, builder);
   }
   if (encode != false) {
     builder.table.Fail(
@@ -130,7 +140,7 @@ void PlanActivation(const Context& context, PlanBuilder& builder) {
 
 void PlanFields(const Context& context, PlanBuilder& builder) {
   ConfigDraft& draft = builder.draft;
-  if (Member(context.config, "mask") == false) {
+  if (Configured(context, "mask", SettingType::kFlag, builder) == false) {
     builder.table.Fail(
         "field config.mask is false: the model looks into the future");
   }
@@ -143,7 +153,8 @@ void PlanFields(const Context& context, PlanBuilder& builder) {
   draft.FamilyDefault("clamp_len", -1);
   draft.FamilyDefault("mem_init", "empty");
   draft.FamilyDefault("emb_scale", "1");
-  draft.FromCheckpoint("mem_len", Member(context.config, "mem_len"));
+  draft.FromCheckpoint(
+      "mem_len", Configured(context, "mem_len", SettingType::kInt, builder));
   AssumeMemory(context.is_music ? kMusicMemory : kFastaiMemory,
                "the default of its code", builder);
   PlanActivation(context, builder);
@@ -152,8 +163,9 @@ void PlanFields(const Context& context, PlanBuilder& builder) {
 void PlanHead(int64_t vocabulary, int64_t d_model, const Context& context,
               PlanBuilder& builder) {
   TensorTable& table = builder.table;
-  builder.draft.FromCheckpoint("tie_weight",
-                               Member(context.config, "tie_weights"));
+  builder.draft.FromCheckpoint(
+      "tie_weight",
+      Configured(context, "tie_weights", SettingType::kFlag, builder));
   const json tie = builder.draft.Get("tie_weight");
   const std::optional<bool> configured =
       tie.is_boolean() ? std::optional<bool>(tie.get<bool>()) : std::nullopt;

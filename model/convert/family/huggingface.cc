@@ -8,6 +8,7 @@
 #include "model/convert/family/kpt_trunk.h"
 #include "model/convert/family/own_settings.h"
 #include "model/convert/family/places.h"
+#include "model/convert/family/setting_type.h"
 
 namespace txl {
 namespace {
@@ -18,44 +19,85 @@ using nlohmann::json;
 constexpr int64_t kMemLen = 1600;
 constexpr int64_t kClampLen = 1000;
 
-// The first of two names that is there.
-json Either(const json& config, const char* name, const char* other) {
-  json value = Member(&config, name);
-  return value.is_discarded() ? Member(&config, other) : value;
-}
+constexpr char kPlace[] = "config.json: field ";
 
 // tie_projs, or what proj_share_all_but_first makes of it.
-json TiedProjections(const json& config, size_t bins) {
-  json list = Member(&config, "tie_projs");
-  if (!list.is_discarded()) return list;
-  const json share = Member(&config, "proj_share_all_but_first");
-  list = json::array({false});
-  while (list.size() < bins) list.push_back(share != false);
+json TiedProjections(const json& config, int64_t bins, PlanBuilder& builder) {
+  const json share = TypedMember(&config, "proj_share_all_but_first",
+                                 SettingType::kFlag, kPlace, builder.table);
+  json list = json::array({false});
+  while (static_cast<int64_t>(list.size()) < bins) {
+    list.push_back(share != false);
+  }
   return list;
 }
 
+// Bins of the vocabulary, as the weights show.
+int64_t BinsOf(TensorTable& table) {
+  const bool clusters = table.Has("crit.cluster_weight");
+  return clusters ? table.Dim("crit.cluster_weight", 0) + 1 : 1;
+}
+
 // The settings under the names of kimiyoung's code.
-json Settings(const json& config) {
-  json settings = config.is_object() ? config : json::object();
-  const auto set = [&settings](const char* name, json value) {
-    settings.erase(name);
+json Settings(const json& config, TensorTable& table) {
+  json settings = json::object();
+  OverlaySettings(&config, kPlace, table, settings);
+  const auto rename = [&](const char* theirs, SettingType type,
+                          const char* name) {
+    json value = TypedMember(&config, theirs, type, kPlace, table);
     if (!value.is_discarded()) settings[name] = std::move(value);
   };
-  set("n_token", Either(config, "vocab_size", "n_token"));
-  set("tie_weight", Either(config, "tie_word_embeddings", "tie_weight"));
-  set("ln_eps", Member(&config, "layer_norm_epsilon"));
+  rename("vocab_size", SettingType::kInt, "n_token");
+  rename("tie_word_embeddings", SettingType::kFlag, "tie_weight");
+  rename("layer_norm_epsilon", SettingType::kNumber, "ln_eps");
   return settings;
 }
 
-void SetDefaults(const json& settings, PlanBuilder& builder) {
+void SetDefaults(const json& settings, const json& config,
+                 PlanBuilder& builder) {
   ConfigDraft& draft = builder.draft;
-  draft.FamilyDefault("cutoffs", {20000, 40000, 200000});
+  const int64_t bins = BinsOf(builder.table);
+  const json released = {20000, 40000, 200000};
+  if (!config.is_null() || bins == static_cast<int64_t>(released.size()) + 1) {
+    draft.FamilyDefault("cutoffs", released);
+  }
   draft.FamilyDefault("clamp_len", kClampLen);
   draft.FamilyDefault("tie_weight", true);
   draft.FamilyDefault("mem_init", "zeros");
-  const json cutoffs = Either(settings, "cutoffs", "cutoffs");
-  const size_t bins = cutoffs.is_array() ? cutoffs.size() + 1 : 4;
-  draft.FamilyDefault("tie_projs", TiedProjections(settings, bins));
+  if (settings.contains("tie_projs")) return;
+  draft.FamilyDefault("tie_projs", TiedProjections(config, bins, builder));
+}
+
+// What a conversion without config.json took for it, for a reader.
+std::string Guesses(const ConversionPlan& plan) {
+  std::string guesses;
+  for (const char* field :
+       {"mem_len", "window", "clamp_len", "norm", "ln_eps", "cutoffs"}) {
+    const auto found = plan.fields.find(field);
+    if (found == plan.fields.end() ||
+        found->second.origin != FieldOrigin::kFamily) {
+      continue;
+    }
+    absl::StrAppend(&guesses, guesses.empty() ? "" : ", ", field, " ",
+                    found->second.value.dump());
+  }
+  return guesses;
+}
+
+// Says in the error or in the plan's notes that there was no config.json.
+absl::StatusOr<ConversionPlan> WithoutConfig(
+    absl::StatusOr<ConversionPlan> plan) {
+  if (!plan.ok()) {
+    return absl::Status(
+        plan.status().code(),
+        absl::StrCat(plan.status().message(),
+                     "; no config.json lies beside the weights"));
+  }
+  const std::string guesses = Guesses(*plan);
+  plan->oddities.push_back(absl::StrCat(
+      "no config.json lies beside the weights; as of the released model: ",
+      guesses.empty() ? "nothing, the spec says all" : guesses));
+  return plan;
 }
 
 bool HasHead(const NativeCheckpoint& checkpoint) {
@@ -80,13 +122,8 @@ absl::StatusOr<ConversionPlan> PlanHuggingFace(const PlanInput& input) {
       const std::string place,
       PlaceBefore(checkpoint, "transformer.word_emb.emb_layers.0.weight"));
   PlanBuilder builder("huggingface", input, place);
-  if (input.own_config.is_null()) {
-    builder.Note(
-        "no config.json lies beside the weights: what they do not show is the "
-        "released model's, or the spec's");
-  }
-  const json settings = Settings(input.own_config);
-  SetDefaults(settings, builder);
+  const json settings = Settings(input.own_config, builder.table);
+  SetDefaults(settings, input.own_config, builder);
   WindowRule rule;
   rule.same_length = true;
   ApplySettings(settings, input.spec, rule, kMemLen, builder);
@@ -95,7 +132,9 @@ absl::StatusOr<ConversionPlan> PlanHuggingFace(const PlanInput& input) {
   names.word_emb = "transformer.word_emb.";
   names.reversed_clusters = false;
   PlanAdaptiveHead(names, builder);
-  return std::move(builder).Finish();
+  absl::StatusOr<ConversionPlan> plan = std::move(builder).Finish();
+  if (input.own_config.is_null()) return WithoutConfig(std::move(plan));
+  return plan;
 }
 
 }  // namespace txl

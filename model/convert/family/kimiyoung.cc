@@ -27,7 +27,8 @@ absl::StatusOr<ConversionPlan> PlanKimiyoung(const PlanInput& input) {
       const std::string place,
       PlaceBefore(input.checkpoint, "word_emb.emb_layers.0.weight"));
   PlanBuilder builder("kimiyoung", input, place);
-  const nlohmann::json settings = OwnSettings(input.checkpoint, place);
+  const nlohmann::json settings =
+      OwnSettings(input.checkpoint, place, builder.table);
   NoteSettings(settings, builder);
   ApplySettings(settings, input.spec, {}, kMemLen, builder);
   PlanKptTrunk("", builder);

@@ -35,7 +35,8 @@ absl::StatusOr<ConversionPlan> PlanNvidia(const PlanInput& input) {
       const std::string place,
       PlaceBefore(input.checkpoint, "word_emb.emb_layers.0.weight"));
   PlanBuilder builder("nvidia", input, place);
-  const nlohmann::json settings = OwnSettings(input.checkpoint, place);
+  const nlohmann::json settings =
+      OwnSettings(input.checkpoint, place, builder.table);
   NoteSettings(settings, builder);
   WindowRule rule;
   rule.beyond_mem_len = 1;

@@ -4,43 +4,52 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/convert/family/places.h"
+#include "model/convert/family/setting_type.h"
 
 namespace txl {
 namespace {
 
 using nlohmann::json;
 
-// Copies members that are there.
-void Overlay(const json* from, json& to) {
-  if (from == nullptr) return;
-  for (const char* key : {"n_token", "n_layer", "n_head", "d_head", "d_model",
-                          "d_embed", "d_inner", "pre_lnorm", "attn_type",
-                          "same_length", "mem_len", "ext_len", "clamp_len",
-                          "cutoffs", "div_val", "tie_weight", "tie_projs"}) {
-    json value = Member(from, key);
-    if (!value.is_discarded()) to[key] = std::move(value);
-  }
-}
+struct Setting {
+  const char* name;
+  SettingType type;
+};
+constexpr Setting kSettings[] = {
+    {"n_token", SettingType::kInt},     {"n_layer", SettingType::kInt},
+    {"n_head", SettingType::kInt},      {"d_head", SettingType::kInt},
+    {"d_model", SettingType::kInt},     {"d_embed", SettingType::kInt},
+    {"d_inner", SettingType::kInt},     {"pre_lnorm", SettingType::kFlag},
+    {"attn_type", SettingType::kInt},   {"same_length", SettingType::kFlag},
+    {"mem_len", SettingType::kInt},     {"ext_len", SettingType::kInt},
+    {"clamp_len", SettingType::kInt},   {"cutoffs", SettingType::kInts},
+    {"div_val", SettingType::kInt},     {"tie_weight", SettingType::kFlag},
+    {"tie_projs", SettingType::kFlags},
+};
 
 // A whole module keeps its choices in parts.
 void OverlayModule(const NativeCheckpoint& checkpoint, const std::string& place,
-                   json& to) {
+                   TensorTable& table, json& to) {
   const json* root = ObjectAt(checkpoint.data, place);
   if (root == nullptr || !root->contains(kClassKey)) return;
-  Overlay(root, to);
+  OverlaySettings(root, absl::StrCat("field ", place), table, to);
   const json* attention =
       ObjectAt(checkpoint.data, place + "layers.0.dec_attn");
   const json* norm =
       ObjectAt(checkpoint.data, place + "layers.0.dec_attn.layer_norm");
   const json* words = ObjectAt(checkpoint.data, place + "word_emb");
-  const auto copy = [&to](const json* from, const char* key, const char* as) {
-    json value = Member(from, key);
+  const auto copy = [&](const json* from, const char* part, const char* key,
+                        SettingType type, const char* as) {
+    json value = TypedMember(from, key, type,
+                             absl::StrCat("field ", place, part), table);
     if (!value.is_discarded()) to[as] = std::move(value);
   };
-  copy(attention, "pre_lnorm", "pre_lnorm");
-  copy(norm, "eps", "ln_eps");
-  copy(words, "div_val", "div_val");
-  copy(words, "cutoffs", "cutoffs");
+  copy(attention, "layers.0.dec_attn.", "pre_lnorm", SettingType::kFlag,
+       "pre_lnorm");
+  copy(norm, "layers.0.dec_attn.layer_norm.", "eps", SettingType::kNumber,
+       "ln_eps");
+  copy(words, "word_emb.", "div_val", SettingType::kInt, "div_val");
+  copy(words, "word_emb.", "cutoffs", SettingType::kInts, "cutoffs");
   // The module's list ends with the size of the vocabulary.
   if (json& cutoffs = to["cutoffs"]; cutoffs.is_array() && !cutoffs.empty()) {
     cutoffs.erase(cutoffs.size() - 1);
@@ -66,7 +75,8 @@ void RefuseUnsupported(const json& settings, const json& spec,
     builder.table.Fail(absl::StrCat("attn_type ", attention.dump(),
                                     " (absolute positions) is not supported"));
   }
-  json ext_len = Member(&spec, "ext_len");
+  json ext_len = TypedMember(&spec, "ext_len", SettingType::kInt,
+                             "the spec's field ", builder.table);
   if (ext_len.is_discarded()) ext_len = Member(&settings, "ext_len");
   if (ext_len.is_number() && ext_len != 0) {
     builder.table.Fail(absl::StrCat("ext_len ", ext_len.dump(),
@@ -88,7 +98,8 @@ void ApplyWindow(const json& settings, const WindowRule& rule,
   } else {
     draft.FamilyDefault("window", window);
   }
-  if (draft.Get("window") == 0) {
+  // A mem_len of another type is named at the end.
+  if (draft.Get("window") == 0 && draft.Int("mem_len", 1) == 0) {
     builder.table.Fail(
         "same_length with mem_len 0 shows no key at all; give mem_len with "
         "--spec");
@@ -97,15 +108,28 @@ void ApplyWindow(const json& settings, const WindowRule& rule,
 
 }  // namespace
 
-json OwnSettings(const NativeCheckpoint& checkpoint, const std::string& place) {
+void OverlaySettings(const json* from, absl::string_view place,
+                     TensorTable& table, json& to) {
+  if (from == nullptr) return;
+  for (const Setting& setting : kSettings) {
+    json value = TypedMember(from, setting.name, setting.type, place, table);
+    if (!value.is_discarded()) to[setting.name] = std::move(value);
+  }
+}
+
+json OwnSettings(const NativeCheckpoint& checkpoint, const std::string& place,
+                 TensorTable& table) {
   json settings = json::object();
   const json* args = ObjectAt(checkpoint.data, "args");
-  Overlay(args, settings);
-  const json not_tied = Member(args, "not_tied");
+  OverlaySettings(args, "field args.", table, settings);
+  const json not_tied =
+      TypedMember(args, "not_tied", SettingType::kFlag, "field args.", table);
   if (not_tied.is_boolean()) settings["tie_weight"] = !not_tied.get<bool>();
-  Overlay(ObjectAt(checkpoint.data, "model_config"), settings);
-  Overlay(ObjectAt(checkpoint.data, "model_setting"), settings);
-  OverlayModule(checkpoint, place, settings);
+  for (const char* part : {"model_config", "model_setting"}) {
+    OverlaySettings(ObjectAt(checkpoint.data, part),
+                    absl::StrCat("field ", part, "."), table, settings);
+  }
+  OverlayModule(checkpoint, place, table, settings);
   return settings;
 }
 

@@ -14,9 +14,15 @@ namespace txl {
 // One object with kimiyoung's names of the settings (n_token, pre_lnorm,
 // same_length, ...), from what the checkpoint has of: "args" (also not_tied),
 // "model_config", "model_setting", and the attributes of a module pickled whole
-// at `place`, the later the stronger.
+// at `place`, the later the stronger. One of another type is an error in the
+// table.
 nlohmann::json OwnSettings(const NativeCheckpoint& checkpoint,
-                           const std::string& place);
+                           const std::string& place, TensorTable& table);
+
+// Copies the settings that `from` has (null: none) to `to`. `place` as of
+// TypedMember.
+void OverlaySettings(const nlohmann::json* from, absl::string_view place,
+                     TensorTable& table, nlohmann::json& to);
 
 // A note for readers: nothing was found, or values of training were.
 void NoteSettings(const nlohmann::json& settings, PlanBuilder& builder);

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "model/convert/family/families.h"
 #include "model/convert/family/places.h"
+#include "model/convert/family/setting_type.h"
 #include "model/convert/family/trunk_sizes.h"
 
 namespace txl {
@@ -51,8 +52,12 @@ void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
 // The pickled configuration is the training's, which keeps no memory; eval.py
 // then keeps as much as one training segment, 2n - 1 positions for n digits.
 void PlanMemory(const nlohmann::json* config, PlanBuilder& builder) {
-  const nlohmann::json stored = Member(config, "mem_len");
-  const nlohmann::json segment = Member(config, "seg_len");
+  const auto read = [&](const char* key) {
+    return TypedMember(config, key, SettingType::kInt, "field config.",
+                       builder.table);
+  };
+  const nlohmann::json stored = read("mem_len");
+  const nlohmann::json segment = read("seg_len");
   const bool keeps_none = stored.is_discarded() || stored == 0;
   if (!keeps_none) {
     builder.draft.FromCheckpoint("mem_len", stored);

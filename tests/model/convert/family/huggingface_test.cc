@@ -167,7 +167,25 @@ TEST(HuggingFaceTest, WithoutAConfigTheReleasedModelsValuesHold) {
   EXPECT_EQ(plan->config.mem_len, 1600);
   EXPECT_EQ(plan->config.window, 1600);
   EXPECT_EQ(plan->config.clamp_len, 1000);
-  EXPECT_THAT(plan->oddities, Contains(HasSubstr("no config.json")));
+  EXPECT_THAT(plan->oddities,
+              Contains(HasSubstr("no config.json lies beside the weights; as "
+                                 "of the released model: mem_len 1600, window "
+                                 "1600, clamp_len 1000, norm \"post\"")));
+}
+
+// Three bins, where the released model has four.
+TEST(HuggingFaceTest, WithoutAConfigTheWeightsSayHowManyBinsThereAre) {
+  KptShape shape = Shape();
+  shape.cutoffs = {3, 5};
+  shape.tie_projs = {false, true, true};
+  TensorMap tensors = KptTrunkTensors(shape, "transformer.");
+  tensors.merge(KptHeadTensors(shape, "transformer."));
+  const auto plan = PlanOf(tensors, json(), json{{"cutoffs", {3, 5}}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->config.tie_projs, ElementsAre(false, true, true));
+  const std::string error = ErrorOf(tensors, json());
+  EXPECT_THAT(error, HasSubstr("field cutoffs is nowhere in the file"));
+  EXPECT_THAT(error, HasSubstr("no config.json lies beside the weights"));
 }
 
 TEST(HuggingFaceTest, OlderNamesOfFieldsAreRead) {
@@ -200,6 +218,61 @@ TEST(HuggingFaceTest, AFieldOfAnotherTypeIsNamed) {
   config = Config();
   config["pre_lnorm"] = 3;
   EXPECT_THAT(ErrorOf(Tensors(), config), HasSubstr("norm"));
+}
+
+// A default in the place of a value that is not understood is another model.
+TEST(HuggingFaceTest, NoValueOfAnotherTypeFallsBackToADefault) {
+  const std::vector<json> wrong = {"x", "1", 2.5, json::array({"a"}),
+                                   json::object({{"a", 1}})};
+  for (const char* field :
+       {"same_length", "pre_lnorm", "tie_weight", "tie_word_embeddings",
+        "proj_share_all_but_first", "attn_type", "ext_len", "mem_len",
+        "clamp_len", "div_val", "cutoffs", "tie_projs", "vocab_size", "n_layer",
+        "n_head", "d_head", "d_model", "d_embed", "d_inner"}) {
+    for (const json& value : wrong) {
+      json config = Config();
+      config.erase("tie_projs");
+      config[field] = value;
+      EXPECT_THAT(ErrorOf(Tensors(), config),
+                  HasSubstr(std::string("config.json: field ") + field +
+                            " is " + value.dump() + ", must be "))
+          << value;
+    }
+    json config = Config();
+    config[field] = nullptr;  // as if it were not there
+    json without = Config();
+    without.erase(field);
+    const auto of_null = PlanOf(Tensors(), config);
+    const auto of_none = PlanOf(Tensors(), without);
+    ASSERT_EQ(of_null.status(), of_none.status()) << field;
+    if (!of_none.ok()) continue;
+    EXPECT_EQ(ModelConfigToJson(of_null->config),
+              ModelConfigToJson(of_none->config));
+  }
+  json config = Config();
+  config["layer_norm_epsilon"] = "1e-5";
+  EXPECT_THAT(ErrorOf(Tensors(), config), HasSubstr("layer_norm_epsilon"));
+}
+
+TEST(HuggingFaceTest, OnesAndZerosAreFlagsAndWholeFloatsIntegers) {
+  for (const bool same_length : {false, true}) {
+    json config = Config();
+    config["same_length"] = same_length ? 1 : 0;
+    config["pre_lnorm"] = 0;
+    config["tie_projs"] = {0, 1, 1, 1};
+    config["mem_len"] = 6.0;
+    config["d_model"] = 4.0;
+    config["cutoffs"] = {3.0, 5.0, 6.0};
+    json plain = Config();
+    plain["same_length"] = same_length;
+    const auto plan = PlanOf(Tensors(), config);
+    const auto expected = PlanOf(Tensors(), plain);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    EXPECT_EQ(ModelConfigToJson(plan->config),
+              ModelConfigToJson(expected->config));
+    EXPECT_EQ(plan->config.window.has_value(), same_length);
+  }
 }
 
 TEST(HuggingFaceTest, ABaseModelHasNoOutput) {
