@@ -8,7 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "model/text/utf8.h"
+#include "model/base/status_macros.h"
+#include "model/text/text_file.h"
 
 namespace txl {
 namespace {
@@ -57,9 +58,6 @@ absl::Status CheckSymbols(const std::vector<std::string>& symbols,
     if (symbols[i].empty()) {
       return SymbolError(name, unit, i, "the symbol is empty");
     }
-    if (!IsValidUtf8(symbols[i])) {
-      return SymbolError(name, unit, i, "is not valid UTF-8");
-    }
     const auto [entry, is_new] = first_index.emplace(symbols[i], i);
     if (!is_new) {
       return SymbolError(name, unit, i,
@@ -73,7 +71,8 @@ absl::Status CheckSymbols(const std::vector<std::string>& symbols,
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> ParseSymbolFile(
-    absl::string_view content, absl::string_view name) {
+    absl::string_view file, absl::string_view name) {
+  TXL_ASSIGN_OR_RETURN(const absl::string_view content, TextOfFile(file, name));
   if (absl::EndsWith(name, ".json")) {
     absl::StatusOr<std::vector<std::string>> symbols =
         ParseArray(content, name);

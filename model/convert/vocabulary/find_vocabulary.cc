@@ -16,6 +16,7 @@
 #include "model/convert/vocabulary/vocabulary_files.h"
 #include "model/convert/vocabulary/vocabulary_kind.h"
 #include "model/text/sentencepiece_model.h"
+#include "model/text/text_file.h"
 #include "model/text/tokenizer_fields.h"
 #include "model/text/vocabulary_loader.h"
 
@@ -87,7 +88,7 @@ absl::StatusOr<VocabularyFiles> FromOwn(const fs::path& path, const json& own,
 }
 
 absl::StatusOr<VocabularyFiles> FromJson(const fs::path& path,
-                                         const std::string& content,
+                                         absl::string_view content,
                                          const VocabularyRequest& request) {
   const json data = json::parse(content, nullptr, false);
   if (data.is_discarded()) {
@@ -115,14 +116,15 @@ absl::StatusOr<VocabularyFiles> FromFile(const fs::path& path,
   }
   TXL_ASSIGN_OR_RETURN(std::string content,
                        ReadRegularFile(path, kMaxVocabularyFileBytes));
-  if (path.extension() == ".json") return FromJson(path, content, request);
   if (path.extension() == ".model") {
     return Described(
         DescribeSentencePiece(std::move(content), request.vocab_size),
         path.string());
   }
-  const absl::StatusOr<NativeVocabulary> vocabulary =
-      VocabularyFromLines(content);
+  TXL_ASSIGN_OR_RETURN(const absl::string_view text,
+                       TextOfFile(content, path.string()));
+  if (path.extension() == ".json") return FromJson(path, text, request);
+  const absl::StatusOr<NativeVocabulary> vocabulary = VocabularyFromLines(text);
   if (!vocabulary.ok()) return At(path.string(), vocabulary.status());
   return Described(
       DescribeVocabulary(*vocabulary, {request.family, request.vocab_size}),

@@ -81,19 +81,37 @@ absl::StatusOr<std::vector<std::string>> FromDictionary(
   return symbols;
 }
 
-void ReadAttributes(const json& object, NativeVocabulary& vocabulary) {
-  const json* lower_case = Member(object, "lower_case");
-  if (lower_case != nullptr && lower_case->is_boolean()) {
-    vocabulary.lower_case = lower_case->get<bool>();
+absl::Status AttributeError(const char* name, absl::string_view wanted) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("field ", name, " must be ", wanted, " or null"));
+}
+
+absl::Status ReadAttributes(const json& object, NativeVocabulary& vocabulary) {
+  const auto read = [&object](const char* name) {
+    const json* value = Member(object, name);
+    return value == nullptr ? json() : *value;
+  };
+  const json lower_case = read("lower_case");
+  const json delimiter = read("delimiter");
+  const json unknown = read("unk_idx");
+  if (lower_case.is_boolean()) {
+    vocabulary.lower_case = lower_case.get<bool>();
+  } else if (lower_case == 0 || lower_case == 1) {  // as Python takes them
+    vocabulary.lower_case = lower_case == 1;
+  } else if (!lower_case.is_null()) {
+    return AttributeError("lower_case", "true, false");
   }
-  const json* delimiter = Member(object, "delimiter");
-  if (delimiter != nullptr && delimiter->is_string()) {
-    vocabulary.delimiter = delimiter->get<std::string>();
+  if (delimiter.is_string()) {
+    vocabulary.delimiter = delimiter.get<std::string>();
+  } else if (!delimiter.is_null()) {
+    return AttributeError("delimiter", "a text");
   }
-  const json* unknown = Member(object, "unk_idx");
-  if (unknown != nullptr && unknown->is_number_integer()) {
-    vocabulary.unknown_id = unknown->get<int64_t>();
+  if (unknown.is_number_integer()) {
+    vocabulary.unknown_id = unknown.get<int64_t>();
+  } else if (!unknown.is_null()) {
+    return AttributeError("unk_idx", "an integer");
   }
+  return absl::OkStatus();
 }
 
 // The bytes of a text whose characters are all below U+0100, when they are
@@ -149,7 +167,7 @@ absl::StatusOr<NativeVocabulary> VocabularyFromData(const json& data) {
   NativeVocabulary vocabulary;
   if (const json* list = SymbolList(data); list != nullptr) {
     TXL_ASSIGN_OR_RETURN(vocabulary.symbols, FromList(*list, "idx2sym"));
-    ReadAttributes(data, vocabulary);
+    TXL_RETURN_IF_ERROR(ReadAttributes(data, vocabulary));
     return vocabulary;
   }
   if (IsEventPair(data)) {

@@ -74,6 +74,21 @@ TEST(PlanConversionTest, ASpecWithAMisspeltFieldIsRefused) {
                         "window?"));
 }
 
+TEST(PlanConversionTest, ASpecWithAFieldOfAnotherTypeIsRefused) {
+  const std::string folder = FreshFolder("spec_type");
+  PlanOptions options = Options(NativeFile("kimi-char", "model.pt"));
+  options.spec_path = folder + "/spec.json";
+  for (const char* field :
+       {"mem_len", "window", "clamp_len", "tie_weight", "cutoffs"}) {
+    WriteFile(options.spec_path, json{{field, "7"}}.dump());
+    EXPECT_THAT(PlanConversion(options).status().message(),
+                HasSubstr(std::string("spec.json: field ") + field));
+  }
+  WriteFile(options.spec_path, R"({"mem_len": 33.0})");
+  EXPECT_THAT(PlanConversion(options).status().message(),
+              HasSubstr("spec.json: field mem_len must be an integer"));
+}
+
 TEST(PlanConversionTest, AMissingFileOrSpecIsNamed) {
   EXPECT_THAT(PlanConversion(Options("/no/such.pt")).status().message(),
               HasSubstr("/no/such.pt"));

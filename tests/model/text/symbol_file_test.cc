@@ -33,6 +33,21 @@ TEST(SymbolFile, SymbolsAreTakenAsTheyStand) {
               ElementsAre(" ", "\t", "\r", "\u00E9"));
 }
 
+TEST(SymbolFile, AByteOrderMarkIsNoSymbol) {
+  EXPECT_THAT(*ParseSymbolFile("\xEF\xBB\xBF<eos>\na\n", "vocab.txt"),
+              ElementsAre("<eos>", "a"));
+}
+
+TEST(SymbolFile, OtherCodingsAreRefused) {
+  using namespace std::string_literals;
+  for (const std::string& content :
+       {"\xFF\xFE" + "a\0\n\0"s, "\xFE\xFF" + "\0a\0\n"s, "a\0\n\0"s,
+        "\xFF\xFE"s}) {
+    EXPECT_THAT(ErrorOf(content, "vocab.txt"),
+                StartsWith("vocab.txt: is not UTF-8 (UTF-16?)"));
+  }
+}
+
 TEST(SymbolFile, NoContentIsNoSymbol) {
   EXPECT_THAT(*ParseSymbolFile("", "vocab.txt"), IsEmpty());
   EXPECT_THAT(*ParseSymbolFile("[]", "vocab.json"), IsEmpty());

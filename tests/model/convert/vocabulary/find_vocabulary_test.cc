@@ -148,6 +148,20 @@ TEST_F(FindVocabularyTest, DamagedFilesAreNamed) {
               HasSubstr("no file of a vocabulary"));
 }
 
+TEST_F(FindVocabularyTest, TextInAnotherCodingIsRefused) {
+  using namespace std::string_literals;
+  folder_.Write("vocab.txt", "\xFF\xFE" + "a\0\n\0b\0\n\0"s);
+  EXPECT_THAT(ErrorOf("kimiyoung", 2),
+              HasSubstr("vocab.txt: is not UTF-8 (UTF-16?)"));
+  folder_.Write("vocab.txt", "a1\nb\xE9\n");
+  EXPECT_THAT(ErrorOf("kimiyoung", 2),
+              HasSubstr("vocab.txt: line 2: is not UTF-8"));
+  folder_.Write("vocab.txt",
+                "\xEF\xBB\xBF"
+                "a1\r\nb1\r\n");
+  EXPECT_EQ(Find("kimiyoung", 2)->files.at("vocab.txt"), "a1\nb1\n");
+}
+
 TEST_F(FindVocabularyTest, AFileThatIsAskedForMustBeThere) {
   const auto found = Find("kimiyoung", 3, folder_.path("missing.txt"));
   EXPECT_THAT(std::string(found.status().message()), HasSubstr("missing.txt"));
