@@ -79,11 +79,12 @@ absl::StatusOr<std::string> ReadMessages(BodyFields& fields,
 
 // A request that says nothing gets what a turn gets: an answer of 16 tokens, as
 // of a completion, would be cut.
-absl::Status ReadMaxTokens(BodyFields& fields, v1::GenerateRequest* common) {
+absl::Status ReadMaxTokens(BodyFields& fields, CompletionRequest* request,
+                           v1::GenerateRequest* common) {
   for (const char* name : {"max_completion_tokens", "max_tokens"}) {
     TXL_ASSIGN_OR_RETURN(const auto tokens, fields.Integer(name));
     if (!tokens.has_value() || common->stop().has_max_tokens()) continue;
-    TXL_RETURN_IF_ERROR(SetMaxTokens(name, *tokens, common));
+    TXL_RETURN_IF_ERROR(SetMaxTokens(name, *tokens, request, common));
   }
   return absl::OkStatus();
 }
@@ -115,7 +116,7 @@ absl::StatusOr<CompletionRequest> ReadChat(const Json& body,
   if (!prompt.empty()) turn.set_text(prompt);
   TXL_RETURN_IF_ERROR(ReadCommonFields(fields, http, facts, &request, &common));
   TXL_RETURN_IF_ERROR(ReadLogprobs(fields, &request, &common));
-  TXL_RETURN_IF_ERROR(ReadMaxTokens(fields, &common));
+  TXL_RETURN_IF_ERROR(ReadMaxTokens(fields, &request, &common));
   for (const std::string& text : format.stop_texts) {
     common.mutable_stop()->add_stop_texts(text);
   }

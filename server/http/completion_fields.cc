@@ -8,6 +8,7 @@
 #include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 #include "server/base/error.h"
+#include "server/http/http_error.h"
 #include "server/http/http_options.h"
 #include "server/http/message_json.h"
 #include "server/http/named_session.h"
@@ -260,11 +261,26 @@ absl::Status ModelUnknown(const std::string& asked, const std::string& served) {
                    details);
 }
 
+absl::Status AsOfBody(const absl::Status& status,
+                      const CompletionRequest& request) {
+  ErrorDetails details = GetErrorDetails(status);
+  if (details.field == "stop.max_tokens") {
+    details.field = request.max_tokens_name;
+  } else if (details.field == "output.logprobs") {
+    details.field = request.logprobs_name;
+  } else {
+    return AsOfInput(status, request.chat ? "messages" : "prompt");
+  }
+  return MakeError(status.code(), status.message(), details);
+}
+
 absl::Status SetMaxTokens(const char* name, int64_t tokens,
+                          CompletionRequest* request,
                           v1::GenerateRequest* common) {
   if (tokens != static_cast<int32_t>(tokens)) {
     return FieldError(name, "is out of range");
   }
+  request->max_tokens_name = name;
   common->mutable_stop()->set_max_tokens(static_cast<int32_t>(tokens));
   return absl::OkStatus();
 }
@@ -276,6 +292,7 @@ absl::Status SetLogprobs(const char* name, int64_t alternatives,
     return FieldError(name, "is out of range");
   }
   request->logprobs = alternatives;
+  request->logprobs_name = name;
   common->mutable_output()->set_logprobs(static_cast<uint32_t>(alternatives));
   return absl::OkStatus();
 }

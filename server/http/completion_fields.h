@@ -30,7 +30,10 @@ struct CompletionRequest {
   bool echo = false;
   bool generates = true;            // false: the prompt alone, max_tokens 0
   std::optional<int64_t> logprobs;  // alternatives of a token; absent: none
-  bool tokens_as_ids = false;       // "token_id:7" where a text would stand
+  // Fields of the body that these came from.
+  std::string logprobs_name = "logprobs";
+  std::string max_tokens_name = "max_tokens";
+  bool tokens_as_ids = false;  // "token_id:7" where a text would stand
   bool return_token_ids = false;
   bool stream = false;
   bool include_usage = false;        // a last chunk with the usage of all
@@ -50,8 +53,13 @@ absl::Status ReadCommonFields(BodyFields& fields, const HttpRequest& http,
 // There is no such model: NotFound, model_not_found.
 absl::Status ModelUnknown(const std::string& asked, const std::string& served);
 
+// The error of one of its turns, with the field as the body calls it.
+absl::Status AsOfBody(const absl::Status& status,
+                      const CompletionRequest& request);
+
 // Sets what a field of that name says of tokens to generate at most.
 absl::Status SetMaxTokens(const char* name, int64_t tokens,
+                          CompletionRequest* request,
                           v1::GenerateRequest* common);
 // Likewise of alternatives to a token.
 absl::Status SetLogprobs(const char* name, int64_t alternatives,

@@ -84,8 +84,10 @@ absl::StatusOr<CompletionRequest> ReadCompletion(const Json& body,
   TXL_RETURN_IF_ERROR(ReadEcho(fields, &request));
   TXL_ASSIGN_OR_RETURN(const auto max_tokens, fields.Integer("max_tokens"));
   const int64_t most = max_tokens.value_or(kCompletionMaxTokens);
-  TXL_RETURN_IF_ERROR(SetMaxTokens("max_tokens", most, &common));
   request.generates = most != 0 || !request.echo;
+  if (request.generates) {
+    TXL_RETURN_IF_ERROR(SetMaxTokens("max_tokens", most, &request, &common));
+  }
   for (v1::GenerateRequest& turn : request.turns) turn.MergeFrom(common);
   TXL_RETURN_IF_ERROR(fields.RefuseMisspelt());
   request.ignored = fields.Unknown();

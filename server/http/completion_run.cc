@@ -382,8 +382,7 @@ Json CompletionRun::Usage() const {
 
 void CompletionRun::Fail(const absl::Status& of_call) {
   if (std::exchange(ended_, true)) return;
-  const absl::Status status =
-      AsOfInput(of_call, request_.chat ? "messages" : "prompt");
+  const absl::Status status = AsOfBody(of_call, request_);
   if (stream_ != nullptr) {
     stream_->Fail(ErrorJson(status));
   } else {

@@ -127,6 +127,14 @@ TEST_F(Chat, ErrorsOfTheTextNameTheMessages) {
             "400 OVER_LIMIT messages");
 }
 
+TEST_F(Chat, ErrorsNameTheFieldThatTheBodyHas) {
+  EXPECT_EQ(Ask({{"max_completion_tokens", 4097}}).outcome(),
+            "400 OVER_LIMIT max_completion_tokens");
+  EXPECT_EQ(Ask({{"max_tokens", 4097}}).outcome(), "400 OVER_LIMIT max_tokens");
+  EXPECT_EQ(Ask({{"logprobs", true}, {"top_logprobs", 21}}).outcome(),
+            "400 OVER_LIMIT top_logprobs");
+}
+
 TEST_F(Chat, AnAnswerEndsAtTheFormatsStopText) {
   const std::string whole =
       Complete({{"max_tokens", 200}}).json()["choices"][0]["text"];
