@@ -163,9 +163,9 @@ absl::StatusOr<std::string> ReadTextOf(const v1::TokenIds& tokens,
   return facts.vocabulary->Decode(ids);
 }
 
-absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
-                                            const ModelFacts& facts,
-                                            const RequestLimits& limits) {
+absl::StatusOr<GenerateParams> ReadGenerateFields(
+    const v1::GenerateRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits) {
   GenerateParams params;
   params.session_id = request.session_id();
   if (!params.session_id.empty()) {
@@ -190,6 +190,15 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                        ReadOutput(request.output(), facts, limits));
   TXL_ASSIGN_OR_RETURN(params.received,
                        ReadReceived(request, facts, params.stop.max_tokens));
+  TXL_RETURN_IF_ERROR(ReadUnknown(request.unknown(), facts, limits).status());
+  return params;
+}
+
+absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
+                                            const ModelFacts& facts,
+                                            const RequestLimits& limits) {
+  TXL_ASSIGN_OR_RETURN(GenerateParams params,
+                       ReadGenerateFields(request, facts, limits));
   TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
                        ReadUnknown(request.unknown(), facts, limits));
   // The prompt comes last, because it is the dearest to read.

@@ -91,6 +91,10 @@ absl::StatusOr<std::vector<int32_t>> ReadTextOrIds(
              : ReadFilledIds(message.tokens(), prefix, facts, limits);
 }
 
+// All but the prompt: `input` stays absent.
+absl::StatusOr<GenerateParams> ReadGenerateFields(
+    const v1::GenerateRequest& request, const ModelFacts& facts,
+    const RequestLimits& limits);
 absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                                             const ModelFacts& facts,
                                             const RequestLimits& limits);

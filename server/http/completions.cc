@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "model/base/status_macros.h"
+#include "server/api/convert_input.h"
 #include "server/api/convert_sampling.h"
 #include "server/base/log.h"
 #include "server/http/chat_request.h"
@@ -32,7 +33,9 @@ int64_t GatheredBytes(const CompletionRequest& request,
     const int64_t most = turn.stop().has_max_tokens()
                              ? turn.stop().max_tokens()
                              : DefaultStop(*context.facts, limits).max_tokens;
-    tokens += std::clamp<int64_t>(most, 1, limits.max_tokens);
+    if (request.generates) {
+      tokens += std::clamp<int64_t>(most, 1, limits.max_tokens);
+    }
     if (request.echo) {
       tokens +=
           turn.tokens().ids_size() + static_cast<int64_t>(turn.text().size());
@@ -52,10 +55,19 @@ void Run(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
     Log(LogSeverity::kDebug, "fields_ignored",
         {{"fields", absl::StrJoin(request.ignored, ",")}});
   }
+  // Before anything is done: a prompt may be scored, or fed, before its turn,
+  // or have none.
+  const ServiceContext& context = api.desk->context();
+  const absl::Status fields =
+      ReadGenerateFields(request.turns[0], *context.facts, context.limits)
+          .status();
+  if (!fields.ok()) {
+    return exchange->Reply(ErrorReply(AsOfBody(fields, request)));
+  }
   ByteHold hold;
   if (!request.stream) {
     absl::StatusOr<ByteHold> room =
-        api.desk->HoldAnswer(GatheredBytes(request, api.desk->context()));
+        api.desk->HoldAnswer(GatheredBytes(request, context));
     if (!room.ok()) return exchange->Reply(ErrorReply(room.status()));
     hold = *std::move(room);
   }

@@ -152,6 +152,32 @@ TEST_F(BadHttp, NumbersOfCompletionsThatAreOutOfRange) {
        {R"({"prompt": "a", "stop": ""})", "400 FIELD_INVALID stop"}});
 }
 
+// Also where the prompt comes before the turn, or alone.
+TEST_F(BadHttp, FieldsOfTurnsThatBeginLaterOrNever) {
+  for (const char* before :
+       {R"("echo": true, "max_tokens": 0)", R"("n": 2, "max_tokens": 4)",
+        R"("session_id": "kept", "echo": true, "max_tokens": 0)",
+        R"("session_id": "kept", "echo": true, "logprobs": 1)"}) {
+    const auto with = [&](const char* field) {
+      return absl::StrCat(R"({"prompt": "a", )", before, ", ", field, "}");
+    };
+    ExpectAll(
+        "/v1/completions",
+        {{with(R"("temperature": -1)"), "400 FIELD_INVALID temperature"},
+         {with(R"("stop": "")"), "400 FIELD_INVALID stop"},
+         {with(R"("stop_token_ids": [256])"),
+          "400 FIELD_INVALID stop_token_ids"},
+         {with(R"("priority": 10)"), "400 FIELD_INVALID priority"},
+         {with(R"("expected_position": -1)"),
+          "400 FIELD_INVALID expected_position"},
+         {with(R"("min_tokens": 4097)"), "400 FIELD_INVALID min_tokens"}});
+  }
+  ExpectAll("/v1/completions",
+            {{R"({"prompt": "a", "echo": true, "max_tokens": 0,
+                  "request_id": "a b"})",
+              "400 FIELD_INVALID request_id"}});
+}
+
 TEST_F(BadHttp, CompletionsThatAreTooLarge) {
   const std::string stops = Many("\"x\"", 9);
   ExpectAll("/v1/completions",
