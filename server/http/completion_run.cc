@@ -185,6 +185,7 @@ void CompletionRun::StartForks(int64_t prompt,
     const absl::Status begun = Begin(choice, turn, scores);
     if (!begun.ok()) return Fail(begun);
     turn.clear_prompt();
+    turn.clear_expected_position();  // it was that of the prompt
     turn.set_session_id(samples_[prompt]->id(j));
     choices_[choice].prompt_before = fed.position();
     StartTurn(choice, turn);

@@ -62,6 +62,9 @@ void SampleSessions::Append(const v1::GenerateRequest& turn) {
   if (turn.has_text()) append->set_text(turn.text());
   if (turn.has_tokens()) *append->mutable_tokens() = turn.tokens();
   append->set_unknown(turn.unknown());
+  if (turn.has_expected_position()) {
+    append->set_expected_position(turn.expected_position());
+  }
   append->set_return_logprobs(logprobs_.has_value());
   append->set_logprobs(logprobs_.value_or(0));
   Call("AppendTokens", std::move(append), [this](const Message& message) {

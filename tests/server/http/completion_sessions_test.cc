@@ -158,6 +158,23 @@ TEST(CompletionSessions, EchoObeysTheExpectedPositionToo) {
   EXPECT_EQ(world.rpc.GetSession("s").position(), 6);
 }
 
+// However it is run: as one turn, or fed first and gone on with.
+TEST(CompletionSessions, WithoutASessionTheExpectedPositionIsTheBeginning) {
+  HttpWorld world;
+  for (const Json& how : {Json({{"n", 1}}), Json({{"n", 2}}),
+                          Json({{"echo", true}, {"logprobs", 1}})}) {
+    Json body = how;
+    body["prompt"] = "abc";
+    body["max_tokens"] = 1;
+    body["expected_position"] = 0;
+    EXPECT_EQ(world.Complete(body).outcome(), "200") << how;
+    body["expected_position"] = 3;
+    const HttpAnswer answer = world.Complete(body);
+    EXPECT_EQ(answer.outcome(), "409 POSITION_MISMATCH") << how;
+    EXPECT_EQ(answer.header("x-txl-position"), "0") << how;
+  }
+}
+
 TEST(CompletionSessions, AnotherPositionThanExpectedIsAConflict) {
   HttpWorld world;
   world.rpc.MakeSession("s", {'a', 'b'});
