@@ -115,15 +115,21 @@ size_t CompletionRun::FirstChoice(int64_t prompt) const {
 // What is fed to a session of the run's own is scored while it is.
 bool CompletionRun::FeedsFirst(int64_t prompt) const {
   const v1::GenerateRequest& turn = request_.turns[prompt];
-  const bool fed = turn.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET;
   const bool scored = request_.echo && request_.logprobs.has_value();
-  return request_.generates && fed &&
+  return request_.generates && HasPrompt(prompt) &&
          (request_.best_of > 1 || (scored && turn.session_id().empty()));
 }
 
+// An empty prompt has nothing to score: the text goes on.
 bool CompletionRun::ScoresFirst(int64_t prompt) const {
-  return request_.echo && !FeedsFirst(prompt) &&
-         (request_.logprobs.has_value() || !request_.generates);
+  if (!request_.generates) return true;
+  return request_.echo && request_.logprobs.has_value() && HasPrompt(prompt) &&
+         !FeedsFirst(prompt);
+}
+
+bool CompletionRun::HasPrompt(int64_t prompt) const {
+  return request_.turns[prompt].prompt_case() !=
+         v1::GenerateRequest::PROMPT_NOT_SET;
 }
 
 void CompletionRun::StartScore(int64_t prompt) {

@@ -60,6 +60,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   // Which call comes before the turns of a prompt's choices, if any.
   bool FeedsFirst(int64_t prompt) const;
   bool ScoresFirst(int64_t prompt) const;
+  bool HasPrompt(int64_t prompt) const;
   void StartScore(int64_t prompt);
   // A turn of a session begins where the session stood for the scores.
   void StartScored(int64_t prompt, const v1::ScoreResponse& scores);

@@ -200,6 +200,26 @@ TEST(Completions, EchoWithLogprobsFeedsThePromptOnce) {
             static_cast<int64_t>(prompt.size()) + 1);
 }
 
+TEST(Completions, EchoWithLogprobsOfNoPromptGoesOnWithTheText) {
+  HttpWorldOptions options;
+  options.rpc.generation.start_tokens = {1};
+  HttpWorld world(options);
+  world.rpc.MakeSession("s", {1, 'a'});
+  for (const char* session : {"", "s"}) {
+    const Ids before = *session == '\0' ? Ids{1} : Ids{1, 'a'};
+    const HttpAnswer answer = world.Complete({{"session_id", session},
+                                              {"prompt", ""},
+                                              {"max_tokens", 2},
+                                              {"temperature", 0},
+                                              {"logprobs", 1},
+                                              {"echo", true},
+                                              {"return_token_ids", true}});
+    ASSERT_EQ(answer.outcome(), "200") << session;
+    EXPECT_EQ(answer.json()["choices"][0]["token_ids"],
+              Json(world.rpc.runner.Continue(before, 2)));
+  }
+}
+
 TEST(Completions, EchoHasTheEntryOfAnEndTokenToo) {
   const std::string prompt = "the end";
   HttpWorldOptions options;
