@@ -70,6 +70,7 @@ stage() {
       "$1/txl_server/bin/$program"
   done
   copy_licences "$1/libraries" "$1"/txl_server/bin/*
+  cp THIRD_PARTY.md "$1/"
 }
 
 # copy_licences DIR PROGRAM...: of the Debian packages that their libraries are
