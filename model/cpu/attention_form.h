@@ -1,7 +1,7 @@
 #pragma once
 
-// Which form of attention a model is served with (docs/ARCHITECTURE.md, "One
-// step"), and when which is faster.
+// Which form of attention a model is served with (docs/design/step.md),
+// and when which is faster.
 
 #include <array>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 // What a slot of the native CPU step holds, per layer: the stored rows (the
 // segment memory itself) and, in projected form, a key and a value row per head
-// that derive from them (docs/ARCHITECTURE.md, "One step").
+// that derive from them (docs/design/step.md).
 //
 // All lie in rings of C positions, C a multiple of kPanel: keys in tiles of
 // kPanel positions that begin at multiples of kPanel of the absolute position,

@@ -1,6 +1,6 @@
 #pragma once
 
-// Attention of one layer (docs/ARCHITECTURE.md, "One step"):
+// Attention of one layer (docs/design/step.md):
 //
 //   score_j = D^-1/2 [ (q_n + u_n) . Wk_n c_j + (q_n + v_n) . (Wr_n R_delta) ]
 //   out_n   = Wv_n sum_j softmax(score)_j c_j

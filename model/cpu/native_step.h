@@ -1,7 +1,7 @@
 #pragma once
 
 // One step of the serving engine on the CPU without LibTorch: packed weights,
-// attention in either form, own threads (docs/ARCHITECTURE.md, "One step").
+// attention in either form, own threads (docs/design/step.md).
 //
 // Bits. A row's numbers depend on its session's tokens, the weights and the
 // instruction set alone: not on the other rows of a step, on the number of

@@ -1,4 +1,4 @@
-// txl-model: offline work on models (docs/ARCHITECTURE.md, "Programs").
+// txl-model: offline work on models (docs/ARCHITECTURE.md).
 // Exit status: 0 done, 1 failed, 2 usage, 130 after Ctrl-C.
 
 #include <c10/util/Exception.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Attention in absorbed form (docs/ARCHITECTURE.md, section "One step"): with
+// Attention in absorbed form (docs/design/step.md): with
 // stored rows c_j at distance delta from the query and head n,
 //
 //   score_j = D^-1/2 [ (Wk_n^T (q_n + u_n)) . c_j + (q_n + v_n) . (Wr_n R) ]

@@ -2,7 +2,7 @@
 
 // One step of the serving engine with LibTorch: rows of many sessions at
 // different positions through all layers in one batch, attention in absorbed
-// form on the stored rows themselves (docs/ARCHITECTURE.md, "One step").
+// form on the stored rows themselves (docs/design/step.md).
 // CPU and CUDA alike; the plain step and the oracle of faster ones.
 
 #include <ATen/core/Tensor.h>

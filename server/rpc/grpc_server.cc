@@ -22,7 +22,7 @@
 namespace txl {
 namespace {
 
-// Transport settings; sources: docs/ARCHITECTURE.md, failure rules.
+// Transport settings; sources: docs/design/failure.md.
 constexpr int kMaxMetadataBytes = 8 << 10;
 constexpr int kWindowBytes = 16 << 10;
 constexpr int kKeepaliveTimeMs = 60'000;

@@ -1,7 +1,7 @@
 #pragma once
 
 // What a server's copy of a shared session is a copy of, and whether it still
-// is the session: docs/ARCHITECTURE.md, "Sessions that several servers share".
+// is the session: docs/design/sessions.md.
 
 #include <atomic>
 #include <cstdint>

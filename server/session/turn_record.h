@@ -1,7 +1,7 @@
 #pragma once
 
 // What a turn with a request_id leaves behind, so that the same request, sent
-// again, gets the same answer: docs/ARCHITECTURE.md, "Retries".
+// again, gets the same answer: docs/design/retries.md.
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 #pragma once
 
 // Attention of a step's rows on the stored rows of their slots, in absorbed
-// form (docs/ARCHITECTURE.md, "One step"). For row r, head h and the visible
+// form (docs/design/step.md). For row r, head h and the visible
 // positions j, oldest(t) <= j <= t, at distance delta = t - j:
 //
 //   score_j = scale * (query[r, h] . c_j + position[r, h, min(delta, D - 1)])

@@ -1,7 +1,7 @@
 #pragma once
 
 // What a layer begins with: its rows are stored, and the queries of every head
-// are added up (docs/ARCHITECTURE.md, "One step").
+// are added up (docs/design/step.md).
 
 #include <cstdint>
 

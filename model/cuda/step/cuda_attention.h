@@ -1,7 +1,7 @@
 #pragma once
 
 // Attention of a step's rows in absorbed form: queries of every head in, values
-// of every head out (docs/ARCHITECTURE.md, "One step").
+// of every head out (docs/design/step.md).
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A request_id makes a call safe to send again: docs/ARCHITECTURE.md, Retries.
+// A request_id makes a call safe to send again: docs/design/retries.md.
 
 #include <gmock/gmock.h>
 

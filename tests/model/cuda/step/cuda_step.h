@@ -1,7 +1,7 @@
 #pragma once
 
 // One step of the serving engine on a CUDA device, in absorbed form
-// (docs/ARCHITECTURE.md, "One step"). For every number of rows there are two
+// (docs/design/step.md). For every number of rows there are two
 // graphs, each launched as one: from the tokens through all layers, and from
 // the rows that are wanted to their log-probabilities.
 //
