@@ -49,18 +49,23 @@ int64_t GatheredBytes(const CompletionRequest& request,
   return tokens * request.best_of * of_token;
 }
 
+// A turn checks its own. Where its prompt is fed or scored before it, or has no
+// turn, they are checked before anything is done.
+absl::Status CheckFields(const CompletionRequest& request,
+                         const ServiceContext& context) {
+  if (!request.echo && request.best_of == 1) return absl::OkStatus();
+  return ReadGenerateFields(request.turns[0], *context.facts, context.limits)
+      .status();
+}
+
 void Run(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
          CompletionRequest request) {
   if (!request.ignored.empty()) {
     Log(LogSeverity::kDebug, "fields_ignored",
         {{"fields", absl::StrJoin(request.ignored, ",")}});
   }
-  // Before anything is done: a prompt may be scored, or fed, before its turn,
-  // or have none.
   const ServiceContext& context = api.desk->context();
-  const absl::Status fields =
-      ReadGenerateFields(request.turns[0], *context.facts, context.limits)
-          .status();
+  const absl::Status fields = CheckFields(request, context);
   if (!fields.ok()) {
     return exchange->Reply(ErrorReply(AsOfBody(fields, request)));
   }
