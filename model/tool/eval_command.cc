@@ -31,7 +31,7 @@ struct EvalFlags {
   std::string text;
   std::string unknown;  // "": not given
   double held_out = 0;
-  StreamShape shape = {8, 128};
+  StreamShape shape = {0, 128};  // streams 0: by the length of the text
   bool original_streams = false;
   int64_t max_segments = 0;
   std::optional<int64_t> mem_len, clamp_len, window;
@@ -60,11 +60,9 @@ absl::StatusOr<std::vector<int64_t>> EvaluatedIds(
   if (!(flags.held_out >= 0 && flags.held_out <= 1)) {
     return absl::InvalidArgumentError("--held-out: must be in [0, 1]");
   }
-  TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(flags.text));
-  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
-                       EncodeOptionsOf(*directory.vocabulary, flags.unknown));
-  TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                       directory.vocabulary->EncodeDocument(text, options));
+  TXL_ASSIGN_OR_RETURN(
+      const std::vector<int32_t> ids,
+      IdsOfFile(flags.text, *directory.vocabulary, flags.unknown));
   const int64_t begin =
       flags.held_out > 0
           ? HeldOutBegin(static_cast<int64_t>(ids.size()), flags.held_out)
@@ -74,6 +72,14 @@ absl::StatusOr<std::vector<int64_t>> EvaluatedIds(
         absl::StrCat(flags.text, ": fewer than two tokens to evaluate"));
   }
   return std::vector<int64_t>(ids.begin() + begin, ids.end());
+}
+
+// A stream begins without context, so that its first tokens are guessed worse.
+// A short text is one; a long one, in which that matters little, is several.
+int64_t StreamsFor(int64_t tokens) {
+  constexpr int64_t kMost = 8;
+  constexpr int64_t kTokensPerStream = 2048;
+  return std::clamp<int64_t>(tokens / kTokensPerStream, 1, kMost);
 }
 
 // Ends after max_segments or at an interrupt.
@@ -98,12 +104,19 @@ EvaluationOptions MakeOptions(const EvalFlags& flags, ProgressBar& bar) {
   return options;
 }
 
-void Print(const Evaluation& result, bool json) {
-  if (json) {
+void Print(const Evaluation& result, const EvalFlags& flags) {
+  const int64_t streams = flags.shape.streams;
+  if (streams > 1 && !flags.original_streams) {
+    std::cerr << "note: the text was cut into " << streams
+              << " streams that begin without context; --streams 1 takes it as "
+                 "one\n";
+  }
+  if (flags.json) {
     std::cout << nlohmann::ordered_json{{"nats_per_token", result.nats},
                                         {"bits_per_token", result.bits()},
                                         {"perplexity", result.perplexity()},
-                                        {"tokens", result.tokens}}
+                                        {"tokens", result.tokens},
+                                        {"streams", streams}}
                      .dump()
               << "\n";
     return;
@@ -132,9 +145,6 @@ absl::StatusOr<Evaluation> EvaluateServing(const EvalFlags& flags,
                                            const EvaluationOptions& options) {
   ServingStepOptions serving;
   serving.shape = flags.shape;
-  // A short text has no more streams than targets.
-  serving.shape.streams =
-      std::min(serving.shape.streams, static_cast<int64_t>(ids.size()) - 1);
   serving.formats = FormatsOf(flags.formats);
   serving.threads = flags.model.threads;
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelStep> step,
@@ -142,13 +152,17 @@ absl::StatusOr<Evaluation> EvaluateServing(const EvalFlags& flags,
   return EvaluateStep(*step, ids, options, RowsPerStream(serving.shape));
 }
 
-absl::Status RunEval(const EvalFlags& flags) {
+absl::Status RunEval(EvalFlags& flags) {
   TXL_RETURN_IF_ERROR(CheckFormats(flags));
   TXL_ASSIGN_OR_RETURN(OpenModel model, OpenModelOf(flags.model));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config,
                        EvaluatedConfig(model.directory.config, flags));
   TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
                        EvaluatedIds(model.directory, flags));
+  const int64_t tokens = static_cast<int64_t>(ids.size());
+  if (flags.shape.streams == 0) flags.shape.streams = StreamsFor(tokens);
+  // A short text has no more streams than targets.
+  flags.shape.streams = std::min(flags.shape.streams, tokens - 1);
   Evaluation result;
   std::optional<ProgressBar> bar("tokens");
   const EvaluationOptions options = MakeOptions(flags, *bar);
@@ -162,7 +176,7 @@ absl::Status RunEval(const EvalFlags& flags) {
   }
   bar.reset();
   if (InterruptFlag()) return absl::CancelledError("interrupted");
-  Print(result, flags.json);
+  Print(result, flags);
   return absl::OkStatus();
 }
 
@@ -187,7 +201,10 @@ Command AddEvalCommand(CLI::App& app) {
   AddUnknownFlag(*sub, &flags->unknown);
   sub->add_option("--held-out", flags->held_out,
                   "evaluate this share of the text, its end; 0: all");
-  sub->add_option("--streams", flags->shape.streams, "streams side by side")
+  sub->add_option("--streams", flags->shape.streams,
+                  "streams side by side, each without the context of the one "
+                  "before it [one for every 2048 tokens, 1 to 8]")
+      ->default_str("")
       ->check(AtLeast(1));
   sub->add_option("--segment", flags->shape.segment, "tokens per call")
       ->check(AtLeast(1));

@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/text/text_file.h"
 #include "model/tool/flag_values.h"
+#include "model/train/corpus.h"
 #include "program/unknown_flag.h"
 
 namespace txl {
@@ -46,6 +48,21 @@ absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
   EncodeOptions options;
   options.skip_unknown = word == kSkipUnknown;
   return options;
+}
+
+absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
+                                               const Vocabulary& vocabulary,
+                                               absl::string_view unknown) {
+  TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(path));
+  const bool takes_bytes =
+      vocabulary.kind() == "bytes" || vocabulary.kind() == "decimal_bytes";
+  absl::string_view text = file;
+  if (!takes_bytes) {
+    TXL_ASSIGN_OR_RETURN(text, TextOfFile(file, path));
+  }
+  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
+                       EncodeOptionsOf(vocabulary, unknown));
+  return vocabulary.EncodeDocument(text, options);
 }
 
 absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags) {

@@ -6,7 +6,9 @@
 #include <c10/core/ScalarType.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -35,6 +37,14 @@ absl::StatusOr<c10::Device> ParseDevice(const std::string& name);
 // unknown symbol that the vocabulary lacks.
 absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
                                               absl::string_view word);
+
+// A file's text as ids, as a document. A byte order mark counts as text for
+// vocabularies of bytes alone. Errors: NotFound; InvalidArgument naming the
+// file: no UTF-8 (but for bytes), text that the vocabulary refuses; those of
+// EncodeOptionsOf.
+absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
+                                               const Vocabulary& vocabulary,
+                                               absl::string_view unknown);
 
 struct OpenModel {
   ModelDirectory directory;

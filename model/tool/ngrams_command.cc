@@ -37,11 +37,9 @@ absl::Status RunNgrams(const NgramsFlags& flags) {
         absl::StrCat(directory.path, ": a table of n-grams holds ids below ",
                      kMostNgramIds, " only"));
   }
-  TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(flags.text));
-  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
-                       EncodeOptionsOf(*directory.vocabulary, flags.unknown));
-  TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                       directory.vocabulary->EncodeDocument(text, options));
+  TXL_ASSIGN_OR_RETURN(
+      const std::vector<int32_t> ids,
+      IdsOfFile(flags.text, *directory.vocabulary, flags.unknown));
   const NgramTable table = BuildNgrams(
       ids, VocabularyFingerprint(*directory.vocabulary), flags.ngrams);
   const std::string out = flags.out.empty()

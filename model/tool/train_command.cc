@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "model/base/status_macros.h"
+#include "model/text/text_file.h"
 #include "model/tool/command.h"
 #include "model/tool/flag_values.h"
 #include "model/tool/interrupt.h"
@@ -172,7 +173,11 @@ absl::Status CheckOut(const TrainFlags& f) {
 absl::Status RunTrain(TrainFlags& f) {
   TXL_RETURN_IF_ERROR(CheckOut(f));
   at::set_num_threads(f.threads);
-  TXL_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(f.text));
+  TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(f.text));
+  absl::string_view text = file;
+  if (f.vocabulary != CorpusVocabulary::kBytes) {
+    TXL_ASSIGN_OR_RETURN(text, TextOfFile(file, f.text));
+  }
   TXL_ASSIGN_OR_RETURN(const Corpus corpus,
                        MakeCorpus(text, f.vocabulary, f.held_out));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config, ServedConfig(f, corpus));

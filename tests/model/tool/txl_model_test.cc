@@ -69,6 +69,30 @@ TEST_F(TrainedModelTest, EvalReportsTheSameLossInEveryUnit) {
   EXPECT_EQ(json["tokens"], 191);
 }
 
+// A short text is one stream, so that its figure is that of its tokens one
+// after the other.
+TEST_F(TrainedModelTest, EvalSaysWhenStreamsBeginWithoutContext) {
+  const std::string eval =
+      "eval " + Model() + " --text " + Text() + " --threads 1 --json";
+  const ProgramResult whole = RunTxlModel(eval);
+  EXPECT_EQ(whole.output, RunTxlModel(eval + " --streams 1").output);
+  EXPECT_THAT(whole.output, HasSubstr("\"streams\":1"));
+  EXPECT_THAT(whole.errors, testing::Not(HasSubstr("note:")));
+  const ProgramResult cut = RunTxlModel(eval + " --streams 3");
+  EXPECT_THAT(cut.output, HasSubstr("\"streams\":3"));
+  EXPECT_THAT(cut.errors, HasSubstr("3 streams that begin without context"));
+}
+
+TEST_F(TrainedModelTest, TextInAnotherCodingIsRefused) {
+  const std::string text = FreshTestFolder("coding") + "/text.txt";
+  const auto errors = [&](const std::string& content) {
+    WriteTestFile(text, content);
+    return RunTxlModel("eval " + Model() + " --text " + text).errors;
+  };
+  EXPECT_THAT(errors(std::string("a\0b\0", 4)), HasSubstr("UTF-16?"));
+  EXPECT_THAT(errors("ab\nb\xFF"), HasSubstr("line 2: is not UTF-8"));
+}
+
 TEST_F(TrainedModelTest, EvalCanSkipWhatTheVocabularyLacks) {
   const std::string with_more = folder_ + "/text with more";
   WriteTestFile(with_more, "?" + SyntheticText() + "?!");
