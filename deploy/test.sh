@@ -192,9 +192,12 @@ part_requests() {
   cmake --preset asan > .deps/configure.log 2>&1 ||
     { cat .deps/configure.log; return 1; }
   ninja -C build/asan --quiet txl-server
-  step "generated requests: 200,000 on it"
+  step "generated requests: 200,000 on it, with a model of two thin layers"
+  build/bin/txl-model random build/asan/small \
+    --spec tests/fuzz/requests/small.json
   for seed in $(seq "$seeds"); do
     python tests/fuzz/requests/generate.py --sanitized --seed "$seed" \
+      --weights build/asan/small \
       --requests $((${TXL_REQUESTS:-200000} / seeds)) \
       --server build/asan/bin/txl-server
   done

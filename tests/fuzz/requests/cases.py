@@ -39,6 +39,10 @@ class Case:
                 not self.changes.keys() & {"session_id", "new_session_id"} and
                 bool(self.refusals("grpc")) == bool(self.refusals("http")))
 
+    def at_random(self):
+        """Whether its tokens may be drawn with a seed of the server's."""
+        return {"sampling.seed", "sampling.temperature"} <= self.changes.keys()
+
     def refusals(self, door):
         """Paths of the changes for each of which it has to be refused."""
         paths = [p for p, how in self.changes.items() if self._refused(

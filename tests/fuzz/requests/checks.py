@@ -64,7 +64,9 @@ def _at_fault(case, door, answer):
         names.add("zzzzzzzzzzzzzz")
     if case.changes.keys() & set(INPUTS):
         names |= {"text", "tokens", "input", "prompt"}
-    if case.state == "limit" or "session_id" in case.changes:
+    # The turn that makes it busy may leave no room for a long input.
+    filled = case.state == "busy" and case.changes.keys() & set(INPUTS)
+    if case.state == "limit" or filled or "session_id" in case.changes:
         names |= {"text", "tokens", "prompt", "session_id", "max_tokens",
                   "stop.max_tokens", "alternatives", "messages", "input"}
     bare = answer.field.partition("[")[0]
@@ -137,7 +139,7 @@ def alike(case, answers):
         same = one.same_code(other) and one.reason == other.reason
         return "" if same or len(case.changes) > 1 else \
             "the doors refuse for different reasons"
-    if one.essence is None or other.essence is None:
+    if case.at_random() or one.essence is None or other.essence is None:
         return ""
     return "" if one.essence == other.essence else \
         f"the doors' tokens differ: {one.essence} {other.essence}"

@@ -75,6 +75,10 @@ class Checks(unittest.TestCase):
         self.assertFalse(checks.alike(case(), tokens))
         for other in (Answer(essence=[2]), Answer("INVALID_ARGUMENT")):
             self.assertTrue(checks.alike(case(), {**tokens, "http": other}))
+        drawn = case({"sampling.seed": "absent",
+                      "sampling.temperature": "high"})
+        self.assertFalse(checks.alike(
+            drawn, {**tokens, "http": Answer(essence=[2])}))
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ GENERATE = {
     "tokens.ids": IDS,
     **{f"sampling.{name}": field for name, field in SAMPLING.items()},
     **{f"stop.{name}": field for name, field in STOP.items()},
-    "output.logprobs": LOGPROBS,
+    "output.logprobs": dataclasses.replace(LOGPROBS, also=("echo",)),
     "output.include_token_bytes": FLAG,
     "output.max_tokens_per_message": Field("whole", 1, 1024),
     "request_id": NAME,
@@ -139,6 +139,8 @@ COMPLETION = {
 }
 CHOICES = Field("whole", 1, 128, relative=True,
                 also=("best_of", "prompt", "n", "received"))
+# With it max_tokens may be 0.
+ECHO = dataclasses.replace(FLAG, also=("max_tokens", "logprobs"))
 # What completions and chat have beside them.
 STREAMED = {
     "model": Field("model"),
@@ -173,7 +175,7 @@ METHODS = {
                    "sampling.temperature": 0, "sampling.seed": 7,
                    "stop.max_tokens": 4}, "grows",
         Http("POST", "/v1/completions", COMPLETION,
-             {**STREAMED, "echo": FLAG, "prompt": Field("prompts", relative=True)},
+             {**STREAMED, "echo": ECHO, "prompt": Field("prompts", relative=True)},
              strict=False), weight=20),
     "chat": Method(
         {path: GENERATE[path] for path in CHAT},

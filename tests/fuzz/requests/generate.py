@@ -3,6 +3,7 @@
 
 Usage: generate.py [--requests N] [--seed S] [--server build/bin/txl-server]
                    [--only N] [--method PART] [--sanitized] [--patience SECONDS]
+                   [--weights DIR]
 
 Starts a server with a store, keys, HTTP and administration, and sends every
 request of the API over gRPC and HTTP with fields left out, past their ranges,
@@ -10,6 +11,8 @@ misspelt, doubled, of other types (values.py), on sessions in every state
 (cases.py). What has to hold is in checks.py. Each violation is printed with its
 seed and number: --seed S --only N makes that request alone. Exits 0 when all
 held, 1 when not. --sanitized: a build with sanitizers, which takes longer.
+--weights: a folder whose config.json and model.safetensors stand in for those of
+the shipped model; with small ones a slow build computes less.
 """
 
 import argparse
@@ -38,7 +41,7 @@ class Run:
 
     def __init__(self, options, numbers):
         self.options, self.numbers = options, numbers
-        self.live = Live(options.server)
+        self.live = Live(options.server, options.weights)
         self.maker = cases.Maker(options.seed, self.live.limits,
                                  options.method)
         self.sent, self.violations = 0, 0
@@ -169,6 +172,7 @@ def parse(arguments):
     parser.add_argument("--method", default="", help="of its name")
     parser.add_argument("--sanitized", action="store_true")
     parser.add_argument("--patience", type=float, help="seconds to an answer")
+    parser.add_argument("--weights", type=pathlib.Path)
     options = parser.parse_args(arguments)
     options.patience = options.patience or (30 if options.sanitized else 2)
     return options

@@ -24,9 +24,10 @@ _CHAT = {"chat": {"user": {"before": "Q: ", "after": "\n"},
 
 
 class Live:
-    """`program`: txl-server. Ends with `stop` or `kill`."""
+    """`program`: txl-server. `weights`: a folder with other ones for the shipped
+    model, or None. Ends with `stop` or `kill`."""
 
-    def __init__(self, program):
+    def __init__(self, program, weights=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(
             prefix="txl-requests-", dir=_MEMORY if _MEMORY.is_dir() else None))
         self._program = program
@@ -37,7 +38,7 @@ class Live:
         secret.chmod(0o600)
         admin = f"unix:{self.folder}/admin.sock"
         self.server = Server(
-            str(program), str(self._model()),
+            str(program), str(self._model(weights)),
             [*_FLAGS, "--keys", str(keys), "--export-key-file", str(secret),
              "--data-dir", str(self.folder / "store"), "--admin-listen",
              admin], self.folder)
@@ -52,10 +53,12 @@ class Live:
         self.file = client.export("f-filled")
         client.close()
 
-    def _model(self):
+    def _model(self, weights):
         """The shipped one, with a chat format."""
         model = self.folder / "model"
         shutil.copytree(paths.ROOT / "models/shakespeare", model)
+        for file in ("config.json", "model.safetensors") if weights else ():
+            shutil.copy(weights / file, model / file)
         generation = json.loads((model / "generation.json").read_text())
         (model / "generation.json").write_text(
             json.dumps({**generation, **_CHAT}))
