@@ -30,16 +30,6 @@ bool IsPromptOverLimit(const absl::Status& status) {
          });
 }
 
-absl::StatusOr<std::vector<uint32_t>> PromptIds(
-    Client& client, const v1::GenerateRequest& request,
-    const CallOptions& options) {
-  if (request.has_text()) {
-    return TokenizeAll(client, request.text(), request.unknown(), options);
-  }
-  return std::vector<uint32_t>(request.tokens().ids().begin(),
-                               request.tokens().ids().end());
-}
-
 // Feeds all but the last part of the prompt, which then is the request's.
 absl::Status FeedAllButTheLast(Client& client, const RetryPolicy& policy,
                                const CallOptions& options,
@@ -115,6 +105,16 @@ absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
     text.remove_prefix(piece.size());
   }
   return ids;
+}
+
+absl::StatusOr<std::vector<uint32_t>> PromptIds(
+    Client& client, const v1::GenerateRequest& request,
+    const CallOptions& options) {
+  if (request.has_text()) {
+    return TokenizeAll(client, request.text(), request.unknown(), options);
+  }
+  return std::vector<uint32_t>(request.tokens().ids().begin(),
+                               request.tokens().ids().end());
 }
 
 absl::Status GenerateAfterPrompt(

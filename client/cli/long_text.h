@@ -36,6 +36,11 @@ absl::StatusOr<std::vector<uint32_t>> TokenizeAll(Client& client,
                                                   v1::UnknownText unknown,
                                                   const CallOptions& options);
 
+// The ids of a request's prompt, a text's by TokenizeAll.
+absl::StatusOr<std::vector<uint32_t>> PromptIds(
+    Client& client, const v1::GenerateRequest& request,
+    const CallOptions& options);
+
 // RetryingClient::Generate for prompts also over the server's limits: all
 // of it but the last part is fed by AppendTokens first, to a session of this
 // function's own where the request names none. The request's position is

@@ -57,16 +57,6 @@ absl::Status MakeBase(Client& client, const std::string& session_id,
   return response.status();
 }
 
-absl::StatusOr<std::vector<uint32_t>> PromptIds(
-    Client& client, const v1::GenerateRequest& request,
-    const CallOptions& options) {
-  if (request.has_text()) {
-    return TokenizeAll(client, request.text(), request.unknown(), options);
-  }
-  return std::vector<uint32_t>(request.tokens().ids().begin(),
-                               request.tokens().ids().end());
-}
-
 absl::Status Feed(Client& client, const std::string& session_id,
                   const std::vector<uint32_t>& ids,
                   const CallOptions& options) {

@@ -9,17 +9,10 @@
 
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
-#include "server/tls/asn1_time.h"
+#include "server/tls/openssl_types.h"
 
 namespace txl {
 namespace {
-
-using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
-
-Bio Reader(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
-             &BIO_free);
-}
 
 // Whether what was read last is the text's end, not damage.
 bool AtEnd() {
@@ -79,7 +72,7 @@ absl::StatusOr<RevocationLists> RevocationLists::Use(const std::string& pem,
                                                      SSL_CTX* context) {
   X509_STORE* const authorities = SSL_CTX_get_cert_store(context);
   RevocationLists used;
-  const Bio bio = Reader(pem);
+  const Bio bio = BioOf(pem);
   while (true) {
     const std::shared_ptr<X509_CRL> list(
         PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr),
@@ -120,7 +113,7 @@ bool RevocationLists::Revoke(const X509* certificate) const {
 }
 
 bool RevocationLists::RevokeAnyOf(const std::string& pem) const {
-  const Bio bio = Reader(pem);
+  const Bio bio = BioOf(pem);
   int certificates = 0;
   bool revoked = false;
   while (!revoked) {

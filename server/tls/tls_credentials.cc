@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
-#include "server/tls/asn1_time.h"
+#include "server/tls/openssl_types.h"
 
 namespace txl {
 namespace {
@@ -28,14 +28,6 @@ constexpr char kCiphersOfTls12[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 // As on the wire: its length before it.
 constexpr unsigned char kHttp11[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Freed<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Freed<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
@@ -99,17 +91,13 @@ absl::StatusOr<std::string> ReadSource(const Source& source, bool secret) {
   return text;
 }
 
-Bio Reader(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 // Nobody is there to be asked for one.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
 absl::StatusOr<std::vector<Certificate>> ParseCertificates(
     const std::string& text, const Source& source) {
   std::vector<Certificate> found;
-  const Bio bio = Reader(text);
+  const Bio bio = BioOf(text);
   while (true) {
     Certificate next(
         PEM_read_bio_X509(bio.get(), nullptr, &NoPassphrase, nullptr));
@@ -127,7 +115,7 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(
 
 absl::Status UseKey(const TlsTexts& texts, const TlsFiles& files,
                     X509* certificate, SSL_CTX* context) {
-  const Bio bio = Reader(texts.key);
+  const Bio bio = BioOf(texts.key);
   const Key key(
       PEM_read_bio_PrivateKey(bio.get(), nullptr, &NoPassphrase, nullptr));
   const Source source = KeySource(files);

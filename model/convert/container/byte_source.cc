@@ -14,16 +14,6 @@
 namespace txl {
 namespace {
 
-absl::Status CheckRange(const ByteSource& source, uint64_t offset,
-                        uint64_t bytes) {
-  if (offset <= source.size() && bytes <= source.size() - offset) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(source.name(), ": ", bytes, " bytes at offset ", offset,
-                   " exceed its ", source.size(), " bytes"));
-}
-
 class FileSource : public ByteSource {
  public:
   FileSource(RegularFile file, std::string name)
@@ -108,6 +98,16 @@ class MemorySource : public ByteSource {
 };
 
 }  // namespace
+
+absl::Status CheckRange(const ByteSource& source, uint64_t offset,
+                        uint64_t bytes) {
+  if (offset <= source.size() && bytes <= source.size() - offset) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(source.name(), ": ", bytes, " bytes at offset ", offset,
+                   " exceed its ", source.size(), " bytes"));
+}
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(
     const std::string& path) {

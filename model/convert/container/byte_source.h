@@ -33,6 +33,11 @@ inline absl::Status Bad(const ByteSource& source, absl::string_view what) {
   return Bad(source.name(), what);
 }
 
+// Whether `source` has `bytes` bytes from `offset` on. InvalidArgument names
+// it.
+absl::Status CheckRange(const ByteSource& source, uint64_t offset,
+                        uint64_t bytes);
+
 // A regular file, opened for reading. Errors: NotFound, InvalidArgument (a
 // folder, no regular file), naming the path.
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(

@@ -15,16 +15,6 @@ using Source = std::shared_ptr<const ByteSource>;
 
 constexpr uint64_t kChunkBytes = 1 << 20;
 
-absl::Status CheckRange(const ByteSource& source, uint64_t offset,
-                        uint64_t bytes) {
-  if (offset <= source.size() && bytes <= source.size() - offset) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(source.name(), ": bytes ", offset, " to ", offset + bytes,
-                   " lie beyond its ", source.size()));
-}
-
 class Checked : public ByteSource {
  public:
   Checked(Source whole, uint32_t crc) : whole_(std::move(whole)), crc_(crc) {}
