@@ -12,7 +12,7 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
+struct AdminFlags {
   ServerFlags server;
   std::string tenant;
   std::string id;
@@ -21,18 +21,18 @@ struct Flags {
   bool undo = false;
   bool json = false;
 };
-using FlagsPtr = std::shared_ptr<Flags>;
-using Verb = int (*)(const AdminClient&, const Flags&);
+using FlagsPtr = std::shared_ptr<AdminFlags>;
+using Verb = int (*)(const AdminClient&, const AdminFlags&);
 
 // The answer as JSON where that was asked for, else `text`.
 template <typename Response>
-int Print(const Response& response, const Flags& flags,
+int Print(const Response& response, const AdminFlags& flags,
           const std::string& text) {
   WriteOut(flags.json ? ToJson(response) + "\n" : text);
   return kDone;
 }
 
-int List(const AdminClient& client, const Flags& flags) {
+int List(const AdminClient& client, const AdminFlags& flags) {
   if (!flags.json) WriteOut(TenantSessionHeader());
   v1::ListTenantSessionsRequest request;
   request.set_tenant(flags.tenant);
@@ -47,7 +47,7 @@ int List(const AdminClient& client, const Flags& flags) {
   return kDone;
 }
 
-int MoveOut(const AdminClient& client, const Flags& flags) {
+int MoveOut(const AdminClient& client, const AdminFlags& flags) {
   v1::MoveOutSessionRequest request;
   request.set_tenant(flags.tenant);
   request.set_session_id(flags.id);
@@ -57,7 +57,7 @@ int MoveOut(const AdminClient& client, const Flags& flags) {
                moved->moved() ? "moved out\n" : "it was in no slot\n");
 }
 
-int End(const AdminClient& client, const Flags& flags) {
+int End(const AdminClient& client, const AdminFlags& flags) {
   int result = kDone;
   for (const std::string& id : flags.ids) {
     v1::EndSessionRequest request;
@@ -69,7 +69,7 @@ int End(const AdminClient& client, const Flags& flags) {
   return result;
 }
 
-int Drain(const AdminClient& client, const Flags& flags) {
+int Drain(const AdminClient& client, const AdminFlags& flags) {
   if (!flags.tenant.empty()) {
     v1::DrainTenantRequest request;
     request.set_tenant(flags.tenant);
@@ -83,14 +83,14 @@ int Drain(const AdminClient& client, const Flags& flags) {
   return Print(*drain, flags, "the server drains\n");
 }
 
-int Quotas(const AdminClient& client, const Flags& flags) {
+int Quotas(const AdminClient& client, const AdminFlags& flags) {
   const auto quotas = client.Call(&Admin::GetQuotas, v1::GetQuotasRequest());
   if (!quotas.ok()) return Fail(quotas.status());
   return Print(*quotas, flags, FormatQuotas(*quotas));
 }
 
 // Fails where a file is wrong.
-int Reload(const AdminClient& client, const Flags& flags) {
+int Reload(const AdminClient& client, const AdminFlags& flags) {
   const auto reload = client.Call(&Admin::Reload, v1::ReloadRequest());
   if (!reload.ok()) return Fail(reload.status());
   Print(*reload, flags, FormatReload(*reload));
@@ -100,7 +100,7 @@ int Reload(const AdminClient& client, const Flags& flags) {
   return kDone;
 }
 
-int SetLevel(const AdminClient& client, const Flags& flags) {
+int SetLevel(const AdminClient& client, const AdminFlags& flags) {
   v1::SetLogLevelRequest request;
   request.set_level(flags.level);
   const auto set = client.Call(&Admin::SetLogLevel, request);
@@ -109,7 +109,7 @@ int SetLevel(const AdminClient& client, const Flags& flags) {
                absl::StrCat(set->level_before(), " -> ", flags.level, "\n"));
 }
 
-int WriteDump(const AdminClient& client, const Flags&) {
+int WriteDump(const AdminClient& client, const AdminFlags&) {
   const auto dump = client.Call(&Admin::Dump, v1::DumpRequest());
   if (!dump.ok()) return Fail(dump.status());
   WriteOut(dump->json() + "\n");
@@ -180,7 +180,7 @@ void AddSessionVerbs(CLI::App& admin, Run* run, const FlagsPtr& flags) {
 void AddAdminCommand(CLI::App& program, Run* run) {
   CLI::App* admin = program.add_subcommand("admin", "Administer a server");
   admin->require_subcommand(1);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AdminFlags>();
   flags->server.channel.address.clear();
   flags->server.timeout_seconds = 10;  // nothing of it takes long
 

@@ -42,7 +42,7 @@ constexpr char kCommands[] =
     "/help           this text\n"
     "/quit           leave (also Ctrl-D); Ctrl-C ends a turn\n";
 
-struct Flags {
+struct ChatFlags {
   ServerFlags server;
   GenerateFlags turn;
   std::string history;
@@ -53,7 +53,7 @@ struct Flags {
 constexpr char kBlock[] = "\"\"\"";  // begins and ends it
 
 // The history lives in the user's home unless a file is named.
-std::string HistoryFile(const Flags& flags) {
+std::string HistoryFile(const ChatFlags& flags) {
   if (!flags.history.empty()) return flags.history;
   const char* home = std::getenv("HOME");
   return home == nullptr ? "" : absl::StrCat(home, "/.txl_history");
@@ -61,7 +61,7 @@ std::string HistoryFile(const Flags& flags) {
 
 class Chat {
  public:
-  Chat(Client* client, Flags flags)
+  Chat(Client* client, ChatFlags flags)
       : client_(client), flags_(std::move(flags)) {}
 
   int Loop() {
@@ -321,7 +321,7 @@ class Chat {
   }
 
   Client* client_;
-  Flags flags_;
+  ChatFlags flags_;
   std::vector<std::string> ours_;  // sessions that end with the chat
   std::vector<int64_t> starts_;    // of this chat's turns, oldest first
   bool failed_ = false;
@@ -332,7 +332,7 @@ class Chat {
 void AddChatCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
       "chat", "Feed lines and generate, turn by turn in one session");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ChatFlags>();
   AddServerFlags(*command, &flags->server);
   AddRetryFlags(*command, &flags->server);
   AddSamplingFlags(*command, &flags->turn);

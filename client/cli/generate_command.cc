@@ -17,7 +17,7 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
+struct GenerateCommandFlags {
   ServerFlags server;
   GenerateFlags turn;
   std::string print = "text";
@@ -25,13 +25,13 @@ struct Flags {
   int64_t samples = 1;
 };
 
-PrintMode ModeOf(const Flags& flags) {
+PrintMode ModeOf(const GenerateCommandFlags& flags) {
   if (flags.json) return PrintMode::kJson;
   return flags.print == "tokens" ? PrintMode::kTokens : PrintMode::kText;
 }
 
 // What is asked for but would not be printed.
-absl::Status CheckPrinted(const Flags& flags) {
+absl::Status CheckPrinted(const GenerateCommandFlags& flags) {
   if (flags.turn.logprobs && ModeOf(flags) == PrintMode::kText) {
     return absl::InvalidArgumentError(
         "--logprobs: shown with --json or --print tokens");
@@ -42,7 +42,7 @@ absl::Status CheckPrinted(const Flags& flags) {
   return absl::OkStatus();
 }
 
-int RunTurn(Client& client, const Flags& flags,
+int RunTurn(Client& client, const GenerateCommandFlags& flags,
             const v1::GenerateRequest& request) {
   Canceller canceller;
   CancelOnInterrupt watch(&canceller);
@@ -66,8 +66,8 @@ int RunTurn(Client& client, const Flags& flags,
 }
 
 // One of several: its own printer, its number before it.
-absl::Status RunSample(Client& client, const Flags& flags, int64_t sample,
-                       const v1::GenerateRequest& request,
+absl::Status RunSample(Client& client, const GenerateCommandFlags& flags,
+                       int64_t sample, const v1::GenerateRequest& request,
                        Canceller* canceller) {
   TurnPrinter printer(ModeOf(flags), request.output().has_logprobs());
   if (!flags.json) WriteOut(absl::StrCat("[", sample, "]\n"));
@@ -83,7 +83,7 @@ absl::Status RunSample(Client& client, const Flags& flags, int64_t sample,
   return status;
 }
 
-int RunSamples(Client& client, const Flags& flags,
+int RunSamples(Client& client, const GenerateCommandFlags& flags,
                const v1::GenerateRequest& request) {
   Canceller canceller;
   CancelOnInterrupt watch(&canceller);
@@ -98,7 +98,7 @@ int RunSamples(Client& client, const Flags& flags,
 }
 
 // Names and positions are of one turn in the session itself.
-absl::Status CheckSamples(const Flags& flags) {
+absl::Status CheckSamples(const GenerateCommandFlags& flags) {
   if (flags.samples == 1) return absl::OkStatus();
   if (!flags.turn.request_id.empty() || flags.turn.expected_position) {
     return absl::InvalidArgumentError(
@@ -107,7 +107,7 @@ absl::Status CheckSamples(const Flags& flags) {
   return absl::OkStatus();
 }
 
-int Generate(Flags flags) {
+int Generate(GenerateCommandFlags flags) {
   absl::Status printed = CheckPrinted(flags);
   printed.Update(CheckSamples(flags));
   if (!printed.ok()) return FailUsage(std::string(printed.message()));
@@ -127,7 +127,7 @@ int Generate(Flags flags) {
 void AddGenerateCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
       "generate", "Generate text and stream it to standard output");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<GenerateCommandFlags>();
   AddServerFlags(*command, &flags->server);
   AddRetryFlags(*command, &flags->server);
   AddPromptFlags(*command, &flags->turn);

@@ -22,7 +22,7 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
+struct ScoreFlags {
   ServerFlags server;
   std::string file;
   std::string n_best;   // empty: none
@@ -33,7 +33,7 @@ struct Flags {
 
 class Scorer {
  public:
-  Scorer(Client* client, const Flags& flags)
+  Scorer(Client* client, const ScoreFlags& flags)
       : client_(client),
         flags_(flags),
         options_(flags.server.call_options(&canceller_)),
@@ -102,14 +102,14 @@ class Scorer {
   }
 
   Client* client_;
-  const Flags& flags_;
+  const ScoreFlags& flags_;
   Canceller canceller_;
   CallOptions options_;
   CancelOnInterrupt watch_;
   ScoreTotals totals_;
 };
 
-int ScoreLists(const Flags& flags) {
+int ScoreLists(const ScoreFlags& flags) {
   const absl::StatusOr<std::string> text = ReadInput(flags.n_best);
   if (!text.ok()) return FailInput(text.status());
   return WithClient(flags.server, [&](Client& client) {
@@ -124,7 +124,7 @@ int ScoreLists(const Flags& flags) {
   });
 }
 
-int Score(const Flags& flags) {
+int Score(const ScoreFlags& flags) {
   if (!flags.n_best.empty()) return ScoreLists(flags);
   if (flags.file.empty()) return FailUsage("FILE or --n-best is required");
   const absl::StatusOr<std::string> text = ReadInput(flags.file);
@@ -139,7 +139,7 @@ int Score(const Flags& flags) {
 void AddScoreCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
       "score", "Nats per token, bits per character, perplexity of a text");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ScoreFlags>();
   AddServerFlags(*command, &flags->server);
   CLI::Option* file =
       command->add_option("FILE", flags->file, "UTF-8 text, -: standard input")

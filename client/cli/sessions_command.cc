@@ -15,7 +15,7 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
+struct SessionsFlags {
   ServerFlags server;
   std::string id;
   std::vector<std::string> ids;
@@ -28,14 +28,14 @@ struct Flags {
   bool tokens = false;
   bool json = false;
 };
-using FlagsPtr = std::shared_ptr<Flags>;
+using FlagsPtr = std::shared_ptr<SessionsFlags>;
 
-void Print(const v1::Session& session, const Flags& flags) {
+void Print(const v1::Session& session, const SessionsFlags& flags) {
   WriteOut(flags.json ? ToJson(session) + "\n"
                       : absl::StrCat(kSessionHeader, FormatSession(session)));
 }
 
-int List(Client& client, const Flags& flags) {
+int List(Client& client, const SessionsFlags& flags) {
   if (!flags.json) WriteOut(kSessionHeader);
   v1::ListSessionsRequest request;
   do {
@@ -52,7 +52,7 @@ int List(Client& client, const Flags& flags) {
 
 // The session; with --tokens all its pages as one.
 absl::StatusOr<v1::GetSessionResponse> ReadSession(Client& client,
-                                                   const Flags& flags) {
+                                                   const SessionsFlags& flags) {
   v1::GetSessionRequest request;
   request.set_session_id(flags.id);
   request.set_include_tokens(flags.tokens);
@@ -69,7 +69,7 @@ absl::StatusOr<v1::GetSessionResponse> ReadSession(Client& client,
   }
 }
 
-int Show(Client& client, const Flags& flags) {
+int Show(Client& client, const SessionsFlags& flags) {
   const absl::StatusOr<v1::GetSessionResponse> response =
       ReadSession(client, flags);
   if (!response.ok()) return Fail(response.status());
@@ -86,12 +86,12 @@ int Show(Client& client, const Flags& flags) {
 }
 
 // What was made: its id, or all of it.
-int PrintMade(const v1::Session& session, const Flags& flags) {
+int PrintMade(const v1::Session& session, const SessionsFlags& flags) {
   WriteOut(flags.json ? ToJson(session) + "\n" : session.session_id() + "\n");
   return kDone;
 }
 
-int Create(Client& client, const Flags& flags) {
+int Create(Client& client, const SessionsFlags& flags) {
   v1::CreateSessionRequest request;
   request.set_session_id(flags.id);
   if (flags.ttl_seconds > 0) {
@@ -107,7 +107,7 @@ int Create(Client& client, const Flags& flags) {
   return PrintMade(response->session(), flags);
 }
 
-int Delete(Client& client, const Flags& flags) {
+int Delete(Client& client, const SessionsFlags& flags) {
   int result = kDone;
   for (const std::string& id : flags.ids) {
     v1::DeleteSessionRequest request;
@@ -119,7 +119,7 @@ int Delete(Client& client, const Flags& flags) {
   return result;
 }
 
-int Fork(Client& client, const Flags& flags) {
+int Fork(Client& client, const SessionsFlags& flags) {
   v1::ForkSessionRequest request;
   request.set_session_id(flags.id);
   request.set_new_session_id(flags.as);
@@ -130,7 +130,7 @@ int Fork(Client& client, const Flags& flags) {
   return PrintMade(response->session(), flags);
 }
 
-int Rewind(Client& client, const Flags& flags) {
+int Rewind(Client& client, const SessionsFlags& flags) {
   v1::RewindSessionRequest request;
   request.set_session_id(flags.id);
   request.set_position(flags.to);
@@ -141,7 +141,7 @@ int Rewind(Client& client, const Flags& flags) {
   return kDone;
 }
 
-int Export(Client& client, const Flags& flags) {
+int Export(Client& client, const SessionsFlags& flags) {
   v1::ExportSessionRequest request;
   request.set_session_id(flags.id);
   request.set_include_state(flags.state);
@@ -150,7 +150,7 @@ int Export(Client& client, const Flags& flags) {
   return status.ok() ? kDone : Fail(status);
 }
 
-int Import(Client& client, const Flags& flags) {
+int Import(Client& client, const SessionsFlags& flags) {
   v1::ImportSessionRequest request;
   request.set_session_id(flags.as);
   const absl::StatusOr<v1::Session> session =
@@ -160,7 +160,7 @@ int Import(Client& client, const Flags& flags) {
 }
 
 CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
-                  int (*verb)(Client&, const Flags&), Run* run,
+                  int (*verb)(Client&, const SessionsFlags&), Run* run,
                   const FlagsPtr& flags) {
   CLI::App* command = parent.add_subcommand(name, help);
   AddServerFlags(*command, &flags->server);
@@ -236,7 +236,7 @@ void AddSessionsCommand(CLI::App& program, Run* run) {
   CLI::App* sessions =
       program.add_subcommand("sessions", "List and manage sessions");
   sessions->require_subcommand(1);
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SessionsFlags>();
 
   AddJson(AddVerb(*sessions, "list", "List all sessions", List, run, flags),
           flags);

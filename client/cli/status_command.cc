@@ -22,7 +22,7 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
+struct StatusFlags {
   ServerFlags server;
   bool check = false;
   bool json = false;
@@ -63,7 +63,7 @@ bool WaitForInterrupt(double seconds) {
 }
 
 // Goes on until an interrupt, or until nobody reads what it says.
-int Watch(Client& client, const Flags& flags) {
+int Watch(Client& client, const StatusFlags& flags) {
   const bool terminal = isatty(STDOUT_FILENO) == 1;
   v1::GetServerStatusResponse before;
   do {
@@ -85,7 +85,7 @@ int Watch(Client& client, const Flags& flags) {
   return kInterrupted;
 }
 
-int Status(Client& client, const Flags& flags) {
+int Status(Client& client, const StatusFlags& flags) {
   const CallOptions options = flags.server.call_options();
   if (flags.watch_seconds.has_value()) return Watch(client, flags);
   const absl::StatusOr<v1::GetModelResponse> model = client.GetModel(options);
@@ -103,7 +103,7 @@ int Status(Client& client, const Flags& flags) {
 }
 
 // --watch [SECONDS].
-CLI::Option* AddWatch(CLI::App& command, Flags* flags) {
+CLI::Option* AddWatch(CLI::App& command, StatusFlags* flags) {
   return command
       .add_option_function<std::string>(
           "--watch",
@@ -129,7 +129,7 @@ CLI::Option* AddWatch(CLI::App& command, Flags* flags) {
 void AddStatusCommand(CLI::App& program, Run* run) {
   CLI::App* command =
       program.add_subcommand("status", "Show what the server is and does");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<StatusFlags>();
   // A probe that waits for ever tells nothing.
   flags->server.timeout_seconds = 10;
   AddServerFlags(*command, &flags->server);

@@ -12,7 +12,7 @@
 namespace txl::cli {
 namespace {
 
-struct Flags {
+struct TokenizeFlags {
   ServerFlags server;
   std::string text;
   std::string unknown;  // "": not given
@@ -20,7 +20,7 @@ struct Flags {
   bool json = false;
 };
 
-int Decode(Client& client, const Flags& flags) {
+int Decode(Client& client, const TokenizeFlags& flags) {
   v1::DetokenizeRequest request;
   request.mutable_token_ids()->Assign(flags.ids.begin(), flags.ids.end());
   const absl::StatusOr<v1::DetokenizeResponse> response =
@@ -30,7 +30,7 @@ int Decode(Client& client, const Flags& flags) {
   return kDone;
 }
 
-int Encode(Client& client, const Flags& flags) {
+int Encode(Client& client, const TokenizeFlags& flags) {
   const absl::StatusOr<std::string> text =
       flags.text == "-" ? ReadInput("-") : flags.text;
   if (!text.ok()) return FailInput(text.status());
@@ -49,7 +49,7 @@ int Encode(Client& client, const Flags& flags) {
 void AddTokenizeCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
       "tokenize", "Show the token ids of a text, or the text of ids");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TokenizeFlags>();
   AddServerFlags(*command, &flags->server);
   CLI::Option* text = command->add_option("TEXT", flags->text,
                                           "text to encode, -: standard input");

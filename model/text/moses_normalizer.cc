@@ -7,14 +7,14 @@
 namespace txl {
 namespace {
 
-struct Rule {
+struct NormalizerRule {
   Pattern pattern;
   std::string replacement;
 };
 
 // In this order; each works on what the one before left. \x{A0}: no-break
 // space. None matches a line end.
-std::vector<Rule>* NewRules() {
+std::vector<NormalizerRule>* NewNormalizerRules() {
   const char* const sources[][2] = {
       // Spaces at parentheses and punctuation.
       {R"(\r)", ""},
@@ -64,7 +64,7 @@ std::vector<Rule>* NewRules() {
       {R"("([,.]+))", "$1\""},
       {R"((\p{Nd})\x{A0}(\p{Nd}))", "$1.$2"},
   };
-  auto* rules = new std::vector<Rule>;
+  auto* rules = new std::vector<NormalizerRule>;
   for (const auto& source : sources) {
     rules->push_back({Pattern(source[0]), source[1]});
   }
@@ -74,9 +74,9 @@ std::vector<Rule>* NewRules() {
 }  // namespace
 
 std::string NormalizeMosesPunctuation(absl::string_view text) {
-  static const std::vector<Rule>& rules = *NewRules();
+  static const std::vector<NormalizerRule>& rules = *NewNormalizerRules();
   std::string normalized(text);
-  for (const Rule& rule : rules) {
+  for (const NormalizerRule& rule : rules) {
     normalized = rule.pattern.Replace(normalized, rule.replacement);
   }
   return normalized;

@@ -18,7 +18,7 @@
 namespace txl {
 namespace {
 
-struct Rule {
+struct TokenizerRule {
   Pattern pattern;
   std::string replacement;
 };
@@ -39,7 +39,7 @@ std::string Fill(absl::string_view with_classes) {
 
 // In this order. {A}: a letter, {N}: a number character, {AN}: either. The
 // rules see lines: "." matches no line end, and "$" before each.
-std::vector<Rule>* NewRules() {
+std::vector<TokenizerRule>* NewTokenizerRules() {
   const char* const sources[][2] = {
       // Everything but letters, digits, spaces and .'`,- stands alone.
       {R"((?!{AN})[^ .'`,\-\n])", " $0 "},
@@ -56,7 +56,7 @@ std::vector<Rule>* NewRules() {
       {"({A})'({A})", "$1 '$2"},
       {"({N})'(s)", "$1 '$2"},
   };
-  auto* rules = new std::vector<Rule>;
+  auto* rules = new std::vector<TokenizerRule>;
   for (const auto& source : sources) {
     rules->push_back({Pattern("(*LF)(?m-s)" + Fill(source[0])), source[1]});
   }
@@ -200,10 +200,10 @@ class Protection {
 
 std::vector<std::string> MosesWords(
     absl::string_view text, absl::Span<const std::string> protected_words) {
-  static const std::vector<Rule>& rules = *NewRules();
+  static const std::vector<TokenizerRule>& rules = *NewTokenizerRules();
   std::string spaced = Tidy(text);
   const Protection protection(protected_words, spaced);
-  for (const Rule& rule : rules) {
+  for (const TokenizerRule& rule : rules) {
     spaced = rule.pattern.Replace(spaced, rule.replacement);
   }
   std::vector<std::string> words = SplitPeriods(Split(spaced));

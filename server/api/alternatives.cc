@@ -17,9 +17,8 @@ struct Work {
 };
 
 // `session`: the one that the request names is said here.
-absl::StatusOr<AlternativesParams> ReadCall(const ServiceContext& service,
-                                            ApiCall& call,
-                                            SessionName* session) {
+absl::StatusOr<AlternativesParams> ReadAlternativesCall(
+    const ServiceContext& service, ApiCall& call, SessionName* session) {
   v1::ScoreAlternativesRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
   TXL_ASSIGN_OR_RETURN(*session, call.SessionOf(request.session_id()));
@@ -76,7 +75,7 @@ void ScoreAlternatives(const ServiceContext& service,
                        const std::shared_ptr<ApiCall>& call) {
   TurnStart start;
   absl::StatusOr<AlternativesParams> params =
-      ReadCall(service, *call, &start.session);
+      ReadAlternativesCall(service, *call, &start.session);
   if (!params.ok()) return call->End(params.status());
   absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(*params));
   if (!hold.ok()) return call->End(hold.status());

@@ -51,8 +51,9 @@ TokenStreamOptions StreamOptions(const ServiceContext& service,
 }
 
 // `session`: the one that the request names is said here.
-absl::StatusOr<GenerateParams> ReadCall(const ServiceContext& service,
-                                        ApiCall& call, SessionName* session) {
+absl::StatusOr<GenerateParams> ReadGenerateCall(const ServiceContext& service,
+                                                ApiCall& call,
+                                                SessionName* session) {
   v1::GenerateRequest request;
   TXL_RETURN_IF_ERROR(call.Parse(&request));
   call.NoteRequestId(request.request_id());
@@ -197,7 +198,7 @@ void Generate(const ServiceContext& service,
               const std::shared_ptr<ApiCall>& call) {
   TurnStart start;
   absl::StatusOr<GenerateParams> params =
-      ReadCall(service, *call, &start.session);
+      ReadGenerateCall(service, *call, &start.session);
   if (!params.ok()) return call->End(params.status());
   absl::StatusOr<ByteHold> hold =
       call->desk().HoldAnswer(StreamBytes(service, params->output));

@@ -13,8 +13,6 @@ namespace {
 // gRPC's trailers are limited to 8 KiB in all.
 constexpr size_t kMaxShownBytes = 512;
 
-using Json = nlohmann::json;
-
 constexpr absl::string_view kPayloadUrl = "txl.v1/ErrorDetails";
 constexpr char kReason[] = "reason";
 constexpr char kField[] = "field";
@@ -22,8 +20,8 @@ constexpr char kRetry[] = "retry_nanoseconds";
 constexpr char kMetadata[] = "metadata";
 
 // What reaches a client must be UTF-8: bad bytes become U+FFFD.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string Dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -31,9 +29,9 @@ std::string Dump(const Json& json) {
 absl::Status MakeError(absl::StatusCode code, absl::string_view message,
                        const ErrorDetails& details) {
   absl::Status status(code, message);
-  Json json = {{kReason, details.reason},
-               {kField, details.field},
-               {kMetadata, details.metadata}};
+  nlohmann::json json = {{kReason, details.reason},
+                         {kField, details.field},
+                         {kMetadata, details.metadata}};
   if (details.retry.has_value()) {
     json[kRetry] = absl::ToInt64Nanoseconds(*details.retry);
   }
@@ -46,7 +44,7 @@ ErrorDetails GetErrorDetails(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
   if (!payload.has_value()) return details;
   // Only MakeError writes this payload, so its shape is known.
-  const Json json = Json::parse(std::string(*payload));
+  const nlohmann::json json = nlohmann::json::parse(std::string(*payload));
   details.reason = json.at(kReason).get<std::string>();
   details.field = json.at(kField).get<std::string>();
   details.metadata =

@@ -34,10 +34,10 @@ std::string PemOf(const grpc_auth_context* connection) {
 
 // The C++ API of gRPC 1.51 has no certificates that change but experimental
 // ones; its C API does.
-class Credentials final : public grpc::ServerCredentials {
+class OwnedCredentials final : public grpc::ServerCredentials {
  public:
-  explicit Credentials(grpc_server_credentials* owned) : owned_(owned) {}
-  ~Credentials() override { grpc_server_credentials_release(owned_); }
+  explicit OwnedCredentials(grpc_server_credentials* owned) : owned_(owned) {}
+  ~OwnedCredentials() override { grpc_server_credentials_release(owned_); }
 
   // Nobody sets one.
   void SetAuthMetadataProcessor(
@@ -66,7 +66,7 @@ std::shared_ptr<grpc::ServerCredentials> TlsServerCredentials::Make() {
     grpc_server_credentials_set_auth_metadata_processor(
         made, {.process = &Admit, .destroy = nullptr, .state = this});
   }
-  return std::make_shared<Credentials>(made);
+  return std::make_shared<OwnedCredentials>(made);
 }
 
 void TlsServerCredentials::Admit(void* self, grpc_auth_context* connection,

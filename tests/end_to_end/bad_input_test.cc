@@ -21,8 +21,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr uint32_t kVocabulary = 61;
-
 struct BadGenerate {
   const char* name;
   const char* reason;

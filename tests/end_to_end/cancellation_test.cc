@@ -9,10 +9,9 @@ namespace txl::testing {
 namespace {
 
 constexpr int kCancellations = 200;
-constexpr int kSessions = 4;
-constexpr int64_t kVocabulary = 61;
+constexpr int kCancelled = 4;
 
-std::vector<uint32_t> Ids(const v1::GetSessionResponse& session) {
+std::vector<uint32_t> IdsOf(const v1::GetSessionResponse& session) {
   return {session.token_ids().begin(), session.token_ids().end()};
 }
 
@@ -53,13 +52,13 @@ TurnOutput CancelledTurn(Client& client, int i,
 TEST(Cancellation, InAnyPhaseLeavesSessionsAtATokenBorder) {
   ServerProcess server(GoldenModel("kimi-char"), {"--slots", "3"});
   Client& client = server.client();
-  std::vector<std::vector<uint32_t>> held(kSessions);
-  for (int s = 0; s < kSessions; ++s) {
+  std::vector<std::vector<uint32_t>> held(kCancelled);
+  for (int s = 0; s < kCancelled; ++s) {
     CreateSession(client, "s-" + std::to_string(s));
   }
   const v1::GetServerStatusResponse before = server.Status();
   for (int i = 0; i < kCancellations; ++i) {
-    const int s = i % kSessions;
+    const int s = i % kCancelled;
     const std::string session = "s-" + std::to_string(s);
     const std::vector<uint32_t> prompt =
         RandomIds(i, i % 3 == 0 ? 300 : 3, kVocabulary);
@@ -68,7 +67,7 @@ TEST(Cancellation, InAnyPhaseLeavesSessionsAtATokenBorder) {
     EXPECT_TRUE(turn.status.code() == absl::StatusCode::kCancelled ||
                 turn.status.code() == absl::StatusCode::kDeadlineExceeded)
         << turn.status;
-    const std::vector<uint32_t> after = Ids(IdleSession(client, session));
+    const std::vector<uint32_t> after = IdsOf(IdleSession(client, session));
     ExpectTokenBorder(held[s], after, prompt, turn);
     held[s] = after;
   }
@@ -77,11 +76,11 @@ TEST(Cancellation, InAnyPhaseLeavesSessionsAtATokenBorder) {
   const v1::GetServerStatusResponse status = server.Status();
   EXPECT_LE(status.turns_started() - before.turns_started(), kCancellations);
   EXPECT_EQ(status.turns_finished().at("OK"), before.turns_finished().at("OK"));
-  EXPECT_EQ(status.sessions_idle(), kSessions);
+  EXPECT_EQ(status.sessions_idle(), kCancelled);
   EXPECT_EQ(status.queued_calls(), 0);
 
   // Each session goes on like a fresh one that was fed its tokens.
-  for (int s = 0; s < kSessions; ++s) {
+  for (int s = 0; s < kCancelled; ++s) {
     CreateSession(client, "fresh-" + std::to_string(s));
     for (size_t i = 0; i < held[s].size(); i += 8192) {
       const auto fed = Append(client, "fresh-" + std::to_string(s),

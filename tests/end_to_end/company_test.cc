@@ -16,7 +16,6 @@ namespace txl::testing {
 namespace {
 
 constexpr int kStreams = 64;
-constexpr int64_t kVocabulary = 61;  // of kimi-char
 
 // A step's implementation, what it promises, and streams long enough to meet.
 struct Promise {

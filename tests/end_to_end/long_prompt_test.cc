@@ -11,8 +11,7 @@
 namespace txl::testing {
 namespace {
 
-constexpr int64_t kPromptTokens = 8000;
-constexpr int64_t kVocabulary = 61;
+constexpr int64_t kLongPrompt = 8000;
 
 TEST(LongPrompt, EveryStepThatFeedsItAlsoDecodesTheRunningStream) {
   // A reader that a busy machine holds up must not park its stream.
@@ -32,15 +31,15 @@ TEST(LongPrompt, EveryStepThatFeedsItAlsoDecodesTheRunningStream) {
   streaming.WaitForNotification();
   const v1::GetServerStatusResponse before = server.Status();
   const auto appended =
-      Append(server.client(), "long", RandomIds(1, kPromptTokens, kVocabulary));
+      Append(server.client(), "long", RandomIds(1, kLongPrompt, kVocabulary));
   const v1::GetServerStatusResponse after = server.Status();
   canceller.Cancel();
   reader.join();
 
   ASSERT_TRUE(appended.ok()) << appended.status();
-  EXPECT_EQ(appended->position(), kPromptTokens);
+  EXPECT_EQ(appended->position(), kLongPrompt);
   // The last token of a prompt is fed by the next turn, if the engine likes.
-  EXPECT_GE(after.rows_prefill() - before.rows_prefill(), kPromptTokens - 1);
+  EXPECT_GE(after.rows_prefill() - before.rows_prefill(), kLongPrompt - 1);
   EXPECT_EQ(after.turns_active(), 1) << "the stream ended too early";
   const int64_t steps = after.steps() - before.steps();
   EXPECT_GT(steps, 1);

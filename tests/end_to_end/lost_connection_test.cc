@@ -18,8 +18,7 @@
 namespace txl::testing {
 namespace {
 
-constexpr int kTokens = 50;
-constexpr int64_t kVocabulary = 61;  // of kimi-char
+constexpr int kTurnTokens = 50;
 constexpr int64_t kBytesOfTwoTurns = 4000;
 
 class LostConnection : public ::testing::Test {
@@ -33,8 +32,8 @@ class LostConnection : public ::testing::Test {
   }
 
   static v1::GenerateRequest Turn(const std::string& session, uint64_t seed) {
-    v1::GenerateRequest request =
-        Greedy(session, RandomIds(seed, 1 + seed % 20, kVocabulary), kTokens);
+    v1::GenerateRequest request = Greedy(
+        session, RandomIds(seed, 1 + seed % 20, kVocabulary), kTurnTokens);
     request.mutable_sampling()->set_temperature(1.5);
     request.mutable_sampling()->set_seed(seed);
     request.set_expected_position(0);
@@ -102,7 +101,7 @@ class LostConnection : public ::testing::Test {
 };
 
 TEST_F(LostConnection, AtAnyTokenCostsNothing) {
-  for (int cut = 0; cut <= kTokens; ++cut) {
+  for (int cut = 0; cut <= kTurnTokens; ++cut) {
     SCOPED_TRACE(cut);
     const std::string session = absl::StrCat("cut-at-", cut);
     CreateSession(server_.client(), session);

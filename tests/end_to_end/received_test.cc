@@ -19,7 +19,6 @@ namespace {
 
 constexpr int kTokens = 60;
 constexpr int kContext = 150;
-constexpr int64_t kVocabulary = 61;  // of kimi-char
 
 struct Answer {
   absl::Status status;

@@ -12,7 +12,6 @@ constexpr int kSlots = 4;
 constexpr int kSessions = 3 * kSlots;
 constexpr int kRounds = 4;
 constexpr int kTokensOfTurn = 6;
-constexpr int64_t kVocabulary = 61;
 
 // A session's turns have the same seed: draws are a function of seed and
 // position, so its turns together are one long turn.

@@ -33,7 +33,6 @@
 namespace txl::testing {
 namespace {
 
-constexpr int64_t kVocabulary = 61;  // of kimi-char
 constexpr int kTurnsPerSession = 6;
 
 absl::Duration SoakTime() {

@@ -13,6 +13,9 @@
 
 namespace txl::testing {
 
+// Of the model kimi-char, whose symbols are ids from 0 on.
+inline constexpr uint32_t kVocabulary = 61;
+
 struct TurnOutput {
   absl::Status status;
   v1::Started started;

@@ -15,11 +15,9 @@
 namespace txl::bench {
 namespace {
 
-using Json = nlohmann::json;
-
-bool ReadTokens(const Json& tokens, std::vector<uint32_t>* ids) {
+bool ReadTokens(const nlohmann::json& tokens, std::vector<uint32_t>* ids) {
   if (!tokens.is_array() || tokens.empty()) return false;
-  for (const Json& token : tokens) {
+  for (const nlohmann::json& token : tokens) {
     if (!token.is_number_unsigned() ||
         token.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
       return false;
@@ -31,8 +29,9 @@ bool ReadTokens(const Json& tokens, std::vector<uint32_t>* ids) {
 
 // False: not a prompt.
 bool ReadPrompt(absl::string_view line, Prompt* prompt) {
-  const Json json = Json::parse(line.begin(), line.end(), nullptr,
-                                /*allow_exceptions=*/false);
+  const nlohmann::json json =
+      nlohmann::json::parse(line.begin(), line.end(), nullptr,
+                            /*allow_exceptions=*/false);
   if (!json.is_object() || json.contains("text") == json.contains("tokens")) {
     return false;
   }

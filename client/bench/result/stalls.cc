@@ -8,19 +8,19 @@ namespace {
 
 constexpr Nanos kLeast = kNanosPerSecond / 4;
 
-using Interval = std::pair<Nanos, Nanos>;
+using Stretch = std::pair<Nanos, Nanos>;
 
 // When at least one turn ran, in order and without overlap.
-std::vector<Interval> BusyTimes(const std::vector<TurnRecord>& turns) {
-  std::vector<Interval> times;
+std::vector<Stretch> BusyTimes(const std::vector<TurnRecord>& turns) {
+  std::vector<Stretch> times;
   for (const TurnRecord& turn : turns) {
     if (turn.outcome != Outcome::kNotSent) {
       times.emplace_back(turn.sent, turn.end);
     }
   }
   std::sort(times.begin(), times.end());
-  std::vector<Interval> merged;
-  for (const Interval& time : times) {
+  std::vector<Stretch> merged;
+  for (const Stretch& time : times) {
     if (merged.empty() || time.first > merged.back().second) {
       merged.push_back(time);
     } else {
@@ -31,9 +31,9 @@ std::vector<Interval> BusyTimes(const std::vector<TurnRecord>& turns) {
 }
 
 // Runs of at least `threshold` without a token, up to `end`.
-std::vector<Interval> QuietTimes(const Timeline& tokens, Nanos end,
-                                 Nanos threshold) {
-  std::vector<Interval> quiet;
+std::vector<Stretch> QuietTimes(const Timeline& tokens, Nanos end,
+                                Nanos threshold) {
+  std::vector<Stretch> quiet;
   Nanos from = 0;
   for (size_t i = 0; i < tokens.bins().size(); ++i) {
     if (tokens.bins()[i] == 0) continue;
@@ -46,7 +46,7 @@ std::vector<Interval> QuietTimes(const Timeline& tokens, Nanos end,
 }
 
 int64_t CountHit(const std::vector<TurnRecord>& turns, Nanos measured_from,
-                 const Interval& stall) {
+                 const Stretch& stall) {
   return std::count_if(turns.begin(), turns.end(), [&](const TurnRecord& turn) {
     return turn.scheduled >= measured_from && turn.scheduled < stall.second &&
            turn.end > stall.first;
@@ -59,13 +59,13 @@ std::vector<Stall> FindStalls(const Timeline& tokens,
                               const std::vector<TurnRecord>& turns,
                               Nanos measured_from, Nanos threshold) {
   std::vector<Stall> stalls;
-  const std::vector<Interval> busy = BusyTimes(turns);
+  const std::vector<Stretch> busy = BusyTimes(turns);
   if (busy.empty()) return stalls;
-  for (const Interval& quiet :
+  for (const Stretch& quiet :
        QuietTimes(tokens, busy.back().second, threshold)) {
-    for (const Interval& time : busy) {
-      const Interval both(std::max(quiet.first, time.first),
-                          std::min(quiet.second, time.second));
+    for (const Stretch& time : busy) {
+      const Stretch both(std::max(quiet.first, time.first),
+                         std::min(quiet.second, time.second));
       if (both.second - both.first >= threshold) {
         stalls.push_back({both.first, both.second - both.first,
                           CountHit(turns, measured_from, both)});

@@ -15,7 +15,7 @@
 namespace txl {
 namespace {
 
-constexpr uint64_t kMagic = 0xdb47'7524'8b80'fb57;
+constexpr uint64_t kTableMagic = 0xdb47'7524'8b80'fb57;
 constexpr uint64_t kFooterBytes = 48;  // two block handles, padding, magic
 constexpr uint64_t kTrailerBytes = 5;  // of a block: compression, checksum
 constexpr uint64_t kMaxFileBytes = 64 << 20;
@@ -139,7 +139,7 @@ bool LooksLikeSortedTable(const ByteSource& file) {
                    absl::MakeSpan(reinterpret_cast<uint8_t*>(&magic),
                                   sizeof(magic)))
              .ok() &&
-         magic == kMagic;
+         magic == kTableMagic;
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ReadSortedTable(

@@ -17,8 +17,8 @@ namespace txl {
 namespace {
 
 // 0x1950a86a20f9469cfc6c, little-endian.
-constexpr absl::string_view kMagic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
-                                   10);
+constexpr absl::string_view kLegacyMagic(
+    "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kVersion = 1001;
 // The first pickle is shorter in every protocol.
 constexpr uint64_t kStartBytes = 32;
@@ -132,7 +132,7 @@ absl::Status ReadHead(const ByteSource& file, PickleInput& input) {
   PickleArena arena;
   TXL_ASSIGN_OR_RETURN(const PickleValue* const magic,
                        ReadPickle(input, arena));
-  if (magic->kind != PickleKind::kBigInt || magic->text != kMagic) {
+  if (magic->kind != PickleKind::kBigInt || magic->text != kLegacyMagic) {
     return Bad(file, "is no torch file: its magic number is another");
   }
   TXL_ASSIGN_OR_RETURN(const PickleValue* const version,
@@ -154,7 +154,7 @@ bool LooksLikeTorchLegacy(const ByteSource& file) {
   const absl::StatusOr<std::string> start =
       ReadText(file, 0, std::min(file.size(), kStartBytes));
   return start.ok() && !start->empty() && start->front() == '\x80' &&
-         absl::StrContains(*start, kMagic);
+         absl::StrContains(*start, kLegacyMagic);
 }
 
 absl::StatusOr<PlainData> ReadTorchLegacy(

@@ -11,7 +11,7 @@ namespace txl {
 namespace {
 
 constexpr char kEmbedding[] = "word_emb.lut.weight";
-constexpr int64_t kMemLen = 512;  // of its config.yml
+constexpr int64_t kCompoundWordMemLen = 512;  // of its config.yml
 
 }  // namespace
 
@@ -35,7 +35,7 @@ absl::StatusOr<ConversionPlan> PlanCompoundWord(const PlanInput& input) {
   }
   WindowRule rule;
   rule.same_length = true;
-  ApplySettings(settings, input.spec, rule, kMemLen, builder);
+  ApplySettings(settings, input.spec, rule, kCompoundWordMemLen, builder);
   PlanKptTrunk("", builder);
   PlanPlainHead({kEmbedding, "linear_proj.weight", "linear_proj.bias"},
                 builder.draft.Int("d_model", 0), builder);

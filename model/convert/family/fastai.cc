@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kSignature[] = "0.encoder.weight";
+constexpr char kFastaiSignature[] = "0.encoder.weight";
 // mem_len of fastai's tfmerXL_lm_config and of musicautobot's default_config.
 constexpr int64_t kFastaiMemory = 150;
 constexpr int64_t kMusicMemory = 512;
@@ -57,7 +57,7 @@ void PlanFeedForward(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   builder.AddToLayer(l, "ln2.b", table.Take(norm + ".bias", {d}));
 }
 
-void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
+void PlanFastaiLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const int64_t d = sizes.d_model, width = sizes.width();
   const std::string attention = absl::StrCat("0.layers.", l, ".mhra.");
@@ -169,7 +169,8 @@ void PlanHead(int64_t vocabulary, int64_t d_model, const Context& context,
   const json tie = builder.draft.Get("tie_weight");
   const std::optional<bool> configured =
       tie.is_boolean() ? std::optional<bool>(tie.get<bool>()) : std::nullopt;
-  const bool tied = IsTied(builder, "1.decoder.weight", kSignature, configured);
+  const bool tied =
+      IsTied(builder, "1.decoder.weight", kFastaiSignature, configured);
   builder.draft.FromWeights("tie_weight", tied);
   if (!tied) {
     builder.Add("head.0.w",
@@ -185,13 +186,13 @@ void PlanHead(int64_t vocabulary, int64_t d_model, const Context& context,
 }  // namespace
 
 bool MatchesFastai(const NativeCheckpoint& checkpoint) {
-  return HasPart(checkpoint, kSignature) &&
+  return HasPart(checkpoint, kFastaiSignature) &&
          HasPart(checkpoint, "0.layers.0.mhra.r_attn.weight");
 }
 
 absl::StatusOr<ConversionPlan> PlanFastai(const PlanInput& input) {
   TXL_ASSIGN_OR_RETURN(const std::string place,
-                       PlaceBefore(input.checkpoint, kSignature));
+                       PlaceBefore(input.checkpoint, kFastaiSignature));
   PlanBuilder builder("fastai", input, place);
   TensorTable& table = builder.table;
   const absl::string_view root = absl::StripSuffix(place, "model.");
@@ -205,15 +206,16 @@ absl::StatusOr<ConversionPlan> PlanFastai(const PlanInput& input) {
   sizes.layers = table.Count("0.layers.");
   sizes.heads = table.Dim("0.u", 0);
   sizes.d_head = table.Dim("0.u", 2);
-  sizes.d_model = table.Dim(kSignature, 1);
+  sizes.d_model = table.Dim(kFastaiSignature, 1);
   sizes.d_inner = table.Dim("0.layers.0.ff.layers.0.weight", 0);
-  const int64_t vocabulary = table.Dim(kSignature, 0);
+  const int64_t vocabulary = table.Dim(kFastaiSignature, 0);
   PlanBeatPositions(context, builder);
   if (!SetTrunkSizes(sizes, builder)) return table.status();
   builder.draft.FromWeights("vocab_size", vocabulary);
   builder.draft.FromWeights("d_embed", sizes.d_model);
-  builder.Add("emb.0.w", table.Take(kSignature, {vocabulary, sizes.d_model}));
-  for (int64_t l = 0; l < sizes.layers; ++l) PlanLayer(l, sizes, builder);
+  builder.Add("emb.0.w",
+              table.Take(kFastaiSignature, {vocabulary, sizes.d_model}));
+  for (int64_t l = 0; l < sizes.layers; ++l) PlanFastaiLayer(l, sizes, builder);
   PlanInverseFrequencies("0.pos_enc.freq", sizes.d_model, builder);
   PlanHead(vocabulary, sizes.d_model, context, builder);
   PlanFields(context, builder);

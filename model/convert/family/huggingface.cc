@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 // Defaults of the configuration class, which are those of the released model.
-constexpr int64_t kMemLen = 1600;
+constexpr int64_t kHuggingfaceMemLen = 1600;
 constexpr int64_t kClampLen = 1000;
 
 constexpr char kPlace[] = "config.json: field ";
@@ -126,7 +126,7 @@ absl::StatusOr<ConversionPlan> PlanHuggingFace(const PlanInput& input) {
   SetDefaults(settings, input.own_config, builder);
   WindowRule rule;
   rule.same_length = true;
-  ApplySettings(settings, input.spec, rule, kMemLen, builder);
+  ApplySettings(settings, input.spec, rule, kHuggingfaceMemLen, builder);
   PlanKptTrunk("transformer.", builder);
   AdaptiveNames names;
   names.word_emb = "transformer.word_emb.";

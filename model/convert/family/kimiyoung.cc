@@ -13,7 +13,7 @@ namespace {
 
 // Memory for a bare state dict, which says nothing; the character models of the
 // paper were trained with it.
-constexpr int64_t kMemLen = 512;
+constexpr int64_t kKimiyoungMemLen = 512;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ absl::StatusOr<ConversionPlan> PlanKimiyoung(const PlanInput& input) {
   const nlohmann::json settings =
       OwnSettings(input.checkpoint, place, builder.table);
   NoteSettings(settings, builder);
-  ApplySettings(settings, input.spec, {}, kMemLen, builder);
+  ApplySettings(settings, input.spec, {}, kKimiyoungMemLen, builder);
   PlanKptTrunk("", builder);
   PlanAdaptiveHead({}, builder);
   return std::move(builder).Finish();

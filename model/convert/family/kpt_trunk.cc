@@ -26,8 +26,8 @@ TrunkSizes ReadSizes(const std::string& prefix, PlanBuilder& builder) {
   return SetTrunkSizes(sizes, builder) ? sizes : TrunkSizes();
 }
 
-void PlanLayer(const std::string& prefix, int64_t l, const TrunkSizes& sizes,
-               PlanBuilder& builder) {
+void PlanKptTrunkLayer(const std::string& prefix, int64_t l,
+                       const TrunkSizes& sizes, PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const int64_t d = sizes.d_model, width = sizes.width(), f = sizes.d_inner;
   const std::string attention = Attention(prefix, l);
@@ -122,7 +122,7 @@ void PlanKptTrunk(const std::string& prefix, PlanBuilder& builder) {
   }
   const TrunkSizes sizes = ReadSizes(prefix, builder);
   for (int64_t l = 0; l < sizes.layers; ++l) {
-    PlanLayer(prefix, l, sizes, builder);
+    PlanKptTrunkLayer(prefix, l, sizes, builder);
   }
   if (builder.table.Has(prefix + "r_emb")) {
     PlanTables(prefix, sizes, builder);

@@ -12,7 +12,7 @@ namespace txl {
 namespace {
 
 constexpr char kTransformer[] = "transformer.";
-constexpr char kSignature[] =
+constexpr char kLabmlSignature[] =
     "transformer.layers.0.self_attn.key_pos_embeddings";
 // mem_len of its experiment.
 constexpr int64_t kExperimentMemory = 32;
@@ -34,7 +34,7 @@ void PlanTables(int64_t l, const TrunkSizes& sizes, int64_t rows,
   builder.AddToLayer(l, "rel_s", FlippedRows(Rows(scalars, 0, rows / 2 + 1)));
 }
 
-void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
+void PlanLabmlLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   const int64_t d = sizes.d_model, width = sizes.width(), f = sizes.d_inner;
   const std::string attention = Layer(l) + "self_attn.";
   const std::string ff = Layer(l) + "feed_forward.";
@@ -79,13 +79,13 @@ void PlanFields(PlanBuilder& builder) {
 }  // namespace
 
 bool MatchesLabml(const NativeCheckpoint& checkpoint) {
-  return HasPart(checkpoint, kSignature) &&
+  return HasPart(checkpoint, kLabmlSignature) &&
          HasPart(checkpoint, "src_embed.weight");
 }
 
 absl::StatusOr<ConversionPlan> PlanLabml(const PlanInput& input) {
   TXL_ASSIGN_OR_RETURN(const std::string place,
-                       PlaceBefore(input.checkpoint, kSignature));
+                       PlaceBefore(input.checkpoint, kLabmlSignature));
   PlanBuilder builder("labml", input, place);
   TensorTable& table = builder.table;
   const std::string u = Layer(0) + "self_attn.query_pos_bias";
@@ -96,9 +96,9 @@ absl::StatusOr<ConversionPlan> PlanLabml(const PlanInput& input) {
   sizes.d_model = table.Dim("src_embed.weight", 1);
   sizes.d_inner = table.Dim(Layer(0) + "feed_forward.layer1.weight", 0);
   const int64_t vocabulary = table.Dim("src_embed.weight", 0);
-  const int64_t rows = table.Dim(kSignature, 0);
+  const int64_t rows = table.Dim(kLabmlSignature, 0);
   if (rows < 2 || rows % 2 != 0) {
-    table.Fail(absl::StrCat("tensor ", kSignature, " has ", rows,
+    table.Fail(absl::StrCat("tensor ", kLabmlSignature, " has ", rows,
                             " rows, must have two for each distance"));
   }
   if (!SetTrunkSizes(sizes, builder)) return table.status();
@@ -107,7 +107,7 @@ absl::StatusOr<ConversionPlan> PlanLabml(const PlanInput& input) {
   builder.draft.FromWeights("d_embed", d);
   builder.Add("emb.0.w", table.Take("src_embed.weight", {vocabulary, d}));
   for (int64_t l = 0; l < sizes.layers; ++l) {
-    PlanLayer(l, sizes, builder);
+    PlanLabmlLayer(l, sizes, builder);
     PlanTables(l, sizes, rows, builder);
   }
   builder.Add("final.g", table.Take("transformer.norm.weight", {d}));

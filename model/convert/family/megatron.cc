@@ -16,7 +16,7 @@
 namespace txl {
 namespace {
 
-constexpr char kSignature[] = "transformer.r_w_bias";
+constexpr char kMegatronSignature[] = "transformer.r_w_bias";
 // seq_length and mem_length of its scripts; when it generates it keeps
 // seq_length + mem_length - 1 rows and shows a token all of them and itself.
 constexpr int64_t kSegment = 512;
@@ -153,8 +153,8 @@ void PlanFields(const PlanInput& input, PlanBuilder& builder) {
 TrunkSizes ReadSizes(int64_t ranks, TensorTable& table) {
   TrunkSizes sizes;
   sizes.layers = table.Count("transformer.layers.");
-  sizes.heads = Whole(table.Dim(kSignature, 0), ranks);
-  sizes.d_head = table.Dim(kSignature, 1);
+  sizes.heads = Whole(table.Dim(kMegatronSignature, 0), ranks);
+  sizes.d_head = table.Dim(kMegatronSignature, 1);
   sizes.d_model = table.Dim("word_embeddings.weight", 1);
   sizes.d_inner = Whole(
       table.Dim("transformer.layers.0.mlp.dense_h_to_4h.weight", 0), ranks);
@@ -172,7 +172,7 @@ bool MatchesMegatron(const NativeCheckpoint& checkpoint) {
 
 absl::StatusOr<ConversionPlan> PlanMegatron(const PlanInput& input) {
   TXL_ASSIGN_OR_RETURN(const std::vector<std::string> places,
-                       RankPlaces(input.checkpoint, kSignature));
+                       RankPlaces(input.checkpoint, kMegatronSignature));
   PlanBuilder builder("thu", input, places[0]);
   Ranks ranks(input, places, builder);
   const TrunkSizes sizes = ReadSizes(ranks.count(), builder.table);

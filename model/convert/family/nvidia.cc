@@ -12,7 +12,7 @@ namespace txl {
 namespace {
 
 // Memory for a bare model_state; the base model was trained with it.
-constexpr int64_t kMemLen = 192;
+constexpr int64_t kNvidiaMemLen = 192;
 
 // crit.shared_out_projs.{b} are further names of the embedding's projections.
 void DropSharedProjections(PlanBuilder& builder) {
@@ -40,7 +40,7 @@ absl::StatusOr<ConversionPlan> PlanNvidia(const PlanInput& input) {
   NoteSettings(settings, builder);
   WindowRule rule;
   rule.beyond_mem_len = 1;
-  ApplySettings(settings, input.spec, rule, kMemLen, builder);
+  ApplySettings(settings, input.spec, rule, kNvidiaMemLen, builder);
   PlanKptTrunk("", builder);
   AdaptiveNames names;
   names.weight_prefix = "crit.out_layers_weights.";

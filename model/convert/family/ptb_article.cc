@@ -13,7 +13,8 @@ namespace txl {
 namespace {
 
 constexpr char kEmbedding[] = "word_embs.embedding.weight";
-constexpr int64_t kMemLen = 512;  // of the article's full configuration
+constexpr int64_t kPtbArticleMemLen =
+    512;  // of the article's full configuration
 
 TrunkSizes ReadSizes(PlanBuilder& builder) {
   TensorTable& table = builder.table;
@@ -26,7 +27,8 @@ TrunkSizes ReadSizes(PlanBuilder& builder) {
   return SetTrunkSizes(sizes, builder) ? sizes : TrunkSizes();
 }
 
-void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
+void PlanPtbArticleLayer(int64_t l, const TrunkSizes& sizes,
+                         PlanBuilder& builder) {
   const int64_t d = sizes.d_model, f = sizes.d_inner;
   const int64_t width = sizes.width();
   const std::string layer = absl::StrCat("layers.", l, ".");
@@ -68,10 +70,12 @@ absl::StatusOr<ConversionPlan> PlanPtbArticle(const PlanInput& input) {
   PlanBuilder builder("ptb-article", input, place);
   builder.Note(
       "the file has no configuration: mem_len is the article's, or the spec's");
-  ApplySettings(nlohmann::json::object(), input.spec, {}, kMemLen, builder);
+  ApplySettings(nlohmann::json::object(), input.spec, {}, kPtbArticleMemLen,
+                builder);
   const TrunkSizes sizes = ReadSizes(builder);
   builder.draft.FamilyDefault("pos", "sin_concat");
-  for (int64_t l = 0; l < sizes.layers; ++l) PlanLayer(l, sizes, builder);
+  for (int64_t l = 0; l < sizes.layers; ++l)
+    PlanPtbArticleLayer(l, sizes, builder);
   PlanInverseFrequencies("pos_embs.inv_freq", sizes.d_model, builder);
   PlanPlainHead(
       {kEmbedding, "output_projection.weight", "output_projection.bias"},

@@ -14,7 +14,7 @@
 namespace txl {
 namespace {
 
-constexpr char kSignature[] = "layers.0.attn.t";
+constexpr char kSorterSignature[] = "layers.0.attn.t";
 
 // u and t are stored as [1, heads, 1, d_head].
 StoredTensor HeadBias(const std::string& name, const TrunkSizes& sizes,
@@ -24,7 +24,7 @@ StoredTensor HeadBias(const std::string& name, const TrunkSizes& sizes,
   return Squeezed(Squeezed(stored, 2), 0);
 }
 
-void PlanLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
+void PlanSorterLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   const int64_t d = sizes.d_model, width = sizes.width(), f = sizes.d_inner;
   const std::string attention = absl::StrCat("layers.", l, ".attn.");
   const std::string ff = absl::StrCat("layers.", l, ".pos_ff.");
@@ -90,13 +90,13 @@ void PlanFields(const nlohmann::json* config, PlanBuilder& builder) {
 }  // namespace
 
 bool MatchesSorter(const NativeCheckpoint& checkpoint) {
-  return HasPart(checkpoint, kSignature) &&
+  return HasPart(checkpoint, kSorterSignature) &&
          HasPart(checkpoint, "layers.0.attn.w_r.weight");
 }
 
 absl::StatusOr<ConversionPlan> PlanSorter(const PlanInput& input) {
   TXL_ASSIGN_OR_RETURN(const std::string place,
-                       PlaceBefore(input.checkpoint, kSignature));
+                       PlaceBefore(input.checkpoint, kSorterSignature));
   PlanBuilder builder("sorter", input, place);
   TensorTable& table = builder.table;
   const std::string first = "layers.0.attn.u";
@@ -112,7 +112,7 @@ absl::StatusOr<ConversionPlan> PlanSorter(const PlanInput& input) {
   builder.draft.FromWeights("d_embed", sizes.d_model);
   builder.Add("emb.0.w",
               table.Take("embed.weight", {vocabulary, sizes.d_model}));
-  for (int64_t l = 0; l < sizes.layers; ++l) PlanLayer(l, sizes, builder);
+  for (int64_t l = 0; l < sizes.layers; ++l) PlanSorterLayer(l, sizes, builder);
   builder.Add("head.0.w",
               table.Take("out_layer.weight", {vocabulary, sizes.d_model}));
   builder.Add("head.0.b", table.Take("out_layer.bias", {vocabulary}));

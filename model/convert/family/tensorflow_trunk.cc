@@ -12,8 +12,8 @@ StoredTensor Matrix(const std::string& name, int64_t out, int64_t in,
   return Transposed(builder.table.Take(name, {in, out}));
 }
 
-void PlanLayer(int64_t l, const TrunkSizes& sizes, const TfLayerNorms& norms,
-               PlanBuilder& builder) {
+void PlanTensorflowTrunkLayer(int64_t l, const TrunkSizes& sizes,
+                              const TfLayerNorms& norms, PlanBuilder& builder) {
   const int64_t d = sizes.d_model, width = sizes.width(), f = sizes.d_inner;
   const std::string attention = TfLayer(l) + "rel_attn/";
   const std::string ff = TfLayer(l) + "ff/";
@@ -74,7 +74,7 @@ bool ReadTfSizes(PlanBuilder& builder, TrunkSizes& sizes) {
 void PlanTfTrunk(const TrunkSizes& sizes,
                  const std::vector<TfLayerNorms>& norms, PlanBuilder& builder) {
   for (int64_t l = 0; l < sizes.layers; ++l) {
-    PlanLayer(l, sizes, norms[l], builder);
+    PlanTensorflowTrunkLayer(l, sizes, norms[l], builder);
   }
   PlanHeadBias("u", absl::StrCat(kTfScope, "r_w_bias"), sizes, builder);
   PlanHeadBias("v", absl::StrCat(kTfScope, "r_r_bias"), sizes, builder);

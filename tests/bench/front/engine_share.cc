@@ -10,7 +10,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int kWarmUpSteps = 5;
+constexpr int kShareWarmUpSteps = 5;
 
 absl::StatusOr<StepTimes> EngineAlone(const StreamLoad& load,
                                       DriverOptions driving,
@@ -19,7 +19,7 @@ absl::StatusOr<StepTimes> EngineAlone(const StreamLoad& load,
   driving.temperature = load.temperature;
   TXL_ASSIGN_OR_RETURN(SessionDriver driver,
                        SessionDriver::Create(runner, driving));
-  TXL_RETURN_IF_ERROR(driver.Decode(load.sessions, kWarmUpSteps).status());
+  TXL_RETURN_IF_ERROR(driver.Decode(load.sessions, kShareWarmUpSteps).status());
   // One more: the first step is not counted.
   return driver.Decode(load.sessions, static_cast<int>(load.steps) + 1);
 }

@@ -12,7 +12,7 @@
 namespace txl {
 namespace {
 
-constexpr int64_t kWarmUpSteps = 20;
+constexpr int64_t kRunWarmUpSteps = 20;
 
 struct Reading {
   absl::Duration time;
@@ -69,13 +69,13 @@ absl::StatusOr<RunCost> MeasureScheduler(const SchedulerRunOptions& options) {
 absl::StatusOr<RunCost> MeasureRunnerAlone(const SchedulerRunOptions& options) {
   PacedRunner runner(options.runner, Clock::Real(), absl::SleepFor);
   const int64_t depth = runner.info().depth;
-  const int64_t last = kWarmUpSteps + options.steps;
+  const int64_t last = kRunWarmUpSteps + options.steps;
   Reading begin;
   for (int64_t step = 0; step < last + depth; ++step) {
     if (step >= depth) {
       TXL_RETURN_IF_ERROR(runner.Collect(step - depth).status());
     }
-    if (step == kWarmUpSteps + depth - 1) begin = Read(runner);
+    if (step == kRunWarmUpSteps + depth - 1) begin = Read(runner);
     if (step < last) runner.Submit(DecodePlan(options.sessions, step));
   }
   return Between(begin, Read(runner), options.steps * options.sessions);

@@ -23,7 +23,7 @@ Figures Counted() {
   return figures;
 }
 
-CellOptions Costs() {
+CellOptions CellCosts() {
   CellOptions cell = SmallCell();
   // Ten streams: 2 ms a token, the cheapest there is with ten slots.
   cell.server.device = {*StepCosts::Parse({"1:0.010", "10:0.020", "40:0.021"}),
@@ -34,7 +34,7 @@ CellOptions Costs() {
 }
 
 TEST(Bottlenecks, AreSortedByTheirLoad) {
-  CellOptions cell = Costs();
+  CellOptions cell = CellCosts();
   cell.images.on = true;
   const std::vector<Bottleneck> parts = FindBottlenecks(Counted(), cell, 50);
   ASSERT_EQ(parts.size(), 4u);
@@ -51,7 +51,7 @@ TEST(Bottlenecks, AreSortedByTheirLoad) {
 }
 
 TEST(Bottlenecks, AreNotOfImagesThatNobodyShares) {
-  for (const Bottleneck& part : FindBottlenecks(Counted(), Costs(), 50)) {
+  for (const Bottleneck& part : FindBottlenecks(Counted(), CellCosts(), 50)) {
     EXPECT_NE(part.part, "images");
   }
 }

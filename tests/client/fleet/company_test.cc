@@ -6,7 +6,9 @@ namespace txl::fleet {
 namespace {
 
 // A step takes 10 ms for each stream and 1 ms for each of 20 rows of prompts.
-DeviceCosts Costs() { return {*StepCosts::Parse({"1:0.010"}), 0.001, 20}; }
+DeviceCosts CompanyCosts() {
+  return {*StepCosts::Parse({"1:0.010"}), 0.001, 20};
+}
 
 struct End {
   double time;
@@ -19,7 +21,7 @@ End Next(Company& company) {
 }
 
 TEST(Company, HasNoEndWithoutTurns) {
-  const DeviceCosts costs = Costs();
+  const DeviceCosts costs = CompanyCosts();
   Company company(&costs);
   EXPECT_EQ(company.NextEnd(), Company::kNever);
   EXPECT_EQ(company.StepSeconds(), 0);
@@ -30,7 +32,7 @@ TEST(Company, HasNoEndWithoutTurns) {
 // that the last 5 of the first take until 0.15 s; then 5 of the second are left
 // and take 10 ms each.
 TEST(Company, GivesEachStreamATokenAStep) {
-  const DeviceCosts costs = Costs();
+  const DeviceCosts costs = CompanyCosts();
   Company company(&costs);
   company.AddStream(1, 10, 0);
   EXPECT_DOUBLE_EQ(company.NextEnd(), 0.1);
@@ -46,7 +48,7 @@ TEST(Company, GivesEachStreamATokenAStep) {
 
 // 40 rows are two steps, of 10 + 20 ms beside a stream.
 TEST(Company, FeedsPromptsBesideStreams) {
-  const DeviceCosts costs = Costs();
+  const DeviceCosts costs = CompanyCosts();
   Company company(&costs);
   company.AddStream(1, 3, 0);
   company.AddPrompt(2, 40, 0);
@@ -61,7 +63,7 @@ TEST(Company, FeedsPromptsBesideStreams) {
 
 // The long prompt has 50 rows left when the short one comes: it waits 20 ms.
 TEST(Company, FeedsThePromptWithTheFewestRowsLeftFirst) {
-  const DeviceCosts costs = Costs();
+  const DeviceCosts costs = CompanyCosts();
   Company company(&costs);
   company.AddPrompt(1, 100, 0);
   company.AddPrompt(2, 20, 0.050);
@@ -74,7 +76,7 @@ TEST(Company, FeedsThePromptWithTheFewestRowsLeftFirst) {
 }
 
 TEST(Company, IsBusyWhileSomebodyIsThere) {
-  const DeviceCosts costs = Costs();
+  const DeviceCosts costs = CompanyCosts();
   Company company(&costs);
   company.AddStream(1, 10, 1);
   EXPECT_NEAR(company.BusySeconds(1.05), 0.05, 1e-12);
@@ -83,7 +85,7 @@ TEST(Company, IsBusyWhileSomebodyIsThere) {
 }
 
 TEST(Company, IsGoneWhenItIsCleared) {
-  const DeviceCosts costs = Costs();
+  const DeviceCosts costs = CompanyCosts();
   Company company(&costs);
   company.AddStream(1, 10, 0);
   company.AddPrompt(2, 10, 0);

@@ -141,7 +141,7 @@ constexpr HostileHeader kHostile[] = {
 };
 
 // The status of a file with this content; it never is OK.
-absl::Status Refusal(const std::string& content) {
+absl::Status RefusalOf(const std::string& content) {
   const std::string path = WriteTempFile("hostile", content);
   const absl::Status status = SafetensorsReader::Open(path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
@@ -153,7 +153,7 @@ class Hostile : public testing::TestWithParam<HostileHeader> {};
 
 TEST_P(Hostile, IsRefusedSayingWhy) {
   const absl::Status status =
-      Refusal(RawSafetensors(GetParam().header, std::string(8, '\0')));
+      RefusalOf(RawSafetensors(GetParam().header, std::string(8, '\0')));
   EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().about));
 }
 
@@ -175,14 +175,14 @@ TEST(HostileFiles, EveryCutOfAGoodFileIsRefused) {
   const std::string good = RawSafetensors(kGoodHeader, std::string(8, '\0'));
   for (size_t bytes = 0; bytes < good.size(); ++bytes) {
     SCOPED_TRACE(bytes);
-    EXPECT_FALSE(Refusal(good.substr(0, bytes)).ok());
+    EXPECT_FALSE(RefusalOf(good.substr(0, bytes)).ok());
   }
 }
 
 TEST(HostileFiles, DataBehindTheLastTensorIsRefused) {
   EXPECT_THAT(
-      std::string(
-          Refusal(RawSafetensors(kGoodHeader, std::string(9, '\0'))).message()),
+      std::string(RefusalOf(RawSafetensors(kGoodHeader, std::string(9, '\0')))
+                      .message()),
       HasSubstr("data that no tensor names"));
 }
 
@@ -199,7 +199,7 @@ TEST(HostileFiles, HeaderLengthsThatLieAreRefusedBeforeAnythingIsRead) {
        {uint64_t{0}, uint64_t{1}, uint64_t{100}, uint64_t{1} << 32,
         uint64_t{1} << 40, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
     SCOPED_TRACE(length);
-    EXPECT_THAT(std::string(Refusal(WithHeaderLength(length)).message()),
+    EXPECT_THAT(std::string(RefusalOf(WithHeaderLength(length)).message()),
                 HasSubstr("header"));
   }
 }
@@ -209,7 +209,7 @@ TEST(HostileFiles, AHeaderAbove16MebibytesIsRefused) {
   header.resize((16 << 20) + 1, ' ');
   EXPECT_THAT(
       std::string(
-          Refusal(RawSafetensors(header, std::string(8, '\0'))).message()),
+          RefusalOf(RawSafetensors(header, std::string(8, '\0'))).message()),
       HasSubstr("16 MiB"));
 }
 
@@ -219,14 +219,14 @@ TEST(HostileFiles, ManyTensorsWithoutBytesAreRefused) {
     entries.push_back(Entry(absl::StrCat(i), "U8", "[0]", 0, 0));
   }
   EXPECT_THAT(
-      std::string(Refusal(RawSafetensors(Header(entries), "")).message()),
+      std::string(RefusalOf(RawSafetensors(Header(entries), "")).message()),
       HasSubstr("too many tensors"));
 }
 
 TEST(HostileFiles, NestingOfAHundredThousandLevelsIsRefused) {
   std::string header = "{\"a\":";
   header += std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  EXPECT_THAT(std::string(Refusal(RawSafetensors(header, "")).message()),
+  EXPECT_THAT(std::string(RefusalOf(RawSafetensors(header, "")).message()),
               HasSubstr("nested too deeply"));
 }
 
@@ -235,7 +235,7 @@ TEST(HostileFiles, LongAndStrangeNamesDoNotReachTheMessage) {
       absl::StrCat("\\u001b[31m", std::string(100'000, 'n'));
   const std::string header = Header({Entry(name, "U8", "[8]", 0, 8)});
   const std::string message(
-      Refusal(RawSafetensors(header, std::string(8, '\0'))).message());
+      RefusalOf(RawSafetensors(header, std::string(8, '\0'))).message());
   EXPECT_THAT(message, AllOf(HasSubstr("name"), Not(HasSubstr("\x1b"))));
   EXPECT_LT(message.size(), 600u);
 }

@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-ModelConfig Adaptive() {
+ModelConfig TwoClusters() {
   ModelConfig config;
   config.vocab_size = 5000;
   config.n_layer = 1;
@@ -47,14 +47,14 @@ double MeanShare(const Weights& weights) {
 
 TEST(SetTailShare, TheClustersGetTheirShareOfTheHeadsProbability) {
   for (const double share : {0.01, 0.2, 0.5, 0.9}) {
-    Weights weights = RandomWeights(Adaptive(), 0.02, 5, {});
+    Weights weights = RandomWeights(TwoClusters(), 0.02, 5, {});
     ASSERT_TRUE(SetTailShare(share, weights).ok());
     EXPECT_NEAR(MeanShare(weights), share, 0.02 * share) << share;
   }
 }
 
 TEST(SetTailShare, SharesOutsideTheOpenUnitIntervalAreRefused) {
-  Weights weights = RandomWeights(Adaptive(), 0.02, 5, {});
+  Weights weights = RandomWeights(TwoClusters(), 0.02, 5, {});
   for (const double share : {0.0, 1.0, -0.5, 1.5, std::nan("")}) {
     EXPECT_EQ(SetTailShare(share, weights).code(),
               absl::StatusCode::kInvalidArgument)
@@ -64,7 +64,7 @@ TEST(SetTailShare, SharesOutsideTheOpenUnitIntervalAreRefused) {
 }
 
 TEST(SetTailShare, AModelWithoutCutoffsHasNoTail) {
-  ModelConfig config = Adaptive();
+  ModelConfig config = TwoClusters();
   config.cutoffs.clear();
   Weights weights = RandomWeights(config, 0.02, 5, {});
   EXPECT_THAT(std::string(SetTailShare(0.5, weights).message()),

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-absl::StatusOr<GenerationDefaults> Parse(const std::string& chat) {
+absl::StatusOr<GenerationDefaults> ParseChat(const std::string& chat) {
   return ParseGenerationDefaults("{\"chat\": " + chat + "}", "generation.json",
                                  10);
 }
@@ -26,7 +26,7 @@ constexpr char kWhole[] = R"({
   "answer": "A:", "stop_texts": ["\nQ:", "\n\n"]})";
 
 TEST(ChatFormat, IsReadAsItIsWritten) {
-  const auto defaults = Parse(kWhole);
+  const auto defaults = ParseChat(kWhole);
   ASSERT_TRUE(defaults.ok()) << defaults.status();
   const ChatFormat& format = *defaults->chat;
   EXPECT_EQ(format.system->before, "<s>");
@@ -42,7 +42,7 @@ TEST(ChatFormat, IsReadAsItIsWritten) {
 
 TEST(ChatFormat, WhatIsLeftOutIsEmptyAndAnAnswerBeginsAsTheAssistantsMessages) {
   const auto defaults =
-      Parse(R"({"user": {}, "assistant": {"before": "A: "}})");
+      ParseChat(R"({"user": {}, "assistant": {"before": "A: "}})");
   ASSERT_TRUE(defaults.ok()) << defaults.status();
   const ChatFormat& format = *defaults->chat;
   EXPECT_FALSE(format.system.has_value());
@@ -52,7 +52,7 @@ TEST(ChatFormat, WhatIsLeftOutIsEmptyAndAnAnswerBeginsAsTheAssistantsMessages) {
 }
 
 TEST(ChatFormat, IsAbsentWhereNothingIsSaid) {
-  EXPECT_FALSE(Parse("null")->chat.has_value());
+  EXPECT_FALSE(ParseChat("null")->chat.has_value());
 }
 
 TEST(ChatFormat, ErrorsNameFileAndField) {
@@ -70,7 +70,7 @@ TEST(ChatFormat, ErrorsNameFileAndField) {
       {R"({"user": {}, "assistant": {}, "tool": {}})",
        "field chat.tool is unknown"}};
   for (const auto& [chat, what] : bad) {
-    const auto defaults = Parse(chat);
+    const auto defaults = ParseChat(chat);
     ASSERT_FALSE(defaults.ok()) << chat;
     EXPECT_THAT(std::string(defaults.status().message()),
                 HasSubstr(std::string("generation.json: ") + what));

@@ -22,7 +22,7 @@ json Smallest() {
           {"d_model", 8},     {"d_inner", 5}, {"mem_len", 4}};
 }
 
-ModelConfig Parse(const json& object) {
+ModelConfig ParseConfig(const json& object) {
   absl::StatusOr<ModelConfig> config =
       ParseModelConfig(object.dump(), "config.json");
   EXPECT_TRUE(config.ok()) << config.status();
@@ -32,11 +32,11 @@ ModelConfig Parse(const json& object) {
 ModelConfig With(const std::string& field, const json& value) {
   json object = Smallest();
   object[field] = value;
-  return Parse(object);
+  return ParseConfig(object);
 }
 
 TEST(ModelConfig, FieldsWithoutASayTakeThePapersDefaults) {
-  const ModelConfig config = Parse(Smallest());
+  const ModelConfig config = ParseConfig(Smallest());
   EXPECT_EQ(config.vocab_size, 12);
   EXPECT_EQ(config.n_layer, 2);
   EXPECT_EQ(config.n_head, 2);
@@ -71,7 +71,7 @@ TEST(ModelConfig, FieldsThatAreNotTheModelsAreIgnored) {
   object["cluster_order"] = "reversed";
   object["observed"] = {{"mean_entropy_nats", 2.6}};
   object["ext_len"] = 0;
-  EXPECT_EQ(Parse(object).d_model, 8);
+  EXPECT_EQ(ParseConfig(object).d_model, 8);
 }
 
 TEST(ModelConfig, NullAndMinusOneSwitchTheWindowOff) {
@@ -99,16 +99,16 @@ TEST(ModelConfig, TheFirstProjectionIsPresentAbsentOrLeftToTheFile) {
   EXPECT_EQ(With("emb_proj_bin0", "present").emb_proj_bin0, true);
   EXPECT_EQ(With("emb_proj_bin0", "absent").emb_proj_bin0, false);
   EXPECT_EQ(With("emb_proj_bin0", nullptr).emb_proj_bin0, false);
-  EXPECT_EQ(Parse(Smallest()).emb_proj_bin0, std::nullopt);
+  EXPECT_EQ(ParseConfig(Smallest()).emb_proj_bin0, std::nullopt);
 }
 
 TEST(ModelConfig, OddWidthsAreFineWhereNoHalvesAreConcatenated) {
   json object = Smallest();
   object["d_model"] = 7;
   object["pos"] = "sin_interleaved_raw";
-  EXPECT_EQ(Parse(object).d_model, 7);
+  EXPECT_EQ(ParseConfig(object).d_model, 7);
   object["pos"] = "table";
-  EXPECT_EQ(Parse(object).d_model, 7);
+  EXPECT_EQ(ParseConfig(object).d_model, 7);
 }
 
 TEST(ModelConfig, BinsPartitionTheVocabularyAndShrink) {
@@ -116,7 +116,7 @@ TEST(ModelConfig, BinsPartitionTheVocabularyAndShrink) {
   object["cutoffs"] = {5, 7};
   object["div_val"] = 2;
   object["d_embed"] = 10;
-  const ModelConfig config = Parse(object);
+  const ModelConfig config = ParseConfig(object);
   ASSERT_EQ(config.n_bins(), 3);
   EXPECT_THAT((std::vector<int64_t>{config.bin_begin(0), config.bin_begin(1),
                                     config.bin_begin(2), config.bin_begin(3)}),
@@ -131,7 +131,7 @@ TEST(ModelConfig, BinsPartitionTheVocabularyAndShrink) {
 }
 
 TEST(ModelConfig, OneBinHoldsTheWholeVocabulary) {
-  const ModelConfig config = Parse(Smallest());
+  const ModelConfig config = ParseConfig(Smallest());
   EXPECT_EQ(config.n_bins(), 1);
   EXPECT_EQ(config.bin_begin(0), 0);
   EXPECT_EQ(config.bin_size(0), 12);
@@ -139,7 +139,7 @@ TEST(ModelConfig, OneBinHoldsTheWholeVocabulary) {
 }
 
 TEST(ModelConfig, ServingSeesAtMostTheMemoryAndTheTokenItself) {
-  EXPECT_EQ(Parse(Smallest()).serving_window(), 5);
+  EXPECT_EQ(ParseConfig(Smallest()).serving_window(), 5);
   EXPECT_EQ(With("window", 3).serving_window(), 3);
   EXPECT_EQ(With("window", 5).serving_window(), 5);
   EXPECT_EQ(With("window", 9).serving_window(), 5);
@@ -147,7 +147,7 @@ TEST(ModelConfig, ServingSeesAtMostTheMemoryAndTheTokenItself) {
 }
 
 TEST(ModelConfig, DistancesEndWithTheWindowOrTheClamp) {
-  EXPECT_EQ(Parse(Smallest()).position_distances(), 5);
+  EXPECT_EQ(ParseConfig(Smallest()).position_distances(), 5);
   EXPECT_EQ(With("window", 3).position_distances(), 3);
   EXPECT_EQ(With("clamp_len", 2).position_distances(), 3);
   EXPECT_EQ(With("clamp_len", 7).position_distances(), 5);
@@ -158,7 +158,7 @@ TEST(ModelConfig, ATablesDistancesAreNotClamped) {
   json object = Smallest();
   object["pos"] = "table";
   object["clamp_len"] = 2;
-  EXPECT_EQ(Parse(object).position_distances(), 5);
+  EXPECT_EQ(ParseConfig(object).position_distances(), 5);
 }
 
 TEST(ModelConfig, LargePublishedModelsAreWithinTheBounds) {
@@ -172,7 +172,7 @@ TEST(ModelConfig, LargePublishedModelsAreWithinTheBounds) {
   object["mem_len"] = 3800;
   object["cutoffs"] = {60000, 100000, 640000};
   object["div_val"] = 4;
-  EXPECT_EQ(Parse(object).bin_width(3), 40);
+  EXPECT_EQ(ParseConfig(object).bin_width(3), 40);
 }
 
 class GoldenConfig : public testing::TestWithParam<const char*> {
@@ -185,7 +185,7 @@ class GoldenConfig : public testing::TestWithParam<const char*> {
     content << in.rdbuf();
     text_ = content.str();
     object_ = json::parse(text_);
-    config_ = Parse(object_);
+    config_ = ParseConfig(object_);
   }
 
   std::string text_;
@@ -235,7 +235,7 @@ TEST_P(GoldenConfig, WrittenAndReadAgainItIsTheSame) {
     if (name == "emb_proj_bin0" && object_[name].is_null()) continue;
     EXPECT_EQ(value, object_[name]) << name;
   }
-  EXPECT_EQ(ModelConfigToJson(Parse(again)), written);
+  EXPECT_EQ(ModelConfigToJson(ParseConfig(again)), written);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenConfig, testing::ValuesIn(kGoldenCases),
@@ -244,8 +244,8 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenConfig, testing::ValuesIn(kGoldenCases),
                          });
 
 TEST(ModelConfigToJson, KeepsAFieldThatWasLeftToTheFile) {
-  const json written = json::parse(ModelConfigToJson(Parse(Smallest())));
-  EXPECT_EQ(Parse(written).emb_proj_bin0, std::nullopt);
+  const json written = json::parse(ModelConfigToJson(ParseConfig(Smallest())));
+  EXPECT_EQ(ParseConfig(written).emb_proj_bin0, std::nullopt);
 }
 
 TEST(ModelConfigToJson, WritesEveryUnusualChoice) {
@@ -267,7 +267,7 @@ TEST(ModelConfigToJson, WritesEveryUnusualChoice) {
   object["tie_weight"] = true;
   object["tie_projs"] = {false, true, true};
   object["head_bias"] = false;
-  const json written = json::parse(ModelConfigToJson(Parse(object)));
+  const json written = json::parse(ModelConfigToJson(ParseConfig(object)));
   for (const auto& [name, value] : object.items()) {
     EXPECT_EQ(written[name], value) << name;
   }

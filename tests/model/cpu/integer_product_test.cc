@@ -41,9 +41,9 @@ INSTANTIATE_TEST_SUITE_P(Machine, IntegerTargets,
                            return info.param;
                          });
 
-// Operands of a product, b as a plain matrix and in quads.
-struct Operands {
-  Operands(int64_t rows, int64_t k, std::mt19937& random)
+// IntegerOperands of a product, b as a plain matrix and in quads.
+struct IntegerOperands {
+  IntegerOperands(int64_t rows, int64_t k, std::mt19937& random)
       : rows(rows),
         k(k),
         a(WholeNumbers(rows * k, random)),
@@ -93,7 +93,7 @@ TEST_P(IntegerTargets, ProductsAreExactSumsTimesScales) {
   std::mt19937 random(1);
   for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 20}) {
     for (const int64_t k : {4, 12, 64, 300}) {
-      const Operands operands(rows, k, random);
+      const IntegerOperands operands(rows, k, random);
       std::vector<float> out(rows * kPanel, 99);
       MultiplyIntegers(operands.Product(out));
       for (int64_t r = 0; r < rows; ++r) {
@@ -110,7 +110,7 @@ TEST_P(IntegerTargets, TheLargestSumsDoNotOverflow) {
   std::mt19937 random(2);
   constexpr int64_t kInputs = 1 << 16;
   for (const int a : {-127, 127}) {
-    Operands operands(1, kInputs, random);
+    IntegerOperands operands(1, kInputs, random);
     std::fill(operands.a.begin(), operands.a.end(), static_cast<int8_t>(a));
     std::fill(operands.b.begin(), operands.b.end(), int8_t{127});
     std::fill(operands.quads.begin(), operands.quads.end(), int8_t{127});
@@ -126,7 +126,7 @@ TEST_P(IntegerTargets, TheLargestSumsDoNotOverflow) {
 TEST_P(IntegerTargets, APieceGoesOnWhereTheLastOneEnded) {
   std::mt19937 random(4);
   for (const int64_t rows : {1, 4, 9}) {
-    const Operands operands(rows, 300, random);
+    const IntegerOperands operands(rows, 300, random);
     std::vector<float> out(rows * kPanel, 99);
     for (int64_t k = 0; k < 300; k += 100) {
       IntegerProduct piece = operands.Product(out);
@@ -148,7 +148,7 @@ TEST_P(IntegerTargets, APieceGoesOnWhereTheLastOneEnded) {
 
 TEST_P(IntegerTargets, RowsMayLieApart) {
   std::mt19937 random(3);
-  const Operands operands(6, 32, random);
+  const IntegerOperands operands(6, 32, random);
   std::vector<float> out(2 * kPanel, 99);
   IntegerProduct product = operands.Product(out);
   product.a = {operands.a.data() + 32, 3 * 32, operands.a_rows.data() + 1, 3};

@@ -26,11 +26,11 @@ std::vector<float> Random(int64_t size, std::mt19937& random) {
   return values;
 }
 
-struct Operands {
+struct PanelOperands {
   int64_t rows, k, columns;
   std::vector<float> a, b;
 
-  Operands(int64_t rows, int64_t k, int64_t columns, std::mt19937& random)
+  PanelOperands(int64_t rows, int64_t k, int64_t columns, std::mt19937& random)
       : rows(rows),
         k(k),
         columns(columns),
@@ -56,7 +56,7 @@ void ExpectPlainSums(int64_t k) {
   std::mt19937 random(1);
   for (const int64_t rows : {1, 2, 5, 6, 7, 13}) {
     for (const int64_t columns : {16, 32, 48, 64, 80, 128}) {
-      const Operands operands(rows, k, columns, random);
+      const PanelOperands operands(rows, k, columns, random);
       std::vector<float> out(rows * columns, 99);
       MultiplyPanel(operands.Product(out));
       for (int64_t r = 0; r < rows; ++r) {
@@ -80,7 +80,7 @@ TEST(MultiplyPanel, EqualsThePlainSumInSeveralChunks) { ExpectPlainSums(150); }
 
 TEST(MultiplyPanel, ASumContinuedLaterHasTheSameBits) {
   std::mt19937 random(3);
-  const Operands operands(5, 100, 64, random);
+  const PanelOperands operands(5, 100, 64, random);
   std::vector<float> whole(5 * 64), parts(5 * 64);
   MultiplyPanel(operands.Product(whole));
   for (const auto& [begin, end] :
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Machine, EveryTarget,
 void ExpectBitsOfEachAlone(int64_t rows, int64_t depth) {
   std::mt19937 random(6);
   constexpr int64_t kColumns = 112;
-  const Operands all(rows, depth, kColumns, random);
+  const PanelOperands all(rows, depth, kColumns, random);
   const std::vector<float> start = Random(rows * kColumns, random);
   for (const NumberFormat format :
        {NumberFormat::kF32, NumberFormat::kBF16, NumberFormat::kF16}) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<float> Scales(int64_t size, std::mt19937& random) {
+std::vector<float> RandomScales(int64_t size, std::mt19937& random) {
   std::uniform_real_distribution<float> scale(0.001f, 3);
   std::vector<float> values(size);
   for (float& value : values) value = scale(random);
@@ -80,8 +80,8 @@ TEST_P(QuantiseTargets, RowsOfZerosAndOfNoNumbersAreZeros) {
 // Weights of two panels and the scales of their values.
 struct Weights {
   explicit Weights(std::mt19937& random)
-      : numbers(Scales(2 * kPanel, random)),
-        scales(Scales(2 * kPanel, random)) {}
+      : numbers(RandomScales(2 * kPanel, random)),
+        scales(RandomScales(2 * kPanel, random)) {}
 
   float Quantise() {
     const float* of_panels[] = {scales.data(), scales.data() + kPanel};

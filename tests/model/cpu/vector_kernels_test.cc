@@ -14,7 +14,7 @@
 namespace txl {
 namespace {
 
-std::vector<float> Random(int64_t size, std::mt19937& random) {
+std::vector<float> RandomFloats(int64_t size, std::mt19937& random) {
   std::normal_distribution<float> normal;
   std::vector<float> values(size);
   for (float& value : values) value = normal(random);
@@ -66,9 +66,9 @@ TEST(NormalizeRow, IsLayerNormAndClearsTheRest) {
   std::mt19937 random(4);
   for (const int64_t columns : {1, 5, 16, 31, 33, 64, 130}) {
     const int64_t padded = RoundUp(columns, kColumnGroup);
-    std::vector<float> x = Random(padded, random);
-    const std::vector<float> g = Random(padded, random);
-    const std::vector<float> b = Random(padded, random);
+    std::vector<float> x = RandomFloats(padded, random);
+    const std::vector<float> g = RandomFloats(padded, random);
+    const std::vector<float> b = RandomFloats(padded, random);
     std::vector<float> out(padded, 7);
     NormalizeRow(x.data(), columns, g.data(), b.data(), 1e-5f, out.data());
     double mean = 0, variance = 0;
@@ -88,8 +88,8 @@ TEST(NormalizeRow, IsLayerNormAndClearsTheRest) {
 TEST(SoftmaxWeights, WeighVisiblePositionsOnly) {
   std::mt19937 random(5);
   constexpr int64_t kCount = 192, kBegin = 13, kEnd = 150;
-  std::vector<float> content = Random(kCount, random);
-  std::vector<float> position = Random(kCount, random);
+  std::vector<float> content = RandomFloats(kCount, random);
+  std::vector<float> position = RandomFloats(kCount, random);
   // What is not visible may be anything.
   content[0] = std::numeric_limits<float>::infinity();
   content[kEnd] = std::numeric_limits<float>::quiet_NaN();
@@ -116,7 +116,7 @@ TEST(SoftmaxWeights, WeighVisiblePositionsOnly) {
 // A row of a longer run of tiles has the same bits as of its own tiles alone.
 TEST(SoftmaxWeights, TilesThatAreNotVisibleChangeNoBit) {
   std::mt19937 random(6);
-  const std::vector<float> numbers = Random(128, random);
+  const std::vector<float> numbers = RandomFloats(128, random);
   const std::vector<float> zeros(256);
   std::vector<float> narrow = numbers;
   const SoftmaxPart own =
@@ -132,7 +132,8 @@ TEST(SoftmaxWeights, TilesThatAreNotVisibleChangeNoBit) {
 
 TEST(BlendRows, WeighsBothRows) {
   std::mt19937 random(8);
-  const std::vector<float> a = Random(48, random), b = Random(48, random);
+  const std::vector<float> a = RandomFloats(48, random),
+                           b = RandomFloats(48, random);
   std::vector<float> out = a;
   BlendRows({out.data(), 0.25f}, {b.data(), 3}, 48, out.data());
   for (int64_t i = 0; i < 48; ++i) {
@@ -143,7 +144,7 @@ TEST(BlendRows, WeighsBothRows) {
 TEST(LogSumExp, IsThatOfTheFirstNumbers) {
   std::mt19937 random(7);
   for (const int64_t count : {1, 3, 16, 17, 100, 1000}) {
-    std::vector<float> x = Random(RoundUp(count, kColumnGroup), random);
+    std::vector<float> x = RandomFloats(RoundUp(count, kColumnGroup), random);
     for (int64_t i = 0; i < count; ++i) x[i] += 50;
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) sum += std::exp(double{x[i]} - 50);

@@ -14,7 +14,7 @@ namespace {
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 
 std::vector<double> Adjusted(const SamplingParams& params,
                              const std::vector<int32_t>& recent_ids,
@@ -24,8 +24,8 @@ std::vector<double> Adjusted(const SamplingParams& params,
 }
 
 TEST(Adjustments, NothingHappensAtTheDefaults) {
-  EXPECT_THAT(Adjusted(SamplingParams(), {0, 1, 1}, {-1, -2, kNever}),
-              ElementsAre(-1, -2, kNever));
+  EXPECT_THAT(Adjusted(SamplingParams(), {0, 1, 1}, {-1, -2, kForbidden}),
+              ElementsAre(-1, -2, kForbidden));
 }
 
 TEST(Adjustments, TheWindowAloneAdjustsNothing) {
@@ -105,7 +105,8 @@ TEST(Adjustments, AnImpossibleTokenStaysImpossible) {
   params.logit_bias = {{0, 100}};
   params.repetition_penalty = 0.5;
   params.presence_penalty = -2;
-  EXPECT_THAT(Adjusted(params, {0}, {kNever, -1}), ElementsAre(kNever, -1));
+  EXPECT_THAT(Adjusted(params, {0}, {kForbidden, -1}),
+              ElementsAre(kForbidden, -1));
 }
 
 TEST(Adjustments, IdsOutsideTheVocabularyHaveNoEffect) {
@@ -122,7 +123,7 @@ TEST(Adjustments, IdsOutsideTheVocabularyHaveNoEffect) {
 TEST(Adjustments, BannedIdsBecomeImpossible) {
   std::vector<double> logprobs = {-1, -2, -3};
   ApplyBans({2, 0, 2}, absl::MakeSpan(logprobs));
-  EXPECT_THAT(logprobs, ElementsAre(kNever, -2, kNever));
+  EXPECT_THAT(logprobs, ElementsAre(kForbidden, -2, kForbidden));
 }
 
 TEST(Adjustments, EqualThePlainDefinitionOnRandomInput) {

@@ -14,7 +14,7 @@
 namespace txl {
 namespace {
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kNoChance = -std::numeric_limits<double>::infinity();
 
 // A head of words and clusters, and how often each tail was looked at.
 class FakeSoftmax {
@@ -34,7 +34,7 @@ class FakeSoftmax {
   FakeSoftmax(const FakeSoftmax&) = delete;
 
   void Ban(size_t cluster, size_t index) {
-    tails_[cluster][index] = kNever;
+    tails_[cluster][index] = kNoChance;
     head_.clusters[cluster].has_bans = true;
   }
 
@@ -79,7 +79,7 @@ class FakeSoftmax {
   HeadDistribution head_;
 };
 
-std::vector<double> Logs(std::vector<double> probabilities) {
+std::vector<double> LogsOf(std::vector<double> probabilities) {
   for (double& p : probabilities) p = std::log(p);
   return probabilities;
 }
@@ -87,8 +87,9 @@ std::vector<double> Logs(std::vector<double> probabilities) {
 // Probability 0.5 in the head, 0.3 and 0.2 in the clusters.
 std::unique_ptr<FakeSoftmax> TwoClusters() {
   return std::make_unique<FakeSoftmax>(
-      Logs({0.3, 0.2}), std::vector<std::vector<double>>{
-                            Logs({0.17, 0.08, 0.05}), Logs({0.19, 0.01})});
+      LogsOf({0.3, 0.2}),
+      std::vector<std::vector<double>>{LogsOf({0.17, 0.08, 0.05}),
+                                       LogsOf({0.19, 0.01})});
 }
 
 TEST(ClusterDraw, AtTemperatureOneDrawZeroPicksTheEntryDrawOneTheWord) {
@@ -129,7 +130,7 @@ TEST(ClusterDraw, OnlyTheDrawnTailIsEvaluatedAtTemperatureOne) {
 TEST(ClusterDraw, FollowsTheFixedSequenceOfDrawsAtOtherTemperatures) {
   const std::vector<double> words = {0.3, 0.2};
   const std::vector<double> tail = {0.25, 0.15, 0.1};
-  FakeSoftmax softmax(Logs(words), {Logs(tail)});
+  FakeSoftmax softmax(LogsOf(words), {LogsOf(tail)});
   int n_rejected = 0;
   for (const double temperature : {0.5, 2.0}) {
     const auto power = [&](double p) { return std::pow(p, 1 / temperature); };
@@ -180,7 +181,7 @@ TEST(ClusterDraw, HasTheExactDistributionAtAnyTemperatureAndBan) {
 }
 
 TEST(ClusterDraw, AHeadWordNeedsNoTailAtAnyTemperature) {
-  FakeSoftmax softmax(Logs({0.999999}), {Logs({5e-7, 5e-7})});
+  FakeSoftmax softmax(LogsOf({0.999999}), {LogsOf({5e-7, 5e-7})});
   for (const double temperature : {0.5, 1.0, 1.1}) {
     UniformSequence uniforms(5, 0);
     const auto pick = softmax.Draw(temperature, uniforms);
@@ -190,7 +191,7 @@ TEST(ClusterDraw, AHeadWordNeedsNoTailAtAnyTemperature) {
 }
 
 TEST(ClusterDraw, AClusterWhoseWordsAreAllBannedIsNeverTaken) {
-  FakeSoftmax softmax(Logs({0.01}), {Logs({0.98, 0.01})});
+  FakeSoftmax softmax(LogsOf({0.01}), {LogsOf({0.98, 0.01})});
   softmax.Ban(0, 0);
   softmax.Ban(0, 1);
   for (int64_t position = 0; position < 100; ++position) {
@@ -200,7 +201,7 @@ TEST(ClusterDraw, AClusterWhoseWordsAreAllBannedIsNeverTaken) {
 }
 
 TEST(ClusterDraw, NothingIsDrawnWhenNothingIsPossible) {
-  FakeSoftmax softmax({kNever}, {{std::log(0.5), std::log(0.5)}});
+  FakeSoftmax softmax({kNoChance}, {{std::log(0.5), std::log(0.5)}});
   softmax.Ban(0, 0);
   softmax.Ban(0, 1);
   for (const double temperature : {0.5, 1.0, 2.0}) {
@@ -221,7 +222,7 @@ TEST(ClusterDraw, ExtremeTemperaturesStayFinite) {
 }
 
 TEST(ScaledLogSumExp, EqualsTheDirectSum) {
-  const std::vector<double> logprobs = Logs({0.2, 0.3, 0.1});
+  const std::vector<double> logprobs = LogsOf({0.2, 0.3, 0.1});
   for (const double t : {0.5, 1.0, 3.0}) {
     const double direct =
         std::pow(0.2, 1 / t) + std::pow(0.3, 1 / t) + std::pow(0.1, 1 / t);
@@ -230,10 +231,10 @@ TEST(ScaledLogSumExp, EqualsTheDirectSum) {
 }
 
 TEST(ScaledLogSumExp, HandlesTheImpossibleAndTheVerySmall) {
-  EXPECT_EQ(ScaledLogSumExp({}, 1), kNever);
-  EXPECT_EQ(ScaledLogSumExp({kNever, kNever}, 0.5), kNever);
-  EXPECT_NEAR(ScaledLogSumExp({-2000, kNever, -2000}, 1), -2000 + std::log(2),
-              1e-9);
+  EXPECT_EQ(ScaledLogSumExp({}, 1), kNoChance);
+  EXPECT_EQ(ScaledLogSumExp({kNoChance, kNoChance}, 0.5), kNoChance);
+  EXPECT_NEAR(ScaledLogSumExp({-2000, kNoChance, -2000}, 1),
+              -2000 + std::log(2), 1e-9);
 }
 
 }  // namespace

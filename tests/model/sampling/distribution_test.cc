@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kNeverFloat = -std::numeric_limits<float>::infinity();
 
 // An adaptive softmax in memory that counts which clusters were evaluated.
 class CountingDistribution final : public NextTokenDistribution {
@@ -234,7 +234,7 @@ TEST(TopLogprobs, AreAsManyAsThereAre) {
   EXPECT_THAT(TopIds({-2, -1}, 20), ElementsAre(1, 0));
   EXPECT_THAT(TopIds({-2, -1}, 0), IsEmpty());
   EXPECT_THAT(TopIds({}, 3), IsEmpty());
-  EXPECT_THAT(TopIds({kNever, -1}, 2), ElementsAre(1, 0));
+  EXPECT_THAT(TopIds({kNeverFloat, -1}, 2), ElementsAre(1, 0));
 }
 
 TEST(TopLogprobs, LeaveNanOut) {

@@ -19,9 +19,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kNeverSampled = -std::numeric_limits<float>::infinity();
 
-std::vector<float> Logs(const std::vector<double>& probabilities) {
+std::vector<float> FloatLogs(const std::vector<double>& probabilities) {
   std::vector<float> logprobs;
   for (const double p : probabilities) {
     logprobs.push_back(static_cast<float>(std::log(p)));
@@ -67,7 +67,7 @@ TEST(AnySampling, GivesATokenForEveryLegalBiasAndPenalty) {
       params.repetition_penalty = 1e-308;
       params.logit_bias = {{2, 100}, {1, 50}};
       const auto id =
-          sampler.Sample(Logs({0.1, 0.4, 0.2, 0.3}), params, context);
+          sampler.Sample(FloatLogs({0.1, 0.4, 0.2, 0.3}), params, context);
       ASSERT_TRUE(id.ok()) << id.status() << " at " << temperature;
       // Token 2 alone is both positive by its bias and seen.
       EXPECT_EQ(*id, 2);
@@ -77,14 +77,16 @@ TEST(AnySampling, GivesATokenForEveryLegalBiasAndPenalty) {
 
 TEST(GreedySampling, TakesTheMostProbableOfEqualOnesTheLowestId) {
   const Sampler sampler({{4}});
-  EXPECT_EQ(*sampler.Sample(Logs({0.1, 0.4, 0.2, 0.3}), Greedy(), {}), 1);
-  EXPECT_EQ(*sampler.Sample(Logs({0.1, 0.3, 0.3, 0.3}), Greedy(), {}), 1);
-  EXPECT_EQ(*sampler.Sample({kNever, kNever, -1, kNever}, Greedy(), {}), 2);
+  EXPECT_EQ(*sampler.Sample(FloatLogs({0.1, 0.4, 0.2, 0.3}), Greedy(), {}), 1);
+  EXPECT_EQ(*sampler.Sample(FloatLogs({0.1, 0.3, 0.3, 0.3}), Greedy(), {}), 1);
+  EXPECT_EQ(*sampler.Sample({kNeverSampled, kNeverSampled, -1, kNeverSampled},
+                            Greedy(), {}),
+            2);
 }
 
 TEST(GreedySampling, ComesAfterBiasPenaltiesAndBans) {
   const Sampler sampler({{3}});
-  const std::vector<float> logprobs = Logs({0.5, 0.3, 0.2});
+  const std::vector<float> logprobs = FloatLogs({0.5, 0.3, 0.2});
   SamplingParams params = Greedy();
   params.logit_bias = {{2, 3.0}};
   EXPECT_EQ(*sampler.Sample(logprobs, params, {}), 2);
@@ -100,7 +102,7 @@ TEST(GreedySampling, ComesAfterBiasPenaltiesAndBans) {
 
 TEST(GreedySampling, DependsOnNeitherSeedNorPositionNorFilters) {
   const Sampler sampler({{2, 4}});
-  const std::vector<float> logprobs = Logs({0.1, 0.2, 0.4, 0.3});
+  const std::vector<float> logprobs = FloatLogs({0.1, 0.2, 0.4, 0.3});
   SamplingParams params = Greedy();
   params.top_k = 3;
   params.typical_p = 0.1;
@@ -115,7 +117,7 @@ TEST(Sampler, OneBinAtTemperatureOneWalksTheIdsWithDrawZero) {
   const Sampler sampler({{4}});
   SamplingParams params;
   params.seed = 99;
-  const auto ids = SampleMany(sampler, Logs(probabilities), params, 2000);
+  const auto ids = SampleMany(sampler, FloatLogs(probabilities), params, 2000);
   for (size_t position = 0; position < ids.size(); ++position) {
     double rest = UniformDraw(99, position, 0);
     int32_t expected = 0;
@@ -130,7 +132,7 @@ TEST(Sampler, FilteredTokensAreDrawnInOrderOfIdWithDrawZero) {
   params.seed = 5;
   params.top_k = 2;
   const auto ids =
-      SampleMany(sampler, Logs({0.3, 0.05, 0.6, 0.05}), params, 2000);
+      SampleMany(sampler, FloatLogs({0.3, 0.05, 0.6, 0.05}), params, 2000);
   for (size_t position = 0; position < ids.size(); ++position) {
     ASSERT_EQ(ids[position], UniformDraw(5, position, 0) < 1.0 / 3 ? 0 : 2);
   }
@@ -227,7 +229,8 @@ TEST(Sampler, ADistributionWithNanOrPositiveInfinityIsAnInternalError) {
 }
 
 TEST(Sampler, NoPossibleTokenIsAnInternalError) {
-  const std::vector<float> impossible = {kNever, kNever, kNever};
+  const std::vector<float> impossible = {kNeverSampled, kNeverSampled,
+                                         kNeverSampled};
   const std::vector<int32_t> everything = {0, 1, 2};
   SampleContext all_banned;
   all_banned.banned_ids = everything;

@@ -14,7 +14,7 @@
 namespace txl {
 namespace {
 
-constexpr const char* kNames[] = {
+constexpr const char* kModelFaultNames[] = {
     "TermMissing", "SwappedHeads", "WrongScale",  "NextDistance",
     "ShortWindow", "DroppedBias",  "DroppedNorm", "TransposedMatrix",
     "OtherLayer",  "RowOfZeros",   "ContentBias", "ClusterRolled"};
@@ -98,7 +98,9 @@ std::vector<ModelFault> AllModelFaults() {
   return faults;
 }
 
-const char* NameOf(ModelFault fault) { return kNames[static_cast<int>(fault)]; }
+const char* NameOf(ModelFault fault) {
+  return kModelFaultNames[static_cast<int>(fault)];
+}
 
 FaultyModel MakeFaultyModel(const ModelConfig& config, const Weights& weights,
                             ModelFault fault) {

@@ -9,7 +9,7 @@
 namespace txl {
 namespace {
 
-constexpr const char* kNames[] = {
+constexpr const char* kStepFaultNames[] = {
     "None",         "NanRow",          "LogprobOfNothing", "LogprobOfAnother",
     "SwappedRows",  "NeighbourScored", "Unnormalised",     "AlternativeMissing",
     "SecondBest",   "AlwaysRandom",    "OtherSeed",        "ForgottenToken",
@@ -219,7 +219,9 @@ std::vector<StepFault> AllStepFaults() {
   return faults;
 }
 
-const char* NameOf(StepFault fault) { return kNames[static_cast<int>(fault)]; }
+const char* NameOf(StepFault fault) {
+  return kStepFaultNames[static_cast<int>(fault)];
+}
 
 std::unique_ptr<SamplingStep> MakeFaultyStep(std::unique_ptr<SamplingStep> step,
                                              StepFault fault) {

@@ -24,7 +24,7 @@ namespace {
 
 // Words at which Moses' rules turn: quotes of every kind, contractions,
 // currency, ideographs, joins, and spaces and spaces inside a symbol.
-std::unique_ptr<Vocabulary> MosesWords() {
+std::unique_ptr<Vocabulary> MosesVocabulary() {
   WikitextRules rules;
   rules.line_id = 0;
   return std::make_unique<WikitextVocabulary>(
@@ -39,7 +39,7 @@ std::unique_ptr<Vocabulary> MosesWords() {
 
 std::vector<NamedVocabulary> Vocabularies() {
   std::vector<NamedVocabulary> all = EveryVocabulary();
-  all.push_back({"words of Moses", MosesWords()});
+  all.push_back({"words of Moses", MosesVocabulary()});
   return all;
 }
 
@@ -132,7 +132,7 @@ TEST(DetokenizerState, SaysWhatIsHeld) {
   bytes->Add(0xE2);
   bytes->Add(0x82);
   EXPECT_EQ(bytes->State(), "\xE2\x82");
-  const auto vocabulary = MosesWords();
+  const auto vocabulary = MosesVocabulary();
   const auto words = vocabulary->NewDetokenizer();
   for (const int32_t id : {1, 12, 5, 1, 14}) words->Add(id);
   // After: a @,@ "a with a comma held and the quote open.
@@ -156,7 +156,7 @@ TEST(DetokenizerState, WhatStateNeverMakesIsRefused) {
       EXPECT_TRUE(refused(*named.vocabulary, state)) << named.name << state;
     }
   }
-  const auto moses = MosesWords();
+  const auto moses = MosesVocabulary();
   const std::string bad[] = {
       "00000  ",         // a fresh one's is empty
       "00000",           // nothing follows

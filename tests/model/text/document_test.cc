@@ -63,9 +63,9 @@ TEST(Documents, GiveTheTokensOfTheOriginalCode) {
   }
 }
 
-std::vector<std::string> Words() { return {"<eos>", "<unk>", "a", "b"}; }
+std::vector<std::string> FourWords() { return {"<eos>", "<unk>", "a", "b"}; }
 
-SymbolRules LineRules() {
+SymbolRules DocumentRules() {
   SymbolRules rules;
   rules.strips_lines = true;
   rules.line_id = 0;
@@ -74,14 +74,14 @@ SymbolRules LineRules() {
 }
 
 TEST(Documents, EndTheirLastLineWhichAStreamLeavesOpen) {
-  const SymbolVocabulary vocabulary("symbols", Words(), LineRules());
+  const SymbolVocabulary vocabulary("symbols", FourWords(), DocumentRules());
   EXPECT_THAT(*vocabulary.EncodeDocument("a\nb"), ElementsAre(2, 0, 3, 0));
   EXPECT_THAT(*vocabulary.Encode("a\nb"), ElementsAre(2, 0, 3));
 }
 
 // A turn that ends in the middle of a line is continued by the next.
 TEST(Documents, OfWholeLinesAreTheStreamsOfTheirPieces) {
-  const SymbolVocabulary vocabulary("symbols", Words(), LineRules());
+  const SymbolVocabulary vocabulary("symbols", FourWords(), DocumentRules());
   const std::string text = "a b\n\n b a\na\n";
   std::vector<int32_t> streamed;
   for (const char* piece : {"a", " b\n", "\n b", " a\na", "\n"}) {
@@ -108,24 +108,24 @@ TEST(Documents, WithoutAnUnknownSymbolTwoSpacesAreAnError) {
 }
 
 SymbolRules DoubleRules() {
-  SymbolRules rules = LineRules();
+  SymbolRules rules = DocumentRules();
   rules.double_line_tokens = true;
   return rules;
 }
 
 TEST(DoubleLineTokens, StandOnBothSidesOfADocumentsLines) {
-  const SymbolVocabulary vocabulary("symbols", Words(), DoubleRules());
+  const SymbolVocabulary vocabulary("symbols", FourWords(), DoubleRules());
   EXPECT_THAT(*vocabulary.EncodeDocument("a\nb\n"),
               ElementsAre(0, 2, 0, 0, 3, 0));
 }
 
 TEST(DoubleLineTokens, AreTwoAtALineBreakOfAStream) {
-  const SymbolVocabulary vocabulary("symbols", Words(), DoubleRules());
+  const SymbolVocabulary vocabulary("symbols", FourWords(), DoubleRules());
   EXPECT_THAT(*vocabulary.Encode("a\nb"), ElementsAre(2, 0, 0, 3));
 }
 
 TEST(DoubleLineTokens, MakeOneLineBreakOfTwo) {
-  const SymbolVocabulary vocabulary("symbols", Words(), DoubleRules());
+  const SymbolVocabulary vocabulary("symbols", FourWords(), DoubleRules());
   EXPECT_EQ(*vocabulary.Decode({0, 2, 3, 0, 0, 3, 0}), "a b\nb\n");
   EXPECT_EQ(*vocabulary.Decode({2, 0, 0, 3}), "a\nb");
   EXPECT_EQ(*vocabulary.Decode(*vocabulary.Encode("a\n\nb\n")), "a\n\nb\n");

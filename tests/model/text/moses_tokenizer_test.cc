@@ -22,7 +22,7 @@ const std::vector<std::string>& Special() {
   return special;
 }
 
-std::vector<std::string> Words(const std::string& line) {
+std::vector<std::string> WordsOf(const std::string& line) {
   return SplitMosesNumbers(
       MosesWords(NormalizeMosesPunctuation(StripWhitespace(line)), Special()));
 }
@@ -33,7 +33,7 @@ TEST(MosesTokenizer, EqualsThePythonPortOnEveryLineOfTheData) {
   const nlohmann::json data = DataJson("moses.json");
   ASSERT_GT(data["lines"].size(), 500u);
   for (const nlohmann::json& line : data["lines"]) {
-    EXPECT_EQ(Words(line["text"]),
+    EXPECT_EQ(WordsOf(line["text"]),
               line["words"].get<std::vector<std::string>>())
         << line["text"];
   }
@@ -52,26 +52,26 @@ TEST(MosesTokenizer, EveryLineOfATextIsCutAsIfItWereAlone) {
     expected.push_back("\n");
   }
   ASSERT_GT(expected.size(), 5000u);
-  EXPECT_EQ(Words(text + "end"), [&] {
+  EXPECT_EQ(WordsOf(text + "end"), [&] {
     expected.push_back("end");
     return expected;
   }());
 }
 
 TEST(MosesTokenizer, ARuleSeesNoNeighbouringLine) {
-  EXPECT_THAT(Words("a,\n5 '\nMr.\nx.'\n.'\n\n,\nb"),
+  EXPECT_THAT(WordsOf("a,\n5 '\nMr.\nx.'\n.'\n\n,\nb"),
               ElementsAre("a", ",", "\n", "5", "'", "\n", "Mr.", "\n", "x", ".",
                           "'", "\n", ".", "'", "\n", "\n", ",", "\n", "b"));
 }
 
 TEST(MosesTokenizer, CutsPunctuationOffAndDashesAndNumbersOpen) {
-  EXPECT_THAT(Words("It's a well-known 3,000.5 \"thing\"."),
+  EXPECT_THAT(WordsOf("It's a well-known 3,000.5 \"thing\"."),
               ElementsAre("It", "'s", "a", "well", "@-@", "known", "3", "@,@",
                           "000", "@.@", "5", "\"", "thing", ".", "\""));
 }
 
 TEST(MosesTokenizer, AbbreviationsKeepTheirPeriod) {
-  EXPECT_THAT(Words("Mr. A. No. 5 No. x U.S. Xyz. the Xyz."),
+  EXPECT_THAT(WordsOf("Mr. A. No. 5 No. x U.S. Xyz. the Xyz."),
               ElementsAre("Mr.", "A.", "No.", "5", "No.", "x", "U.S.", "Xyz.",
                           "the", "Xyz", "."));
 }
@@ -105,14 +105,14 @@ TEST(MosesTokenizer, ManyProtectedWordsInOneWordAllComeBack) {
 }
 
 TEST(MosesTokenizer, NoTextIsNoWord) {
-  EXPECT_THAT(Words(""), IsEmpty());
-  EXPECT_THAT(Words(" \t\u3000 "), IsEmpty());
+  EXPECT_THAT(WordsOf(""), IsEmpty());
+  EXPECT_THAT(WordsOf(" \t\u3000 "), IsEmpty());
 }
 
 TEST(MosesTokenizer, ALongLineOfHardTextTakesLinearTime) {
   std::string line;
   for (int i = 0; i < 20000; ++i) line += "'.-,\"( \u00A0";
-  EXPECT_GT(Words(line).size(), 20000u);
+  EXPECT_GT(WordsOf(line).size(), 20000u);
 }
 
 TEST(MosesTokenizer, NormalizesQuotesDashesAndSpaces) {

@@ -53,7 +53,7 @@ std::string RandomText(size_t bytes, const std::string& letters, int seed) {
   return text;
 }
 
-std::map<std::string, int32_t> Ids(const SentencePieceModel& model) {
+std::map<std::string, int32_t> IdsByPiece(const SentencePieceModel& model) {
   std::map<std::string, int32_t> ids;
   for (size_t i = 1; i < model.pieces.size(); ++i) {
     ids[model.pieces[i].text] = static_cast<int32_t>(i);
@@ -63,7 +63,7 @@ std::map<std::string, int32_t> Ids(const SentencePieceModel& model) {
 
 // The whole text in one table of the best sums.
 Cuts BestOfAllWays(const SentencePieceModel& model, const std::string& text) {
-  const std::map<std::string, int32_t> ids = Ids(model);
+  const std::map<std::string, int32_t> ids = IdsByPiece(model);
   const float unknown_score = model.pieces.back().score - 10;
   std::vector<float> sums(text.size() + 1, -1e30f);
   std::vector<std::pair<size_t, int32_t>> last(text.size() + 1);
@@ -92,7 +92,7 @@ Cuts BestOfAllWays(const SentencePieceModel& model, const std::string& text) {
 
 // The best pair of the whole text is joined, then the next.
 Cuts JoinedOneByOne(const SentencePieceModel& model, const std::string& text) {
-  const std::map<std::string, int32_t> ids = Ids(model);
+  const std::map<std::string, int32_t> ids = IdsByPiece(model);
   std::vector<std::string> parts;
   for (const char c : text) parts.emplace_back(1, c);
   while (true) {

@@ -17,7 +17,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-enum : int32_t { kEos, kUnk, kIt, kIs, kWell, kJoin, kKnown, kDot, kFormula };
+enum : int32_t {
+  kLine,
+  kUnknown,
+  kIt,
+  kIs,
+  kWell,
+  kJoin,
+  kKnown,
+  kDot,
+  kFormula
+};
 
 std::vector<std::string> Symbols() {
   return {"<eos>", "<unk>", "it", "'s",       "well",
@@ -26,8 +36,8 @@ std::vector<std::string> Symbols() {
 
 WikitextRules Rules() {
   WikitextRules rules;
-  rules.unknown_id = kUnk;
-  rules.line_id = kEos;
+  rules.unknown_id = kUnknown;
+  rules.line_id = kLine;
   rules.special = {"<formula>"};
   return rules;
 }
@@ -43,15 +53,15 @@ TEST(WikitextVocabulary, CutsPlainTextIntoItsWords) {
 TEST(WikitextVocabulary, LineEndsAreTheLineToken) {
   const WikitextVocabulary vocabulary(Symbols(), Rules());
   EXPECT_THAT(*vocabulary.Encode("\n it \n\nwell"),
-              ElementsAre(kEos, kIt, kEos, kEos, kWell));
+              ElementsAre(kLine, kIt, kLine, kLine, kWell));
   EXPECT_THAT(*vocabulary.EncodeDocument("it\r\nwell"),
-              ElementsAre(kIt, kEos, kWell, kEos));
+              ElementsAre(kIt, kLine, kWell, kLine));
 }
 
 TEST(WikitextVocabulary, TextOnEachSideOfASpecialSymbolIsCutOnItsOwn) {
   const WikitextVocabulary vocabulary(Symbols(), Rules());
   EXPECT_THAT(*vocabulary.Encode("it<unk>known <formula>. <eos>it"),
-              ElementsAre(kIt, kUnk, kKnown, kFormula, kDot, kEos, kIt));
+              ElementsAre(kIt, kUnknown, kKnown, kFormula, kDot, kLine, kIt));
 }
 
 // As the original does: it looks for special symbols as they are spelled, and
@@ -59,7 +69,7 @@ TEST(WikitextVocabulary, TextOnEachSideOfASpecialSymbolIsCutOnItsOwn) {
 TEST(WikitextVocabulary, ASpecialSymbolInOtherCaseIsOneUnknownWord) {
   const WikitextVocabulary vocabulary(Symbols(), Rules());
   EXPECT_THAT(*vocabulary.Encode("it <FORMULA> <EOS>"),
-              ElementsAre(kIt, kUnk, kUnk));
+              ElementsAre(kIt, kUnknown, kUnknown));
 }
 
 TEST(WikitextVocabulary, OfSpecialSymbolsAtAPlaceTheLongestCounts) {
@@ -67,7 +77,7 @@ TEST(WikitextVocabulary, OfSpecialSymbolsAtAPlaceTheLongestCounts) {
   rules.special = {"<formula>", "<form", "<formula>"};
   const WikitextVocabulary vocabulary(Symbols(), rules);
   EXPECT_THAT(*vocabulary.Encode("<formula><form"),
-              ElementsAre(kFormula, kUnk));
+              ElementsAre(kFormula, kUnknown));
 }
 
 // Text is cut in batches of lines; none shows.
@@ -90,7 +100,7 @@ TEST(WikitextVocabulary, LongTextHasTheIdsOfItsLines) {
     const auto ids = vocabulary.Encode(line);
     ASSERT_TRUE(ids.ok());
     expected.insert(expected.end(), ids->begin(), ids->end());
-    expected.push_back(kEos);
+    expected.push_back(kLine);
   }
   EXPECT_EQ(*vocabulary.Encode(text), expected);
   EXPECT_EQ(*vocabulary.EncodeDocument(text), expected);
@@ -101,7 +111,7 @@ TEST(WikitextVocabulary, WithoutALineTokenALineEndIsASpace) {
   rules.line_id.reset();
   const WikitextVocabulary vocabulary(Symbols(), rules);
   EXPECT_THAT(*vocabulary.Encode("it's\nwell\n-known\n."),
-              ElementsAre(kIt, kIs, kWell, kUnk, kDot));
+              ElementsAre(kIt, kIs, kWell, kUnknown, kDot));
 }
 
 TEST(WikitextVocabulary, LowersTheCaseWhenAsked) {
@@ -124,8 +134,8 @@ TEST(WikitextVocabulary, AWordWithoutASymbolIsShownWhenNoneIsUnknown) {
 
 TEST(WikitextVocabulary, PutsTextTogetherLineByLine) {
   const WikitextVocabulary vocabulary(Symbols(), Rules());
-  EXPECT_EQ(*vocabulary.Decode(
-                {kIt, kIs, kWell, kJoin, kKnown, kDot, kEos, kKnown, kUnk}),
+  EXPECT_EQ(*vocabulary.Decode({kIt, kIs, kWell, kJoin, kKnown, kDot, kLine,
+                                kKnown, kUnknown}),
             "it's well-known.\nknown <unk>");
 }
 

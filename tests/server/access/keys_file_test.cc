@@ -18,24 +18,24 @@
 namespace txl {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Of the empty text, FIPS 180-4.
 constexpr char kDigest[] =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-std::string Entry(const std::string& name, const std::string& rest = "",
-                  const std::string& digest = kDigest) {
+std::string EntryText(const std::string& name, const std::string& rest = "",
+                      const std::string& digest = kDigest) {
   return absl::StrCat("[[key]]\nname = \"", name,
                       "\"\ntenant = \"t\"\nrole = \"user\"\nsha256 = \"",
                       digest, "\"\n", rest);
 }
 
 TEST(KeysFile, IsTomlThatAPersonCanWrite) {
-  const auto keys =
-      ParseKeys(absl::StrCat("# ours\n", Entry("a"),
-                             Entry("b", "expires = \"2027-01-01T00:00:00Z\"\n",
-                                   std::string(64, '0'))));
+  const auto keys = ParseKeys(
+      absl::StrCat("# ours\n", EntryText("a"),
+                   EntryText("b", "expires = \"2027-01-01T00:00:00Z\"\n",
+                             std::string(64, '0'))));
   ASSERT_TRUE(keys.ok()) << keys.status();
   ASSERT_EQ(keys->size(), 2u);
   EXPECT_EQ((*keys)[0].caller.name, "a");
@@ -73,7 +73,7 @@ TEST(KeysFile, MayHaveTimesAsTomlWritesThem) {
        {"2027-01-01T00:00:00Z", "2027-01-01 01:00:00+01:00",
         "\"2027-01-01T01:00:00+01:00\""}) {
     const auto keys =
-        ParseKeys(Entry("a", absl::StrCat("expires = ", expires, "\n")));
+        ParseKeys(EntryText("a", absl::StrCat("expires = ", expires, "\n")));
     ASSERT_TRUE(keys.ok()) << keys.status();
     EXPECT_EQ(absl::ToUnixSeconds((*keys)[0].expires), 1'798'761'600)
         << expires;
@@ -81,7 +81,7 @@ TEST(KeysFile, MayHaveTimesAsTomlWritesThem) {
 }
 
 TEST(KeysFile, MayBeWrittenByAnEditorOfWindows) {
-  std::string text = absl::StrCat("\xEF\xBB\xBF", Entry("a"));
+  std::string text = absl::StrCat("\xEF\xBB\xBF", EntryText("a"));
   text = absl::StrReplaceAll(text, {{"\n", "\r\n"}, {"user", "User"}});
   const auto keys = ParseKeys(text);
   ASSERT_TRUE(keys.ok()) << keys.status();
@@ -99,28 +99,29 @@ TEST(KeysFile, NamesTheLineOfWhatIsWrong) {
       {"keys = 1\n", "line 1: the file has [[key]] alone"},
       {"key = 1\n", "line 1: the file has [[key]] alone"},
       {"\n[[key]]\n", "line 2: `name` must be a text"},
-      {Entry("a", "rol = 1\n"), "`rol` is no field of a key"},
-      {Entry("a", "expire = 1\n"),
+      {EntryText("a", "rol = 1\n"), "`rol` is no field of a key"},
+      {EntryText("a", "expire = 1\n"),
        "`expire` is no field of a key; did you mean expires?"},
-      {Entry("a b"), "`name` must be 1 to 64 of"},
-      {Entry(std::string(65, 'a')), "`name` must be 1 to 64 of"},
-      {Entry("a", "", "abc"), "`sha256` must be 64 hexadecimal digits"},
-      {Entry("a", "", std::string(64, 'g')), "`sha256` must be 64"},
-      {Entry("a", "expires = \"soon\"\n"), "`expires` must be a time"},
-      {Entry("a", "expires = \"2027-01-01\"\n"), "`expires` must be a time"},
-      {Entry("a", "expires = \"2027-02-30T00:00:00Z\"\n"),
+      {EntryText("a b"), "`name` must be 1 to 64 of"},
+      {EntryText(std::string(65, 'a')), "`name` must be 1 to 64 of"},
+      {EntryText("a", "", "abc"), "`sha256` must be 64 hexadecimal digits"},
+      {EntryText("a", "", std::string(64, 'g')), "`sha256` must be 64"},
+      {EntryText("a", "expires = \"soon\"\n"), "`expires` must be a time"},
+      {EntryText("a", "expires = \"2027-01-01\"\n"),
        "`expires` must be a time"},
-      {Entry("a", "expires = 2027-01-01T00:00:00\n"),
+      {EntryText("a", "expires = \"2027-02-30T00:00:00Z\"\n"),
        "`expires` must be a time"},
-      {Entry("a", "expires = 2027-01-01\n"), "`expires` must be a time"},
-      {Entry("a", "expires = 1798761600\n"), "`expires` must be a time"},
-      {Entry("a", "expires = \"infinite-future\"\n"),
+      {EntryText("a", "expires = 2027-01-01T00:00:00\n"),
        "`expires` must be a time"},
-      {Entry("a", "expires = \" 2027-01-01T00:00:00Z\"\n"),
+      {EntryText("a", "expires = 2027-01-01\n"), "`expires` must be a time"},
+      {EntryText("a", "expires = 1798761600\n"), "`expires` must be a time"},
+      {EntryText("a", "expires = \"infinite-future\"\n"),
        "`expires` must be a time"},
-      {Entry("a") + Entry("a", "", std::string(64, '0')),
+      {EntryText("a", "expires = \" 2027-01-01T00:00:00Z\"\n"),
+       "`expires` must be a time"},
+      {EntryText("a") + EntryText("a", "", std::string(64, '0')),
        "line 6: the key \"a\" is there twice"},
-      {Entry("a") + Entry("b"), "line 6: the key \"b\" is there twice"},
+      {EntryText("a") + EntryText("b"), "line 6: the key \"b\" is there twice"},
       {"[[key]]\nname = \"a\"\ntenant = \"t/u\"\nrole = \"user\"\nsha256 = \"" +
            std::string(kDigest) + "\"",
        "`tenant` must be 1 to 64 of"},
@@ -136,7 +137,7 @@ TEST(KeysFile, NamesTheLineOfWhatIsWrong) {
 }
 
 TEST(KeysFile, ThatOthersMayReadIsRefusedByName) {
-  const std::string path = testing::TempDir() + "/open_keys";
+  const std::string path = ::testing::TempDir() + "/open_keys";
   ASSERT_TRUE(WriteKeysFile(path, {}).ok());
   EXPECT_TRUE(ReadKeysFile(path).ok());
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
@@ -146,7 +147,7 @@ TEST(KeysFile, ThatOthersMayReadIsRefusedByName) {
 }
 
 TEST(KeysFile, ThatIsWrongIsNamed) {
-  const std::string path = testing::TempDir() + "/wrong_keys";
+  const std::string path = ::testing::TempDir() + "/wrong_keys";
   std::ofstream(path) << "key = 1\n";
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   EXPECT_EQ(ReadKeysFile(path).status().message(),

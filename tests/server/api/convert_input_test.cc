@@ -9,9 +9,9 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-GenerateParams Read(const std::string& request,
-                    const ModelFacts& facts = ByteModel(),
-                    const RequestLimits& limits = {}) {
+GenerateParams ReadInput(const std::string& request,
+                         const ModelFacts& facts = ByteModel(),
+                         const RequestLimits& limits = {}) {
   const absl::StatusOr<GenerateParams> params =
       ReadGenerate(FromText<v1::GenerateRequest>(request), facts, limits);
   EXPECT_TRUE(params.ok()) << params.status() << " for " << request;
@@ -19,7 +19,7 @@ GenerateParams Read(const std::string& request,
 }
 
 TEST(ReadGenerate, OfAnEmptyRequestHasTheDefaultsOfTheApi) {
-  const GenerateParams params = Read("");
+  const GenerateParams params = ReadInput("");
   EXPECT_EQ(params.session_id, "");
   EXPECT_FALSE(params.input.has_value());
   EXPECT_EQ(params.sampling.temperature, 1);
@@ -45,7 +45,7 @@ ModelFacts ModelWithDefaults() {
 }
 
 TEST(ReadGenerate, TakesTheModelsDefaultsBeforeTheApis) {
-  const GenerateParams params = Read("", ModelWithDefaults());
+  const GenerateParams params = ReadInput("", ModelWithDefaults());
   EXPECT_EQ(params.stop.max_tokens, 7);
   EXPECT_EQ(params.stop.end_token_ids, Ids({10}));
   EXPECT_EQ(params.stop.stop_texts, std::vector<std::string>({"END"}));
@@ -55,7 +55,7 @@ TEST(ReadGenerate, TakesTheModelsDefaultsBeforeTheApis) {
 }
 
 TEST(ReadGenerate, TakesTheRequestBeforeTheModelsDefaults) {
-  const GenerateParams params = Read(
+  const GenerateParams params = ReadInput(
       "sampling { temperature: 2 logit_bias { key: 9 value: -1 } } "
       "stop { max_tokens: 9 stop_texts: 'x' }",
       ModelWithDefaults());
@@ -66,51 +66,52 @@ TEST(ReadGenerate, TakesTheRequestBeforeTheModelsDefaults) {
 }
 
 TEST(ReadGenerate, KeepsAPresentZero) {
-  const GenerateParams params =
-      Read("sampling { temperature: 0 top_k: 0 penalty_window: 0 seed: 0 }",
-           ModelWithDefaults());
+  const GenerateParams params = ReadInput(
+      "sampling { temperature: 0 top_k: 0 penalty_window: 0 seed: 0 }",
+      ModelWithDefaults());
   EXPECT_EQ(params.sampling.temperature, 0);
   EXPECT_EQ(params.sampling.top_k, 0);
   EXPECT_EQ(params.sampling.penalty_window, 0);
 }
 
 TEST(ReadGenerate, AcceptsTheEndsOfEveryRange) {
-  Read(
+  ReadInput(
       "sampling { temperature: 100 top_k: 256 top_p: 1 min_p: 1 typical_p: 1 "
       "repetition_penalty: 10 presence_penalty: -2 frequency_penalty: 2 "
       "penalty_window: 4096 seed: 18446744073709551615 min_tokens: 4096 "
       "logit_bias { key: 255 value: -100 } } "
       "stop { max_tokens: 4096 stop_token_ids: 255 } "
       "output { logprobs: 20 max_tokens_per_message: 1024 }");
-  Read(
+  ReadInput(
       "sampling { top_p: 1e-300 repetition_penalty: 1e-300 } "
       "stop { max_tokens: 1 } expected_position: 0");
 }
 
 TEST(ReadGenerate, TurnsNegativeZeroIntoZero) {
-  const GenerateParams params = Read("sampling { temperature: -0.0 }");
+  const GenerateParams params = ReadInput("sampling { temperature: -0.0 }");
   EXPECT_FALSE(std::signbit(params.sampling.temperature));
 }
 
 TEST(ReadGenerate, EncodesATextPrompt) {
-  EXPECT_EQ(Read("text: 'a\\000\xc3\xa4'").input, Ids({'a', 0, 0xc3, 0xa4}));
+  EXPECT_EQ(ReadInput("text: 'a\\000\xc3\xa4'").input,
+            Ids({'a', 0, 0xc3, 0xa4}));
 }
 
 TEST(ReadGenerate, TakesTokenIdsAsTheyAre) {
-  EXPECT_EQ(Read("tokens { ids: [255, 0, 7] }", IdModel()).input,
+  EXPECT_EQ(ReadInput("tokens { ids: [255, 0, 7] }", IdModel()).input,
             Ids({255, 0, 7}));
 }
 
 TEST(ReadGenerate, AcceptsAPromptAtTheLimit) {
   RequestLimits limits;
   limits.prompt_bytes = 5;
-  EXPECT_EQ(Read("text: 'abcde'", ByteModel(), limits).input->size(), 5u);
+  EXPECT_EQ(ReadInput("text: 'abcde'", ByteModel(), limits).input->size(), 5u);
 }
 
 TEST(ReadGenerate, LowersADefaultToALowerLimitOfTheServer) {
   RequestLimits limits;
   limits.max_tokens = 50;
-  EXPECT_EQ(Read("", ByteModel(), limits).stop.max_tokens, 50);
+  EXPECT_EQ(ReadInput("", ByteModel(), limits).stop.max_tokens, 50);
 }
 
 TEST(ReadGenerate, RefusesMinTokensThatLeaveNothingToSample) {
@@ -136,16 +137,16 @@ std::string ReadRefusal(const std::string& request) {
 }
 
 TEST(ReadGenerate, TakesWhatWasReceived) {
-  EXPECT_FALSE(Read("").received.has_value());
-  const GenerateParams nothing = Read("received { seed: 3 }");
+  EXPECT_FALSE(ReadInput("").received.has_value());
+  const GenerateParams nothing = ReadInput("received { seed: 3 }");
   ASSERT_TRUE(nothing.received.has_value());
   EXPECT_EQ(nothing.received->seed, 3u);
   EXPECT_EQ(nothing.received->token_ids, Ids());
-  const GenerateParams some =
-      Read("session_id: 's' request_id: 'r' received { token_ids: [255, 0] }");
+  const GenerateParams some = ReadInput(
+      "session_id: 's' request_id: 'r' received { token_ids: [255, 0] }");
   EXPECT_EQ(some.received->token_ids, Ids({255, 0}));
   EXPECT_EQ(some.identity.digest,
-            Read("session_id: 's' request_id: 'r'").identity.digest);
+            ReadInput("session_id: 's' request_id: 'r'").identity.digest);
 }
 
 TEST(ReadGenerate, RefusesWhatNoTurnCanHaveGiven) {
@@ -172,7 +173,7 @@ TurnRecord Record(const Ids& ids) {
 TEST(CheckReceived, OneHasToBeginWithTheOther) {
   const TurnRecord held = Record({1, 2, 3});
   const auto check = [&](const std::string& received, const TurnRecord& kept) {
-    const GenerateParams params = Read("received { " + received + " }");
+    const GenerateParams params = ReadInput("received { " + received + " }");
     return Refusal(CheckReceived(params, &kept));
   };
   for (const char* ids : {"", "1", "1, 2", "1, 2, 3", "1, 2, 3, 4"}) {
@@ -195,7 +196,7 @@ TEST(CheckReceived, OneHasToBeginWithTheOther) {
 
 TEST(CheckReceived, WithoutARecordOnlyTheRequestsOwnSeedCounts) {
   const auto check = [](const std::string& request) {
-    return Refusal(CheckReceived(Read(request), nullptr));
+    return Refusal(CheckReceived(ReadInput(request), nullptr));
   };
   EXPECT_EQ(check(""), "OK");
   EXPECT_EQ(check("received { seed: 7 token_ids: 1 }"), "OK");

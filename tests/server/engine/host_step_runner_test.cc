@@ -29,47 +29,47 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr int32_t kSlots = 3;
+constexpr int32_t kHostSlots = 3;
 
 // Ids below 50 are in bin 0 of this model, those from 50 to 89 in bin 1.
 constexpr char kModel[] = "kimi-adaptive-div2";
-constexpr int32_t kBinOneId = 60;
+constexpr int32_t kFirstBinOneId = 60;
 
-std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden,
-                                       std::unique_ptr<ModelStep> step) {
+std::unique_ptr<StepRunner> MakeHostRunner(const GoldenCase& golden,
+                                           std::unique_ptr<ModelStep> step) {
   RunnerInfo info;
-  info.slots = kSlots;
+  info.slots = kHostSlots;
   info.spare_rows = 8;
   info.max_rows = 16;
   info.depth = 2;
   info.vocab_size = golden.config.vocab_size;
   auto runner = MakeSamplingStepRunner(
-      info, SampleOnHost(std::move(step), BinsOf(golden.config), kSlots));
-  for (int32_t slot = 0; slot < kSlots; ++slot) {
+      info, SampleOnHost(std::move(step), BinsOf(golden.config), kHostSlots));
+  for (int32_t slot = 0; slot < kHostSlots; ++slot) {
     runner->Clear(slot);
     runner->Configure(slot, Greedy());
   }
   return runner;
 }
 
-std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden) {
+std::unique_ptr<StepRunner> MakeHostRunner(const GoldenCase& golden) {
   TorchStepOptions options;
-  options.slots = kSlots;
+  options.slots = kHostSlots;
   options.spare_rows = 8;
   options.fingerprint = golden.name;
   auto step = TorchStep::Create(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
-  return MakeRunner(golden,
-                    AsModelStep(*std::move(step), BinsOf(golden.config)));
+  return MakeHostRunner(golden,
+                        AsModelStep(*std::move(step), BinsOf(golden.config)));
 }
 
 std::unique_ptr<StepRunner> MakeLazyRunner(const GoldenCase& golden) {
   NativeStepOptions options;
-  options.slots = kSlots;
+  options.slots = kHostSlots;
   options.spare_rows = 8;
   auto step = CreateNativeStep(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
-  return MakeRunner(golden, *std::move(step));
+  return MakeHostRunner(golden, *std::move(step));
 }
 
 GoldenCase Model() { return LoadGoldenCase(kModel, at::kFloat); }
@@ -105,7 +105,7 @@ std::vector<int32_t> Generate(StepRunner& runner, int32_t slot, int32_t first,
 
 // What step_runner.h shows.
 TEST(HostStepRunnerTest, AStepFeedsWhatTheOneBeforeItSampled) {
-  const auto runner = MakeRunner(Model());
+  const auto runner = MakeHostRunner(Model());
   const StepId first = runner->Submit(
       {{{0, 0, RowKind::kPrefill, 4}, {0, 1, RowKind::kDecode, 8}}});
   const StepId second =
@@ -121,13 +121,13 @@ TEST(HostStepRunnerTest, AStepFeedsWhatTheOneBeforeItSampled) {
 }
 
 TEST(HostStepRunnerTest, AFailedStepLeavesEverySlotAsItWas) {
-  auto plain = MakeRunner(Model());
-  auto runner = MakeRunner(ModelThatThrows());
+  auto plain = MakeHostRunner(Model());
+  auto runner = MakeHostRunner(ModelThatThrows());
   const auto expected = RunPlan(*plain, {{Decode(0, 0, 1), Decode(1, 0, 2)}});
   ASSERT_TRUE(expected.ok());
   ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1), Decode(1, 0, 2)}}).ok());
   const auto failed =
-      RunPlan(*runner, {{Decode(0, 1, 3), Decode(1, 1, kBinOneId)}});
+      RunPlan(*runner, {{Decode(0, 1, 3), Decode(1, 1, kFirstBinOneId)}});
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(failed.status().message(), HasSubstr("step"));
   // The same positions again, with other ids.
@@ -142,9 +142,9 @@ TEST(HostStepRunnerTest, AFailedStepLeavesEverySlotAsItWas) {
 }
 
 TEST(HostStepRunnerTest, TheTokenOfAFailedStepIsUnknown) {
-  auto runner = MakeRunner(ModelThatThrows());
+  auto runner = MakeHostRunner(ModelThatThrows());
   ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1), Decode(1, 0, 1)}}).ok());
-  ASSERT_FALSE(RunPlan(*runner, {{Decode(0, 1, kBinOneId)}}).ok());
+  ASSERT_FALSE(RunPlan(*runner, {{Decode(0, 1, kFirstBinOneId)}}).ok());
   const auto next = RunPlan(
       *runner, {{Decode(0, 2, kLastSampled), Decode(1, 1, kLastSampled)}});
   ASSERT_TRUE(next.ok());
@@ -154,11 +154,11 @@ TEST(HostStepRunnerTest, TheTokenOfAFailedStepIsUnknown) {
 }
 
 TEST(HostStepRunnerTest, ARowThatIsNotFiniteFailsAlone) {
-  auto alone = MakeRunner(ModelThatOverflows());
-  auto runner = MakeRunner(ModelThatOverflows());
+  auto alone = MakeHostRunner(ModelThatOverflows());
+  auto runner = MakeHostRunner(ModelThatOverflows());
   const auto expected = RunPlan(*alone, {{Decode(2, 0, 7)}});
   const auto result =
-      RunPlan(*runner, {{Decode(0, 0, kBinOneId), Decode(2, 0, 7)}});
+      RunPlan(*runner, {{Decode(0, 0, kFirstBinOneId), Decode(2, 0, 7)}});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->rows[0].status.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(result->rows[0].status.message(), HasSubstr("not finite"));
@@ -172,7 +172,7 @@ TEST(HostStepRunnerTest, ARowThatIsNotFiniteFailsAlone) {
 }
 
 TEST(HostStepRunnerTest, APlanThatBreaksTheRulesChangesNothing) {
-  auto runner = MakeRunner(Model());
+  auto runner = MakeHostRunner(Model());
   ASSERT_TRUE(RunPlan(*runner, {{Decode(0, 0, 1)}}).ok());
   const auto broken =
       RunPlan(*runner, {{Decode(0, 1, kLastSampled), Decode(9, 0, 1)}});
@@ -183,7 +183,7 @@ TEST(HostStepRunnerTest, APlanThatBreaksTheRulesChangesNothing) {
 }
 
 TEST(HostStepRunnerTest, ACopyHasTheRowsAndItsOwnSampling) {
-  auto runner = MakeRunner(Model());
+  auto runner = MakeHostRunner(Model());
   const std::vector<int32_t> tokens = Generate(*runner, 0, 3, 6);
   runner->Copy(0, 1);
   const auto original = RunPlan(*runner, {{Decode(0, 6, tokens.back())}});
@@ -197,7 +197,7 @@ TEST(HostStepRunnerTest, ACopyHasTheRowsAndItsOwnSampling) {
 }
 
 TEST(HostStepRunnerTest, AnImportedStateContinuesAsTheOriginal) {
-  auto runner = MakeRunner(Model());
+  auto runner = MakeHostRunner(Model());
   const std::vector<int32_t> tokens = Generate(*runner, 0, 3, 6);
   const auto image = runner->Export(0, 6).get();
   ASSERT_TRUE(image.ok());
@@ -210,7 +210,7 @@ TEST(HostStepRunnerTest, AnImportedStateContinuesAsTheOriginal) {
 }
 
 TEST(HostStepRunnerTest, ARefusedImageLeavesTheSlotRunning) {
-  auto runner = MakeRunner(Model());
+  auto runner = MakeHostRunner(Model());
   Generate(*runner, 0, 3, 4);
   auto image = runner->Export(0, 4).get();
   ASSERT_TRUE(image.ok());
@@ -224,8 +224,8 @@ TEST(HostStepRunnerTest, ARefusedImageLeavesTheSlotRunning) {
 }
 
 TEST(HostStepRunnerTest, SlotsAndPositionsThatDoNotExistAreRefused) {
-  auto runner = MakeRunner(Model());
-  EXPECT_EQ(runner->Export(kSlots, 0).get().status().code(),
+  auto runner = MakeHostRunner(Model());
+  EXPECT_EQ(runner->Export(kHostSlots, 0).get().status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(runner->Export(0, -1).get().status().code(),
             absl::StatusCode::kInvalidArgument);
@@ -268,7 +268,7 @@ TEST(HostStepRunnerTest,
 }
 
 TEST(HostStepRunnerTest, AStepThatEvaluatesEverythingSkipsNothing) {
-  auto runner = MakeRunner(Model());
+  auto runner = MakeHostRunner(Model());
   StepRow prefill = Decode(2, 0, 3);
   prefill.kind = RowKind::kPrefill;
   EXPECT_THAT(
@@ -288,7 +288,7 @@ TEST(HostStepRunnerTest, RowsThatDidNotRunHaveNoTails) {
 }
 
 TEST(HostStepRunnerTest, RowsWithoutOutputReportOnlyTheirStatus) {
-  auto runner = MakeRunner(Model());
+  auto runner = MakeHostRunner(Model());
   StepRow prefill = Decode(0, 0, 3);
   prefill.kind = RowKind::kPrefill;
   StepRow rebuild = Decode(1, 0, 3);

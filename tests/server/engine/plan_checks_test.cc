@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/server/engine/test_runners.h"
+
 namespace txl {
 namespace {
 
@@ -18,15 +20,6 @@ RunnerInfo SmallInfo() {
   info.max_rows = 6;
   info.vocab_size = 10;
   return info;
-}
-
-StepRow Row(int32_t slot, int64_t position, RowKind kind, int32_t token) {
-  StepRow row;
-  row.slot = slot;
-  row.position = position;
-  row.kind = kind;
-  row.token_id = token;
-  return row;
 }
 
 std::string CheckMessage(std::vector<StepRow> rows) {

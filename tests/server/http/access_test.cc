@@ -24,8 +24,8 @@
 namespace txl {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kReflection[] =
     "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
@@ -104,7 +104,7 @@ struct Sent {
   char role = 0;              // 0: it is nobody's
 };
 
-class Access : public testing::Test {
+class Access : public ::testing::Test {
  protected:
   Access() {
     std::vector<KeyEntry> keys = {Entry("user", "alice", Role::kUser),
@@ -164,7 +164,7 @@ class Access : public testing::Test {
   }
 
   const std::string path_ =
-      absl::StrCat(testing::TempDir(), "/access_keys_", getpid());
+      absl::StrCat(::testing::TempDir(), "/access_keys_", getpid());
   std::unique_ptr<KeyRing> ring_;
   std::unique_ptr<HttpWorld> world_;
 };

@@ -18,32 +18,32 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
 
-ModelFacts Facts() {
+ModelFacts CompletionFacts() {
   ModelFacts facts;
   facts.name = "verona";
   return facts;
 }
 
-absl::StatusOr<CompletionRequest> Read(
+absl::StatusOr<CompletionRequest> ReadBody(
     const std::string& body, std::map<std::string, std::string> headers = {}) {
   HttpRequest http;
   http.headers = std::move(headers);
   const absl::StatusOr<Json> json = ParseBody(body);
   EXPECT_TRUE(json.ok()) << body;
-  return ReadCompletion(*json, http, Facts());
+  return ReadCompletion(*json, http, CompletionFacts());
 }
 
 // "OVER_LIMIT n", "ok".
-std::string Verdict(const std::string& body,
-                    std::map<std::string, std::string> headers = {}) {
-  const absl::Status status = Read(body, std::move(headers)).status();
+std::string BodyVerdict(const std::string& body,
+                        std::map<std::string, std::string> headers = {}) {
+  const absl::Status status = ReadBody(body, std::move(headers)).status();
   if (status.ok()) return "ok";
   const ErrorDetails details = GetErrorDetails(status);
   return absl::StrCat(details.reason, " ", details.field);
 }
 
 TEST(ReadCompletion, AnEmptyBodyIsATurnWithOpenAisDefaults) {
-  const auto request = Read("{}");
+  const auto request = ReadBody("{}");
   ASSERT_TRUE(request.ok()) << request.status();
   ASSERT_THAT(request->turns, SizeIs(1));
   EXPECT_EQ(request->turns[0].prompt_case(),
@@ -62,15 +62,15 @@ TEST(ReadCompletion, AnEmptyBodyIsATurnWithOpenAisDefaults) {
 }
 
 TEST(ReadCompletion, APromptIsTextIdsOrAListOfEither) {
-  EXPECT_EQ(Read(R"({"prompt": "a"})")->turns[0].text(), "a");
-  EXPECT_THAT(Read(R"({"prompt": [1, 2]})")->turns[0].tokens().ids(),
+  EXPECT_EQ(ReadBody(R"({"prompt": "a"})")->turns[0].text(), "a");
+  EXPECT_THAT(ReadBody(R"({"prompt": [1, 2]})")->turns[0].tokens().ids(),
               ElementsAre(1, 2));
-  const auto mixed = Read(R"({"prompt": ["a", [1, 2], "b"]})");
+  const auto mixed = ReadBody(R"({"prompt": ["a", [1, 2], "b"]})");
   ASSERT_THAT(mixed->turns, SizeIs(3));
   EXPECT_EQ(mixed->turns[0].text(), "a");
   EXPECT_THAT(mixed->turns[1].tokens().ids(), ElementsAre(1, 2));
   EXPECT_EQ(mixed->turns[2].text(), "b");
-  EXPECT_THAT(Read(R"({"prompt": [20.0]})")->turns[0].tokens().ids(),
+  EXPECT_THAT(ReadBody(R"({"prompt": [20.0]})")->turns[0].tokens().ids(),
               ElementsAre(20));
 }
 
@@ -78,12 +78,12 @@ TEST(ReadCompletion, APromptIsTextIdsOrAListOfEither) {
 TEST(ReadCompletion, AnEmptyPromptIsNoneAloneAndInAList) {
   using Turn = v1::GenerateRequest;
   for (const char* prompt : {"\"\"", "[\"\"]", "[[]]", "null"}) {
-    const auto request = Read(absl::StrCat("{\"prompt\":", prompt, "}"));
+    const auto request = ReadBody(absl::StrCat("{\"prompt\":", prompt, "}"));
     ASSERT_TRUE(request.ok()) << prompt << request.status();
     ASSERT_THAT(request->turns, SizeIs(1)) << prompt;
     EXPECT_EQ(request->turns[0].prompt_case(), Turn::PROMPT_NOT_SET) << prompt;
   }
-  const auto mixed = Read(R"({"prompt": ["", "a", []]})");
+  const auto mixed = ReadBody(R"({"prompt": ["", "a", []]})");
   ASSERT_THAT(mixed->turns, SizeIs(3));
   EXPECT_EQ(mixed->turns[0].prompt_case(), Turn::PROMPT_NOT_SET);
   EXPECT_EQ(mixed->turns[1].text(), "a");
@@ -95,14 +95,15 @@ TEST(ReadCompletion, APromptOfAnotherKindIsRefused) {
        {"1", "true", "{}", "[]", "[true]", "[null]", "[{}]", "[1, \"a\"]",
         "[\"a\", 1]", "[1.5]", "[-1]", "[4294967296]", "[[\"a\"]]", "[[[1]]]",
         "[[1], null]"}) {
-    EXPECT_EQ(Verdict(absl::StrCat("{\"prompt\":", prompt, "}")),
+    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"prompt\":", prompt, "}")),
               "FIELD_INVALID prompt")
         << prompt;
   }
 }
 
 TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
-  const auto request = Read(R"({"temperature": 0.5, "top_k": 7, "top_p": 0.9,
+  const auto request =
+      ReadBody(R"({"temperature": 0.5, "top_k": 7, "top_p": 0.9,
       "min_p": 0.1, "typical_p": 0.8, "repetition_penalty": 1.1,
       "presence_penalty": 0.2, "frequency_penalty": -0.3, "penalty_window": 9,
       "min_tokens": 2, "logit_bias": {"7": -100, "9": 1.5}, "prompt": "a"})");
@@ -120,11 +121,11 @@ TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
   EXPECT_EQ(sampling.min_tokens(), 2);
   EXPECT_EQ(sampling.logit_bias().at(7), -100);
   EXPECT_EQ(sampling.logit_bias().at(9), 1.5);
-  EXPECT_EQ(Read(R"({"top_k": -1})")->turns[0].sampling().top_k(), 0);
+  EXPECT_EQ(ReadBody(R"({"top_k": -1})")->turns[0].sampling().top_k(), 0);
 }
 
 TEST(ReadCompletion, StopFieldsBecomeTheTurns) {
-  const auto request = Read(R"({"max_tokens": 5, "stop": ["a", "b"],
+  const auto request = ReadBody(R"({"max_tokens": 5, "stop": ["a", "b"],
       "stop_token_ids": [3], "ignore_eos": true,
       "include_stop_str_in_output": true})");
   const v1::StopConditions& stop = request->turns[0].stop();
@@ -133,13 +134,13 @@ TEST(ReadCompletion, StopFieldsBecomeTheTurns) {
   EXPECT_THAT(stop.stop_token_ids(), ElementsAre(3));
   EXPECT_TRUE(stop.ignore_end_token());
   EXPECT_TRUE(stop.include_stop_text());
-  EXPECT_THAT(Read(R"({"stop": "a"})")->turns[0].stop().stop_texts(),
+  EXPECT_THAT(ReadBody(R"({"stop": "a"})")->turns[0].stop().stop_texts(),
               ElementsAre("a"));
 }
 
 TEST(ReadCompletion, EveryPromptsTurnHasTheSameParameters) {
   const auto request =
-      Read(R"({"prompt": ["a", "b"], "top_p": 0.5, "logprobs": 3})");
+      ReadBody(R"({"prompt": ["a", "b"], "top_p": 0.5, "logprobs": 3})");
   for (const v1::GenerateRequest& turn : request->turns) {
     EXPECT_EQ(turn.sampling().top_p(), 0.5);
     EXPECT_EQ(turn.output().logprobs(), 3u);
@@ -172,18 +173,18 @@ TEST(ReadCompletion, FieldsOfAnotherKindAreNamed) {
                            "return_tokens_as_token_ids",
                            "expected_position",
                            "stream_options"}) {
-    EXPECT_EQ(Verdict(absl::StrCat("{\"", name, "\": \"x\"}")),
+    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"", name, "\": \"x\"}")),
               absl::StrCat("FIELD_INVALID ", name));
   }
   for (const char* name :
        {"model", "suffix", "session_id", "request_id", "stop"}) {
-    EXPECT_EQ(Verdict(absl::StrCat("{\"", name, "\": 1}")),
+    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"", name, "\": 1}")),
               absl::StrCat("FIELD_INVALID ", name));
   }
   for (const char* name :
        {"include_usage", "continuous_usage_stats", "event_ids"}) {
     EXPECT_EQ(
-        Verdict(absl::StrCat("{\"stream_options\": {\"", name, "\": 1}}")),
+        BodyVerdict(absl::StrCat("{\"stream_options\": {\"", name, "\": 1}}")),
         absl::StrCat("FIELD_INVALID ", name));
   }
 }
@@ -191,52 +192,54 @@ TEST(ReadCompletion, FieldsOfAnotherKindAreNamed) {
 TEST(ReadCompletion, NumbersThatFitNoTurnAreNamedAndNeverWrapped) {
   for (const char* name : {"max_tokens", "min_tokens", "penalty_window"}) {
     for (const char* value : {"2147483648", "-2147483649", "4294967297"}) {
-      EXPECT_EQ(Verdict(absl::StrCat("{\"", name, "\": ", value, "}")),
+      EXPECT_EQ(BodyVerdict(absl::StrCat("{\"", name, "\": ", value, "}")),
                 absl::StrCat("FIELD_INVALID ", name));
     }
   }
   for (const char* value : {"-1", "4294967296", "4294967297"}) {
-    EXPECT_EQ(Verdict(absl::StrCat("{\"logprobs\": ", value, "}")),
+    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"logprobs\": ", value, "}")),
               "FIELD_INVALID logprobs");
   }
-  EXPECT_EQ(Verdict(R"({"seed": 18446744073709551616})"), "FIELD_INVALID seed");
-  EXPECT_EQ(Verdict(R"({"seed": 0.5})"), "FIELD_INVALID seed");
+  EXPECT_EQ(BodyVerdict(R"({"seed": 18446744073709551616})"),
+            "FIELD_INVALID seed");
+  EXPECT_EQ(BodyVerdict(R"({"seed": 0.5})"), "FIELD_INVALID seed");
 }
 
 TEST(ReadCompletion, ASeedHas64Bits) {
-  EXPECT_EQ(Read(R"({"seed": 18446744073709551615})")->seed, UINT64_MAX);
-  EXPECT_EQ(Read(R"({"seed": -1})")->seed, UINT64_MAX);
-  EXPECT_EQ(Read(R"({"seed": -9223372036854775808})")->seed, uint64_t{1} << 63);
-  EXPECT_EQ(Read(R"({"seed": 7.0})")->seed, 7u);
+  EXPECT_EQ(ReadBody(R"({"seed": 18446744073709551615})")->seed, UINT64_MAX);
+  EXPECT_EQ(ReadBody(R"({"seed": -1})")->seed, UINT64_MAX);
+  EXPECT_EQ(ReadBody(R"({"seed": -9223372036854775808})")->seed,
+            uint64_t{1} << 63);
+  EXPECT_EQ(ReadBody(R"({"seed": 7.0})")->seed, 7u);
 }
 
 TEST(ReadCompletion, BoundsChoicesTimesPrompts) {
-  EXPECT_EQ(Verdict(R"({"n": 128})"), "ok");
-  EXPECT_EQ(Verdict(R"({"n": 129})"), "OVER_LIMIT n");
-  EXPECT_EQ(Verdict(R"({"best_of": 129})"), "OVER_LIMIT best_of");
-  EXPECT_EQ(Verdict(R"({"n": 9223372036854775807})"), "OVER_LIMIT n");
-  EXPECT_EQ(Verdict(R"({"n": 0})"), "FIELD_INVALID n");
-  EXPECT_EQ(Verdict(R"({"n": -1})"), "FIELD_INVALID n");
-  EXPECT_EQ(Verdict(R"({"n": 3, "best_of": 2})"), "FIELD_INVALID best_of");
-  EXPECT_EQ(Verdict(R"({"best_of": 2, "stream": true})"),
+  EXPECT_EQ(BodyVerdict(R"({"n": 128})"), "ok");
+  EXPECT_EQ(BodyVerdict(R"({"n": 129})"), "OVER_LIMIT n");
+  EXPECT_EQ(BodyVerdict(R"({"best_of": 129})"), "OVER_LIMIT best_of");
+  EXPECT_EQ(BodyVerdict(R"({"n": 9223372036854775807})"), "OVER_LIMIT n");
+  EXPECT_EQ(BodyVerdict(R"({"n": 0})"), "FIELD_INVALID n");
+  EXPECT_EQ(BodyVerdict(R"({"n": -1})"), "FIELD_INVALID n");
+  EXPECT_EQ(BodyVerdict(R"({"n": 3, "best_of": 2})"), "FIELD_INVALID best_of");
+  EXPECT_EQ(BodyVerdict(R"({"best_of": 2, "stream": true})"),
             "FIELD_INVALID best_of");
   Json body = {{"n", 2}, {"prompt", std::vector<std::string>(64, "a")}};
-  EXPECT_EQ(Verdict(body.dump()), "ok");
+  EXPECT_EQ(BodyVerdict(body.dump()), "ok");
   body["prompt"].push_back("a");
-  EXPECT_EQ(Verdict(body.dump()), "OVER_LIMIT prompt");
+  EXPECT_EQ(BodyVerdict(body.dump()), "OVER_LIMIT prompt");
 }
 
 TEST(ReadCompletion, NoTokenAtAllIsAnEchosAlone) {
-  EXPECT_FALSE(Read(R"({"echo": true, "max_tokens": 0})")->generates);
+  EXPECT_FALSE(ReadBody(R"({"echo": true, "max_tokens": 0})")->generates);
   // Left to the turn, which refuses it.
-  EXPECT_TRUE(Read(R"({"max_tokens": 0})")->generates);
-  EXPECT_TRUE(Read(R"({"echo": true, "max_tokens": 1})")->generates);
+  EXPECT_TRUE(ReadBody(R"({"max_tokens": 0})")->generates);
+  EXPECT_TRUE(ReadBody(R"({"echo": true, "max_tokens": 1})")->generates);
 }
 
 TEST(ReadCompletion, AnotherModelIsNotFoundAndTheRightOneIsNamed) {
-  EXPECT_EQ(Verdict(R"({"model": "verona"})"), "ok");
-  EXPECT_EQ(Verdict(R"({"model": ""})"), "ok");
-  const absl::Status status = Read(R"({"model": "gpt"})").status();
+  EXPECT_EQ(BodyVerdict(R"({"model": "verona"})"), "ok");
+  EXPECT_EQ(BodyVerdict(R"({"model": ""})"), "ok");
+  const absl::Status status = ReadBody(R"({"model": "gpt"})").status();
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_EQ(GetErrorDetails(status).reason, "model_not_found");
   EXPECT_THAT(std::string(status.message()), HasSubstr("\"verona\""));
@@ -246,7 +249,8 @@ TEST(ReadCompletion, ALongModelNameIsCutAtTheBorderOfACharacter) {
   for (int shift = 0; shift < 4; ++shift) {
     std::string name(static_cast<size_t>(shift), 'a');
     for (int i = 0; i < 200; ++i) name += "語";
-    const absl::Status status = Read(Json({{"model", name}}).dump()).status();
+    const absl::Status status =
+        ReadBody(Json({{"model", name}}).dump()).status();
     const std::string message(status.message());
     EXPECT_EQ(ReplaceInvalidUtf8(message), message);
     EXPECT_LT(message.size(), 200u);
@@ -254,38 +258,39 @@ TEST(ReadCompletion, ALongModelNameIsCutAtTheBorderOfACharacter) {
 }
 
 TEST(ReadCompletion, RefusesWhatOthersServeAndWeDoNot) {
-  EXPECT_EQ(Verdict(R"({"suffix": "x"})"), "FIELD_INVALID suffix");
-  EXPECT_EQ(Verdict(R"({"suffix": ""})"), "ok");
-  EXPECT_EQ(Verdict(R"({"tools": [{"type": "function"}]})"),
+  EXPECT_EQ(BodyVerdict(R"({"suffix": "x"})"), "FIELD_INVALID suffix");
+  EXPECT_EQ(BodyVerdict(R"({"suffix": ""})"), "ok");
+  EXPECT_EQ(BodyVerdict(R"({"tools": [{"type": "function"}]})"),
             "FIELD_INVALID tools");
-  EXPECT_EQ(Verdict(R"({"tools": []})"), "ok");
-  EXPECT_EQ(Verdict(R"({"functions": [{}]})"), "FIELD_INVALID functions");
-  EXPECT_EQ(Verdict(R"({"tool_choice": "auto"})"), "FIELD_INVALID tool_choice");
-  EXPECT_EQ(Verdict(R"({"tool_choice": "none"})"), "ok");
-  EXPECT_EQ(Verdict(R"({"response_format": {"type": "json_object"}})"),
+  EXPECT_EQ(BodyVerdict(R"({"tools": []})"), "ok");
+  EXPECT_EQ(BodyVerdict(R"({"functions": [{}]})"), "FIELD_INVALID functions");
+  EXPECT_EQ(BodyVerdict(R"({"tool_choice": "auto"})"),
+            "FIELD_INVALID tool_choice");
+  EXPECT_EQ(BodyVerdict(R"({"tool_choice": "none"})"), "ok");
+  EXPECT_EQ(BodyVerdict(R"({"response_format": {"type": "json_object"}})"),
             "FIELD_INVALID response_format");
-  EXPECT_EQ(Verdict(R"({"response_format": "text"})"),
+  EXPECT_EQ(BodyVerdict(R"({"response_format": "text"})"),
             "FIELD_INVALID response_format");
-  EXPECT_EQ(Verdict(R"({"response_format": {"type": "text"}})"), "ok");
+  EXPECT_EQ(BodyVerdict(R"({"response_format": {"type": "text"}})"), "ok");
 }
 
 TEST(ReadCompletion, ALogitBiasMapsIdsToNumbers) {
   for (const char* bias :
        {"[]", "1", R"({"a": 1})", R"({"-1": 1})", R"({"1.5": 1})",
         R"({"4294967296": 1})", R"({"1": "x"})", R"({"1": null})"}) {
-    EXPECT_EQ(Verdict(absl::StrCat("{\"logit_bias\":", bias, "}")),
+    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"logit_bias\":", bias, "}")),
               "FIELD_INVALID logit_bias")
         << bias;
   }
 }
 
 TEST(ReadCompletion, LastEventIdNumbersEventsAndSkipsSome) {
-  const auto request = Read(R"({"session_id": "s", "request_id": "r"})",
-                            {{"last-event-id", "12"}});
+  const auto request = ReadBody(R"({"session_id": "s", "request_id": "r"})",
+                                {{"last-event-id", "12"}});
   EXPECT_TRUE(request->event_ids);
   EXPECT_EQ(request->skip_events, 12);
   for (const char* none : {"-1", "x", "1.5", "99999999999999999999"}) {
-    EXPECT_EQ(Verdict("{}", {{"last-event-id", none}}),
+    EXPECT_EQ(BodyVerdict("{}", {{"last-event-id", none}}),
               "FIELD_INVALID Last-Event-ID")
         << none;
   }
@@ -294,19 +299,20 @@ TEST(ReadCompletion, LastEventIdNumbersEventsAndSkipsSome) {
 TEST(ReadCompletion, GoesOnOnlyWithATurnThatHasAName) {
   for (const char* body :
        {"{}", R"({"session_id": "s"})", R"({"request_id": "r"})"}) {
-    EXPECT_EQ(Verdict(body, {{"last-event-id", "3"}}),
+    EXPECT_EQ(BodyVerdict(body, {{"last-event-id", "3"}}),
               "FIELD_INVALID request_id")
         << body;
   }
-  EXPECT_EQ(Verdict(R"({"session_id": "s", "request_id": "r", "prompt": "a",
+  EXPECT_EQ(BodyVerdict(R"({"session_id": "s", "request_id": "r", "prompt": "a",
                         "echo": true, "logprobs": 1})"),
             "FIELD_INVALID echo");
 }
 
 TEST(ReadCompletion, KnowsWhichFieldsItIgnores) {
-  EXPECT_THAT(Read(R"({"user": "u", "mirostat": 2, "prompt": "a", "x": null})")
-                  ->ignored,
-              ElementsAre("mirostat"));
+  EXPECT_THAT(
+      ReadBody(R"({"user": "u", "mirostat": 2, "prompt": "a", "x": null})")
+          ->ignored,
+      ElementsAre("mirostat"));
 }
 
 TEST(ReadCompletion, AMisspeltFieldIsRefusedByName) {
@@ -319,7 +325,7 @@ TEST(ReadCompletion, AMisspeltFieldIsRefusedByName) {
       {R"({"prompt": "a", "received": {"seed": 1, "tokens": [1]}})",
        "FIELD_INVALID tokens"}};
   for (const auto& [body, verdict] : bodies) {
-    EXPECT_EQ(Verdict(body), verdict) << body;
+    EXPECT_EQ(BodyVerdict(body), verdict) << body;
   }
 }
 
@@ -364,38 +370,39 @@ TEST(ReadCompletion, FieldsOfOthersAreNotTakenForMisspeltOnes) {
                             "max_completion_tokens",
                             "extra_body"}) {
     const auto request =
-        Read(absl::StrCat("{\"prompt\": \"a\", \"", field, "\": 1}"));
+        ReadBody(absl::StrCat("{\"prompt\": \"a\", \"", field, "\": 1}"));
     EXPECT_TRUE(request.ok()) << field << request.status();
   }
 }
 
 TEST(ReadCompletion, WhatWasReceivedIsTheTurns) {
   const auto request =
-      Read(R"({"received": {"seed": -1, "token_ids": [5, 6]}})");
+      ReadBody(R"({"received": {"seed": -1, "token_ids": [5, 6]}})");
   ASSERT_TRUE(request.ok()) << request.status();
   const v1::Received& received = request->turns[0].received();
   EXPECT_EQ(received.seed(), UINT64_MAX);
   EXPECT_THAT(received.token_ids(), ElementsAre(5, 6));
-  EXPECT_FALSE(Read("{}")->turns[0].has_received());
-  EXPECT_TRUE(Read(R"({"received": {"seed": 1}})")->turns[0].has_received());
+  EXPECT_FALSE(ReadBody("{}")->turns[0].has_received());
+  EXPECT_TRUE(
+      ReadBody(R"({"received": {"seed": 1}})")->turns[0].has_received());
 }
 
 TEST(ReadCompletion, WhatWasReceivedIsOfOneChoiceAndSaysItsSeed) {
-  EXPECT_EQ(Verdict(R"({"received": 1})"), "FIELD_INVALID received");
-  EXPECT_EQ(Verdict(R"({"received": {"token_ids": [5]}})"),
+  EXPECT_EQ(BodyVerdict(R"({"received": 1})"), "FIELD_INVALID received");
+  EXPECT_EQ(BodyVerdict(R"({"received": {"token_ids": [5]}})"),
             "FIELD_INVALID received.seed");
-  EXPECT_EQ(Verdict(R"({"received": {"seed": 1, "token_ids": ["a"]}})"),
+  EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1, "token_ids": ["a"]}})"),
             "FIELD_INVALID token_ids");
-  EXPECT_EQ(Verdict(R"({"received": {"seed": 1}, "n": 2})"),
+  EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "n": 2})"),
             "FIELD_INVALID received");
-  EXPECT_EQ(Verdict(R"({"received": {"seed": 1}, "prompt": ["a", "b"]})"),
+  EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "prompt": ["a", "b"]})"),
             "FIELD_INVALID received");
   EXPECT_EQ(
-      Verdict(R"({"received": {"seed": 1}, "echo": true, "logprobs": 1})"),
+      BodyVerdict(R"({"received": {"seed": 1}, "echo": true, "logprobs": 1})"),
       "FIELD_INVALID echo");
-  EXPECT_EQ(Verdict(R"({"received": {"seed": 1}, "session_id": "s",
+  EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "session_id": "s",
                         "request_id": "r"})",
-                    {{"last-event-id", "3"}}),
+                        {{"last-event-id", "3"}}),
             "FIELD_INVALID received");
 }
 

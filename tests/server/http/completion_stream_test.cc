@@ -13,7 +13,8 @@ using ::testing::SizeIs;
 using Ids = std::vector<int32_t>;
 using Json = nlohmann::json;
 
-HttpAnswer Stream(HttpWorld& world, Json body, const HttpFields& fields = {}) {
+HttpAnswer Streamed(HttpWorld& world, Json body,
+                    const HttpFields& fields = {}) {
   body["stream"] = true;
   HttpAnswer answer = world.Complete(body, fields);
   EXPECT_EQ(answer.status, 200) << answer.body;
@@ -46,7 +47,7 @@ Ids IdsOf(const std::vector<Json>& chunks, int index = 0) {
 TEST(CompletionStream, HasAnEventForEachTokenAndOneForTheEnd) {
   HttpWorld world;
   const HttpAnswer answer =
-      Stream(world, {{"prompt", "ab"}, {"max_tokens", 5}});
+      Streamed(world, {{"prompt", "ab"}, {"max_tokens", 5}});
   EXPECT_EQ(answer.header("transfer-encoding"), "chunked");
   EXPECT_EQ(answer.header("cache-control"), "no-store");
   EXPECT_EQ(answer.header("x-accel-buffering"), "no");
@@ -66,7 +67,7 @@ TEST(CompletionStream, GivesTheTokensAndTheTextOfAWholeAnswer) {
   HttpWorld world;
   const Json body = {
       {"prompt", "ab"}, {"max_tokens", 60}, {"return_token_ids", true}};
-  const std::vector<Json> chunks = Stream(world, body).chunks();
+  const std::vector<Json> chunks = Streamed(world, body).chunks();
   const Json whole = world.Complete(body).json()["choices"][0];
   EXPECT_EQ(IdsOf(chunks), world.rpc.runner.Continue({97, 98}, 60));
   EXPECT_EQ(TextOf(chunks), whole["text"]);
@@ -76,7 +77,7 @@ TEST(CompletionStream, LogprobsOfAChunkAreThoseOfAWholeAnswer) {
   HttpWorld world;
   const Json body = {{"prompt", "ab"}, {"max_tokens", 5}, {"logprobs", 2}};
   const Json whole = world.Complete(body).json()["choices"][0]["logprobs"];
-  const std::vector<Json> chunks = Stream(world, body).chunks();
+  const std::vector<Json> chunks = Streamed(world, body).chunks();
   for (size_t i = 0; i < 5; ++i) {
     const Json& one = chunks[i]["choices"][0]["logprobs"];
     for (const char* list :
@@ -89,10 +90,10 @@ TEST(CompletionStream, LogprobsOfAChunkAreThoseOfAWholeAnswer) {
 
 TEST(CompletionStream, EchoComesFirst) {
   HttpWorld world;
-  const std::vector<Json> chunks = Stream(world, {{"prompt", "hey"},
-                                                  {"max_tokens", 1},
-                                                  {"logprobs", 1},
-                                                  {"echo", true}})
+  const std::vector<Json> chunks = Streamed(world, {{"prompt", "hey"},
+                                                    {"max_tokens", 1},
+                                                    {"logprobs", 1},
+                                                    {"echo", true}})
                                        .chunks();
   ASSERT_THAT(chunks, SizeIs(3));
   EXPECT_EQ(chunks[0]["choices"][0]["text"], "hey");
@@ -103,17 +104,17 @@ TEST(CompletionStream, EchoComesFirst) {
 TEST(CompletionStream, EchoAloneIsAStreamToo) {
   HttpWorld world;
   const std::vector<Json> chunks =
-      Stream(world, {{"prompt", "hey"}, {"max_tokens", 0}, {"echo", true}})
+      Streamed(world, {{"prompt", "hey"}, {"max_tokens", 0}, {"echo", true}})
           .chunks();
   EXPECT_EQ(TextOf(chunks), "hey");
 }
 
 TEST(CompletionStream, ChoicesAreToldApartByTheirIndex) {
   HttpWorld world;
-  const std::vector<Json> chunks = Stream(world, {{"prompt", {"ab", "cd"}},
-                                                  {"n", 2},
-                                                  {"max_tokens", 4},
-                                                  {"return_token_ids", true}})
+  const std::vector<Json> chunks = Streamed(world, {{"prompt", {"ab", "cd"}},
+                                                    {"n", 2},
+                                                    {"max_tokens", 4},
+                                                    {"return_token_ids", true}})
                                        .chunks();
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(IdsOf(chunks, i),
@@ -124,10 +125,10 @@ TEST(CompletionStream, ChoicesAreToldApartByTheirIndex) {
 TEST(CompletionStream, UsageOfAllComesInAChunkOfItsOwn) {
   HttpWorld world;
   const std::vector<Json> chunks =
-      Stream(world, {{"prompt", "ab"},
-                     {"n", 2},
-                     {"max_tokens", 3},
-                     {"stream_options", {{"include_usage", true}}}})
+      Streamed(world, {{"prompt", "ab"},
+                       {"n", 2},
+                       {"max_tokens", 3},
+                       {"stream_options", {{"include_usage", true}}}})
           .chunks();
   EXPECT_EQ(chunks.back()["choices"], Json::array());
   EXPECT_EQ(chunks.back()["usage"], Json({{"prompt_tokens", 2},
@@ -141,9 +142,9 @@ TEST(CompletionStream, UsageOfAllComesInAChunkOfItsOwn) {
 TEST(CompletionStream, ContinuousUsageCountsTheTokensOfEachChunk) {
   HttpWorld world;
   const std::vector<Json> chunks =
-      Stream(world, {{"prompt", "ab"},
-                     {"max_tokens", 3},
-                     {"stream_options", {{"continuous_usage_stats", true}}}})
+      Streamed(world, {{"prompt", "ab"},
+                       {"max_tokens", 3},
+                       {"stream_options", {{"continuous_usage_stats", true}}}})
           .chunks();
   for (size_t i = 0; i < chunks.size(); ++i) {
     EXPECT_EQ(chunks[i]["usage"]["completion_tokens"],
@@ -166,7 +167,7 @@ TEST(CompletionStream, DoneAndTheEndOfTheBodyComeTogether) {
 TEST(CompletionStream, HasNothingButDataLinesWhereNobodyAskedForMore) {
   HttpWorld world;
   for (const SseEvent& event :
-       Stream(world, {{"prompt", "ab"}, {"max_tokens", 3}}).events()) {
+       Streamed(world, {{"prompt", "ab"}, {"max_tokens", 3}}).events()) {
     EXPECT_EQ(event.id, "");
     EXPECT_FALSE(event.data.empty());
   }
@@ -175,9 +176,9 @@ TEST(CompletionStream, HasNothingButDataLinesWhereNobodyAskedForMore) {
 TEST(CompletionStream, EventsAreNumberedOnRequest) {
   HttpWorld world;
   const std::vector<SseEvent> events =
-      Stream(world, {{"prompt", "ab"},
-                     {"max_tokens", 3},
-                     {"stream_options", {{"event_ids", true}}}})
+      Streamed(world, {{"prompt", "ab"},
+                       {"max_tokens", 3},
+                       {"stream_options", {{"event_ids", true}}}})
           .events();
   ASSERT_THAT(events, SizeIs(5));
   for (size_t i = 0; i < 4; ++i) {
@@ -232,7 +233,7 @@ TEST(CompletionStream, AnErrorAfterTheFirstEventIsTheLastOneBeforeDone) {
   HttpWorld world;
   world.rpc.runner.FailStep(3, absl::InternalError("the device"));
   const std::vector<Json> chunks =
-      Stream(world, {{"prompt", "ab"}, {"max_tokens", 50}}).chunks();
+      Streamed(world, {{"prompt", "ab"}, {"max_tokens", 50}}).chunks();
   ASSERT_FALSE(chunks.empty());
   EXPECT_EQ(chunks.back()["error"]["code"], "STEP_FAILED");
   EXPECT_EQ(chunks.back()["error"]["type"], "server_error");

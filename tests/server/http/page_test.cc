@@ -11,9 +11,9 @@
 namespace txl {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // What stands in a text between `before` and the next quotation mark.
 std::vector<std::string> Names(const std::string& text,

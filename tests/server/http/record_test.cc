@@ -13,12 +13,12 @@ namespace txl {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::Each;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr char kTrace[] = "4bf92f3577b34da6a3ce929d0e0e4736";
 constexpr char kSent[] =
@@ -172,10 +172,10 @@ TEST_F(Records, TheRateIsForTracesThatTheirClientsDoNotSample) {
   rate_ = 0;
   Start();
   const HttpAnswer unsampled = Ask("GET", "/v1/models", "", "user");
-  EXPECT_THAT(unsampled.header("traceparent"), testing::EndsWith("-00"));
+  EXPECT_THAT(unsampled.header("traceparent"), ::testing::EndsWith("-00"));
   const HttpAnswer sampled =
       Ask("GET", "/v1/models", "", "user", {{"traceparent", kSent}});
-  EXPECT_THAT(sampled.header("traceparent"), testing::EndsWith("-01"));
+  EXPECT_THAT(sampled.header("traceparent"), ::testing::EndsWith("-01"));
   EXPECT_THAT(Spans(kTrace, 1), SizeIs(1));
   EXPECT_THAT(Spans(TraceOf(unsampled.header("traceparent")), 0), IsEmpty());
 }

@@ -24,7 +24,7 @@ namespace txl {
 
 inline constexpr char kGenerate[] = "txl.v1.GenerationService/Generate";
 
-class RecordWorld : public testing::Test {
+class RecordWorld : public ::testing::Test {
  protected:
   ~RecordWorld() override { RemoveFiles(); }
   void RemoveFiles() {
@@ -67,7 +67,7 @@ class RecordWorld : public testing::Test {
   }
   nlohmann::json Line(const std::string& trace) {
     const std::vector<nlohmann::json> lines = Lines(trace, 1);
-    EXPECT_THAT(lines, testing::SizeIs(1));
+    EXPECT_THAT(lines, ::testing::SizeIs(1));
     return lines.empty() ? nlohmann::json() : lines[0];
   }
   std::vector<nlohmann::json> Spans(const std::string& trace, size_t count) {
@@ -110,7 +110,7 @@ class RecordWorld : public testing::Test {
 
   double rate_ = 1;
   const std::string folder_ =
-      testing::TempDir() + "/record_" + std::to_string(getpid()) + "_";
+      ::testing::TempDir() + "/record_" + std::to_string(getpid()) + "_";
   const std::string keys_path_ = folder_ + "keys";
   const std::string audit_path_ = folder_ + "audit";
   const std::string spans_path_ = folder_ + "spans";

@@ -12,9 +12,9 @@
 namespace txl {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class SessionQuotas : public testing::Test {
+class SessionQuotas : public ::testing::Test {
  protected:
   SessionQuotas() {
     HttpWorldOptions options;

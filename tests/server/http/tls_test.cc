@@ -101,7 +101,7 @@ const std::string kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const std::string kGetAndClose =
     "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-class HttpTlsTest : public testing::Test {
+class HttpTlsTest : public ::testing::Test {
  protected:
   void Start(HttpOptions options = {}) {
     auto watch = CertificateWatch::Start(files_.files(), absl::Hours(1));

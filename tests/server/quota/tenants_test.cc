@@ -9,7 +9,7 @@
 namespace txl {
 namespace {
 
-constexpr absl::Duration kNow = absl::Seconds(50);
+constexpr absl::Duration kAnyTime = absl::Seconds(50);
 
 class TenantsTest : public ::testing::Test {
  protected:
@@ -27,38 +27,38 @@ class TenantsTest : public ::testing::Test {
 };
 
 TEST_F(TenantsTest, OnlyThoseOfTheFileHaveCountersOfTheirOwn) {
-  tenants_.SetLimits({{"a", Weight(2)}, {"b", Weight(3)}}, kNow);
-  EXPECT_EQ(tenants_.Find("b", kNow)->weight(), 3);
-  EXPECT_EQ(tenants_.Find("x", kNow)->weight(), 1);
-  EXPECT_EQ(tenants_.Find("y", kNow)->counts(), 0);
-  EXPECT_EQ(tenants_.Find("x", kNow)->counts(), 0);
+  tenants_.SetLimits({{"a", Weight(2)}, {"b", Weight(3)}}, kAnyTime);
+  EXPECT_EQ(tenants_.Find("b", kAnyTime)->weight(), 3);
+  EXPECT_EQ(tenants_.Find("x", kAnyTime)->weight(), 1);
+  EXPECT_EQ(tenants_.Find("y", kAnyTime)->counts(), 0);
+  EXPECT_EQ(tenants_.Find("x", kAnyTime)->counts(), 0);
   EXPECT_EQ(counted_, (std::vector<std::string>{"other", "a", "b"}));
-  EXPECT_EQ(tenants_.Find("b", kNow)->counts(), 2);
+  EXPECT_EQ(tenants_.Find("b", kAnyTime)->counts(), 2);
 }
 
 TEST_F(TenantsTest, AnAccountStaysTheSame) {
-  TenantAccount* const x = tenants_.Find("x", kNow);
-  tenants_.SetLimits({{"x", Weight(4)}}, kNow);
-  EXPECT_EQ(tenants_.Find("x", kNow), x);
+  TenantAccount* const x = tenants_.Find("x", kAnyTime);
+  tenants_.SetLimits({{"x", Weight(4)}}, kAnyTime);
+  EXPECT_EQ(tenants_.Find("x", kAnyTime), x);
   EXPECT_EQ(x->weight(), 4);
   EXPECT_EQ(x->name(), "x");
 }
 
 TEST_F(TenantsTest, WhoEntersTheFileLaterIsCountedApartFromThen) {
-  TenantAccount* const x = tenants_.Find("x", kNow);
+  TenantAccount* const x = tenants_.Find("x", kAnyTime);
   EXPECT_EQ(x->counts(), 0);
-  tenants_.SetLimits({{"x", Weight(1)}}, kNow);
+  tenants_.SetLimits({{"x", Weight(1)}}, kAnyTime);
   EXPECT_EQ(x->counts(), 1);
-  tenants_.SetLimits({}, kNow);
-  tenants_.SetLimits({{"x", Weight(1)}}, kNow);
+  tenants_.SetLimits({}, kAnyTime);
+  tenants_.SetLimits({{"x", Weight(1)}}, kAnyTime);
   EXPECT_EQ(x->counts(), 1);
   EXPECT_EQ(counted_, (std::vector<std::string>{"other", "x"}));
 }
 
 TEST_F(TenantsTest, AllThatAreInTheFileOrHaveCalledSayWhatTheyHaveTaken) {
-  tenants_.SetLimits({{"b", Weight(3)}}, kNow);
-  ASSERT_TRUE(tenants_.Find("a", kNow)->StartTurn(1, kNow).ok());
-  const std::vector<TenantUse> all = tenants_.Use(kNow);
+  tenants_.SetLimits({{"b", Weight(3)}}, kAnyTime);
+  ASSERT_TRUE(tenants_.Find("a", kAnyTime)->StartTurn(1, kAnyTime).ok());
+  const std::vector<TenantUse> all = tenants_.Use(kAnyTime);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].tenant, "a");
   EXPECT_EQ(all[0].turns, 1);
@@ -69,15 +69,15 @@ TEST_F(TenantsTest, AllThatAreInTheFileOrHaveCalledSayWhatTheyHaveTaken) {
 TEST_F(TenantsTest, WhoLeavesTheFileLosesItsLimits) {
   TenantLimits limits;
   limits.turns = 1;
-  tenants_.SetLimits({{"a", limits}}, kNow);
-  TenantAccount* const a = tenants_.Find("a", kNow);
-  ASSERT_TRUE(a->StartTurn(1, kNow).ok());
-  EXPECT_FALSE(a->StartTurn(1, kNow).ok());
-  tenants_.SetLimits({}, kNow);
-  EXPECT_TRUE(a->StartTurn(1, kNow).ok());
-  tenants_.SetLimits({{"a", limits}}, kNow);
+  tenants_.SetLimits({{"a", limits}}, kAnyTime);
+  TenantAccount* const a = tenants_.Find("a", kAnyTime);
+  ASSERT_TRUE(a->StartTurn(1, kAnyTime).ok());
+  EXPECT_FALSE(a->StartTurn(1, kAnyTime).ok());
+  tenants_.SetLimits({}, kAnyTime);
+  EXPECT_TRUE(a->StartTurn(1, kAnyTime).ok());
+  tenants_.SetLimits({{"a", limits}}, kAnyTime);
   a->EndTurn();
-  EXPECT_FALSE(a->StartTurn(1, kNow).ok());
+  EXPECT_FALSE(a->StartTurn(1, kAnyTime).ok());
 }
 
 }  // namespace

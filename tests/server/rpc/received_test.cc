@@ -15,12 +15,12 @@
 namespace txl {
 namespace {
 
-constexpr int kTokens = 12;
+constexpr int kTurnTokens = 12;
 constexpr char kOnSession[] = "session_id: 's' request_id: 'r' ";
 
-std::string Request(const std::string& more = kOnSession) {
+std::string ReceivedRequest(const std::string& more = kOnSession) {
   return absl::StrCat("text: 'ab' output { logprobs: 3 } stop { max_tokens: ",
-                      kTokens, " } ", more);
+                      kTurnTokens, " } ", more);
 }
 
 std::string Received(uint64_t seed, const std::vector<int32_t>& ids) {
@@ -64,35 +64,35 @@ void ExpectRest(const Stream& rest, const Stream& whole, size_t received) {
 }
 
 TEST(Received, AServerThatKnowsNothingOfTheTurnTakesItsTokensOn) {
-  const Stream whole = WorldWithSession()->Generate(Request());
-  for (int count = 0; count <= kTokens; ++count) {
+  const Stream whole = WorldWithSession()->Generate(ReceivedRequest());
+  for (int count = 0; count <= kTurnTokens; ++count) {
     const auto world = WorldWithSession();
     const Stream rest = world->Generate(absl::StrCat(
-        Request(), "expected_position: 3 ", Received(whole, count)));
+        ReceivedRequest(), "expected_position: 3 ", Received(whole, count)));
     ASSERT_NO_FATAL_FAILURE(ExpectRest(rest, whole, count));
     EXPECT_EQ(rest.started().replayed_token_count(), count);
-    EXPECT_EQ(world->GetSession("s").position(), 3 + 2 + kTokens);
+    EXPECT_EQ(world->GetSession("s").position(), 3 + 2 + kTurnTokens);
     // What was taken on is replayed like all else.
-    const Stream again =
-        world->Generate(absl::StrCat(Request(), "expected_position: 3"));
+    const Stream again = world->Generate(
+        absl::StrCat(ReceivedRequest(), "expected_position: 3"));
     ASSERT_NO_FATAL_FAILURE(ExpectRest(again, whole, 0));
-    EXPECT_EQ(again.started().replayed_token_count(), kTokens);
+    EXPECT_EQ(again.started().replayed_token_count(), kTurnTokens);
   }
 }
 
 TEST(Received, ATurnThatBrokeOffGoesOnBehindWhatWasReceived) {
-  const Stream whole = WorldWithSession()->Generate(Request());
-  for (int count = 0; count <= kTokens; ++count) {
+  const Stream whole = WorldWithSession()->Generate(ReceivedRequest());
+  for (int count = 0; count <= kTurnTokens; ++count) {
     const auto world = WorldWithSession();
     // With the seed that the whole turn had.
     const std::string seeded = absl::StrCat(
-        Request(), "sampling { seed: ", whole.started().seed(), " }");
+        ReceivedRequest(), "sampling { seed: ", whole.started().seed(), " }");
     world->runner.FailStep(world->metrics.Get().steps + 5,
                            absl::InternalError("broken"));
     ASSERT_EQ(Outcome(world->Generate(seeded).status), "INTERNAL STEP_FAILED");
     const int64_t held = world->GetSession("s").position() - 5;
     ASSERT_GT(held, 0);
-    ASSERT_LT(held, kTokens);
+    ASSERT_LT(held, kTurnTokens);
     const Stream rest =
         world->Generate(absl::StrCat(seeded, Received(whole, count)));
     ASSERT_NO_FATAL_FAILURE(ExpectRest(rest, whole, count));
@@ -103,13 +103,13 @@ TEST(Received, ATurnThatBrokeOffGoesOnBehindWhatWasReceived) {
 
 TEST(Received, OfAFinishedTurnTheRestIsToldAgain) {
   const auto world = WorldWithSession();
-  const Stream whole = world->Generate(Request());
+  const Stream whole = world->Generate(ReceivedRequest());
   const int64_t steps = world->metrics.Get().steps;
-  for (int count = 0; count <= kTokens; ++count) {
-    const Stream rest =
-        world->Generate(absl::StrCat(Request(), Received(whole, count)));
+  for (int count = 0; count <= kTurnTokens; ++count) {
+    const Stream rest = world->Generate(
+        absl::StrCat(ReceivedRequest(), Received(whole, count)));
     ASSERT_NO_FATAL_FAILURE(ExpectRest(rest, whole, count));
-    EXPECT_EQ(rest.started().replayed_token_count(), kTokens);
+    EXPECT_EQ(rest.started().replayed_token_count(), kTurnTokens);
   }
   EXPECT_EQ(world->metrics.Get().steps, steps);
 }
@@ -118,10 +118,10 @@ TEST(Received, ATurnWithoutASessionGoesOnOnAnyServer) {
   for (const char* id : {"", "request_id: 'r' "}) {
     RpcWorld first;
     const Stream whole = first.Generate(
-        Request(absl::StrCat(id, "sampling { temperature: 3 }")));
-    for (int count = 0; count <= kTokens; ++count) {
+        ReceivedRequest(absl::StrCat(id, "sampling { temperature: 3 }")));
+    for (int count = 0; count <= kTurnTokens; ++count) {
       RpcWorld second;
-      const Stream rest = second.Generate(Request(absl::StrCat(
+      const Stream rest = second.Generate(ReceivedRequest(absl::StrCat(
           id, "sampling { temperature: 3 } ", Received(whole, count))));
       ASSERT_NO_FATAL_FAILURE(ExpectRest(rest, whole, count));
     }
@@ -131,47 +131,49 @@ TEST(Received, ATurnWithoutASessionGoesOnOnAnyServer) {
 TEST(Received, SeedsThatAreUnlikeAreRefused) {
   const auto world = WorldWithSession();
   EXPECT_EQ(Outcome(world
-                        ->Generate(absl::StrCat(
-                            Request(), "sampling { seed: 4 }", Received(5, {})))
+                        ->Generate(absl::StrCat(ReceivedRequest(),
+                                                "sampling { seed: 4 }",
+                                                Received(5, {})))
                         .status),
             "INVALID_ARGUMENT FIELD_INVALID received.seed");
   EXPECT_EQ(Outcome(world
-                        ->Generate(Request(absl::StrCat("sampling { seed: 4 }",
-                                                        Received(5, {}))))
+                        ->Generate(ReceivedRequest(absl::StrCat(
+                            "sampling { seed: 4 }", Received(5, {}))))
                         .status),
             "INVALID_ARGUMENT FIELD_INVALID received.seed");
   EXPECT_EQ(world->GetSession("s").position(), 3);
-  const Stream whole = world->Generate(Request());
-  EXPECT_EQ(
-      Outcome(world
-                  ->Generate(absl::StrCat(
-                      Request(), Received(whole.started().seed() + 1, {})))
-                  .status),
-      "ABORTED RESUME_MISMATCH");
+  const Stream whole = world->Generate(ReceivedRequest());
+  EXPECT_EQ(Outcome(world
+                        ->Generate(absl::StrCat(
+                            ReceivedRequest(),
+                            Received(whole.started().seed() + 1, {})))
+                        .status),
+            "ABORTED RESUME_MISMATCH");
   EXPECT_EQ(world->GetSession("s").state(), v1::SESSION_STATE_IDLE);
 }
 
 TEST(Received, TokensThatContradictTheSessionAreRefused) {
   const auto world = WorldWithSession();
-  const Stream whole = world->Generate(Request());
+  const Stream whole = world->Generate(ReceivedRequest());
   const uint64_t seed = whole.started().seed();
   const auto refused = [&](const std::vector<int32_t>& ids) {
     return Outcome(
-        world->Generate(absl::StrCat(Request(), Received(seed, ids))).status);
+        world->Generate(absl::StrCat(ReceivedRequest(), Received(seed, ids)))
+            .status);
   };
-  for (int wrong = 0; wrong < kTokens; ++wrong) {
+  for (int wrong = 0; wrong < kTurnTokens; ++wrong) {
     std::vector<int32_t> ids = whole.ids();
     ids[wrong] ^= 1;
     EXPECT_EQ(refused(ids), "ABORTED RESUME_MISMATCH") << wrong;
     ids.resize(wrong + 1);
     EXPECT_EQ(refused(ids), "ABORTED RESUME_MISMATCH") << wrong;
   }
-  EXPECT_EQ(world->GetSession("s").position(), 3 + 2 + kTokens);
+  EXPECT_EQ(world->GetSession("s").position(), 3 + 2 + kTurnTokens);
   EXPECT_EQ(refused(whole.ids()), "OK");
 }
 
 TEST(Received, TokensBehindTheTurnsEndAreRefused) {
-  const Stream plain = WorldWithSession()->Generate(Request());
+  const Stream plain = WorldWithSession()->Generate(ReceivedRequest());
   const std::vector<int32_t> ids = plain.ids();
   const int32_t stop = ids[4];
   ASSERT_EQ(std::find(ids.begin(), ids.begin() + 4, stop), ids.begin() + 4);
@@ -196,10 +198,10 @@ TEST(Received, TokensBehindTheTurnsEndAreRefused) {
 }
 
 TEST(Received, ThePositionIsStillChecked) {
-  const Stream whole = WorldWithSession()->Generate(Request());
+  const Stream whole = WorldWithSession()->Generate(ReceivedRequest());
   const auto world = WorldWithSession();
-  const Stream late = world->Generate(
-      absl::StrCat(Request(), "expected_position: 2 ", Received(whole, 4)));
+  const Stream late = world->Generate(absl::StrCat(
+      ReceivedRequest(), "expected_position: 2 ", Received(whole, 4)));
   EXPECT_EQ(Outcome(late.status), "ABORTED POSITION_MISMATCH");
   EXPECT_EQ(world->GetSession("s").position(), 3);
 }

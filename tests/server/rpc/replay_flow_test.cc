@@ -9,18 +9,18 @@
 namespace txl {
 namespace {
 
-constexpr int kTokens = 3000;
+constexpr int kManyTokens = 3000;
 
-std::string Request() {
+std::string ReplayRequest() {
   return absl::StrCat(
       "session_id: 's' text: 'a' request_id: 'r' output { logprobs: 200 } "
       "stop { max_tokens: ",
-      kTokens, " }");
+      kManyTokens, " }");
 }
 
 RpcWorldOptions Options(absl::Duration slow_reader_limit) {
   RpcWorldOptions options;
-  options.limits.max_tokens = kTokens;
+  options.limits.max_tokens = kManyTokens;
   options.limits.logprobs = 200;
   options.scheduler.slow_reader_limit = slow_reader_limit;
   return options;
@@ -29,7 +29,7 @@ RpcWorldOptions Options(absl::Duration slow_reader_limit) {
 struct Reader {
   explicit Reader(RpcWorld& world)
       : reader(world.generation->Generate(
-            &client, Proto<v1::GenerateRequest>(Request()))) {}
+            &client, Proto<v1::GenerateRequest>(ReplayRequest()))) {}
   bool Read() { return reader->Read(&event); }
 
   grpc::ClientContext client;
@@ -40,25 +40,26 @@ struct Reader {
 TEST(ReplayFlow, UnreadReplaysQueueNothing) {
   RpcWorld world(Options(absl::Minutes(5)));
   world.MakeSession("s");
-  ASSERT_EQ(Outcome(world.Generate(Request()).status), "OK");
+  ASSERT_EQ(Outcome(world.Generate(ReplayRequest()).status), "OK");
   std::vector<std::unique_ptr<Reader>> readers;
   for (int i = 0; i < 8; ++i) {
     readers.push_back(std::make_unique<Reader>(world));
     ASSERT_TRUE(readers.back()->Read());
-    EXPECT_EQ(readers.back()->event.started().replayed_token_count(), kTokens);
+    EXPECT_EQ(readers.back()->event.started().replayed_token_count(),
+              kManyTokens);
   }
   EXPECT_EQ(world.metrics.Get().stream_queue_tokens, 0);
   // One that reads on gets everything.
   int tokens = 0;
   while (readers[0]->Read()) tokens += readers[0]->event.has_token() ? 1 : 0;
   EXPECT_EQ(Outcome(readers[0]->reader->Finish()), "OK");
-  EXPECT_EQ(tokens, kTokens);
+  EXPECT_EQ(tokens, kManyTokens);
 }
 
 TEST(ReplayFlow, AReplayThatIsNotReadIsCutOff) {
   RpcWorld world(Options(absl::Milliseconds(50)));
   world.MakeSession("s");
-  ASSERT_EQ(Outcome(world.Generate(Request()).status), "OK");
+  ASSERT_EQ(Outcome(world.Generate(ReplayRequest()).status), "OK");
   Reader reader(world);
   ASSERT_TRUE(reader.Read());
   EXPECT_TRUE(Eventually([&] { return world.server->calls().open == 0; }));
@@ -69,13 +70,13 @@ TEST(ReplayFlow, AReplayTakesItsShareOfTheStreamsMemory) {
   world.MakeSession("s");
   ByteBudget streams(int64_t{256} << 20);
   world.context.streams = &streams;
-  ASSERT_EQ(Outcome(world.Generate(Request()).status), "OK");
+  ASSERT_EQ(Outcome(world.Generate(ReplayRequest()).status), "OK");
   ASSERT_TRUE(Eventually([&] { return streams.used() == 0; }));
   {
     Reader reader(world);
     ASSERT_TRUE(reader.Read());
     // What it holds is the record, even when the store has given it up.
-    EXPECT_GE(streams.used(), kTokens * 200 * 8);
+    EXPECT_GE(streams.used(), kManyTokens * 200 * 8);
     reader.client.TryCancel();
   }
   EXPECT_TRUE(Eventually([&] { return streams.used() == 0; }));

@@ -14,11 +14,11 @@
 namespace txl {
 namespace {
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
 constexpr int kTokens = 12;
 
-std::string Request(const std::string& more = "") {
+std::string RetriedRequest(const std::string& more = "") {
   return absl::StrCat(
       "session_id: 's' request_id: 'r' text: 'ab' expected_position: 3 "
       "stop { max_tokens: ",
@@ -85,9 +85,11 @@ class Retries : public ::testing::Test {
 };
 
 TEST_F(Retries, AFinishedTurnIsReplayedWordForWord) {
-  const Stream first = world_.Generate(Request("output { logprobs: 3 }"));
+  const Stream first =
+      world_.Generate(RetriedRequest("output { logprobs: 3 }"));
   const int64_t steps = world_.metrics.Get().steps;
-  const Stream again = world_.Generate(Request("output { logprobs: 3 }"));
+  const Stream again =
+      world_.Generate(RetriedRequest("output { logprobs: 3 }"));
   ASSERT_THAT(again.events, SizeIs(first.events.size()));
   EXPECT_EQ(first.started().replayed_token_count(), 0);
   EXPECT_EQ(again.started().replayed_token_count(), kTokens);
@@ -103,19 +105,19 @@ TEST_F(Retries, AFinishedTurnIsReplayedWordForWord) {
 }
 
 TEST_F(Retries, ATurnCutAnywhereGoesOnToItsOwnEnd) {
-  const Stream whole = Whole(Request());
+  const Stream whole = Whole(RetriedRequest());
   for (int cut = 0; cut < kTokens; ++cut) {
     ASSERT_TRUE(world_.store->Delete("s").ok());
     world_.MakeSession("s", {1, 2, 3});
-    ReadAndLeave(Request(), cut);
-    const Stream retry = world_.Generate(Request());
+    ReadAndLeave(RetriedRequest(), cut);
+    const Stream retry = world_.Generate(RetriedRequest());
     ASSERT_NO_FATAL_FAILURE(ExpectSameTurn(retry, whole));
     EXPECT_GE(retry.started().replayed_token_count(), cut);
   }
 }
 
 TEST_F(Retries, AChosenSeedIsKept) {
-  const std::string request = Request("sampling { temperature: 3 }");
+  const std::string request = RetriedRequest("sampling { temperature: 3 }");
   const Stream broken = ReadAndLeave(request, 4);
   const uint64_t seed = broken.events.front().started().seed();
   const Stream retry = world_.Generate(request);
@@ -124,8 +126,8 @@ TEST_F(Retries, AChosenSeedIsKept) {
   EXPECT_EQ(retry.started().sampling().seed(), seed);
   // A turn that is given this seed from the start gives the same.
   EXPECT_EQ(retry.ids(),
-            Whole(Request(absl::StrCat("sampling { temperature: 3 seed: ", seed,
-                                       " }")))
+            Whole(RetriedRequest(absl::StrCat(
+                      "sampling { temperature: 3 seed: ", seed, " }")))
                 .ids());
 }
 
@@ -137,7 +139,7 @@ bool IsAscii(const v1::Token& token) {
 // Stops at two characters of the turn's own, the first of which is held back
 // until the second one comes; as is one that "never" does not follow.
 TEST_F(Retries, TextThatWasHeldBackComesWithTheRetry) {
-  v1::GenerateRequest parsed = Proto<v1::GenerateRequest>(Request());
+  v1::GenerateRequest parsed = Proto<v1::GenerateRequest>(RetriedRequest());
   parsed.mutable_stop()->set_max_tokens(60);
   const std::vector<v1::Token> plain = Whole(parsed.ShortDebugString()).tokens;
   size_t pair = 10;
@@ -185,21 +187,22 @@ TEST_F(Retries, ARunningTurnIsTakenOver) {
 }
 
 TEST_F(Retries, AnIdBelongsToOneRequest) {
-  world_.Generate(Request());
-  const Stream other = world_.Generate(Request("output { logprobs: 1 }"));
+  world_.Generate(RetriedRequest());
+  const Stream other =
+      world_.Generate(RetriedRequest("output { logprobs: 1 }"));
   EXPECT_EQ(Outcome(other.status), "INVALID_ARGUMENT FIELD_INVALID request_id");
   EXPECT_EQ(world_.GetSession("s").state(), v1::SESSION_STATE_IDLE);
 }
 
 TEST_F(Retries, AfterAnotherTurnTheIdIsRefused) {
-  world_.Generate(Request());
+  world_.Generate(RetriedRequest());
   world_.Generate("session_id: 's' text: 'c' stop { max_tokens: 1 }");
-  const Stream again = world_.Generate(Request());
+  const Stream again = world_.Generate(RetriedRequest());
   EXPECT_EQ(Outcome(again.status), "ABORTED REPLAY_EVICTED");
 }
 
 TEST_F(Retries, TurnsThatChangeNothingForgetNothing) {
-  const Stream first = world_.Generate(Request());
+  const Stream first = world_.Generate(RetriedRequest());
   world_.Generate("session_id: 's' text: 'c' stop { max_tokens: 0 }");
   grpc::ClientContext context;
   v1::ScoreResponse scored;
@@ -208,15 +211,16 @@ TEST_F(Retries, TurnsThatChangeNothingForgetNothing) {
                           Proto<v1::ScoreRequest>("session_id: 's' text: 'c'"),
                           &scored)
                   .ok());
-  ExpectSameTurn(world_.Generate(Request()), first);
+  ExpectSameTurn(world_.Generate(RetriedRequest()), first);
 }
 
 TEST_F(Retries, AStepThatFailedIsGoneOnFrom) {
-  const Stream whole = Whole(Request());
+  const Stream whole = Whole(RetriedRequest());
   world_.runner.FailStep(world_.metrics.Get().steps + 5,
                          absl::InternalError("broken"));
-  EXPECT_EQ(Outcome(world_.Generate(Request()).status), "INTERNAL STEP_FAILED");
-  ExpectSameTurn(world_.Generate(Request()), whole);
+  EXPECT_EQ(Outcome(world_.Generate(RetriedRequest()).status),
+            "INTERNAL STEP_FAILED");
+  ExpectSameTurn(world_.Generate(RetriedRequest()), whole);
 }
 
 TEST_F(Retries, AnAppendIsFedOnce) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr BatchCandidate kStream{.decode = true, .prompt_rows = 0};
 
-BatchCandidate Prompt(int64_t rows) {
+BatchCandidate PromptOf(int64_t rows) {
   return {.decode = false, .prompt_rows = rows};
 }
 
@@ -23,35 +23,37 @@ TEST(BatchPolicy, NothingToDoGivesNoRows) {
 }
 
 TEST(BatchPolicy, EveryStreamGetsOneRowAndPromptsTheRest) {
-  EXPECT_EQ(PlanBatch({{kStream, Prompt(100), kStream}}, {64, 32, 16}, 0),
+  EXPECT_EQ(PlanBatch({{kStream, PromptOf(100), kStream}}, {64, 32, 16}, 0),
             (Rows{1, 16, 1}));
-  EXPECT_EQ(PlanBatch({{kStream, Prompt(100), kStream}}, {8, 32, 16}, 0),
+  EXPECT_EQ(PlanBatch({{kStream, PromptOf(100), kStream}}, {8, 32, 16}, 0),
             (Rows{1, 6, 1}));
 }
 
 TEST(BatchPolicy, ALongPromptLeavesAShortOneItsWholeNeed) {
-  EXPECT_EQ(PlanBatch({{Prompt(5000), Prompt(3)}}, {64, 16, 16}, 0),
+  EXPECT_EQ(PlanBatch({{PromptOf(5000), PromptOf(3)}}, {64, 16, 16}, 0),
             (Rows{13, 3}));
 }
 
 TEST(BatchPolicy, EqualPromptsGoOneAfterTheOther) {
-  EXPECT_EQ(PlanBatch({{Prompt(50), Prompt(50), Prompt(50)}}, {64, 16, 16}, 0),
-            (Rows{16, 0, 0}));
-  EXPECT_EQ(PlanBatch({{Prompt(50), Prompt(50), Prompt(50)}}, {64, 16, 10}, 0),
-            (Rows{10, 6, 0}));
+  EXPECT_EQ(
+      PlanBatch({{PromptOf(50), PromptOf(50), PromptOf(50)}}, {64, 16, 16}, 0),
+      (Rows{16, 0, 0}));
+  EXPECT_EQ(
+      PlanBatch({{PromptOf(50), PromptOf(50), PromptOf(50)}}, {64, 16, 10}, 0),
+      (Rows{10, 6, 0}));
 }
 
 TEST(BatchPolicy, RowsThatComeLaterMakeAPromptLong) {
-  EXPECT_EQ(PlanBatch({{Prompt(8),
+  EXPECT_EQ(PlanBatch({{PromptOf(8),
                         BatchCandidate{.prompt_rows = 4, .rows_later = 90}}},
                       {64, 8, 16}, 0),
             (Rows{8, 0}));
 }
 
 TEST(BatchPolicy, AnUrgentPromptGoesBeforeAShorterOne) {
-  BatchCandidate urgent = Prompt(50);
+  BatchCandidate urgent = PromptOf(50);
   urgent.priority = 3;
-  EXPECT_EQ(PlanBatch({{Prompt(5), urgent}}, {64, 16, 16}, 0), (Rows{2, 14}));
+  EXPECT_EQ(PlanBatch({{PromptOf(5), urgent}}, {64, 16, 16}, 0), (Rows{2, 14}));
 }
 
 TEST(BatchPolicy, MoreStreamsThanRowsTakeTurns) {
@@ -67,7 +69,7 @@ TEST(BatchPolicy, MoreStreamsThanRowsTakeTurns) {
 TEST(BatchPolicy, StreamsThatFillTheStepLeavePromptsAnEighthOfIt) {
   for (const int32_t max_rows : {8, 64}) {
     std::vector<BatchCandidate> all(max_rows, kStream);
-    all.push_back(Prompt(20));
+    all.push_back(PromptOf(20));
     const Rows rows = PlanBatch(all, {max_rows, 32, 16}, 3);
     EXPECT_EQ(rows.back(), max_rows / 8);
     EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t{0}), max_rows);
@@ -76,14 +78,14 @@ TEST(BatchPolicy, StreamsThatFillTheStepLeavePromptsAnEighthOfIt) {
 
 TEST(BatchPolicy, APromptThatWantsLessLeavesStreamsTheRest) {
   std::vector<BatchCandidate> all(64, kStream);
-  all.push_back(Prompt(2));
+  all.push_back(PromptOf(2));
   const Rows rows = PlanBatch(all, {64, 32, 16}, 3);
   EXPECT_EQ(rows.back(), 2);
   EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t{0}), 64);
 }
 
 TEST(BatchPolicy, AStepOfOneRowServesStreamsAndPromptsInTurn) {
-  const std::vector<BatchCandidate> both = {kStream, Prompt(4)};
+  const std::vector<BatchCandidate> both = {kStream, PromptOf(4)};
   Rows sum(2, 0);
   for (uint64_t turn = 0; turn < 10; ++turn) {
     const Rows rows = PlanBatch(both, {1, 8, 16}, turn);
@@ -150,7 +152,7 @@ TEST_F(BatchPolicyPromises, HoldForRandomCompanies) {
   for (int i = 0; i < 20'000; ++i) {
     std::vector<BatchCandidate> all(upto(12));
     for (BatchCandidate& one : all) {
-      one = upto(1) == 1 ? kStream : Prompt(1 + upto(40));
+      one = upto(1) == 1 ? kStream : PromptOf(1 + upto(40));
     }
     const BatchLimits limits{1 + upto(20), 1 + upto(20), 8 + upto(16)};
     ASSERT_NO_FATAL_FAILURE(Check(all, limits, random()));

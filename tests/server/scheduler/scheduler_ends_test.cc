@@ -12,7 +12,7 @@
 namespace txl {
 namespace {
 
-Ids Concat(Ids a, const Ids& b) {
+Ids Appended(Ids a, const Ids& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -79,14 +79,14 @@ class SchedulerEnds
                     const Ids& input) {
     if (!world.store->Get("a").ok()) return;  // deleted
     const Ids delivered = turn.sink->ids();
-    const Ids all =
-        Concat(input, world.runner->Continue(Concat(context, input), kTokens));
+    const Ids all = Appended(
+        input, world.runner->Continue(Appended(context, input), kTokens));
     Ids expected = context;
     const bool appended =
         Case().kind == TurnKind::kAppend && turn.sink->finished().has_value();
     if (appended || !delivered.empty()) {
-      expected = Concat(context, Ids(all.begin(), all.begin() + input.size() +
-                                                      delivered.size()));
+      expected = Appended(context, Ids(all.begin(), all.begin() + input.size() +
+                                                        delivered.size()));
     }
     EXPECT_EQ(world.TokensOf("a"), expected);
     world.ExpectHealthy("a");

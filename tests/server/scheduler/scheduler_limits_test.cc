@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kExpiryLook = absl::Seconds(1);
 
-FakeStepRunnerOptions OneSlot() {
+FakeStepRunnerOptions OneSlotRunner() {
   FakeStepRunnerOptions options;
   options.slots = 1;
   return options;
@@ -57,7 +57,7 @@ class SchedulerLimits : public ::testing::Test {
 
   FakeClock clock_;
   Metrics metrics_;
-  FakeStepRunner runner_{OneSlot()};
+  FakeStepRunner runner_{OneSlotRunner()};
   SessionStore store_{SessionStoreOptions(), &clock_};
   SchedulerOptions options_;
   std::unique_ptr<SchedulerShared> shared_;

@@ -9,13 +9,13 @@
 namespace txl {
 namespace {
 
-constexpr absl::Duration kStep = absl::Milliseconds(10);
+constexpr absl::Duration kTenMilliseconds = absl::Milliseconds(10);
 
 // So many steps of `tokens` each, one after the other.
 void RunSteps(ServiceRate& rate, absl::Duration& now, int steps, int64_t tokens,
               bool waiting = true) {
   for (int i = 0; i < steps; ++i) {
-    now += kStep;
+    now += kTenMilliseconds;
     rate.NoteStep(tokens, waiting, now);
   }
 }
@@ -86,7 +86,7 @@ TEST(IsUnreachable, WhatIsRefusedWouldHaveBeenTooLate) {
     ++refused;
     absl::Duration began;
     while (tokens > 0) {
-      began += kStep;
+      began += kTenMilliseconds;
       tokens -= static_cast<double>(random() % (2 * usual + 1));
     }
     EXPECT_GT(began, left) << "seed " << seed;

@@ -28,7 +28,7 @@ StopRules Rules(int32_t max_tokens, std::vector<std::string> stop_texts = {},
   return rules;
 }
 
-TurnText Text(StopRules rules) {
+TurnText TextOf(StopRules rules) {
   return TurnText(std::move(rules), ByteVocabulary().NewDetokenizer());
 }
 
@@ -52,7 +52,7 @@ Said Say(TurnText& text, const std::string& bytes) {
 using Pieces = std::vector<std::string>;
 
 TEST(TurnText, EachTokenCarriesTheTextThatBecameCertain) {
-  TurnText text = Text({});
+  TurnText text = TextOf({});
   const Said said = Say(text, "a\xC3\xA9z");
   EXPECT_EQ(said.pieces, (Pieces{"a", "", "\xC3\xA9", "z"}));
   EXPECT_FALSE(said.last.reason.has_value());
@@ -60,7 +60,7 @@ TEST(TurnText, EachTokenCarriesTheTextThatBecameCertain) {
 }
 
 TEST(TurnText, AnIncompleteCharacterComesAsReplacementAndTheSessionKeepsIt) {
-  TurnText text = Text(Rules(2));
+  TurnText text = TextOf(Rules(2));
   const Said said = Say(text, "a\xC3");
   EXPECT_EQ(said.last.reason, FinishReason::kMaxTokens);
   EXPECT_EQ(text.TakeRest(), "\xEF\xBF\xBD");
@@ -69,7 +69,7 @@ TEST(TurnText, AnIncompleteCharacterComesAsReplacementAndTheSessionKeepsIt) {
 }
 
 TEST(TurnText, AnInputIsATextOfItsOwn) {
-  TurnText text = Text({});
+  TurnText text = TextOf({});
   Say(text, "\xC3");
   EXPECT_EQ(text.AddInput(Bytes("\xA9q\xC3")),
             (Pieces{"\xEF\xBF\xBD", "q", "\xEF\xBF\xBD"}));
@@ -77,7 +77,7 @@ TEST(TurnText, AnInputIsATextOfItsOwn) {
 }
 
 TEST(TurnText, AStopTextIsHeldBackAndCutOff) {
-  TurnText text = Text(Rules(99, {"END"}));
+  TurnText text = TextOf(Rules(99, {"END"}));
   const Said said = Say(text, "xENdyENDzz");
   EXPECT_EQ(said.pieces, (Pieces{"x", "", "", "ENd", "y", "", "", ""}));
   EXPECT_EQ(said.last.reason, FinishReason::kStopText);
@@ -87,31 +87,31 @@ TEST(TurnText, AStopTextIsHeldBackAndCutOff) {
 
 // A token's text begins so far behind the text that was sent before it.
 TEST(TurnText, SaysHowMuchIsHeldBackBeforeEachToken) {
-  TurnText text = Text(Rules(99, {"\xC3\xA9ND"}));
+  TurnText text = TextOf(Rules(99, {"\xC3\xA9ND"}));
   const Said said = Say(text, "x\xC3\xA9Nd\xC3\xA9ND");
   EXPECT_EQ(said.pieces,
             (Pieces{"x", "", "", "", "\xC3\xA9Nd", "", "", "", ""}));
   EXPECT_EQ(said.held_back, (std::vector<int>{0, 0, 0, 1, 2, 0, 0, 1, 2}));
-  TurnText plain = Text({});
+  TurnText plain = TextOf({});
   EXPECT_EQ(Say(plain, "x\xC3\xA9N").held_back, (std::vector<int>{0, 0, 0, 0}));
 }
 
 TEST(TurnText, AStopTextIsReportedWhereItIsAskedFor) {
   StopRules rules = Rules(99, {"END"});
   rules.include_stop_text = true;
-  TurnText text = Text(rules);
+  TurnText text = TextOf(rules);
   EXPECT_EQ(Say(text, "END").last.text, "END");
 }
 
 TEST(TurnText, HeldTextComesAsTheRestOfAnyOtherEnd) {
-  TurnText text = Text(Rules(3, {"END"}));
+  TurnText text = TextOf(Rules(3, {"END"}));
   const Said said = Say(text, "xEN");
   EXPECT_EQ(said.pieces, (Pieces{"x", "", ""}));
   EXPECT_EQ(text.TakeRest(), "EN");
 }
 
 TEST(TurnText, AnEndTokenHasNoTextAndBreaksAnIncompleteCharacter) {
-  TurnText text = Text(Rules(99, {"END"}, {}, {'!'}));
+  TurnText text = TextOf(Rules(99, {"END"}, {}, {'!'}));
   const Said said = Say(text, "E\xC3!");
   EXPECT_EQ(said.last.text, "");
   EXPECT_EQ(said.last.reason, FinishReason::kEndToken);
@@ -121,12 +121,12 @@ TEST(TurnText, AnEndTokenHasNoTextAndBreaksAnIncompleteCharacter) {
 TEST(TurnText, AnIgnoredEndTokenIsATokenLikeOthers) {
   StopRules rules = Rules(99, {}, {}, {'!'});
   rules.ignore_end_token = true;
-  TurnText text = Text(rules);
+  TurnText text = TextOf(rules);
   EXPECT_EQ(Say(text, "a!b").pieces, (Pieces{"a", "!", "b"}));
 }
 
 TEST(TurnText, AStopTokenKeepsItsTextAndWhatWasHeld) {
-  TurnText text = Text(Rules(99, {"END"}, {'N'}));
+  TurnText text = TextOf(Rules(99, {"END"}, {'N'}));
   const Said said = Say(text, "EN");
   EXPECT_EQ(said.pieces, (Pieces{"", "EN"}));
   EXPECT_EQ(said.last.reason, FinishReason::kStopToken);
@@ -135,16 +135,16 @@ TEST(TurnText, AStopTokenKeepsItsTextAndWhatWasHeld) {
 TEST(TurnText, RulesHoldInTheirOrder) {
   // One token that meets all four.
   StopRules rules = Rules(1, {"x"}, {'x'}, {'x'});
-  TurnText end = Text(rules);
+  TurnText end = TextOf(rules);
   EXPECT_EQ(Say(end, "x").last.reason, FinishReason::kEndToken);
   rules.end_token_ids.clear();
-  TurnText stop = Text(rules);
+  TurnText stop = TextOf(rules);
   EXPECT_EQ(Say(stop, "x").last.reason, FinishReason::kStopToken);
   rules.stop_token_ids.clear();
-  TurnText stop_text = Text(rules);
+  TurnText stop_text = TextOf(rules);
   EXPECT_EQ(Say(stop_text, "x").last.reason, FinishReason::kStopText);
   rules.stop_texts.clear();
-  TurnText most = Text(rules);
+  TurnText most = TextOf(rules);
   EXPECT_EQ(Say(most, "x").last.reason, FinishReason::kMaxTokens);
 }
 

@@ -28,7 +28,7 @@ int64_t Told(int64_t tokens) {
 }
 
 // "sessions: 2 of 2"; "OK".
-std::string Refusal(const absl::Status& status) {
+std::string QuotaRefusal(const absl::Status& status) {
   if (status.ok()) return "OK";
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   const ErrorDetails details = GetErrorDetails(status);
@@ -59,31 +59,31 @@ TEST_F(SessionQuotaTest, ASessionTakesWhatItsPositionSays) {
 TEST_F(SessionQuotaTest, SoManySessionsAndNoMore) {
   limits_.sessions = 2;
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(Refusal(quota_.MayAdd("a", 0)), "OK");
+    ASSERT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "OK");
     quota_.Add("a", 0);
   }
-  EXPECT_EQ(Refusal(quota_.MayAdd("a", 0)), "sessions: 2 of 2");
-  EXPECT_EQ(Refusal(quota_.MayGrow("a", 0, 1'000'000)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "sessions: 2 of 2");
+  EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 0, 1'000'000)), "OK");
   EXPECT_EQ(quota_.uses().at("a").refused, 1);
   quota_.Remove("a", 0);
-  EXPECT_EQ(Refusal(quota_.MayAdd("a", 0)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "OK");
 }
 
 TEST_F(SessionQuotaTest, BytesAreThoseOfAllSessionsTogether) {
   quota_.Add("a", 0);
   quota_.Add("a", 100);
   limits_.bytes = Told(10) + Told(100);
-  EXPECT_EQ(Refusal(quota_.MayGrow("a", 0, 10)), "OK");
-  EXPECT_EQ(Refusal(quota_.MayGrow("a", 0, 17)),
+  EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 0, 10)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 0, 17)),
             "bytes: " + std::to_string(Told(0) + Told(100)) + " of " +
                 std::to_string(*limits_.bytes));
   quota_.Change("a", 0, 10);
   EXPECT_EQ(quota_.uses().at("a").bytes, *limits_.bytes);
   // Ids come in pieces: 16 take what 10 do.
-  EXPECT_EQ(Refusal(quota_.MayGrow("a", 10, 16)), "OK");
-  EXPECT_NE(Refusal(quota_.MayAdd("a", 0)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 10, 16)), "OK");
+  EXPECT_NE(QuotaRefusal(quota_.MayAdd("a", 0)), "OK");
   quota_.Remove("a", 100);
-  EXPECT_EQ(Refusal(quota_.MayAdd("a", 100)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 100)), "OK");
   EXPECT_EQ(quota_.uses().at("a").bytes, Told(10));
 }
 
@@ -99,10 +99,10 @@ TEST_F(SessionQuotaTest, ASmallerLimitKeepsWhatIsThereAndRefusesMore) {
   for (int i = 0; i < 5; ++i) quota_.Add("a", 100);
   limits_.sessions = 3;
   limits_.bytes = Told(100);
-  EXPECT_EQ(Refusal(quota_.MayAdd("a", 0)), "sessions: 5 of 3");
-  EXPECT_NE(Refusal(quota_.MayGrow("a", 100, 1000)), "OK");
-  EXPECT_EQ(Refusal(quota_.MayGrow("a", 100, 100)), "OK");
-  EXPECT_EQ(Refusal(quota_.MayGrow("a", 100, 50)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "sessions: 5 of 3");
+  EXPECT_NE(QuotaRefusal(quota_.MayGrow("a", 100, 1000)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 100, 100)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 100, 50)), "OK");
   EXPECT_EQ(quota_.uses().at("a").sessions, 5);
 }
 
@@ -110,8 +110,8 @@ TEST_F(SessionQuotaTest, OneTenantsSessionsAreNotAnothers) {
   limits_.sessions = 1;
   quota_.Add("a", 0);
   quota_.Add("b", 7);
-  EXPECT_EQ(Refusal(quota_.MayAdd("b", 1'000'000)), "OK");
-  EXPECT_EQ(Refusal(quota_.MayAdd("a", 0)), "sessions: 1 of 1");
+  EXPECT_EQ(QuotaRefusal(quota_.MayAdd("b", 1'000'000)), "OK");
+  EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "sessions: 1 of 1");
   EXPECT_EQ(quota_.uses().at("b").bytes, Told(7));
   EXPECT_EQ(quota_.uses().at("b").refused, 0);
 }

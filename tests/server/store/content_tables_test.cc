@@ -45,8 +45,8 @@ class ContentTablesTest : public testing::Test {
   std::unique_ptr<ContentTables> tables_;
 };
 
-std::vector<int32_t> Joined(std::vector<int32_t> first,
-                            const std::vector<int32_t>& second) {
+std::vector<int32_t> Concatenated(std::vector<int32_t> first,
+                                  const std::vector<int32_t>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
@@ -80,10 +80,10 @@ TEST_F(ContentTablesTest, ForksOfForksShareWhatTheyHaveInCommon) {
   ASSERT_TRUE(tables_->Append(child, 4500, Ids(5000, 1)).ok());
   const int64_t grandchild = *tables_->Branch(child, 9000);
   ASSERT_TRUE(tables_->Append(grandchild, 9000, Ids(3, 2)).ok());
-  const std::vector<int32_t> of_child = Joined(Ids(4500), Ids(5000, 1));
+  const std::vector<int32_t> of_child = Concatenated(Ids(4500), Ids(5000, 1));
   EXPECT_EQ(Read(child, 9500), of_child);
   std::vector<int32_t> expected(of_child.begin(), of_child.begin() + 9000);
-  EXPECT_EQ(Read(grandchild, 9003), Joined(expected, Ids(3, 2)));
+  EXPECT_EQ(Read(grandchild, 9003), Concatenated(expected, Ids(3, 2)));
   // 5,000 ids of the root: 2 chunks; of the child from 4,500: 2; 3 ids: 1.
   EXPECT_EQ(Rows("chunk"), 5);
 }
@@ -106,7 +106,8 @@ TEST_F(ContentTablesTest, ACutOfAContentForItselfKeepsThatPrefixInPlace) {
     EXPECT_EQ(Read(content, position), Ids(position));
     EXPECT_FALSE(position < 8200 && tables_->Read(content, position + 1).ok());
     ASSERT_TRUE(tables_->Append(content, position, Ids(10, 5)).ok());
-    EXPECT_EQ(Read(content, position + 10), Joined(Ids(position), Ids(10, 5)));
+    EXPECT_EQ(Read(content, position + 10),
+              Concatenated(Ids(position), Ids(10, 5)));
   }
 }
 
@@ -116,7 +117,7 @@ TEST_F(ContentTablesTest, ACutLeavesThoseWhoStandOnTheContentAlone) {
   const int64_t cut = *tables_->Cut(parent, 10);
   EXPECT_NE(cut, parent);
   ASSERT_TRUE(tables_->Append(cut, 10, Ids(5000, 3)).ok());
-  EXPECT_EQ(Read(cut, 5010), Joined(Ids(10), Ids(5000, 3)));
+  EXPECT_EQ(Read(cut, 5010), Concatenated(Ids(10), Ids(5000, 3)));
   EXPECT_EQ(Read(child, 8000), Ids(8000));
 }
 
@@ -152,7 +153,7 @@ TEST_F(ContentTablesTest, ReleasingTheMiddleOfAChainKeepsWhatStandsOnIt) {
   const int64_t leaf = *tables_->Branch(middle, 12);
   ASSERT_TRUE(tables_->Release(middle).ok());
   ASSERT_TRUE(tables_->Release(root).ok());
-  EXPECT_EQ(Read(leaf, 12), Joined(Ids(8), Ids(4, 1)));
+  EXPECT_EQ(Read(leaf, 12), Concatenated(Ids(8), Ids(4, 1)));
   ASSERT_TRUE(tables_->Release(leaf).ok());
   EXPECT_EQ(Rows("content"), 0);
 }
@@ -177,7 +178,7 @@ TEST_F(ContentTablesTest, ARowThatWasChangedIsNoOtherText) {
     ASSERT_TRUE(database_->Run("SAVEPOINT s").ok());
     ASSERT_TRUE(database_->Run(change.c_str()).ok()) << change;
     const auto ids = tables_->Read(child, 9050);
-    const std::vector<int32_t> right = Joined(Ids(50), Ids(9000, 1));
+    const std::vector<int32_t> right = Concatenated(Ids(50), Ids(9000, 1));
     if (ids.ok()) {
       EXPECT_EQ(Plain(*ids), right) << change;
     } else {
@@ -185,7 +186,7 @@ TEST_F(ContentTablesTest, ARowThatWasChangedIsNoOtherText) {
     }
     ASSERT_TRUE(database_->Run("ROLLBACK TO s; RELEASE s").ok());
   }
-  EXPECT_EQ(Read(child, 9050), Joined(Ids(50), Ids(9000, 1)));
+  EXPECT_EQ(Read(child, 9050), Concatenated(Ids(50), Ids(9000, 1)));
 }
 
 TEST_F(ContentTablesTest, ALoopOfParentsIsSeen) {

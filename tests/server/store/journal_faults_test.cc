@@ -15,7 +15,7 @@
 namespace txl {
 namespace {
 
-constexpr int kEntries = 60;
+constexpr int kFaultEntries = 60;
 constexpr int kEntriesOfACommit = 3;
 
 bool Everywhere() {
@@ -35,7 +35,7 @@ class JournalFaultsTest : public testing::Test {
     auto journal = OpenSqliteJournal(options_);
     if (!journal.ok()) return;
     RandomEntries entries(seed);
-    for (int i = 0; i < kEntries; ++i) {
+    for (int i = 0; i < kFaultEntries; ++i) {
       entries.Enter(**journal, *model_);
       if (i % kEntriesOfACommit > 0) continue;
       const absl::Status status = Durable(**journal);

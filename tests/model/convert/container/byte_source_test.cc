@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string ReadText(const ByteSource& source, uint64_t offset,
-                     uint64_t bytes) {
+std::string TextOrError(const ByteSource& source, uint64_t offset,
+                        uint64_t bytes) {
   std::string text(bytes, '?');
   const absl::Status status = source.Read(
       offset, absl::MakeSpan(reinterpret_cast<uint8_t*>(text.data()), bytes));
@@ -32,20 +32,20 @@ TEST(ByteSource, FileGivesAnyRangeOfItsBytes) {
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ((*file)->size(), 10u);
   EXPECT_EQ((*file)->name(), path);
-  EXPECT_EQ(ReadText(**file, 3, 4), "3456");
-  EXPECT_EQ(ReadText(**file, 0, 10), "0123456789");
-  EXPECT_EQ(ReadText(**file, 10, 0), "");
+  EXPECT_EQ(TextOrError(**file, 3, 4), "3456");
+  EXPECT_EQ(TextOrError(**file, 0, 10), "0123456789");
+  EXPECT_EQ(TextOrError(**file, 10, 0), "");
 }
 
 TEST(ByteSource, ReadingBeyondTheEndNamesTheSource) {
   const auto memory = BytesInMemory("abc", "record x");
-  EXPECT_THAT(ReadText(*memory, 2, 2), HasSubstr("record x"));
-  EXPECT_THAT(ReadText(*memory, 4, 0), HasSubstr("exceed"));
+  EXPECT_THAT(TextOrError(*memory, 2, 2), HasSubstr("record x"));
+  EXPECT_THAT(TextOrError(*memory, 4, 0), HasSubstr("exceed"));
   // offset + size wraps around to a small number.
-  EXPECT_THAT(ReadText(*memory, ~uint64_t{0}, 2), HasSubstr("exceed"));
+  EXPECT_THAT(TextOrError(*memory, ~uint64_t{0}, 2), HasSubstr("exceed"));
   const std::string path = WriteFile("end", "0123456789");
   const auto file = OpenFile(path);
-  EXPECT_THAT(ReadText(**file, 9, 2), HasSubstr(path));
+  EXPECT_THAT(TextOrError(**file, 9, 2), HasSubstr(path));
 }
 
 TEST(ByteSource, FileThatShrankWhileOpenIsDataLoss) {
@@ -73,8 +73,8 @@ TEST(ByteSource, SliceOfASliceStaysInsideBoth) {
   ASSERT_TRUE(inner.ok());
   EXPECT_EQ((*inner)->size(), 3u);
   EXPECT_EQ((*inner)->name(), "inner");
-  EXPECT_EQ(ReadText(**inner, 0, 3), "345");
-  EXPECT_THAT(ReadText(**inner, 0, 4), HasSubstr("inner"));
+  EXPECT_EQ(TextOrError(**inner, 0, 3), "345");
+  EXPECT_THAT(TextOrError(**inner, 0, 4), HasSubstr("inner"));
 }
 
 TEST(ByteSource, SliceThatExceedsTheWholeIsRefused) {
@@ -94,7 +94,7 @@ TEST(ByteSource, SliceKeepsItsWholeAlive) {
     auto whole = BytesInMemory("0123456789", "whole");
     slice = *Slice(std::move(whole), 5, 2, "slice");
   }
-  EXPECT_EQ(ReadText(*slice, 0, 2), "56");
+  EXPECT_EQ(TextOrError(*slice, 0, 2), "56");
 }
 
 }  // namespace

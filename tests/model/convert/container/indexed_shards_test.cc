@@ -21,9 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
-using Bytes = std::map<std::string, std::string>;  // tensor -> bytes
+using ShardBytes = std::map<std::string, std::string>;  // tensor -> bytes
 
-std::string SafetensorsFile(const Bytes& tensors) {
+std::string SafetensorsFile(const ShardBytes& tensors) {
   std::vector<std::string> entries;
   std::string data;
   for (const auto& [name, bytes] : tensors) {
@@ -42,7 +42,7 @@ std::string Short(const std::string& text) {
 }
 
 // What torch.save writes of a state dict of byte tensors.
-std::string TorchFile(const Bytes& tensors) {
+std::string TorchFile(const ShardBytes& tensors) {
   RawZip zip;
   std::string pickle = "\x80\x02}";
   for (const auto& [name, bytes] : tensors) {
@@ -73,7 +73,7 @@ class IndexedShardsTest : public testing::TestWithParam<bool> {
   std::string One() const { return Stem() + "-00001-of-00002" + Ending(); }
   std::string Two() const { return Stem() + "-00002-of-00002" + Ending(); }
   std::string Index() const { return Stem() + Ending() + ".index.json"; }
-  std::string File(const Bytes& tensors) const {
+  std::string File(const ShardBytes& tensors) const {
     return torch() ? TorchFile(tensors) : SafetensorsFile(tensors);
   }
   void Write(const std::string& name, const std::string& content) const {

@@ -21,14 +21,14 @@ constexpr char kNpyFolder[] =
 constexpr char kTorchFolder[] =
     "golden/labml-char/native/checkpoints/0000040000";
 
-NativeCheckpoint Read(const std::string& folder) {
+NativeCheckpoint ReadFolder(const std::string& folder) {
   auto checkpoint = ReadLabmlFolder(folder);
   EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
   return checkpoint.ok() ? *std::move(checkpoint) : NativeCheckpoint();
 }
 
 TEST(LabmlFolder, ReadsNpyFilesByKey) {
-  const NativeCheckpoint checkpoint = Read(TestFile(kNpyFolder));
+  const NativeCheckpoint checkpoint = ReadFolder(TestFile(kNpyFolder));
   EXPECT_EQ(checkpoint.container, "npy folder");
   EXPECT_TRUE(checkpoint.data.is_null());
   EXPECT_EQ(checkpoint.tensors.size(), 39u);
@@ -42,8 +42,8 @@ TEST(LabmlFolder, ReadsNpyFilesByKey) {
 
 // The two folders hold the same weights in the two forms.
 TEST(LabmlFolder, BothFormsHoldTheSame) {
-  const NativeCheckpoint npy = Read(TestFile(kNpyFolder));
-  const NativeCheckpoint torch = Read(TestFile(kTorchFolder));
+  const NativeCheckpoint npy = ReadFolder(TestFile(kNpyFolder));
+  const NativeCheckpoint torch = ReadFolder(TestFile(kTorchFolder));
   EXPECT_EQ(torch.container, "torch zip");
   EXPECT_EQ(torch.tensors.size(), npy.tensors.size());
   for (const auto& [name, tensor] : npy.tensors) {

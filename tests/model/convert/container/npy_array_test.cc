@@ -31,7 +31,7 @@ std::string Dict(const std::string& descr, const std::string& shape,
          ", 'shape': " + shape + ", }     \n";
 }
 
-absl::StatusOr<StoredTensor> Read(const std::string& bytes) {
+absl::StatusOr<StoredTensor> ReadArray(const std::string& bytes) {
   return ReadNpy(BytesInMemory(bytes, "a.npy"));
 }
 
@@ -47,8 +47,8 @@ std::string HeaderRefusal(const std::string& header) {
   return std::string(parsed.status().message());
 }
 
-std::string Refusal(const std::string& bytes) {
-  const auto tensor = Read(bytes);
+std::string ArrayRefusal(const std::string& bytes) {
+  const auto tensor = ReadArray(bytes);
   EXPECT_EQ(tensor.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(tensor.status().message()), StartsWith("a.npy"));
   return std::string(tensor.status().message());
@@ -132,7 +132,7 @@ TEST(NpyHeader, RefusesOtherShapes) {
 TEST(ReadNpy, ReadsRowsInEveryVersion) {
   const std::string data = F32Bytes({1, 2, 3, 4, 5, 6});
   for (const char version : {1, 2, 3}) {
-    const auto tensor = Read(Npy(Dict("<f4", "(2, 3)"), data, version));
+    const auto tensor = ReadArray(Npy(Dict("<f4", "(2, 3)"), data, version));
     ASSERT_TRUE(tensor.ok()) << tensor.status();
     EXPECT_THAT(tensor->shape, ElementsAre(2, 3));
     EXPECT_EQ(Values(*tensor), data);
@@ -141,23 +141,24 @@ TEST(ReadNpy, ReadsRowsInEveryVersion) {
 
 TEST(ReadNpy, TurnsColumnsIntoRows) {
   // [[1, 2, 3], [4, 5, 6]], column by column.
-  const auto tensor =
-      Read(Npy(Dict("<f4", "(2, 3)", "True"), F32Bytes({1, 4, 2, 5, 3, 6})));
+  const auto tensor = ReadArray(
+      Npy(Dict("<f4", "(2, 3)", "True"), F32Bytes({1, 4, 2, 5, 3, 6})));
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(Values(*tensor), F32Bytes({1, 2, 3, 4, 5, 6}));
   // Of three dimensions: element [i, j, k] is 100 i + 10 j + k.
-  const auto cube = Read(Npy(Dict("|u1", "(2, 2, 2)", "True"),
-                             std::string("\0\x64\x0a\x6e\1\x65\x0b\x6f", 8)));
+  const auto cube =
+      ReadArray(Npy(Dict("|u1", "(2, 2, 2)", "True"),
+                    std::string("\0\x64\x0a\x6e\1\x65\x0b\x6f", 8)));
   ASSERT_TRUE(cube.ok()) << cube.status();
   EXPECT_EQ(Values(*cube), std::string("\0\1\x0a\x0b\x64\x65\x6e\x6f", 8));
 }
 
 TEST(ReadNpy, ReadsScalarsAndEmptyArrays) {
-  const auto scalar = Read(Npy(Dict("<f4", "()"), F32Bytes({7})));
+  const auto scalar = ReadArray(Npy(Dict("<f4", "()"), F32Bytes({7})));
   ASSERT_TRUE(scalar.ok()) << scalar.status();
   EXPECT_EQ(Values(*scalar), F32Bytes({7}));
   for (const char* order : {"True", "False"}) {
-    const auto empty = Read(Npy(Dict("<f4", "(3, 0)", order), ""));
+    const auto empty = ReadArray(Npy(Dict("<f4", "(3, 0)", order), ""));
     ASSERT_TRUE(empty.ok()) << empty.status();
     EXPECT_EQ(Values(*empty), "");
   }
@@ -175,25 +176,25 @@ TEST(ReadNpy, ReadsGoldenFiles) {
 
 TEST(ReadNpy, RefusesSizesThatContradictTheFile) {
   const std::string header = Dict("<f4", "(2,)");
-  Refusal(Npy(header, std::string(7, 'x')));
-  Refusal(Npy(header, std::string(9, 'x')));
-  Refusal(Npy(Dict("<f4", "(4611686018427387904, 4)"), ""));
-  Refusal(Npy(Dict("<f4", "(4611686018427387904, 4)", "True"), ""));
+  ArrayRefusal(Npy(header, std::string(7, 'x')));
+  ArrayRefusal(Npy(header, std::string(9, 'x')));
+  ArrayRefusal(Npy(Dict("<f4", "(4611686018427387904, 4)"), ""));
+  ArrayRefusal(Npy(Dict("<f4", "(4611686018427387904, 4)", "True"), ""));
 }
 
 TEST(ReadNpy, RefusesDamagedFiles) {
-  EXPECT_THAT(Refusal(""), HasSubstr("no npy file"));
-  EXPECT_THAT(Refusal("\x93NUMPZ\1\0 longer than that"),
+  EXPECT_THAT(ArrayRefusal(""), HasSubstr("no npy file"));
+  EXPECT_THAT(ArrayRefusal("\x93NUMPZ\1\0 longer than that"),
               HasSubstr("no npy file"));
   const std::string good = Npy(Dict("<f4", "(2,)"), std::string(8, 'x'));
   for (size_t size = 0; size < good.size(); ++size) {
-    Refusal(good.substr(0, size));
+    ArrayRefusal(good.substr(0, size));
   }
-  EXPECT_THAT(Refusal(Npy(Dict("<f4", "(2,)"), std::string(8, 'x'), 4)),
+  EXPECT_THAT(ArrayRefusal(Npy(Dict("<f4", "(2,)"), std::string(8, 'x'), 4)),
               HasSubstr("version"));
   std::string huge = Npy("", "", 2);
   huge.replace(8, 4, "\xff\xff\xff\xff");
-  EXPECT_THAT(Refusal(huge), HasSubstr("header longer"));
+  EXPECT_THAT(ArrayRefusal(huge), HasSubstr("header longer"));
 }
 
 }  // namespace

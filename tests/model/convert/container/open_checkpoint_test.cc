@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-NativeCheckpoint Open(const std::string& path) {
+NativeCheckpoint OpenFile(const std::string& path) {
   auto checkpoint = OpenCheckpoint(path);
   EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
   if (!checkpoint.ok()) return NativeCheckpoint();
@@ -24,10 +24,10 @@ NativeCheckpoint Open(const std::string& path) {
 }
 
 std::string Container(const std::string& path) {
-  return Open(TestFile("golden/" + path)).container;
+  return OpenFile(TestFile("golden/" + path)).container;
 }
 
-std::string Refusal(const std::string& path) {
+std::string OpenRefusal(const std::string& path) {
   const auto checkpoint = OpenCheckpoint(path);
   EXPECT_EQ(checkpoint.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(checkpoint.status().message(), HasSubstr(path));
@@ -61,7 +61,7 @@ TEST(OpenCheckpoint, OpensATensorFlowCheckpointByEveryName) {
   for (const std::string& path :
        {folder, folder + "/", prefix, prefix + ".index",
         prefix + ".data-00000-of-00001"}) {
-    const NativeCheckpoint checkpoint = Open(path);
+    const NativeCheckpoint checkpoint = OpenFile(path);
     EXPECT_EQ(checkpoint.container, "tensorflow checkpoint");
     ExpectTensorsOf(checkpoint, folder + "/expected.safetensors");
   }
@@ -94,62 +94,63 @@ TEST_F(CheckpointFolderTest, OfASingleTorchFileNeedsNoName) {
   Copy("golden/cpw/native/dictionary.pkl", "dictionary.pkl");
   Write("log.txt", "text");
   Write("empty", "");
-  EXPECT_EQ(Open(folder_).container, "torch zip");
+  EXPECT_EQ(OpenFile(folder_).container, "torch zip");
 }
 
 TEST_F(CheckpointFolderTest, OfSeveralTorchFilesIsAnErrorThatListsThem) {
   Copy("golden/sorter/native/model.pt", "a.pt");
   Copy("golden/sorter/native/model.pt", "b.pt");
-  EXPECT_THAT(Refusal(folder_), HasSubstr("give one of them: a.pt, b.pt"));
+  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("give one of them: a.pt, b.pt"));
 }
 
 TEST_F(CheckpointFolderTest, OfHuggingFacePrefersSafetensors) {
   Copy("golden/hf-adaptive/native/pytorch_model.bin", "pytorch_model.bin");
   Copy("golden/hf-adaptive/native/vocab.bin", "tokens.bin");
-  EXPECT_EQ(Open(folder_).container, "torch legacy");
+  EXPECT_EQ(OpenFile(folder_).container, "torch legacy");
   Copy("golden/hf-adaptive/native/model.safetensors", "model.safetensors");
-  EXPECT_EQ(Open(folder_).container, "safetensors");
+  EXPECT_EQ(OpenFile(folder_).container, "safetensors");
 }
 
 TEST_F(CheckpointFolderTest, WithAnIndexOpensItsShards) {
   Copy("golden/hf-adaptive/native/model.safetensors", "only.safetensors");
   nlohmann::json map;
-  const NativeCheckpoint whole = Open(folder_);
+  const NativeCheckpoint whole = OpenFile(folder_);
   for (const auto& [name, tensor] : whole.tensors) {
     map[name] = "only.safetensors";
   }
   Write("model.safetensors.index.json",
         nlohmann::json{{"weight_map", map}}.dump());
-  const NativeCheckpoint shards = Open(folder_);
+  const NativeCheckpoint shards = OpenFile(folder_);
   EXPECT_EQ(shards.container, "safetensors shards");
   ExpectTensorsOf(shards, folder_ + "/only.safetensors");
 }
 
 TEST_F(CheckpointFolderTest, OfTensorFlowFollowsItsNote) {
   CopyBundle("model.ckpt-1");
-  EXPECT_EQ(Open(folder_).tensors.size(), 3u);
+  EXPECT_EQ(OpenFile(folder_).tensors.size(), 3u);
   CopyBundle("model.ckpt-2");
-  EXPECT_THAT(Refusal(folder_),
+  EXPECT_THAT(OpenRefusal(folder_),
               HasSubstr("model.ckpt-1.index, model.ckpt-2.index"));
   // As it was written on another machine.
   Write("checkpoint",
         "model_checkpoint_path: \"/data/run/model.ckpt-2\"\n"
         "all_model_checkpoint_paths: \"/data/run/model.ckpt-1\"\n");
-  EXPECT_EQ(Open(folder_).tensors.size(), 3u);
+  EXPECT_EQ(OpenFile(folder_).tensors.size(), 3u);
   Write("checkpoint", "model_checkpoint_path: \"..\"\n");
-  EXPECT_THAT(Refusal(folder_), HasSubstr("no name of a file"));
+  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("no name of a file"));
   Write("checkpoint", "model_checkpoint_path: \"model.ckpt-3\"\n");
   EXPECT_EQ(OpenCheckpoint(folder_).status().code(),
             absl::StatusCode::kNotFound);
-  EXPECT_THAT(Refusal(folder_ + "/checkpoint"), HasSubstr("give its folder"));
+  EXPECT_THAT(OpenRefusal(folder_ + "/checkpoint"),
+              HasSubstr("give its folder"));
 }
 
 TEST_F(CheckpointFolderTest, OfRanksJoinsThem) {
   const std::string file = "golden/thu/native/mp_rank_00_model_states.pt";
   Copy(file, "mp_rank_00_model_states.pt");
-  const NativeCheckpoint alone = Open(folder_);
+  const NativeCheckpoint alone = OpenFile(folder_);
   Copy(file, "mp_rank_01_model_states.pt");
-  const NativeCheckpoint both = Open(folder_);
+  const NativeCheckpoint both = OpenFile(folder_);
   EXPECT_EQ(both.tensors.size(), 2 * alone.tensors.size());
   for (const auto& [name, tensor] : alone.tensors) {
     EXPECT_EQ(both.tensors.count("rank.00." + name), 1u) << name;
@@ -163,9 +164,9 @@ TEST_F(CheckpointFolderTest, OfDeepSpeedFollowsItsNote) {
   Copy("golden/thu/native/mp_rank_00_model_states.pt",
        "step7/mp_rank_00_model_states.pt");
   Write("latest", "step7\n");
-  EXPECT_EQ(Open(folder_).container, "torch zip");
+  EXPECT_EQ(OpenFile(folder_).container, "torch zip");
   Write("latest", "../open_checkpoint/step7");
-  EXPECT_THAT(Refusal(folder_), HasSubstr("no name of a file"));
+  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("no name of a file"));
   // A note that leads in a circle is followed once.
   fs::create_directory(folder_ + "/step8");
   Write("latest", "step8");
@@ -175,19 +176,19 @@ TEST_F(CheckpointFolderTest, OfDeepSpeedFollowsItsNote) {
 }
 
 TEST_F(CheckpointFolderTest, WithoutCheckpointSaysSo) {
-  EXPECT_THAT(Refusal(folder_), HasSubstr("without a checkpoint"));
+  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("without a checkpoint"));
 }
 
 TEST_F(CheckpointFolderTest, FilesThatAreNoCheckpointAreNamedForWhatTheyAre) {
   Write("a.pt", "\x1f\x8b\x08");
-  EXPECT_THAT(Refusal(folder_ + "/a.pt"), HasSubstr("is a gzip file"));
+  EXPECT_THAT(OpenRefusal(folder_ + "/a.pt"), HasSubstr("is a gzip file"));
   Write("a.pt", "");
-  EXPECT_THAT(Refusal(folder_ + "/a.pt"), HasSubstr("is empty"));
+  EXPECT_THAT(OpenRefusal(folder_ + "/a.pt"), HasSubstr("is empty"));
   Write("a.safetensors", "");
-  EXPECT_THAT(Refusal(folder_ + "/a.safetensors"), HasSubstr("is empty"));
+  EXPECT_THAT(OpenRefusal(folder_ + "/a.safetensors"), HasSubstr("is empty"));
   Write("a.safetensors", "no header at all");
-  EXPECT_THAT(Refusal(folder_ + "/a.safetensors"), HasSubstr("header"));
-  EXPECT_THAT(Refusal(TestFile("golden/cpw/native/dictionary.pkl")),
+  EXPECT_THAT(OpenRefusal(folder_ + "/a.safetensors"), HasSubstr("header"));
+  EXPECT_THAT(OpenRefusal(TestFile("golden/cpw/native/dictionary.pkl")),
               HasSubstr("is a plain pickle, no torch file"));
   EXPECT_EQ(OpenCheckpoint(folder_ + "/none").status().code(),
             absl::StatusCode::kNotFound);

@@ -44,7 +44,7 @@ std::string TextOf(const std::string& pickle) {
   return std::string(loaded.value().text);
 }
 
-std::string ErrorOf(const std::string& pickle) {
+std::string MachineError(const std::string& pickle) {
   return Loaded(pickle).error();
 }
 
@@ -188,7 +188,7 @@ TEST(PickleMachine, PicklesFollowEachOther) {
 }
 
 TEST(PickleMachine, MalformedPicklesAreErrorsWithTheirPlace) {
-  EXPECT_EQ(ErrorOf("K\1R."),
+  EXPECT_EQ(MachineError("K\1R."),
             "p: pickle at byte 3: it is malformed: an opcode finds too few "
             "values");
   for (const std::string pickle :
@@ -201,7 +201,7 @@ TEST(PickleMachine, MalformedPicklesAreErrorsWithTheirPlace) {
         "}(Nu.", "cm\nC\nNR.", "K\1K\2\x93.", "Ix\n.",     "Fx\n.",
         "Lx\n.", "Sx\n.",      "S'\\x4'\n.",  "V\\u12\n.", "\x80\x09N.",
         "\xff.", "\x97."}) {
-    EXPECT_THAT(ErrorOf(pickle), HasSubstr("p: pickle at byte"))
+    EXPECT_THAT(MachineError(pickle), HasSubstr("p: pickle at byte"))
         << testing::PrintToString(pickle);
   }
 }
@@ -209,7 +209,7 @@ TEST(PickleMachine, MalformedPicklesAreErrorsWithTheirPlace) {
 TEST(PickleMachine, EndBeforeStopIsTruncation) {
   for (const std::string pickle :
        {"", "N", "K", "M\1", "U\5ab", "S'abc", "cmod\n", "\x8a\5\1"}) {
-    EXPECT_THAT(ErrorOf(pickle), HasSubstr("truncated"))
+    EXPECT_THAT(MachineError(pickle), HasSubstr("truncated"))
         << testing::PrintToString(pickle);
   }
 }
@@ -238,22 +238,24 @@ TEST(PickleMachine, LyingLengthsAllocateNothing) {
 }
 
 TEST(PickleMachine, MemoIndexMayNotExceedWhatWasRead) {
-  EXPECT_THAT(ErrorOf("Np4000000000\n."), HasSubstr("memo index 4000000000"));
-  EXPECT_THAT(ErrorOf("Nq\x80."), HasSubstr("memo index 128"));
+  EXPECT_THAT(MachineError("Np4000000000\n."),
+              HasSubstr("memo index 4000000000"));
+  EXPECT_THAT(MachineError("Nq\x80."), HasSubstr("memo index 128"));
 }
 
 TEST(PickleMachine, MemoryIsBoundedWhateverTheFileSays) {
   // Lists of one mark each: the cheapest byte that needs memory.
   std::string pickle(size_t{12} << 20, ']');
-  EXPECT_THAT(ErrorOf(pickle), HasSubstr("more memory"));
+  EXPECT_THAT(MachineError(pickle), HasSubstr("more memory"));
 }
 
 TEST(PickleMachine, ForbiddenGlobalsAreNamedWhereverTheyStand) {
-  EXPECT_THAT(ErrorOf("cos\nsystem\n."), HasSubstr("global os.system"));
-  EXPECT_THAT(ErrorOf("(S'id'\nios\nsystem\n."), HasSubstr("os.system"));
-  EXPECT_THAT(ErrorOf("\x8c\x05posix\x8c\x06system\x93."),
+  EXPECT_THAT(MachineError("cos\nsystem\n."), HasSubstr("global os.system"));
+  EXPECT_THAT(MachineError("(S'id'\nios\nsystem\n."), HasSubstr("os.system"));
+  EXPECT_THAT(MachineError("\x8c\x05posix\x8c\x06system\x93."),
               HasSubstr("posix.system"));
-  EXPECT_THAT(ErrorOf("c__builtin__\neval\n."), HasSubstr("__builtin__.eval"));
+  EXPECT_THAT(MachineError("c__builtin__\neval\n."),
+              HasSubstr("__builtin__.eval"));
 }
 
 }  // namespace

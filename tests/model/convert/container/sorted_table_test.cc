@@ -16,12 +16,12 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Entries = std::map<std::string, std::string>;
 
-absl::StatusOr<Entries> Read(const std::string& bytes) {
+absl::StatusOr<Entries> ReadEntries(const std::string& bytes) {
   return ReadSortedTable(*BytesInMemory(bytes, "t.index"));
 }
 
-std::string Refusal(const std::string& bytes) {
-  const auto entries = Read(bytes);
+std::string TableRefusal(const std::string& bytes) {
+  const auto entries = ReadEntries(bytes);
   EXPECT_FALSE(entries.ok());
   EXPECT_EQ(entries.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(entries.status().message()), StartsWith("t.index: "));
@@ -65,7 +65,7 @@ TEST(SortedTable, ReadsATableMadeByHand) {
   // "ab" -> "1", then "ac" sharing one byte -> "22".
   const std::string block =
       std::string("\0\2\1ab1", 6) + std::string("\1\1\2c22", 6) + kOneRestart;
-  const auto entries = Read(TableOf(block));
+  const auto entries = ReadEntries(TableOf(block));
   ASSERT_TRUE(entries.ok()) << entries.status();
   EXPECT_EQ(*entries, (Entries{{"ab", "1"}, {"ac", "22"}}));
 }
@@ -74,7 +74,7 @@ TEST(SortedTable, ReadsWhatTensorFlowWrote) {
   const std::string path = TestFile(
       "model/convert/container/testdata/tensor_bundle/saver/"
       "model.ckpt-40000.index");
-  const auto entries = Read(ReadWholeFile(path));
+  const auto entries = ReadEntries(ReadWholeFile(path));
   ASSERT_TRUE(entries.ok()) << entries.status();
   EXPECT_EQ(entries->count(""), 1u);
   EXPECT_EQ(entries->count("transformer/layer_0/rel_attn/qkv/kernel"), 1u);
@@ -85,11 +85,11 @@ TEST(SortedTable, ReadsWhatTensorFlowWrote) {
 TEST(SortedTable, ReadsBlocksOfAnySize) {
   const Entries entries = Many(500);
   for (const size_t block_bytes : {1, 50, 1000, 1 << 20}) {
-    const auto read = Read(SortedTableBytes(entries, block_bytes));
+    const auto read = ReadEntries(SortedTableBytes(entries, block_bytes));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*read, entries);
   }
-  const auto empty = Read(SortedTableBytes({}));
+  const auto empty = ReadEntries(SortedTableBytes({}));
   ASSERT_TRUE(empty.ok()) << empty.status();
   EXPECT_TRUE(empty->empty());
 }
@@ -99,18 +99,18 @@ TEST(SortedTable, IsKnownByItsEnd) {
   EXPECT_TRUE(LooksLikeSortedTable(*BytesInMemory(table, "t")));
   EXPECT_FALSE(LooksLikeSortedTable(*BytesInMemory(table + " ", "t")));
   EXPECT_FALSE(LooksLikeSortedTable(*BytesInMemory("", "t")));
-  EXPECT_THAT(Refusal("PK"), HasSubstr("no"));
+  EXPECT_THAT(TableRefusal("PK"), HasSubstr("no"));
 }
 
 TEST(SortedTable, RefusesCompressedBlocks) {
   const std::string block = std::string("\0\1\1ab", 5) + kOneRestart;
-  EXPECT_THAT(Refusal(TableOf(block, 1)), HasSubstr("Snappy"));
-  EXPECT_THAT(Refusal(TableOf(block, 2)), HasSubstr("compressed"));
+  EXPECT_THAT(TableRefusal(TableOf(block, 1)), HasSubstr("Snappy"));
+  EXPECT_THAT(TableRefusal(TableOf(block, 2)), HasSubstr("compressed"));
 }
 
 TEST(SortedTable, RefusesEntriesThatDoNotFit) {
   const auto refusal = [](const std::string& entry) {
-    return Refusal(TableOf(entry + kOneRestart));
+    return TableRefusal(TableOf(entry + kOneRestart));
   };
   // A first key that shares, a key and a value beyond the block, a number
   // without end.
@@ -120,15 +120,15 @@ TEST(SortedTable, RefusesEntriesThatDoNotFit) {
   EXPECT_THAT(refusal(std::string(12, '\xff')), HasSubstr("exceeds"));
   // The second key equals the first.
   EXPECT_THAT(refusal(std::string("\0\1\0a\1\0\0", 7)), HasSubstr("sorted"));
-  EXPECT_THAT(Refusal(TableOf("ab")), HasSubstr("too short"));
-  EXPECT_THAT(Refusal(TableOf(std::string("\xff\xff\xff\xff", 4))),
+  EXPECT_THAT(TableRefusal(TableOf("ab")), HasSubstr("too short"));
+  EXPECT_THAT(TableRefusal(TableOf(std::string("\xff\xff\xff\xff", 4))),
               HasSubstr("restart"));
 }
 
 TEST(SortedTable, RefusesKeysAndNumbersOfEntriesBeyondItsLimits) {
-  EXPECT_THAT(Refusal(SortedTableBytes({{std::string(1025, 'k'), "v"}})),
+  EXPECT_THAT(TableRefusal(SortedTableBytes({{std::string(1025, 'k'), "v"}})),
               HasSubstr("1 KiB"));
-  EXPECT_THAT(Refusal(SortedTableBytes(Many(65'537))), HasSubstr("65536"));
+  EXPECT_THAT(TableRefusal(SortedTableBytes(Many(65'537))), HasSubstr("65536"));
 }
 
 // Whatever byte is damaged: a refusal or the same entries (padding), no crash.
@@ -140,7 +140,7 @@ TEST(SortedTable, NoDamagedByteGoesUnnoticed) {
     for (const int mask : {0x01, 0x80, 0xff}) {
       std::string bad = good;
       bad[i] = static_cast<char>(bad[i] ^ mask);
-      const auto read = Read(bad);
+      const auto read = ReadEntries(bad);
       if (read.ok()) {
         EXPECT_EQ(*read, entries) << "byte " << i;
       } else {
@@ -155,7 +155,7 @@ TEST(SortedTable, NoDamagedByteGoesUnnoticed) {
 TEST(SortedTable, NoPrefixIsTakenForTheWhole) {
   const std::string good = SortedTableBytes(Many(10), 100);
   for (size_t size = 0; size < good.size(); ++size) {
-    EXPECT_FALSE(Read(good.substr(0, size)).ok());
+    EXPECT_FALSE(ReadEntries(good.substr(0, size)).ok());
   }
 }
 

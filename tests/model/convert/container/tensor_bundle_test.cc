@@ -26,7 +26,7 @@ std::string RealBundle(const std::string& name) {
   return TestFile("model/convert/container/testdata/tensor_bundle/" + name);
 }
 
-NativeCheckpoint Open(const std::string& prefix) {
+NativeCheckpoint OpenBundle(const std::string& prefix) {
   auto checkpoint = ReadTensorBundle(prefix);
   EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
   return checkpoint.ok() ? *std::move(checkpoint) : NativeCheckpoint();
@@ -34,7 +34,7 @@ NativeCheckpoint Open(const std::string& prefix) {
 
 TEST(TensorBundle, ReadsWhatTensorFlowsSaverWrote) {
   const NativeCheckpoint checkpoint =
-      Open(RealBundle("saver/model.ckpt-40000"));
+      OpenBundle(RealBundle("saver/model.ckpt-40000"));
   EXPECT_EQ(checkpoint.container, "tensorflow checkpoint");
   EXPECT_TRUE(checkpoint.data.is_null());
   ExpectTensorsOf(checkpoint, RealBundle("saver/expected.safetensors"));
@@ -46,12 +46,12 @@ TEST(TensorBundle, ReadsWhatTensorFlowsSaverWrote) {
 }
 
 TEST(TensorBundle, ReadsSeveralDataFiles) {
-  ExpectTensorsOf(Open(RealBundle("sharded/model")),
+  ExpectTensorsOf(OpenBundle(RealBundle("sharded/model")),
                   RealBundle("sharded/expected.safetensors"));
 }
 
 TEST(TensorBundle, ReadsPartsOfAJoinedTensor) {
-  const NativeCheckpoint checkpoint = Open(RealBundle("sharded/model"));
+  const NativeCheckpoint checkpoint = OpenBundle(RealBundle("sharded/model"));
   const StoredTensor& table = checkpoint.tensors.at("table");
   const std::string whole = BytesOf(checkpoint, "table");
   const auto rows = ReadTensor(Rows(table, 3, 6));  // of both files
@@ -61,7 +61,7 @@ TEST(TensorBundle, ReadsPartsOfAJoinedTensor) {
 
 // Partitions that begin where the code of a number grows by a byte.
 TEST(TensorBundle, FindsPartitionsOfAnyLength) {
-  const std::string bytes = BytesOf(Open(RealBundle("wide/model")), "w");
+  const std::string bytes = BytesOf(OpenBundle(RealBundle("wide/model")), "w");
   ASSERT_EQ(bytes.size(), 20'000u);
   for (size_t i = 0; i < bytes.size(); ++i) {
     ASSERT_EQ(static_cast<uint8_t>(bytes[i]), i % 251) << i;
@@ -83,7 +83,7 @@ TEST(TensorBundle, ReadsWhatTheTestsWriterWrote) {
                            {"empty", {DType::kF64, {0, 3}, ""}},
                            {"c", {DType::kU8, {3}, "xyz"}}})
                   .ok());
-  const NativeCheckpoint checkpoint = Open(prefix);
+  const NativeCheckpoint checkpoint = OpenBundle(prefix);
   EXPECT_EQ(checkpoint.tensors.size(), 3u);
   EXPECT_EQ(BytesOf(checkpoint, "a/b"), F32Bytes({1, 2}));
   EXPECT_EQ(BytesOf(checkpoint, "c"), "xyz");
@@ -97,7 +97,7 @@ TEST(TensorBundle, AFlippedBitOfATensorIsFoundWhenItIsRead) {
                                          {"b", {DType::kU8, {3}, "def"}}})
                   .ok());
   std::ofstream(prefix + ".data-00000-of-00001") << "abcdeg";
-  const NativeCheckpoint checkpoint = Open(prefix);
+  const NativeCheckpoint checkpoint = OpenBundle(prefix);
   EXPECT_EQ(BytesOf(checkpoint, "a"), "abc");
   const auto b = ReadTensor(checkpoint.tensors.at("b"));
   EXPECT_THAT(b.status().message(), HasSubstr("tensor b: its checksum"));

@@ -16,14 +16,10 @@
 namespace txl {
 namespace {
 
-std::string TestDataPath(const std::string& path) {
-  return TestData() + "/" + path;
-}
-
 using nlohmann::json;
 
 std::string Native(const std::string& file) {
-  return TestDataPath("golden/" + file);
+  return TestData() + "/golden/" + file;
 }
 
 NativeCheckpoint Load(const std::string& path) {
@@ -33,7 +29,7 @@ NativeCheckpoint Load(const std::string& path) {
 }
 
 NativeCheckpoint Modern(const std::string& file) {
-  return Load(TestDataPath("model/convert/container/testdata/torch/" + file));
+  return Load(TestData() + "/model/convert/container/testdata/torch/" + file);
 }
 
 std::string BytesOf(const NativeCheckpoint& checkpoint,
@@ -193,7 +189,7 @@ class ModernFile : public testing::TestWithParam<const char*> {};
 TEST_P(ModernFile, ModuleHasTheNamesAndValuesOfItsStateDict) {
   const NativeCheckpoint native = Modern(GetParam());
   std::ifstream file(
-      TestDataPath("model/convert/container/testdata/torch/modern_state.json"));
+      TestData() + "/model/convert/container/testdata/torch/modern_state.json");
   const json expected = json::parse(file);
   ASSERT_EQ(expected.size(), 12u);
   for (const std::string place : {"state.", "model."}) {

@@ -18,10 +18,6 @@
 namespace txl {
 namespace {
 
-std::string TestDataPath(const std::string& path) {
-  return TestData() + "/" + path;
-}
-
 using nlohmann::json;
 using ::testing::HasSubstr;
 
@@ -63,7 +59,7 @@ absl::Status ReadAll(const std::string& path) {
 }
 
 json HostileTorchFiles() {
-  std::ifstream file(TestDataPath("hostile/hostile.json"));
+  std::ifstream file(TestData() + "/hostile/hostile.json");
   const json listed = json::parse(file);
   json files = json::array();
   for (const json& entry : listed["files"]) {
@@ -76,7 +72,7 @@ TEST(TorchHostile, EveryFileIsRefusedWithItsReason) {
   size_t refused = 0;
   for (const json& entry : HostileTorchFiles()) {
     const std::string name = entry["path"];
-    const std::string path = TestDataPath("hostile/" + name);
+    const std::string path = TestData() + "/hostile/" + name;
     const absl::Status status = ReadAll(path);
     if (entry["expect"] == "accept") {
       EXPECT_TRUE(status.ok()) << status;
@@ -100,7 +96,7 @@ TEST(TorchHostile, NothingIsExecutedOrWritten) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder);
   for (const auto& [name, error] : kErrors) {
-    ReadAll(TestDataPath("hostile/" + name)).IgnoreError();
+    ReadAll(TestData() + "/hostile/" + name).IgnoreError();
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   std::filesystem::current_path(before);
@@ -108,7 +104,7 @@ TEST(TorchHostile, NothingIsExecutedOrWritten) {
 
 TEST(TorchHostile, NoFileMakesTheReaderAllocateMuch) {
   for (const auto& [name, error] : kErrors) {
-    const std::string path = TestDataPath("hostile/" + name);
+    const std::string path = TestData() + "/hostile/" + name;
     const size_t file_bytes = std::filesystem::file_size(path);
     const AllocationWatch watch;
     ReadAll(path).IgnoreError();
@@ -120,8 +116,7 @@ TEST(TorchHostile, NoFileMakesTheReaderAllocateMuch) {
 TEST(TorchHostile, TruncationAnywhereIsAnErrorAndNoCrash) {
   for (const char* name :
        {"benign_kimi/state_dict.pt", "benign_kimi/state_dict_legacy.pt"}) {
-    std::ifstream file(TestDataPath(absl::StrCat("hostile/", name)),
-                       std::ios::binary);
+    std::ifstream file(TestData() + "/hostile/" + name, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     ASSERT_GT(bytes.size(), 1000u);
     for (size_t size = 0; size < bytes.size(); size += 7) {

@@ -13,14 +13,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string ErrorOf(const RawZip& zip) {
+std::string ZipError(const RawZip& zip) {
   const auto directory = ReadZipDirectory(BytesInMemory(ZipBytes(zip), "z"));
   EXPECT_TRUE(directory.ok() || absl::IsInvalidArgument(directory.status()));
   return std::string(directory.status().message());
 }
 
-std::string ErrorOf(RawZipRecord record) {
-  return ErrorOf(RawZip{
+std::string ZipError(RawZipRecord record) {
+  return ZipError(RawZip{
       .records = {{.name = "first", .data = "data"}, std::move(record)}});
 }
 
@@ -65,7 +65,7 @@ TEST(ZipDirectory, SizesMayFollowTheDataOfARecord) {
                                   .flags = 8}}},
                     "a"),
             "one");
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "one", .local_bytes = 0}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "one", .local_bytes = 0}),
               HasSubstr("contradicts"));
 }
 
@@ -98,52 +98,52 @@ TEST(ZipDirectory, UnsafeNamesAreRefused) {
   for (const std::string name :
        {"/etc/passwd", "../evil", "m/../../evil", "m/..", "m\\evil", "C:evil",
         "a\nb", "", "m/./a"}) {
-    EXPECT_THAT(ErrorOf({.name = name, .data = "x"}), HasSubstr("unsafe name"))
+    EXPECT_THAT(ZipError({.name = name, .data = "x"}), HasSubstr("unsafe name"))
         << name;
   }
 }
 
 TEST(ZipDirectory, CompressedAndEncryptedRecordsAreRefused) {
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "x", .method = 8}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "x", .method = 8}),
               HasSubstr("record a is compressed"));
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "x", .flags = 1}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "x", .flags = 1}),
               HasSubstr("record a is encrypted"));
 }
 
 TEST(ZipDirectory, SizesBeyondTheArchiveAreRefused) {
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "x", .central_bytes = 1 << 30}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "x", .central_bytes = 1 << 30}),
               HasSubstr("record a declares 1073741824 bytes"));
   EXPECT_THAT(
-      ErrorOf(
+      ZipError(
           {.name = "a", .data = "x", .central_bytes = 60, .local_bytes = 60}),
       HasSubstr("more than the archive has"));
-  EXPECT_THAT(ErrorOf({.name = "a",
-                       .data = "x",
-                       .central_bytes = std::numeric_limits<int64_t>::max(),
-                       .zip64 = true}),
+  EXPECT_THAT(ZipError({.name = "a",
+                        .data = "x",
+                        .central_bytes = std::numeric_limits<int64_t>::max(),
+                        .zip64 = true}),
               HasSubstr("record a declares"));
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "x", .local_offset = 70}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "x", .local_offset = 70}),
               HasSubstr("record a"));
 }
 
 TEST(ZipDirectory, OverlapsAndDuplicatesAreRefused) {
-  EXPECT_THAT(ErrorOf({.name = "first", .data = "x"}),
+  EXPECT_THAT(ZipError({.name = "first", .data = "x"}),
               HasSubstr("record first occurs twice"));
   // Two names of one record.
   RawZipRecord copy = {.name = "second", .data = "data", .local_offset = 0};
-  EXPECT_THAT(ErrorOf(copy), HasSubstr("contradicts the zip directory"));
+  EXPECT_THAT(ZipError(copy), HasSubstr("contradicts the zip directory"));
   // One record inside the data of another.
   RawZip inner = {.records = {{.name = "in", .data = "x"}}};
   const std::string hidden = ZipBytes(inner).substr(0, 33);
   RawZip outer = {.records = {{.name = "out", .data = hidden},
                               {.name = "in", .data = "x", .local_offset = 33}}};
-  EXPECT_THAT(ErrorOf(outer), HasSubstr("records overlap at byte 33"));
+  EXPECT_THAT(ZipError(outer), HasSubstr("records overlap at byte 33"));
 }
 
 TEST(ZipDirectory, HeaderMustAgreeWithTheDirectory) {
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "x", .local_name = "b"}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "x", .local_name = "b"}),
               HasSubstr("contradicts"));
-  EXPECT_THAT(ErrorOf({.name = "a", .data = "xyz", .local_bytes = 2}),
+  EXPECT_THAT(ZipError({.name = "a", .data = "xyz", .local_bytes = 2}),
               HasSubstr("contradicts"));
 }
 
@@ -156,14 +156,14 @@ TEST(ZipDirectory, BrokenEndsAreRefused) {
         << size;
   }
   zip.disk = 1;
-  EXPECT_THAT(ErrorOf(zip), HasSubstr("several parts"));
+  EXPECT_THAT(ZipError(zip), HasSubstr("several parts"));
   zip.disk = 0;
   zip.entries = 0;
-  EXPECT_THAT(ErrorOf(zip), HasSubstr("more than its entries"));
+  EXPECT_THAT(ZipError(zip), HasSubstr("more than its entries"));
   zip.entries = 9;
-  EXPECT_THAT(ErrorOf(zip), HasSubstr("directory is broken"));
+  EXPECT_THAT(ZipError(zip), HasSubstr("directory is broken"));
   zip.zip64_end = true;
-  EXPECT_THAT(ErrorOf(zip), HasSubstr("directory is broken"));
+  EXPECT_THAT(ZipError(zip), HasSubstr("directory is broken"));
 }
 
 }  // namespace

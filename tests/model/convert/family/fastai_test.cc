@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // The golden case with fastai's semantics: no scaling of the embedding.
-GoldenWeights Golden() {
+GoldenWeights FastaiGolden() {
   GoldenWeights golden = LoadGolden("ptb-blog");
   golden.config["emb_scale"] = "1";
   return golden;
@@ -100,7 +100,7 @@ json Activation(int number) {
 }
 
 TEST(FastaiTest, ASavedLearnerGivesTheGoldenWeightsAndConfig) {
-  const GoldenWeights golden = Golden();
+  const GoldenWeights golden = FastaiGolden();
   const auto plan = PlanOf("fastai", Saved(StateDictOf(golden)), golden.config);
   ASSERT_TRUE(plan.ok()) << plan.status();
   ExpectWeights(*plan, golden);
@@ -110,7 +110,7 @@ TEST(FastaiTest, ASavedLearnerGivesTheGoldenWeightsAndConfig) {
 }
 
 TEST(FastaiTest, WithoutTheSecondDropoutTheModulesCloseUp) {
-  const GoldenWeights golden = Golden();
+  const GoldenWeights golden = FastaiGolden();
   const auto plan =
       PlanOf("fastai", Saved(StateDictOf(golden, false)), golden.config);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -118,7 +118,7 @@ TEST(FastaiTest, WithoutTheSecondDropoutTheModulesCloseUp) {
 }
 
 TEST(FastaiTest, BiasesOfTheAttentionAreTakenWhereThereAreSome) {
-  GoldenWeights golden = Golden();
+  GoldenWeights golden = FastaiGolden();
   AddBiases(golden);
   const auto plan = PlanOf("fastai", Saved(StateDictOf(golden)), golden.config);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -126,7 +126,7 @@ TEST(FastaiTest, BiasesOfTheAttentionAreTakenWhereThereAreSome) {
 }
 
 TEST(FastaiTest, AnOutputWithoutBiasHasNone) {
-  GoldenWeights golden = Golden();
+  GoldenWeights golden = FastaiGolden();
   golden.config["head_bias"] = false;
   auto model = StateDictOf(golden);
   golden.tensors.erase("head.0.b");
@@ -138,7 +138,7 @@ TEST(FastaiTest, AnOutputWithoutBiasHasNone) {
 }
 
 TEST(FastaiTest, ADecoderOfItsOwnIsNotTied) {
-  GoldenWeights golden = Golden();
+  GoldenWeights golden = FastaiGolden();
   auto model = StateDictOf(golden);
   golden.config["tie_weight"] = false;
   golden.tensors["head.0.w"] = ReversedRows(golden.at("emb.0.w"));
@@ -150,7 +150,7 @@ TEST(FastaiTest, ADecoderOfItsOwnIsNotTied) {
 }
 
 TEST(FastaiTest, TheConfigurationInTheFileGivesActivationAndMemory) {
-  const auto model = StateDictOf(Golden());
+  const auto model = StateDictOf(FastaiGolden());
   for (const auto& [number, act] :
        {std::pair(1, ::txl::Activation::kRelu),
         std::pair(3, ::txl::Activation::kGeluTanh)}) {
@@ -173,7 +173,7 @@ TEST(FastaiTest, TheConfigurationInTheFileGivesActivationAndMemory) {
 }
 
 TEST(FastaiTest, WhatABareFileDoesNotSayIsFastaisDefault) {
-  const auto plan = PlanOf("fastai", Checkpoint(StateDictOf(Golden())));
+  const auto plan = PlanOf("fastai", Checkpoint(StateDictOf(FastaiGolden())));
   ASSERT_TRUE(plan.ok()) << plan.status();
   // tfmerXL_lm_config.
   EXPECT_EQ(plan->config.act, ::txl::Activation::kRelu);
@@ -185,12 +185,12 @@ TEST(FastaiTest, WhatABareFileDoesNotSayIsFastaisDefault) {
 
 TEST(FastaiTest, AModelThatLooksAheadIsRefused) {
   const auto plan =
-      PlanOf("fastai", Saved(StateDictOf(Golden()), {{"mask", false}}));
+      PlanOf("fastai", Saved(StateDictOf(FastaiGolden()), {{"mask", false}}));
   EXPECT_THAT(plan.status().message(), HasSubstr("mask"));
 }
 
 TEST(FastaiTest, BeatPositionsAreRefusedUnlessLeftOutOnPurpose) {
-  const GoldenWeights golden = Golden();
+  const GoldenWeights golden = FastaiGolden();
   auto model = StateDictOf(golden);
   model["0.beat_enc.beat_enc.weight"] = {{32, 32}, std::vector<float>(1024)};
   model["0.beat_enc.bar_enc.weight"] = {{64, 32}, std::vector<float>(2048)};
@@ -208,7 +208,7 @@ TEST(FastaiTest, BeatPositionsAreRefusedUnlessLeftOutOnPurpose) {
 }
 
 TEST(FastaiTest, EachTensorIsChecked) {
-  GoldenWeights golden = Golden();
+  GoldenWeights golden = FastaiGolden();
   AddBiases(golden);
   auto model = StateDictOf(golden);
   model["1.decoder.weight"] = golden.at("emb.0.w");

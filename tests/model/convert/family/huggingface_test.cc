@@ -15,7 +15,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-KptShape Shape() {
+KptShape HuggingFaceShape() {
   KptShape shape;
   shape.vocab = 10;
   shape.d_embed = 2;
@@ -40,8 +40,8 @@ json Config() {
 
 // u and v in each layer, as untie_r does.
 TensorMap Tensors() {
-  TensorMap tensors = KptTrunkTensors(Shape(), "transformer.");
-  tensors.merge(KptHeadTensors(Shape(), "transformer."));
+  TensorMap tensors = KptTrunkTensors(HuggingFaceShape(), "transformer.");
+  tensors.merge(KptHeadTensors(HuggingFaceShape(), "transformer."));
   for (const char* bias : {"r_w_bias", "r_r_bias"}) {
     tensors.erase(std::string("transformer.") + bias);
     for (int l = 0; l < 2; ++l) {
@@ -88,17 +88,17 @@ TEST(HuggingFaceTest, ClustersStandInForwardOrder) {
   const TensorMap tensors = Tensors();
   const auto plan = PlanOf(tensors, Config());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Values(*plan, "head.cluster.w"),
+  EXPECT_EQ(ValuesOf(*plan, "head.cluster.w"),
             FloatsOf(tensors.at("crit.cluster_weight")));
-  EXPECT_EQ(Values(*plan, "head.cluster.b"),
+  EXPECT_EQ(ValuesOf(*plan, "head.cluster.b"),
             FloatsOf(tensors.at("crit.cluster_bias")));
 }
 
 TEST(HuggingFaceTest, EveryLayerHasItsOwnBiases) {
   const auto plan = PlanOf(Tensors(), Config());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Values(*plan, "layer.0.u")[0], 1000);
-  EXPECT_EQ(Values(*plan, "layer.1.v")[0], 1001);
+  EXPECT_EQ(ValuesOf(*plan, "layer.0.u")[0], 1000);
+  EXPECT_EQ(ValuesOf(*plan, "layer.1.v")[0], 1001);
 }
 
 TEST(HuggingFaceTest, SharedBiasesMayStandUnderEveryName) {
@@ -113,7 +113,7 @@ TEST(HuggingFaceTest, SharedBiasesMayStandUnderEveryName) {
   }
   const auto plan = PlanOf(tensors, Config());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Values(*plan, "layer.1.u")[0], 50);
+  EXPECT_EQ(ValuesOf(*plan, "layer.1.u")[0], 50);
   tensors["transformer.layers.1.dec_attn.r_w_bias"] =
       CountingTensor({2, 3}, 51);
   EXPECT_THAT(ErrorOf(tensors, Config()),
@@ -175,7 +175,7 @@ TEST(HuggingFaceTest, WithoutAConfigTheReleasedModelsValuesHold) {
 
 // Three bins, where the released model has four.
 TEST(HuggingFaceTest, WithoutAConfigTheWeightsSayHowManyBinsThereAre) {
-  KptShape shape = Shape();
+  KptShape shape = HuggingFaceShape();
   shape.cutoffs = {3, 5};
   shape.tie_projs = {false, true, true};
   TensorMap tensors = KptTrunkTensors(shape, "transformer.");
@@ -276,8 +276,9 @@ TEST(HuggingFaceTest, OnesAndZerosAreFlagsAndWholeFloatsIntegers) {
 }
 
 TEST(HuggingFaceTest, ABaseModelHasNoOutput) {
-  EXPECT_THAT(ErrorOf(KptTrunkTensors(Shape(), "transformer."), Config()),
-              HasSubstr("base model"));
+  EXPECT_THAT(
+      ErrorOf(KptTrunkTensors(HuggingFaceShape(), "transformer."), Config()),
+      HasSubstr("base model"));
 }
 
 }  // namespace

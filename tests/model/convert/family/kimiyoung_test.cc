@@ -76,9 +76,9 @@ TEST(KimiyoungTest, QueriesKeysAndValuesAreTheThirdsOfOneMatrix) {
   const auto plan = PlanOf(StateDict(tensors));
   ASSERT_TRUE(plan.ok()) << plan.status();
   const StoredTensor& qkv = tensors.at("layers.1.dec_attn.qkv_net.weight");
-  EXPECT_EQ(Values(*plan, "layer.1.wq"), Slice(qkv, 0, 24));
-  EXPECT_EQ(Values(*plan, "layer.1.wk"), Slice(qkv, 24, 48));
-  EXPECT_EQ(Values(*plan, "layer.1.wv"), Slice(qkv, 48, 72));
+  EXPECT_EQ(ValuesOf(*plan, "layer.1.wq"), Slice(qkv, 0, 24));
+  EXPECT_EQ(ValuesOf(*plan, "layer.1.wk"), Slice(qkv, 24, 48));
+  EXPECT_EQ(ValuesOf(*plan, "layer.1.wv"), Slice(qkv, 48, 72));
 }
 
 TEST(KimiyoungTest, EveryOtherTensorOfALayerKeepsItsNumbers) {
@@ -97,7 +97,7 @@ TEST(KimiyoungTest, EveryOtherTensorOfALayerKeepsItsNumbers) {
       {"ln2.g", "pos_ff.layer_norm.weight"},
       {"ln2.b", "pos_ff.layer_norm.bias"}};
   for (const auto& [canonical, native] : names) {
-    EXPECT_EQ(Values(*plan, "layer.1." + canonical),
+    EXPECT_EQ(ValuesOf(*plan, "layer.1." + canonical),
               FloatsOf(tensors.at("layers.1." + native)))
         << canonical;
   }
@@ -108,12 +108,12 @@ TEST(KimiyoungTest, TheBiasesOfAllLayersAreRepeated) {
   const auto plan = PlanOf(StateDict(tensors));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const char* layer : {"layer.0.", "layer.1."}) {
-    EXPECT_EQ(Values(*plan, std::string(layer) + "u"),
+    EXPECT_EQ(ValuesOf(*plan, std::string(layer) + "u"),
               FloatsOf(tensors.at("r_w_bias")));
-    EXPECT_EQ(Values(*plan, std::string(layer) + "v"),
+    EXPECT_EQ(ValuesOf(*plan, std::string(layer) + "v"),
               FloatsOf(tensors.at("r_r_bias")));
   }
-  EXPECT_EQ(Values(*plan, "pos.inv_freq"),
+  EXPECT_EQ(ValuesOf(*plan, "pos.inv_freq"),
             FloatsOf(tensors.at("pos_emb.inv_freq")));
 }
 
@@ -122,11 +122,11 @@ TEST(KimiyoungTest, OneTableIsCutAtTheCutoffs) {
   const auto plan = PlanOf(StateDict(tensors), json{{"cutoffs", {3, 5, 6}}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const StoredTensor& table = tensors.at("word_emb.emb_layers.0.weight");
-  EXPECT_EQ(Values(*plan, "emb.0.w"), Slice(table, 0, 6));
-  EXPECT_EQ(Values(*plan, "emb.1.w"), Slice(table, 6, 10));
-  EXPECT_EQ(Values(*plan, "emb.3.w"), Slice(table, 12, 20));
+  EXPECT_EQ(ValuesOf(*plan, "emb.0.w"), Slice(table, 0, 6));
+  EXPECT_EQ(ValuesOf(*plan, "emb.1.w"), Slice(table, 6, 10));
+  EXPECT_EQ(ValuesOf(*plan, "emb.3.w"), Slice(table, 12, 20));
   const StoredTensor& bias = tensors.at("crit.out_layers.0.bias");
-  EXPECT_EQ(Values(*plan, "head.2.b"), Slice(bias, 5, 6));
+  EXPECT_EQ(ValuesOf(*plan, "head.2.b"), Slice(bias, 5, 6));
   EXPECT_FALSE(plan->tensors.contains("head.0.w"));
   EXPECT_EQ(plan->config.div_val, 1);
 }
@@ -137,9 +137,9 @@ TEST(KimiyoungTest, ProjectionsAreTiedWhereTheyShareAStorage) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->config.tie_projs, OneTable().tie_projs);
   EXPECT_EQ(plan->config.emb_proj_bin0, true);
-  EXPECT_EQ(Values(*plan, "emb.3.proj"),
+  EXPECT_EQ(ValuesOf(*plan, "emb.3.proj"),
             FloatsOf(tensors.at("word_emb.emb_projs.0")));
-  EXPECT_EQ(Values(*plan, "head.2.proj"),
+  EXPECT_EQ(ValuesOf(*plan, "head.2.proj"),
             FloatsOf(tensors.at("crit.out_projs.2")));
   EXPECT_FALSE(plan->tensors.contains("head.1.proj"));
 }
@@ -149,10 +149,10 @@ TEST(KimiyoungTest, ClustersAreTurnedIntoForwardOrder) {
   const auto plan = PlanOf(StateDict(tensors), json{{"cutoffs", {3, 5, 6}}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const std::vector<float> w = FloatsOf(tensors.at("crit.cluster_weight"));
-  EXPECT_THAT(Values(*plan, "head.cluster.w"),
+  EXPECT_THAT(ValuesOf(*plan, "head.cluster.w"),
               ElementsAre(w[4], w[5], w[2], w[3], w[0], w[1]));
   const std::vector<float> b = FloatsOf(tensors.at("crit.cluster_bias"));
-  EXPECT_THAT(Values(*plan, "head.cluster.b"), ElementsAre(b[2], b[1], b[0]));
+  EXPECT_THAT(ValuesOf(*plan, "head.cluster.b"), ElementsAre(b[2], b[1], b[0]));
 }
 
 TEST(KimiyoungTest, ATablePerBinShowsCutoffsAndDivisor) {
@@ -164,9 +164,9 @@ TEST(KimiyoungTest, ATablePerBinShowsCutoffsAndDivisor) {
   EXPECT_EQ(plan->config.d_embed, 6);
   EXPECT_EQ(plan->config.vocab_size, 9);
   EXPECT_EQ(plan->config.tie_projs, ThreeTables().tie_projs);
-  EXPECT_EQ(Values(*plan, "emb.2.w"),
+  EXPECT_EQ(ValuesOf(*plan, "emb.2.w"),
             FloatsOf(tensors.at("word_emb.emb_layers.2.weight")));
-  EXPECT_EQ(Values(*plan, "emb.1.proj"),
+  EXPECT_EQ(ValuesOf(*plan, "emb.1.proj"),
             FloatsOf(tensors.at("word_emb.emb_projs.1")));
 }
 
@@ -265,11 +265,12 @@ TEST(KimiyoungTest, LearnedTablesAreTurnedIntoDistances) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->config.pos, PositionKind::kTable);
   // Layer 1 holds 6..11; its last row is distance 0.
-  EXPECT_THAT(Values(*plan, "layer.1.rel_s"), ElementsAre(10, 11, 8, 9, 6, 7));
-  EXPECT_THAT(Values(*plan, "layer.0.rel_t"),
+  EXPECT_THAT(ValuesOf(*plan, "layer.1.rel_s"),
+              ElementsAre(10, 11, 8, 9, 6, 7));
+  EXPECT_THAT(ValuesOf(*plan, "layer.0.rel_t"),
               ElementsAre(12, 13, 14, 15, 16, 17, 6, 7, 8, 9, 10, 11, 0, 1, 2,
                           3, 4, 5));
-  EXPECT_THAT(Values(*plan, "layer.1.u"), ElementsAre(6, 7, 8, 9, 10, 11));
+  EXPECT_THAT(ValuesOf(*plan, "layer.1.u"), ElementsAre(6, 7, 8, 9, 10, 11));
 }
 
 TEST(KimiyoungTest, SeparateOutputWeightsStayApart) {
@@ -278,7 +279,7 @@ TEST(KimiyoungTest, SeparateOutputWeightsStayApart) {
   const auto plan = PlanOf(StateDict(tensors));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->config.tie_weight);
-  EXPECT_EQ(Values(*plan, "head.0.w")[0], 900);
+  EXPECT_EQ(ValuesOf(*plan, "head.0.w")[0], 900);
 }
 
 TEST(KimiyoungTest, ACopyIsTiedWhenSomebodySaysSo) {

@@ -93,7 +93,8 @@ StoredTensor CopyOf(const StoredTensor& tensor) {
   return FloatTensor(tensor.shape, FloatsOf(tensor));
 }
 
-std::vector<float> Values(const ConversionPlan& plan, const std::string& name) {
+std::vector<float> ValuesOf(const ConversionPlan& plan,
+                            const std::string& name) {
   std::vector<float> values;
   for (const StoredTensor& piece : plan.tensors.at(name).pieces) {
     const std::vector<float> more = FloatsOf(piece);

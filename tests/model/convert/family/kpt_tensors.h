@@ -36,6 +36,7 @@ TensorMap KptTensors(const KptShape& shape);
 StoredTensor CopyOf(const StoredTensor& tensor);
 
 // The values of a planned tensor, its pieces one after the other.
-std::vector<float> Values(const ConversionPlan& plan, const std::string& name);
+std::vector<float> ValuesOf(const ConversionPlan& plan,
+                            const std::string& name);
 
 }  // namespace txl

@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-KptShape Shape() {
+KptShape NvidiaShape() {
   KptShape shape;
   shape.vocab = 9;
   shape.d_embed = 4;
@@ -35,7 +35,7 @@ json ModelConfigOf() {
 }
 
 TensorMap ModelState() {
-  TensorMap tensors = KptTensors(Shape());
+  TensorMap tensors = KptTensors(NvidiaShape());
   for (int b = 0; b < 3; ++b) {
     tensors.erase(absl::StrCat("crit.out_layers.", b, ".weight"));
     auto bias = tensors.extract(absl::StrCat("crit.out_layers.", b, ".bias"));
@@ -64,15 +64,15 @@ NativeCheckpoint Checkpoint(const TensorMap& state, const json& config) {
   return checkpoint;
 }
 
-absl::StatusOr<ConversionPlan> PlanOf(const TensorMap& state,
-                                      const json& config,
-                                      const json& spec = json()) {
+absl::StatusOr<ConversionPlan> PlanNvidiaFile(const TensorMap& state,
+                                              const json& config,
+                                              const json& spec = json()) {
   const NativeCheckpoint checkpoint = Checkpoint(state, config);
   return PlanNvidia({checkpoint, json(), spec});
 }
 
 TEST(NvidiaTest, TheModelsConfigGoesBeforeTheArguments) {
-  const auto plan = PlanOf(ModelState(), ModelConfigOf());
+  const auto plan = PlanNvidiaFile(ModelState(), ModelConfigOf());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->family, "nvidia");
   EXPECT_EQ(plan->config.mem_len, 5);
@@ -80,38 +80,39 @@ TEST(NvidiaTest, TheModelsConfigGoesBeforeTheArguments) {
 }
 
 TEST(NvidiaTest, ArgumentsDoWithoutAConfig) {
-  const auto plan = PlanOf(ModelState(), json());
+  const auto plan = PlanNvidiaFile(ModelState(), json());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->config.mem_len, 777);
 }
 
 TEST(NvidiaTest, SameLengthShowsOneKeyBesidesTheMemory) {
-  const auto plan = PlanOf(ModelState(), ModelConfigOf());
+  const auto plan = PlanNvidiaFile(ModelState(), ModelConfigOf());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->config.window, 6);
-  const auto longer = PlanOf(ModelState(), ModelConfigOf(), {{"mem_len", 40}});
+  const auto longer =
+      PlanNvidiaFile(ModelState(), ModelConfigOf(), {{"mem_len", 40}});
   ASSERT_TRUE(longer.ok()) << longer.status();
   EXPECT_EQ(longer->config.window, 41);
 }
 
 TEST(NvidiaTest, BiasesAndClustersAreFound) {
   const TensorMap state = ModelState();
-  const auto plan = PlanOf(state, ModelConfigOf());
+  const auto plan = PlanNvidiaFile(state, ModelConfigOf());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Values(*plan, "head.1.b"),
+  EXPECT_EQ(ValuesOf(*plan, "head.1.b"),
             FloatsOf(state.at("crit.out_layers_biases.1")));
   const std::vector<float> bias = FloatsOf(state.at("crit.cluster_bias"));
-  EXPECT_THAT(Values(*plan, "head.cluster.b"), ElementsAre(bias[1], bias[0]));
+  EXPECT_THAT(ValuesOf(*plan, "head.cluster.b"), ElementsAre(bias[1], bias[0]));
 }
 
 TEST(NvidiaTest, ProjectionsAreTiedWhereTheyAreAbsent) {
   const TensorMap state = ModelState();
-  const auto plan = PlanOf(state, ModelConfigOf());
+  const auto plan = PlanNvidiaFile(state, ModelConfigOf());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->config.tie_projs, ElementsAre(false, true, true));
-  EXPECT_EQ(Values(*plan, "head.0.proj"),
+  EXPECT_EQ(ValuesOf(*plan, "head.0.proj"),
             FloatsOf(state.at("crit.out_projs.0")));
-  EXPECT_EQ(Values(*plan, "emb.2.proj"),
+  EXPECT_EQ(ValuesOf(*plan, "emb.2.proj"),
             FloatsOf(state.at("word_emb.emb_projs.2")));
 }
 
@@ -123,23 +124,23 @@ TEST(NvidiaTest, UntiedWeightsHaveTheirOwnList) {
     state[absl::StrCat("crit.out_layers_weights.", b)] = CountingTensor(
         state[absl::StrCat("word_emb.emb_layers.", b, ".weight")].shape, 500);
   }
-  const auto plan = PlanOf(state, config);
+  const auto plan = PlanNvidiaFile(state, config);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->config.tie_weight);
-  EXPECT_EQ(Values(*plan, "head.2.w")[0], 500);
+  EXPECT_EQ(ValuesOf(*plan, "head.2.w")[0], 500);
 }
 
 TEST(NvidiaTest, ASharedProjectionThatDiffersIsNamed) {
   TensorMap state = ModelState();
   state["crit.shared_out_projs.1"] = CountingTensor({4, 2}, 500);
-  EXPECT_THAT(PlanOf(state, ModelConfigOf()).status().message(),
+  EXPECT_THAT(PlanNvidiaFile(state, ModelConfigOf()).status().message(),
               HasSubstr("crit.shared_out_projs.1"));
 }
 
 TEST(NvidiaTest, AProjectionThatTheConfigTiesMustBeEqual) {
   TensorMap state = ModelState();
   state["crit.out_projs.1"] = CountingTensor({4, 2}, 500);
-  EXPECT_THAT(PlanOf(state, ModelConfigOf()).status().message(),
+  EXPECT_THAT(PlanNvidiaFile(state, ModelConfigOf()).status().message(),
               HasSubstr("crit.out_projs.1"));
 }
 

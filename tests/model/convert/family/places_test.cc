@@ -14,7 +14,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-NativeCheckpoint WithNames(const std::vector<std::string>& names) {
+NativeCheckpoint TensorsNamed(const std::vector<std::string>& names) {
   NativeCheckpoint checkpoint;
   checkpoint.path = "in_memory.pt";
   for (const std::string& name : names) {
@@ -25,7 +25,7 @@ NativeCheckpoint WithNames(const std::vector<std::string>& names) {
 
 TEST(HasPartTest, APartBeginsWithAComponent) {
   const NativeCheckpoint checkpoint =
-      WithNames({"model_state.crit.out_layers.0.bias"});
+      TensorsNamed({"model_state.crit.out_layers.0.bias"});
   EXPECT_TRUE(HasPart(checkpoint, "crit.out_layers."));
   EXPECT_TRUE(HasPart(checkpoint, "model_state."));
   EXPECT_FALSE(HasPart(checkpoint, "rit.out_layers."));
@@ -33,17 +33,17 @@ TEST(HasPartTest, APartBeginsWithAComponent) {
 }
 
 TEST(PlaceBeforeTest, IsWhatStandsBeforeTheName) {
-  EXPECT_EQ(*PlaceBefore(WithNames({"emb.w", "other"}), "emb.w"), "");
-  EXPECT_EQ(*PlaceBefore(WithNames({"a.b.emb.w"}), "emb.w"), "a.b.");
+  EXPECT_EQ(*PlaceBefore(TensorsNamed({"emb.w", "other"}), "emb.w"), "");
+  EXPECT_EQ(*PlaceBefore(TensorsNamed({"a.b.emb.w"}), "emb.w"), "a.b.");
 }
 
 TEST(PlaceBeforeTest, ALongerComponentIsAnotherName) {
-  const auto place = PlaceBefore(WithNames({"xemb.w"}), "emb.w");
+  const auto place = PlaceBefore(TensorsNamed({"xemb.w"}), "emb.w");
   EXPECT_EQ(place.status().message(), "in_memory.pt: tensor emb.w is missing");
 }
 
 TEST(PlaceBeforeTest, TwoModelsAreRefused) {
-  const auto place = PlaceBefore(WithNames({"ema.emb.w", "emb.w"}), "emb.w");
+  const auto place = PlaceBefore(TensorsNamed({"ema.emb.w", "emb.w"}), "emb.w");
   EXPECT_THAT(place.status().message(),
               AllOf(HasSubstr("two models"), HasSubstr("ema.emb.w")));
 }

@@ -49,9 +49,9 @@ TEST(CompoundWordTest, TheOutputIsUntied) {
   const auto plan = PlanCompoundWord({checkpoint, json(), json()});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->config.tie_weight);
-  EXPECT_EQ(Values(*plan, "emb.0.w")[0], 100);
-  EXPECT_EQ(Values(*plan, "head.0.w")[0], 200);
-  EXPECT_EQ(Values(*plan, "head.0.b")[5], 305);
+  EXPECT_EQ(ValuesOf(*plan, "emb.0.w")[0], 100);
+  EXPECT_EQ(ValuesOf(*plan, "head.0.w")[0], 200);
+  EXPECT_EQ(ValuesOf(*plan, "head.0.b")[5], 305);
 }
 
 TEST(CompoundWordTest, WithoutItsSettingTheReleasedModelsHolds) {
@@ -108,7 +108,7 @@ TEST(PtbArticleTest, EveryTensorFindsItsPlace) {
       {"layer.0.ff.w1", 600}, {"layer.0.ff.b1", 700}, {"layer.0.ff.w2", 800},
       {"layer.0.ff.b2", 900}, {"layer.0.ln2.g", 950}, {"layer.0.ln2.b", 960}};
   for (const auto& [name, value] : first) {
-    EXPECT_EQ(Values(*plan, name)[0], value) << name;
+    EXPECT_EQ(ValuesOf(*plan, name)[0], value) << name;
   }
   EXPECT_EQ(plan->tensors.size(), first.size());
   EXPECT_TRUE(plan->config.tie_weight);

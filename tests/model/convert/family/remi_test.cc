@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using Variables = std::map<std::string, Values>;
 
 // The golden case with the semantics of Keras.
-GoldenWeights Golden() {
+GoldenWeights RemiGolden() {
   GoldenWeights golden = LoadGolden("ptb-blog");
   golden.config["ln_eps"] = 1e-3;
   golden.config["ff_out_act"] = "relu";
@@ -60,7 +60,7 @@ std::vector<std::string> FlatNorms(int64_t layers, int64_t first,
 // Six layers: numbers from 0 to 11, of which 10 and 11 come before 2 in the
 // order of letters.
 GoldenWeights SixLayers() {
-  GoldenWeights golden = Golden();
+  GoldenWeights golden = RemiGolden();
   golden.config["n_layer"] = 6;
   for (const int64_t l : {4, 5}) {
     const std::string from = absl::StrCat("layer.", l - 4, ".");
@@ -105,7 +105,7 @@ TEST(RemiTest, NumbersMayStartAnywhere) {
 }
 
 TEST(RemiTest, TheStateOfTheTrainingIsLeftOut) {
-  const GoldenWeights golden = Golden();
+  const GoldenWeights golden = RemiGolden();
   for (const char* scope : {"transformer/", ""}) {
     Variables variables = WithNorms(golden, FlatNorms(4, 0, scope));
     AddTrainingState(variables);
@@ -117,7 +117,7 @@ TEST(RemiTest, TheStateOfTheTrainingIsLeftOut) {
 }
 
 TEST(RemiTest, SemanticsAreThoseOfTheCode) {
-  const GoldenWeights golden = Golden();
+  const GoldenWeights golden = RemiGolden();
   const auto plan = PlanOf(
       "remi", TensorFlowCheckpoint(WithNorms(golden, ScopedNorms(4, 0))));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -131,7 +131,7 @@ TEST(RemiTest, SemanticsAreThoseOfTheCode) {
 }
 
 TEST(RemiTest, ProjectedEmbeddingsAreTied) {
-  GoldenWeights golden = Golden();
+  GoldenWeights golden = RemiGolden();
   golden.config["d_embed"] = 20;
   golden.config["tie_projs"] = {true};
   golden.config["emb_proj_bin0"] = "present";
@@ -152,7 +152,7 @@ TEST(RemiTest, ProjectedEmbeddingsAreTied) {
 }
 
 TEST(RemiTest, ANormTooFewOrTooManyIsRefused) {
-  const GoldenWeights golden = Golden();
+  const GoldenWeights golden = RemiGolden();
   Variables variables = WithNorms(golden, FlatNorms(4, 0, "transformer/"));
   variables.erase("transformer/layer_normalization_3/gamma");
   EXPECT_THAT(
@@ -171,14 +171,14 @@ TEST(RemiTest, ANumberThatIsNotOfItsLayerIsRefused) {
   norms[1] = "transformer/layer_0/ff/layer_normalization_2";
   norms[2] = "transformer/layer_1/rel_attn/layer_normalization_1";
   const NativeCheckpoint checkpoint =
-      TensorFlowCheckpoint(WithNorms(Golden(), norms));
+      TensorFlowCheckpoint(WithNorms(RemiGolden(), norms));
   EXPECT_THAT(PlanOf("remi", checkpoint).status().message(),
               HasSubstr("transformer/layer_1/rel_attn/layer_normalization_1"));
 }
 
 TEST(RemiTest, EachVariableIsChecked) {
-  ExpectEachTensorIsChecked(
-      "remi", TensorFlowCheckpoint(WithNorms(Golden(), FlatNorms(4, 0, ""))));
+  ExpectEachTensorIsChecked("remi", TensorFlowCheckpoint(WithNorms(
+                                        RemiGolden(), FlatNorms(4, 0, ""))));
 }
 
 }  // namespace

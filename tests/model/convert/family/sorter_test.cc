@@ -20,7 +20,7 @@ NativeCheckpoint OwnFile() {
 }
 
 // As SortDigits' state dict, without a configuration.
-std::map<std::string, Values> StateDictOf(const GoldenWeights& golden) {
+std::map<std::string, Values> SorterState(const GoldenWeights& golden) {
   std::map<std::string, Values> out;
   out["embed.weight"] = golden.at("emb.0.w");
   out["out_layer.weight"] = golden.at("head.0.w");
@@ -86,7 +86,7 @@ TEST(SorterTest, MemoryInItsConfigurationIsTaken) {
 TEST(SorterTest, ABareStateDictWillDo) {
   const GoldenWeights golden = LoadGolden("sorter");
   const auto plan =
-      PlanOf("sorter", Checkpoint(StateDictOf(golden)), golden.config);
+      PlanOf("sorter", Checkpoint(SorterState(golden)), golden.config);
   ASSERT_TRUE(plan.ok()) << plan.status();
   ExpectWeights(*plan, golden);
   ExpectConfig(*plan, golden);
@@ -94,13 +94,13 @@ TEST(SorterTest, ABareStateDictWillDo) {
 
 TEST(SorterTest, ASpecThatContradictsTheWeightsIsRefused) {
   const GoldenWeights golden = LoadGolden("sorter");
-  const auto plan = PlanOf("sorter", Checkpoint(StateDictOf(golden)),
+  const auto plan = PlanOf("sorter", Checkpoint(SorterState(golden)),
                            json{{"n_head", 3}, {"mem_len", 5}});
   EXPECT_THAT(plan.status().message(), HasSubstr("n_head"));
 }
 
 TEST(SorterTest, AMisshapedBiasIsNamed) {
-  auto tensors = StateDictOf(LoadGolden("sorter"));
+  auto tensors = SorterState(LoadGolden("sorter"));
   tensors["layers.1.attn.t"].shape = {4, 9};
   const auto plan = PlanOf("sorter", Checkpoint(tensors));
   EXPECT_THAT(plan.status().message(), HasSubstr("layers.1.attn.t"));
@@ -108,7 +108,7 @@ TEST(SorterTest, AMisshapedBiasIsNamed) {
 
 TEST(SorterTest, EachTensorIsChecked) {
   ExpectEachTensorIsChecked("sorter",
-                            Checkpoint(StateDictOf(LoadGolden("sorter"))));
+                            Checkpoint(SorterState(LoadGolden("sorter"))));
 }
 
 }  // namespace

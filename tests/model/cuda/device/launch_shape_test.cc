@@ -11,24 +11,25 @@
 namespace txl::cuda {
 namespace {
 
-constexpr int64_t kSize = 100'000;
+constexpr int64_t kElements = 100'000;
 
 class LaunchShapeTest : public ::testing::Test {
  protected:
   LaunchShapeTest() {
-    numbers_.resize(kSize);
+    numbers_.resize(kElements);
     std::iota(numbers_.begin(), numbers_.end(), 0);
     from_ = ToDevice(numbers_);
-    to_ = Unwritten<int>(kSize);
+    to_ = Unwritten<int>(kElements);
   }
 
   void Launch(const LaunchShape& shape) {
-    LaunchAddOne(stream_, shape, from_.data(), to_.data(), kSize);
+    LaunchAddOne(stream_, shape, from_.data(), to_.data(), kElements);
   }
   void ExpectOneMoreEverywhere() {
     stream_.Wait();
     const std::vector<int> found = ToHost(to_);
-    for (int64_t i = 0; i < kSize; ++i) ASSERT_EQ(found[i], numbers_[i] + 1);
+    for (int64_t i = 0; i < kElements; ++i)
+      ASSERT_EQ(found[i], numbers_[i] + 1);
   }
 
   std::vector<int> numbers_;

@@ -79,8 +79,8 @@ double Parts::Expected(int row, int head, int64_t column) const {
 
 template <typename Q>
 class AttentionMergeTest : public ::testing::Test {};
-using Formats = ::testing::Types<float, Bf16, F16>;
-TYPED_TEST_SUITE(AttentionMergeTest, Formats);
+using MergedFormats = ::testing::Types<float, Bf16, F16>;
+TYPED_TEST_SUITE(AttentionMergeTest, MergedFormats);
 
 // Fewer and more splits than a block has warps and a warp has lanes.
 TYPED_TEST(AttentionMergeTest, PartsAreWeighedByTheirMaximaAndSums) {

@@ -23,8 +23,8 @@ class LinearKernelsTest : public ::testing::Test {
  private:
   std::mt19937 random_{21};
 };
-using Formats = ::testing::Types<Bf16, F16>;
-TYPED_TEST_SUITE(LinearKernelsTest, Formats);
+using NarrowFormats = ::testing::Types<Bf16, F16>;
+TYPED_TEST_SUITE(LinearKernelsTest, NarrowFormats);
 
 constexpr LinearPlan kLargeTiles = {LinearKernel::kTiles, 128, 128, 1};
 

@@ -93,8 +93,8 @@ void ExpectRow(const std::vector<N>& found, const Rows<T>& rows, int r,
 
 template <typename T>
 class NormTest : public ::testing::Test {};
-using Formats = ::testing::Types<float, Bf16, F16>;
-TYPED_TEST_SUITE(NormTest, Formats);
+using NormFormats = ::testing::Types<float, Bf16, F16>;
+TYPED_TEST_SUITE(NormTest, NormFormats);
 
 // One column, widths that fill nothing, one round of a block's threads, two,
 // more than a block's shared memory has for weights.

@@ -9,7 +9,7 @@
 namespace txl::cuda {
 namespace {
 
-constexpr int64_t kStride = 192;  // more than a block's numbers in all rows
+constexpr int64_t kWordStride = 192;  // more than a block's numbers in all rows
 constexpr int32_t kBegin = 10;
 constexpr int32_t kEnd = 14;
 
@@ -23,7 +23,7 @@ class WordsTest : public ::testing::Test {
   static std::vector<T> Table() {
     std::vector<T> table;
     for (int32_t id = kBegin; id < kEnd; ++id) {
-      for (int64_t k = 0; k < kStride; ++k) {
+      for (int64_t k = 0; k < kWordStride; ++k) {
         table.push_back(Narrow<T>(Number(id, k)));
       }
     }
@@ -36,11 +36,11 @@ class WordsTest : public ::testing::Test {
     words.begin = kBegin;
     words.end = kEnd;
     words.table = table_.data();
-    words.stride = kStride;
+    words.stride = kWordStride;
     return words;
   }
   int64_t size() const {
-    return static_cast<int64_t>(tokens_.size()) * kStride;
+    return static_cast<int64_t>(tokens_.size()) * kWordStride;
   }
   bool InBin(size_t r) const {
     return tokens_[r] >= kBegin && tokens_[r] < kEnd;
@@ -62,8 +62,8 @@ TYPED_TEST(WordsTest, AreFoundInTheirBinAndZerosInOthers) {
   this->stream_.Wait();
   const std::vector<T> numbers = ToHost(found);
   for (size_t r = 0; r < this->tokens_.size(); ++r) {
-    for (int64_t k = 0; k < kStride; ++k) {
-      EXPECT_EQ(Widen(numbers[r * kStride + k]),
+    for (int64_t k = 0; k < kWordStride; ++k) {
+      EXPECT_EQ(Widen(numbers[r * kWordStride + k]),
                 this->InBin(r) ? this->Number(this->tokens_[r], k) : 0.0f);
     }
   }
@@ -88,10 +88,10 @@ TYPED_TEST(WordsTest, AreAddedToWhatIsThereAndScaled) {
     const std::vector<float> y = ToHost(wide);
     const std::vector<T> rounded = ToHost(narrow);
     for (size_t i = 0; i < y.size(); ++i) {
-      const size_t r = i / kStride;
+      const size_t r = i / kWordStride;
       float expected = adds ? before[i] : 0;
       if (this->InBin(r)) {
-        expected += this->Number(this->tokens_[r], i % kStride);
+        expected += this->Number(this->tokens_[r], i % kWordStride);
       }
       EXPECT_EQ(y[i], expected * kScale);
       EXPECT_EQ(Widen(rounded[i]), Widen(Narrow<T>(expected * kScale)));

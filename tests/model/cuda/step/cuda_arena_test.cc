@@ -11,26 +11,26 @@
 namespace txl::cuda {
 namespace {
 
-constexpr int kLayers = 3;
-constexpr int kWidth = 70;
+constexpr int kArenaLayers = 3;
+constexpr int kArenaWidth = 70;
 constexpr int kStride = 128;
-constexpr int64_t kMemory = 50;
+constexpr int64_t kArenaMemory = 50;
 constexpr int64_t kCapacity = 64;
-constexpr int64_t kSlots = 3;
+constexpr int64_t kArenaSlots = 3;
 
-RingGeometry Ring() {
+RingGeometry ArenaRing() {
   RingGeometry ring;
-  ring.mem_len = kMemory;
+  ring.mem_len = kArenaMemory;
   ring.spare = 8;
-  ring.window = kMemory + 1;
+  ring.window = kArenaMemory + 1;
   ring.zero_start = true;
   return CudaRing(ring);
 }
 
-CudaShape Shape() {
+CudaShape ArenaShape() {
   CudaShape shape;
-  shape.layers = kLayers;
-  shape.width = kWidth;
+  shape.layers = kArenaLayers;
+  shape.width = kArenaWidth;
   shape.stride = kStride;
   return shape;
 }
@@ -53,9 +53,9 @@ class CudaArenaTest : public ::testing::Test {
  protected:
   // What the slot's row of a position holds, all layers one behind another.
   std::vector<M> Row(int32_t slot, int64_t position) const {
-    std::vector<M> row(kLayers * kStride);
+    std::vector<M> row(kArenaLayers * kStride);
     Stream stream;
-    for (int layer = 0; layer < kLayers; ++layer) {
+    for (int layer = 0; layer < kArenaLayers; ++layer) {
       stream.Copy(row.data() + layer * kStride,
                   RingRow(arena_.Layer(layer), slot, position),
                   kStride * sizeof(M));
@@ -66,7 +66,7 @@ class CudaArenaTest : public ::testing::Test {
   // Rows of positions first..last-1 of all layers, all different.
   static std::vector<M> Packed(int64_t first, int64_t last, float seed) {
     std::vector<M> numbers;
-    for (int layer = 0; layer < kLayers; ++layer) {
+    for (int layer = 0; layer < kArenaLayers; ++layer) {
       for (int64_t t = first; t < last; ++t) {
         const std::vector<M> row = Expected(t, seed);
         const auto begin = row.begin() + layer * kStride;
@@ -80,9 +80,9 @@ class CudaArenaTest : public ::testing::Test {
   }
   // The row of a position, all layers one behind another; zeros behind it.
   static std::vector<M> Expected(int64_t t, float seed) {
-    std::vector<M> row(kLayers * kStride);
-    for (int layer = 0; layer < kLayers; ++layer) {
-      for (int k = 0; k < kWidth; ++k) {
+    std::vector<M> row(kArenaLayers * kStride);
+    for (int layer = 0; layer < kArenaLayers; ++layer) {
+      for (int k = 0; k < kArenaWidth; ++k) {
         row[layer * kStride + k] = Narrow<M>(Number(layer, t, k) + seed);
       }
     }
@@ -100,21 +100,21 @@ class CudaArenaTest : public ::testing::Test {
   }
 
   Stream stream_;
-  CudaArena<M> arena_{Ring(), Shape(), kSlots, stream_};
+  CudaArena<M> arena_{ArenaRing(), ArenaShape(), kArenaSlots, stream_};
 };
-using Formats = ::testing::Types<float, Bf16, F16>;
-TYPED_TEST_SUITE(CudaArenaTest, Formats);
+using ArenaFormats = ::testing::Types<float, Bf16, F16>;
+TYPED_TEST_SUITE(CudaArenaTest, ArenaFormats);
 
 TYPED_TEST(CudaArenaTest, KnowsItsSizesBeforeAnythingIsAllocated) {
   EXPECT_EQ(this->arena_.bytes_per_slot(),
-            int64_t{kLayers * kStride} * kCapacity * sizeof(TypeParam));
-  EXPECT_EQ(CudaSlotBytes(Ring(), Shape(), sizeof(TypeParam)),
+            int64_t{kArenaLayers * kStride} * kCapacity * sizeof(TypeParam));
+  EXPECT_EQ(CudaSlotBytes(ArenaRing(), ArenaShape(), sizeof(TypeParam)),
             this->arena_.bytes_per_slot());
 }
 
 TYPED_TEST(CudaArenaTest, BeginsWithZeros) {
-  const std::vector<TypeParam> zeros(kLayers * kStride);
-  for (int32_t slot = 0; slot < kSlots; ++slot) {
+  const std::vector<TypeParam> zeros(kArenaLayers * kStride);
+  for (int32_t slot = 0; slot < kArenaSlots; ++slot) {
     for (int64_t t = 0; t < kCapacity; ++t) {
       EXPECT_TRUE(this->Same(this->Row(slot, t), zeros));
     }
@@ -131,13 +131,13 @@ TYPED_TEST(CudaArenaTest, RowsGoToTheirPlacesAndComeBack) {
     arena.Clear(1);
     this->Write(1, first, last, 3);
     for (int64_t t = last - kCapacity; t < last; ++t) {
-      const std::vector<M> zeros(kLayers * kStride);
+      const std::vector<M> zeros(kArenaLayers * kStride);
       EXPECT_TRUE(
           this->Same(this->Row(1, t), t < first ? zeros : this->Expected(t, 3)))
           << "position " << t;
     }
     const Array<M> back =
-        Unwritten<M>((last - first) * int64_t{kLayers * kStride});
+        Unwritten<M>((last - first) * int64_t{kArenaLayers * kStride});
     arena.Pack(1, first, last, back.data());
     this->stream_.Wait();
     EXPECT_TRUE(this->Same(ToHost(back), this->Packed(first, last, 3)));
@@ -145,30 +145,30 @@ TYPED_TEST(CudaArenaTest, RowsGoToTheirPlacesAndComeBack) {
 }
 
 TYPED_TEST(CudaArenaTest, SlotsLieApart) {
-  for (int32_t slot = 0; slot < kSlots; ++slot) {
-    this->Write(slot, 0, kMemory, static_cast<float>(slot));
+  for (int32_t slot = 0; slot < kArenaSlots; ++slot) {
+    this->Write(slot, 0, kArenaMemory, static_cast<float>(slot));
   }
   this->arena_.Copy(2, 0);
   this->arena_.Clear(1);
   this->stream_.Wait();
-  for (int64_t t = 0; t < kMemory; ++t) {
+  for (int64_t t = 0; t < kArenaMemory; ++t) {
     EXPECT_TRUE(this->Same(this->Row(0, t), this->Expected(t, 2)));
-    EXPECT_TRUE(
-        this->Same(this->Row(1, t), std::vector<TypeParam>(kLayers * kStride)));
+    EXPECT_TRUE(this->Same(this->Row(1, t),
+                           std::vector<TypeParam>(kArenaLayers * kStride)));
     EXPECT_TRUE(this->Same(this->Row(2, t), this->Expected(t, 2)));
   }
 }
 
 TYPED_TEST(CudaArenaTest, AStartIsOneRowAtAllPositionsBeforeTheFirst) {
   std::vector<float> start(kStride);
-  for (int k = 0; k < kWidth; ++k) start[k] = 0.5f + static_cast<float>(k);
+  for (int k = 0; k < kArenaWidth; ++k) start[k] = 0.5f + static_cast<float>(k);
   const Array<float> there = ToDevice(start);
   this->arena_.Clear(1);
   this->arena_.FillStart(1, 2, there.data());
   this->stream_.Wait();
-  for (int64_t t = -kMemory; t < kCapacity - kMemory; ++t) {
+  for (int64_t t = -kArenaMemory; t < kCapacity - kArenaMemory; ++t) {
     const std::vector<TypeParam> row = this->Row(1, t);
-    for (int i = 0; i < kLayers * kStride; ++i) {
+    for (int i = 0; i < kArenaLayers * kStride; ++i) {
       const bool written = t < 0 && i / kStride == 2;
       EXPECT_EQ(Widen(row[i]), written ? start[i % kStride] : 0);
     }
@@ -179,8 +179,9 @@ TYPED_TEST(CudaArenaTest, AStartIsOneRowAtAllPositionsBeforeTheFirst) {
 
 TEST(CudaArenaMemoryTest, MoreSlotsThanTheDeviceHoldsAreOutOfMemory) {
   Stream stream;
-  EXPECT_THROW(CudaArena<float>(Ring(), Shape(), int64_t{1} << 40, stream),
-               std::bad_alloc);
+  EXPECT_THROW(
+      CudaArena<float>(ArenaRing(), ArenaShape(), int64_t{1} << 40, stream),
+      std::bad_alloc);
 }
 
 }  // namespace

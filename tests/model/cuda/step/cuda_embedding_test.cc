@@ -16,7 +16,7 @@
 namespace txl::cuda {
 namespace {
 
-constexpr int kRows = 6;
+constexpr int kEmbeddedRows = 6;
 
 // Bins of words 0..19, 20..49 and 50..89; `div_val` and `bin0` decide which of
 // them are projected.
@@ -64,11 +64,12 @@ void Check(const RandomCase& model) {
   const Array<int32_t> tokens_there = ToDevice(tokens);
   const Array<float> wide = Unwritten<float>(16 * 128);
   const Array<float> narrow = Unwritten<float>(16 * 128);
-  embedding.Queue(kRows, tokens_there.data(), wide.data(), narrow.data());
+  embedding.Queue(kEmbeddedRows, tokens_there.data(), wide.data(),
+                  narrow.data());
   stream.Wait();
   const std::vector<float> found = ToHost(wide);
   const std::vector<float> rounded = ToHost(narrow);
-  for (int i = 0; i < kRows * 128; ++i) {
+  for (int i = 0; i < kEmbeddedRows * 128; ++i) {
     const double expected =
         i % 128 < 70 ? Expected(model, tokens[i / 128], i % 128) : 0;
     EXPECT_NEAR(found[i], expected, 1e-5) << "row " << i / 128;

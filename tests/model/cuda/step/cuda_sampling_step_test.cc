@@ -20,7 +20,7 @@ namespace {
 constexpr int32_t kSessions = 4;
 constexpr int64_t kRows = 20;
 
-CudaStepOptions Options() {
+CudaStepOptions TwoLaneOptions() {
   CudaStepOptions options;
   options.slots = kSessions;
   options.spare_rows = 32;
@@ -48,7 +48,7 @@ RandomCase CaseOfShape(const Shape& shape) {
 class SamplingShapeTest : public testing::TestWithParam<Shape> {
  protected:
   static CudaStepOptions ShapeOptions() {
-    CudaStepOptions options = Options();
+    CudaStepOptions options = TwoLaneOptions();
     options.weights = GetParam().weights;
     options.memory = GetParam().memory;
     return options;

@@ -103,8 +103,8 @@ class CudaWeightsTest : public ::testing::Test {
   const CudaWeights<T> weights_ =
       UploadWeights<T>(model_.config, model_.weights);
 };
-using Formats = ::testing::Types<float, Bf16, F16>;
-TYPED_TEST_SUITE(CudaWeightsTest, Formats);
+using WeightFormats = ::testing::Types<float, Bf16, F16>;
+TYPED_TEST_SUITE(CudaWeightsTest, WeightFormats);
 
 TYPED_TEST(CudaWeightsTest, HeadsAreAbsorbedAndPaddedEachByItself) {
   using Test = CudaWeightsTest<TypeParam>;

@@ -10,7 +10,7 @@ namespace txl::cuda {
 namespace {
 
 constexpr SamplingLimits kLimits = {4, 3, 6};
-constexpr int64_t kSlots = 50;
+constexpr int64_t kRecords = 50;
 constexpr int kStaged = 2;
 
 class SlotRecordsTest : public ::testing::Test {
@@ -18,20 +18,20 @@ class SlotRecordsTest : public ::testing::Test {
   // All records, on the host.
   SamplingSlots Fetch() {
     const SamplingSlots& there = records_.slots();
-    host_.resize(kSlots * there.record_bytes() / sizeof(double));
-    stream_.Copy(host_.data(), there.records, kSlots * there.record_bytes());
+    host_.resize(kRecords * there.record_bytes() / sizeof(double));
+    stream_.Copy(host_.data(), there.records, kRecords * there.record_bytes());
     stream_.Wait();
     return {reinterpret_cast<unsigned char*>(host_.data()), kLimits};
   }
 
   Stream stream_;
-  SlotRecords records_{kSlots, kLimits, kStaged, stream_};
+  SlotRecords records_{kRecords, kLimits, kStaged, stream_};
   std::vector<double> host_;
 };
 
 TEST_F(SlotRecordsTest, BeginWithDefaultsAndNoToken) {
   const SamplingSlots slots = Fetch();
-  for (int32_t s = 0; s < kSlots; ++s) {
+  for (int32_t s = 0; s < kRecords; ++s) {
     EXPECT_EQ(slots.slot(s)->path, SamplingPath::kDrawByCluster);
     EXPECT_EQ(slots.slot(s)->temperature, 1);
     EXPECT_EQ(slots.slot(s)->last_sampled, -1);
@@ -69,12 +69,12 @@ TEST_F(SlotRecordsTest, MoreThanAreStagedAllArrive) {
   for (uint64_t order = 0; order < 5; ++order) {
     ShuffleThreads(order);
     SamplingParams params;
-    for (int32_t slot = 0; slot < kSlots; ++slot) {
+    for (int32_t slot = 0; slot < kRecords; ++slot) {
       params.seed = 1000 * order + slot;
       records_.Configure(slot, params, {});
     }
     const SamplingSlots slots = Fetch();
-    for (int32_t slot = 0; slot < kSlots; ++slot) {
+    for (int32_t slot = 0; slot < kRecords; ++slot) {
       EXPECT_EQ(slots.slot(slot)->seed, 1000 * order + slot);
     }
   }

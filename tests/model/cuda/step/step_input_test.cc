@@ -16,7 +16,7 @@ std::vector<Number> Fetch(const Number* from, int64_t count) {
   return numbers;
 }
 
-constexpr int64_t kRows = 48;
+constexpr int64_t kInputRows = 48;
 
 // Number r of a column of a buffer.
 int32_t Number(InputColumn column, int buffer, int32_t r) {
@@ -27,7 +27,7 @@ int64_t Position(int buffer, int32_t r) {
 }
 
 void Fill(StepInput& input, int columns, int buffer) {
-  for (int32_t r = 0; r < kRows; ++r) {
+  for (int32_t r = 0; r < kInputRows; ++r) {
     input.positions(buffer)[r] = Position(buffer, r);
     for (int c = 0; c < columns; ++c) {
       const auto column = static_cast<InputColumn>(c);
@@ -38,7 +38,7 @@ void Fill(StepInput& input, int columns, int buffer) {
 
 TEST(StepInputTest, EveryArrayOfABufferArrivesAsOneCopy) {
   for (const int columns : {kPlainColumns, kSamplingColumns}) {
-    StepInput input(kRows, columns, 2);
+    StepInput input(kInputRows, columns, 2);
     for (const int buffer : {0, 1}) Fill(input, columns, buffer);
     for (const int buffer : {1, 0}) {
       Stream stream;
@@ -47,11 +47,11 @@ TEST(StepInputTest, EveryArrayOfABufferArrivesAsOneCopy) {
       const StepRows rows = input.Rows(5);
       EXPECT_EQ(rows.count, 5);
       EXPECT_EQ(rows.slot, input.device_column(InputColumn::kSlot));
-      for (int32_t r = 0; r < kRows; ++r) {
-        EXPECT_EQ(Fetch(rows.position, kRows)[r], Position(buffer, r));
+      for (int32_t r = 0; r < kInputRows; ++r) {
+        EXPECT_EQ(Fetch(rows.position, kInputRows)[r], Position(buffer, r));
         for (int c = 0; c < columns; ++c) {
           const auto column = static_cast<InputColumn>(c);
-          EXPECT_EQ(Fetch(input.device_column(column), kRows)[r],
+          EXPECT_EQ(Fetch(input.device_column(column), kInputRows)[r],
                     Number(column, buffer, r));
         }
       }

@@ -11,9 +11,9 @@
 namespace txl::cuda {
 namespace {
 
-constexpr int64_t kRows = 5;
+constexpr int64_t kResultRows = 5;
 constexpr int64_t kEnds = 3;
-constexpr int64_t kTop = kRows * kMaxTopLogprobs;
+constexpr int64_t kTop = kResultRows * kMaxTopLogprobs;
 
 // Every number of the device is its index.
 void FillDevice(const StepResults& results) {
@@ -39,18 +39,18 @@ std::vector<int32_t> From(int32_t first, int64_t count) {
 }
 
 TEST(StepResultsTest, ArraysLieApartAndArriveInTheirBuffer) {
-  StepResults results(kRows, kEnds, 2);
+  StepResults results(kResultRows, kEnds, 2);
   FillDevice(results);
   for (const int buffer : {0, 1}) {
     Stream stream;
     results.QueueCopy(buffer, true, stream);
     stream.Wait();
     const ResultArrays host = results.host(buffer);
-    EXPECT_EQ(host.size(), 4 * kRows + kEnds + 2 * kTop);
-    EXPECT_EQ(BitsOf(host.unknown(), kRows), From(0, kRows));
-    EXPECT_EQ(BitsOf(host.tokens(), kRows), From(5, kRows));
-    EXPECT_EQ(BitsOf(host.logprobs(), kRows), From(10, kRows));
-    EXPECT_EQ(BitsOf(host.statuses(), kRows), From(15, kRows));
+    EXPECT_EQ(host.size(), 4 * kResultRows + kEnds + 2 * kTop);
+    EXPECT_EQ(BitsOf(host.unknown(), kResultRows), From(0, kResultRows));
+    EXPECT_EQ(BitsOf(host.tokens(), kResultRows), From(5, kResultRows));
+    EXPECT_EQ(BitsOf(host.logprobs(), kResultRows), From(10, kResultRows));
+    EXPECT_EQ(BitsOf(host.statuses(), kResultRows), From(15, kResultRows));
     EXPECT_EQ(BitsOf(host.list_ends(), kEnds), From(20, kEnds));
     EXPECT_EQ(BitsOf(host.top_ids(), kTop), From(23, kTop));
     EXPECT_EQ(BitsOf(host.top_logprobs(), kTop), From(23 + kTop, kTop));
@@ -58,7 +58,7 @@ TEST(StepResultsTest, ArraysLieApartAndArriveInTheirBuffer) {
 }
 
 TEST(StepResultsTest, TheBestWordsTravelWhenTheyAreWanted) {
-  StepResults results(kRows, kEnds, 1);
+  StepResults results(kResultRows, kEnds, 1);
   FillDevice(results);
   std::fill_n(results.host(0).top_ids(), 2 * kTop, -5);
   Stream stream;
