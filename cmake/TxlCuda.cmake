@@ -39,6 +39,9 @@ function(txl_emulated_sources OUT)
     set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/emulated_${kernel}.cc)
     file(CONFIGURE OUTPUT ${wrapper} CONTENT
       "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${kernel}\"\n")
+    # Kernels name their parts alike.
+    set_source_files_properties(${wrapper} PROPERTIES
+      SKIP_UNITY_BUILD_INCLUSION ON)
     list(APPEND wrappers ${wrapper})
   endforeach()
   set(${OUT} ${wrappers} PARENT_SCOPE)

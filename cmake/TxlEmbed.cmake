@@ -40,5 +40,5 @@ ${entries}  };
 }  // namespace txl
 " @ONLY)
   set_source_files_properties(${SOURCE} PROPERTIES OBJECT_DEPENDS "${packed}"
-    SKIP_PRECOMPILE_HEADERS ON)
+    SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

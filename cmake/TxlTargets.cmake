@@ -2,12 +2,30 @@
 include(GoogleTest)
 include(TxlPrecompiled)
 
-# txl_library(NAME name SRCS a.cc ... DEPS target ... [PRECOMPILED kind])
+# txl_unite(target): its files are compiled together, 16 at a time, so that what
+# they include is read once. Presets other than release compile each by itself,
+# so that a file still says what it needs.
+function(txl_unite NAME)
+  if(NOT TXL_UNITY)
+    return()
+  endif()
+  set_target_properties(${NAME} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  # GCC takes a unit that CMake made for a header: its types of unnamed
+  # namespaces are no mistake.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${NAME} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# txl_library(NAME name SRCS a.cc ... DEPS target ... [PRECOMPILED kind]
+#             [APART])
 # A static library with the project's compile options. PRECOMPILED: which
 # headers are read once for many files, of cmake/TxlPrecompiled.cmake; default:
-# plain.
+# plain. APART: each file is compiled by itself.
 function(txl_library)
-  cmake_parse_arguments(ARG "" "NAME;PRECOMPILED" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "APART" "NAME;PRECOMPILED" "SRCS;DEPS" ${ARGN})
   if(NOT ARG_PRECOMPILED)
     set(ARG_PRECOMPILED plain)
   endif()
@@ -17,6 +35,9 @@ function(txl_library)
   target_include_directories(${ARG_NAME}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED})
+  if(NOT ARG_APART)
+    txl_unite(${ARG_NAME})
+  endif()
 endfunction()
 
 # txl_binary(NAME name SRCS main.cc ... DEPS target ...)
@@ -25,6 +46,7 @@ function(txl_binary)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options)
+  txl_unite(${ARG_NAME})
 endfunction()
 
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
@@ -48,6 +70,7 @@ function(txl_test)
   # What is tested keeps its level.
   txl_compile_quickly(${ARG_NAME})
   txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED} TEST)
+  txl_unite(${ARG_NAME})
   if(TARGET txl_tsan)
     target_link_libraries(${ARG_NAME} PRIVATE txl_tsan)
   endif()
