@@ -137,7 +137,9 @@ def alike(case, answers):
         return f"{case.doors[0]} and {case.doors[1]} differ"
     if not one.ok:
         same = one.same_code(other) and one.reason == other.reason
-        return "" if same or len(case.changes) > 1 else \
+        # Of two faults each door may find another one first.
+        fields = {a.field.rpartition(".")[2] for a in (one, other)}
+        return "" if same or len(case.changes) > 1 or len(fields) > 1 else \
             "the doors refuse for different reasons"
     if case.at_random() or one.essence is None or other.essence is None:
         return ""

@@ -75,6 +75,11 @@ class Checks(unittest.TestCase):
         self.assertFalse(checks.alike(case(), tokens))
         for other in (Answer(essence=[2]), Answer("INVALID_ARGUMENT")):
             self.assertTrue(checks.alike(case(), {**tokens, "http": other}))
+        for field, held in (("ttl", False), ("position", True)):
+            refused = {
+                "grpc": Answer("INVALID_ARGUMENT", "FIELD_INVALID", "ttl"),
+                "http": Answer("INVALID_ARGUMENT", "OVER_LIMIT", field)}
+            self.assertEqual(not checks.alike(case(), refused), held, field)
         drawn = case({"sampling.seed": "absent",
                       "sampling.temperature": "high"})
         self.assertFalse(checks.alike(
