@@ -30,7 +30,7 @@ class TurnText {
   std::vector<std::string> AddInput(absl::Span<const int32_t> ids);
 
   struct Piece {
-    std::string text;  // certain
+    std::string text;       // certain
     int32_t held_back = 0;  // as TokenEvent::held_back
     std::optional<FinishReason> reason;
     std::string matched_stop_text;  // kStopText

@@ -91,12 +91,13 @@ GENERATE = {
     "output.logprobs": dataclasses.replace(LOGPROBS, also=("echo",)),
     "output.include_token_bytes": FLAG,
     "output.max_tokens_per_message": Field("whole", 1, 1024),
-    "request_id": NAME,
+    # What is echoed with log-probabilities cannot be sent again.
+    "request_id": dataclasses.replace(NAME, also=("echo",)),
     "expected_position": POSITION,
     "received.seed": Field("seed", 0, (1 << 64) - 1, relative=True,
-                           also=("request_id",)),
+                           also=("request_id", "echo")),
     "received.token_ids": Field("ids", 0, 4, relative=True,
-                                also=("request_id", "received.seed")),
+                                also=("request_id", "received.seed", "echo")),
     "unknown": UNKNOWN,
     "priority": Field("whole", 0, 9),
 }

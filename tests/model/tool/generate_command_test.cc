@@ -139,11 +139,20 @@ TEST_F(GenerateCommandTest, EverySamplingFlagIsCheckedByName) {
         {"--min-p 2", "min_p"},
         {"--typical-p 0", "typical_p"},
         {"--repetition-penalty 0", "repetition_penalty"},
-        {"--presence-penalty nan", "presence_penalty"},
-        {"--frequency-penalty nan", "frequency_penalty"}}) {
+        {"--presence-penalty 3", "presence_penalty"},
+        {"--frequency-penalty -3", "frequency_penalty"}}) {
     const ProgramResult result = RunTxlModel("generate " + model_ + " " + flag);
     EXPECT_EQ(result.exit_code, 1) << flag;
     EXPECT_THAT(result.errors, HasSubstr(name));
+  }
+}
+
+TEST_F(GenerateCommandTest, AFlagThatIsNotANumberIsWrongUsage) {
+  for (const char* flag : {"--presence-penalty", "--frequency-penalty"}) {
+    const ProgramResult result =
+        RunTxlModel("generate " + model_ + " " + flag + " nan");
+    EXPECT_EQ(result.exit_code, 2) << flag;
+    EXPECT_THAT(result.errors, HasSubstr(flag));
   }
 }
 

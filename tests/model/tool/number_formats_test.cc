@@ -57,10 +57,16 @@ TEST(FormatFlagsTest, AFormCanBeForced) {
   EXPECT_EQ(code, 0);
 }
 
+TEST(FormatFlagsTest, NamesMayBeInAnyCase) {
+  int code = 0;
+  EXPECT_EQ(FormatsOf(Parse("--memory F16", &code)).memory, NumberFormat::kF16);
+  EXPECT_EQ(code, 0);
+}
+
 TEST(FormatFlagsTest, UnknownNamesAreUsage) {
   for (const char* arguments :
        {"--memory int4", "--derived i8", "--weights q8", "--products int16",
-        "--memory F16", "--form cheap"}) {
+        "--memory f17", "--form cheap"}) {
     int code = 0;
     Parse(arguments, &code);
     EXPECT_NE(code, 0) << arguments;
