@@ -86,7 +86,6 @@ RULES = {
                          "client/client.h"),
     "client/bench/result": ("client/bench/plan", "client/bench/measure",
                             "client/bench/run", "program/version.h"),
-    "client/fleet": ("client/bench/plan", "client/bench/measure", "program"),
     "tests": ("tests", "server", "model", "client", "program", "txl/v1",
               "txl/convert", "grpc"),
 }
