@@ -116,7 +116,7 @@ part_page() {
 
 part_python() {
   step "the Python package: types, wheels, tests on two sets of libraries"
-  python/check.sh --clusters
+  python/check.sh --cluster
 }
 
 part_checkpoints() {

@@ -4,8 +4,7 @@
 #
 #   python/check.sh               wheel from sdist, mypy, pyright, pytest, and the
 #                                 smoke part with the oldest protobuf and grpcio
-#   python/check.sh --clusters    also local clusters of Ray and of Spark (which
-#                                 needs Java), each with a worker killed
+#   python/check.sh --cluster     also a local cluster of Ray with a worker killed
 #
 # PYTHON names the interpreter (default python3). All it installs lies in a
 # temporary folder.
@@ -63,11 +62,9 @@ venv oldest "$wheel" pytest protobuf==4.21.12 grpcio==1.51.3
 tests oldest \
   "$here"/tests/{smoke,resume,errors,scripted,sessions,turn,channel,retry}_test.py
 
-if [[ ${1:-} == --clusters ]]; then
-  for kind in ray spark; do
-    say "a local cluster: $kind"
-    venv $kind "$wheel[$kind]" pytest
-    tests $kind "$here/tests/cluster/${kind}_check.py"
-  done
+if [[ ${1:-} == --cluster ]]; then
+  say "a local cluster of Ray"
+  venv ray "$wheel[ray]" pytest
+  tests ray "$here/tests/cluster/ray_check.py"
 fi
 say "all passed"

@@ -10,8 +10,7 @@ from server_process import model, program
 
 from txl_client import Client
 from txl_client import ray as txl_ray
-from txl_client import spark as txl_spark
-from txl_client.batch import Place, Task, row_seed, run_partition
+from txl_client.batch import Connection, Place, Task, row_seed
 
 ROWS = pandas.DataFrame({
     "id": [f"row-{n}" for n in range(12)],
@@ -82,7 +81,12 @@ def test_tasks_travel_to_their_workers():
 
 
 def partitions(place, task, *frames):
-    return pandas.concat(run_partition(task, place)(iter(frames)))
+    connection = Connection(place)
+    try:
+        return pandas.concat(task.run(connection.client, frame)
+                             for frame in frames)
+    finally:
+        connection.close()
 
 
 def test_rows_are_the_same_however_they_are_parted(server, client):
@@ -91,7 +95,9 @@ def test_rows_are_the_same_however_they_are_parted(server, client):
     parted = pandas.concat([partitions(place, GENERATE, ROWS[8:]),
                             partitions(place, GENERATE, ROWS[:3], ROWS[3:8])])
     assert parted.sort_index().equals(whole)
-    assert list(whole.columns) == list(ROWS.columns) + list(GENERATE.columns)
+    assert list(whole.columns) == [
+        *ROWS.columns, "generated", "finish_reason", "generated_tokens",
+        "generated_logprob"]
     # Rows of one prompt differ, for they have keys of their own.
     assert whole.generated[whole.line == "ROMEO:"].nunique() > 1
     alone = client.generate("ROMEO:", max_tokens=6, seed=row_seed("row-0"))
@@ -155,7 +161,7 @@ def test_another_seed_of_the_run_gives_other_rows(server):
     assert not one.generated.equals(other.generated)
 
 
-def test_the_worker_of_ray_s_pool_does_what_a_partition_does(server):
+def test_the_worker_of_ray_s_pool_does_its_task(server):
     place = Place(server.address)
     assert txl_ray.Worker(GENERATE, place)(ROWS).equals(
         partitions(place, GENERATE, ROWS))
@@ -179,42 +185,3 @@ def test_keys_that_are_done_are_read_and_broken_files_are_removed(tmp_path):
     (tmp_path / "9.parquet").write_bytes(whole[:len(whole) // 2])
     assert txl_ray.done_keys(str(tmp_path), "id") == {"a", "b", "c"}
     assert not (tmp_path / "9.parquet").exists()
-
-
-class Schema:
-    """As much of pyspark.sql.types.StructType as is used."""
-
-    def __init__(self, fields):
-        self.fields = fields
-
-    def add(self, name, kind):
-        return Schema(self.fields + [(name, kind)])
-
-
-class Frame:
-    """As much of a Spark data frame: partitions that are run one by one."""
-
-    def __init__(self, partitions_, fields):
-        self.partitions = partitions_
-        self.schema = Schema(fields)
-
-    def mapInPandas(self, function, schema):  # pylint: disable=invalid-name
-        return Frame([pandas.concat(function(iter([part])))
-                      for part in self.partitions], schema.fields)
-
-
-def test_a_spark_frame_gets_the_columns_of_its_task(server):
-    fields = [("id", "string"), ("line", "string")]
-    place = Place(server.address)
-    made = txl_spark.generate(Frame([ROWS[:5], ROWS[5:]], fields), place,
-                              prompt="line", key="id",
-                              options={"max_tokens": 6})
-    assert made.schema.fields == fields + [
-        ("generated", "string"), ("finish_reason", "string"),
-        ("generated_tokens", "long"), ("generated_logprob", "double")]
-    assert pandas.concat(made.partitions).equals(
-        partitions(place, GENERATE, ROWS))
-    scored = txl_spark.score(Frame([ROWS], fields), place, text="line")
-    assert scored.schema.fields[2:] == [
-        ("sum_logprob", "double"), ("token_count", "long"),
-        ("perplexity", "double")]

@@ -1,14 +1,14 @@
 """Rows by the million: what a worker does with a batch of them.
 
-Ray and Spark run this part on their workers. A row's result depends on the row
-and its key alone: a batch that is done again, elsewhere, in another company,
-gives the same rows.
+Ray runs this part on its workers. A row's result depends on the row and its key
+alone: a batch that is done again, elsewhere, in another company, gives the same
+rows.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -19,12 +19,6 @@ from txl_client.client import Client
 from txl_client.events import Generation
 from txl_client.local_server import LocalServer
 from txl_client.options import TurnOptions, generate_request
-
-# Columns that a worker adds, with their types in Spark's words.
-SCORE_COLUMNS = {"sum_logprob": "double", "token_count": "long",
-                 "perplexity": "double"}
-GENERATE_COLUMNS = {"generated": "string", "finish_reason": "string",
-                    "generated_tokens": "long", "generated_logprob": "double"}
 
 
 def row_seed(key: Any, seed: int = 0) -> int:
@@ -92,12 +86,6 @@ class Task:
             raise ValueError("key: generating needs a column that names rows")
         generate_request("", None, self.options)
 
-    @property
-    def columns(self) -> dict[str, str]:
-        """What is added to a row, with its type in Spark's words."""
-        return dict(SCORE_COLUMNS if self.kind == "score"
-                    else GENERATE_COLUMNS)
-
     def run(self, client: Client, frame: Any) -> Any:
         """A data frame with the results beside its rows."""
         frame = tables.rows_of("frame", frame)
@@ -132,18 +120,3 @@ class Task:
                 "", prompt, cast(TurnOptions, seeded)).result()
 
         return run
-
-
-def run_partition(task: Task, place: Place
-                  ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function of data frames, which makes one client for all of them."""
-
-    def run(frames: Iterator[Any]) -> Iterator[Any]:
-        connection = Connection(place)
-        try:
-            for frame in frames:
-                yield task.run(connection.client, frame)
-        finally:
-            connection.close()
-
-    return run

@@ -2,8 +2,7 @@
 
     import ray
     from txl_client import ray as txl_ray
-    from txl_client import checks
-from txl_client.batch import Place
+    from txl_client.batch import Place
 
     rows = ray.data.read_parquet("prompts")
     txl_ray.generate(rows, Place(model="models/shakespeare"), key="id",

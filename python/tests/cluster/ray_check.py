@@ -1,4 +1,4 @@
-"""Ray Data on a local cluster; `check.sh --clusters` runs it, for Ray is large."""
+"""Ray Data on a local cluster; `check.sh --cluster` runs it, for Ray is large."""
 
 import os
 import pathlib
