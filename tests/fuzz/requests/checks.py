@@ -69,6 +69,8 @@ def _at_fault(case, door, answer):
     if case.state == "limit" or filled or "session_id" in case.changes:
         names |= {"text", "tokens", "prompt", "session_id", "max_tokens",
                   "stop.max_tokens", "alternatives", "messages", "input"}
+    if "session_id" in case.changes:  # another case may have used it
+        names.add("request_id")
     bare = answer.field.partition("[")[0]
     return bare in names or answer.field in names
 
