@@ -15,7 +15,7 @@ class Message;
 
 namespace txl {
 
-// Where the first bytes stand that are no UTF-8 (Unicode's table 3-7: no
+// The offset of the first bytes that are not UTF-8 (Unicode's table 3-7: no
 // surrogates, no overlong forms, nothing above U+10FFFF). Absent: it is valid.
 std::optional<size_t> FirstNonUtf8(absl::string_view text);
 
@@ -23,8 +23,8 @@ std::optional<size_t> FirstNonUtf8(absl::string_view text);
 // from 1, where `text` is not valid UTF-8.
 absl::Status CheckUtf8(absl::string_view what, absl::string_view text);
 
-// The same for a whole file: also InvalidArgument where it holds a NUL, as
-// UTF-16 does.
+// Checks the text of a file as CheckUtf8 does, and refuses one with a NUL,
+// which UTF-16 has (InvalidArgument).
 absl::Status CheckTextFile(absl::string_view path, absl::string_view text);
 
 // `text` without the byte order mark that some editors begin a file with.

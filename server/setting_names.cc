@@ -51,10 +51,10 @@ bool IsLinkOfPort(absl::string_view name) {
          words[count - 3] == "port";
 }
 
-// What Docker makes of a linked container and Kubernetes of a service whose
-// name begins with txl:
-// https://docs.docker.com/engine/network/links/, environment variables;
-// https://kubernetes.io/docs/concepts/services-networking/service/, likewise.
+// Environment variables that Docker sets for a linked container, and Kubernetes
+// for a service, whose name begins with txl:
+// https://docs.docker.com/engine/network/links/
+// https://kubernetes.io/docs/concepts/services-networking/service/
 bool IsServiceLink(absl::string_view name, absl::string_view value) {
   const std::pair<absl::string_view, absl::string_view> address =
       absl::StrSplit(value, absl::MaxSplits("://", 1));

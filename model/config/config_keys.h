@@ -15,8 +15,8 @@ namespace txl {
 const std::vector<std::string>& ModelConfigFields();
 
 // Refuses a key that looks like a field misspelt, or that is training code's
-// name for one, and a field of another type than its own. Other keys are notes
-// of whoever wrote them. Errors as of ParseModelConfig.
+// name for one, and a field of another type than its own. Other keys are
+// notes of their author. Errors as of ParseModelConfig.
 absl::Status CheckModelConfigKeys(const nlohmann::json& object,
                                   absl::string_view origin);
 

@@ -61,7 +61,7 @@ struct ServiceContext {
   ByteBudget* streams = nullptr;   // MemoryDivision::streams
   const MemoryGuard* guard = nullptr;
   SelfTestReport self_test;  // of the step that serves
-  // Of the certificate that new connections get; null: there is no TLS.
+  // Tells when the certificate for new connections is valid; null: no TLS.
   std::function<Validity()> certificate;
 
   // What AdminService works with. A transport of a context that has it serves

@@ -86,7 +86,7 @@ struct StoreUse {
   int64_t tokens_lost = 0;  // confirmed once, and not there any more
 };
 
-// When a certificate begins and ends to be valid.
+// The time in which a certificate is valid.
 struct Validity {
   absl::Time begin;
   absl::Time end;
@@ -106,7 +106,7 @@ struct ServerStatus {
   ConnectionCounts connections;
   std::optional<StoreUse> store;  // absent: sessions end with the process
   SelfTestReport self_test;       // at load
-  // Of the server's own certificate; absent: it shows none.
+  // When the server's own certificate is valid; absent: it has none.
   std::optional<Validity> certificate;
   Snapshot snapshot;
 };

@@ -1,7 +1,7 @@
 """Memory of a process's own, from the text of /proc/PID/status.
 
 Pages of files (the program, libraries, weights that are mapped) come and go as
-the kernel likes and are nobody's growth; pages that were swapped out are.
+the kernel likes and are not counted; pages that were swapped out are.
 All figures are bytes.
 """
 

@@ -26,7 +26,7 @@ namespace {
 using Result = absl::StatusOr<NativeCheckpoint>;
 
 constexpr uint64_t kMaxNoteBytes = 1 << 20;
-// Of Hugging Face's libraries, in the order in which these look for them.
+// Files that Hugging Face's libraries look for, in their order.
 constexpr absl::string_view kMainFiles[] = {
     "model.safetensors",
     "model.safetensors.index.json",
