@@ -47,7 +47,7 @@ COPY . .
 ARG TXL_JOBS=
 ENV CCACHE_DIR=/ccache
 RUN --mount=type=cache,target=/ccache \
-    cmake --preset release -DTXL_TESTS=OFF -DTXL_CUDA=ON \
+    cmake --preset release -DTXL_TESTS=OFF -DTXL_OLD_CPUS=ON -DTXL_CUDA=ON \
  && ninja -C build ${TXL_JOBS:+-j$TXL_JOBS} txl-server txl txl-model \
  && strip build/bin/*
 # Every library that the programs load but the C and C++ libraries themselves;
@@ -91,7 +91,7 @@ COPY . .
 ARG TXL_JOBS=
 ENV CCACHE_DIR=/ccache
 RUN --mount=type=cache,target=/ccache \
-    cmake --preset release -DTXL_TESTS=OFF \
+    cmake --preset release -DTXL_TESTS=OFF -DTXL_OLD_CPUS=ON \
  && ninja -C build ${TXL_JOBS:+-j$TXL_JOBS} txl-server txl txl-model \
  && strip build/bin/* \
  && mkdir -p /opt/txl/bin /opt/txl/lib \

@@ -25,15 +25,15 @@ struct CallError {
   std::vector<std::string> fields;              // named by BadRequest
   // When a retry makes sense, and how long to wait before it.
   std::optional<absl::Duration> retry_delay;
-  // By which the call is found in the lines of servers and proxies: 32 hex
-  // digits; empty: it came to none.
+  // Id that finds the call in the logs of servers and proxies: 32 hex digits.
+  // Empty: the call reached no server.
   std::string trace_id;
 };
 
 // Same code and message; details become payloads. Details that do not parse are
 // dropped.
 absl::Status FromGrpcStatus(const grpc::Status& status);
-// The same of a call that has ended, with the trace that was returned for it.
+// FromGrpcStatus for a call that has ended; adds the trace returned for it.
 absl::Status FromGrpcStatus(const grpc::Status& status,
                             const grpc::ClientContext& call);
 

@@ -38,9 +38,9 @@ struct ChannelOptions {
 
 // Makes a channel; connects at the first call. Keepalive pings every 60 s.
 // Errors: InvalidArgument for an address that is neither HOST:PORT nor
-// unix:PATH (IPv6 in brackets), a PEM file without tls or that is none, one of
-// certificate and its key without the other, a key with a passphrase, or a
-// key_file that holds no key; NotFound when a file cannot be read.
+// unix:PATH (IPv6 in brackets), a PEM file without tls, a file that is not PEM,
+// one of certificate and its key without the other, a key with a passphrase, or
+// a key_file that holds no key; NotFound when a file cannot be read.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(
     const ChannelOptions& options);
 

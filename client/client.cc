@@ -3,7 +3,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
-#include <chrono>
 #include <utility>
 
 #include "absl/algorithm/container.h"

@@ -122,7 +122,7 @@ absl::Status CheckTextFile(absl::string_view path, absl::string_view text) {
   if (nul == absl::string_view::npos) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(path, " is not UTF-8 text: ", Place(text, nul),
-                   " is a NUL, as in UTF-16 or in a file that is no text"));
+                   " is a NUL, as in UTF-16 or in a file that is not text"));
 }
 
 absl::string_view WithoutMark(absl::string_view text) {

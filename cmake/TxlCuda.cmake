@@ -102,7 +102,7 @@ function(txl_kernel_test)
   txl_emulated_deps(emulated_deps ${ARG_DEPS})
   txl_test(NAME ${ARG_NAME} ${whole}
     SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
-    LABELS ${ARG_LABELS} PRECOMPILED ${ARG_PRECOMPILED})
+    LABELS ${ARG_LABELS} FAST PRECOMPILED ${ARG_PRECOMPILED})
   if(TXL_CUDA)
     # WHOLE: nothing runs, and so nothing needs a device, before ctest does.
     txl_test(NAME ${ARG_NAME}_device WHOLE LABELS device

@@ -26,7 +26,7 @@ function(txl_embed SOURCE FUNCTION)
     math(EXPR index "${index} + 1")
   endforeach()
   file(CONFIGURE OUTPUT ${SOURCE} CONTENT "// Made by cmake/TxlEmbed.cmake.
-#include \"server/http/embedded_file.h\"
+#include \"server/http/page.h\"
 
 ${blocks}
 namespace txl {

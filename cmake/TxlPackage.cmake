@@ -31,7 +31,7 @@ txl_package_files(lib/systemd/system ${service_dir}/txl-server.service)
 txl_package_files(/etc/txl ${service_dir}/txl-server.env)
 set(docs ${PROJECT_SOURCE_DIR}/docs)
 txl_package_files(share/doc/txl-server ${docs}/deploying.md
-  ${docs}/operating.md ${docs}/security.md ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md
+  ${docs}/operating.md ${docs}/security.md ${docs}/settings.md ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md
   ${PROJECT_SOURCE_DIR}/deploy/systemd/tls.conf)
 install(DIRECTORY ${TXL_PROTO_FOLDERS} DESTINATION share/txl/proto
   COMPONENT package EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.proto")

@@ -13,25 +13,27 @@ set(txl_tensor_target txl_torch)
 set(txl_json_target nlohmann_json::nlohmann_json)
 set(txl_test_headers <gmock/gmock.h> <gtest/gtest.h>)
 
-# txl_precompile(target KIND [TEST]): KIND is plain, json, tensor or none.
+# txl_precompile(target KIND [TEST|FAST_TEST]): KIND is plain, json, tensor or
+# none.
 function(txl_precompile NAME KIND)
+  set(test ${ARGN})
   if(KIND STREQUAL "none" OR TXL_CUDA OR CMAKE_DISABLE_PRECOMPILE_HEADERS)
     return()
   endif()
   set(owner txl_precompiled_${KIND})
   set(headers ${txl_${KIND}_headers})
-  if(ARGV2 STREQUAL "TEST")
-    set(owner ${owner}_test)
+  if(test)
+    string(TOLOWER ${owner}_${test} owner)
     list(APPEND headers ${txl_test_headers})
   endif()
   if(NOT TARGET ${owner})
     set(source ${CMAKE_BINARY_DIR}/${owner}.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
-    if(ARGV2 STREQUAL "TEST")
+    if(test)
       # A program's code is compiled in another way than a library's (PIE).
       add_executable(${owner} EXCLUDE_FROM_ALL ${source})
       target_link_libraries(${owner} PRIVATE GTest::gmock GTest::gtest)
-      txl_compile_quickly(${owner})
+      txl_compile_quickly(${owner} ${test})
     else()
       add_library(${owner} OBJECT EXCLUDE_FROM_ALL ${source})
     endif()
@@ -49,8 +51,14 @@ function(txl_precompile NAME KIND)
   endif()
 endfunction()
 
-# For what needs to build fast rather than to run fast: tests, command lines.
+# txl_compile_quickly(target [TEST]): for what needs to build fast rather than
+# to run fast. Command lines and tests that calculate are optimized a little
+# (-O1), other tests (TEST) not at all.
 function(txl_compile_quickly NAME)
+  set(level -O1)
+  if("${ARGN}" STREQUAL "TEST")
+    set(level -O0)
+  endif()
   target_compile_options(${NAME} PRIVATE
-    $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+    $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level}>)
 endfunction()

@@ -11,6 +11,14 @@ function(txl_unite NAME)
   endif()
   set_target_properties(${NAME} PROPERTIES
     UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+  # Newer versions of CMake would unite kernels, too, which name their parts
+  # alike.
+  get_target_property(sources ${NAME} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cu$")
+  if(sources)
+    set_source_files_properties(${sources} PROPERTIES
+      SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   # GCC takes a unit that CMake made for a header: its types of unnamed
   # namespaces are no mistake.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -41,24 +49,30 @@ function(txl_library)
 endfunction()
 
 # txl_binary(NAME name SRCS main.cc ... DEPS target ...)
-# A program in build/bin.
+# A program in build/bin; what it calculates stands in its libraries.
 function(txl_binary)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options)
+  txl_compile_quickly(${ARG_NAME})
   txl_unite(${ARG_NAME})
 endfunction()
 
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
-#          [WHOLE] [PRECOMPILED kind])
+#          [WHOLE] [FAST] [PRECOMPILED kind])
 # A GoogleTest program in build/tests, every TEST registered with ctest. WHOLE:
 # the program as one, for programs with LibTorch, which takes longer to load
-# than most of their tests take to run.
+# than most of their tests take to run. FAST: its own code calculates enough to
+# be optimized.
 # TXL_TEST_DATA in the environment of a test is the folder tests/. (One variable
 # only: gtest_discover_tests takes a list of them apart.)
 function(txl_test)
-  cmake_parse_arguments(ARG "WHOLE" "NAME;PRECOMPILED" "SRCS;DEPS;LABELS"
+  cmake_parse_arguments(ARG "WHOLE;FAST" "NAME;PRECOMPILED" "SRCS;DEPS;LABELS"
     ${ARGN})
+  set(kind TEST)
+  if(ARG_FAST)
+    set(kind FAST_TEST)
+  endif()
   if(NOT ARG_PRECOMPILED)
     set(ARG_PRECOMPILED plain)
   endif()
@@ -68,8 +82,8 @@ function(txl_test)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options
     GTest::gmock GTest::gtest GTest::gtest_main)
   # What is tested keeps its level.
-  txl_compile_quickly(${ARG_NAME})
-  txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED} TEST)
+  txl_compile_quickly(${ARG_NAME} ${kind})
+  txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED} ${kind})
   txl_unite(${ARG_NAME})
   if(TARGET txl_tsan)
     target_link_libraries(${ARG_NAME} PRIVATE txl_tsan)

@@ -55,7 +55,8 @@ libraries_of() {
 fetch() {
   local names=(libabsl-dev libgtest-dev libgmock-dev nlohmann-json3-dev
     libcli11-dev librandom123-dev libutf8proc-dev libssl-dev zlib1g-dev
-    libisal-dev libpcre2-dev libhwy-dev libbenchmark-dev pkgconf-bin)
+    libisal-dev libpcre2-dev libhwy-dev libbenchmark-dev libtomlplusplus-dev
+    pkgconf-bin)
   local all=("${names[@]}") name
   for name in "${names[@]}"; do
     mapfile -t -O "${#all[@]}" all < <(libraries_of "$name")
@@ -105,7 +106,7 @@ configure_and_build() {
   # shellcheck disable=SC2046,SC2086  # flags; none where there is no GPU
   attempt configure 120 cmake -S . -B "$build" -G Ninja \
     -DCMAKE_BUILD_TYPE=Release -DTXL_CUDA=ON -DTXL_SERVER=OFF \
-    -DTXL_CONVERT=OFF -DTXL_WERROR=OFF -DCMAKE_CUDA_FLAGS=-Xptxas=-v \
+    -DTXL_CONVERT=OFF -DTXL_WERROR=OFF -DTXL_UNITY=ON -DCMAKE_CUDA_FLAGS=-Xptxas=-v \
     "-DCMAKE_PREFIX_PATH=$(IFS=';'; echo "${prefixes[*]}")" \
     $(architectures) ${TXL_DEVICE_FLAGS:-} || return 1
   step "build"
@@ -202,7 +203,7 @@ benchmarks() {
   # What the self-test takes: its line in the log. A refusal is a failure.
   benchmark self-test-bf16 txl-bench-engine --step auto --weights bf16 \
     --memory bf16 --sessions 1 --steps 10
-  benchmark decode-overlap txl-bench-engine "${bf16[@]}" --overlap \
+  benchmark decode-apart txl-bench-engine "${bf16[@]}" --overlapped-rows 0 \
     --sessions 1,8,32,128,512 --steps 100
   benchmark decode-f32 txl-bench-engine --step native --sessions 1,32,128 \
     --steps 50

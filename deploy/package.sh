@@ -34,10 +34,8 @@ done
 
 # Where ccache is used, clones in different folders share its results.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-if [ ! -f "$build/build.ninja" ]; then
-  deploy/setup.sh
-  cmake --preset release -B "$build" >&2
-fi
+[ -f "$build/build.ninja" ] || deploy/setup.sh
+cmake --preset release -B "$build" -DTXL_OLD_CPUS=ON >&2
 say "building what is not built yet"
 ninja -C "$build" --quiet txl-server txl txl-model txl_pages >&2
 

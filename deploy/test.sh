@@ -22,7 +22,8 @@ cd "$(dirname "$0")/.."
 # Where ccache is used, clones in different folders share its results, also of
 # the sanitizers' builds, whose debug information names the folder.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-# ctest runs two programs at once; more threads than cores wait for each other.
+# ctest runs three programs at once, as many of them wait more than they
+# calculate; more threads than cores wait for each other.
 export OMP_NUM_THREADS=1
 
 # Each is a function part_NAME. The first two are made without --all, too; the
@@ -62,7 +63,7 @@ build_and_test() {
   # shellcheck disable=SC2086  # several targets
   ninja -C "$folder" --quiet $targets
   step "$preset: tests"
-  ctest --test-dir "$folder" --output-on-failure -j2 --no-tests=error "$@" |
+  ctest --test-dir "$folder" --output-on-failure -j3 --no-tests=error "$@" |
     grep -avE '^ +Start '
 }
 
@@ -222,12 +223,11 @@ part_survival() {
 }
 
 part_rehearsal() {
-  local durability fsync stores=0
+  local durability fsync
   for durability in turn token; do
-    stores=$((stores + 1))
-    step "rehearsal: a hundred faults of three servers, --stores $stores --durability $durability"
+    step "rehearsal: a hundred faults of three servers, --durability $durability"
     python tests/scale/rehearse.py --faults "${TXL_FAULTS:-100}" --longest 60 \
-      --clients 20 --each 4 --proxy --stores "$stores" --durability "$durability"
+      --clients 20 --each 4 --proxy --durability "$durability"
   done
   for fsync in always everysec; do
     step "rehearsal: Redis is killed, appendfsync $fsync"

@@ -15,7 +15,6 @@
 #include "program/flag_checks.h"
 #include "program/help.h"
 #include "program/nearest_name.h"
-#include "program/number_text.h"
 #include "program/version.h"
 
 namespace txl {
@@ -46,29 +45,6 @@ std::vector<std::string> FlagNames(const CLI::App& command) {
   return names;
 }
 
-// A number in the form that CLI11 reads as it is meant: it takes 010 for eight,
-// and -1 of an unsigned for the largest.
-CLI::Validator PlainNumber(bool whole, bool may_be_negative) {
-  return CLI::Validator(
-      [whole, may_be_negative](std::string& text) -> std::string {
-        if (!whole) {
-          return FiniteNumber(text).has_value()
-                     ? ""
-                     : absl::StrCat("'", text, "' is no number");
-        }
-        const std::optional<std::string> digits = WholeDigits(text);
-        if (!digits.has_value()) {
-          return absl::StrCat("'", text, "' is no whole number");
-        }
-        if (!may_be_negative && digits->front() == '-') {
-          return absl::StrCat(text, " is negative");
-        }
-        text = *digits;
-        return "";
-      },
-      "");
-}
-
 std::vector<std::string> CommandNames(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* sub : CommandsOf(command)) {
@@ -80,6 +56,7 @@ std::vector<std::string> CommandNames(const CLI::App& command) {
 }  // namespace
 
 void SetUpProgram(CLI::App& program) {
+  ReadOwnVariables(program);
   program.formatter(std::make_shared<HelpFormatter>(WantsColor(STDOUT_FILENO)));
   program.set_version_flag("--version",
                            absl::StrCat(program.get_name(), " ", kVersion),
@@ -103,6 +80,8 @@ void SetUpProgram(CLI::App& program) {
                          })
       ->group("");
 }
+
+void ReadOwnVariables(CLI::App& program) { program.immediate_callback(); }
 
 std::string UsageError(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = LastCommand(program);
@@ -163,6 +142,15 @@ std::optional<int> ParseCommandLine(CLI::App& program, int argc, char** argv,
     return usage_exit;
   }
   return std::nullopt;
+}
+
+void AddUnknownFlag(CLI::App& command, std::string* word) {
+  command
+      .add_option("--unknown", *word,
+                  "text without a symbol: leave it out, or take the unknown "
+                  "symbol [default: the symbol where the vocabulary has one, "
+                  "else refused]")
+      ->transform(OneOf({kSkipUnknown, kUnknownSymbol}));
 }
 
 }  // namespace txl

@@ -1,5 +1,6 @@
 #include "program/flag_checks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iterator>
@@ -10,9 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "program/nearest_name.h"
-#include "program/number_text.h"
 
 namespace txl {
 namespace {
@@ -31,7 +33,7 @@ CLI::Validator NumberThat(std::function<bool(double)> holds,
       [holds = std::move(holds), must_be](std::string& text) -> std::string {
         const std::optional<double> value = FiniteNumber(text);
         if (!value.has_value()) {
-          return absl::StrCat("'", text, "' is no number");
+          return absl::StrCat("'", text, "' is not a number");
         }
         return holds(*value) ? "" : absl::StrCat(text, " is not ", must_be);
       },
@@ -100,7 +102,7 @@ CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest) {
         const std::string written = text;
         const std::optional<std::string> digits = WholeDigits(text);
         if (!digits.has_value()) {
-          return absl::StrCat("'", written, "' is no whole number");
+          return absl::StrCat("'", written, "' is not a whole number");
         }
         text = *digits;
         int64_t value = 0;
@@ -120,7 +122,7 @@ CLI::Validator OneOf(const std::vector<std::string>& names) {
           text = name;
           return "";
         }
-        return absl::StrCat("'", text, "' is none of ",
+        return absl::StrCat("'", text, "' is not one of ",
                             absl::StrJoin(names, ", "),
                             DidYouMean(absl::AsciiStrToLower(text), names));
       },
@@ -166,13 +168,58 @@ CLI::Validator SizeBetween(int64_t low, int64_t high) {
         const std::string written = text;
         const std::optional<int64_t> bytes = SizeOf(text);
         if (!bytes.has_value()) {
-          return absl::StrCat("'", written, "' is no size like 64KiB");
+          return absl::StrCat("'", written, "' is not a size like 64KiB");
         }
         text = absl::StrCat(*bytes);
         if (*bytes >= low && *bytes <= high) return "";
         return absl::StrCat(written, " is not ", bounded ? "in " : "", range);
       },
       absl::StrCat("SIZE, ", range));
+}
+
+CLI::Validator PlainNumber(bool whole, bool may_be_negative) {
+  return CLI::Validator(
+      [whole, may_be_negative](std::string& text) -> std::string {
+        if (!whole) {
+          return FiniteNumber(text).has_value()
+                     ? ""
+                     : absl::StrCat("'", text, "' is not a number");
+        }
+        const std::optional<std::string> digits = WholeDigits(text);
+        if (!digits.has_value()) {
+          return absl::StrCat("'", text, "' is not a whole number");
+        }
+        if (!may_be_negative && digits->front() == '-') {
+          return absl::StrCat(text, " is negative");
+        }
+        text = *digits;
+        return "";
+      },
+      "");
+}
+
+std::optional<double> FiniteNumber(absl::string_view text) {
+  double value = 0;
+  if (text.find_first_not_of("+-.0123456789eE") != absl::string_view::npos ||
+      !absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<std::string> WholeDigits(absl::string_view text) {
+  absl::string_view digits = text;
+  const bool negative = absl::ConsumePrefix(&digits, "-");
+  if (!negative) absl::ConsumePrefix(&digits, "+");
+  if (!digits.empty() &&
+      std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit)) {
+    const size_t first = digits.find_first_not_of('0');
+    if (first == absl::string_view::npos) return "0";
+    return absl::StrCat(negative ? "-" : "", digits.substr(first));
+  }
+  const std::optional<double> value = FiniteNumber(text);
+  if (!value.has_value() || std::trunc(*value) != *value) return std::nullopt;
+  return *value == 0 ? "0" : absl::StrFormat("%.0f", *value);
 }
 
 }  // namespace txl

@@ -1,8 +1,11 @@
-"""Makes txl_client/_proto: the stubs of proto/txl/v1.
+"""Makes the parts of txl_client that are not written by hand.
 
-They are those of protoc 3.21, whatever is newer: code of a newer protoc asks
-for a runtime as new. A source distribution holds them, so that a wheel can be
-built from it where there is no protoc.
+txl_client/_proto has the stubs of proto/txl/v1. They are those of protoc 3.21,
+because code of a newer protoc needs a runtime that is as new. A source
+distribution holds them, so that a wheel can be built from it without protoc.
+
+Each txl_client/async_NAME.py, whose calls are awaited, becomes NAME.py, whose
+calls wait.
 """
 
 import pathlib
@@ -18,6 +21,25 @@ PROTOC = "protoc"
 GRPC_PLUGIN = "grpc_python_plugin"
 PACKAGE = "txl_client._proto"
 IMPORT = re.compile(r"^from txl\.v1 import ", re.MULTILINE)
+
+
+# What is written in async_NAME.py, and what stands for it in NAME.py. The words
+# of documentation are among them.
+AWAITED = "async_*.py"
+WAITING = tuple((re.compile(awaited), waiting) for awaited, waiting in (
+    (r"\basync (def|for|with)\b", r"\1"),
+    (r"\bawait ", ""),
+    (r"\bAsync(?=[A-Z])", ""),
+    (r"\basync_(?=[a-z])|_async\b", ""),
+    (r"\b__a(enter|exit|iter|next)__", r"__\1__"),
+    (r"\.aclose\(", ".close("),
+    (r"\basyncio\b", "time"),
+    (r"\bgrpc\.aio\b", "grpc"),
+    (r"\bGenerator\[(\w+), None\]", r"Generator[\1, None, None]"),
+    (r"\bare awaited\b", "wait"),
+    (r"\btasks may use it, all of one event loop\b", "threads may use it"),
+    (r"\bits `with` block ends\b", r"\g<0>, or nothing refers to it"),
+))
 
 
 def rewrite(text: str) -> str:
@@ -48,6 +70,22 @@ def generate(protos: pathlib.Path, target: pathlib.Path) -> None:
                 rewrite(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def waiting(text: str) -> str:
+    """The code whose calls wait, of the code whose calls are awaited."""
+    for awaited, instead in WAITING:
+        text = awaited.sub(instead, text)
+    return text
+
+
+def write_waiting(package: pathlib.Path) -> None:
+    """Writes NAME.py of each async_NAME.py in the folder `package`."""
+    for source in package.glob(AWAITED):
+        target = package / source.name.removeprefix("async_")
+        target.write_text(
+            f"# Generated from {source.name} by hatch_build.py.\n"
+            + waiting(source.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 class ProtoHook(BuildHookInterface[Any]):
     """Runs before a wheel or a source distribution is put together."""
 
@@ -55,6 +93,7 @@ class ProtoHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = pathlib.Path(self.root)
+        write_waiting(root / "txl_client")
         protos, target = root.parent / "proto", root / "txl_client" / "_proto"
         if (protos / "txl" / "v1").is_dir():
             generate(protos, target)

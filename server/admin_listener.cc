@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<AdminListener>> AdminListener::Start(
       new AdminListener(std::move(administration), context));
   // The kernel has asked already.
   if (absl::StartsWith(listen, "unix:")) listener->context_.keys = nullptr;
-  TXL_ASSIGN_OR_RETURN(listener->claim_, ClaimSocket(listen));
+  TXL_ASSIGN_OR_RETURN(listener->socket_lock_, LockSocket(listen));
   TXL_ASSIGN_OR_RETURN(
       listener->server_,
       GrpcServer::Start(listen, &listener->context_, certificates));

@@ -9,9 +9,9 @@
 #include "absl/time/time.h"
 #include "server/api/administration.h"
 #include "server/api/service_context.h"
+#include "server/listen_address.h"
 #include "server/rpc/grpc_server.h"
 #include "server/tls/certificate_watch.h"
-#include "server/unix_socket.h"
 
 namespace txl {
 
@@ -26,10 +26,10 @@ class AdminListener {
       const std::string& listen, Administration administration,
       const ServiceContext& context, const CertificateWatch* certificates);
 
-  // With the real port.
+  // Address with the port that was bound.
   const std::string& address() const { return server_->address(); }
 
-  // As GrpcServer::Shutdown. Before it is destroyed.
+  // Shuts down as GrpcServer::Shutdown does. Call it before destruction.
   void Shutdown(absl::Duration timeout) { server_->Shutdown(timeout); }
 
  private:
@@ -37,7 +37,7 @@ class AdminListener {
 
   const Administration administration_;
   ServiceContext context_;
-  SocketClaim claim_;  // outlives server_
+  SocketLock socket_lock_;  // outlives server_
   std::unique_ptr<GrpcServer> server_;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Every flag of txl-server: names, defaults, ranges and where values come from
-// (command line, then environment TXL_NAME, then the TOML file of --config,
-// then the default).
+// Every setting of txl-server: names, defaults, ranges and where values come
+// from (command line, then environment TXL_NAME, then the TOML file of
+// --config, then the default). docs/settings.md is made of it.
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/api/limits.h"
-#include "server/engine/quality.h"
 #include "server/engine/runner_options.h"
+#include "server/flag_table.h"
 #include "server/http/http_options.h"
 #include "server/listen_address.h"
 #include "server/record_files.h"
@@ -26,7 +26,7 @@ namespace txl {
 struct HttpFlags {
   std::string listen;   // HOST:PORT; empty: no HTTP front
   std::string hosts;    // names and addresses with commas between them
-  std::string origins;  // likewise
+  std::string origins;  // with commas between them
   absl::Duration ping = absl::ZeroDuration();
   int64_t connections = HttpOptions().connections;
   int64_t connections_per_host = HttpOptions().connections_per_peer;
@@ -42,7 +42,7 @@ struct ServerFlags {
   // File of the key that signs the states in exported sessions; empty: none.
   std::string export_key_file;
   std::string tenants;  // file of tenants' quotas; empty: there are none
-  // File of the keys that callers need; empty: nobody needs one.
+  // File of the keys that callers need; empty: callers need none.
   std::string keys;
   RecordFlags records;
   std::string admin_listen = kAdminAuto;
@@ -61,21 +61,21 @@ struct ServerFlags {
   absl::Duration stall_limit = absl::Seconds(2);
   // A hang of this length ends the process with kExitNotServing. 0: never.
   absl::Duration hang_limit = absl::Seconds(30);
-  // The server's own connections to `listen` are not answered for this long:
-  // likewise.
+  // The process ends with kExitNotServing if its own connections to `listen`
+  // are not answered for this long. 0: never.
   absl::Duration listener_limit = absl::Seconds(5);
 
   std::string quality = kExactQuality;  // what `runner` has was set by it, too
   StepRunnerOptions runner;
   SchedulerOptions scheduler;
   std::string speculate = "off";  // or "auto": see SetUpSpeculation
-  std::string draft;              // model directory; empty: none
   SessionStoreOptions sessions;   // but for bytes: see above
   RequestLimits limits;
   CallLimits calls;
-  int32_t work_threads = 0;  // 0: see WorkThreads
   StoreFlags store;
 
+  std::string config;  // file of settings; empty: none
+  bool print_config = false;
   bool check_config = false;
 };
 
@@ -89,5 +89,8 @@ struct ParsedFlags {
 // `arguments` without the program's name. Reads the environment and the file of
 // --config. Errors: InvalidArgument naming the flag, variable or key.
 absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments);
+
+// Every setting. The table does not outlive `flags`.
+void AddServerFlags(ServerFlags* flags, FlagTable* table);
 
 }  // namespace txl

@@ -18,10 +18,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "model/base/status_macros.h"
+#include "program/command_line.h"
 #include "program/flag_checks.h"
 #include "server/access/keys_file.h"
 #include "server/base/digest.h"
-#include "server/exit_code.h"
+#include "server/base/text_file.h"
+#include "server/signals.h"
 
 namespace txl {
 namespace {
@@ -32,6 +34,7 @@ constexpr absl::Duration kLongestLife = absl::Hours(24 * 365 * 100);
 
 struct KeysFlags {
   std::string keys, name, tenant, role, expires_in;
+  int (*run)(const KeysFlags&) = nullptr;  // the command that was called
 };
 
 int Fail(const absl::Status& status) {
@@ -82,7 +85,7 @@ absl::StatusOr<KeyEntry> EntryOf(const KeysFlags& flags) {
   if (!absl::ParseDuration(flags.expires_in, &life) ||
       life <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--expires-in: \"", flags.expires_in, "\" is no duration like 1h"));
+        "--expires-in: \"", flags.expires_in, "\" is not a duration like 1h"));
   }
   if (life > kLongestLife) {
     return absl::InvalidArgumentError(
@@ -155,9 +158,11 @@ int Exit(int code) {
 }
 
 CLI::App* AddCommand(CLI::App& program, const std::string& name,
-                     const std::string& help, KeysFlags* flags) {
+                     const std::string& help, int (*run)(const KeysFlags&),
+                     KeysFlags* flags) {
   CLI::App* const command = program.add_subcommand(name, help);
-  command->add_option("--keys", flags->keys, "The file")
+  command->callback([run, flags] { flags->run = run; });
+  command->add_option("--keys", flags->keys, "File of keys")
       ->required()
       ->envname("TXL_KEYS")
       ->type_name("FILE");
@@ -173,27 +178,27 @@ bool IsKeysCommand(const std::vector<std::string>& arguments) {
 int RunKeysCommand(std::vector<std::string> arguments) {
   KeysFlags flags;
   CLI::App program(
-      "The keys of a server with --keys FILE, which reads a "
-      "changed file by itself.",
+      "Manages the keys of a server with --keys FILE, which reads a changed "
+      "file by itself.",
       "txl-server keys");
+  ReadOwnVariables(program);
   program.require_subcommand(1);
   std::vector<std::string> roles;
   for (const Role role : kAllRoles) roles.emplace_back(RoleName(role));
-  CLI::App* const add =
-      AddCommand(program, "add", "Makes a key and prints it, once", &flags);
-  add->add_option("--name", flags.name, "What the key is called")->required();
-  add->add_option("--tenant", flags.tenant, "Whose sessions it uses")
+  CLI::App* const add = AddCommand(
+      program, "add", "Create a key and print it, once", Add, &flags);
+  add->add_option("--name", flags.name, "Name of the key")->required();
+  add->add_option("--tenant", flags.tenant, "Tenant whose sessions it may use")
       ->required();
-  add->add_option("--role", flags.role, "What it allows")
+  add->add_option("--role", flags.role, "Role of the key")
       ->required()
       ->transform(OneOf(roles));
   add->add_option("--expires-in", flags.expires_in,
-                  "Ends by itself, like 1h; left out: never");
-  CLI::App* const list =
-      AddCommand(program, "list", "Prints names, not keys", &flags);
-  CLI::App* const revoke =
-      AddCommand(program, "revoke", "Ends a key within seconds", &flags);
-  revoke->add_option("--name", flags.name, "The key")->required();
+                  "Life of the key, like 1h; if absent: no end");
+  AddCommand(program, "list", "List the names of the keys", List, &flags);
+  CLI::App* const revoke = AddCommand(
+      program, "revoke", "Revoke a key within seconds", Revoke, &flags);
+  revoke->add_option("--name", flags.name, "Name of the key")->required();
   std::vector<std::string> rest(arguments.rbegin(), arguments.rend() - 1);
   try {
     program.parse(std::move(rest));
@@ -201,8 +206,11 @@ int RunKeysCommand(std::vector<std::string> arguments) {
     const int code = program.exit(error);
     return code == 0 ? Exit(kDone) : static_cast<int>(kExitUsage);
   }
-  if (add->parsed()) return Exit(Add(flags));
-  return Exit(list->parsed() ? List(flags) : Revoke(flags));
+  return Exit(flags.run(flags));
+}
+
+absl::StatusOr<std::string> ReadKeyFile(const std::string& path) {
+  return ReadSecretFile(path, {kLeastKeyBytes, kMostKeyBytes, "a key"});
 }
 
 }  // namespace txl

@@ -4,12 +4,16 @@
 // an accept that failed for want of file descriptors gRPC 1.51 accepts no
 // connection ever again (CVE-2023-4785).
 
+#include <sys/socket.h>
+
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/base/periodic.h"
+#include "server/base/task_thread.h"
 
 namespace txl {
 
@@ -48,6 +52,31 @@ class ListenerWatch {
   const ListenerWatchOptions options_;
   FailedAttempts failed_;  // of the thread
   Periodic thread_;        // last
+};
+
+// A client's first bytes to a listener of HTTP/2 or TLS, and whether it
+// answers.
+
+class ListenerProbe {
+ public:
+  // "HOST:PORT", with `tls` or without, or "unix:PATH", always without; of a
+  // host's addresses the first that answers within `timeout`. Unavailable: none
+  // does.
+  static absl::StatusOr<ListenerProbe> Create(const std::string& address,
+                                              absl::Duration timeout,
+                                              bool tls = false);
+
+  // Connects, says hello and waits for a byte or the connection's end. Where
+  // only the kernel takes connections and no process accepts them, no byte
+  // comes. Unavailable says what failed. Thread-safe.
+  absl::Status Try(absl::Duration timeout) const;
+
+ private:
+  ListenerProbe() = default;
+
+  sockaddr_storage address_ = {};
+  socklen_t length_ = 0;
+  std::string hello_;
 };
 
 }  // namespace txl

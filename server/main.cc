@@ -1,9 +1,8 @@
 // txl-server: serves a model directory over gRPC. Exit status:
-// server/exit_code.h.
+// server/signals.h.
 
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,18 +14,15 @@
 #include "program/version.h"
 #include "server/access/keys_file.h"
 #include "server/base/log.h"
-#include "server/engine/quality.h"
-#include "server/exit_code.h"
+#include "server/engine/runner_options.h"
 #include "server/flags.h"
 #include "server/installed_models.h"
 #include "server/keys_command.h"
 #include "server/memory_budgets.h"
-#include "server/open_files.h"
-#include "server/quota/tenants_file.h"
+#include "server/quota/tenants.h"
 #include "server/rpc/grpc_server.h"
 #include "server/server.h"
 #include "server/signals.h"
-#include "server/speculation.h"
 #include "server/store_command.h"
 #include "server/tls/tls_credentials.h"
 #include "server/watchdog.h"
@@ -35,7 +31,7 @@ namespace txl {
 namespace {
 
 // After the drain's own grace; together at most the timeout and two seconds.
-constexpr absl::Duration kLastResort = absl::Milliseconds(300);
+constexpr absl::Duration kLastResort = absl::Milliseconds(650);
 
 int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
   LogPlain(absl::StrCat("txl-server: ", status.message()));
@@ -51,14 +47,8 @@ int CheckConfig(ServerFlags flags) {
     const absl::Status tls = LoadTlsCredentials(flags.tls).status();
     if (!tls.ok()) return Fail(tls);
   }
-  const absl::StatusOr<std::optional<ModelDirectory>> draft =
-      OpenDraft(flags.draft, flags.speculate, *model);
-  if (!draft.ok()) return Fail(draft.status());
   // Finds the device too.
-  const absl::Status memory =
-      DivideMemoryFor(model->config, &flags,
-                      draft->has_value() ? &(*draft)->config : nullptr)
-          .status();
+  const absl::Status memory = DivideMemoryFor(model->config, &flags).status();
   if (!memory.ok()) return Fail(memory);
   if (!flags.keys.empty()) {
     const absl::Status keys = ReadKeysFile(flags.keys).status();

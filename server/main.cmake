@@ -2,10 +2,10 @@
 # is made of, so that tests can start a whole server.
 find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
-  SRCS admin_listener.cc exposure.cc flag_table.cc flags.cc format_flags.cc installed_models.cc key_file.cc
-    listen_address.cc listener_probe.cc listener_watch.cc
-    memory_budgets.cc open_files.cc record_files.cc server.cc server_admin.cc setting_names.cc signals.cc speculation.cc speculation_flags.cc tls_flags.cc
-    stored_sessions.cc tenants_watch.cc torch_threads.cc unix_socket.cc
+  SRCS admin_listener.cc flag_table.cc flags.cc installed_models.cc
+    listen_address.cc listener_watch.cc
+    memory_budgets.cc record_files.cc server.cc signals.cc speculation.cc
+    stored_sessions.cc tenants_watch.cc
     warm_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter
     txl_server_engine txl_server_scheduler txl_server_session txl_server_store

@@ -1,6 +1,7 @@
 #include "server/memory_budgets.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +15,6 @@
 #include "server/base/log.h"
 #include "server/engine/host_memory.h"
 #include "server/engine/host_needs.h"
-#include "server/speculation.h"
 
 namespace txl {
 namespace {
@@ -50,36 +50,23 @@ int64_t NgramBytes(const ServerFlags& flags) {
   return none ? 0 : static_cast<int64_t>(bytes);
 }
 
-// Of `bytes` for slots of both, what is the model's.
-int64_t ModelsPart(int64_t bytes, int64_t model_slot, int64_t draft_slot) {
-  const int64_t slots = bytes / (model_slot + draft_slot);
-  return draft_slot == 0 || slots == 0 ? bytes : slots * model_slot;
-}
-
 }  // namespace
 
 absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
-                                               ServerFlags* flags,
-                                               const ModelConfig* draft) {
+                                               ServerFlags* flags) {
   TXL_ASSIGN_OR_RETURN(const HostNeeds needs,
                        HostNeedsOf(config, flags->runner));
   const bool on_host = needs.bytes_per_slot > 0;
   const bool guesses =
       on_host && flags->speculate != "off" && flags->runner.step != "torch";
-  HostNeeds of_draft;
-  if (guesses && draft != nullptr) {
-    TXL_ASSIGN_OR_RETURN(of_draft,
-                         HostNeedsOf(*draft, DraftOptions(flags->runner)));
-  }
   MemoryWishes wishes;
   wishes.limit = flags->memory_limit > 0
                      ? flags->memory_limit
                      : UsualMemoryLimit(AvailableHostBytes(), ResidentBytes());
-  const int64_t guess_bytes =
-      of_draft.weights + (guesses ? NgramBytes(*flags) : 0);
+  const int64_t guess_bytes = guesses ? NgramBytes(*flags) : 0;
   wishes.weights = needs.weights + guess_bytes;
-  wishes.step = needs.step + of_draft.step;
-  wishes.bytes_per_slot = needs.bytes_per_slot + of_draft.bytes_per_slot;
+  wishes.step = needs.step;
+  wishes.bytes_per_slot = needs.bytes_per_slot;
   wishes.most_slots = needs.most_slots;
   wishes.message_bytes = flags->limits.message_bytes;
   wishes.slots = flags->runner.slots;
@@ -87,10 +74,7 @@ absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
   wishes.session_memory = flags->session_memory;
   wishes.replay_memory = flags->replay_memory;
   TXL_ASSIGN_OR_RETURN(const MemoryDivision memory, DivideMemory(wishes));
-  if (on_host) {
-    flags->runner.slot_bytes =
-        ModelsPart(memory.slots, needs.bytes_per_slot, of_draft.bytes_per_slot);
-  }
+  if (on_host) flags->runner.slot_bytes = memory.slots;
   LogDivision(memory, guess_bytes);
   return memory;
 }
@@ -108,10 +92,7 @@ MemoryBudgets::MemoryBudgets(const MemoryDivision& memory)
       guard_(GuardOptions(memory)) {}
 
 void MemoryBudgets::SetIn(ServiceContext* context) const {
-  context->memory = &division_;
-  context->requests = &requests_;
-  context->streams = &streams_;
-  context->guard = &guard_;
+  context->memory = {division_, &requests_, &streams_, &guard_};
 }
 
 std::unique_ptr<const MemoryBudgets> MakeMemoryBudgets(
@@ -124,6 +105,26 @@ void BoundHeapWaste() {
   const unsigned arenas =
       std::max(kLeastArenas, std::thread::hardware_concurrency());
   mallopt(M_ARENA_MAX, static_cast<int>(arenas));
+}
+
+namespace {
+
+int64_t Number(rlim_t limit) {
+  return limit == RLIM_INFINITY ? -1 : static_cast<int64_t>(limit);
+}
+
+}  // namespace
+
+OpenFiles RaiseOpenFiles() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {-1, -1};
+  OpenFiles files;
+  files.before = Number(limit.rlim_cur);
+  const rlim_t soft = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = soft;
+  files.now = Number(limit.rlim_cur);
+  return files;
 }
 
 }  // namespace txl

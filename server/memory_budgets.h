@@ -2,13 +2,13 @@
 
 // The division of memory made and handed on.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "absl/status/statusor.h"
 #include "server/api/service_context.h"
 #include "server/base/byte_budget.h"
-#include "server/base/memory_division.h"
 #include "server/base/memory_guard.h"
 #include "server/flags.h"
 
@@ -17,11 +17,10 @@ namespace txl {
 struct ModelConfig;
 
 // Divides what the flags or the host give for a model with this configuration,
-// and for its `draft`'s if there is one, logs it and sets what the engine may
-// take for slots of the model. Errors as DivideMemory and HostNeedsOf.
-absl::StatusOr<MemoryDivision> DivideMemoryFor(
-    const ModelConfig& config, ServerFlags* flags,
-    const ModelConfig* draft = nullptr);
+// logs it and sets what the engine may take for slots. Errors as DivideMemory
+// and HostNeedsOf.
+absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
+                                               ServerFlags* flags);
 
 // The session store's parts.
 void SetMemory(const MemoryDivision& memory, SessionStoreOptions* sessions);
@@ -49,5 +48,17 @@ std::unique_ptr<const MemoryBudgets> MakeMemoryBudgets(
 // four, where glibc would make eight a core, each with memory of its own that
 // is free but resident.
 void BoundHeapWaste();
+
+struct OpenFiles {
+  int64_t before = 0;  // the soft limit, -1: none or unknown
+  int64_t now = 0;     // the same after raising
+};
+
+// Raises the soft limit of open files to the hard one: every connection is one,
+// and where they run out gRPC 1.51 never accepts a connection again.
+OpenFiles RaiseOpenFiles();
+
+// Below it, connections run out before memory does.
+inline constexpr int64_t kFewOpenFiles = 4096;
 
 }  // namespace txl

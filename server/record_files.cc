@@ -6,15 +6,15 @@ namespace txl {
 
 void AddRecordFlags(RecordFlags* flags, FlagTable* table) {
   table->Text("audit-log", &flags->audit_log,
-              "File to which a line for every call is appended, also for those "
-              "that are refused, and for keys and tenants that are read again; "
-              "opened anew on SIGHUP; empty: none");
+              "File to which the server appends a line for every call, also "
+              "for refused ones, and for keys and tenants that are read again; "
+              "reopened on SIGHUP; empty: none");
   table->Text("trace-file", &flags->trace_file,
-              "File to which the spans of calls are appended, as OTLP in JSON "
-              "lines; opened anew on SIGHUP; empty: none");
+              "File to which the server appends the spans of calls, as OTLP in "
+              "JSON lines; reopened on SIGHUP; empty: none");
   table->Real("trace-rate", &flags->trace_rate, 0, 1,
-              "Share of calls whose spans are written, of those whose clients "
-              "do not say that they sample them");
+              "Fraction of calls traced when the client made no sampling "
+              "decision");
 }
 
 absl::StatusOr<std::unique_ptr<RecordFiles>> RecordFiles::Open(

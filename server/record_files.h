@@ -16,8 +16,8 @@ namespace txl {
 
 struct RecordFlags {
   std::string audit_log;   // file; empty: none
-  std::string trace_file;  // likewise
-  // Of the traces whose clients do not say that they sample them.
+  std::string trace_file;  // file; empty: none
+  // Fraction of calls traced when the client made no sampling decision.
   double trace_rate = 1;
 };
 
@@ -32,8 +32,7 @@ class RecordFiles {
 
   void SetIn(ServiceContext* context) const;
   LineFile* audit() const { return audit_.get(); }
-  // Opens the files anew, of which others may have been renamed; says which
-  // there are.
+  // Opens the paths again, in case files were renamed; says which there are.
   std::vector<ReloadedFile> Reopen();
 
  private:

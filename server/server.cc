@@ -10,13 +10,13 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "program/version.h"
+#include "server/api/session_access.h"
 #include "server/base/log.h"
 #include "server/engine/load_step_runner.h"
-#include "server/exit_code.h"
-#include "server/key_file.h"
-#include "server/listener_probe.h"
+#include "server/keys_command.h"
+#include "server/listener_watch.h"
+#include "server/signals.h"
 #include "server/speculation.h"
-#include "server/torch_threads.h"
 #include "server/warm_up.h"
 
 namespace txl {
@@ -74,6 +74,22 @@ ServerFlags WithModel(ServerFlags flags, const ModelDirectory& model,
   return flags;
 }
 
+// `stored` may be null.
+SessionStorage StorageOf(const ServerFlags& flags,
+                         const StoredSessions* stored) {
+  SessionStorage storage;
+  if (stored == nullptr) return storage;
+  storage.sink.journal = stored->journal();
+  storage.sink.tokens_wait = flags.store.durability == "token";
+  storage.sink.most_lag = flags.store.journal_lag;
+  storage.sink.most_silence = flags.store.session_lease * 4 / 5;
+  storage.sink.park_events = flags.scheduler.park_events;
+  storage.shared = stored->shared();
+  storage.images = stored->images();
+  storage.late = stored->late();
+  return storage;
+}
+
 // What requests may ask of a step, as far as steps differ in it.
 StepRunnerOptions WithLimits(StepRunnerOptions options,
                              const RequestLimits& limits,
@@ -104,15 +120,9 @@ absl::Status Server::OpenStore() {
                    flags_.store, {model_.fingerprint, model_.config.vocab_size},
                    memory_ == nullptr ? nullptr : memory_->streams()));
   flags_.sessions.journal = stored_->journal();
-  flags_.sessions.shared = context_.shared = stored_->shared();
-  context_.store_late = stored_->late();
-  context_.most_silence = flags_.store.session_lease * 4 / 5;
+  flags_.sessions.shared = stored_->shared();
   flags_.sessions.images = stored_->images();
   flags_.sessions.rebuild_ids = runner_->info().rebuild_ids;
-  context_.journal = stored_->journal();
-  context_.images = stored_->images();
-  context_.tokens_wait = flags_.store.durability == "token";
-  context_.journal_lag = flags_.store.journal_lag;
   return absl::OkStatus();
 }
 
@@ -153,30 +163,27 @@ void Server::MakeParts() {
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
                                            store_.get(), &metrics_, clock);
-  context_.facts = &facts_;
-  context_.self_test = self_test_;
-  context_.store = store_.get();
-  context_.scheduler = scheduler_.get();
+  TurnContext& turns = context_.turns;
+  turns.model = {&facts_, flags_.limits, flags_.scheduler, flags_.sessions,
+                 self_test_};
+  turns.sessions = SessionAccess(store_.get(), scheduler_.get(), &callbacks_,
+                                 StorageOf(flags_, stored_.get()));
+  turns.scheduler = scheduler_.get();
   context_.metrics = &metrics_;
   context_.clock = clock;
-  context_.lifecycle = &lifecycle_;
-  context_.callbacks = &callbacks_;
+  turns.lifecycle = &lifecycle_;
+  turns.callbacks = &callbacks_;
   WorkPoolOptions work;
   work.retry_after = flags_.scheduler.retry_after;
   work.threads =
-      flags_.work_threads > 0
-          ? flags_.work_threads
-          : WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
+      WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
   work_ = std::make_unique<WorkPool>(work, clock);
-  context_.work = work_.get();
+  turns.work = work_.get();
   context_.tenants = tenants_.get();
   records_->SetIn(&context_);
   if (memory_ != nullptr) memory_->SetIn(&context_);
-  context_.state_identity = runner_->info().identity;
-  context_.limits = flags_.limits;
+  turns.state_identity = runner_->info().identity;
   context_.call_limits = flags_.calls;
-  context_.scheduler_options = flags_.scheduler;
-  context_.store_options = flags_.sessions;
   context_.start = clock->Monotonic();
 }
 
@@ -197,17 +204,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
       RequiredParameters(model.config));
   SetTorchThreads(flags.runner.threads);
   flags.runner = WithLimits(flags.runner, flags.limits, model);
-  TXL_ASSIGN_OR_RETURN(const std::optional<ModelDirectory> draft,
-                       OpenDraft(flags.draft, flags.speculate, model));
-  TXL_ASSIGN_OR_RETURN(
-      const MemoryDivision memory,
-      DivideMemoryFor(model.config, &flags,
-                      draft.has_value() ? &draft->config : nullptr));
+  TXL_ASSIGN_OR_RETURN(const MemoryDivision memory,
+                       DivideMemoryFor(model.config, &flags));
   SelfTestReport self_test;
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StepRunner> runner,
                        LoadStepRunner(model, flags.runner, &self_test));
-  TXL_ASSIGN_OR_RETURN(flags.scheduler.draft,
-                       LoadDraft(draft, runner->info(), flags.runner));
   return StartWith(std::move(flags), std::move(model), std::move(runner),
                    memory, self_test);
 }
@@ -229,9 +230,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::StartWith(
   server->MakeParts();
   server->CountStored();
   if (const std::string& file = server->flags_.export_key_file; !file.empty()) {
-    TXL_ASSIGN_OR_RETURN(server->context_.export_key, ReadKeyFile(file));
+    TXL_ASSIGN_OR_RETURN(server->context_.turns.export_key, ReadKeyFile(file));
   }
-  TXL_ASSIGN_OR_RETURN(server->claim_, ClaimSocket(server->flags_.listen));
+  TXL_ASSIGN_OR_RETURN(server->socket_lock_, LockSocket(server->flags_.listen));
   if (const TlsFiles& files = server->flags_.tls; !files.certificate.empty()) {
     TXL_ASSIGN_OR_RETURN(server->certificates_, CertificateWatch::Start(files));
     server->context_.certificate = [watch = server->certificates_.get()] {
@@ -264,7 +265,7 @@ void Server::StartWatches() {
   health.phase = [this] { return lifecycle_.phase(); };
   health.stall = [this] { return scheduler_->StallTime(); };
   health.set_serving = [this](bool serving) { grpc_->SetServing(serving); };
-  if (SharedJournal* const shared = context_.shared; shared != nullptr) {
+  if (SharedJournal* const shared = flags_.sessions.shared; shared != nullptr) {
     health.store_silent = [shared] {
       return shared->Silent() >= kStoreSilence;
     };
@@ -396,6 +397,69 @@ void Server::Drain() {
   if (http_ != nullptr) http_->Shutdown(rest());
   grpc_->Shutdown(rest());
   endpoint_.reset();
+}
+
+// Server: how it is administered.
+
+absl::Status Server::StartAdmin() {
+  const std::string listen =
+      AdminAddress(flags_.admin_listen, flags_.store.data_dir);
+  if (listen.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<AdminListener>> admin = AdminListener::Start(
+      listen, MakeAdministration(), context_, certificates_.get());
+  if (admin.ok()) {
+    admin_ = *std::move(admin);
+    return absl::OkStatus();
+  }
+  if (flags_.admin_listen != kAdminAuto) {
+    return absl::Status(
+        admin.status().code(),
+        absl::StrCat("--admin-listen: ", admin.status().message()));
+  }
+  // A folder that can have no socket keeps nobody's server from starting.
+  Log(LogSeverity::kWarning, "no_administration",
+      {{"error", admin.status().message()}});
+  return absl::OkStatus();
+}
+
+Administration Server::MakeAdministration() {
+  Administration administration;
+  administration.reload = [this] { return Reload(); };
+  administration.drain = [this] { return RequestDrain(); };
+  administration.status = [this] { return grpc_->Status(); };
+  return administration;
+}
+
+std::string Server::admin_address() const {
+  return admin_ == nullptr ? "" : admin_->address();
+}
+
+void Server::OnDrainRequest(std::function<void()> drain) {
+  absl::MutexLock lock(&drain_mutex_);
+  drain_ = std::move(drain);
+}
+
+bool Server::RequestDrain() {
+  absl::MutexLock lock(&drain_mutex_);
+  if (drain_ == nullptr) return false;
+  drain_();
+  return true;
+}
+
+std::vector<ReloadedFile> Server::Reload() {
+  // First: what is read below is written to the new files.
+  std::vector<ReloadedFile> files = records_->Reopen();
+  if (keys_ != nullptr) {
+    files.push_back({"keys", flags_.keys, keys_->Reload()});
+  }
+  if (tenants_watch_ != nullptr) {
+    files.push_back({"tenants", flags_.tenants, tenants_watch_->Reload()});
+  }
+  if (certificates_ != nullptr) {
+    files.push_back(
+        {"tls-cert", flags_.tls.certificate, certificates_->Look()});
+  }
+  return files;
 }
 
 }  // namespace txl

@@ -18,13 +18,13 @@
 #include "server/api/lifecycle.h"
 #include "server/api/model_facts.h"
 #include "server/api/service_context.h"
-#include "server/base/periodic.h"
 #include "server/base/self_test_report.h"
 #include "server/base/task_thread.h"
 #include "server/engine/step_runner.h"
 #include "server/flags.h"
 #include "server/http/http_front.h"
 #include "server/http/metrics_endpoint.h"
+#include "server/listen_address.h"
 #include "server/listener_watch.h"
 #include "server/memory_budgets.h"
 #include "server/metrics/metrics.h"
@@ -33,7 +33,6 @@
 #include "server/rpc/grpc_server.h"
 #include "server/stored_sessions.h"
 #include "server/tenants_watch.h"
-#include "server/unix_socket.h"
 #include "server/watchdog.h"
 
 namespace txl {
@@ -51,7 +50,7 @@ class Server {
       std::unique_ptr<StepRunner> runner,
       std::optional<MemoryDivision> memory = std::nullopt,
       const SelfTestReport& self_test = {});
-  // Drains, if nobody has.
+  // Drains, unless Drain was called.
   ~Server();
 
   // Where the API is served, with the real port.
@@ -74,8 +73,8 @@ class Server {
   // or a callback hangs.
   void Drain();
 
-  // Reads the files of --keys, --tenants and --tls-cert again, and opens those
-  // of --audit-log and --trace-file anew; says which there are. Thread-safe.
+  // Reads the files of --keys, --tenants and --tls-cert again, and reopens
+  // those of --audit-log and --trace-file; says which there are. Thread-safe.
   std::vector<ReloadedFile> Reload();
 
   // What administration calls to have the server drain; it must not wait. Until
@@ -98,7 +97,7 @@ class Server {
   absl::Status StartMetrics();
   absl::Status StartAdmin();
   Administration MakeAdministration();
-  // False: nobody would hear of it.
+  // False: OnDrainRequest has not set anything to call yet.
   bool RequestDrain() ABSL_LOCKS_EXCLUDED(drain_mutex_);
   void StartWatches();
   // NOT_SERVING, and the process ends: the disk has failed.
@@ -124,7 +123,7 @@ class Server {
   std::unique_ptr<SessionStore> store_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<CertificateWatch> certificates_;  // null: no TLS
-  SocketClaim claim_;                               // outlives grpc_
+  SocketLock socket_lock_;                          // outlives grpc_
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpFront> http_;  // its calls stand on the desk of grpc_
   std::unique_ptr<MetricsEndpoint> endpoint_;
@@ -138,6 +137,6 @@ class Server {
 
 // What a drain takes beyond its timeout: ending turns, then cutting off
 // readers that do not read.
-inline constexpr absl::Duration kDrainGrace = absl::Milliseconds(1500);
+inline constexpr absl::Duration kDrainGrace = absl::Milliseconds(1300);
 
 }  // namespace txl

@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/log.h"
-#include "server/exit_code.h"
 
 namespace txl {
 

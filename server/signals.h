@@ -21,7 +21,7 @@ class SignalWaiter {
   // the process with status 0, because nothing is served yet.
   void StartServing();
   void WaitForRequest();
-  // As the first signal; nothing where one has come. Thread-safe.
+  // Acts like the first signal. Does nothing if a signal has come. Thread-safe.
   void RequestDrain();
   // Called, on a thread of its own, for every SIGHUP from now on; says whether
   // there was something to read. Null: nothing is called any more. Waits for a
@@ -31,6 +31,16 @@ class SignalWaiter {
  private:
   struct State;
   State* const state_;  // never deleted: the thread outlives main
+};
+
+// Exit codes of txl-server, for supervisors (docs/operating.md).
+
+enum ExitCode : int {
+  kExitDrained = 0,      // SIGTERM, and every turn ended; or it only printed
+  kExitCannotStart = 1,  // model, address, device, memory
+  kExitUsage = 2,        // flags, variables, the configuration file
+  kExitForced = 3,       // a second SIGTERM, or the drain's last limit
+  kExitNotServing = 4,   // it could not serve any more: start it again
 };
 
 }  // namespace txl

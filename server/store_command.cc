@@ -4,7 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/exit_code.h"
+#include "server/signals.h"
 #include "server/store/store_tools.h"
 
 namespace txl {
@@ -16,15 +16,15 @@ constexpr int kDamaged = 1;
 constexpr char kHelp[] =
     "usage: txl-server store check|repair|compact DIR\n"
     "\n"
-    "Looks after the sessions that a server with --data-dir DIR keeps, while\n"
-    "no server has them open. No model is needed.\n"
+    "Checks and repairs the sessions that a server with --data-dir DIR keeps.\n"
+    "No server may have them open. No model is needed.\n"
     "\n"
-    "  check    reads everything and says what is damaged; changes nothing\n"
+    "  check    reads everything and reports damage; changes nothing\n"
     "  repair   moves what is left of damaged sessions to DIR/quarantine,\n"
-    "           removes what no session uses, copies the rest to a new file\n"
-    "  compact  copies the database to a new file without free room\n"
+    "           removes unused data, copies the rest to a new file\n"
+    "  compact  copies the database to a new file without free space\n"
     "\n"
-    "repair and compact need as much room as DIR/journal.db takes.\n"
+    "repair and compact need as much free space as DIR/journal.db takes.\n"
     "Exit status: 0 sound or done, 1 damaged or failed, 2 usage.\n";
 
 int Fail(const absl::Status& status) {
@@ -37,7 +37,7 @@ void Print(const char* name, int64_t value) {
   std::printf("%s %lld\n", name, static_cast<long long>(value));
 }
 
-void PrintReport(const StoreReport& report) {
+void PrintReport(const CheckedStore& report) {
   Print("sessions", report.sessions);
   Print("tokens", report.tokens);
   Print("running_turns", report.running_turns);
@@ -47,7 +47,7 @@ void PrintReport(const StoreReport& report) {
           count);
   }
   Print("damaged_sessions", static_cast<int64_t>(report.damaged.size()));
-  for (const StoreReport::Damaged& damaged : report.damaged) {
+  for (const CheckedStore::Damaged& damaged : report.damaged) {
     std::printf("damaged %s: %s\n",
                 absl::CHexEscape(damaged.session_id).c_str(),
                 damaged.what.c_str());
@@ -71,7 +71,7 @@ int Exit(int code) {
 }
 
 int Check(const std::string& folder, const StoreProgress& progress) {
-  const absl::StatusOr<StoreReport> report = CheckStore(folder, progress);
+  const absl::StatusOr<CheckedStore> report = CheckStore(folder, progress);
   if (!report.ok()) return Fail(report.status());
   PrintReport(*report);
   std::printf("%s\n", report->sound() ? "sound" : "damaged");
@@ -79,10 +79,10 @@ int Check(const std::string& folder, const StoreProgress& progress) {
 }
 
 int Repair(const std::string& folder, const StoreProgress& progress) {
-  const absl::StatusOr<StoreReport> found = RepairStore(folder, progress);
+  const absl::StatusOr<CheckedStore> found = RepairStore(folder, progress);
   if (!found.ok()) return Fail(found.status());
   PrintReport(*found);
-  const absl::StatusOr<StoreReport> now = CheckStore(folder, progress);
+  const absl::StatusOr<CheckedStore> now = CheckStore(folder, progress);
   if (!now.ok()) return Fail(now.status());
   Print("sessions_now", now->sessions);
   std::printf("%s\n", now->sound() ? "sound" : "damaged");

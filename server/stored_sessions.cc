@@ -10,8 +10,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/store/image_files.h"
-#include "server/store/image_keeper.h"
-#include "server/store/redis/redis_address.h"
+#include "server/store/redis/redis_connection.h"
 #include "server/store/redis/redis_journal.h"
 #include "server/store/sqlite_journal.h"
 
@@ -54,8 +53,8 @@ absl::Status CheckStoreFlags(const StoreFlags& flags) {
       return absl::InvalidArgumentError(
           "--data-dir and --store: sessions are kept in one of them");
     }
-    const absl::Status shards = ParseRedisAddresses(flags.store).status();
-    return shards.ok() ? shards : Named("--store", shards);
+    const absl::Status address = ParseRedisAddress(flags.store).status();
+    return address.ok() ? address : Named("--store", address);
   }
   return flags.image_dir.empty()
              ? absl::OkStatus()
@@ -99,17 +98,18 @@ absl::Status StoredSessions::OpenLocal(const StoredModel& model) {
 absl::Status StoredSessions::OpenShared(const StoredModel& model,
                                         ByteBudget* kept) {
   RedisJournalOptions options;
-  TXL_ASSIGN_OR_RETURN(options.shards, ParseRedisAddresses(flags_.store));
+  TXL_ASSIGN_OR_RETURN(options.address, ParseRedisAddress(flags_.store));
   options.interval = IntervalOf(flags_);
   options.lease = flags_.session_lease;
   options.fingerprint = model.fingerprint;
   options.vocab_size = model.vocab_size;
   options.kept = kept;
-  absl::StatusOr<OpenedRedisJournal> opened = OpenRedisJournal(options);
+  absl::StatusOr<std::unique_ptr<RedisJournal>> opened =
+      RedisJournal::Open(options);
   if (!opened.ok()) return Named("--store", opened.status());
-  shared_ = opened->journal.get();
-  late_ = opened->late;
-  journal_ = std::move(opened->journal);
+  shared_ = opened->get();
+  late_ = (*opened)->late();
+  journal_ = *std::move(opened);
   if (flags_.image_dir.empty()) return absl::OkStatus();
   const absl::Status images = OpenImages(flags_.image_dir, kLookAgain);
   return images.ok() ? images : Named("--image-dir", images);

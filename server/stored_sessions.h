@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/base/periodic.h"
+#include "server/base/task_thread.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/image_store.h"
 #include "server/session/session_journal.h"
@@ -23,11 +23,11 @@ class ByteBudget;
 
 struct StoreFlags {
   std::string data_dir;  // empty: there is none
-  // Of Redis, shared with other servers: redis://HOST:PORT with commas between;
-  // empty: there is none. Not together with data_dir.
+  // Address of one Redis that servers share: redis://HOST:PORT. Empty: none.
+  // Cannot be combined with data_dir.
   std::string store;
-  // Of state images, with `store`; other servers may have the same. Empty: none
-  // on disk.
+  // Folder of state images, used with `store`; servers may share it. Empty: no
+  // images on disk.
   std::string image_dir;
   absl::Duration session_lease = absl::Seconds(5);  // of a shared session
   std::string durability = "turn";                  // or "token"
@@ -62,9 +62,9 @@ class StoredSessions {
       ByteBudget* kept = nullptr);
 
   SessionJournal* journal() const { return journal_.get(); }
-  // The same where other servers write it too, else null.
+  // The same journal if other servers also write it, else null.
   SharedJournal* shared() const { return shared_; }
-  bool late() const { return late_; }  // OpenedRedisJournal::late
+  bool late() const { return late_; }                   // RedisJournal::late
   ImageStore* images() const { return images_.get(); }  // may be null
 
   // From now on sessions that are not used leave memory, what has expired ends,

@@ -4,7 +4,7 @@
 
 #include "model/base/status_macros.h"
 #include "server/base/text_file.h"
-#include "server/quota/tenants_file.h"
+#include "server/quota/tenants.h"
 
 namespace txl {
 

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/base/line_file.h"
-#include "server/base/periodic.h"
+#include "server/base/task_thread.h"
 #include "server/quota/tenants.h"
 
 namespace txl {

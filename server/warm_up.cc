@@ -1,13 +1,14 @@
 #include "server/warm_up.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
-#include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {
@@ -49,5 +50,19 @@ absl::Status WarmUp(Scheduler* scheduler, SessionStore* store) {
   TXL_RETURN_IF_ERROR(scheduler->Submit(std::move(turn)));
   return sink->Wait();
 }
+
+namespace {
+
+constexpr int64_t kSmallModelParameters = 20'000'000;
+
+}  // namespace
+
+int ChooseThreads(int wanted, int cores, int64_t parameters) {
+  if (wanted > 0) return wanted;
+  if (parameters < kSmallModelParameters) return 1;
+  return std::max(cores, 1);
+}
+
+void SetTorchThreads(int threads) { at::set_num_threads(threads); }
 
 }  // namespace txl

@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/log.h"
-#include "server/exit_code.h"
+#include "server/signals.h"
 
 namespace txl {
 

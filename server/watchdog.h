@@ -7,8 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/api/lifecycle.h"
-#include "server/base/periodic.h"
-#include "server/exit_code.h"
+#include "server/base/task_thread.h"
+#include "server/signals.h"
 
 namespace txl {
 
@@ -30,7 +30,7 @@ struct HealthWatchOptions {
 
 // Checks in a row, this one included, that found a stall of the limit or above;
 // kHangChecks make a hang: after the process was stopped (a debugger, a frozen
-// container), a single one finds a stall that is none.
+// container), a single one finds a false stall.
 int HangCount(int before, absl::Duration stall, absl::Duration hang_limit);
 inline constexpr int kHangChecks = 20;
 
@@ -52,8 +52,8 @@ class HealthWatch {
 [[noreturn]] void GiveUp(absl::string_view cause, absl::string_view details,
                          ExitCode code = kExitNotServing);
 
-// Ends the process with kExitForced after `timeout`, whatever else hangs and
-// whoever does not read the log. Cannot be called off.
+// Ends the process with kExitForced after `timeout`, whatever else hangs, even
+// if the log is not read. Cannot be cancelled.
 void ExitAfter(absl::Duration timeout);
 
 }  // namespace txl

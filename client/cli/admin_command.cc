@@ -1,12 +1,18 @@
 // txl admin: sessions of tenants, draining, quotas, files, log, dumps.
 
+#include "client/cli/admin_command.h"
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/admin_call.h"
-#include "client/cli/admin_text.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/session_files.h"
 #include "program/flag_checks.h"
 
 namespace txl::cli {
@@ -21,7 +27,7 @@ struct AdminFlags {
   bool undo = false;
   bool json = false;
 };
-using FlagsPtr = std::shared_ptr<AdminFlags>;
+using AdminFlagsPtr = std::shared_ptr<AdminFlags>;
 using Verb = int (*)(const AdminClient&, const AdminFlags&);
 
 // The answer as JSON where that was asked for, else `text`.
@@ -32,7 +38,7 @@ int Print(const Response& response, const AdminFlags& flags,
   return kDone;
 }
 
-int List(const AdminClient& client, const AdminFlags& flags) {
+int ListAdmin(const AdminClient& client, const AdminFlags& flags) {
   if (!flags.json) WriteOut(TenantSessionHeader());
   v1::ListTenantSessionsRequest request;
   request.set_tenant(flags.tenant);
@@ -54,7 +60,7 @@ int MoveOut(const AdminClient& client, const AdminFlags& flags) {
   const auto moved = client.Call(&Admin::MoveOutSession, request);
   if (!moved.ok()) return Fail(moved.status());
   return Print(*moved, flags,
-               moved->moved() ? "moved out\n" : "it was in no slot\n");
+               moved->moved() ? "moved out\n" : "it was not in a slot\n");
 }
 
 int End(const AdminClient& client, const AdminFlags& flags) {
@@ -117,7 +123,7 @@ int WriteDump(const AdminClient& client, const AdminFlags&) {
 }
 
 CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
-                  Verb verb, Run* run, const FlagsPtr& flags) {
+                  Verb verb, Run* run, const AdminFlagsPtr& flags) {
   CLI::App* command = parent.add_subcommand(name, help);
   command
       ->add_option("--admin", flags->server.channel.address,
@@ -138,28 +144,28 @@ CLI::App* AddVerb(CLI::App& parent, const char* name, const char* help,
   return command;
 }
 
-CLI::Option* AddTenant(CLI::App* command, const FlagsPtr& flags,
+CLI::Option* AddTenant(CLI::App* command, const AdminFlagsPtr& flags,
                        const char* help) {
   return command->add_option("--tenant", flags->tenant, help)
       ->type_name("TENANT")
       ->check(SentName());
 }
 
-void AddJson(CLI::App* command, const FlagsPtr& flags) {
+void AddAdminJson(CLI::App* command, const AdminFlagsPtr& flags) {
   command->add_flag("--json", flags->json,
                     "print lines of JSON [default: off]");
 }
 
-void AddSessionVerbs(CLI::App& admin, Run* run, const FlagsPtr& flags) {
-  constexpr char kWhose[] = "whose it is [default: the tenant \"default\"]";
+void AddSessionVerbs(CLI::App& admin, Run* run, const AdminFlagsPtr& flags) {
+  constexpr char kTenantHelp[] = "tenant of the session [default: \"default\"]";
   CLI::App* sessions =
       admin.add_subcommand("sessions", "Sessions of any tenant");
   sessions->require_subcommand(1);
 
-  CLI::App* list =
-      AddVerb(*sessions, "list", "List a tenant's sessions", List, run, flags);
-  AddTenant(list, flags, "whose they are [default: the tenant \"default\"]");
-  AddJson(list, flags);
+  CLI::App* list = AddVerb(*sessions, "list", "List a tenant's sessions",
+                           ListAdmin, run, flags);
+  AddTenant(list, flags, "tenant of the sessions [default: \"default\"]");
+  AddAdminJson(list, flags);
 
   CLI::App* move_out = AddVerb(*sessions, "move-out",
                                "Move an idle session's memory off the device",
@@ -167,12 +173,12 @@ void AddSessionVerbs(CLI::App& admin, Run* run, const FlagsPtr& flags) {
   move_out->add_option("SESSION", flags->id, "the session's id")
       ->required()
       ->check(SentName());
-  AddTenant(move_out, flags, kWhose);
-  AddJson(move_out, flags);
+  AddTenant(move_out, flags, kTenantHelp);
+  AddAdminJson(move_out, flags);
 
   CLI::App* end = AddVerb(*sessions, "end", "End sessions", End, run, flags);
   end->add_option("SESSION", flags->ids, "ids")->required()->check(SentName());
-  AddTenant(end, flags, "whose they are [default: the tenant \"default\"]");
+  AddTenant(end, flags, "tenant of the sessions [default: \"default\"]");
 }
 
 }  // namespace
@@ -186,37 +192,125 @@ void AddAdminCommand(CLI::App& program, Run* run) {
 
   AddSessionVerbs(*admin, run, flags);
 
-  CLI::App* drain =
-      AddVerb(*admin, "drain",
-              "End the server after its turns, as SIGTERM does, or "
-              "refuse a tenant's new turns",
-              Drain, run, flags);
+  CLI::App* drain = AddVerb(*admin, "drain",
+                            "Drain and end the server, as SIGTERM does, or "
+                            "refuse new turns of a tenant",
+                            Drain, run, flags);
   CLI::Option* tenant = AddTenant(
-      drain, flags, "whose new turns to refuse [default: the server ends]");
+      drain, flags,
+      "tenant whose new turns are refused [default: the server ends]");
   drain
       ->add_flag("--undo", flags->undo,
-                 "take the tenant's turns on again [default: off]")
+                 "accept the tenant's turns again [default: off]")
       ->needs(tenant);
-  AddJson(drain, flags);
+  AddAdminJson(drain, flags);
 
-  AddJson(AddVerb(*admin, "quotas", "Show what tenants may take and have taken",
-                  Quotas, run, flags),
-          flags);
-  AddJson(AddVerb(*admin, "reload", "Read keys, tenants and certificates again",
-                  Reload, run, flags),
-          flags);
+  AddAdminJson(
+      AddVerb(*admin, "quotas",
+              "Show the quotas of tenants and how much of them is used", Quotas,
+              run, flags),
+      flags);
+  AddAdminJson(
+      AddVerb(*admin, "reload", "Read keys, tenants and certificates again",
+              Reload, run, flags),
+      flags);
 
-  CLI::App* level = AddVerb(*admin, "log-level", "Set which lines the log has",
-                            SetLevel, run, flags);
-  level->add_option("LEVEL", flags->level, "the least severe line")
+  CLI::App* level =
+      AddVerb(*admin, "log-level", "Set the log level", SetLevel, run, flags);
+  level->add_option("LEVEL", flags->level, "lowest level that is logged")
       ->required()
       ->transform(OneOf({"debug", "info", "warning", "error"}));
-  AddJson(level, flags);
+  AddAdminJson(level, flags);
 
   AddVerb(*admin, "dump",
-          "Print the state of scheduler and sessions as JSON, for a report of "
-          "a bug",
+          "Print the state of scheduler and sessions as JSON, for a bug report",
           WriteDump, run, flags);
+}
+
+namespace {
+
+std::string FormatQuota(const v1::Quota& quota) {
+  if (!quota.has_limit() && !quota.has_used()) return "-";
+  return absl::StrCat(quota.has_used() ? absl::StrCat(quota.used()) : "-", "/",
+                      quota.has_limit() ? absl::StrCat(quota.limit()) : "-");
+}
+
+std::string FormatLongest(const v1::TenantQuotas& quotas) {
+  if (!quotas.has_longest_turn()) return "-";
+  const google::protobuf::Duration& longest = quotas.longest_turn();
+  return absl::FormatDuration(absl::Seconds(longest.seconds()) +
+                              absl::Nanoseconds(longest.nanos()));
+}
+
+using Table = std::vector<std::vector<std::string>>;  // rows of cells
+
+// Columns as wide as they have to be.
+std::string FormatTable(const Table& table) {
+  std::vector<size_t> widths(table.front().size());
+  for (const auto& row : table) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : table) {
+    for (size_t i = 0; i + 1 < row.size(); ++i) {
+      absl::StrAppendFormat(&text, "%-*s  ", widths[i], row[i]);
+    }
+    absl::StrAppend(&text, row.back(), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string TenantSessionHeader() {
+  return absl::StrCat("SLOT ", kSessionHeader);
+}
+
+std::string FormatTenantSession(const v1::TenantSession& session) {
+  return absl::StrCat(session.in_slot() ? "yes  " : "no   ",
+                      FormatSession(session.session()));
+}
+
+std::string FormatQuotas(const v1::GetQuotasResponse& quotas) {
+  Table table = {{"TENANT", "STATE", "WEIGHT", "TURNS", "SESSIONS", "BYTES",
+                  "CALLS/S", "TOKENS_IN/MIN", "TOKENS_OUT/MIN",
+                  "LONGEST_TURN"}};
+  for (const v1::TenantQuotas& tenant : quotas.tenants()) {
+    table.push_back(
+        {tenant.tenant(), tenant.draining() ? "draining" : "serving",
+         absl::StrCat(tenant.weight()), FormatQuota(tenant.turns()),
+         FormatQuota(tenant.sessions()), FormatQuota(tenant.bytes()),
+         FormatQuota(tenant.calls_per_second()),
+         FormatQuota(tenant.tokens_in_per_minute()),
+         FormatQuota(tenant.tokens_out_per_minute()), FormatLongest(tenant)});
+  }
+  return FormatTable(table);
+}
+
+std::string FormatReload(const v1::ReloadResponse& reload) {
+  if (reload.files().empty()) return "the server has no such files\n";
+  std::string text;
+  for (const v1::ReloadedFile& file : reload.files()) {
+    absl::StrAppend(&text, file.setting(), " ", file.path(), ": ",
+                    file.error().empty() ? "taken" : file.error(), "\n");
+  }
+  return text;
+}
+
+std::string FormatDrain(const std::string& tenant,
+                        const v1::DrainTenantResponse& drain) {
+  std::string text =
+      absl::StrCat("draining: ",
+                   drain.draining_tenants().empty()
+                       ? "no tenant"
+                       : absl::StrJoin(drain.draining_tenants(), ", "),
+                   "\n");
+  if (drain.has_turns()) {
+    absl::StrAppend(&text, "turns of ", tenant, ": ", drain.turns(), "\n");
+  }
+  return text;
 }
 
 }  // namespace txl::cli

@@ -12,34 +12,32 @@
 #include "client/call_error.h"
 #include "client/cli/command.h"
 #include "client/cli/generate_flags.h"
-#include "client/cli/interrupt.h"
 #include "client/cli/line_reader.h"
 #include "client/cli/long_text.h"
 #include "client/cli/output.h"
 #include "client/cli/session_files.h"
-#include "client/cli/turn_printer.h"
 #include "client/text_check.h"
+#include "program/command_line.h"
 #include "program/nearest_name.h"
-#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
 
 constexpr char kCommands[] =
     "TEXT            feed the line (with its line end) and generate\n"
-    "(empty line)    generate on from where the session is\n"
+    "(empty line)    generate from where the session is\n"
     "\"\"\"             feed the lines up to the next \"\"\" together; what "
     "is\n"
     "                pasted is fed together anyway\n"
     "/new            start a new session\n"
-    "/undo           take back the last turn, then the one before it\n"
-    "/fork [NAME]    go on in a new session that begins like this one\n"
+    "/undo           undo the last turn, then the one before it\n"
+    "/fork [NAME]    continue in a copy of this session\n"
     "/save FILE      write the session to a file\n"
-    "/load FILE      go on in a new session from such a file\n"
-    "/set            the settings that hold\n"
+    "/load FILE      continue in a new session from such a file\n"
+    "/set            show the current settings\n"
     "/set FLAGS      change them: /set --temperature 0.5\n"
-    "/show           the session's id and position\n"
-    "/help           this text\n"
+    "/show           show the session's id and position\n"
+    "/help           show this text\n"
     "/quit           leave (also Ctrl-D); Ctrl-C ends a turn\n";
 
 struct ChatFlags {
@@ -175,7 +173,7 @@ class Chat {
     if (!session.ok()) return Report(session.status());
     const int64_t start = LastStart(*session);
     if (start < 0) {
-      return Report(absl::NotFoundError("/undo: no turn to take back"));
+      return Report(absl::NotFoundError("/undo: no turn to undo"));
     }
     v1::RewindSessionRequest request;
     request.set_session_id(flags_.turn.session);
@@ -331,7 +329,7 @@ class Chat {
 
 void AddChatCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
-      "chat", "Feed lines and generate, turn by turn in one session");
+      "chat", "Type lines and get continuations, turn by turn in one session");
   auto flags = std::make_shared<ChatFlags>();
   AddServerFlags(*command, &flags->server);
   AddRetryFlags(*command, &flags->server);
@@ -339,7 +337,7 @@ void AddChatCommand(CLI::App& program, Run* run) {
   AddUnknownFlag(*command, &flags->turn.unknown);
   command
       ->add_option("--session", flags->turn.session,
-                   "session to continue or make [default: a new one that "
+                   "session to continue or create [default: a new one that "
                    "ends with the chat]")
       ->check(SentName());
   command
@@ -347,9 +345,9 @@ void AddChatCommand(CLI::App& program, Run* run) {
                    "file of past lines [default: ~/.txl_history]")
       ->type_name("FILE");
   command->add_flag("--raw", flags->raw,
-                    "feed lines without their line end [default: off]");
+                    "feed lines without a line end [default: off]");
   command->add_flag("--keep", flags->keep,
-                    "keep the session afterwards [default: off]");
+                    "keep the session after the chat [default: off]");
   command->footer(std::string("In the chat:\n") + kCommands);
   command->callback([run, flags] {
     *run = [flags] {

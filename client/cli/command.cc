@@ -5,12 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "absl/strings/str_cat.h"
 #include "client/call_error.h"
 #include "client/text_check.h"
 #include "program/color.h"
+#include "program/command_line.h"
 #include "program/flag_checks.h"
-#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -47,7 +46,7 @@ RetryPolicy ServerFlags::retry_policy() const {
 void AddServerFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--server", flags->channel.address,
-                  "server as HOST:PORT or unix:PATH")
+                  "server address, HOST:PORT or unix:PATH")
       ->type_name("ADDRESS")
       ->envname("TXL_SERVER")
       ->check(ServerAddress())
@@ -66,23 +65,24 @@ void AddConnectionFlags(CLI::App& command, ServerFlags* flags) {
   CLI::Option* certificate =
       command
           .add_option("--tls-cert", flags->channel.certificate_file,
-                      "PEM file with the certificate to show [default: none]")
+                      "PEM file with the client certificate [default: none]")
           ->needs(tls)
           ->check(CLI::ExistingFile);
-  CLI::Option* key = command
-                         .add_option("--tls-key", flags->channel.tls_key_file,
-                                     "PEM file with the certificate's key")
-                         ->needs(certificate)
-                         ->check(CLI::ExistingFile);
+  CLI::Option* key =
+      command
+          .add_option("--tls-key", flags->channel.tls_key_file,
+                      "PEM file with the certificate's private key")
+          ->needs(certificate)
+          ->check(CLI::ExistingFile);
   certificate->needs(key);
   command
       .add_option("--key-file", flags->channel.key_file,
-                  "file of the key that the server asks for")
+                  "file with the API key, for a server with --keys")
       ->type_name("FILE")
       ->envname("TXL_KEY_FILE");
   command
       .add_option("--timeout", flags->timeout_seconds,
-                  "seconds that a call may take, 0: no limit")
+                  "longest time of a call in seconds, 0: no limit")
       ->check(Seconds())
       ->capture_default_str();
 }
@@ -90,8 +90,7 @@ void AddConnectionFlags(CLI::App& command, ServerFlags* flags) {
 void AddRetryFlags(CLI::App& command, ServerFlags* flags) {
   command
       .add_option("--attempts", flags->attempts,
-                  "send a turn that broke off up to so many times in a row, "
-                  "1: never again")
+                  "attempts in a row for a turn that breaks off, 1: no retry")
       ->check(AtLeast(1))
       ->capture_default_str();
 }

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "client/client.h"
-#include "client/retry_policy.h"
+#include "client/retrying_client.h"
 #include "program/command_line.h"
 #include "txl/v1/token.pb.h"
 
@@ -52,7 +52,7 @@ CLI::Validator ServerAddress();
 
 // --server, --tls, --ca, --tls-cert, --tls-key, --key-file, --timeout.
 void AddServerFlags(CLI::App& command, ServerFlags* flags);
-// The same without --server.
+// All these flags except --server.
 void AddConnectionFlags(CLI::App& command, ServerFlags* flags);
 // --attempts, for commands that run turns.
 void AddRetryFlags(CLI::App& command, ServerFlags* flags);
@@ -62,7 +62,7 @@ void AddRetryFlags(CLI::App& command, ServerFlags* flags);
 CLI::Validator SentText();
 CLI::Validator SentName();
 
-// What a word of --unknown (program/unknown_flag.h) is in a request;
+// What a word of --unknown (program/command_line.h) is in a request;
 // unspecified where it is empty.
 v1::UnknownText UnknownTextOf(absl::string_view word);
 
@@ -74,7 +74,7 @@ int WithClient(const ServerFlags& flags,
 int Fail(const absl::Status& status);
 // Fail for a wrong command line. Returns kUsage.
 int FailUsage(const std::string& message);
-// Fail for a text that ReadInput refuses: kUsage where it is none.
+// Fail for an error of ReadInput: kUsage where the input is not a text.
 int FailInput(const absl::Status& status);
 // Fail after Ctrl-C. Returns kInterrupted.
 int FailInterrupted();

@@ -6,11 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/generate_flags.h"
-#include "client/cli/interrupt.h"
+#include "client/cli/line_reader.h"
 #include "client/cli/long_text.h"
 #include "client/cli/output.h"
 #include "client/cli/samples.h"
-#include "client/cli/turn_printer.h"
 #include "client/retrying_client.h"
 #include "program/flag_checks.h"
 
@@ -138,8 +137,8 @@ void AddGenerateCommand(CLI::App& program, Run* run) {
       ->capture_default_str();
   command
       ->add_option("--n", flags->samples,
-                   "samples behind the prompt, with --seed and the seeds after "
-                   "it; the session stays as it is")
+                   "continuations of the prompt, with --seed and the seeds "
+                   "after it; the session does not change")
       ->check(AtLeast(1))
       ->capture_default_str();
   command->add_flag("--json", flags->json,

@@ -7,7 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
-#include "program/unknown_flag.h"
+#include "program/command_line.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -19,8 +20,9 @@ std::string Help(absl::string_view text, absl::string_view api_default) {
 }
 
 template <typename T>
-CLI::Option* Add(CLI::App& command, const char* flag, std::optional<T>* value,
-                 absl::string_view text, absl::string_view api_default) {
+CLI::Option* AddOptional(CLI::App& command, const char* flag,
+                         std::optional<T>* value, absl::string_view text,
+                         absl::string_view api_default) {
   return command.add_option(flag, *value, Help(text, api_default));
 }
 
@@ -76,34 +78,34 @@ void FillStop(const GenerateFlags& flags, v1::StopConditions* out) {
 }  // namespace
 
 void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
-  Add(command, "--temperature", &flags->temperature,
-      "divides the logits, 0: greedy", "1");
-  Add(command, "--top-k", &flags->top_k, "keep the k most probable, 0: off",
-      "0");
-  Add(command, "--top-p", &flags->top_p,
-      "keep the most probable up to this share, 1: off", "1");
-  Add(command, "--min-p", &flags->min_p,
-      "keep what has this share of the best, 0: off", "0");
-  Add(command, "--typical-p", &flags->typical_p,
-      "keep the locally typical up to this share, 1: off", "1");
-  Add(command, "--repetition-penalty", &flags->repetition_penalty,
-      "divides logits of seen tokens, 1: off", "1");
-  Add(command, "--presence-penalty", &flags->presence_penalty,
-      "subtracted once for seen tokens", "0");
-  Add(command, "--frequency-penalty", &flags->frequency_penalty,
-      "subtracted for each occurrence", "0");
-  Add(command, "--penalty-window", &flags->penalty_window,
-      "last tokens that penalties see", "64");
+  AddOptional(command, "--temperature", &flags->temperature,
+              "divides the logits, 0: greedy", "1");
+  AddOptional(command, "--top-k", &flags->top_k,
+              "keep the k most probable tokens, 0: off", "0");
+  AddOptional(command, "--top-p", &flags->top_p,
+              "keep the most probable tokens up to this total, 1: off", "1");
+  AddOptional(command, "--min-p", &flags->min_p,
+              "keep tokens with this fraction of the best, 0: off", "0");
+  AddOptional(command, "--typical-p", &flags->typical_p,
+              "keep the most typical tokens up to this total, 1: off", "1");
+  AddOptional(command, "--repetition-penalty", &flags->repetition_penalty,
+              "divides logits of tokens in the window, 1: off", "1");
+  AddOptional(command, "--presence-penalty", &flags->presence_penalty,
+              "subtracted once for each token in the window", "0");
+  AddOptional(command, "--frequency-penalty", &flags->frequency_penalty,
+              "subtracted for each occurrence in the window", "0");
+  AddOptional(command, "--penalty-window", &flags->penalty_window,
+              "last tokens that penalties look at", "64");
   command
       .add_option("--logit-bias", flags->logit_bias,
                   "ID=VALUE added to a logit; repeatable [default: none]")
       ->allow_extra_args(false);
   command.add_option("--seed", flags->seed,
                      "seed of the draws [default: chosen by the server]");
-  Add(command, "--min-tokens", &flags->min_tokens,
-      "no stop or end token before this many", "0");
-  Add(command, "--max-tokens", &flags->max_tokens, "tokens to generate at most",
-      "128");
+  AddOptional(command, "--min-tokens", &flags->min_tokens,
+              "tokens before a stop or end token can be sampled", "0");
+  AddOptional(command, "--max-tokens", &flags->max_tokens,
+              "tokens to generate at most", "128");
   command
       .add_option("--stop", flags->stop_texts,
                   "text that ends the turn; repeatable [default: the model's]")
@@ -114,7 +116,7 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
                   "token id that ends the turn; repeatable [default: none]")
       ->allow_extra_args(false);
   command.add_flag("--ignore-end-token", flags->ignore_end_token,
-                   "go on after the model's end tokens [default: off]");
+                   "continue after the model's end tokens [default: off]");
   command.add_flag("--include-stop-text", flags->include_stop_text,
                    "keep the stop text in the output [default: off]");
 }
@@ -126,7 +128,7 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
       ->check(SentName());
   CLI::Option* prompt = command.add_option(
       "--prompt", flags->prompt,
-      "text to feed first, -: standard input [default: none, go on]");
+      "text to feed first, -: standard input [default: none]");
   prompt->check(SentText());
   CLI::Option* file =
       command
@@ -135,11 +137,8 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
           ->type_name("FILE")
           ->excludes(prompt);
   AddUnknownFlag(command, &flags->unknown);
-  command
-      .add_option("--tokens", flags->tokens,
-                  "prompt as token ids, comma-separated [default: none]")
-      ->delimiter(',')
-      ->allow_extra_args(false)
+  AddNumbers(command, "--tokens", &flags->tokens,
+             "prompt as token ids, comma-separated [default: none]")
       ->excludes(prompt)
       ->excludes(file);
   command

@@ -2,11 +2,14 @@
 
 #include <histedit.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <clocale>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cwchar>
@@ -14,7 +17,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/interrupt.h"
 #include "client/text_check.h"
 
 namespace txl::cli {
@@ -177,6 +179,63 @@ std::unique_ptr<LineReader> LineReader::Create(
     const std::string& history_file) {
   if (!isatty(STDIN_FILENO)) return std::make_unique<PlainReader>();
   return std::make_unique<EditReader>(history_file);
+}
+
+namespace {
+
+int interrupt_fd = -1;
+
+void Notify(int fd) {
+  const uint64_t one = 1;
+  const ssize_t written = write(fd, &one, sizeof(one));
+  (void)written;  // a full counter is readable too
+}
+
+// Only what is safe in a handler: one write, errno kept.
+void OnSignal(int /*signal*/) {
+  const int saved = errno;
+  Notify(interrupt_fd);
+  errno = saved;
+}
+
+int Install() {
+  interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  return interrupt_fd;
+}
+
+}  // namespace
+
+int InterruptFd() {
+  static const int fd = Install();
+  return fd;
+}
+
+bool TakeInterrupt() {
+  uint64_t count = 0;
+  return read(InterruptFd(), &count, sizeof(count)) == sizeof(count);
+}
+
+CancelOnInterrupt::CancelOnInterrupt(Canceller* canceller)
+    : stop_fd_(eventfd(0, EFD_CLOEXEC)) {
+  const int interrupt = InterruptFd();
+  thread_ = std::thread([this, canceller, interrupt] {
+    pollfd fds[] = {{interrupt, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+    while (poll(fds, 2, -1) < 0 && errno == EINTR) {
+    }
+    if (!TakeInterrupt()) return;
+    interrupted_ = true;
+    canceller->Cancel();
+  });
+}
+
+CancelOnInterrupt::~CancelOnInterrupt() {
+  Notify(stop_fd_);
+  thread_.join();
+  close(stop_fd_);
 }
 
 }  // namespace txl::cli

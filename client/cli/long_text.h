@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/client.h"
-#include "client/retry_policy.h"
+#include "client/retrying_client.h"
 #include "txl/v1/token.pb.h"
 
 namespace txl::cli {

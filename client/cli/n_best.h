@@ -15,8 +15,7 @@
 namespace txl::cli {
 
 // {"alternatives": ["...", ...]} with "context" (a text) and "session" (an id)
-// where there are any. Errors: InvalidArgument, also for keys that are none of
-// these.
+// where there are any. Errors: InvalidArgument, also for other keys.
 absl::StatusOr<v1::ScoreAlternativesRequest> ParseNBest(absl::string_view line);
 
 // {"sum_logprob": [...], "token_count": [...], "best": INDEX} with a line end;

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "txl/v1/generation_service.pb.h"
 
 namespace google::protobuf {
 class Message;
@@ -28,5 +29,39 @@ std::string ToJson(const google::protobuf::Message& message);
 // at its beginning. Errors name it: NotFound when it cannot be read,
 // InvalidArgument when it is not UTF-8 or holds a NUL.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
+
+// What a turn looks like on standard output.
+
+enum class PrintMode {
+  kText,    // the text as it comes
+  kTokens,  // ids separated by spaces; with log-probabilities a token a line
+  kJson,    // every response in protobuf's JSON mapping, one a line
+};
+
+class TurnPrinter {
+ public:
+  // `logprobs`: kTokens shows "ID LOGPROB [ALTERNATIVE:LOGPROB ...]" lines.
+  TurnPrinter(PrintMode mode, bool logprobs)
+      : mode_(mode), logprobs_(logprobs) {}
+
+  // What to print for a response; possibly empty.
+  std::string Format(const v1::GenerateResponse& response);
+  // What to print after the last response: a line end where one is missing.
+  std::string End() const;
+
+  // True when kText had tokens and none of them had text.
+  bool silent() const {
+    return mode_ == PrintMode::kText && tokens_ > 0 && !printed_;
+  }
+
+ private:
+  std::string FormatToken(const v1::Token& token);
+
+  PrintMode mode_;
+  bool logprobs_;
+  int64_t tokens_ = 0;
+  bool printed_ = false;
+  bool at_line_start_ = true;
+};
 
 }  // namespace txl::cli

@@ -8,7 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "client/client.h"
-#include "client/retry_policy.h"
+#include "client/retrying_client.h"
 #include "txl/v1/generation_service.pb.h"
 
 namespace txl::cli {

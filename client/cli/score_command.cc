@@ -3,21 +3,24 @@
 // The text goes through a session in pieces: a server limits the size of a call
 // but not of a session.
 
+#include "client/cli/score_command.h"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/cli/command.h"
-#include "client/cli/interrupt.h"
+#include "client/cli/line_reader.h"
 #include "client/cli/long_text.h"
 #include "client/cli/n_best.h"
 #include "client/cli/output.h"
-#include "client/cli/score_totals.h"
+#include "program/command_line.h"
 #include "program/flag_checks.h"
-#include "program/unknown_flag.h"
 
 namespace txl::cli {
 namespace {
@@ -146,8 +149,8 @@ void AddScoreCommand(CLI::App& program, Run* run) {
           ->type_name("FILE");
   command
       ->add_option("--n-best", flags->n_best,
-                   "JSON lines with a context, or a session, and alternatives "
-                   "instead of FILE, -: standard input")
+                   "file of JSON lines with alternatives and a context or a "
+                   "session, -: standard input")
       ->type_name("FILE")
       ->excludes(file);
   AddUnknownFlag(*command, &flags->unknown);
@@ -159,6 +162,57 @@ void AddScoreCommand(CLI::App& program, Run* run) {
   command->add_flag("--json", flags->json,
                     "print one line of JSON [default: off]");
   command->callback([run, flags] { *run = [flags] { return Score(*flags); }; });
+}
+
+void ScoreTotals::Add(const v1::AppendTokensResponse& piece) {
+  tokens += piece.scored_size();
+  for (const v1::ScoredToken& token : piece.scored()) {
+    if (!token.has_logprob()) continue;
+    ++predicted;
+    sum_logprob += token.logprob();
+  }
+}
+
+std::optional<double> ScoreTotals::nats_per_token() const {
+  if (predicted == 0) return std::nullopt;
+  return -sum_logprob / static_cast<double>(predicted);
+}
+
+std::optional<double> ScoreTotals::perplexity() const {
+  if (predicted == 0) return std::nullopt;
+  return std::exp(*nats_per_token());
+}
+
+std::optional<double> ScoreTotals::bits_per_character() const {
+  if (predicted == 0 || characters == 0) return std::nullopt;
+  return -sum_logprob / std::log(2.0) / static_cast<double>(characters);
+}
+
+std::string ToText(const ScoreTotals& totals) {
+  const auto number = [](std::optional<double> value) {
+    return value ? absl::StrFormat("%.6f", *value) : "not defined";
+  };
+  return absl::StrFormat(
+      "tokens %d\ncharacters %d\nnats per token %s\n"
+      "bits per character %s\nperplexity %s\n",
+      totals.tokens, totals.characters, number(totals.nats_per_token()),
+      number(totals.bits_per_character()), number(totals.perplexity()));
+}
+
+std::string ToJsonLine(const ScoreTotals& totals) {
+  using Json = nlohmann::ordered_json;
+  const auto number = [](std::optional<double> value) {
+    return value ? Json(*value) : Json();
+  };
+  const Json json = {
+      {"tokens", totals.tokens},
+      {"predicted_tokens", totals.predicted},
+      {"characters", totals.characters},
+      {"sum_logprob", totals.sum_logprob},
+      {"nats_per_token", number(totals.nats_per_token())},
+      {"bits_per_character", number(totals.bits_per_character())},
+      {"perplexity", number(totals.perplexity())}};
+  return json.dump() + "\n";
 }
 
 }  // namespace txl::cli

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/client.h"
+#include "txl/v1/session_service.pb.h"
 
 namespace txl::cli {
 
@@ -23,5 +24,14 @@ absl::StatusOr<v1::Session> LoadSession(Client& client,
                                         const v1::ImportSessionRequest& request,
                                         const CallOptions& options,
                                         const std::string& path);
+
+// A session as a line of a table.
+
+inline constexpr char kSessionHeader[] =
+    "SESSION                  STATE   POSITION MEMORY_BYTES  LAST_USE"
+    "             EXPIRES\n";
+
+// Under the header, with its line end. Times are local.
+std::string FormatSession(const v1::Session& session);
 
 }  // namespace txl::cli

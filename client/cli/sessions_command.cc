@@ -9,7 +9,6 @@
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "client/cli/session_files.h"
-#include "client/cli/session_text.h"
 #include "program/flag_checks.h"
 
 namespace txl::cli {
@@ -181,8 +180,8 @@ void AddJson(CLI::App* command, const FlagsPtr& flags) {
 void AddBranchVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
   CLI::App* fork =
       AddVerb(sessions, "fork",
-              "Make a session that begins like another one, print its id", Fork,
-              run, flags);
+              "Create a session that begins like another one, print its id",
+              Fork, run, flags);
   fork->add_option("SESSION", flags->id, "the session's id")
       ->required()
       ->check(SentName());
@@ -195,7 +194,7 @@ void AddBranchVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
   AddJson(fork, flags);
 
   CLI::App* rewind =
-      AddVerb(sessions, "rewind", "Take a session back to an earlier position",
+      AddVerb(sessions, "rewind", "Return a session to an earlier position",
               Rewind, run, flags);
   rewind->add_option("SESSION", flags->id, "the session's id")
       ->required()
@@ -214,14 +213,14 @@ void AddFileVerbs(CLI::App& sessions, Run* run, const FlagsPtr& flags) {
       ->check(SentName());
   save->add_option("FILE", flags->file, "the file; -: standard output")
       ->required();
-  save->add_flag("--state", flags->state,
-                 "with the segment memory, where the server has a key for it "
-                 "[default: off]");
+  save->add_flag(
+      "--state", flags->state,
+      "include the segment memory, if the server has a key [default: off]");
 
   CLI::App* load =
       AddVerb(sessions, "import",
-              "Make a session from an exported one's file, print its id",
-              Import, run, flags);
+              "Create a session from an exported file, print its id", Import,
+              run, flags);
   load->add_option("FILE", flags->file, "the file; -: standard input")
       ->required();
   load->add_option("--as", flags->as,
@@ -247,16 +246,17 @@ void AddSessionsCommand(CLI::App& program, Run* run) {
       ->required()
       ->check(SentName());
   show->add_flag("--tokens", flags->tokens,
-                 "also its token ids and text [default: off]");
+                 "also print its token ids and text [default: off]");
   AddJson(show, flags);
 
-  CLI::App* create = AddVerb(
-      *sessions, "create", "Make a session, print its id", Create, run, flags);
+  CLI::App* create =
+      AddVerb(*sessions, "create", "Create a session, print its id", Create,
+              run, flags);
   create->add_option("SESSION", flags->id, "id [default: chosen by the server]")
       ->check(SentName());
   create
       ->add_option("--ttl", flags->ttl_seconds,
-                   "seconds to live after the last use, 0: the server's choice")
+                   "life after the last use in seconds, 0: the server's choice")
       ->check(Seconds())
       ->capture_default_str();
   AddJson(create, flags);

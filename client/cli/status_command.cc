@@ -13,7 +13,7 @@
 #include "client/call_error.h"
 #include "client/channel.h"
 #include "client/cli/command.h"
-#include "client/cli/interrupt.h"
+#include "client/cli/line_reader.h"
 #include "client/cli/output.h"
 #include "client/cli/status_text.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -111,8 +111,8 @@ CLI::Option* AddWatch(CLI::App& command, StatusFlags* flags) {
             flags->watch_seconds =
                 seconds.empty() ? kDefaultPeriod : std::stod(seconds);
           },
-          absl::StrCat("show it again every so many seconds, with rates, until "
-                       "Ctrl-C [default: off; without a number ",
+          absl::StrCat("repeat every SECONDS, with rates, until Ctrl-C "
+                       "[default: off; without a number ",
                        kDefaultPeriod, "]"))
       ->expected(0, 1)
       ->type_name("[SECONDS]")
@@ -127,16 +127,16 @@ CLI::Option* AddWatch(CLI::App& command, StatusFlags* flags) {
 }  // namespace
 
 void AddStatusCommand(CLI::App& program, Run* run) {
-  CLI::App* command =
-      program.add_subcommand("status", "Show what the server is and does");
+  CLI::App* command = program.add_subcommand(
+      "status", "Show the model and the state of the server");
   auto flags = std::make_shared<StatusFlags>();
   // A probe that waits for ever tells nothing.
   flags->server.timeout_seconds = 10;
   AddServerFlags(*command, &flags->server);
-  CLI::Option* check = command->add_flag(
-      "--check", flags->check,
-      "print nothing, exit 0 only when it is ready; needs no key "
-      "[default: off]");
+  CLI::Option* check =
+      command->add_flag("--check", flags->check,
+                        "print nothing, exit 0 only if the server is ready; "
+                        "needs no key [default: off]");
   CLI::Option* json = command->add_flag(
       "--json", flags->json,
       "print model and status as a line of JSON [default: off]");

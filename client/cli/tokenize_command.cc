@@ -7,7 +7,8 @@
 #include "client/cli/command.h"
 #include "client/cli/long_text.h"
 #include "client/cli/output.h"
-#include "program/unknown_flag.h"
+#include "program/command_line.h"
+#include "program/flag_checks.h"
 
 namespace txl::cli {
 namespace {
@@ -48,7 +49,7 @@ int Encode(Client& client, const TokenizeFlags& flags) {
 
 void AddTokenizeCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
-      "tokenize", "Show the token ids of a text, or the text of ids");
+      "tokenize", "Print the token ids of a text, or the text of token ids");
   auto flags = std::make_shared<TokenizeFlags>();
   AddServerFlags(*command, &flags->server);
   CLI::Option* text = command->add_option("TEXT", flags->text,
@@ -56,11 +57,8 @@ void AddTokenizeCommand(CLI::App& program, Run* run) {
   text->check(SentText());
   AddUnknownFlag(*command, &flags->unknown);
   CLI::Option* decode =
-      command
-          ->add_option("--decode", flags->ids,
-                       "comma-separated token ids to decode [default: none]")
-          ->delimiter(',')
-          ->allow_extra_args(false)
+      AddNumbers(*command, "--decode", &flags->ids,
+                 "comma-separated token ids to decode [default: none]")
           ->excludes(text);
   command->add_flag("--json", flags->json,
                     "print the response as a line of JSON [default: off]");

@@ -14,7 +14,7 @@
 
 namespace txl {
 
-// Of trivial types. Throws std::bad_alloc.
+// The element type must be trivial. Throws std::bad_alloc.
 template <typename T>
 class LargeAllocator {
  public:

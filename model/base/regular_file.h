@@ -18,7 +18,7 @@ class RegularFile {
   static constexpr int64_t kAnySize = std::numeric_limits<int64_t>::max();
 
   // Never waits. Errors name the path: NotFound when there is no such file,
-  // InvalidArgument when it is no regular file, has more than max_bytes or
+  // InvalidArgument when it is not a regular file, has more than max_bytes or
   // cannot be opened. Symbolic links are followed.
   static absl::StatusOr<RegularFile> Open(const std::string& path,
                                           int64_t max_bytes = kAnySize);

@@ -220,7 +220,7 @@ absl::Status CheckCanonicalTensors(
     const auto it = expected.find(name);
     if (it == expected.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          path, ": tensor ", name, " is no part of the model of config.json"));
+          path, ": tensor ", name, " is not part of the model of config.json"));
     }
     TXL_RETURN_IF_ERROR(CheckOne(name, info, it->second, path));
   }

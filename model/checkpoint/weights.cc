@@ -2,11 +2,13 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -242,7 +244,7 @@ absl::Status SaveWeights(const Weights& weights, const ModelConfig& config,
     const auto it = canonical.find(name);
     if (it == canonical.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          path, ": tensor ", name, " is no part of the configured model"));
+          path, ": tensor ", name, " is not part of the configured model"));
     }
     if (it->second.presence == Presence::kTied) continue;
     keep.push_back(tensor.detach().to(at::kCPU, dtype).contiguous());
@@ -253,6 +255,40 @@ absl::Status SaveWeights(const Weights& weights, const ModelConfig& config,
     out[name] = {stored, data.sizes().vec(), bytes};
   }
   return WriteSafetensors(path, out, {{"format", "pt"}});
+}
+
+absl::Status CheckCounts(const Weights& weights, const ModelConfig& config) {
+  if (static_cast<int64_t>(weights.layers.size()) != config.n_layer ||
+      static_cast<int64_t>(weights.embedding.size()) != config.n_bins() ||
+      static_cast<int64_t>(weights.head.size()) != config.n_bins()) {
+    return absl::InvalidArgumentError("weights do not fit the config");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFloat32OnCpu(const Weights& weights,
+                               const ModelConfig& config,
+                               absl::string_view step) {
+  TXL_RETURN_IF_ERROR(CheckCounts(weights, config));
+  const at::Tensor& like = weights.layers[0].wq;
+  if (like.scalar_type() != at::kFloat || !like.device().is_cpu()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weights: ", step, " takes float32 on the CPU"));
+  }
+  return absl::OkStatus();
+}
+
+BinOutputs OutputsOfBin(const ModelConfig& config, const Weights& weights,
+                        int64_t bin) {
+  BinOutputs outputs = {weights.head[bin].w, weights.head[bin].b};
+  if (bin > 0 || config.n_bins() == 1) return outputs;
+  outputs.words = at::cat({outputs.words, weights.cluster_w});
+  const auto or_zeros = [](const at::Tensor& bias, int64_t count) {
+    return bias.defined() ? bias : at::zeros({count});
+  };
+  outputs.bias = at::cat({or_zeros(outputs.bias, config.bin_size(0)),
+                          or_zeros(weights.cluster_b, config.n_bins() - 1)});
+  return outputs;
 }
 
 }  // namespace txl

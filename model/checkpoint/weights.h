@@ -5,12 +5,17 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "model/checkpoint/safetensors.h"
 #include "model/config/model_config.h"
 
 namespace txl {
@@ -76,5 +81,26 @@ Weights RandomWeights(const ModelConfig& config, double stddev, uint64_t seed,
 // kBFloat16 or kDouble.
 absl::Status SaveWeights(const Weights& weights, const ModelConfig& config,
                          const std::string& path, at::ScalarType dtype);
+
+// What steps want of the weights that they are made from. Errors are
+// InvalidArgument and name the weights.
+
+// Refuses other numbers of layers and bins than `config` has.
+absl::Status CheckCounts(const Weights& weights, const ModelConfig& config);
+
+// That, and float32 on the CPU, from where a step packs its own. `step`: whose
+// weights they are to be, as in "the CUDA step".
+absl::Status CheckFloat32OnCpu(const Weights& weights,
+                               const ModelConfig& config,
+                               absl::string_view step);
+
+// What the head computes for a bin: its words and, in bin 0, the clusters
+// behind them.
+struct BinOutputs {
+  at::Tensor words;  // [outputs, e_b]
+  at::Tensor bias;   // [outputs]; undefined: none
+};
+BinOutputs OutputsOfBin(const ModelConfig& config, const Weights& weights,
+                        int64_t bin);
 
 }  // namespace txl

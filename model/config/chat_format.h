@@ -28,8 +28,8 @@ struct ChatFormat {
 };
 
 // Reads `{"system": {"before", "after"}, "user": ..., "assistant": ...,
-// "answer", "stop_texts"}`: `user` and `assistant` have to be there, `answer`
-// is the assistant's `before` unless it is. Null where `defaults`, of
+// "answer", "stop_texts"}`: `user` and `assistant` are required, `answer`
+// defaults to the assistant's `before`. Null where `defaults`, of
 // generation.json, have no `chat`; an error is that of `defaults`.
 std::optional<ChatFormat> ReadChatFormat(JsonFields& defaults);
 

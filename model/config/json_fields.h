@@ -60,10 +60,10 @@ class JsonFields {
   T Enum(absl::string_view field, T fallback,
          const std::vector<std::pair<std::string, T>>& values);
 
-  // Records an error of a key that is none of `known`, with the nearest one.
+  // Records an error of a key that is not in `known`, with the nearest one.
   void RefuseUnknown(const std::vector<std::string>& known);
   // Does so only where there is a nearest one, so that the key looks misspelt:
-  // others are notes of whoever wrote them.
+  // other keys are notes of the author.
   void RefuseMisspelt(const std::vector<std::string>& known);
   // Records an error of `field`.
   void Fail(absl::string_view field, absl::string_view what);

@@ -4,10 +4,12 @@
 // that the weights do not show. Plain data; no tensor.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -85,7 +87,7 @@ struct ModelConfig {
 
 // Parses and validates the text of a config.json. `origin` (a file name) opens
 // every error message, which then names the field and what is wrong with it.
-// Keys that are no fields are ignored, but for misspelt ones (config_keys.h).
+// Keys that are not fields are ignored, unless they look misspelt.
 // Errors: InvalidArgument (no JSON, missing field, wrong type, out of range,
 // fields that contradict each other, sizes whose product overflows).
 absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json,
@@ -93,5 +95,16 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view json,
 
 // The config.json text of `config`; ParseModelConfig gives `config` back.
 std::string ModelConfigToJson(const ModelConfig& config);
+
+// The keys of a config.json and of what replaces its fields.
+
+// Names of the fields that ModelConfigToJson writes.
+const std::vector<std::string>& ModelConfigFields();
+
+// Refuses a key that looks like a field misspelt, or that is training code's
+// name for one, and a field of another type than its own. Other keys are
+// notes of their author. Errors as of ParseModelConfig.
+absl::Status CheckModelConfigKeys(const nlohmann::json& object,
+                                  absl::string_view origin);
 
 }  // namespace txl

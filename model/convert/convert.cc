@@ -1,6 +1,5 @@
 #include "model/convert/convert.h"
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>

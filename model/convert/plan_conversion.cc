@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
-#include "model/config/config_keys.h"
 #include "model/config/json_fields.h"
+#include "model/config/model_config.h"
 #include "model/convert/container/byte_source.h"
-#include "model/convert/family/choose_family.h"
+#include "model/convert/family/family.h"
 
 namespace txl {
 namespace {

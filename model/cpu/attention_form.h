@@ -42,11 +42,11 @@ struct AttentionWork {
 };
 
 // What reading one byte of the memory costs, in floating-point operations that
-// the absorbed form does in the same time, so that both forms' steps take
-// equally long where txl-bench-engine finds them to, on two AVX-512 cores: with
-// 8 heads in float32 where slots lie in main memory (some 170 GFLOP/s beside 43
-// GB/s), with 3 where caches hold them. Of equals the projected form is taken,
-// whose prompts are two times as fast.
+// the absorbed form does in the same time. With these values both forms' steps
+// cost the same where txl-bench-engine measures equal times on two AVX-512
+// cores: with 8 heads in float32 where slots lie in main memory (about 170
+// GFLOP/s beside 43 GB/s), with 3 where caches hold them. If both cost the
+// same, the projected form is taken: its prompts are twice as fast.
 inline constexpr double kFlopPerByte = 4.0;
 inline constexpr double kFlopPerCachedByte = 1.3;
 // Keys and values of a slot, over all layers, that count as cached.

@@ -20,7 +20,7 @@ namespace txl {
 inline constexpr int64_t kInt4Group = 32;
 inline constexpr int64_t kInt4GroupBytes = kPanel * (1 + kInt4Group / 2);
 
-// Of a panel of so many inputs; they are filled up with zeros to whole groups.
+// Bytes of a panel for `inputs`, padded with zeros to whole groups.
 inline constexpr int64_t Int4PanelBytes(int64_t inputs) {
   return RoundUp(inputs, kInt4Group) / kInt4Group * kInt4GroupBytes;
 }

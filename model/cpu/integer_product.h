@@ -47,7 +47,7 @@ void MultiplyIntegers(const IntegerProduct& product);
 
 // out[r][c] = scales[r] * sum over positions j of weight[r][j] * value[j][c].
 struct IntegerSum {
-  // As QuantiseWeights makes them: [rows, panels * kPanel], `stride` apart.
+  // Made by QuantiseWeights: [rows, panels * kPanel], `stride` apart.
   const uint8_t* high = nullptr;
   const uint8_t* low = nullptr;
   int64_t stride = 0;

@@ -33,7 +33,7 @@ inline int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 // sum + the products of the four bytes of every lane; u unsigned, s signed.
 HWY_INLINE WordVec AddQuads(WordVec sum, WordVec u, WordVec s) {
 #if HWY_TARGET == HWY_AVX3_DL
-  // With the intrinsic GCC 12 keeps a block's sums in memory: half as fast.
+  // GCC 12 keeps a block's sums in memory with the intrinsic: half as fast.
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
   return sum;
 #elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128

@@ -45,7 +45,7 @@ class NativeArena {
 
   // Stored row of a position in the format of the memory: [row_stride()]
   // numbers, the first d of them its own. Behind these come zeros or, in int8,
-  // the row's scale, which whoever reads on multiplies by zeros. Rows of
+  // the row's scale; a reader that goes past d multiplies it by zeros. Rows of
   // following ring indices follow, row_step() numbers apart.
   uint8_t* Row(int32_t slot, int64_t layer, int64_t position);
   const uint8_t* Row(int32_t slot, int64_t layer, int64_t position) const;

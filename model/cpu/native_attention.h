@@ -101,7 +101,7 @@ class NativeAttention {
   const int64_t value_stride_;  // RoundUp(D, kPanel)
   const int64_t split_units_;   // fewer are split into chunks
   AlignedBuffer<float> content_queries_, position_queries_;  // [rows, H D]
-  // The same where keys are int8: a row of each head.
+  // Queries for int8 keys: one row per head.
   IntegerRows content_integers_, position_integers_;  // [rows, H]
   AlignedBuffer<float> position_scores_;   // [rows, H, positions_.stride()]
   AlignedBuffer<float> absorbed_queries_;  // [rows, H, model_stride_]

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 
 namespace txl {
 namespace {

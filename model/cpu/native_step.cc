@@ -11,7 +11,6 @@
 #include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
-#include "model/checkpoint/weights_check.h"
 #include "model/cpu/attention_form.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/native_layers.h"
@@ -19,7 +18,7 @@
 #include "model/cpu/native_weights.h"
 #include "model/cpu/thread_pool.h"
 #include "model/cpu/vector_target.h"
-#include "model/step/serving_state.h"
+#include "model/step/model_step.h"
 
 namespace txl {
 namespace {

@@ -10,8 +10,7 @@
 #include <algorithm>
 
 #include "model/checkpoint/weights.h"
-#include "model/checkpoint/weights_check.h"
-#include "model/reference/relative_position.h"
+#include "model/reference/attention.h"
 
 namespace txl {
 namespace {

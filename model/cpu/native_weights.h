@@ -22,8 +22,8 @@ struct NativeFormats {
   // Matrices and embeddings. kInt4: those of the layers, others as BinFormat
   // says.
   NumberFormat weights = NumberFormat::kF32;
-  // Of rows with weights, but for those of the absorbed form's keys and values,
-  // which are short. kInteger: with int8 and int4 weights only.
+  // Products of rows with weights, except for keys and values in the absorbed
+  // form, which are short. kInteger needs int8 or int4 weights.
   Products products = Products::kFloat;
   // Stored rows: the segment memory. kInt8: a scale per row.
   NumberFormat memory = NumberFormat::kF32;

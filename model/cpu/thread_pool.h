@@ -36,9 +36,9 @@ class ThreadPool {
   void TakeTiles(int worker);
 
   // The open job: tiles in the upper half, the next unclaimed one in the lower.
-  // Whoever moves the lower half on owns a tile of the job that is open at that
-  // moment, which cannot end before the tile does; only then is tile_ read. So
-  // a worker that wakes late delays nobody.
+  // A thread that advances the lower half owns a tile of the job that is open
+  // at that moment; this job cannot end before the tile does. Only the owner of
+  // a tile reads tile_, so a worker that wakes late delays no other thread.
   alignas(64) std::atomic<uint64_t> claim_{0};
   alignas(64) std::atomic<int64_t> done_{0};  // tiles of the open job
   const Tile* tile_ = nullptr;

@@ -15,8 +15,8 @@ std::string VectorTarget();
 std::vector<std::string> VectorTargets();
 
 // For tests and comparisons: from now on the kernels run with this one of
-// VectorTargets(). False: it is none of them, and nothing changes. Not while a
-// step runs.
+// VectorTargets(). False: it is not one of them, and nothing changes. Not while
+// a step runs.
 bool UseVectorTarget(const std::string& name);
 
 }  // namespace txl

@@ -20,4 +20,12 @@ at::Tensor AdaptiveLogProbs(const ModelConfig& config, const Weights& weights,
 at::Tensor AdaptiveNll(const ModelConfig& config, const Weights& weights,
                        const at::Tensor& hidden, const at::Tensor& targets);
 
+// Adaptive input embedding: frequent tokens in wide rows, rare ones in narrow
+// rows that a projection brings to d_model.
+
+// tokens [...] int64 in [0, V) -> [..., d], times sqrt(d) when the model
+// scales its embedding.
+at::Tensor Embed(const ModelConfig& config, const Weights& weights,
+                 const at::Tensor& tokens);
+
 }  // namespace txl

@@ -17,6 +17,7 @@
 
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
+#include "model/reference/attention.h"
 #include "model/reference/dropout.h"
 
 namespace txl {
@@ -56,5 +57,15 @@ class ReferenceNetwork {
   ModelConfig config_;
   Weights weights_;
 };
+
+// One layer: attention and feed-forward, each with its residual connection and
+// LayerNorm after (post) or before (pre) it.
+
+// h [batch, q, d], memory [batch, m, d] (inputs of this layer, before any
+// LayerNorm) -> [batch, q, d].
+at::Tensor DecoderLayer(const ModelConfig& config, const LayerWeights& layer,
+                        const SegmentContext& context, const at::Tensor& h,
+                        const at::Tensor& memory,
+                        const ForwardOptions& options);
 
 }  // namespace txl

@@ -41,10 +41,10 @@ class NextTokenDistribution {
   // Log-probability of all words of cluster c together. Every word's own is at
   // most this, up to rounding.
   virtual double ClusterMass(size_t c) = 0;
-  // Those of the words of cluster c, [cluster_size(c)]; evaluates them when
-  // they were not yet. Valid as long as the distribution.
+  // Log-probabilities of the words of cluster c, [cluster_size(c)]. Evaluates
+  // them on the first call. Valid as long as the distribution.
   virtual absl::Span<const float> ClusterWords(size_t c) = 0;
-  // Whether they were.
+  // Whether the words of cluster c have been evaluated.
   virtual bool IsEvaluated(size_t c) const = 0;
 };
 

@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/sampling/adjustments.h"
 #include "model/sampling/candidate_filter.h"
 #include "model/sampling/cluster_draw.h"
 #include "model/sampling/draw.h"

@@ -2,12 +2,11 @@
 
 // The definition of a sampled token: a pure function of (distribution,
 // parameters, recent ids, seed, absolute position). Nothing else enters, so a
-// session's text does not depend on its company.
+// session's text does not depend on other streams.
 //
 // Order: bias -> penalties -> temperature -> top_k -> top_p -> min_p ->
-// typical_p -> draw. Formulas: bias, penalties and bans in adjustments.h,
-// temperature and filters in candidate_filter.h, draws in draw.h and
-// cluster_draw.h. All sums are in double precision.
+// typical_p -> draw. Formulas: draws in draw.h and cluster_draw.h, everything
+// before them in candidate_filter.h. All sums are in double precision.
 //   Temperature 0: the id of the largest log-probability after bias, penalties
 //     and bans, the lowest of equal ones; no random number is used.
 //   UsesJointDistribution(params): the filters leave candidates with weights;

@@ -1,6 +1,5 @@
 #include "model/sampling/sampling_params.h"
 
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

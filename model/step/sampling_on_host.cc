@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <utility>
-
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 
 namespace txl {
 namespace {
@@ -58,9 +53,9 @@ struct Segments {
 };
 
 // Rows whose input nobody knows are left out, and say so in `results`.
-Segments SegmentsOf(absl::Span<const SamplingRow> rows,
+Segments SegmentsOf(absl::Span<const StepRow> rows,
                     const std::vector<SlotDraws>& slots,
-                    std::vector<SampledRow>& results) {
+                    std::vector<RowResult>& results) {
   Segments made;
   // What segments refer to must stay where it is.
   made.tokens.resize(rows.size());
@@ -68,11 +63,11 @@ Segments SegmentsOf(absl::Span<const SamplingRow> rows,
   bool unknown = false;  // the rest of this slot's rows
   size_t first = 0;      // row of the segment
   for (size_t i = 0; i < rows.size(); ++i) {
-    const SamplingRow& row = rows[i];
-    if (row.token == kNoToken) continue;
+    const StepRow& row = rows[i];
+    if (row.kind == RowKind::kDerive) continue;
     const std::optional<int32_t>& last = slots[row.slot].last;
     if (i == 0 || rows[i - 1].slot != row.slot) {
-      unknown = row.token == kLastSampledToken && !last.has_value();
+      unknown = row.token_id == kLastSampled && !last.has_value();
       first = i;
       if (!unknown) {
         made.segments.push_back({row.slot, row.position, {}, {}});
@@ -81,13 +76,13 @@ Segments SegmentsOf(absl::Span<const SamplingRow> rows,
       }
     }
     if (unknown) {
-      results[i].status = SampledStatus::kUnknownInput;
+      results[i].status = UnknownInput();
       continue;
     }
-    made.tokens[i] = row.token == kLastSampledToken ? *last : row.token;
+    made.tokens[i] = row.token_id == kLastSampled ? *last : row.token_id;
     StepSegment& segment = made.segments.back();
     segment.tokens = {made.tokens.data() + first, i - first + 1};
-    if (row.output == RowOutput::kNone) continue;
+    if (!HasOutput(row.kind)) continue;
     made.outputs.push_back(static_cast<int32_t>(i - first));
     made.wanted.push_back(i);
     segment.outputs = {segment.outputs.data(), segment.outputs.size() + 1};
@@ -96,14 +91,14 @@ Segments SegmentsOf(absl::Span<const SamplingRow> rows,
 }
 
 // Scored tokens say beforehand which clusters will be looked at.
-std::vector<ClusterOfRow> ScoredClusters(absl::Span<const SamplingRow> rows,
+std::vector<ClusterOfRow> ScoredClusters(absl::Span<const StepRow> rows,
                                          const std::vector<size_t>& wanted,
                                          const VocabularyBins& bins) {
   std::vector<ClusterOfRow> clusters;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const SamplingRow& row = rows[wanted[i]];
-    if (row.output != RowOutput::kScore) continue;
-    const size_t bin = bins.BinOf(row.target);
+    const StepRow& row = rows[wanted[i]];
+    if (row.kind != RowKind::kScore) continue;
+    const size_t bin = bins.BinOf(row.score_target);
     if (bin > 0) clusters.push_back({static_cast<int64_t>(i), bin - 1});
   }
   return clusters;
@@ -111,21 +106,36 @@ std::vector<ClusterOfRow> ScoredClusters(absl::Span<const SamplingRow> rows,
 
 // Before the row is reported: whether what it feeds is what its slot goes on
 // with. A row behind one that samples feeds a guess.
-SampledStatus CheckGuess(absl::Span<const SamplingRow> rows, size_t row,
-                         absl::Span<const SampledRow> results) {
+RowResult CheckGuess(absl::Span<const StepRow> rows, size_t row,
+                     absl::Span<const RowResult> results) {
+  RowResult checked;
   if (row == 0 || rows[row - 1].slot != rows[row].slot ||
-      rows[row - 1].output != RowOutput::kSample) {
-    return SampledStatus::kOk;
+      rows[row - 1].kind != RowKind::kDecode) {
+    return checked;
   }
-  const SampledRow& before = results[row - 1];
-  if (before.status == SampledStatus::kOk) {
-    return before.token == rows[row].token ? SampledStatus::kOk
-                                           : SampledStatus::kRejected;
+  const RowResult& before = results[row - 1];
+  if (!before.status.ok()) {
+    checked.status = UnknownInput();
+  } else {
+    checked.rejected = before.rejected || before.token_id != rows[row].token_id;
   }
-  return before.status == SampledStatus::kRejected
-             ? SampledStatus::kRejected
-             : SampledStatus::kUnknownInput;
+  return checked;
 }
+
+RowResult Failed(absl::Status status) {
+  RowResult result;
+  result.status = std::move(status);
+  return result;
+}
+
+class DoneStep final : public QueuedStep {
+ public:
+  explicit DoneStep(SampledRows rows) : rows_(std::move(rows)) {}
+  SampledRows Collect() override { return std::move(rows_); }
+
+ private:
+  SampledRows rows_;
+};
 
 class MovedOut final : public StateTransfer {
  public:
@@ -162,21 +172,13 @@ class SamplingOnHost final : public SamplingStep {
                     std::nullopt};
   }
 
-  void Queue(absl::Span<const SamplingRow> rows) override {
+  std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) override {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     SampledRows results = Run(rows);
     results.device_seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    absl::MutexLock lock(&mutex_);
-    done_.push_back(std::move(results));
-  }
-
-  SampledRows Collect() override {
-    absl::MutexLock lock(&mutex_);
-    SampledRows results = std::move(done_.front());
-    done_.pop_front();
-    return results;
+    return std::make_unique<DoneStep>(std::move(results));
   }
 
   void Clear(int32_t slot) override {
@@ -208,26 +210,22 @@ class SamplingOnHost final : public SamplingStep {
   int64_t BytesPerSlot() const override { return step_->BytesPerSlot(); }
 
  private:
-  SampledRows Run(absl::Span<const SamplingRow> rows);
-  void Derive(absl::Span<const SamplingRow> rows);
-  SampledRow Report(const SamplingRow& row,
-                    NextTokenDistribution& distribution);
+  SampledRows Run(absl::Span<const StepRow> rows);
+  void Derive(absl::Span<const StepRow> rows);
+  RowResult Report(const StepRow& row, NextTokenDistribution& distribution);
 
   const Sampler sampler_;
   const std::unique_ptr<ModelStep> step_;
   std::vector<SlotDraws> slots_;
-
-  absl::Mutex mutex_;  // Collect comes from another thread
-  std::deque<SampledRows> done_ ABSL_GUARDED_BY(mutex_);
 };
 
-SampledRows SamplingOnHost::Run(absl::Span<const SamplingRow> rows) {
+SampledRows SamplingOnHost::Run(absl::Span<const StepRow> rows) {
   SampledRows results;
   results.rows.resize(rows.size());
   const Segments made = SegmentsOf(rows, slots_, results.rows);
   // Until a row has drawn, nobody may feed its slot's last token.
-  for (const SamplingRow& row : rows) {
-    if (row.output == RowOutput::kSample) slots_[row.slot].last.reset();
+  for (const StepRow& row : rows) {
+    if (row.kind == RowKind::kDecode) slots_[row.slot].last.reset();
   }
   Derive(rows);
   if (made.segments.empty()) return results;
@@ -237,12 +235,10 @@ SampledRows SamplingOnHost::Run(absl::Span<const SamplingRow> rows) {
   results.evaluated.resize(sampler_.bins().clusters());
   for (size_t i = 0; i < made.wanted.size(); ++i) {
     const size_t row = made.wanted[i];
-    const SampledStatus guess = CheckGuess(rows, row, results.rows);
-    if (guess != SampledStatus::kOk) {
-      results.rows[row].status = guess;
-      continue;
-    }
-    results.rows[row] = Report(rows[row], *distributions[i]);
+    RowResult& result = results.rows[row];
+    result = CheckGuess(rows, row, results.rows);
+    if (!result.status.ok() || result.rejected) continue;
+    result = Report(rows[row], *distributions[i]);
     for (size_t c = 0; c < results.evaluated.size(); ++c) {
       results.evaluated[c] += distributions[i]->IsEvaluated(c) ? 1 : 0;
     }
@@ -251,40 +247,39 @@ SampledRows SamplingOnHost::Run(absl::Span<const SamplingRow> rows) {
 }
 
 // Derives all rows of a slot at once.
-void SamplingOnHost::Derive(absl::Span<const SamplingRow> rows) {
+void SamplingOnHost::Derive(absl::Span<const StepRow> rows) {
   size_t next = 0;
   while (next < rows.size()) {
     const size_t first = next;
     while (next < rows.size() && rows[next].slot == rows[first].slot) ++next;
-    if (rows[first].token != kNoToken) continue;
+    if (rows[first].kind != RowKind::kDerive) continue;
     step_->Derive(rows[first].slot, static_cast<int64_t>(next - first));
   }
 }
 
-SampledRow SamplingOnHost::Report(const SamplingRow& row,
-                                  NextTokenDistribution& distribution) {
-  SampledRow result;
-  result.status = SampledStatus::kNotFinite;
-  if (!HoldsNumbers(distribution)) return result;
+RowResult SamplingOnHost::Report(const StepRow& row,
+                                 NextTokenDistribution& distribution) {
+  if (!HoldsNumbers(distribution)) return Failed(NotFinite(row.position));
   SlotDraws& slot = slots_[row.slot];
-  const bool samples = row.output == RowOutput::kSample;
-  result.token = row.target;
+  const bool samples = row.kind == RowKind::kDecode;
+  RowResult result;
+  result.token_id = row.score_target;
   if (samples) {
-    const absl::StatusOr<int32_t> token = sampler_.Sample(
+    const absl::StatusOr<int32_t> drawn = sampler_.Sample(
         distribution, slot.params, slot.ContextAt(row.position + 1));
-    if (token.status() == NothingToSample()) {
-      result.status = SampledStatus::kNothingLeft;
+    if (!drawn.ok()) {
+      return Failed(drawn.status() == NothingToSample()
+                        ? drawn.status()
+                        : NotFinite(row.position));
     }
-    if (!token.ok()) return result;
-    result.token = *token;
+    result.token_id = *drawn;
   }
-  result.logprob = LogprobOf(distribution, result.token);
-  if (!IsNumber(result.logprob)) return result;
-  if (samples) slot.Remember(result.token);
+  result.logprob = LogprobOf(distribution, result.token_id);
+  if (!IsNumber(result.logprob)) return Failed(NotFinite(row.position));
+  if (samples) slot.Remember(result.token_id);
   if (row.top_logprobs > 0) {
     result.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
   }
-  result.status = SampledStatus::kOk;
   return result;
 }
 

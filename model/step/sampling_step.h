@@ -16,57 +16,24 @@
 #include "model/sampling/distribution.h"
 #include "model/sampling/sampler.h"
 #include "model/sampling/sampling_params.h"
+#include "model/step/step_row.h"
 
 namespace txl {
 
-// Input token of a row: the one that its slot's last sampling row drew, which
-// the host may not know yet.
-inline constexpr int32_t kLastSampledToken = -1;
-// No token: the row computes what derives from one more stored row of an
-// imported state, oldest first. Where the step derives; all rows of a slot are
-// such, or none is.
-inline constexpr int32_t kNoToken = -2;
-
-enum class RowOutput {
-  kNone,
-  kSample,  // the token at position + 1, drawn as the slot was configured
-  kScore,   // log P(target)
-};
-
-// One token through all layers. Rows of one slot stand together, at consecutive
-// ascending positions; at most the last of them samples. Where the step
-// verifies guesses, others that sample may follow it: such a row feeds a guess
-// of what the row before it draws.
-struct SamplingRow {
-  int32_t slot = 0;
-  int64_t position = 0;  // absolute position of the input token
-  int32_t token = 0;     // or kNoToken; kLastSampledToken in a slot's first row
-  RowOutput output = RowOutput::kNone;
-  int32_t target = 0;  // kScore
-  // kSample, kScore: alternatives reported, at most kMostTopLogprobs.
-  int32_t top_logprobs = 0;
-};
-
-enum class SampledStatus {
-  kOk,
-  kNotFinite,     // a log-probability that was looked at is NaN or +inf
-  kNothingLeft,   // no token has a probability above 0
-  kUnknownInput,  // kLastSampledToken, but that row failed, or there was none
-  kRejected,      // its guess, or one before it, is not what was drawn
-};
-
-struct SampledRow {
-  SampledStatus status = SampledStatus::kOk;
-  int32_t token = -1;  // kSample: drawn; kScore: target
-  float logprob = 0;   // of token, in the model's own distribution
-  std::vector<TokenLogprob> top_logprobs;  // best first
-};
-
 struct SampledRows {
-  std::vector<SampledRow> rows;  // as they were queued
-  double device_seconds = 0;     // from the step's first work to its last
+  std::vector<RowResult> rows;  // as they were queued
+  double device_seconds = 0;    // from the step's first work to its last
   // Per cluster: rows for which its words were evaluated.
   std::vector<int64_t> evaluated;
+};
+
+// A step that is queued.
+class QueuedStep {
+ public:
+  virtual ~QueuedStep() = default;
+  // Waits for it. Once, in the order of queueing; from any one thread. The step
+  // counts as collected also when this throws, as SamplingStep may.
+  virtual SampledRows Collect() = 0;
 };
 
 // A state on its way from the device.
@@ -82,18 +49,18 @@ class StateArrival {
  public:
   virtual ~StateArrival() = default;
   // Brings it to the device and waits for it there, or says again how that
-  // ended. From any thread; whoever uses the slot first brings it too.
+  // ended. From any thread; the first use of the slot brings it too.
   // Errors as CheckStateImage, and InvalidArgument for another number of rows
   // than an export gives: the slot is as it was. May throw as SamplingStep.
   virtual absl::Status Bring() = 0;
 };
 
-// All calls from one thread, except that Collect, StateTransfer::Take and
-// StateArrival::Bring may come from other ones. What is called takes effect in
-// the order of the calls, without waiting for the device unless it says so.
-// Slots, positions, ids and parameters are checked by the caller. May throw
-// std::bad_alloc and cuda::DeviceError; after the latter the step is of no
-// further use, unless it was about memory.
+// All calls from one thread, except that QueuedStep::Collect,
+// StateTransfer::Take and StateArrival::Bring may come from other ones. What is
+// called takes effect in the order of the calls, without waiting for the device
+// unless it says so. Slots, positions, ids and parameters are checked by the
+// caller. May throw std::bad_alloc and cuda::DeviceError; after the latter the
+// step is of no further use, unless it was about memory.
 class SamplingStep {
  public:
   // Steps that may be queued and not collected.
@@ -112,11 +79,9 @@ class SamplingStep {
                          const SampleContext& context) = 0;
 
   // REQUIRES: 1..max_rows rows, fewer than kDepth steps not collected; slots of
-  // rows that sample were configured. Nothing is queued when it throws.
-  virtual void Queue(absl::Span<const SamplingRow> rows) = 0;
-  // Waits for the oldest step that is not collected, which counts as collected
-  // also when this throws.
-  virtual SampledRows Collect() = 0;
+  // rows that sample were configured; at most kMostTopLogprobs alternatives.
+  // Nothing is queued when it throws.
+  virtual std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) = 0;
 
   // ModelStep's. Clear, Copy and Import forget the last sampled token of the
   // slot that they write, and leave how it samples.
@@ -134,7 +99,7 @@ class SamplingStep {
 
   // Whether rows may feed guesses; a rejected row leaves its slot as it was.
   virtual bool verifies_guesses() const { return false; }
-  // Whether rows with kNoToken have something to do.
+  // Whether kDerive rows have something to do; else none is queued.
   virtual bool derives() const { return false; }
 
   virtual const RingGeometry& ring() const = 0;

@@ -28,12 +28,12 @@ struct SelfTestWorst {
 
 // How far a step is from the reference.
 struct SelfTestDeviation {
-  // Of log-probabilities, divided by the spread of those of their row. Root of
-  // the mean square, and the largest.
+  // Deviations of log-probabilities, divided by the spread of those of their
+  // row: the root of the mean square, and the largest.
   double logprobs = 0;
   SelfTestWorst logprob;
-  // Of a session's rows of a layer, divided by the root of their mean square
-  // and by SelfTestGrowth: of the worst layer, and of the worst row.
+  // Deviations of a session's rows in a layer, divided by the root of their
+  // mean square and by SelfTestGrowth: the worst layer and the worst row.
   SelfTestWorst layer;
   SelfTestWorst row;
   // How far beside the part of [0, 1) that the reference gives a drawn token

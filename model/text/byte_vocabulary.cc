@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/text/tokenizer_fields.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -91,6 +93,37 @@ ByteVocabulary::ByteVocabulary() : ByteTable("bytes", AllBytes()) {}
 
 std::unique_ptr<Detokenizer> ByteVocabulary::NewDetokenizer() const {
   return std::make_unique<ByteDetokenizer>(AllBytes());
+}
+
+LoadedVocabulary LoadBytes(const TokenizerSource& source) {
+  TXL_RETURN_IF_ERROR(CheckFieldNames(source.json, {}));
+  if (source.vocab_size != ByteVocabulary::kSize) {
+    return TokenizerFieldError(
+        "kind",
+        absl::StrCat("bytes has ", ByteVocabulary::kSize,
+                     " ids, the model's vocab_size is ", source.vocab_size));
+  }
+  return std::make_unique<ByteVocabulary>();
+}
+
+LoadedVocabulary LoadDecimalBytes(const TokenizerSource& source) {
+  TXL_RETURN_IF_ERROR(CheckFieldNames(source.json, {"file"}));
+  TXL_ASSIGN_OR_RETURN(const std::vector<std::string> symbols,
+                       FileSymbols(source));
+  std::vector<unsigned char> bytes;
+  bytes.reserve(symbols.size());
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    int32_t value = -1;
+    // The spelling is compared, so that "7" and "07" are not the same byte.
+    if (!absl::SimpleAtoi(symbols[i], &value) || value < 0 || value > 255 ||
+        absl::StrCat(value) != symbols[i]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source.json["file"].get<std::string>(), ": symbol ",
+                       i + 1, ": must be a decimal byte value, 0 to 255"));
+    }
+    bytes.push_back(static_cast<unsigned char>(value));
+  }
+  return std::make_unique<DecimalByteVocabulary>(std::move(bytes));
 }
 
 }  // namespace txl

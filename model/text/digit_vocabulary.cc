@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
+#include "model/text/tokenizer_fields.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -48,7 +49,7 @@ absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
     } else if (!IsWhitespace(next.code_point) && !options.skip_unknown) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, next.length)),
-                       "\" is no digit from 0 to ", size_ - 1));
+                       "\" is not a digit from 0 to ", size_ - 1));
     }
     text.remove_prefix(next.length);
   }
@@ -61,6 +62,17 @@ std::string DigitVocabulary::BytesOf(int32_t id) const {
 
 std::unique_ptr<Detokenizer> DigitVocabulary::NewDetokenizer() const {
   return std::make_unique<DigitDetokenizer>(size_);
+}
+
+LoadedVocabulary LoadDigits(const TokenizerSource& source) {
+  TXL_RETURN_IF_ERROR(CheckFieldNames(source.json, {}));
+  if (source.vocab_size < 1 || source.vocab_size > 10) {
+    return TokenizerFieldError(
+        "kind", absl::StrCat("digits has at most 10 ids, the model's "
+                             "vocab_size is ",
+                             source.vocab_size));
+  }
+  return std::make_unique<DigitVocabulary>(source.vocab_size);
 }
 
 }  // namespace txl

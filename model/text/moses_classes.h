@@ -2,11 +2,13 @@
 
 // Classes of characters as the Moses scripts' ports use them for English, as
 // patterns (pattern.h) of one character. They were drawn up from an old Unicode
-// version: ideographs and Hangul syllables are no letters, and outside the
-// basic plane there are none. Up to Unicode 14 the classes are the same
-// character by character.
+// version: ideographs and Hangul syllables are not letters, and no letters lie
+// outside the basic plane. Up to Unicode 14 the classes are the same character
+// by character.
 
 #include <string>
+
+#include "absl/strings/string_view.h"
 
 namespace txl {
 
@@ -71,5 +73,13 @@ inline std::string MosesLowerCase() {
   return std::string("(?:(?![") + kMosesNewLowerCase +
          "])[\\p{Lowercase}\\x{25CC}])";
 }
+
+// English abbreviations: words whose period is part of them.
+
+// "Mr", "Dec", a single capital letter, ... (without the period).
+bool IsMosesPrefix(absl::string_view word);
+
+// "No", "Art", "pp": before a number only.
+bool IsMosesNumberPrefix(absl::string_view word);
 
 }  // namespace txl

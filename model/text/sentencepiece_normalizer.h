@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "model/text/piece_index.h"
+#include "model/text/sentencepiece_cutter.h"
 #include "model/text/sentencepiece_model.h"
 
 namespace txl {

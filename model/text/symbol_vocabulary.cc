@@ -6,8 +6,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "model/base/status_macros.h"
+#include "model/text/tokenizer_fields.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -201,6 +203,92 @@ absl::Status SymbolVocabulary::NoSymbol(const Source& source,
 
 std::unique_ptr<Detokenizer> SymbolVocabulary::NewDetokenizer() const {
   return std::make_unique<SymbolDetokenizer>(symbols_, rules_);
+}
+
+namespace {
+
+absl::StatusOr<SymbolSplit> ParseDelimiter(const nlohmann::json& json) {
+  const auto field = json.find("delimiter");
+  if (field == json.end() || field->is_null()) return SymbolSplit::kWhitespace;
+  if (*field == "") return SymbolSplit::kCharacters;
+  if (*field == " ") return SymbolSplit::kSpace;
+  return TokenizerFieldError("delimiter", "must be null, \"\" or \" \"");
+}
+
+}  // namespace
+
+LoadedVocabulary LoadSymbols(const TokenizerSource& source) {
+  const nlohmann::json& json = source.json;
+  TXL_RETURN_IF_ERROR(
+      CheckFieldNames(json, {"file", "delimiter", "lower_case", "unknown",
+                             "line_token", "double_line_tokens"}));
+  SymbolRules rules;
+  rules.strips_lines = true;
+  TXL_ASSIGN_OR_RETURN(rules.split, ParseDelimiter(json));
+  TXL_ASSIGN_OR_RETURN(rules.lower_case, BoolField(json, "lower_case", false));
+  TXL_ASSIGN_OR_RETURN(std::vector<std::string> symbols, FileSymbols(source));
+  TXL_ASSIGN_OR_RETURN(rules.unknown_id, SymbolField(json, "unknown", symbols));
+  TXL_ASSIGN_OR_RETURN(rules.line_id, SymbolField(json, "line_token", symbols));
+  TXL_ASSIGN_OR_RETURN(rules.double_line_tokens,
+                       BoolField(json, "double_line_tokens", false));
+  if (rules.double_line_tokens && !rules.line_id) {
+    return TokenizerFieldError("double_line_tokens", "needs a line_token");
+  }
+  return std::make_unique<SymbolVocabulary>("symbols", std::move(symbols),
+                                            rules);
+}
+
+LoadedVocabulary LoadCharacters(const TokenizerSource& source) {
+  TXL_RETURN_IF_ERROR(
+      CheckFieldNames(source.json, {"file", "lower_case", "space"}));
+  TXL_ASSIGN_OR_RETURN(std::vector<std::string> symbols, FileSymbols(source));
+  SymbolRules rules;
+  rules.split = SymbolSplit::kCharacters;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (FirstCharacter(symbols[i]).length != symbols[i].size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source.json["file"].get<std::string>(), ": symbol ",
+                       i + 1, ": must be a single character"));
+    }
+  }
+  TXL_ASSIGN_OR_RETURN(rules.lower_case,
+                       BoolField(source.json, "lower_case", false));
+  TXL_ASSIGN_OR_RETURN(rules.space_id,
+                       SymbolField(source.json, "space", symbols));
+  return std::make_unique<SymbolVocabulary>("characters", std::move(symbols),
+                                            rules);
+}
+
+namespace {
+
+// A name as one word: whitespace and "%" become %XX, byte by byte. The rest
+// stays, so the spelling of two names is never the same.
+std::string Word(absl::string_view name) {
+  std::string word;
+  while (!name.empty()) {
+    const Utf8Character next = FirstCharacter(name);
+    const absl::string_view character = name.substr(0, next.length);
+    if (IsWhitespace(next.code_point) || character == "%") {
+      for (const char byte : character) {
+        absl::StrAppendFormat(&word, "%%%02X",
+                              static_cast<unsigned char>(byte));
+      }
+    } else {
+      absl::StrAppend(&word, character);
+    }
+    name.remove_prefix(next.length);
+  }
+  return word;
+}
+
+}  // namespace
+
+LoadedVocabulary LoadEvents(const TokenizerSource& source) {
+  TXL_RETURN_IF_ERROR(CheckFieldNames(source.json, {"file"}));
+  TXL_ASSIGN_OR_RETURN(std::vector<std::string> names, FileSymbols(source));
+  for (std::string& name : names) name = Word(name);
+  return std::make_unique<SymbolVocabulary>("events", std::move(names),
+                                            SymbolRules());
 }
 
 }  // namespace txl

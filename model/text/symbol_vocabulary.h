@@ -34,14 +34,14 @@ enum class SymbolSplit {
 struct SymbolRules {
   SymbolSplit split = SymbolSplit::kWhitespace;
   bool lower_case = false;
-  std::optional<int32_t> unknown_id;  // for pieces that are no symbol
+  std::optional<int32_t> unknown_id;  // for pieces that are not symbols
   // Stands for "\n". Absent: "\n" is a character like others.
   std::optional<int32_t> line_id;
   // The line token stands before and after each line, as in the models of the
   // One Billion Word corpus; in a stream "\n" is then two of them. Needs
   // line_id.
   bool double_line_tokens = false;
-  // With kCharacters: stands for " ". "\n" without a symbol is then dropped.
+  // kCharacters: stands for " ". "\n" without a symbol is then dropped.
   std::optional<int32_t> space_id;
   // Whether EncodeDocument cuts into lines at all.
   bool strips_lines = false;
@@ -86,7 +86,7 @@ class SymbolVocabulary final : public Vocabulary {
                           TokenList& ids) const;
   absl::Status AppendPiece(const Source& source, absl::string_view piece,
                            TokenList& ids) const;
-  // One that is no symbol.
+  // A piece that is not a symbol.
   absl::Status AppendUnknown(const Source& source, absl::string_view piece,
                              TokenList& ids) const;
   static absl::Status NoSymbol(const Source& source, absl::string_view piece);

@@ -12,7 +12,7 @@
 
 namespace txl {
 
-// What stands for bytes that are no character: U+FFFD.
+// Stands for bytes that are not a character: U+FFFD.
 inline constexpr char kReplacementCharacter[] = "\xEF\xBF\xBD";
 
 bool IsValidUtf8(absl::string_view bytes);
@@ -66,7 +66,7 @@ class Utf8Assembler {
 
   // The bytes of the incomplete character.
   const std::string& held() const { return held_; }
-  // False: the bytes are no proper prefix of a character; nothing changes.
+  // False: the bytes are not a proper prefix of a character; nothing changes.
   bool SetHeld(absl::string_view bytes);
 
  private:

@@ -24,7 +24,12 @@ absl::StatusOr<std::unique_ptr<Detokenizer>> Vocabulary::RestoreDetokenizer(
   std::unique_ptr<Detokenizer> detokenizer = NewDetokenizer();
   if (detokenizer->SetState(state)) return detokenizer;
   return absl::InvalidArgumentError(
-      "the bytes are no state of a detokenizer of this vocabulary");
+      "the bytes are not state of a detokenizer of this vocabulary");
+}
+
+absl::Status TokenList::Full() const {
+  return absl::OutOfRangeError(
+      absl::StrCat("more than ", options_.max_tokens, " tokens"));
 }
 
 }  // namespace txl

@@ -2,21 +2,58 @@
 
 // Text <-> token ids, and the way back as a stream.
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "model/text/token_list.h"
 
 namespace txl {
 
+// How a text is encoded, and its ids while they are found.
+
+inline constexpr int64_t kNoTokenLimit = std::numeric_limits<int64_t>::max();
+
+struct EncodeOptions {
+  int64_t max_tokens = kNoTokenLimit;  // >= 0
+  // Pieces of text without a symbol are left out. Else each becomes the unknown
+  // symbol; where the vocabulary has none, the text is refused.
+  bool skip_unknown = false;
+};
+
+class TokenList {
+ public:
+  explicit TokenList(const EncodeOptions& options) : options_(options) {}
+
+  // OutOfRange ("more than N tokens") when the list is full.
+  absl::Status Add(int32_t id) {
+    if (ABSL_PREDICT_FALSE(size() >= options_.max_tokens)) return Full();
+    ids_.push_back(id);
+    return absl::OkStatus();
+  }
+
+  bool skips_unknown() const { return options_.skip_unknown; }
+  int64_t size() const { return static_cast<int64_t>(ids_.size()); }
+  std::vector<int32_t> Take() { return std::exchange(ids_, {}); }
+
+ private:
+  absl::Status Full() const;
+
+  const EncodeOptions options_;
+  std::vector<int32_t> ids_;
+};
+
 // Turns ids back into text as they arrive. What Add returns is always valid
-// UTF-8 and is never taken back: an incomplete character is held. One per
-// session; not thread-safe.
+// UTF-8 and is final: an incomplete character is held. One per session;
+// not thread-safe.
 class Detokenizer {
  public:
   // `vocabulary_size`: the ids that have a text are below it.
@@ -46,7 +83,7 @@ class Detokenizer {
   virtual bool SetState(absl::string_view state) = 0;
 
  private:
-  // As Add. REQUIRES: 0 <= id < size of the vocabulary.
+  // Implements Add. REQUIRES: 0 <= id < size of the vocabulary.
   virtual std::string AddKnown(int32_t id) = 0;
 
   int64_t size_;
@@ -98,7 +135,7 @@ class Vocabulary {
   virtual std::unique_ptr<Detokenizer> NewDetokenizer() const = 0;
 
   // A detokenizer that goes on as the one of this vocabulary that gave `state`.
-  // Errors: InvalidArgument for bytes that are no such state.
+  // Errors: InvalidArgument for bytes that are not such a state.
   absl::StatusOr<std::unique_ptr<Detokenizer>> RestoreDetokenizer(
       absl::string_view state) const;
 
@@ -110,7 +147,7 @@ class Vocabulary {
   bool Has(int32_t id) const { return id >= 0 && id < size(); }
 
  private:
-  // As TokenBytes. REQUIRES: Has(id).
+  // Implements TokenBytes. REQUIRES: Has(id).
   virtual std::string BytesOf(int32_t id) const = 0;
 };
 

@@ -9,7 +9,6 @@
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/text/tokenizer_fields.h"
-#include "model/text/vocabulary_kinds.h"
 
 namespace txl {
 namespace {

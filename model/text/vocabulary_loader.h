@@ -16,11 +16,11 @@ namespace txl {
 //   {"kind": "bytes"}                              id = byte value, V = 256
 //   {"kind": "decimal_bytes", "file": "vocab.txt"}
 //     Symbols are decimal byte values ("32"). Line breaks are dropped when 10
-//     is no symbol.
+//     is not a symbol.
 //   {"kind": "characters", "file": "vocab.txt", "lower_case": false,
 //    "space": null | "_"}
 //     One character per symbol. "space": the symbol that stands for " ", as in
-//     text8; "\n" is then dropped when it is no symbol.
+//     text8; "\n" is then dropped when it is not a symbol.
 //   {"kind": "symbols", "file": "vocab.txt", "delimiter": null | "" | " ",
 //    "lower_case": false, "unknown": null | "<unk>",
 //    "line_token": null | "<eos>", "double_line_tokens": false}
@@ -41,7 +41,7 @@ namespace txl {
 // that "\n" can be a symbol), and 64 MiB at most; tokenizer.json has 1 MiB at
 // most.
 // Errors: NotFound when there is no tokenizer.json (a model of ids only);
-// InvalidArgument naming file and field; what is no regular file is refused.
+// InvalidArgument naming file and field, also for what is not a regular file.
 absl::StatusOr<std::unique_ptr<Vocabulary>> LoadVocabulary(
     const std::string& model_directory, int64_t vocab_size);
 

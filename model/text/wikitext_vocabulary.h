@@ -13,14 +13,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "model/text/piece_index.h"
+#include "model/text/sentencepiece_cutter.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
 
 struct WikitextRules {
   bool lower_case = false;
-  std::optional<int32_t> unknown_id;  // for words that are no symbol
+  std::optional<int32_t> unknown_id;  // for words that are not symbols
   // Stands for "\n". Absent: "\n" is whitespace.
   std::optional<int32_t> line_id;
   // Never cut open, and the text on each side of one is cut on its own. The

@@ -3,14 +3,17 @@
 // What convert and inspect say about a checkpoint.
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 
+#include "model/base/number_format.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/config/model_config.h"
 #include "model/convert/plan_conversion.h"
+#include "model/cpu/attention_form.h"
 
 namespace txl {
 
@@ -46,5 +49,20 @@ void PrintFacts(const nlohmann::ordered_json& facts, bool tensors,
 // The facts without the list of tensors and what a step takes; every field with
 // who said it.
 void PrintSummary(const PlannedConversion& conversion, std::ostream& out);
+
+// What the native CPU step will take, from shapes alone: no weight is read,
+// nothing is allocated.
+
+// Packed matrices (rows padded to whole panels, int8 and int4 with their
+// scales), biases and norms; tied tables once. The forms pack keys and values
+// apart. Without positional keys, whose format is that of the derived rows.
+// REQUIRES: CheckCanonicalTensors is OK.
+int64_t NativeWeightBytes(const ModelConfig& config,
+                          const std::map<std::string, TensorInfo>& tensors,
+                          AttentionForm form, NumberFormat format);
+
+// The positional keys of all layers and heads, shared by all sessions, with the
+// position biases of models that have tables.
+int64_t NativePositionKeyBytes(const ModelConfig& config, NumberFormat derived);
 
 }  // namespace txl

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "model/base/status_macros.h"
 #include "model/convert/convert.h"
@@ -31,7 +30,7 @@ absl::Status RunConvert(const ConvertOptions& options) {
 Command AddConvertCommand(CLI::App& app) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App* sub = app.add_subcommand(
-      "convert", "makes a model directory of a Transformer-XL checkpoint");
+      "convert", "Convert a Transformer-XL checkpoint to a model directory");
   sub->add_option("SOURCE", options->plan.source,
                   "checkpoint: a file or a folder")
       ->required();
@@ -40,8 +39,7 @@ Command AddConvertCommand(CLI::App& app) {
       ->required();
   AddPlanFlags(*sub, options->plan);
   sub->add_option("--tokenizer", options->tokenizer_path,
-                  "vocabulary file; otherwise looked for in and beside the "
-                  "checkpoint");
+                  "vocabulary file [searched in and beside the checkpoint]");
   return {sub, [options] { return RunConvert(*options); }};
 }
 

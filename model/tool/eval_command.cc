@@ -11,15 +11,13 @@
 #include "absl/strings/str_format.h"
 #include "model/base/status_macros.h"
 #include "model/tool/command.h"
-#include "model/tool/interrupt.h"
 #include "model/tool/model_flags.h"
-#include "model/tool/number_formats.h"
 #include "model/tool/progress_bar.h"
 #include "model/tool/serving_evaluation.h"
-#include "model/train/corpus.h"
 #include "model/train/evaluation.h"
+#include "model/train/streams.h"
+#include "program/command_line.h"
 #include "program/flag_checks.h"
-#include "program/unknown_flag.h"
 
 namespace txl {
 namespace {
@@ -184,42 +182,41 @@ absl::Status RunEval(EvalFlags& flags) {
 
 Command AddEvalCommand(CLI::App& app) {
   auto flags = std::make_shared<EvalFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "eval",
-      "nats and bits per token (a character's, for a model of "
-      "characters) and perplexity of a text");
+  CLI::App* sub = app.add_subcommand("eval",
+                                     "Print nats and bits per token (or per "
+                                     "character) and perplexity of a text");
   AddModelFlags(*sub, flags->model);
   sub->add_option("--engine", flags->engine,
-                  "reference: the paper's segment forward, each segment's "
-                  "tokens see what its call gives them; serving: the server's "
-                  "step, every token sees the window it would see token by "
-                  "token, so that figures of a model whose windows depend on "
-                  "the segments differ slightly from the original procedure's")
+                  "reference: the paper's forward pass, segment by segment; "
+                  "serving: the server's step, in which every token sees what "
+                  "it would see token by token. If a model's windows depend on "
+                  "the segments, the figures differ slightly")
       ->transform(OneOf({"reference", "serving"}));
   AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
   AddUnknownFlag(*sub, &flags->unknown);
   sub->add_option("--held-out", flags->held_out,
-                  "evaluate this share of the text, its end; 0: all");
+                  "share of the text, at its end, to evaluate; 0: all");
   sub->add_option("--streams", flags->shape.streams,
-                  "streams side by side, each without the context of the one "
-                  "before it [one for every 2048 tokens, 1 to 8]")
+                  "parallel streams, each of which begins without context [one "
+                  "for every 2048 tokens, 1 to 8]")
       ->default_str("")
       ->check(AtLeast(1));
   sub->add_option("--segment", flags->shape.segment, "tokens per call")
       ->check(AtLeast(1));
   sub->add_flag("--original-streams", flags->original_streams,
-                "cut streams as the original code does: the remainder of the "
-                "text is dropped, no target crosses a border");
+                "cut streams like the original code: the rest of the text is "
+                "dropped, and no target crosses a border");
   sub->add_option("--max-segments", flags->max_segments, "0: all")
       ->check(AtLeast(0));
   sub->add_option("--mem-len", flags->mem_len, "memory rows [the model's]")
       ->check(AtLeast(0));
-  sub->add_option("--clamp-len", flags->clamp_len,
-                  "farthest distance with its own encoding; -1: off [the "
-                  "model's]");
-  sub->add_option("--window", flags->window,
-                  "keys a token sees, itself included; 0: all [the model's]")
+  sub->add_option(
+      "--clamp-len", flags->clamp_len,
+      "largest distance with its own encoding; -1: off [the model's]");
+  sub->add_option(
+         "--window", flags->window,
+         "keys that a token sees, itself included; 0: all [the model's]")
       ->check(AtLeast(0));
   sub->add_flag("--json", flags->json);
   return {sub, [flags] { return RunEval(*flags); }};

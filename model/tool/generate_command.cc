@@ -15,13 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/sampling/sampler.h"
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 #include "model/text/stop_text_matcher.h"
 #include "model/tool/command.h"
-#include "model/tool/interrupt.h"
 #include "model/tool/model_flags.h"
+#include "model/tool/progress_bar.h"
+#include "program/command_line.h"
 #include "program/flag_checks.h"
-#include "program/unknown_flag.h"
 
 namespace txl {
 namespace {
@@ -167,17 +167,16 @@ absl::Status RunGenerate(const GenerateFlags& flags) {
 
 Command AddGenerateCommand(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "generate",
-      "streams text; sampling defaults are those of the model's "
-      "generation.json, then the API's");
+  CLI::App* sub = app.add_subcommand("generate",
+                                     "Stream text; sampling defaults are those "
+                                     "of generation.json, or else of the API");
   AddModelFlags(*sub, flags->model);
   SamplingOverrides& s = flags->sampling;
   sub->add_option("--prompt", flags->prompt,
-                  "text, or - for standard input [the model's start tokens]");
+                  "text, -: standard input [the model's start tokens]");
   AddUnknownFlag(*sub, &flags->unknown);
   sub->add_option("--max-tokens", flags->max_tokens,
-                  "[generation.json, else 128]")
+                  "tokens to generate at most [generation.json, else 128]")
       ->check(AtLeast(1));
   sub->add_option("--temperature", s.temperature, "0: greedy [1]");
   sub->add_option("--top-k", s.top_k, "0: off [0]");
@@ -187,7 +186,7 @@ Command AddGenerateCommand(CLI::App& app) {
   sub->add_option("--repetition-penalty", s.repetition_penalty, "1: off [1]");
   sub->add_option("--presence-penalty", s.presence_penalty, "0: off [0]");
   sub->add_option("--frequency-penalty", s.frequency_penalty, "0: off [0]");
-  sub->add_option("--seed", s.seed, "[chosen and printed]");
+  sub->add_option("--seed", s.seed, "seed of the draws [chosen and printed]");
   return {sub, [flags] { return RunGenerate(*flags); }};
 }
 

@@ -143,14 +143,15 @@ Command AddInspectCommand(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* sub = app.add_subcommand(
       "inspect",
-      "shapes, parameters, bytes of weights and sessions in every form and "
-      "number format of the CPU's step and, of a checkpoint, who said what");
+      "Print shapes, parameters, and bytes of weights and sessions in every "
+      "form and number format of the CPU step; for a checkpoint also the "
+      "origin of each setting");
   sub->add_option("PATH", flags->plan.source,
                   "model directory, or a checkpoint: a file or a folder")
       ->required()
       ->check(CLI::ExistingPath);
   AddPlanFlags(*sub, flags->plan);
-  sub->add_flag("--tensors", flags->tensors, "also lists the tensors");
+  sub->add_flag("--tensors", flags->tensors, "also list the tensors");
   sub->add_flag("--json", flags->json);
   return {sub, [flags] { return RunInspect(*flags); }};
 }

@@ -7,12 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/tool/command.h"
 #include "model/tool/model_flags.h"
 #include "model/tool/token_feed.h"
-#include "model/train/tensor_file.h"
+#include "model/train/training_state.h"
 #include "program/flag_checks.h"
 
 namespace txl {
@@ -57,7 +56,8 @@ absl::Status RunLogprobs(const LogprobsFlags& flags) {
 Command AddLogprobsCommand(CLI::App& app) {
   auto flags = std::make_shared<LogprobsFlags>();
   CLI::App* sub = app.add_subcommand(
-      "logprobs", "log-probabilities of every next token of a sequence");
+      "logprobs",
+      "Write the log-probabilities of every next token of a sequence");
   AddModelFlags(*sub, flags->model);
   sub->add_option("--tokens", flags->tokens,
                   "safetensors file: tokens I64 [T] and, for segments, "
@@ -68,13 +68,14 @@ Command AddLogprobsCommand(CLI::App& app) {
                   "safetensors file: logprobs F64 [T, V] and, for the "
                   "reference engine, memory F64 [L, m, d]")
       ->required();
-  sub->add_option("--engine", flags->engine,
-                  "reference: the paper's segment forward; serving: the "
-                  "server's step, whose values do not depend on the cuts")
+  sub->add_option(
+         "--engine", flags->engine,
+         "reference: the paper's forward pass, segment by segment; serving: "
+         "the server's step, whose values do not depend on the cuts")
       ->transform(OneOf({"reference", "serving"}));
   sub->add_option("--feed", flags->feed,
-                  "segments: calls of the file's lengths; stepwise: one token "
-                  "per call")
+                  "segments: calls with the lengths in the file; stepwise: one "
+                  "token per call")
       ->transform(OneOf({"segments", "stepwise"}));
   return {sub, [flags] { return RunLogprobs(*flags); }};
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/tool/command.h"
-#include "model/tool/interrupt.h"
+#include "model/tool/progress_bar.h"
 #include "program/command_line.h"
 
 namespace txl {
@@ -41,7 +41,7 @@ int RunCommand(const Command& command) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Works on Transformer-XL models without a server.", "txl-model");
+  CLI::App app("Converts, inspects, evaluates and trains models.", "txl-model");
   app.require_subcommand(1);
   app.option_defaults()->always_capture_default();
   SetUpProgram(app);

@@ -5,13 +5,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/number_format.h"
 #include "model/base/status_macros.h"
+#include "model/cpu/attention_form.h"
 #include "model/text/text_file.h"
-#include "model/tool/flag_values.h"
-#include "model/train/corpus.h"
-#include "program/unknown_flag.h"
+#include "model/train/streams.h"
+#include "program/command_line.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 
@@ -19,7 +22,8 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   app.add_option("DIR", flags.directory, "model directory")
       ->required()
       ->check(CLI::ExistingDirectory);
-  AddNamedFlag(app, "--dtype", flags.dtype, ComputeNames(), "arithmetic");
+  AddNamedFlag(app, "--dtype", flags.dtype, ComputeNames(),
+               "number format of the arithmetic");
   app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N");
   app.add_option("--threads", flags.threads)->check(AtLeast(1));
 }
@@ -73,6 +77,96 @@ absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags) {
   TXL_ASSIGN_OR_RETURN(Weights weights,
                        LoadDirectoryWeights(directory, {flags.dtype, device}));
   return OpenModel{std::move(directory), std::move(weights)};
+}
+
+const NamesOf<NormPlacement>& NormNames() {
+  static const auto* names = new NamesOf<NormPlacement>{
+      {"pre", NormPlacement::kPre}, {"post", NormPlacement::kPost}};
+  return *names;
+}
+
+const NamesOf<CorpusVocabulary>& VocabularyNames() {
+  static const auto* names = new NamesOf<CorpusVocabulary>{
+      {"bytes", CorpusVocabulary::kBytes},
+      {"characters", CorpusVocabulary::kCharacters}};
+  return *names;
+}
+
+const NamesOf<c10::ScalarType>& DTypeNames() {
+  static const auto* names =
+      new NamesOf<c10::ScalarType>{{"f32", c10::kFloat},
+                                   {"f16", c10::kHalf},
+                                   {"bf16", c10::kBFloat16},
+                                   {"f64", c10::kDouble}};
+  return *names;
+}
+
+const NamesOf<c10::ScalarType>& ComputeNames() {
+  static const auto* names =
+      new NamesOf<c10::ScalarType>{{"f32", c10::kFloat}, {"f64", c10::kDouble}};
+  return *names;
+}
+
+namespace {
+
+std::vector<std::string> FormNames() {
+  std::vector<std::string> names = {"auto"};
+  for (const NamedForm& named : kForms) names.emplace_back(named.name);
+  return names;
+}
+
+}  // namespace
+
+void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
+  app.add_option("--form", flags.form,
+                 "attention of the serving engine; auto: the cheaper form")
+      ->transform(OneOf(FormNames()));
+  app.add_option(
+         "--weights", flags.weights,
+         "format of the serving engine's weights; int8: one scale per output; "
+         "int4: also one step per 32 inputs, with words in int8")
+      ->transform(OneOf(FormatNames(kWeightFormats)));
+  app.add_option("--memory", flags.memory,
+                 "format of its segment memory's rows")
+      ->transform(OneOf(FormatNames(kRowFormats)));
+  app.add_option("--derived", flags.derived,
+                 "format of its keys, values and positional keys")
+      ->transform(OneOf(FormatNames(kRowFormats)));
+  app.add_option("--products", flags.products,
+                 "products of rows with int8 and int4 weights; int8: the rows "
+                 "are rounded to 8 bits")
+      ->transform(OneOf(ProductNames()));
+}
+
+NativeFormats FormatsOf(const FormatFlags& flags) {
+  NativeFormats formats;
+  formats.weights = FindFormat(kWeightFormats, flags.weights).value();
+  formats.memory = FindFormat(kRowFormats, flags.memory).value();
+  formats.derived = FindFormat(kRowFormats, flags.derived).value();
+  formats.form = FindForm(flags.form);
+  formats.products = FindProducts(flags.products).value();
+  return formats;
+}
+
+absl::Status RequireDefaults(const FormatFlags& flags,
+                             absl::string_view needed) {
+  const FormatFlags defaults;
+  struct Value {
+    const char* flag;
+    const std::string& own;
+    const std::string& usual;
+  };
+  for (const Value& value :
+       {Value{"--form", flags.form, defaults.form},
+        Value{"--weights", flags.weights, defaults.weights},
+        Value{"--memory", flags.memory, defaults.memory},
+        Value{"--derived", flags.derived, defaults.derived},
+        Value{"--products", flags.products, defaults.products}}) {
+    if (value.own == value.usual) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(value.flag, ": ", value.own, " needs ", needed));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace txl

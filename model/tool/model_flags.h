@@ -8,13 +8,19 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "model/checkpoint/model_directory.h"
+#include "model/config/model_config.h"
+#include "model/cpu/native_weights.h"
 #include "model/reference/network.h"
 #include "model/text/vocabulary.h"
+#include "model/train/streams.h"
+#include "program/flag_checks.h"
 
 namespace txl {
 
@@ -32,7 +38,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags);
 // Errors: InvalidArgument naming the flag.
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name);
 
-// How a word of --unknown (program/unknown_flag.h; empty: not given) has text
+// How a word of --unknown (program/command_line.h; empty: not given) has text
 // encoded. Errors: InvalidArgument naming the flag, where it asks for an
 // unknown symbol that the vocabulary lacks.
 absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
@@ -53,5 +59,49 @@ struct OpenModel {
 
 // Sets the number of threads, opens the directory, loads its weights.
 absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags);
+
+// Flags whose values are names of the model's enumerations.
+
+template <typename Enum>
+using NamesOf = std::vector<std::pair<std::string, Enum>>;
+
+const NamesOf<NormPlacement>& NormNames();           // pre, post
+const NamesOf<CorpusVocabulary>& VocabularyNames();  // bytes, characters
+const NamesOf<c10::ScalarType>& DTypeNames();        // f32, f16, bf16, f64
+const NamesOf<c10::ScalarType>& ComputeNames();      // f32, f64
+
+// A flag that takes one of the names, with the name of `value` as its default.
+template <typename Enum>
+CLI::Option* AddNamedFlag(CLI::App& app, const std::string& flag, Enum& value,
+                          const NamesOf<Enum>& names, const std::string& help) {
+  CLI::Option* option = app.add_option(flag, value, help);
+  option->transform(OneOf(names));
+  for (const auto& [name, known] : names) {
+    if (known == value) option->default_str(name);
+  }
+  return option;
+}
+
+// The flags that choose the native step's number formats and form.
+
+struct FormatFlags {
+  std::string form = "auto";
+  std::string weights = "f32";
+  std::string memory = "f32";
+  std::string derived = "f32";
+  std::string products = "float";
+};
+
+// --form, --weights, --memory, --derived, --products; other names are errors of
+// usage.
+void AddFormatFlags(CLI::App& app, FormatFlags& flags);
+
+// REQUIRES: names that AddFormatFlags lets pass.
+NativeFormats FormatsOf(const FormatFlags& flags);
+
+// InvalidArgument names the first flag that has not its default; `needed` says
+// what other values need.
+absl::Status RequireDefaults(const FormatFlags& flags,
+                             absl::string_view needed);
 
 }  // namespace txl

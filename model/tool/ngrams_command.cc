@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
-#include "model/text/ngram_builder.h"
+#include "model/text/ngram_table.h"
 #include "model/tool/command.h"
 #include "model/tool/model_flags.h"
-#include "model/train/corpus.h"
+#include "model/train/streams.h"
+#include "program/command_line.h"
 #include "program/flag_checks.h"
-#include "program/unknown_flag.h"
 
 namespace txl {
 namespace {
@@ -55,24 +55,25 @@ absl::Status RunNgrams(const NgramsFlags& flags) {
 
 Command AddNgramsCommand(CLI::App& app) {
   auto flags = std::make_shared<NgramsFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "ngrams",
-      "writes the model directory's table of n-grams, from which a server on a "
-      "CPU guesses tokens ahead; the same text, sooner");
+  CLI::App* sub =
+      app.add_subcommand("ngrams",
+                         "Write the table of n-grams from which a server on a "
+                         "CPU guesses tokens ahead: the same text, sooner");
   sub->add_option("dir", flags->directory, "model directory")
       ->required()
       ->check(CLI::ExistingDirectory)
       ->option_text("DIR");
   sub->add_option("--text", flags->text,
-                  "text like what the model is to write: what it learned from, "
-                  "or what it has written")
+                  "text like the model's output: its training text, or text "
+                  "that it has generated")
       ->required()
       ->check(CLI::ExistingFile);
   AddUnknownFlag(*sub, &flags->unknown);
   sub->add_option("--order", flags->ngrams.order, "tokens of a context at most")
       ->check(WholeBetween(1, NgramTable::kMostOrder, INT32_MAX));
-  sub->add_option("--entries", flags->ngrams.entries,
-                  "n-grams kept, the commonest; one takes 12 to 24 bytes")
+  sub->add_option(
+         "--entries", flags->ngrams.entries,
+         "n-grams to keep, most frequent first; each takes 12 to 24 bytes")
       ->check(WholeBetween(1, int64_t{1} << 28, INT64_MAX));
   sub->add_option("--out", flags->out, "file [ngrams.bin in the directory]");
   return {sub, [flags] { return RunNgrams(*flags); }};

@@ -1,8 +1,9 @@
 #pragma once
 
 // How far a long command is, on standard error: on a terminal one line that is
-// drawn anew, elsewhere a line each tenth.
+// redrawn, elsewhere a line for each tenth.
 
+#include <atomic>
 #include <chrono>
 #include <string>
 
@@ -39,5 +40,13 @@ class ProgressBar {
   double last_drawn_ = -1;  // seconds (terminal) or share
   bool line_open_ = false;
 };
+
+// SIGINT and SIGTERM as a flag, so that long commands end at a safe border.
+
+// Installs the handlers on the first call; a second signal then ends the
+// process at once, as by default.
+const std::atomic<bool>& InterruptFlag();
+// Whether one came since then.
+bool WasInterrupted();
 
 }  // namespace txl

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -11,9 +10,9 @@
 #include "model/checkpoint/tail_share.h"
 #include "model/checkpoint/weights.h"
 #include "model/tool/command.h"
-#include "model/tool/flag_values.h"
-#include "model/train/corpus.h"
+#include "model/tool/model_flags.h"
 #include "model/train/model_files.h"
+#include "model/train/streams.h"
 
 namespace txl {
 namespace {
@@ -55,19 +54,20 @@ absl::Status RunRandom(const RandomFlags& flags) {
 Command AddRandomCommand(CLI::App& app) {
   auto flags = std::make_shared<RandomFlags>();
   CLI::App* sub = app.add_subcommand(
-      "random", "writes a model directory with random weights of a shape");
-  sub->add_option("--spec", flags->spec, "config.json of the shape")
+      "random", "Write a model directory with random weights");
+  sub->add_option("--spec", flags->spec, "config.json with the shape")
       ->required()
       ->check(CLI::ExistingFile);
   sub->add_option("DIR", flags->directory, "model directory to write")
       ->required();
   sub->add_option("--seed", flags->seed);
-  sub->add_option("--stddev", flags->stddev, "of the weights");
-  sub->add_option(
-      "--tail-share", flags->tail_share,
-      "how often the softmax meets a tail, in (0, 1) [as it comes]");
+  sub->add_option("--stddev", flags->stddev,
+                  "standard deviation of the weights");
+  sub->add_option("--tail-share", flags->tail_share,
+                  "share of tokens for which the softmax needs a tail, in (0, "
+                  "1) [not set]");
   AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
-               "of the written weights");
+               "format of the written weights");
   return {sub, [flags] { return RunRandom(*flags); }};
 }
 

@@ -11,8 +11,7 @@
 
 #include "model/base/status_macros.h"
 #include "model/cpu/native_step.h"
-#include "model/step/vocabulary_bins.h"
-#include "model/torch/torch_model_step.h"
+#include "model/step/model_step.h"
 #include "model/torch/torch_step.h"
 
 namespace txl {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/reference/network.h"
-#include "model/train/tensor_file.h"
+#include "model/train/training_state.h"
 
 namespace txl {
 

@@ -13,8 +13,8 @@
 #include "model/base/status_macros.h"
 #include "model/text/text_file.h"
 #include "model/tool/command.h"
-#include "model/tool/flag_values.h"
-#include "model/tool/interrupt.h"
+#include "model/tool/model_flags.h"
+#include "model/tool/progress_bar.h"
 #include "model/train/model_files.h"
 #include "model/train/trainer.h"
 #include "program/flag_checks.h"
@@ -57,20 +57,22 @@ CLI::Validator Even() {
 }
 
 void AddModelFlags(CLI::App& app, TrainFlags& f) {
-  app.add_option("--layers", f.config.n_layer, "of attention and feed-forward")
+  app.add_option("--layers", f.config.n_layer, "number of layers")
       ->check(WholeBetween(1, 4096, kInt64Max))
       ->group("Model");
-  app.add_option("--d-model", f.config.d_model, "numbers of a token, even")
+  app.add_option("--d-model", f.config.d_model,
+                 "width of the hidden states, even")
       ->check(Width())
       ->check(Even())
       ->group("Model");
-  app.add_option("--heads", f.config.n_head, "of a layer's attention")
+  app.add_option("--heads", f.config.n_head, "attention heads of a layer")
       ->check(Width())
       ->group("Model");
-  app.add_option("--d-head", f.config.d_head, "numbers of a head")
+  app.add_option("--d-head", f.config.d_head, "width of a head")
       ->check(Width())
       ->group("Model");
-  app.add_option("--d-inner", f.config.d_inner, "of the feed-forward part")
+  app.add_option("--d-inner", f.config.d_inner,
+                 "inner width of the feed-forward part")
       ->check(Width())
       ->group("Model");
   AddNamedFlag(app, "--norm", f.norm, NormNames(),
@@ -78,8 +80,8 @@ void AddModelFlags(CLI::App& app, TrainFlags& f) {
                "(post) each block")
       ->group("Model");
   app.add_option("--serve-mem-len", f.serve_mem_len,
-                 "memory of the finished model, its window one more; -1: what "
-                 "training saw, segment + mem-len - 1")
+                 "memory length of the finished model, whose window is one "
+                 "more; -1: as in training, segment + mem-len - 1")
       ->check(WholeBetween(-1, 1 << 24, kInt64Max))
       ->group("Model");
 }
@@ -92,26 +94,27 @@ void AddOptimisationFlags(CLI::App& app, TrainOptions& o) {
   const CLI::Validator count = WholeBetween(1, kInt64Max, kInt64Max);
   const CLI::Validator share = Between(0, 1);
   add("--steps", o.schedule.total_steps,
-      "of the whole run, over which the learning rate falls; a resumed run may "
-      "be given others",
+      "steps of the whole run, over which the learning rate falls; a resumed "
+      "run may have another number",
       count);
-  add("--streams", o.shape.streams, "texts read side by side", count);
+  add("--streams", o.shape.streams, "parallel streams of the text", count);
   add("--segment", o.shape.segment, "tokens of a stream per step", count);
   add("--mem-len", o.memory, "memory rows per layer in training", AtLeast(0));
   add("--lr", o.schedule.peak, "peak learning rate", Above(0));
   add("--final-lr-share", o.schedule.final_share,
       "learning rate at the end, as a share of the peak", share);
-  add("--warmup", o.schedule.warmup_steps, "steps", AtLeast(0));
-  add("--beta2", o.adam.beta2, "memory of Adam's mean square", share);
-  add("--weight-decay", o.adam.weight_decay, "of matrices", AtLeast(0));
+  add("--warmup", o.schedule.warmup_steps, "steps until the peak", AtLeast(0));
+  add("--beta2", o.adam.beta2, "decay of Adam's mean square", share);
+  add("--weight-decay", o.adam.weight_decay, "weight decay of matrices",
+      AtLeast(0));
   add("--clip", o.adam.clip_norm, "largest gradient norm", Above(0));
-  add("--dropout", o.dropout, "share of numbers, below 1", share);
-  add("--attention-dropout", o.attention_dropout, "likewise of attention",
-      share);
-  app.add_option("--seed", o.seed, "of weights, dropout and streams")
+  add("--dropout", o.dropout, "dropout rate, below 1", share);
+  add("--attention-dropout", o.attention_dropout,
+      "dropout rate of attention weights, below 1", share);
+  app.add_option("--seed", o.seed, "seed of weights, dropout and streams")
       ->group("Optimisation");
   app.add_flag("--bf16", o.bfloat16,
-               "products in bfloat16: faster where the processor has them");
+               "multiply in bfloat16: faster on processors that support it");
 }
 
 void PrintProgress(const TrainProgress& p) {
@@ -145,7 +148,7 @@ absl::StatusOr<ModelConfig> ServedConfig(const TrainFlags& f,
 void PrintEnd(const TrainFlags& f, const TrainResult& result) {
   if (result.stopped) {
     std::cerr << absl::StrFormat(
-        "stopped at step %d; the same command with --resume goes on\n",
+        "stopped at step %d; the same command with --resume continues\n",
         result.steps);
     return;
   }
@@ -165,7 +168,7 @@ absl::Status CheckOut(const TrainFlags& f) {
     if (!std::filesystem::exists(f.out + file, ignored)) continue;
     return absl::AlreadyExistsError(absl::StrCat(
         "--out: ", f.out, file,
-        " is there; --resume goes on with its run, --overwrite replaces it"));
+        " exists; --resume continues its run, --overwrite replaces it"));
   }
   return absl::OkStatus();
 }
@@ -208,8 +211,9 @@ absl::Status RunTrain(TrainFlags& f) {
 Command AddTrainCommand(CLI::App& app) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* sub = app.add_subcommand(
-      "train", "trains a model on a text; writes a model directory");
-  sub->add_option("--text", flags->text, "UTF-8 text (any bytes for bytes)")
+      "train", "Train a model on a text and write a model directory");
+  sub->add_option("--text", flags->text,
+                  "UTF-8 text (with --vocabulary bytes: any bytes)")
       ->required()
       ->check(CLI::ExistingFile);
   sub->add_option("--out", flags->out,
@@ -218,21 +222,22 @@ Command AddTrainCommand(CLI::App& app) {
       ->required();
   AddNamedFlag(*sub, "--vocabulary", flags->vocabulary, VocabularyNames(), "");
   sub->add_option("--held-out", flags->held_out,
-                  "share of the text, its end, that is not trained on, below 1")
+                  "share of the text, at its end, that is held out, below 1")
       ->check(Between(0, 1));
   AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
-               "of the written weights");
-  sub->add_option("--threads", flags->threads, "of the processor")
+               "format of the written weights");
+  sub->add_option("--threads", flags->threads, "number of threads")
       ->check(AtLeast(1));
-  sub->add_option("--evaluate-every", flags->options.evaluate_every, "steps")
+  sub->add_option("--evaluate-every", flags->options.evaluate_every,
+                  "steps between evaluations")
       ->check(AtLeast(1));
   sub->add_option("--checkpoint-every", flags->options.checkpoint_every,
-                  "steps")
+                  "steps between checkpoints")
       ->check(AtLeast(1));
   sub->add_flag("--resume", flags->options.resume,
-                "goes on from OUT/checkpoint.safetensors");
+                "continue from OUT/checkpoint.safetensors");
   sub->add_flag("--overwrite", flags->overwrite,
-                "replaces the model and the checkpoint in OUT");
+                "replace the model and the checkpoint in OUT");
   AddModelFlags(*sub, *flags);
   AddOptimisationFlags(*sub, flags->options);
   return {sub, [flags] { return RunTrain(*flags); }};

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/torch/row_tiles.h"
+#include "model/torch/absorbed_attention.h"
 
 namespace txl {
 namespace {

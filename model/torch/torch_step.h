@@ -83,4 +83,12 @@ class TorchStep {
 int64_t TorchSlotBytes(const ModelConfig& config, int64_t spare_rows,
                        int64_t element_bytes);
 
+// A TorchStep as the engine's ModelStep.
+
+class TorchStep;
+
+// `bins`: the vocabulary of the step's model.
+std::unique_ptr<ModelStep> AsModelStep(std::unique_ptr<TorchStep> step,
+                                       VocabularyBins bins);
+
 }  // namespace txl

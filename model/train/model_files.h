@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "model/config/model_config.h"
-#include "model/train/corpus.h"
+#include "model/train/streams.h"
 
 namespace txl {
 

@@ -13,8 +13,6 @@
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
 #include "model/train/adam.h"
-#include "model/train/corpus.h"
-#include "model/train/learning_rate.h"
 #include "model/train/streams.h"
 
 namespace txl {
@@ -53,8 +51,8 @@ struct TrainProgress {
 struct TrainCallbacks {
   // After every report interval and evaluation; may be empty.
   std::function<void(const TrainProgress&)> progress;
-  // With the weights of the lowest held-out loss so far (of the last step
-  // without held-out text).
+  // Called with the weights of the lowest held-out loss so far. Without
+  // held-out text: those of the last step.
   std::function<absl::Status(const Weights&, double held_out)> best;
   // Set (from a signal handler, say) to stop at the next step border.
   const std::atomic<bool>* stop = nullptr;

@@ -6,12 +6,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
 #include "model/reference/network.h"
@@ -48,5 +50,20 @@ absl::Status SaveTrainingState(const TrainingState& state,
 // unchanged.
 absl::Status LoadTrainingState(const std::string& path, const std::string& run,
                                TrainingState& state);
+
+// LibTorch tensors in safetensors files: training checkpoints, and the token
+// and log-probability files of `txl-model logprobs`.
+
+struct TensorFile {
+  std::map<std::string, at::Tensor> tensors;  // CPU, contiguous
+  std::map<std::string, std::string> metadata;
+};
+
+// Reads every tensor (copied). Errors as SafetensorsReader::Open.
+absl::StatusOr<TensorFile> ReadTensorFile(const std::string& path);
+
+// Writes atomically, each tensor in its own dtype. Errors: InvalidArgument for
+// a dtype that safetensors files of this project do not hold.
+absl::Status WriteTensorFile(const std::string& path, const TensorFile& file);
 
 }  // namespace txl

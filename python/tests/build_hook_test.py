@@ -6,6 +6,7 @@ import pathlib
 import pytest
 from server_process import ROOT
 
+import txl_client
 import txl_client._proto
 
 
@@ -60,3 +61,30 @@ def test_a_missing_protoc_is_named(hook, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="protobuf-compiler"):
         hook.generate(ROOT / "proto", tmp_path / "made")
+
+
+def test_what_is_awaited_becomes_what_waits(hook):
+    assert hook.waiting(
+        "import asyncio\n"
+        "from txl_client.async_stream import AsyncTurnStream\n"
+        "async def __anext__(self) -> AsyncTurnStream:\n"
+        "    async for each in map_bounded_async(self.run, calls):\n"
+        "        await asyncio.sleep(await self.delay())\n"
+        "    await self.events.aclose()\n") == (
+        "import time\n"
+        "from txl_client.stream import TurnStream\n"
+        "def __next__(self) -> TurnStream:\n"
+        "    for each in map_bounded(self.run, calls):\n"
+        "        time.sleep(self.delay())\n"
+        "    self.events.close()\n")
+
+
+def test_every_awaited_module_has_one_that_waits(hook):
+    package = pathlib.Path(txl_client.__file__).parent
+    names = [file.name for file in package.glob(hook.AWAITED)]
+    assert len(names) == 4
+    for name in names:
+        text = (package / name.removeprefix("async_")).read_text()
+        first, _, rest = text.partition("\n")
+        assert name in first
+        assert "async" not in rest.lower() and "await" not in rest

@@ -7,8 +7,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# On a machine that is busy with other things a server must not end itself.
-_PATIENCE = ("--hang-limit", "0", "--listener-limit", "0")
+_PATIENCE = ("--config", str(ROOT / "python/tests/patient.toml"))
 
 
 def program() -> str:

@@ -1,4 +1,4 @@
-"""A turn that is read while it runs, by awaiting."""
+"""A turn that is read while it runs; its calls are awaited."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import grpc
 from txl_client.channel import Metadata
 from txl_client.errors import TxlError, from_rpc_error
 from txl_client.events import Event, Generation
-from txl_client.stream import Collector, OnEnd
-from txl_client.turn import Turn
+from txl_client.turn import Collector, OnEnd, Turn
 
 
 class AsyncTurnStream(Collector, AsyncIterator[Event]):
     """An iterator of the turn's events: Started, Token, ..., Finished.
 
-    Leaving an `async for` loop early leaves the turn running until the stream
-    is closed, by close() or at the end of an `async with` block. The session
-    then keeps the tokens that were sent.
+    If a loop over it is left early, the turn runs on until close() is called
+    or its `async with` block ends.
+    The session then keeps the tokens that were sent.
     """
 
     def __init__(self, events: AsyncGenerator[Event, None],
@@ -40,13 +39,13 @@ class AsyncTurnStream(Collector, AsyncIterator[Event]):
             raise
 
     async def result(self) -> Generation:
-        """Reads the turn to its end."""
+        """The whole turn, which is read to its end."""
         async for _ in self:
             pass
         return self.generation
 
     async def close(self) -> None:
-        """Ends the turn, if it still runs."""
+        """Ends the turn if it still runs."""
         await self._events.aclose()
         self._ended()
 
@@ -61,7 +60,7 @@ class AsyncTurnStream(Collector, AsyncIterator[Event]):
 
 async def turn_events(method: Any, turn: Turn,
                       metadata: Metadata) -> AsyncGenerator[Event, None]:
-    """Carries a turn out, by as many attempts as it takes."""
+    """The events of a turn, from as many attempts as it takes."""
     while True:
         error: TxlError | None = None
         call = method(turn.request, timeout=turn.attempts.time_left(),

@@ -1,8 +1,8 @@
-"""Rows by the million: what a worker does with a batch of them.
+"""Millions of rows: the work of a worker on a batch of them.
 
-Ray runs this part on its workers. A row's result depends on the row and its key
-alone: a batch that is done again, elsewhere, in another company, gives the same
-rows.
+Ray runs this part on its workers. A row's result depends only on the row and
+its key, so a batch that runs again, on any worker and with any other rows,
+gives the same rows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from txl_client.options import TurnOptions, generate_request
 
 
 def row_seed(key: Any, seed: int = 0) -> int:
-    """The seed of a row's draws, from its key. `seed`: of the whole run."""
+    """The seed of a row, from its key and the `seed` of the whole run."""
     if checks.is_missing(key):
-        raise ValueError("key: a row without one has no seed")
+        raise ValueError("key: a row without a key has no seed")
     seed = checks.integer("seed", seed, 0)
     digest = hashlib.sha256(f"{seed}/{key}".encode()).digest()
     return int.from_bytes(digest[:8], "big")
@@ -32,10 +32,10 @@ def row_seed(key: Any, seed: int = 0) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker's calls go: a server or proxy, or one of its own."""
+    """The target of a worker's calls: a server or proxy, or its own server."""
 
     address: str | None = None
-    model: str | None = None  # directory; a server is started for each worker
+    model: str | None = None  # directory; each worker starts a server
     program: str = "txl-server"
     arguments: tuple[str, ...] = ()
     client_options: Mapping[str, Any] = field(default_factory=dict)
@@ -47,13 +47,13 @@ class Place:
             checks.path("model", self.model)
         checks.path("program", self.program)
         checks.texts("arguments", self.arguments)
-        # What is wrong is said here, and not by every worker.
+        # Wrong options are reported here, and not by every worker.
         address = "unix:socket" if self.address is None else self.address
         Settings(address, **self.client_options)
 
 
 class Connection:
-    """A client at a place; ends the server that it started for itself."""
+    """A client at a place, with the server that it started for itself."""
 
     def __init__(self, place: Place) -> None:
         self._server = None
@@ -66,7 +66,7 @@ class Connection:
         self.client = Client(address, **place.client_options)
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Closes the client, and ends the server."""
         self.client.close()
         if self._server is not None:
             self._server.close()
@@ -74,7 +74,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with each row."""
+    """The work on each row."""
 
     kind: Literal["score", "generate"]
     text: str  # column that is scored, or of prompts
@@ -87,7 +87,7 @@ class Task:
         generate_request("", None, self.options)
 
     def run(self, client: Client, frame: Any) -> Any:
-        """A data frame with the results beside its rows."""
+        """A copy of a data frame, with the results in new columns."""
         frame = tables.rows_of("frame", frame)
         keys = tables.keys_of(frame, self.key) if self.key else []
         if self.kind == "score":

@@ -1,4 +1,4 @@
-"""Many calls, so many at a time, with their results in order."""
+"""Many calls, a limited number at a time, with their results in order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def map_bounded(function: Callable[[T], R], items: Iterable[T],
                 in_flight: int) -> Iterator[R]:
     """function(item) of each, on `in_flight` threads.
 
-    Items are taken as there is room for them, so that there may be any number.
-    After an error nothing more is begun.
+    Items are taken only when there is room, so there may be any number of them.
+    After an error no further call begins.
     """
     checks.integer("in_flight", in_flight, 1)
     waiting: collections.deque[futures.Future[R]] = collections.deque()

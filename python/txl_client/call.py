@@ -1,11 +1,12 @@
-"""Calls with one answer, as values: what is asked, and how the answer reads.
+"""Calls with one answer, as values: the request, and how to read the answer.
 
-Both clients carry the same calls out, one by waiting, one by awaiting.
+Both clients send the same calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -18,17 +19,18 @@ from txl_client.options import Prompt, set_input
 from txl_client.turn import new_request_id
 
 R = TypeVar("R")
+Ttl = checks.Seconds | None  # None: the server's default
 
 
 @dataclass(frozen=True)
 class Call(Generic[R]):
-    """A call of `method`, "Service.Method" without "Service"."""
+    """A call of `method`, such as "Model.Tokenize"."""
 
     method: str
     request: Any
     read: Callable[[Any], R]
     session_id: str = ""
-    # True: carried out twice it does what it does once.
+    # True: sent twice, it has the same effect as sent once.
     repeatable: bool = True
 
 
@@ -47,19 +49,21 @@ def detokenize(ids: Iterable[int]) -> Call[str]:
                 lambda response: str(response.text))
 
 
+def _reader(cls: type[R]) -> Callable[[Any], R]:
+    return functools.partial(convert.from_message, cls)
+
+
 def model() -> Call[infos.ModelInfo]:
-    """The model that is served."""
+    """The model that the server runs."""
     return Call("Model.GetModel", model_service.GetModelRequest(),
-                lambda response: convert.from_message(infos.ModelInfo,
-                                                      response))
+                _reader(infos.ModelInfo))
 
 
 def status() -> Call[infos.ServerStatus]:
     """The server's counters."""
     return Call("Model.GetServerStatus",
                 model_service.GetServerStatusRequest(),
-                lambda response: convert.from_message(infos.ServerStatus,
-                                                      response))
+                _reader(infos.ServerStatus))
 
 
 def score(text: Prompt, logprobs: int = 0, session_id: str = "",
@@ -77,11 +81,19 @@ def score(text: Prompt, logprobs: int = 0, session_id: str = "",
     return Call("Generation.Score", request, read, session_id)
 
 
+def score_each(texts: Iterable[Prompt], logprobs: int,
+               session_id: str) -> Iterator[Call[scores.Score]]:
+    """The scores of the argument `texts`, each by itself."""
+    listed = checks.listed("texts", texts, "a list of texts")
+    for index, text in enumerate(listed):
+        yield score(text, logprobs, session_id, f"texts[{index}]")
+
+
 def score_alternatives(
         alternatives: Sequence[Prompt], context: Prompt | None = None,
         return_tokens: bool = False,
         session_id: str = "") -> Call[list[scores.AlternativeScore]]:
-    """The scores of continuations, in their order."""
+    """The scores of continuations of a context, in their order."""
     request = filled(generation.ScoreAlternativesRequest(),
                      session_id=session_id, return_tokens=return_tokens)
     if context is not None:
@@ -100,77 +112,52 @@ def score_alternatives(
     return Call("Generation.ScoreAlternatives", request, read, session_id)
 
 
-def _session(response: Any) -> infos.SessionInfo:
+def session_info(response: Any) -> infos.SessionInfo:
+    """The session of a response."""
     return convert.from_message(infos.SessionInfo, response.session)
 
 
-def set_ttl(request: Any, ttl: checks.Seconds | None) -> None:
-    """Seconds, or a timedelta; None: the server's default."""
+def set_ttl(request: Any, ttl: Ttl) -> None:
+    """Sets `ttl` from seconds or a timedelta; None leaves it out."""
     if ttl is not None:
         request.ttl.FromTimedelta(checks.duration("ttl", ttl))
 
 
-def create(session_id: str, ttl: checks.Seconds | None,
+def create(session_id: str, ttl: Ttl,
            repeatable: bool) -> Call[infos.SessionInfo]:
-    """A new session. `repeatable`: nobody else can have made it."""
+    """A new session. `repeatable`: no other client can have created it."""
     request = filled(session_service.CreateSessionRequest(),
                      session_id=session_id)
     set_ttl(request, ttl)
-    return Call("Session.CreateSession", request, _session, session_id,
+    return Call("Session.CreateSession", request, session_info, session_id,
                 repeatable)
 
 
 def get(session_id: str) -> Call[infos.SessionInfo]:
-    """A session as it is."""
+    """A session as the server sees it."""
     request = filled(session_service.GetSessionRequest(),
                      session_id=session_id)
-    return Call("Session.GetSession", request, _session, session_id)
+    return Call("Session.GetSession", request, session_info, session_id)
 
 
-@dataclass(frozen=True)
-class TokenPage:
-    """A page of what a session holds."""
-
-    token_ids: list[int]
-    text: str
-    next_page_token: str
-
-
-def token_page(session_id: str, page_token: str) -> Call[TokenPage]:
-    """A page of what a session holds; "": the first one."""
+def token_page(session_id: str, page_token: str) -> Call[Any]:
+    """A page of a session's tokens, as its message; "": the first page."""
     request = filled(session_service.GetSessionRequest(),
                      session_id=session_id, include_tokens=True,
                      page_token=page_token)
-    return Call("Session.GetSession", request,
-                lambda response: TokenPage(list(response.token_ids),
-                                           response.text,
-                                           response.next_page_token),
+    return Call("Session.GetSession", request, lambda response: response,
                 session_id)
 
 
-@dataclass(frozen=True)
-class SessionPage:
-    """A page of all sessions."""
-
-    sessions: list[infos.SessionInfo]
-    next_page_token: str
-
-
-def list_page(page_token: str) -> Call[SessionPage]:
-    """A page of all sessions, by their ids; "": the first one."""
+def list_page(page_token: str) -> Call[Any]:
+    """A page of all sessions, as its message; "": the first page."""
     request = filled(session_service.ListSessionsRequest(),
                      page_token=page_token)
-
-    def read(response: Any) -> SessionPage:
-        return SessionPage(
-            [convert.from_message(infos.SessionInfo, each)
-             for each in response.sessions], response.next_page_token)
-
-    return Call("Session.ListSessions", request, read)
+    return Call("Session.ListSessions", request, lambda response: response)
 
 
 def delete(session_id: str) -> Call[None]:
-    """Ends a session; the second time it is not there."""
+    """Deletes a session; NOT_FOUND the second time."""
     request = filled(session_service.DeleteSessionRequest(),
                      session_id=session_id)
     return Call("Session.DeleteSession", request, lambda response: None,
@@ -179,7 +166,7 @@ def delete(session_id: str) -> Call[None]:
 
 def append(session_id: str, value: Prompt, return_logprobs: bool,
            expected_position: int | None) -> Call[scores.Appended]:
-    """Feeds a session, once."""
+    """Appends to a session, once."""
     request = filled(session_service.AppendTokensRequest(),
                      session_id=session_id, request_id=new_request_id(),
                      return_logprobs=return_logprobs)
@@ -197,20 +184,20 @@ def append(session_id: str, value: Prompt, return_logprobs: bool,
 
 
 def fork(session_id: str, new_session_id: str, position: int | None,
-         ttl: checks.Seconds | None) -> Call[infos.SessionInfo]:
-    """A session that holds the first tokens of another one."""
+         ttl: Ttl) -> Call[infos.SessionInfo]:
+    """A new session with the first tokens of another one."""
     request = filled(session_service.ForkSessionRequest(),
                      session_id=session_id, new_session_id=new_session_id,
                      request_id=new_request_id())
     if position is not None:
         checks.put(request, "position", position)
     set_ttl(request, ttl)
-    return Call("Session.ForkSession", request, _session, session_id)
+    return Call("Session.ForkSession", request, session_info, session_id)
 
 
 def rewind(session_id: str, position: int) -> Call[infos.SessionInfo]:
-    """Takes a session back."""
+    """Removes all tokens of a session from `position` on."""
     request = filled(session_service.RewindSessionRequest(),
                      session_id=session_id, position=position,
                      request_id=new_request_id())
-    return Call("Session.RewindSession", request, _session, session_id)
+    return Call("Session.RewindSession", request, session_info, session_id)

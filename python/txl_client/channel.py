@@ -1,4 +1,4 @@
-"""Where a server is, how to reach it, and what goes along with every call."""
+"""The address of a server, how to reach it, and the headers of every call."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _HOST_PORT = re.compile(r"(?:\[[^\x00-\x20\x7f/@,\[\]]+\]"
 _MAX_SOCKET_BYTES = 107  # of the path of a Unix socket
 _KEY = re.compile(r"[!-~]+")
 
-# gRPC's own second and two minutes are long for a person who waits, and a
-# scored text with alternatives for each token is larger than its 4 MiB.
+# gRPC's default delays of 1 s to 2 min are long for a person who waits, and a
+# scored text with alternatives for each token exceeds its default of 4 MiB.
 _ARGUMENTS = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -39,19 +39,19 @@ _ARGUMENTS = (
 class ClientOptions(TypedDict, total=False):
     """Options of Client() and AsyncClient()."""
 
-    tls: bool  # on where one of the next three is given
+    tls: bool  # on if one of the next three is given
     ca: Path  # PEM file of roots; default: gRPC's
     cert: Path  # PEM file of the client's own certificate, with `key`
     key: Path  # PEM file of its private key
-    bearer: str  # key that the server asks for
+    bearer: str  # key that the server requires
     retry: RetryPolicy
-    timeout: checks.Seconds | None  # of each call, all its attempts together
-    in_flight: int  # calls at a time where there are many to make
+    timeout: checks.Seconds | None  # of each call, with all its attempts
+    in_flight: int  # calls at a time, of methods that make many
 
 
 @dataclass(frozen=True)
 class Settings:
-    """ClientOptions, checked. TypeErrors and ValueErrors name what is wrong."""
+    """ClientOptions, checked. TypeErrors and ValueErrors name the option."""
 
     address: str
     tls: bool = False
@@ -70,7 +70,7 @@ class Settings:
             if getattr(self, name) is not None:
                 checks.path(name, getattr(self, name))
         if (self.cert is None) != (self.key is None):
-            raise ValueError("cert, key: one is of no use without the other")
+            raise ValueError("cert, key: must be given together")
         if self.bearer is not None:
             self._set("bearer", _key(self.bearer))
         if not isinstance(self.retry, RetryPolicy):
@@ -84,23 +84,19 @@ class Settings:
 
     @property
     def time_limit(self) -> float | None:
-        """Seconds of each call; None: any time."""
+        """Seconds of each call; None: no limit."""
         return checks.timeout("timeout", self.timeout)
 
     def credentials(self) -> Any:
-        """Of the channel; None: it is not encrypted."""
+        """Credentials of the channel; None: it is not encrypted."""
         if not (self.tls or self.ca or self.cert):
             return None
         files = [_read(self.ca), _read(self.key), _read(self.cert)]
         _check_pem(self.ca, self.cert, self.key)
         return grpc.ssl_channel_credentials(*files)
 
-    def arguments(self) -> list[tuple[str, int]]:
-        """Of the channel."""
-        return list(_ARGUMENTS)
-
     def metadata(self, session_id: str) -> Metadata:
-        """Of a call: proxies route by the session, servers check the key."""
+        """Headers of a call: the session for proxies, the key for servers."""
         pairs: Metadata = ()
         if session_id:
             pairs += (("x-txl-session",
@@ -111,12 +107,12 @@ class Settings:
 
 
 def check_address(address: str) -> None:
-    """ValueError for what is neither HOST:PORT nor unix:PATH."""
+    """ValueError unless the address is HOST:PORT or unix:PATH."""
     if checks.text("address", address).startswith("unix:"):
         socket = address.removeprefix("unix:").removeprefix("//").encode()
         if len(socket) > _MAX_SOCKET_BYTES:
             raise ValueError(f"address: a socket's path has at most "
-                             f"{_MAX_SOCKET_BYTES} bytes, this has "
+                             f"{_MAX_SOCKET_BYTES} bytes, this one has "
                              f"{len(socket)}")
         valid = bool(socket) and min(socket) > 0x1f
     else:
@@ -128,31 +124,31 @@ def check_address(address: str) -> None:
 
 
 def _key(value: Any) -> str:
-    """A key without white space around it; no error shows it."""
+    """A key without surrounding white space; errors do not show it."""
     if not isinstance(value, str):
         raise TypeError(f"bearer: must be text, is {type(value).__name__}")
     key = value.strip()
     if not _KEY.fullmatch(key):
         raise ValueError("bearer: must be a key of printable ASCII characters "
-                         "without spaces; for none leave it out")
+                         "without spaces; leave it out to send no key")
     return key
 
 
 def _check_pem(ca: Path | None, cert: Path | None, key: Path | None) -> None:
     """ValueError for files that gRPC could not use.
 
-    To it, they are a server that does not answer; where the roots are empty it
-    takes its own.
+    gRPC itself would report a server that does not answer, or use its own roots
+    if the file has none.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_ciphers("DEFAULT@SECLEVEL=0")  # how strong is gRPC's to say
+    context.set_ciphers("DEFAULT@SECLEVEL=0")  # gRPC decides about strength
     name = "ca"
     try:
         if ca is not None:
             context.load_verify_locations(ca)
         name = "cert, key"
         if cert is not None:
-            # Without this a key with a passphrase would ask for it.
+            # Without a password, OpenSSL would prompt for the passphrase.
             context.load_cert_chain(cert, key, password="")
     except ssl.SSLError as error:
         raise ValueError(f"{name}: must be PEM files that belong together, "
@@ -164,7 +160,7 @@ def _read(path: Path | None) -> bytes | None:
 
 
 class Stubs:
-    """The services' methods on a channel, of grpc or of grpc.aio."""
+    """The methods of all services on a channel of grpc or grpc.aio."""
 
     def __init__(self, channel: Any) -> None:
         # Generated code has no types.
@@ -178,6 +174,35 @@ class Stubs:
         }
 
     def method(self, name: str) -> Any:
-        """Of "Service.Method" without "Service"."""
+        """The method of a name such as "Model.Tokenize"."""
         service, _, method = name.partition(".")
         return getattr(self._services[service], method)
+
+
+class Channel:
+    """A channel of `library`, which is grpc or grpc.aio."""
+
+    def __init__(self, library: Any, settings: Settings) -> None:
+        self._library = library
+        self._settings = settings
+        self._credentials = settings.credentials()
+        self.opened: Any = None  # the library's own
+        self._stubs: Stubs | None = None
+        # A channel of grpc.aio belongs to the event loop in which it is made,
+        # which may not run yet.
+        if library is grpc:
+            self._open()
+
+    def _open(self) -> Stubs:
+        address, options = self._settings.address, list(_ARGUMENTS)
+        self.opened = (
+            self._library.insecure_channel(address, options=options)
+            if self._credentials is None else
+            self._library.secure_channel(address, self._credentials,
+                                         options=options))
+        self._stubs = Stubs(self.opened)
+        return self._stubs
+
+    def method(self, name: str) -> Any:
+        """The method of a name such as "Model.Tokenize"."""
+        return (self._stubs or self._open()).method(name)

@@ -1,21 +1,22 @@
-"""What a caller gives, checked before anything is sent.
+"""Checks of a caller's arguments, made before anything is sent.
 
-Every error names the argument: TypeError for a value of another kind,
-ValueError for one that no request can hold. What is too large for the server,
-or out of an option's range, is for the server to say.
+Every error names the argument: TypeError for a value of a wrong type,
+ValueError for one that no request can hold. The server itself refuses what is
+too large for it, or outside an option's range.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 import math
 import numbers
 import operator
 import os
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -24,16 +25,9 @@ Seconds = float | datetime.timedelta
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MAX_ID = (1 << 32) - 1
-# 31 years: longer ones are beyond what clocks and headers of a call hold.
+# 31 years; clocks and headers of a call do not hold much longer times.
 _NO_LIMIT_SECONDS = 1e9
 _LONGEST = datetime.timedelta(seconds=315_576_000_000)  # of a Duration
-
-_INTEGERS = {
-    FieldDescriptor.CPPTYPE_INT32: (-1 << 31, (1 << 31) - 1),
-    FieldDescriptor.CPPTYPE_INT64: (-1 << 63, (1 << 63) - 1),
-    FieldDescriptor.CPPTYPE_UINT32: (0, (1 << 32) - 1),
-    FieldDescriptor.CPPTYPE_UINT64: (0, (1 << 64) - 1),
-}
 
 
 class _Unnamed:
@@ -41,13 +35,13 @@ class _Unnamed:
         return "UNNAMED"
 
 
-# The default of an argument that names a session: an empty text, or None, is a
-# mistake there and not the wish for a session without a name.
+# The default of an argument that names a session. An empty text or None is a
+# mistake there, not a request for a session without a name.
 UNNAMED: Any = _Unnamed()
 
 
 def kind_error(name: str, wanted: str, value: Any) -> TypeError:
-    """The TypeError of a value of another kind."""
+    """The TypeError for a value of a wrong type."""
     shown = ("" if isinstance(value, int) and value.bit_length() > 1000
              else f"{reprlib.repr(value)} ")
     return TypeError(
@@ -60,29 +54,29 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # NA's answer to any question is NA
+    except TypeError:  # pandas.NA compares to NA, which has no truth value
         return True
-    except ValueError:  # of an array, which is a value
+    except ValueError:  # of an array, which is not missing
         return False
 
 
 def _plain(value: Any) -> Any:
     """The Python value of a scalar of NumPy or torch.
 
-    Times stay as they are: theirs may be an integer of any unit.
+    None for an array, and for a time, whose integer may have any unit.
     """
-    kind = getattr(getattr(value, "dtype", None), "kind", None)
-    if getattr(value, "shape", None) != () or kind in ("m", "M"):
+    if not hasattr(value, "shape"):
         return value
-    return value.item()
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return None if value.shape != () or kind in ("m", "M") else value.item()
 
 
 def integer(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """An integer in [least, most], of whatever type of integers."""
+    """An integer in [least, most], of any integer type."""
     plain = _plain(value)
-    if isinstance(plain, bool) or hasattr(plain, "shape"):
-        raise kind_error(name, "an integer", value)
     try:
+        if isinstance(plain, bool):
+            raise TypeError
         whole = operator.index(plain)
     except TypeError:
         raise kind_error(name, "an integer", value) from None
@@ -97,7 +91,7 @@ def integer(name: str, value: Any, least: int, most: int | None = None) -> int:
 def number(name: str, value: Any, wanted: str = "a number") -> float:
     """A number; it may be infinite or NaN."""
     plain = _plain(value)
-    if (isinstance(plain, bool) or hasattr(plain, "shape")
+    if (isinstance(plain, bool)
             or not isinstance(plain, (numbers.Real, decimal.Decimal))):
         raise kind_error(name, wanted, value)
     try:
@@ -115,7 +109,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """A text that UTF-8 can hold."""
+    """A text that can be encoded in UTF-8."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError(f"{name}: bytes are not text: decode them")
     if not isinstance(value, str):
@@ -138,12 +132,12 @@ def name_of(name: str, value: Any) -> str:
 
 
 def optional_name(name: str, value: Any) -> str:
-    """An id, or of UNNAMED the empty text."""
+    """An id; the empty text for UNNAMED."""
     return "" if value is UNNAMED else name_of(name, value)
 
 
 def path(name: str, value: Any) -> str:
-    """A path of the file system."""
+    """A path in the file system."""
     if not isinstance(value, (str, os.PathLike)):
         raise kind_error(name, "a path", value)
     if not value:
@@ -152,15 +146,15 @@ def path(name: str, value: Any) -> str:
 
 
 def is_frame(value: Any) -> bool:
-    """True: a data frame of any library."""
+    """True for a data frame of any library."""
     return hasattr(type(value), "columns")
 
 
 def listed(name: str, value: Any, wanted: str) -> Iterable[Any]:
     """The items of a list, an array, a column or an iterator.
 
-    TypeError for what has items that are not meant one by one, texts, bytes,
-    dictionaries and data frames, and for sets, which have no order.
+    TypeError for texts, bytes, dictionaries and data frames, whose items are
+    not meant one by one, and for sets, which have no order.
     """
     if isinstance(value, (str, bytes, bytearray, memoryview, Mapping)):
         raise kind_error(name, wanted, value)
@@ -171,7 +165,7 @@ def listed(name: str, value: Any, wanted: str) -> Iterable[Any]:
                         "of its columns")
     items = value
     for to_list in ("tolist", "to_list", "to_pylist"):
-        if hasattr(value, to_list):  # of Python's own values
+        if hasattr(value, to_list):  # a list of Python's own types
             items = getattr(value, to_list)()
             break
     if not isinstance(items, Iterable):
@@ -186,7 +180,7 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def token_id(name: str, value: Any) -> int:
-    """A token id; the vocabulary is the server's."""
+    """A token id; only the server knows the vocabulary."""
     return integer(name, value, 0, _MAX_ID)
 
 
@@ -209,7 +203,7 @@ def seconds(name: str, value: Any) -> float:
 
 
 def timeout(name: str, value: Any) -> float | None:
-    """Seconds that a call may take; None: any time, as for infinity."""
+    """Seconds that a call may take; None and infinity: no limit."""
     if value is None:
         return None
     read = seconds(name, value)
@@ -228,23 +222,31 @@ def duration(name: str, value: Any) -> datetime.timedelta:
     return read
 
 
+def _integers(bits: int, least: int = 0) -> Callable[[str, Any], int]:
+    return functools.partial(integer, least=least,
+                             most=least + (1 << bits) - 1)
+
+
+_CHECKS: dict[int, Callable[[str, Any], Any]] = {
+    FieldDescriptor.CPPTYPE_INT32: _integers(32, -1 << 31),
+    FieldDescriptor.CPPTYPE_INT64: _integers(64, -1 << 63),
+    FieldDescriptor.CPPTYPE_UINT32: _integers(32),
+    FieldDescriptor.CPPTYPE_UINT64: _integers(64),
+    FieldDescriptor.CPPTYPE_DOUBLE: number,
+    FieldDescriptor.CPPTYPE_FLOAT: number,
+    FieldDescriptor.CPPTYPE_BOOL: flag,
+    FieldDescriptor.CPPTYPE_STRING: text,
+}
+
+
 def put(message: Any, field: str, value: Any) -> None:
-    """Sets a field of one value, which has its name in the API."""
+    """Sets a field of one value; errors name it as the API does."""
     kind = message.DESCRIPTOR.fields_by_name[field].cpp_type
-    if kind in _INTEGERS:
-        checked: Any = integer(field, value, *_INTEGERS[kind])
-    elif kind in (FieldDescriptor.CPPTYPE_DOUBLE,
-                  FieldDescriptor.CPPTYPE_FLOAT):
-        checked = number(field, value)
-    elif kind == FieldDescriptor.CPPTYPE_BOOL:
-        checked = flag(field, value)
-    else:
-        checked = text(field, value)
-    setattr(message, field, checked)
+    setattr(message, field, _CHECKS[kind](field, value))
 
 
 def filled(message: Any, **fields: Any) -> Any:
-    """The message, with these fields put."""
+    """The message, with these fields set by put()."""
     for field, value in fields.items():
         put(message, field, value)
     return message

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import operator
 import types
 import typing
 from collections.abc import Callable
@@ -20,7 +21,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def proto_name(field: dataclasses.Field[Any]) -> str:
-    """The name that a dataclass' field has in the API."""
+    """The name of a dataclass's field in the API."""
     return str(field.metadata.get("proto", field.name))
 
 
@@ -38,7 +39,7 @@ def _readers(cls: Any) -> tuple[tuple[str, Reader], ...]:
 
 
 def _reader(name: str, hint: Any) -> Reader:
-    get = functools.partial(_get, name)
+    get = operator.attrgetter(name)
     arguments = typing.get_args(hint)
     if typing.get_origin(hint) is tuple:
         value = _value(arguments[0])
@@ -55,27 +56,26 @@ def _reader(name: str, hint: Any) -> Reader:
     return lambda message: value(get(message))
 
 
-def _get(name: str, message: Any) -> Any:
-    return getattr(message, name)
-
-
 def _value(hint: Any) -> Reader:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return functools.partial(from_message, hint)
     if hint is datetime.datetime:
-        return lambda stamp: (_EPOCH + datetime.timedelta(
-            seconds=stamp.seconds, microseconds=stamp.nanos // 1000))
+        return lambda stamp: _EPOCH + _timedelta(stamp)
     if hint is datetime.timedelta:
-        return lambda duration: datetime.timedelta(
-            seconds=duration.seconds, microseconds=duration.nanos // 1000)
+        return _timedelta
     return lambda value: value
+
+
+def _timedelta(message: Any) -> datetime.timedelta:
+    """Of a Duration, or of a Timestamp since 1970."""
+    return datetime.timedelta(seconds=message.seconds,
+                              microseconds=message.nanos // 1000)
 
 
 def _enum_name(message: Any, name: str) -> str:
     """SESSION_STATE_IDLE of the enum SessionState is "IDLE".
 
-    A value that a newer server knows and this package does not is the enum's
-    UNSPECIFIED.
+    A value that only a newer server knows is the enum's UNSPECIFIED.
     """
     described = message.DESCRIPTOR.fields_by_name[name].enum_type
     prefix = described.values_by_number[0].name.removesuffix("UNSPECIFIED")
@@ -83,7 +83,7 @@ def _enum_name(message: Any, name: str) -> str:
     return value.name.removeprefix(prefix) if value else "UNSPECIFIED"
 
 
-# Tokens come in thousands a second; they are read by hand.
+# Thousands of tokens come in a second, so they are not read by reflection.
 
 
 def top_logprobs(items: Any) -> tuple[events.TokenLogprob, ...]:

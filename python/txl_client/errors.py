@@ -1,4 +1,4 @@
-"""Errors of calls: a class for each status, with what the server said."""
+"""Errors of calls: a class for each status, with the server's details."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TRACEPARENT = "traceparent"
 
 
 class TxlError(Exception):
-    """A call did not succeed.
+    """A call failed.
 
-    `message` is for people; programs go by the class, or by `reason`.
+    `message` is for people; programs use the class, or `reason`.
     """
 
     code: grpc.StatusCode = grpc.StatusCode.UNKNOWN
@@ -32,24 +32,24 @@ class TxlError(Exception):
                  trace_id: str = "") -> None:
         super().__init__(message)
         self.message = message
-        # "SESSION_BUSY", ...; empty: the server sent none, or never heard of
-        # the call.
+        # "SESSION_BUSY", ...; empty: the server sent none, or did not get the
+        # call.
         self.reason = reason
-        # Fields of the request that are wrong.
+        # Wrong fields of the request.
         self.fields = tuple(fields)
-        # Seconds after which the server wants to be asked again; None: it does
-        # not say that asking again makes sense.
+        # Seconds after which the server suggests another attempt; None: it does
+        # not suggest one.
         self.retry_after = retry_after
-        # What belongs to the reason: the true `position`, the `quota`.
+        # Details of the reason, such as the true `position` or the `quota`.
         self.metadata = dict(metadata or {})
-        # By which the call is found in the lines of servers and proxies, 32
-        # hex digits; empty: it came to none.
+        # Finds the call in logs of servers and proxies, 32 hex digits;
+        # empty: no server got the call.
         self.trace_id = trace_id
-        # True: the call would end so again, until somebody changes something.
+        # True: the call would fail again until a setting is changed.
         self.lasting = False
-        # How often the call was made; only the last time ended so.
+        # How often the call was sent; this is the error of the last attempt.
         self.attempts = 1
-        # Of a turn: what of it had come.
+        # For a turn: the part that had arrived.
         self.partial: Generation | None = None
 
     @property
@@ -74,93 +74,67 @@ class TxlError(Exception):
 class InvalidArgumentError(TxlError):
     """The request is wrong; `field` says where."""
 
-    code = grpc.StatusCode.INVALID_ARGUMENT
-
 
 class NotFoundError(TxlError):
-    """There is no such session (any more)."""
-
-    code = grpc.StatusCode.NOT_FOUND
+    """The session does not exist (any longer)."""
 
 
 class AlreadyExistsError(TxlError):
-    """A session of this id is there."""
-
-    code = grpc.StatusCode.ALREADY_EXISTS
+    """A session with this id exists."""
 
 
 class AbortedError(TxlError):
     """Another call was in the way: busy, moved, at another position."""
 
-    code = grpc.StatusCode.ABORTED
-
 
 class FailedPreconditionError(TxlError):
-    """What the server has does not fit: a session of another model."""
-
-    code = grpc.StatusCode.FAILED_PRECONDITION
+    """The server's state does not fit, such as a session of another model."""
 
 
 class ResourceExhaustedError(TxlError):
-    """There is no room: queue, memory, disk or quota."""
-
-    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    """The server has no room in its queue, memory, disk or quota."""
 
 
 class DeadlineExceededError(TxlError, TimeoutError):
     """The call's timeout has passed."""
 
-    code = grpc.StatusCode.DEADLINE_EXCEEDED
-
 
 class CancelledError(TxlError):
     """The call was cancelled."""
 
-    code = grpc.StatusCode.CANCELLED
-
 
 class UnavailableError(TxlError, ConnectionError):
-    """No server answers, or it is not ready, or shutting down."""
-
-    code = grpc.StatusCode.UNAVAILABLE
+    """No server answers, or it is not ready, or it is shutting down."""
 
 
 class UnauthenticatedError(TxlError):
-    """No key was sent, or a wrong one."""
-
-    code = grpc.StatusCode.UNAUTHENTICATED
+    """The key is missing or wrong."""
 
 
 class PermissionDeniedError(TxlError):
     """The key may not do this."""
 
-    code = grpc.StatusCode.PERMISSION_DENIED
-
 
 class UnimplementedError(TxlError):
-    """The server has no such method."""
-
-    code = grpc.StatusCode.UNIMPLEMENTED
+    """The server does not have this method."""
 
 
 class DataLossError(TxlError):
-    """Something is lost: a damaged session, a turn that was not continued."""
-
-    code = grpc.StatusCode.DATA_LOSS
+    """Data is lost: a damaged session, a turn that was not continued."""
 
 
 class InternalError(TxlError):
     """The server failed, or the connection broke."""
 
-    code = grpc.StatusCode.INTERNAL
 
+_CLASSES: dict[grpc.StatusCode, type[TxlError]] = {}
+for _class in TxlError.__subclasses__():  # NotFoundError is NOT_FOUND's
+    _class.code = grpc.StatusCode[re.sub(
+        r"\B(?=[A-Z])", "_", _class.__name__.removesuffix("Error")).upper()]
+    _CLASSES[_class.code] = _class
 
-_CLASSES: dict[grpc.StatusCode, type[TxlError]] = {
-    cls.code: cls for cls in TxlError.__subclasses__()}
-
-
-# gRPC's own words for calls that cannot succeed, and what they mean where they
-# do not say it. Those of TLS come from BoringSSL or OpenSSL.
+# Messages of gRPC for calls that cannot succeed, with their meaning if they do
+# not tell it. Those of TLS come from BoringSSL or OpenSSL.
 _LASTING = tuple((re.compile(words, re.IGNORECASE), meaning)
                  for words, meaning in (
     ("wrong.version.number", "the server does not speak TLS"),
@@ -168,14 +142,14 @@ _LASTING = tuple((re.compile(words, re.IGNORECASE), meaning)
     ("not in peer certificate|hostname verification check failed",
      "the server's certificate names another host"),
     ("http1.x server", "the server speaks HTTP/1 there, not gRPC"),
-    # A proxy's; too early, too slow and too often may pass.
+    # From a proxy. After 408, 425 and 429 a retry may succeed.
     (r"http2 header with status: (4(?!08|25|29)\d\d|501|505)", ""),
     ("exception deserializing response", ""),
     ("channel closed", "")))
 
 
 def _lasting_meaning(error: TxlError) -> str | None:
-    """What is lasting in an error; None: nothing."""
+    """The meaning of an error that would last; None: it may pass."""
     if not error.reason and error.retry_after is None:
         for words, meaning in _LASTING:
             if words.search(error.message):
@@ -189,16 +163,6 @@ def error_of(code: grpc.StatusCode, message: str,
 
     Details that do not parse are dropped.
     """
-    error = _error_of(code, message, details, traceparent)
-    meaning = _lasting_meaning(error)
-    error.lasting = meaning is not None
-    if meaning:
-        error.message = f"{meaning}: {message}"
-    return error
-
-
-def _error_of(code: grpc.StatusCode, message: str, details: bytes,
-              traceparent: str) -> TxlError:
     said: dict[str, Any] = {}
     try:
         _read_details(status_pb2.Status.FromString(details), said)
@@ -207,12 +171,13 @@ def _error_of(code: grpc.StatusCode, message: str, details: bytes,
     parts = traceparent.split("-")  # VERSION-TRACE-SPAN-FLAGS
     if len(parts) >= 4:
         said["trace_id"] = parts[1]
-    cls = _CLASSES.get(code)
-    if cls is None:
-        error = TxlError(message, **said)
-        error.code = code
-        return error
-    return cls(message, **said)
+    error = _CLASSES.get(code, TxlError)(message, **said)
+    error.code = code
+    meaning = _lasting_meaning(error)
+    error.lasting = meaning is not None
+    if meaning:
+        error.message = f"{meaning}: {message}"
+    return error
 
 
 def _read_details(status: Any, said: dict[str, Any]) -> None:
@@ -232,7 +197,7 @@ def _read_details(status: Any, said: dict[str, Any]) -> None:
 
 def from_rpc_error(error: Any) -> TxlError:
     """The error of a grpc.RpcError, of grpc or of grpc.aio."""
-    # Of an answer without a message, as a proxy's, all metadata are trailing.
+    # In an answer without a message, such as a proxy's, all metadata trail.
     metadata = {key: value
                 for part in (error.trailing_metadata(),
                              error.initial_metadata())

@@ -57,7 +57,7 @@ class Started:
     session_id: str  # empty: a temporary session
     position: int  # tokens that the session held before
     prompt_token_count: int
-    seed: int  # of the draws, also when the server chose it
+    seed: int  # of the sampling, also if the server chose it
     replayed_token_count: int
     sampling: SamplingParams
     stop: StopConditions
@@ -65,7 +65,7 @@ class Started:
 
     @property
     def text(self) -> str:
-        """Nothing: every event has a text."""
+        """Empty; every event has a text."""
         return ""
 
 
@@ -83,18 +83,18 @@ class Token:
 
     index: int  # 0, 1, ... in the turn, without a gap
     id: int
-    text: str  # that became certain with it; may be empty
+    text: str  # that became final with this token; may be empty
     logprob: float  # natural, before any sampling change
     top_logprobs: tuple[TokenLogprob, ...] = ()
     token_bytes: bytes = b""  # on include_token_bytes
     # Characters of earlier tokens that stop texts held back when this token
-    # was sampled: its own text begins so far behind the text before it.
+    # was sampled: its own text begins so many characters after the text before.
     held_back: int = 0
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of the turn, of all attempts together."""
+    """Tokens of the turn, with all attempts."""
 
     prompt_tokens: int
     generated_tokens: int
@@ -126,11 +126,11 @@ Event = Union[Started, Token, Finished]
 
 @dataclass(frozen=True)
 class Generation:
-    """A whole turn, or what of it has come."""
+    """A whole turn, or the part of it that has arrived."""
 
     started: Started | None
     tokens: tuple[Token, ...]
-    finished: Finished | None  # None: the turn has not come to its end
+    finished: Finished | None  # None: the turn has not ended
 
     @property
     def text(self) -> str:
@@ -150,7 +150,7 @@ class Generation:
 
     @property
     def seed(self) -> int | None:
-        """With it the same request gives the same tokens again."""
+        """The seed with which the same request gives the same tokens."""
         return self.started.seed if self.started else None
 
     @property

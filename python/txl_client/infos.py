@@ -1,6 +1,6 @@
-"""What the server says of sessions, of its model and of itself.
+"""The server's reports on sessions, on its model and on itself.
 
-Fields have the names of the API (docs/api.md says what each means).
+Fields have the names of the API, and docs/api.md explains them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from txl_client.events import SamplingParams, StopConditions
 
 
 class SessionState(str, enum.Enum):
-    """What a session is doing."""
+    """The activity of a session."""
 
     UNSPECIFIED = "UNSPECIFIED"
     IDLE = "IDLE"
@@ -22,7 +22,7 @@ class SessionState(str, enum.Enum):
 
 @dataclass(frozen=True)
 class LastTurn:
-    """What the last turn of a session did."""
+    """The last turn of a session."""
 
     request_id: str
     outcome: str
@@ -49,7 +49,7 @@ class SessionInfo:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a request; over one: InvalidArgumentError, OVER_LIMIT."""
+    """Limits of a request. Beyond them: InvalidArgumentError, OVER_LIMIT."""
 
     max_prompt_tokens: int
     max_prompt_bytes: int
@@ -74,7 +74,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """The model that is served."""
+    """The model that the server runs."""
 
     name: str
     fingerprint: str
@@ -104,7 +104,7 @@ class ModelInfo:
 
 
 class ServerState(str, enum.Enum):
-    """What a server is doing."""
+    """The phase of a server's life."""
 
     UNSPECIFIED = "UNSPECIFIED"
     STARTING = "STARTING"
@@ -114,7 +114,7 @@ class ServerState(str, enum.Enum):
 
 @dataclass(frozen=True)
 class SoftmaxTail:
-    """Rows for which a cluster's words were computed, and were not."""
+    """Rows for which the words of a cluster were computed or skipped."""
 
     computed: int
     skipped: int
@@ -137,7 +137,7 @@ class MemoryDivision:
 
 @dataclass(frozen=True)
 class StoreStatus:
-    """What sessions survive, and how far."""
+    """The store that sessions survive in."""
 
     durability: str  # "turn", "token", maybe ", up to 2 s"
     state: str  # "serving", "full", "failed", "unreachable"
@@ -150,11 +150,11 @@ class StoreStatus:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What the server's step has shown before its first session."""
+    """The test of the server's step before the first session."""
 
     result: str  # "passed", "fell_back" or "not_run"
-    step: str  # the kernels that were meant
-    objection: str  # what differed; empty: nothing did
+    step: str  # the kernels that were tested
+    objection: str  # the difference that was found; empty: none
     seconds: float
 
 
@@ -193,7 +193,7 @@ class ServerStatus:
     replay_bytes: int
     stream_queue_tokens: int
     softmax_tails: tuple[SoftmaxTail, ...]
-    memory: MemoryDivision | None  # None: it was not divided
+    memory: MemoryDivision | None  # None: memory is not divided
     resident_bytes: int
     shedding: bool
     id_bytes: int
@@ -221,4 +221,4 @@ class ServerStatus:
     sessions_loaded: int
     sessions_stored_away: int
     store: StoreStatus | None  # None: sessions end with the process
-    self_test: SelfTest | None  # None: a server that says nothing of it
+    self_test: SelfTest | None  # None: the server does not report one

@@ -1,4 +1,4 @@
-"""A server of one's own, on a Unix socket, as long as it is wanted."""
+"""A server on a Unix socket, which ends with its owner."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from txl_client import checks
 
 _READY = "listening on "
 
-# A shell stands between, which ends the server when the pipe to it closes: so
-# that none is left over where its owner is killed. It gives standard output up,
-# so that its end is the server's.
+# This shell ends the server when the pipe from its owner closes, also if the
+# owner is killed. It closes its own standard output, so that the pipe for the
+# output closes when the server ends.
 _GUARD = ('"$@" < /dev/null & server=$!; exec > /dev/null; read end; '
           "kill $server 2> /dev/null; wait $server")
 
@@ -23,8 +23,8 @@ _GUARD = ('"$@" < /dev/null & server=$!; exec > /dev/null; read end; '
 class LocalServer:
     """txl-server with a model directory; `address` is where it listens.
 
-    Its log goes to standard error, or is added to the file `log`. RuntimeError
-    where it does not come up.
+    Its log goes to standard error, or is appended to the file `log`.
+    RuntimeError if it does not start.
     """
 
     def __init__(self, model: str | os.PathLike[str], *,
@@ -40,7 +40,8 @@ class LocalServer:
         command += ["--listen", self.address]
         with contextlib.ExitStack() as files:
             log_file = files.enter_context(open(log, "ab")) if log else None
-            # Of its own session: an interrupt at the terminal is for its owner.
+            # In its own session, so that only the owner gets an interrupt from
+            # the terminal.
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _GUARD, "sh", *command],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -57,10 +58,10 @@ class LocalServer:
             if line.startswith(_READY):
                 return
         raise RuntimeError("the server ended before it listened; its log "
-                           "says why")
+                           "has the reason")
 
     def close(self) -> None:
-        """Lets running turns end, as the server's --drain-timeout says."""
+        """Ends the server after its running turns, or its --drain-timeout."""
         process = self._process
         if process.stdin is not None and not process.stdin.closed:
             process.stdin.close()

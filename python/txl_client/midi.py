@@ -1,4 +1,4 @@
-"""MIDI files of what music models generate; needs the extra `midi`."""
+"""MIDI files from the events of music models; needs the extra `midi`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Chord", "Music", "Note", "Tempo", "midi_file", "read_events",
 
 _LEAST_BPM, _MOST_BPM = 4, 60_000_000
 
-# Of messages at one tick: what ends goes before what begins.
+# The order of messages at one tick: notes end before others begin.
 _META, _OFF, _ON = range(3)
 
 
 def write_midi(events: Generation | str | Iterable[str],
                file: str | os.PathLike[str] | BinaryIO, *,
                bpm: int = 120) -> Music:
-    """Writes a MIDI file of a turn, of a text of events, or of events.
+    """Writes a MIDI file from a turn, a text of events, or a list of events.
 
-    `bpm`: the tempo until an event names one. ValueError where nothing sounds:
-    then these are no events of music.
+    `bpm`: the tempo until an event sets one. ValueError if there is no note:
+    such events are not music.
     """
     if isinstance(events, Generation):
         events = events.text
@@ -42,7 +42,7 @@ def write_midi(events: Generation | str | Iterable[str],
 
 
 def midi_file(music: Music, bpm: int = 120) -> Any:
-    """A mido.MidiFile of one track."""
+    """A mido.MidiFile with one track."""
     import mido
 
     track = mido.MidiTrack()
@@ -73,6 +73,6 @@ def _messages(mido: Any, music: Music,
 
 
 def _set_tempo(mido: Any, bpm: int) -> Any:
-    """A file holds microseconds of a beat, in 24 bits."""
+    """The message of a tempo; a file holds 24 bits of microseconds per beat."""
     checks.integer("bpm", bpm, _LEAST_BPM, _MOST_BPM)
     return mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(bpm))

@@ -2,15 +2,16 @@
 
 Three families, told apart by the names of their events:
 
-- REMI, and remi-xl of its first form, with the same names in another order:
+- REMI, and the first form of remi-xl, with the same names in another order:
   Bar_None, Position_1/16, Note Velocity_16, Note On_60, Note Duration_7,
   Tempo Class_mid, Tempo Value_20, Chord_C:maj. Velocities and durations are
   numbers of bins: 4 steps of velocity, 1/8 beat.
 - remi-xl of compound-word: Bar_None, Beat_0, Note_Pitch_60, Note_Velocity_64,
-  Note_Duration_480, Tempo_120, Chord_C_maj. The values themselves, in ticks.
-- musicautobot: n60 d4 is a note, xxsep d2 goes on in time; steps of 1/4 beat.
+  Note_Duration_480, Tempo_120, Chord_C_maj. Durations are in ticks.
+- musicautobot: n60 d4 is a note, xxsep d2 moves on in time; both count steps of
+  1/4 beat.
 
-The server writes an event's spaces as %20.
+The server writes a space in an event as %20.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TEMPO_CLASSES = {"slow": 30, "mid": 90, "fast": 150}
 _DEFAULT_VELOCITY = 80
 
 _SHORT = re.compile(r"(n|d)(\d+)")
-# Marks of a text's beginning, end and average tempo: nothing that sounds.
+# Marks of the beginning, end and average tempo of a text; they do not sound.
 _SILENT = re.compile(r"xx\w+|mt\d+|dummy\d+|EOS_None")
 
 
@@ -46,7 +47,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Tempo:
-    """From here on this many beats a minute."""
+    """A tempo in beats per minute, from `start` on."""
 
     start: int
     bpm: int
@@ -62,18 +63,18 @@ class Chord:
 
 @dataclass(frozen=True)
 class Music:
-    """What events say."""
+    """The content of a list of events."""
 
     notes: tuple[Note, ...]
     tempos: tuple[Tempo, ...]
     chords: tuple[Chord, ...]
-    # Events that are of none of the families, or say nothing where they stand:
-    # a duration without a pitch.
+    # Events of other families, and events without meaning at their place, such
+    # as a duration without a pitch.
     ignored: tuple[str, ...]
 
 
 def read_events(events: str | Iterable[str]) -> Music:
-    """The music of events, or of a text of them, in which spaces part events.
+    """The music of events, or of a text in which spaces separate events.
 
     ValueError for an event whose value is not one of its kind.
     """
@@ -87,21 +88,22 @@ def read_events(events: str | Iterable[str]) -> Music:
 
 
 class _Reader:
-    """Takes event by event; a note is there when its duration comes."""
+    """Reads event by event; a duration completes its note."""
 
     def __init__(self) -> None:
         self.notes: list[Note] = []
         self.tempos: list[Tempo] = []
         self.chords: list[Chord] = []
         self.ignored: list[str] = []
+        self._event = ""  # that is being read
         self._bar = 0
         self._now = 0
         self._begun = False
         self._pitch: int | None = None
         self._velocity: int | None = None
         self._tempo_class = _TEMPO_CLASSES["mid"]
-        self._separated = False  # the next d goes on in time
-        self._named: dict[str, Callable[[str], bool]] = {
+        self._separated = False  # True: the next d moves on in time
+        self._named: dict[str, Callable[[str], None]] = {
             "Bar": self._take_bar,
             "Position": self._take_position,
             "Beat": lambda v: self._go_to(int(v) * _STEP),
@@ -120,88 +122,76 @@ class _Reader:
 
     def take(self, event: str) -> None:
         """One event, with its spaces."""
+        self._event = event
         short = _SHORT.fullmatch(event)
         if short:
-            said = self._take_short(short.group(1), int(short.group(2)))
+            self._take_short(short.group(1), int(short.group(2)))
         elif _SILENT.fullmatch(event):
             self._separated = event == "xxsep"
-            said = True
         else:
-            name, _, value = (event.partition("_")
-                              if event.startswith("Chord_")
-                              else event.rpartition("_"))
-            said = self._take_named(event, name, value)
-        if not said:
-            self.ignored.append(event)
+            split = (str.partition if event.startswith("Chord_")
+                     else str.rpartition)
+            name, _, value = split(event, "_")
+            try:
+                self._named.get(name, self._ignore)(value)
+            except (ValueError, KeyError, ZeroDivisionError) as error:
+                raise ValueError(f"{event!r}: {value!r} is not a value of "
+                                 f"{name}") from error
 
-    def _take_named(self, event: str, name: str, value: str) -> bool:
-        take = self._named.get(name)
-        if take is None:
-            return False
-        try:
-            return take(value)
-        except (ValueError, KeyError, ZeroDivisionError) as error:
-            raise ValueError(f"{event!r}: {value!r} is no value of "
-                             f"{name}") from error
+    def _ignore(self, _: str = "") -> None:
+        self.ignored.append(self._event)
 
-    def _take_short(self, kind: str, value: int) -> bool:
+    def _take_short(self, kind: str, value: int) -> None:
+        separated, self._separated = self._separated, False
         if kind == "n":
-            self._separated = False
-            return self._set_pitch(value)
-        if self._separated:
-            self._separated = False
+            self._set_pitch(value)
+        elif separated:
             self._now += value * _STEP
-            return True
-        return self._emit(value * _STEP)
+        else:
+            self._emit(value * _STEP)
 
-    def _take_bar(self, _: str) -> bool:
-        # The first bar begins with its event; music that goes on behind a
-        # prompt may begin without one.
+    def _take_bar(self, _: str) -> None:
+        # The first bar begins with its event. Music that continues a prompt may
+        # begin without one.
         if self._begun:
             self._bar += 1
-        return self._go_to(0)
+        self._go_to(0)
 
-    def _take_position(self, value: str) -> bool:
+    def _take_position(self, value: str) -> None:
         part, _, parts = value.partition("/")
-        return self._go_to((int(part) - 1) * TICKS_PER_BAR // int(parts))
+        self._go_to((int(part) - 1) * TICKS_PER_BAR // int(parts))
 
-    def _go_to(self, ticks: int) -> bool:
-        """So many ticks behind the bar's beginning."""
+    def _go_to(self, ticks: int) -> None:
+        """Moves to so many ticks after the beginning of the bar."""
         self._begun = True
         self._now = self._bar * TICKS_PER_BAR + ticks
-        return True
 
-    def _set_velocity(self, velocity: int) -> bool:
-        # A note of velocity 0 would be the end of one.
+    def _set_velocity(self, velocity: int) -> None:
+        # In MIDI a note of velocity 0 ends another one.
         self._velocity = min(max(velocity, 1), 127)
-        return True
 
-    def _set_pitch(self, pitch: int) -> bool:
+    def _set_pitch(self, pitch: int) -> None:
         if not 0 <= pitch <= 127:
             raise ValueError(f"pitch {pitch} is not in [0, 127]")
         self._pitch = pitch
-        return True
 
-    def _emit(self, duration: int) -> bool:
+    def _emit(self, duration: int) -> None:
         pitch, self._pitch = self._pitch, None
         velocity, self._velocity = self._velocity, None
         if pitch is None or duration <= 0:
-            return False
+            self._ignore()
+            return
         self._begun = True
         self.notes.append(Note(self._now, duration, pitch,
                                velocity or _DEFAULT_VELOCITY))
-        return True
 
-    def _take_tempo_class(self, value: str) -> bool:
+    def _take_tempo_class(self, value: str) -> None:
         self._tempo_class = _TEMPO_CLASSES[value]
-        return True
 
-    def _set_tempo(self, bpm: int) -> bool:
+    def _set_tempo(self, bpm: int) -> None:
         if bpm < 1:
-            raise ValueError("a tempo is at least 1")
+            raise ValueError("a tempo must be at least 1")
         self.tempos.append(Tempo(self._now, bpm))
-        return True
 
-    def _take_chord(self, value: str) -> bool:
+    def _take_chord(self, value: str) -> None:
         self.chords.append(Chord(self._now, value))
-        return True

@@ -1,4 +1,4 @@
-"""What a turn can be asked for, and the request of it."""
+"""The options of a turn, and its request."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ class TurnOptions(TypedDict, total=False):
 
     request_id: str  # default: a random one
     expected_position: int
-    timeout: checks.Seconds | None  # of all attempts together; None: any time
+    timeout: checks.Seconds | None  # of all attempts together; None: no limit
 
 
-_SAMPLING = frozenset(field.name for field in
-                      sampling_pb2.SamplingParams.DESCRIPTOR.fields)
-_STOP = frozenset(field.name for field in
-                  sampling_pb2.StopConditions.DESCRIPTOR.fields)
-_OUTPUT = frozenset(field.name for field in
-                    sampling_pb2.OutputOptions.DESCRIPTOR.fields)
-_REQUEST = frozenset(("request_id", "expected_position"))
+# The part of the request that has an option; "": the request itself.
+_PART_OF = {field.name: part for part, message in (
+    ("sampling", sampling_pb2.SamplingParams),
+    ("stop", sampling_pb2.StopConditions),
+    ("output", sampling_pb2.OutputOptions))
+    for field in message.DESCRIPTOR.fields}
+_PART_OF |= {"request_id": "", "expected_position": ""}
 
 
 def set_input(message: Any, name: str, value: Prompt) -> None:
-    """Puts the argument `name`, text or ids, into `text` or `tokens`."""
+    """Sets `text` or `tokens` from the argument `name`, a text or ids."""
     if isinstance(value, (str, bytes, bytearray, memoryview)):
         message.text = checks.text(name, value)
         return
     ids = checks.token_ids(name, value, "text or a list of token ids")
-    # CopyFrom, so that an empty list is one too, and the server says so.
+    # CopyFrom sets `tokens` also to an empty list, which the server refuses.
     message.tokens.CopyFrom(token_pb2.TokenIds(ids=ids))
 
 
 def generate_request(
         session_id: str, prompt: Prompt | None,
         options: Mapping[str, Any]) -> generation_service_pb2.GenerateRequest:
-    """The request of a turn. TypeError for an option that there is not."""
+    """The request of a turn. TypeError for an unknown option."""
     request: generation_service_pb2.GenerateRequest = checks.filled(
         generation_service_pb2.GenerateRequest(), session_id=session_id)
     if prompt is not None:
@@ -80,15 +80,12 @@ def generate_request(
 
 
 def _set_option(request: Any, name: str, value: Any) -> None:
-    for names, message in ((_SAMPLING, "sampling"), (_STOP, "stop"),
-                           (_OUTPUT, "output"), (_REQUEST, "")):
-        if name in names:
-            target = getattr(request, message) if message else request
-            break
-    else:
+    part = _PART_OF.get(name)
+    if part is None:
         raise TypeError(f"generate() has no option {name!r}")
+    target = getattr(request, part) if part else request
     if name.startswith("stop_") and isinstance(value, (set, frozenset)):
-        value = list(value)  # the order of stops says nothing
+        value = list(value)  # the order of stops has no effect
     if name == "logit_bias":
         target.logit_bias.update(_logit_bias(value))
     elif name == "stop_texts":

@@ -1,4 +1,4 @@
-"""Ray Data: datasets of texts, scored or gone on with; the extra `ray`.
+"""Ray Data: datasets of texts, scored or continued; needs the extra `ray`.
 
     import ray
     from txl_client import ray as txl_ray
@@ -9,10 +9,10 @@
                      prompt="text", options={"max_tokens": 100},
                      output="generated", workers=4)
 
-Each worker starts a server of its own, or all talk to one address. A row's
-result depends on its key, not on the worker. With `output` the rows go there as
-Parquet files, and those whose key is there already are left out: a run that was
-broken off goes on.
+Each worker starts its own server, or all use one address. A row's result
+depends on its key, not on the worker. With `output` the rows become Parquet
+files there, and rows whose key is already there are skipped, so a second run
+continues one that was interrupted.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ def generate(dataset: Any, place: Place, *, prompt: str, key: str,
 def run(dataset: Any, place: Place, task: Task, *,
         output: str | None = None, workers: int = 1,
         batch_size: int = 256) -> Any:
-    """The dataset with the task's columns; with `output` written there.
+    """The dataset with the task's columns, also written to `output` if given.
 
-    `workers`: actors, each with a core of its own, and with a server where the
-    place says so. Without `output` nothing runs until the result is read.
+    `workers`: actors, each with its own core, and with its own server if the
+    place has a model. Without `output` nothing runs until the result is read.
     """
     checks.integer("workers", workers, 1)
     checks.integer("batch_size", batch_size, 1)
     if output is not None:
         if not task.key:
-            raise ValueError("key: going on needs a column that names rows")
+            raise ValueError("key: output needs a column that names rows")
         done = done_keys(output, task.key)
         if done:
             dataset = dataset.filter(lambda row: row[task.key] not in done)
@@ -80,8 +80,8 @@ def run(dataset: Any, place: Place, task: Task, *,
 def done_keys(output: str, key: str) -> set[Any]:
     """Keys of the rows in a folder of Parquet files.
 
-    A file that cannot be read is one whose writing was broken off: it is
-    removed, and its rows are done again.
+    A file that cannot be read is an incomplete one. It is removed, and its rows
+    are computed again.
     """
     import pyarrow
     import pyarrow.parquet

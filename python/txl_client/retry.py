@@ -1,4 +1,4 @@
-"""When a call is sent again, and when not."""
+"""Rules for sending a call again."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import grpc
 from txl_client import checks
 from txl_client.errors import DeadlineExceededError, TxlError
 
-# Refusals that say: the same request may come again. (Of a QUOTA only its
-# retry_after says so: without one the request alone is over it.)
+# Refusals after which the same request may succeed. (QUOTA is not among them:
+# without a retry_after the request alone exceeds the quota.)
 RETRYABLE_REASONS = frozenset({
     "SESSION_BUSY", "SESSION_MOVED", "SUPERSEDED", "STORE_UNAVAILABLE",
     "NOT_READY", "DRAINING", "SERVER_DRAIN", "QUEUE_FULL",
     "NO_SESSION_MEMORY", "OVERLOADED",
 })
 
-_MOST_DOUBLINGS = 60  # far above any wait, and far from a float's end
+_MOST_DOUBLINGS = 60  # far above any delay, and far below a float's range
 
-# A call that broke on the way has one of these, and no reason of the server's.
+# A call that broke in transit has one of these codes, and no reason.
 _BROKEN = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN,
            grpc.StatusCode.CANCELLED)
 
@@ -32,12 +32,12 @@ _BROKEN = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN,
 class RetryPolicy:
     """How patient a client is."""
 
-    # Failures in a row, without anything new in between, after which the last
-    # one is raised; >= 1. 1: nothing is sent again.
+    # Failures in a row, without progress in between, after which the last one
+    # is raised; >= 1. 1: nothing is sent again.
     max_failures: int = 8
-    # Seconds of the first wait; each further one is twice as long.
+    # Seconds of the first delay; each further one is twice as long.
     first_delay: float = 0.1
-    # Seconds of the longest wait, but for what the server asks for.
+    # Seconds of the longest delay, unless the server asks for a longer one.
     max_delay: float = 5.0
 
     def __post_init__(self) -> None:
@@ -49,13 +49,13 @@ class RetryPolicy:
 
 
 def was_refused(error: TxlError) -> bool:
-    """True: the server did not begin with the call, and says: later."""
+    """True if the server did not begin the call and it may be sent later."""
     return (error.reason in RETRYABLE_REASONS - {"SUPERSEDED"}
             or error.retry_after is not None)
 
 
 def is_retryable(error: TxlError) -> bool:
-    """True for errors that another attempt may not meet."""
+    """True if another attempt may succeed."""
     if error.lasting:
         return False
     if was_refused(error) or error.reason in RETRYABLE_REASONS:
@@ -75,7 +75,7 @@ class Attempts:
         self._clock = clock
         self._jitter = jitter
         limit = checks.timeout("timeout", timeout)
-        # gRPC would send such a call, and the server might carry it out.
+        # gRPC would send such a call, and the server might execute it.
         if limit is not None and limit <= 0:
             raise DeadlineExceededError(f"no time is left: timeout is {limit}")
         self._deadline = None if limit is None else clock() + limit
@@ -83,20 +83,20 @@ class Attempts:
         self._made = 0
 
     def time_left(self) -> float | None:
-        """Seconds for the next attempt; None: any time."""
+        """Seconds for the next attempt; None: no limit."""
         if self._deadline is None:
             return None
         return max(0.0, self._deadline - self._clock())
 
     def made_progress(self) -> None:
-        """Something new came: failures before it count no more."""
+        """Forgets earlier failures, because something new has arrived."""
         self._failures = 0
 
     def delay(self, error: TxlError, repeatable: bool = True) -> float | None:
-        """Seconds to wait before the next attempt; None: there is to be none.
+        """Seconds to wait before the next attempt; None: do not try again.
 
-        Not `repeatable`: the call may have been carried out, so that only a
-        refusal lets it be sent again.
+        Not `repeatable`: the call may have been executed, so it is sent again
+        only after a refusal.
         """
         self._failures += 1
         self._made += 1
@@ -107,7 +107,7 @@ class Attempts:
         doublings = min(self._failures - 1, _MOST_DOUBLINGS)
         delay = min(self._policy.first_delay * 2.0 ** doublings,
                     self._policy.max_delay)
-        # Many clients that lost one server do not come back at once.
+        # Jitter keeps clients that lost one server from returning all at once.
         delay *= 1 - self._jitter() / 2
         delay = max(delay, error.retry_after or 0.0)
         left = self.time_left()

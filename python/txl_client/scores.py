@@ -10,7 +10,7 @@ from txl_client.events import TokenLogprob
 
 @dataclass(frozen=True)
 class ScoredToken:
-    """A token of the input with what the model thought of it."""
+    """A token of the input with its log-probability."""
 
     id: int
     logprob: float | None  # None: the first token without context
@@ -24,7 +24,7 @@ class Score:
 
     tokens: tuple[ScoredToken, ...]
     sum_logprob: float  # natural logarithm, of the tokens that have one
-    # Where the session stands behind which it was scored; 0 without one.
+    # Of the session after which the text was scored; 0 without a session.
     position: int = 0
 
     @property
@@ -34,7 +34,7 @@ class Score:
 
     @property
     def perplexity(self) -> float:
-        """Of the tokens that have a log-probability; NaN where none has."""
+        """Of the tokens that have a log-probability; NaN if none has."""
         count = sum(token.logprob is not None for token in self.tokens)
         return math.exp(-self.sum_logprob / count) if count else math.nan
 
@@ -50,8 +50,8 @@ class AlternativeScore:
 
 @dataclass(frozen=True)
 class Appended:
-    """A session after it was fed."""
+    """A session after an append."""
 
-    position: int  # tokens that it holds now
+    position: int  # tokens that the session holds now
     scored: tuple[ScoredToken, ...] = ()  # on return_logprobs
     sum_logprob: float = 0.0

@@ -1,8 +1,8 @@
-"""Tables of texts: which calls they need, and what is made of the answers.
+"""Tables of texts: the calls that they need, and columns from the answers.
 
-A table is a pandas data frame, or dictionaries as they come from a list, a
-generator or csv.DictReader. Nothing here imports pandas: a data frame brings
-its own methods along.
+A table is a pandas data frame, or dictionaries from a list, a generator or
+csv.DictReader. This module does not import pandas: it uses the methods of the
+data frame.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from txl_client.scores import AlternativeScore, Score
 
 
 def is_frame(table: Any) -> bool:
-    """True: a data frame as those of pandas."""
+    """True for a data frame with the methods of pandas."""
     return checks.is_frame(table) and hasattr(table, "assign")
 
 
 def rows_of(name: str, table: Any) -> Any:
     """The argument `name` as a data frame, or as a list of dictionaries.
 
-    What comes row by row is read here, once.
+    An iterator of rows is read here, once.
     """
     if is_frame(table):
         return table
@@ -45,7 +45,7 @@ def rows_of(name: str, table: Any) -> Any:
 
 
 def column(table: Any, name: str) -> list[Any]:
-    """The values of a column; ValueError where there is none."""
+    """The values of a column; ValueError if it does not exist."""
     if is_frame(table):
         count = list(table.columns).count(name)
         if count != 1:
@@ -75,7 +75,7 @@ def texts_of(table: Any, name: str) -> list[str]:
 
 
 def keys_of(table: Any, name: str) -> list[Any]:
-    """The values of a column that tell rows, or groups of them, apart."""
+    """The values of a column that distinguish rows, or groups of rows."""
     keys = column(table, name)
     for number, key in enumerate(keys):
         if checks.is_missing(key):
@@ -89,8 +89,7 @@ def keys_of(table: Any, name: str) -> list[Any]:
 
 
 def numbers_of(table: Any, name: str) -> list[float]:
-    """The numbers of a column, also written as text; NaN where one is missing.
-    """
+    """The numbers of a column, also written as text; NaN for a missing one."""
     return [_number(f"{name}: row {number}", value)
             for number, value in enumerate(column(table, name))]
 
@@ -118,7 +117,7 @@ class ScorePlan:
         return (calls.score(text) for text in self._texts if text)
 
     def fill(self, results: Iterable[Score]) -> Any:
-        """The table with the scores in the rows that have a text."""
+        """The table with scores in the rows that have a text."""
         answers = iter(results)
         found = [next(answers) if text else None for text in self._texts]
         return with_columns(self._table, {
@@ -130,17 +129,17 @@ class ScorePlan:
 
 @dataclass(frozen=True)
 class RescoreColumns:
-    """Where an n-best list has what, and how much the model counts."""
+    """The columns of an n-best list, and the weight of the model."""
 
-    group: str  # hypotheses of one group compete
+    group: str  # of hypotheses that compete
     text: str
-    acoustic: str | None  # None: the model alone decides
+    acoustic: str | None  # None: only the model decides
     weight: float
-    context: Prompt | None  # stands before every hypothesis
+    context: Prompt | None  # before every hypothesis
 
 
 class RescorePlan:
-    """The hypotheses of each group, as few calls as their number allows."""
+    """The hypotheses of each group, in as few calls as possible."""
 
     def __init__(self, table: Any, columns: RescoreColumns,
                  max_alternatives: int) -> None:

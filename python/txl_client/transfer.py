@@ -1,38 +1,44 @@
-"""Messages of sessions that move as files."""
+"""Messages of sessions that are exported and imported as files."""
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Iterator
 from typing import Any
 
-from txl_client import call, checks, convert, infos
+import grpc
+
+from txl_client import call, checks
 from txl_client._proto import session_service_pb2 as session_service
 
 CHUNK_BYTES = 256 << 10
 
+# Errors that gRPC raises when a transfer fails.
+BROKEN = (grpc.RpcError, asyncio.CancelledError)
+
 
 def export_request(session_id: str, include_state: bool) -> Any:
-    """Of ExportSession."""
+    """The request of ExportSession."""
     return checks.filled(session_service.ExportSessionRequest(),
                          session_id=session_id, include_state=include_state)
 
 
 def check_target(file: Any) -> None:
-    """TypeError for what export() cannot write bytes to."""
+    """TypeError for a file that export() cannot write bytes to."""
     if not hasattr(file, "write") or isinstance(file, io.TextIOBase):
         raise checks.kind_error("file", "a file that is open for bytes", file)
 
 
 class Upload:
-    """The requests of ImportSession: the first one names the session, the rest
-    is bytes of the source.
+    """The requests of ImportSession: the first one names the session, the
+    others hold bytes of the source.
 
-    They are read while they are sent. gRPC only says that a call was cancelled
-    where that fails; `error` says why.
+    The source is read while they are sent. If reading fails, gRPC only reports
+    a cancelled call; `error` has the reason.
     """
 
-    def __init__(self, session_id: str, ttl: checks.Seconds | None,
+    def __init__(self, session_id: str, ttl: call.Ttl,
                  source: Any) -> None:
         self.error: Exception | None = None
         self._first = checks.filled(session_service.ImportSessionRequest(),
@@ -46,7 +52,7 @@ class Upload:
         self._source = source
 
     def requests(self) -> Iterator[Any]:
-        """One after the other."""
+        """The requests in their order."""
         yield self._first
         try:
             while chunk := self._source.read(CHUNK_BYTES):
@@ -56,8 +62,3 @@ class Upload:
         except Exception as error:
             self.error = error
             raise
-
-
-def imported(response: Any) -> infos.SessionInfo:
-    """The session that was made."""
-    return convert.from_message(infos.SessionInfo, response.session)

@@ -1,30 +1,33 @@
-"""One turn, whatever number of attempts it takes. No input or output here."""
+"""One turn, over any number of attempts, without input and output."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from txl_client import convert
 from txl_client._proto import generation_service_pb2
 from txl_client.errors import (DataLossError, InternalError, TxlError,
                                UnavailableError)
-from txl_client.events import Event, Finished, FinishReason, Started
+from txl_client.events import (Event, Finished, FinishReason, Generation,
+                               Started, Token)
 from txl_client.retry import Attempts
+
+OnEnd = Callable[["Finished | None"], None]
 
 
 def new_request_id() -> str:
-    """A name that no other turn has."""
+    """A random name for one request."""
     return secrets.token_hex(16)
 
 
 class Turn:
-    """Makes one turn of the responses of several attempts at it.
+    """Merges the responses of several attempts into one turn.
 
-    Its `request` is that of the next attempt: it says what has been received,
-    so that the server goes on behind it, also where there is no session, or
-    where the server has lost its tokens.
+    `request` is the request of the next attempt. It lists what has been
+    received, so that the server continues after it, even without a session or
+    if the server has lost its tokens.
     """
 
     def __init__(self, request: generation_service_pb2.GenerateRequest,
@@ -36,15 +39,15 @@ class Turn:
             request.request_id = new_request_id()
         self._started: Started | None = None
         self._ids: list[int] = []
-        # The end that a server gave the turn because it shuts down, where
-        # nothing came after it.
+        # The end of the turn that a server sent because it shuts down, unless
+        # something came after it.
         self._drained: Finished | None = None
 
     def take(self, response: Any) -> Iterator[Event]:
-        """What of a response of the running attempt is new.
+        """The new events of a response of the running attempt.
 
         An attempt may begin with any token up to the first new one.
-        DataLossError where it is not the same turn, or has a gap.
+        DataLossError if it is another turn, or has a gap.
         """
         kind = response.WhichOneof("event")
         if kind == "started":
@@ -60,10 +63,10 @@ class Turn:
                 convert.from_message(Finished, response.finished))
 
     def delay_after(self, error: TxlError | None) -> float | None:
-        """Seconds to wait before the next attempt, now that one has ended.
+        """Seconds to wait before the next attempt, after one has ended.
 
-        `error`: how; None: well. Raises what ends the turn. None: the turn is
-        over, and its end is `drained`.
+        `error`: of the ended attempt; None: it had no error. Raises the error
+        that ends the turn. Returns None if the turn ends with `drained`.
         """
         if error is None:
             error = (UnavailableError("the server is shutting down",
@@ -81,7 +84,7 @@ class Turn:
 
     @property
     def drained(self) -> Finished:
-        """The turn's end where no server goes on with it."""
+        """The end of the turn if no server continues it."""
         assert self._drained is not None
         return self._drained
 
@@ -89,8 +92,8 @@ class Turn:
         known = self._started
         if known is not None and _same_turn(known, started):
             return
-        # Without a token nothing is lost: the turn begins anew, and the caller
-        # hears with which seed.
+        # Without a token nothing is lost: the turn restarts, and its Started
+        # has the new seed.
         if self._ids:
             raise DataLossError("the server began another turn")
         self._started = started
@@ -124,3 +127,34 @@ def _same_turn(one: Started, other: Started) -> bool:
              one.model_fingerprint)
             == (other.position, other.prompt_token_count, other.seed,
                 other.model_fingerprint))
+
+
+class Collector:
+    """Collects the events of a turn; the base of both streams."""
+
+    def __init__(self, on_end: OnEnd | None) -> None:
+        self._started: Started | None = None
+        self._tokens: list[Token] = []
+        self._finished: Finished | None = None
+        self._on_end = on_end
+
+    @property
+    def generation(self) -> Generation:
+        """The part of the turn that has arrived so far."""
+        return Generation(self._started, tuple(self._tokens), self._finished)
+
+    def _collect(self, event: Event) -> Event:
+        if isinstance(event, Started):
+            self._started = event
+        elif isinstance(event, Token):
+            self._tokens.append(event)
+        else:
+            self._finished = event
+        return event
+
+    def _ended(self, error: BaseException | None = None) -> None:
+        if isinstance(error, TxlError):
+            error.partial = self.generation
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end(self._finished)

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "server/access/caller.h"
 #include "server/access/keys_file.h"
+#include "server/access/role.h"
 #include "server/base/clock.h"
 #include "server/base/line_file.h"
 
@@ -28,8 +28,8 @@ struct Credentials {
   std::string certificate = {};
 };
 
-// UNAUTHENTICATED: one text for all causes, so that nobody learns whether a key
-// ever was one.
+// UNAUTHENTICATED: one text for all causes, so that no caller learns whether a
+// key was ever valid.
 absl::Status UnauthenticatedError();
 // PERMISSION_DENIED.
 absl::Status PermissionDeniedError();
@@ -42,9 +42,10 @@ class KeyRing {
   static absl::StatusOr<std::unique_ptr<KeyRing>> Open(
       const std::string& path, Clock* clock, LineFile* audit = nullptr);
 
-  // Whose key it is. Where none is sent a certificate makes a user of the
-  // tenant of its name; a name that no tenant can have makes nobody, so that a
-  // proxy need not lend its own to all who stand behind it. UNAUTHENTICATED.
+  // The caller that the key belongs to. Without a key, a certificate stands for
+  // a user of the tenant of its name. If no tenant can have that name, the
+  // certificate identifies no caller, so that a proxy's does not stand for all
+  // clients behind it. Errors: UNAUTHENTICATED.
   absl::StatusOr<Caller> Identify(const Credentials& credentials) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -52,13 +53,13 @@ class KeyRing {
   // cannot be used the keys stay as they are, and the log has a warning, once
   // for each such file.
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same whether it is another one or not. Errors: as ReadKeysFile.
+  // Reads the file, changed or not. Errors: those of ReadKeysFile.
   absl::Status Reload() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // By digest. A search in it takes longer the more of a digest is right, but
-  // whoever asks cannot choose the digest of what he sends, and a digest does
-  // not tell its key: what it tells helps nobody.
+  // By digest. A search takes longer the more of a digest is right, but callers
+  // cannot choose the digest of what they send, and a digest does not reveal
+  // its key: the timing helps no attacker.
   using Keys = std::map<std::string, KeyEntry>;
 
   KeyRing(std::string path, Clock* clock, LineFile* audit)
@@ -76,7 +77,7 @@ class KeyRing {
 // UNAUTHENTICATED.
 absl::StatusOr<Caller> Identify(const KeyRing* ring,
                                 const Credentials& credentials);
-// Whether he may. Errors: PERMISSION_DENIED.
+// Whether the caller has an allowed role. Errors: PERMISSION_DENIED.
 absl::Status CheckRole(const Caller& caller, RoleSet allowed);
 
 }  // namespace txl

@@ -17,7 +17,7 @@
 #include "program/nearest_name.h"
 #include "server/base/digest.h"
 #include "server/base/plain_name.h"
-#include "server/base/secret_file.h"
+#include "server/base/text_file.h"
 
 namespace txl {
 namespace {
@@ -71,7 +71,7 @@ absl::StatusOr<KeyEntry> ReadEntry(const toml::table& table) {
     if (std::find(std::begin(kFields), std::end(kFields), field.str()) ==
         std::end(kFields)) {
       const std::string name(field.str());
-      return Wrong(table, absl::StrCat("`", name, "` is no field of a key",
+      return Wrong(table, absl::StrCat("`", name, "` is not a field of a key",
                                        DidYouMean(name, {std::begin(kFields),
                                                          std::end(kFields)})));
     }
@@ -135,8 +135,8 @@ absl::Status WithPath(const std::string& path, const absl::Status& status) {
 
 absl::Status CheckAccessName(absl::string_view what, absl::string_view name) {
   if (IsPlainName(name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("`", what, "` must be 1 to 64 of A-Z a-z 0-9 _ -"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "`", what, "` must be 1 to 64 characters of A-Z a-z 0-9 _ -"));
 }
 
 absl::StatusOr<std::vector<KeyEntry>> ParseKeys(absl::string_view toml) {

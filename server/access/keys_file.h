@@ -1,7 +1,7 @@
 #pragma once
 
 // The file of --keys: who has a key, and what it allows. It holds digests, so
-// that whoever reads it can use none of its keys. TOML:
+// that reading it does not reveal a usable key. TOML:
 //
 //   [[key]]
 //   name = "alice-laptop"
@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/access/caller.h"
+#include "server/access/role.h"
 
 namespace txl {
 

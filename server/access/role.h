@@ -4,8 +4,10 @@
 
 #include <initializer_list>
 #include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
+#include "server/base/plain_name.h"
 
 namespace txl {
 
@@ -24,7 +26,7 @@ const char* RoleName(Role role);
 // In any case of letters. Absent: no role has this name.
 std::optional<Role> ParseRole(absl::string_view name);
 
-// Who may use something. By default nobody: what has no rule is refused.
+// Who may use something. By default no one: what has no rule is refused.
 class RoleSet {
  public:
   constexpr RoleSet() = default;
@@ -49,5 +51,15 @@ inline constexpr RoleSet kWatchers = {Role::kMetrics, Role::kUser,
 inline constexpr RoleSet kAdmins = {Role::kAdmin};
 inline constexpr RoleSet kAnyKey = {Role::kUser, Role::kScorer, Role::kMetrics,
                                     Role::kAdmin};
+
+// Who makes a call. Where callers need not identify themselves, each is the
+// tenant "default" and may do everything, as users may on their own machine.
+
+struct Caller {
+  std::string tenant = kDefaultTenant;
+  // Name of the key or the certificate. Empty: no identification was required.
+  std::string name;
+  Role role = Role::kAdmin;
+};
 
 }  // namespace txl

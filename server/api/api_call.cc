@@ -5,7 +5,7 @@
 #include "model/base/status_macros.h"
 #include "server/access/key_ring.h"
 #include "server/base/log.h"
-#include "server/session/session_id.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 namespace {
@@ -73,14 +73,15 @@ void ApiCall::NoteRequestId(const std::string& request_id) {
 }
 
 void ApiCall::Work(std::function<void()> work) {
-  desk_->context().work->Run(peer(), [call = self(), work = std::move(work)](
-                                         const absl::Status& status) {
-    if (call->cancelled()) {
-      return call->End(absl::CancelledError("the client has left"));
-    }
-    if (!status.ok()) return call->End(status);
-    work();
-  });
+  desk_->context().turns.work->Run(
+      peer(),
+      [call = self(), work = std::move(work)](const absl::Status& status) {
+        if (call->cancelled()) {
+          return call->End(absl::CancelledError("the client has left"));
+        }
+        if (!status.ok()) return call->End(status);
+        work();
+      });
 }
 
 void ApiCall::HandOver(std::shared_ptr<CallEvents> events, ByteHold hold) {

@@ -15,9 +15,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/access/caller.h"
+#include "model/base/status_macros.h"
 #include "server/access/role.h"
 #include "server/api/call_desk.h"
 #include "server/api/call_record.h"
@@ -58,7 +59,7 @@ class CallEvents {
 
 class ApiCall;
 
-// Whose connection carries a call, and how it is followed.
+// The connection that carries a call, and how the call is traced.
 struct CallOrigin {
   std::string peer;
   TraceContext trace;
@@ -76,13 +77,13 @@ struct ApiMethod {
   // a turn that it hands the call over to.
   void (*handle)(const ServiceContext& context,
                  const std::shared_ptr<ApiCall>& call);
-  RoleSet roles;  // who may; nobody unless it says
+  RoleSet roles;  // that may call it; by default no one
   // The client sends a stream: `handle` is called with its first message, on
   // the pool, and reads on by ApiCall::ReadMore.
   bool streams_request = false;
 };
 
-// Lives until its transport is done with it and nobody holds it. Thread-safe
+// Lives until its transport is done with it and nothing holds it. Thread-safe
 // but for the order of operations: Answer or End once, or those of CallWriter.
 class ApiCall : public CallWriter {
  public:
@@ -91,14 +92,18 @@ class ApiCall : public CallWriter {
 
   // What the client has sent; of a stream the message that came last. Errors:
   // MALFORMED_MESSAGE.
-  virtual absl::Status Parse(google::protobuf::Message* request) const = 0;
+  template <typename Request>
+  absl::StatusOr<std::shared_ptr<const Request>> Read() const {
+    TXL_ASSIGN_OR_RETURN(auto message, Parse(Request::default_instance()));
+    return std::static_pointer_cast<const Request>(std::move(message));
+  }
   // The caller's session that the request's `session_id` names, one without an
   // id where it names none: the only way from a client's word to a session. The
   // record has it from now on. Errors: FIELD_INVALID `session_id`;
   // FIELD_INVALID `x-txl-session`, where proxies route the call by another one;
   // PERMISSION_DENIED, where the caller's role has no sessions.
   absl::StatusOr<SessionName> SessionOf(const std::string& session_id);
-  // The same of a method that has to name one: "" is FIELD_INVALID.
+  // SessionOf for a method that needs a session: "" is FIELD_INVALID.
   absl::StatusOr<SessionName> NamedSessionOf(const std::string& session_id);
   // The caller's session that the store has told of.
   SessionName Told(const SessionInfo& info) const {
@@ -128,7 +133,7 @@ class ApiCall : public CallWriter {
   const Caller& caller() const { return caller_; }
   // The caller's; null where there are no tenants.
   TenantAccount* account() const;
-  // What the request says of itself, for the record; nothing that is no id.
+  // Records the id that the request gives itself, unless it is not valid.
   void NoteRequestId(const std::string& request_id);
   // Runs `work` on the pool; a call that the client leaves or that cannot wait
   // is ended instead.
@@ -141,6 +146,11 @@ class ApiCall : public CallWriter {
   void KeepHold(ByteHold hold) ABSL_LOCKS_EXCLUDED(mutex_);
 
  protected:
+  using SharedMessage = std::shared_ptr<const google::protobuf::Message>;
+
+  // Read, as a message of that type.
+  virtual absl::StatusOr<SharedMessage> Parse(
+      const google::protobuf::Message& type) const = 0;
   // What the caller's quota of calls says to one more; methods of the server's
   // own state are always let in. Errors: QUOTA.
   absl::Status CheckCallQuota(Admission admission);
@@ -155,15 +165,14 @@ class ApiCall : public CallWriter {
 
   bool cancelled() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<CallEvents> events() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // The client has left; whoever hears of the call is told. False: nobody does.
+  // Tells events() that the client has left. False: there are none.
   bool TellCancel() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Takes room for an answer that nobody has brought room for. Errors:
-  // OVERLOADED, the answer cannot be sent.
+  // Takes room for an answer, unless HandOver brought it. Errors: OVERLOADED,
+  // the answer cannot be sent.
   absl::Status HoldAnswerBytes(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // The client does not have to read the answer any more: its room is free.
   void ReleaseAnswer() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The transport is done with the call: all room is free, and whoever hears of
-  // the call is told.
+  // The transport is done with the call: frees all room and tells events().
   void TellDone() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

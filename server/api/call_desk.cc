@@ -28,9 +28,10 @@ absl::Duration SweepInterval(const CallLimits& limits) {
 
 CallDesk::CallDesk(const ServiceContext* context)
     : context_(*context),
-      most_readers_(std::max<int64_t>(
-          context->call_limits.unread_bytes / context->limits.message_bytes,
-          1)),
+      most_readers_(
+          std::max<int64_t>(context->call_limits.unread_bytes /
+                                context->turns.model.limits.message_bytes,
+                            1)),
       to_read_(static_cast<size_t>(context->call_limits.calls + kAlwaysCalls)),
       unread_(context->call_limits.unread_answer_bytes),
       peers_(context->call_limits.streams_per_connection),
@@ -41,11 +42,11 @@ CallDesk::CallDesk(const ServiceContext* context)
 
 absl::Status CallDesk::Overloaded(absl::string_view message) {
   refused_.fetch_add(1, std::memory_order_relaxed);
-  return OverloadedError(message, context_.scheduler_options.retry_after);
+  return OverloadedError(message, context_.turns.model.scheduler.retry_after);
 }
 
 absl::Status CallDesk::CheckMemory() {
-  if (context_.guard == nullptr || !context_.guard->Shedding()) {
+  if (!context_.memory.Shedding()) {
     return absl::OkStatus();
   }
   return Overloaded("the server is short of memory");
@@ -57,7 +58,7 @@ void CallDesk::Opened(const std::string& peer) {
 
 absl::Status CallDesk::Enter(Admission admission) {
   const bool always = admission == Admission::kAlways;
-  if (!always) TXL_RETURN_IF_ERROR(context_.lifecycle->CheckServing());
+  if (!always) TXL_RETURN_IF_ERROR(context_.turns.lifecycle->CheckServing());
   if (admission == Admission::kNewWork) TXL_RETURN_IF_ERROR(CheckMemory());
   std::atomic<int64_t>& calls = always ? always_ : open_;
   const int64_t limit = always ? kAlwaysCalls : context_.call_limits.calls;
@@ -106,7 +107,7 @@ void CallDesk::DoneReading() {
     if (next == nullptr) --readers_;
   }
   if (next == nullptr) return;
-  context_.callbacks->Run([next] { next->StartReading(); });
+  context_.turns.callbacks->Run([next] { next->StartReading(); });
 }
 
 void CallDesk::CountReset(const std::string& peer) {
@@ -116,7 +117,8 @@ void CallDesk::CountReset(const std::string& peer) {
 bool CallDesk::EndSlowestReader() {
   const auto oldest = reading_.Take(Now() - kLeastWait, 1);
   if (oldest.empty()) return false;
-  context_.callbacks->Run([call = oldest.front()] { call->GiveUpReading(); });
+  context_.turns.callbacks->Run(
+      [call = oldest.front()] { call->GiveUpReading(); });
   return true;
 }
 
@@ -125,25 +127,23 @@ absl::StatusOr<ByteHold> CallDesk::HoldRequest(int64_t bytes) {
 }
 
 absl::StatusOr<ByteHold> CallDesk::HoldPart(int64_t bytes) {
-  if (context_.requests == nullptr) return ByteHold();
-  if (bytes > context_.requests->limit()) {
+  if (bytes > context_.memory.requests->limit()) {
     return OverLimitError("",
                           "the request takes more memory than the server "
                           "has for all requests");
   }
-  auto hold = context_.requests->TryHold(bytes);
+  auto hold = context_.memory.requests->TryHold(bytes);
   if (hold.has_value()) return *std::move(hold);
   return Overloaded("the server works on as many requests as it has room for");
 }
 
 absl::StatusOr<ByteHold> CallDesk::HoldAnswer(int64_t bytes) {
-  if (context_.streams == nullptr) return ByteHold();
-  if (bytes > context_.streams->limit()) {
+  if (bytes > context_.memory.streams->limit()) {
     return OverLimitError("",
                           "the answer would take more memory than the "
                           "server has for all answers: ask for less");
   }
-  return HoldOrCutOff(*context_.streams, bytes);
+  return HoldOrCutOff(*context_.memory.streams, bytes);
 }
 
 absl::StatusOr<ByteHold> CallDesk::HoldUnread(int64_t bytes) {
@@ -171,7 +171,7 @@ void CallDesk::Sweep() {
   }
   while (waiting > 0 && EndSlowestReader()) --waiting;
   for (const auto& call : reading_.Take(Now() - limits.request_timeout, kAll)) {
-    context_.callbacks->Run([call] { call->TimeOutReading(); });
+    context_.turns.callbacks->Run([call] { call->TimeOutReading(); });
   }
   for (const auto& call :
        answering_.Take(Now() - limits.answer_timeout, kAll)) {

@@ -7,7 +7,7 @@
 #include "server/base/digest.h"
 #include "server/base/error.h"
 #include "server/base/log.h"
-#include "server/trace/span.h"
+#include "server/trace/trace_context.h"
 
 namespace txl {
 namespace {
@@ -141,6 +141,39 @@ void EndRecord(const CallRecord& record, const absl::Status& status) {
   const auto line = TakeLine(lines.refusals, !status.ok() && !failed, now);
   if (!line.has_value()) return;
   Log(severity, "call", WithLeftOut(fields, *line));
+}
+
+namespace {
+
+// From `begin` to `end`, or to `last` where the turn ended before.
+absl::Duration Between(const std::optional<absl::Duration>& begin,
+                       const std::optional<absl::Duration>& end,
+                       const std::optional<absl::Duration>& last) {
+  const std::optional<absl::Duration>& until = end.has_value() ? end : last;
+  if (!begin.has_value() || !until.has_value()) return absl::ZeroDuration();
+  return *until - *begin;
+}
+
+}  // namespace
+
+absl::Duration TurnTimes::Queue() const {
+  return Between(queued, started, ended);
+}
+
+absl::Duration TurnTimes::Prefill() const {
+  return Between(started, fed, ended);
+}
+
+absl::Duration TurnTimes::Decode() const { return Between(fed, ended, ended); }
+
+void EndWell(const TurnTiming& timing, TurnTimes* times) {
+  if (!times->queued.has_value() || !times->started.has_value()) {
+    *times = TurnTimes();
+    return;
+  }
+  times->started = *times->queued + absl::Seconds(timing.queued_seconds);
+  times->fed = *times->started + absl::Seconds(timing.prefill_seconds);
+  times->ended = *times->fed + absl::Seconds(timing.decode_seconds);
 }
 
 }  // namespace txl

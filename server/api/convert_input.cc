@@ -1,5 +1,9 @@
 #include "server/api/convert_input.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <openssl/sha.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,11 +12,10 @@
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
 #include "model/text/utf8.h"
-#include "server/api/convert_sessions.h"
-#include "server/api/request_digest.h"
 #include "server/base/error.h"
 #include "server/scheduler/turn_errors.h"
 #include "server/session/session_errors.h"
+#include "server/session/session_name.h"
 #include "server/session/session_store.h"
 
 namespace txl {
@@ -27,9 +30,7 @@ template <typename Request>
 absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
   const std::string& id = request.request_id();
   if (id.empty()) return TurnIdentity();
-  if (!ValidateSessionId(id).ok()) {
-    return FieldError("request_id", "must be 1 to 64 of [A-Za-z0-9_-]");
-  }
+  TXL_RETURN_IF_ERROR(ValidateId("request_id", id));
   // Nobody can come back to a temporary session: nothing is kept for it.
   if (request.session_id().empty()) return TurnIdentity();
   return TurnIdentity{id, RequestDigest(request)};
@@ -108,18 +109,13 @@ absl::StatusOr<std::vector<int32_t>> ReadRequiredInput(
 
 }  // namespace
 
-absl::Status CheckSessionId(const std::string& session_id) {
-  if (ValidateSessionId(session_id).ok()) return absl::OkStatus();
-  return FieldError("session_id", "must be 1 to 64 of [A-Za-z0-9_-]");
-}
-
 absl::StatusOr<EncodeOptions> ReadUnknown(v1::UnknownText unknown,
                                           const ModelFacts& facts,
                                           const RequestLimits& limits) {
   constexpr char kField[] = "unknown";
   if (!v1::UnknownText_IsValid(unknown)) {
     return FieldError(kField, absl::StrCat(static_cast<int>(unknown),
-                                           " is no value of UnknownText"));
+                                           " is not a value of UnknownText"));
   }
   const bool has_unknown =
       facts.vocabulary != nullptr && facts.vocabulary->has_unknown();
@@ -169,7 +165,7 @@ absl::StatusOr<GenerateParams> ReadGenerateFields(
   GenerateParams params;
   params.session_id = request.session_id();
   if (!params.session_id.empty()) {
-    TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
+    TXL_RETURN_IF_ERROR(ValidateSessionId(params.session_id));
   }
   TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
@@ -190,7 +186,8 @@ absl::StatusOr<GenerateParams> ReadGenerateFields(
                        ReadOutput(request.output(), facts, limits));
   TXL_ASSIGN_OR_RETURN(params.received,
                        ReadReceived(request, facts, params.stop.max_tokens));
-  TXL_RETURN_IF_ERROR(ReadUnknown(request.unknown(), facts, limits).status());
+  TXL_ASSIGN_OR_RETURN(params.encode,
+                       ReadUnknown(request.unknown(), facts, limits));
   return params;
 }
 
@@ -199,12 +196,10 @@ absl::StatusOr<GenerateParams> ReadGenerate(const v1::GenerateRequest& request,
                                             const RequestLimits& limits) {
   TXL_ASSIGN_OR_RETURN(GenerateParams params,
                        ReadGenerateFields(request, facts, limits));
-  TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
-                       ReadUnknown(request.unknown(), facts, limits));
   // The prompt comes last, because it is the dearest to read.
   if (request.prompt_case() != v1::GenerateRequest::PROMPT_NOT_SET) {
-    TXL_ASSIGN_OR_RETURN(params.input,
-                         ReadTextOrIds(request, options, "", facts, limits));
+    TXL_ASSIGN_OR_RETURN(
+        params.input, ReadTextOrIds(request, params.encode, "", facts, limits));
     params.field = request.has_text() ? "text" : "tokens";
   }
   return params;
@@ -214,7 +209,7 @@ absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
                                       const ModelFacts& facts,
                                       const RequestLimits& limits) {
   FeedParams params;
-  TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
+  TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id()));
   params.session_id = request.session_id();
   TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
@@ -232,7 +227,7 @@ absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
   FeedParams params;
   params.session_id = request.session_id();
   if (!params.session_id.empty()) {
-    TXL_RETURN_IF_ERROR(CheckSessionId(params.session_id));
+    TXL_RETURN_IF_ERROR(ValidateSessionId(params.session_id));
   }
   TXL_ASSIGN_OR_RETURN(params.top_logprobs,
                        ReadLogprobs(request.logprobs(), "logprobs", limits));
@@ -264,7 +259,7 @@ absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
 absl::StatusOr<std::optional<absl::Duration>> ReadTtl(
     const v1::CreateSessionRequest& request) {
   if (!request.session_id().empty()) {
-    TXL_RETURN_IF_ERROR(CheckSessionId(request.session_id()));
+    TXL_RETURN_IF_ERROR(ValidateSessionId(request.session_id()));
   }
   if (!request.has_ttl()) return std::optional<absl::Duration>();
   TXL_ASSIGN_OR_RETURN(const absl::Duration ttl, ReadDuration(request.ttl()));
@@ -297,7 +292,7 @@ absl::StatusOr<TokenRange> ReadTokenRange(
   if (!absl::ConsumePrefix(&digits, kPageTokenPrefix) || digits.empty() ||
       digits.find_first_not_of("0123456789") != absl::string_view::npos ||
       !absl::SimpleAtoi(digits, &range.from)) {
-    return FieldError(kField, "is no next_page_token of an answer");
+    return FieldError(kField, "is not a next_page_token of an answer");
   }
   return range;
 }
@@ -392,6 +387,92 @@ absl::Status CheckSessionMetadata(const std::vector<std::string>& values,
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<absl::Duration> ReadDuration(
+    const google::protobuf::Duration& ttl) {
+  // The range of google.protobuf.Duration; seconds and nanos of one sign.
+  constexpr int64_t kMaxSeconds = 315'576'000'000;
+  const bool mixed = (ttl.seconds() > 0 && ttl.nanos() < 0) ||
+                     (ttl.seconds() < 0 && ttl.nanos() > 0);
+  if (ttl.seconds() > kMaxSeconds || ttl.seconds() < -kMaxSeconds ||
+      ttl.nanos() > 999'999'999 || ttl.nanos() < -999'999'999 || mixed) {
+    return FieldError("ttl", "is not a valid duration");
+  }
+  return absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos());
+}
+
+absl::StatusOr<ForkRequest> ReadFork(const SessionName& session,
+                                     const v1::ForkSessionRequest& request) {
+  ForkRequest fork;
+  if (!request.new_session_id().empty()) {
+    TXL_RETURN_IF_ERROR(ValidateId("new_session_id", request.new_session_id()));
+  }
+  if (!request.request_id().empty()) {
+    TXL_RETURN_IF_ERROR(ValidateId("request_id", request.request_id()));
+  }
+  if (request.has_ttl()) {
+    TXL_ASSIGN_OR_RETURN(fork.ttl, ReadDuration(request.ttl()));
+  }
+  if (request.has_position()) {
+    if (request.position() < 0) {
+      return FieldError("position", "must not be negative");
+    }
+    fork.position = request.position();
+  }
+  fork.session = session;
+  fork.new_session_id = request.new_session_id();
+  fork.request_id = request.request_id();
+  return fork;
+}
+
+absl::StatusOr<RewindRequest> ReadRewind(
+    const SessionName& session, const v1::RewindSessionRequest& request) {
+  RewindRequest rewind;
+  if (!request.request_id().empty()) {
+    TXL_RETURN_IF_ERROR(ValidateId("request_id", request.request_id()));
+  }
+  // Absent is not 0, which would empty the session.
+  if (!request.has_position()) return FieldError("position", "must be set");
+  if (request.position() < 0) {
+    return FieldError("position", "must not be negative");
+  }
+  if (request.has_expected_position()) {
+    if (request.expected_position() < 0) {
+      return FieldError("expected_position", "must not be negative");
+    }
+    rewind.expected_position = request.expected_position();
+  }
+  rewind.session = session;
+  rewind.position = request.position();
+  rewind.request_id = request.request_id();
+  return rewind;
+}
+
+std::string RequestDigest(const google::protobuf::MessageLite& request) {
+  std::string bytes = request.GetTypeName() + '\0';
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream out(&stream);
+    // Else the order of a map's entries would be any.
+    out.SetSerializationDeterministic(true);
+    request.SerializeToCodedStream(&out);
+  }
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+std::string RequestDigest(const v1::GenerateRequest& request) {
+  const google::protobuf::MessageLite& message = request;
+  if (!request.has_received() && request.priority() == 0) {
+    return RequestDigest(message);
+  }
+  v1::GenerateRequest rest = request;
+  rest.clear_received();
+  rest.clear_priority();
+  return RequestDigest(static_cast<const google::protobuf::MessageLite&>(rest));
 }
 
 }  // namespace txl

@@ -4,6 +4,8 @@
 // no session is here and in convert_sampling.h. Errors name the field as the
 // request spells it ("sampling.top_p", "tokens.ids[3]").
 
+#include <google/protobuf/message_lite.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,11 +15,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "model/text/token_list.h"
+#include "google/protobuf/duration.pb.h"
+#include "model/text/vocabulary.h"
 #include "server/api/convert_sampling.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
 #include "server/scheduler/turn.h"
+#include "server/session/session_store.h"
 #include "server/session/turn_record.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/model_service.pb.h"
@@ -37,7 +41,8 @@ struct GenerateParams {
   std::string session_id;  // empty: temporary
   // Absent: no prompt. Never empty.
   std::optional<std::vector<int32_t>> input;
-  std::string field;  // of the input: "text" or "tokens"
+  std::string field;     // of the input: "text" or "tokens"
+  EncodeOptions encode;  // how a text became the input
   SamplingParams sampling;
   bool gave_seed = false;  // sampling.seed is the request's own
   StopRules stop;
@@ -60,8 +65,6 @@ struct FeedParams {
   std::optional<int64_t> expected_position;
 };
 
-absl::Status CheckSessionId(const std::string& session_id);
-
 // How a request's texts become ids, as its field `unknown` says.
 absl::StatusOr<EncodeOptions> ReadUnknown(v1::UnknownText unknown,
                                           const ModelFacts& facts,
@@ -80,7 +83,7 @@ absl::StatusOr<std::vector<int32_t>> ReadFilledIds(const v1::TokenIds& tokens,
 absl::StatusOr<std::string> ReadTextOf(const v1::TokenIds& tokens,
                                        const ModelFacts& facts,
                                        const RequestLimits& limits);
-// Of whichever a message has set.
+// Ids of the text or of the token ids, whichever is set in the message.
 template <typename Message>
 absl::StatusOr<std::vector<int32_t>> ReadTextOrIds(
     const Message& message, const EncodeOptions& options,
@@ -159,5 +162,26 @@ absl::Status CheckPosition(std::optional<int64_t> expected, int64_t position);
 // The values of the metadata `x-txl-session` against the request's field.
 absl::Status CheckSessionMetadata(const std::vector<std::string>& values,
                                   absl::string_view session_id);
+
+// Requests of SessionService that name two sessions or none -> checked native
+// values. Pure, as convert_input.h. Ranges that only the store knows (a
+// session's position, the time-to-live) it checks.
+
+// FIELD_INVALID `ttl` if it is not a Duration; the store checks its range.
+absl::StatusOr<absl::Duration> ReadDuration(
+    const google::protobuf::Duration& ttl);
+
+// `session`: the caller's, which the request names.
+absl::StatusOr<ForkRequest> ReadFork(const SessionName& session,
+                                     const v1::ForkSessionRequest& request);
+absl::StatusOr<RewindRequest> ReadRewind(
+    const SessionName& session, const v1::RewindSessionRequest& request);
+
+// Tells whether two requests of one request_id are the same request.
+
+// SHA-256 of the message's type and of everything that it says: 32 bytes.
+std::string RequestDigest(const google::protobuf::MessageLite& request);
+// RequestDigest of all fields except `received`, which differs between retries.
+std::string RequestDigest(const v1::GenerateRequest& request);
 
 }  // namespace txl

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "model/base/status_macros.h"
@@ -9,7 +10,8 @@
 #include "server/api/convert_output.h"
 #include "server/api/token_stream.h"
 #include "server/api/turn_submit.h"
-#include "server/base/random_bits.h"
+#include "server/api/unary_turn.h"
+#include "server/base/digest.h"
 
 namespace txl {
 namespace {
@@ -32,108 +34,76 @@ v1::Started MakeStarted(const GenerateParams& params, const ModelFacts& facts) {
   return started;
 }
 
-TokenStreamOptions StreamOptions(const ServiceContext& service,
-                                 const GenerateParams& params,
-                                 const CallRecord& record) {
+TokenStreamOptions StreamOptions(const TurnContext& service,
+                                 const ApiCall& call,
+                                 const GenerateParams& params) {
   TokenStreamOptions options;
-  options.started = MakeStarted(params, *service.facts);
+  options.started = MakeStarted(params, *service.model.facts);
   if (params.output.include_token_bytes) {
-    options.bytes_of = service.facts->vocabulary;
+    options.bytes_of = service.model.facts->vocabulary;
   }
   options.tokens_per_message = params.output.tokens_per_message;
-  options.stall_limit = service.scheduler_options.slow_reader_limit;
-  options.least_events = LeastEvents(service.scheduler_options);
-  options.park_events = service.scheduler_options.park_events;
+  options.stall_limit = service.model.scheduler.slow_reader_limit;
+  options.least_events = LeastEvents(service.model.scheduler);
+  options.park_events = service.model.scheduler.park_events;
+  options.deadline = call.Deadline();
   options.wake = [scheduler = service.scheduler] { scheduler->Wake(); };
   options.callbacks = service.callbacks;
-  options.record = record;
+  options.record = call.record();
   return options;
 }
 
-// `session`: the one that the request names is said here.
-absl::StatusOr<GenerateParams> ReadGenerateCall(const ServiceContext& service,
-                                                ApiCall& call,
-                                                SessionName* session) {
-  v1::GenerateRequest request;
-  TXL_RETURN_IF_ERROR(call.Parse(&request));
-  call.NoteRequestId(request.request_id());
-  TXL_ASSIGN_OR_RETURN(*session, call.SessionOf(request.session_id()));
-  TXL_ASSIGN_OR_RETURN(GenerateParams params,
-                       ReadGenerate(request, *service.facts, service.limits));
-  if (!params.gave_seed && params.received.has_value()) {
-    params.sampling.seed = params.received->seed;
-  } else if (!params.gave_seed &&
-             !service.facts->generation.sampling.seed.has_value()) {
-    params.sampling.seed = RandomBits();
-  }
-  // No session is made for a turn that cannot run.
-  if (params.session_id.empty()) {
-    TXL_RETURN_IF_ERROR(
-        TurnInput(params.input, 0, service.facts->generation).status());
-  }
-  return params;
-}
-
 // What the events of a stream take that its client does not read.
-int64_t StreamBytes(const ServiceContext& service, const OutputParams& output) {
+int64_t StreamBytes(const TurnContext& service, const OutputParams& output) {
   constexpr int64_t kTextBytes = 32;
   const int64_t event =
       static_cast<int64_t>(sizeof(StreamEvent)) + kTextBytes +
       output.top_logprobs * static_cast<int64_t>(sizeof(TokenLogprob));
-  return event * service.scheduler_options.park_events;
+  return event * service.model.scheduler.park_events;
 }
 
-// The session is free before the client hears of it.
-void Refuse(SessionLease lease, TokenStream& stream,
-            const absl::Status& status) {
-  lease.Release();
-  stream.Failed(status);
-}
+// What a call asks for, checked.
+struct GenerateInput {
+  SessionName session;  // empty: a temporary one
+  GenerateParams params;
+};
 
-// The turn, but for its lease and for who gets its answer. `kept`: what an
-// earlier call of the same request left; null for a new turn.
-absl::StatusOr<Turn> MakeTurn(const ServiceContext& service,
-                              const GenerateParams& params, SessionLease& lease,
-                              std::shared_ptr<const TurnRecord> kept) {
-  Turn turn;
-  turn.priority = params.priority;
-  turn.kind = TurnKind::kGenerate;
-  turn.sampling = params.sampling;
-  turn.stop = params.stop;
-  turn.top_logprobs = params.output.top_logprobs;
-  turn.identity = params.identity;
-  int64_t start = lease.position();
-  int64_t prompt = 0;
-  int64_t kept_tokens = 0;
-  if (kept == nullptr) {
-    TXL_ASSIGN_OR_RETURN(turn.input, TurnInput(params.input, lease.position(),
-                                               service.facts->generation));
-    prompt = static_cast<int64_t>(turn.input.size());
-    // The client may have been told of a seed already.
-    if (const auto intent = lease.IntentOf(params.identity)) {
-      turn.sampling.seed = intent->seed;
-    }
-  } else {
-    turn.sampling.seed = kept->seed;
-    start = kept->start_position;
-    prompt = kept->prompt_tokens;
-    kept_tokens = static_cast<int64_t>(kept->tokens.size());
-    turn.resumed = std::move(kept);
-  }
+absl::StatusOr<GenerateInput> ReadGenerateCall(const TurnContext& service,
+                                               ApiCall& call) {
+  TXL_ASSIGN_OR_RETURN(const auto request, call.Read<v1::GenerateRequest>());
+  call.NoteRequestId(request->request_id());
+  GenerateInput input;
+  TXL_ASSIGN_OR_RETURN(input.session, call.SessionOf(request->session_id()));
   TXL_ASSIGN_OR_RETURN(
-      turn.stop.max_tokens,
-      FitMaxTokens(params, prompt,
-                   service.store_options.max_session_tokens - start));
-  if (params.received.has_value()) {
-    TXL_RETURN_IF_ERROR(AddReceived(*params.received, turn));
+      input.params,
+      ReadGenerate(*request, *service.model.facts, service.model.limits));
+  GenerateParams& params = input.params;
+  const GenerationDefaults& generation = service.model.facts->generation;
+  if (!params.gave_seed && params.received.has_value()) {
+    params.sampling.seed = params.received->seed;
+  } else if (!params.gave_seed && !generation.sampling.seed.has_value()) {
+    params.sampling.seed = RandomBits();
   }
-  TXL_RETURN_IF_ERROR(
-      lease.Reserve(static_cast<int64_t>(turn.input.size()) +
-                    std::max<int64_t>(turn.stop.max_tokens - kept_tokens, 0)));
-  return turn;
+  // No session is made for a turn that cannot run.
+  if (params.session_id.empty() && !params.input.has_value()) {
+    TXL_RETURN_IF_ERROR(TurnInput(std::nullopt, 0, generation).status());
+  }
+  return input;
 }
 
-TurnIntent IntentOf(const Turn& turn) {
+// Takes room for the answer, and the call over: from now on the stream ends it.
+absl::StatusOr<std::shared_ptr<TokenStream>> OpenStream(
+    const TurnContext& service, ApiCall& call, const GenerateParams& params) {
+  TXL_ASSIGN_OR_RETURN(ByteHold hold, call.desk().HoldAnswer(
+                                          StreamBytes(service, params.output)));
+  std::shared_ptr<TokenStream> stream =
+      TokenStream::Create(&call, StreamOptions(service, call, params));
+  call.HandOver(stream, std::move(hold));
+  return stream;
+}
+
+// Where the turn begins, whenever it does.
+TurnIntent MakeIntent(const Turn& turn) {
   TurnIntent intent;
   intent.identity = turn.identity;
   intent.seed = turn.sampling.seed;
@@ -146,42 +116,94 @@ TurnIntent IntentOf(const Turn& turn) {
   return intent;
 }
 
-void RunGenerate(const ServiceContext& service, const GenerateParams& params,
-                 TenantAccount* account,
-                 const std::shared_ptr<TokenStream>& stream, SessionLease lease,
-                 std::shared_ptr<const TurnRecord> record) {
-  const absl::Status received = CheckReceived(params, record.get());
-  if (!received.ok()) return Refuse(std::move(lease), *stream, received);
-  if (record != nullptr && record->finished.has_value()) {
-    const SessionName session = lease.name();
-    lease.Release();
-    const absl::StatusOr<int32_t> most = FitMaxTokens(
-        params, record->prompt_tokens,
-        service.store_options.max_session_tokens - record->start_position);
-    if (most.ok()) stream->SetMaxTokens(*most);
-    const size_t first =
-        params.received.has_value() ? params.received->token_ids.size() : 0;
-    WhenStored(
-        service, session, [stream, record, first](const absl::Status& status) {
-          status.ok() ? stream->Replay(record, first) : stream->Failed(status);
-        });
-    return;
+// The turn, but for where its answer goes.
+absl::StatusOr<Turn> MakeTurn(const TurnContext& service, GenerateParams params,
+                              LeasedSession leased) {
+  TXL_RETURN_IF_ERROR(CheckReceived(params, leased.kept.get()));
+  Turn turn;
+  turn.kind = TurnKind::kGenerate;
+  turn.lease = std::move(leased.lease);
+  turn.resumed = std::move(leased.kept);
+  turn.priority = params.priority;
+  turn.sampling = params.sampling;
+  turn.top_logprobs = params.output.top_logprobs;
+  turn.identity = params.identity;
+  int64_t kept_tokens = 0;
+  if (turn.resumed == nullptr) {
+    TXL_ASSIGN_OR_RETURN(
+        turn.input, TurnInput(std::move(params.input), turn.lease.position(),
+                              service.model.facts->generation));
+    // The client may have been told of a seed already.
+    if (const auto intent = turn.lease.IntentOf(params.identity)) {
+      turn.sampling.seed = intent->seed;
+    }
+  } else {
+    turn.sampling.seed = turn.resumed->seed;
+    kept_tokens = static_cast<int64_t>(turn.resumed->tokens.size());
   }
-  absl::StatusOr<Turn> turn =
-      MakeTurn(service, params, lease, std::move(record));
-  if (!turn.ok()) return Refuse(std::move(lease), *stream, turn.status());
-  stream->SetMaxTokens(turn->stop.max_tokens);
-  turn->lease = std::move(lease);
-  turn->account = account;
-  turn->deadline = stream->deadline();
-  turn->sink = stream;
-  turn->cancel = stream->cancel();
-  if (!params.session_id.empty()) {
-    turn->sink = StoredSink(service, turn->lease, stream, turn->cancel);
-    turn->lease.Begin(IntentOf(*turn));
+  const TurnIntent intent = MakeIntent(turn);
+  TXL_ASSIGN_OR_RETURN(const int32_t most,
+                       FitMaxTokens(params, intent.prompt_tokens,
+                                    service.model.sessions.max_session_tokens -
+                                        intent.start_position));
+  turn.stop = std::move(params.stop);
+  turn.stop.max_tokens = most;
+  if (params.received.has_value()) {
+    TXL_RETURN_IF_ERROR(AddReceived(*params.received, turn));
   }
-  const absl::Status status = service.scheduler->Submit(*std::move(turn));
-  if (!status.ok()) stream->Failed(status);
+  TXL_RETURN_IF_ERROR(
+      turn.lease.Reserve(static_cast<int64_t>(turn.input.size()) +
+                         std::max<int64_t>(most - kept_tokens, 0)));
+  return turn;
+}
+
+// Submits the turn, whose events go to the stream from then on.
+absl::Status SubmitTurn(const TurnContext& service, Turn turn,
+                        TenantAccount* account,
+                        const std::shared_ptr<TokenStream>& stream) {
+  stream->SetMaxTokens(turn.stop.max_tokens);
+  turn.account = account;
+  turn.deadline = stream->deadline();
+  turn.sink = stream;
+  turn.cancel = stream->cancel();
+  if (!turn.lease.name().empty()) {
+    turn.sink = service.sessions.StoredSink(turn.lease, stream, turn.cancel);
+    turn.lease.Begin(MakeIntent(turn));
+  }
+  return service.scheduler->Submit(std::move(turn));
+}
+
+// Tells a turn again that an earlier call of its request has run to its end.
+absl::Status ReplayTurn(const TurnContext& service, ApiCall& call,
+                        const GenerateParams& params, LeasedSession leased,
+                        const std::shared_ptr<TokenStream>& stream) {
+  const std::shared_ptr<const TurnRecord> record = std::move(leased.kept);
+  TXL_ASSIGN_OR_RETURN(ByteHold hold, call.desk().HoldAnswer(record->Bytes()));
+  call.KeepHold(std::move(hold));
+  TXL_RETURN_IF_ERROR(CheckReceived(params, record.get()));
+  leased.lease.Release();
+  const absl::StatusOr<int32_t> most = FitMaxTokens(
+      params, record->prompt_tokens,
+      service.model.sessions.max_session_tokens - record->start_position);
+  if (most.ok()) stream->SetMaxTokens(*most);
+  const size_t first =
+      params.received.has_value() ? params.received->token_ids.size() : 0;
+  service.sessions.WhenStored(
+      [stream, record, first](const absl::Status& status) {
+        status.ok() ? stream->Replay(record, first) : stream->Failed(status);
+      });
+  return absl::OkStatus();
+}
+
+absl::Status RunTurn(const TurnContext& service, ApiCall& call,
+                     GenerateParams params, LeasedSession leased,
+                     const std::shared_ptr<TokenStream>& stream) {
+  if (leased.kept != nullptr && leased.kept->finished.has_value()) {
+    return ReplayTurn(service, call, params, std::move(leased), stream);
+  }
+  TXL_ASSIGN_OR_RETURN(Turn turn,
+                       MakeTurn(service, std::move(params), std::move(leased)));
+  return SubmitTurn(service, std::move(turn), call.account(), stream);
 }
 
 AnswerMessage ScoreAnswer(const TurnFinished& finished,
@@ -194,45 +216,107 @@ AnswerMessage ScoreAnswer(const TurnFinished& finished,
 
 }  // namespace
 
-void Generate(const ServiceContext& service,
+void Generate(const TurnContext& service,
               const std::shared_ptr<ApiCall>& call) {
-  TurnStart start;
-  absl::StatusOr<GenerateParams> params =
-      ReadGenerateCall(service, *call, &start.session);
-  if (!params.ok()) return call->End(params.status());
-  absl::StatusOr<ByteHold> hold =
-      call->desk().HoldAnswer(StreamBytes(service, params->output));
-  if (!hold.ok()) return call->End(hold.status());
-  TokenStreamOptions options = StreamOptions(service, *params, call->record());
-  options.deadline = call->Deadline();
-  const std::shared_ptr<TokenStream> stream =
-      TokenStream::Create(call.get(), std::move(options));
-  start.identity = params->identity;
-  start.expected_position = params->expected_position;
-  start.fail = [stream](const absl::Status& status) { stream->Failed(status); };
-  // The call is there: nothing ends it but the stream, which has not begun.
-  start.run = [&service, call = call.get(), stream,
-               params = *std::move(params)](
-                  SessionLease lease, std::shared_ptr<const TurnRecord> kept) {
-    if (!params.session_id.empty()) call->ReturnSession(params.session_id);
-    if (kept != nullptr && kept->finished.has_value()) {
-      absl::StatusOr<ByteHold> record = call->desk().HoldAnswer(kept->Bytes());
-      if (!record.ok()) {
-        return Refuse(std::move(lease), *stream, record.status());
-      }
-      call->KeepHold(*std::move(record));
-    }
-    RunGenerate(service, params, call->account(), stream, std::move(lease),
-                std::move(kept));
-  };
-  call->HandOver(stream, *std::move(hold));
-  StartTurn(service, std::move(start));
+  absl::StatusOr<GenerateInput> input = ReadGenerateCall(service, *call);
+  if (!input.ok()) return call->End(input.status());
+  absl::StatusOr<std::shared_ptr<TokenStream>> opened =
+      OpenStream(service, *call, input->params);
+  if (!opened.ok()) return call->End(opened.status());
+  const auto params =
+      std::make_shared<GenerateParams>(std::move(input->params));
+  // At once, or later on the callback thread. The call is there: nothing ends
+  // it but the stream, which has not begun.
+  LeaseSession(
+      service,
+      {std::move(input->session), params->identity, params->expected_position},
+      [&service, call = call.get(), stream = *std::move(opened),
+       params](absl::StatusOr<LeasedSession> leased) {
+        if (!leased.ok()) return stream->Failed(leased.status());
+        if (!params->session_id.empty()) {
+          call->ReturnSession(params->session_id);
+        }
+        const absl::Status run = RunTurn(service, *call, std::move(*params),
+                                         *std::move(leased), stream);
+        // The session is free before the client hears of it.
+        if (!run.ok()) stream->Failed(run);
+      });
 }
 
-void Score(const ServiceContext& service,
-           const std::shared_ptr<ApiCall>& call) {
+void Score(const TurnContext& service, const std::shared_ptr<ApiCall>& call) {
   SubmitCall<v1::ScoreRequest>(service, call, TurnKind::kScore, ReadScore,
                                ScoreAnswer);
+}
+
+namespace {
+
+// What the call has until its answer is made.
+struct Work {
+  AlternativesParams params;
+  std::unique_ptr<Detokenizer> detokenizer;  // behind the session
+};
+
+// `session`: the one that the request names is said here.
+absl::StatusOr<AlternativesParams> ReadAlternativesCall(
+    const TurnContext& service, ApiCall& call, SessionName* session) {
+  TXL_ASSIGN_OR_RETURN(const auto request,
+                       call.Read<v1::ScoreAlternativesRequest>());
+  TXL_ASSIGN_OR_RETURN(*session, call.SessionOf(request->session_id()));
+  return ReadAlternatives(*request, *service.model.facts, service.model.limits);
+}
+
+// What scores and answer take, about: nothing may refuse the answer once the
+// turn is done.
+int64_t AnswerBytes(const AlternativesParams& params) {
+  constexpr int64_t kAlternativeBytes = 64;
+  constexpr int64_t kTokenBytes = 48;  // with its text, a word's
+  const int64_t token = static_cast<int64_t>(sizeof(ScoredToken)) +
+                        (params.return_tokens ? kTokenBytes : 0);
+  return kAlternativeBytes * static_cast<int64_t>(params.alternatives.size()) +
+         token * params.tokens();
+}
+
+absl::Status SubmitAlternatives(const TurnContext& service, Work& work,
+                                SessionLease lease,
+                                const std::shared_ptr<UnaryTurn>& sink) {
+  if (work.params.return_tokens) work.detokenizer = lease.CloneDetokenizer();
+  Turn turn;
+  turn.kind = TurnKind::kAlternatives;
+  turn.lease = std::move(lease);
+  turn.input = work.params.context;
+  turn.alternatives = work.params.alternatives;
+  UnaryTurn::Attach(sink, &turn);
+  return service.scheduler->Submit(std::move(turn));
+}
+
+}  // namespace
+
+void ScoreAlternatives(const TurnContext& service,
+                       const std::shared_ptr<ApiCall>& call) {
+  SessionName session;
+  absl::StatusOr<AlternativesParams> params =
+      ReadAlternativesCall(service, *call, &session);
+  if (!params.ok()) return call->End(params.status());
+  absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(*params));
+  if (!hold.ok()) return call->End(hold.status());
+  call->record().prompt_tokens = params->tokens();
+  const auto work = std::make_shared<Work>();
+  work->params = *std::move(params);
+  const auto sink = UnaryTurn::Create(
+      service, call, *std::move(hold),
+      [work](const TurnFinished&, const std::vector<ScoredToken>& scored) {
+        return std::make_unique<v1::ScoreAlternativesResponse>(
+            WriteAlternatives(work->params, work->detokenizer.get(), scored));
+      });
+  LeaseSession(service, {std::move(session), TurnIdentity(), std::nullopt},
+               [&service, sink, work](absl::StatusOr<LeasedSession> leased) {
+                 if (!leased.ok()) return sink->Failed(leased.status());
+                 const std::string& session_id = work->params.session_id;
+                 if (!session_id.empty()) sink->Found(session_id);
+                 const absl::Status submitted = SubmitAlternatives(
+                     service, *work, std::move(leased->lease), sink);
+                 if (!submitted.ok()) sink->Failed(submitted);
+               });
 }
 
 }  // namespace txl

@@ -9,9 +9,14 @@
 
 namespace txl {
 
-// ApiMethod::handle.
-void Generate(const ServiceContext& service,
-              const std::shared_ptr<ApiCall>& call);
-void Score(const ServiceContext& service, const std::shared_ptr<ApiCall>& call);
+// Methods (methods.h).
+void Generate(const TurnContext& service, const std::shared_ptr<ApiCall>& call);
+void Score(const TurnContext& service, const std::shared_ptr<ApiCall>& call);
+
+// GenerationService.ScoreAlternatives: one turn of the scheduler for all of
+// them.
+
+void ScoreAlternatives(const TurnContext& service,
+                       const std::shared_ptr<ApiCall>& call);
 
 }  // namespace txl

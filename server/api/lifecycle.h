@@ -27,7 +27,7 @@ class Lifecycle {
   void SetTenantDraining(const std::string& tenant, bool draining)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::set<std::string> draining_tenants() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of a new turn: UNAVAILABLE with TENANT_DRAINING.
+  // Checks a new turn: UNAVAILABLE, TENANT_DRAINING if its tenant drains.
   absl::Status CheckTenant(const std::string& tenant) const
       ABSL_LOCKS_EXCLUDED(mutex_);
 

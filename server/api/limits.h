@@ -1,11 +1,14 @@
 #pragma once
 
-// Limits of one request: the only home of their defaults. Each is a flag of
-// txl-server and is shown by GetModel. A request over one is INVALID_ARGUMENT,
-// OVER_LIMIT; nothing is clamped.
+// Limits of one request: the only home of their defaults. docs/settings.md
+// lists those that can be set, and GetModel shows all. A request over one is
+// INVALID_ARGUMENT, OVER_LIMIT; nothing is clamped.
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace txl {
@@ -25,15 +28,15 @@ struct RequestLimits {
   int64_t alternatives = 1024;                // of one context
 };
 
-// Limits of calls and connections, whatever they carry. Flags, too.
+// Limits of calls and connections, whatever they carry.
 struct CallLimits {
   // Calls at a time; over it RESOURCE_EXHAUSTED, OVERLOADED.
   int64_t calls = 2048;
   // Bytes of requests that are being read, each counted as large as it may be.
   // Others wait; the one that has been arriving for longest gives way.
   int64_t unread_bytes = int64_t{24} << 20;
-  // Bytes of answers that are no streams and that their clients have not read.
-  // For one more the one that has been unread for longest is cut off.
+  // Bytes of answers that are not streams and that clients have not read. To
+  // make room for another, the one that has been unread for longest is cut off.
   int64_t unread_answer_bytes = int64_t{24} << 20;
   int64_t streams_per_connection = 100;
   absl::Duration request_timeout = absl::Seconds(20);  // to arrive whole
@@ -54,5 +57,38 @@ inline constexpr int64_t kTokenPage = 64 << 10;
 
 // What stop.max_tokens is when neither request nor generation.json says.
 inline constexpr int32_t kDefaultMaxTokens = 128;
+
+// So many log lines a second and no more, for what clients can cause at will.
+
+// Thread-safe.
+class LineLimit {
+ public:
+  explicit LineLimit(int64_t lines_per_second) : limit_(lines_per_second) {}
+
+  // Whether a line may be written now: then the number of lines that were left
+  // out since the last one.
+  std::optional<int64_t> Take(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (now - second_ >= absl::Seconds(1)) {
+      second_ = now;
+      written_ = 0;
+    }
+    if (written_ == limit_) {
+      ++left_out_;
+      return std::nullopt;
+    }
+    ++written_;
+    const int64_t left_out = left_out_;
+    left_out_ = 0;
+    return left_out;
+  }
+
+ private:
+  const int64_t limit_;
+  absl::Mutex mutex_;
+  absl::Duration second_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  int64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // in this second
+  int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+};
 
 }  // namespace txl

@@ -11,7 +11,7 @@ namespace txl {
 // The method of that name, "txl.v1.GenerationService/Generate"; null: there is
 // none.
 const ApiMethod* FindMethod(absl::string_view name);
-// The same of administration, "txl.v1.AdminService/Dump".
+// FindMethod for administration, "txl.v1.AdminService/Dump".
 const ApiMethod* FindAdminMethod(absl::string_view name);
 
 }  // namespace txl

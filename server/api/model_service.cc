@@ -5,21 +5,19 @@
 #include "model/base/status_macros.h"
 #include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
-#include "server/api/unary_call.h"
+#include "server/api/unary_turn.h"
 
 namespace txl {
 
-void GetModel(const ServiceContext& service,
-              const std::shared_ptr<ApiCall>& call) {
+void GetModel(const ServedModel& model, const std::shared_ptr<ApiCall>& call) {
   AnswerCall<v1::GetModelRequest, v1::GetModelResponse>(
       *call, [&](const auto&, auto* out) {
-        WriteModel(service, out);
+        WriteModel(model, out);
         return absl::OkStatus();
       });
 }
 
-void GetServerStatus(const ServiceContext&,
-                     const std::shared_ptr<ApiCall>& call) {
+void GetServerStatus(const std::shared_ptr<ApiCall>& call) {
   AnswerCall<v1::GetServerStatusRequest, v1::GetServerStatusResponse>(
       *call, [&](const auto&, auto* out) {
         WriteStatus(call->desk().Status(), out);
@@ -27,26 +25,24 @@ void GetServerStatus(const ServiceContext&,
       });
 }
 
-void Tokenize(const ServiceContext& service,
-              const std::shared_ptr<ApiCall>& call) {
+void Tokenize(const ServedModel& model, const std::shared_ptr<ApiCall>& call) {
   AnswerCall<v1::TokenizeRequest, v1::TokenizeResponse>(
       *call, [&](const auto& in, auto* out) -> absl::Status {
         TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                             ReadTokenize(in, *service.facts, service.limits));
+                             ReadTokenize(in, *model.facts, model.limits));
         out->mutable_token_ids()->Add(ids.begin(), ids.end());
         return absl::OkStatus();
       });
 }
 
-void Detokenize(const ServiceContext& service,
+void Detokenize(const ServedModel& model,
                 const std::shared_ptr<ApiCall>& call) {
   AnswerCall<v1::DetokenizeRequest, v1::DetokenizeResponse>(
       *call, [&](const auto& in, auto* out) -> absl::Status {
-        TXL_ASSIGN_OR_RETURN(
-            const std::vector<int32_t> ids,
-            ReadDetokenize(in, *service.facts, service.limits));
+        TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                             ReadDetokenize(in, *model.facts, model.limits));
         TXL_ASSIGN_OR_RETURN(*out->mutable_text(),
-                             service.facts->vocabulary->Decode(ids));
+                             model.facts->vocabulary->Decode(ids));
         return absl::OkStatus();
       });
 }

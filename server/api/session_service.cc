@@ -7,21 +7,22 @@
 #include "model/base/status_macros.h"
 #include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
+#include "server/api/session_transfer.h"
 #include "server/api/turn_submit.h"
-#include "server/api/unary_call.h"
+#include "server/api/unary_turn.h"
 #include "server/base/error.h"
 
 namespace txl {
 namespace {
 
-absl::StatusOr<SessionName> Create(const ServiceContext& service, ApiCall& call,
+absl::StatusOr<SessionName> Create(const TurnContext& service, ApiCall& call,
                                    const SessionName& session,
                                    const v1::CreateSessionRequest& request,
                                    v1::CreateSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const std::optional<absl::Duration> ttl,
                        ReadTtl(request));
   TXL_ASSIGN_OR_RETURN(const SessionInfo info,
-                       service.store->Create(session, ttl));
+                       service.sessions->Create(session, ttl));
   const SessionName made = call.Told(info);
   call.record().session = HashOf(made);
   call.ReturnSession(info.session_id);
@@ -29,24 +30,24 @@ absl::StatusOr<SessionName> Create(const ServiceContext& service, ApiCall& call,
   return made;
 }
 
-absl::Status Get(const ServiceContext& service, ApiCall& call,
+absl::Status Get(const TurnContext& service, ApiCall& call,
                  const SessionName& session, const v1::GetSessionRequest&,
                  v1::GetSessionResponse* response) {
-  TXL_ASSIGN_OR_RETURN(const SessionInfo info, service.store->Get(session));
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info, service.sessions->Get(session));
   call.ReturnSession(info.session_id);
   WriteSession(info, response->mutable_session());
   return absl::OkStatus();
 }
 
-absl::Status GetTokens(const ServiceContext& service, ApiCall& call,
+absl::Status GetTokens(const TurnContext& service, ApiCall& call,
                        const SessionName& session,
                        const v1::GetSessionRequest& request,
                        v1::GetSessionResponse* response) {
   TXL_ASSIGN_OR_RETURN(const TokenRange range, ReadTokenRange(request));
   const int64_t before = std::min(range.from, kTextContext);
   TXL_ASSIGN_OR_RETURN(const SessionText page,
-                       service.store->GetTokens(session, range.from - before,
-                                                before + range.count));
+                       service.sessions->GetTokens(session, range.from - before,
+                                                   before + range.count));
   call.ReturnSession(page.info.session_id);
   WriteSession(page.info, response->mutable_session());
   const absl::Span<const int32_t> ids = page.token_ids;
@@ -57,25 +58,25 @@ absl::Status GetTokens(const ServiceContext& service, ApiCall& call,
   response->mutable_token_ids()->Add(wanted.begin(), wanted.end());
   response->set_start_position(range.from);
   if (!last) response->set_next_page_token(TokenPageToken(end));
-  if (service.facts->vocabulary != nullptr) {
+  if (service.model.facts->vocabulary != nullptr) {
     response->set_text(
-        PageText(*service.facts->vocabulary, ids, context, last));
+        PageText(*service.model.facts->vocabulary, ids, context, last));
   }
   return absl::OkStatus();
 }
 
 struct ReadSession {
-  v1::GetSessionRequest request;
+  std::shared_ptr<const v1::GetSessionRequest> request;
   SessionName session;
 };
 
 absl::StatusOr<ReadSession> ReadGet(ApiCall& call) {
   ReadSession read;
-  TXL_RETURN_IF_ERROR(call.Parse(&read.request));
+  TXL_ASSIGN_OR_RETURN(read.request, call.Read<v1::GetSessionRequest>());
   TXL_ASSIGN_OR_RETURN(read.session,
-                       call.NamedSessionOf(read.request.session_id()));
-  TXL_RETURN_IF_ERROR(ReadTokenRange(read.request).status());
-  if (read.request.include_tokens()) {
+                       call.NamedSessionOf(read.request->session_id()));
+  TXL_RETURN_IF_ERROR(ReadTokenRange(*read.request).status());
+  if (read.request->include_tokens()) {
     TXL_RETURN_IF_ERROR(call.desk().CheckMemory());
   }
   return read;
@@ -98,36 +99,35 @@ AnswerMessage AppendAnswer(const TurnFinished& finished,
 
 }  // namespace
 
-void CreateSession(const ServiceContext& service,
+void CreateSession(const TurnContext& service,
                    const std::shared_ptr<ApiCall>& call) {
   AnswerOnSession(service, call, Create);
 }
 
-void GetSession(const ServiceContext& service,
+void GetSession(const TurnContext& service,
                 const std::shared_ptr<ApiCall>& call) {
   const absl::StatusOr<ReadSession> read = ReadGet(*call);
   if (!read.ok()) return call->End(read.status());
   const auto answer = [&service, call, read = *read](auto* get) {
     v1::GetSessionResponse response;
     const absl::Status status =
-        get(service, *call, read.session, read.request, &response);
+        get(service, *call, read.session, *read.request, &response);
     if (!status.ok()) return call->End(status);
     call->Answer(response);
   };
-  const bool tokens = read->request.include_tokens();
-  WithSession(service, read->session,
-              [call, answer, tokens](const absl::Status& status) {
-                if (!status.ok()) return call->End(status);
-                if (!tokens) return answer(Get);
-                call->Work([answer] { answer(GetTokens); });
-              });
+  const bool tokens = read->request->include_tokens();
+  service.sessions.With(read->session,
+                        [call, answer, tokens](const absl::Status& status) {
+                          if (!status.ok()) return call->End(status);
+                          if (!tokens) return answer(Get);
+                          call->Work([answer] { answer(GetTokens); });
+                        });
 }
 
-void ListSessions(const ServiceContext& service,
+void ListSessions(const TurnContext& service,
                   const std::shared_ptr<ApiCall>& call) {
-  v1::ListSessionsRequest request;
-  const absl::Status status = call->Parse(&request);
-  if (!status.ok()) return call->End(status);
+  const auto request = call->Read<v1::ListSessionsRequest>();
+  if (!request.ok()) return call->End(request.status());
   const auto answer = [call](const absl::StatusOr<SessionPage>& page) {
     if (!page.ok()) return call->End(page.status());
     call->Work([call, page = *page] {
@@ -136,34 +136,106 @@ void ListSessions(const ServiceContext& service,
       call->Answer(response);
     });
   };
-  call->Work([&service, call, request, answer] {
-    service.store->ListStored(call->caller().tenant, request.page_size(),
-                              request.page_token(), answer);
+  call->Work([&service, call, request = *request, answer] {
+    service.sessions->ListStored(call->caller().tenant, request->page_size(),
+                                 request->page_token(), answer);
   });
 }
 
-void DeleteSession(const ServiceContext& service,
+void DeleteSession(const TurnContext& service,
                    const std::shared_ptr<ApiCall>& call) {
-  v1::DeleteSessionRequest request;
-  const absl::Status parsed = call->Parse(&request);
-  if (!parsed.ok()) return call->End(parsed);
+  const auto request = call->Read<v1::DeleteSessionRequest>();
+  if (!request.ok()) return call->End(request.status());
   const absl::StatusOr<SessionName> session =
-      call->NamedSessionOf(request.session_id());
+      call->NamedSessionOf((*request)->session_id());
   if (!session.ok()) return call->End(session.status());
-  EndNamed(
-      service, *session,
-      [&service, call, session = *session](const absl::StatusOr<bool>& served) {
-        if (!served.ok()) return call->End(served.status());
-        if (*served) call->ReturnSession(session.id());
-        AnswerStored(service, call, session, v1::DeleteSessionResponse(),
-                     WhenStored);
-      });
+  service.sessions.End(*session, [&service, call, session = *session](
+                                     const absl::StatusOr<bool>& served) {
+    if (!served.ok()) return call->End(served.status());
+    if (*served) call->ReturnSession(session.id());
+    service.sessions.WhenStored(
+        AnswerIfStored(call, v1::DeleteSessionResponse()));
+  });
 }
 
-void AppendTokens(const ServiceContext& service,
+void AppendTokens(const TurnContext& service,
                   const std::shared_ptr<ApiCall>& call) {
   SubmitCall<v1::AppendTokensRequest>(service, call, TurnKind::kAppend,
                                       ReadAppend, AppendAnswer);
+}
+
+namespace {
+
+absl::StatusOr<ForkRequest> Read(ApiCall& call) {
+  TXL_ASSIGN_OR_RETURN(const auto request, call.Read<v1::ForkSessionRequest>());
+  NoteRequest(call, *request);
+  TXL_ASSIGN_OR_RETURN(const SessionName session,
+                       call.NamedSessionOf(request->session_id()));
+  return ReadFork(session, *request);
+}
+
+// Forks a session whose state has been saved. Where a turn came in between, its
+// end is what the next save is for.
+void Fork(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
+          const ForkRequest& fork, bool again) {
+  const auto forked = [&service, call, fork, again](const absl::Status& saved) {
+    if (!saved.ok()) return call->End(saved);
+    const absl::StatusOr<SessionInfo> child = service.sessions->Fork(fork);
+    if (!child.ok()) {
+      if (again && GetErrorDetails(child.status()).reason == "SESSION_BUSY") {
+        return Fork(service, call, fork, false);
+      }
+      return call->End(child.status());
+    }
+    v1::ForkSessionResponse response;
+    WriteSession(*child, response.mutable_session());
+    // A proxy has to learn where the new session is.
+    call->ReturnSession(child->session_id);
+    service.sessions.WhenChanged(call->Told(*child),
+                                 AnswerIfStored(call, std::move(response)));
+  };
+  SaveState(service, call, fork.session, fork.position, forked);
+}
+
+absl::StatusOr<SessionName> Rewind(const TurnContext& service, ApiCall& call,
+                                   const SessionName& session,
+                                   const v1::RewindSessionRequest& request,
+                                   v1::RewindSessionResponse* response) {
+  if (session.empty()) return ValidateSessionId("");
+  TXL_ASSIGN_OR_RETURN(const RewindRequest rewind,
+                       ReadRewind(session, request));
+  TXL_ASSIGN_OR_RETURN(const SessionInfo info,
+                       service.sessions->Rewind(rewind));
+  call.ReturnSession(info.session_id);
+  WriteSession(info, response->mutable_session());
+  return session;
+}
+
+}  // namespace
+
+void ForkSession(const TurnContext& service,
+                 const std::shared_ptr<ApiCall>& call) {
+  absl::StatusOr<ForkRequest> fork = Read(*call);
+  if (!fork.ok()) return call->End(fork.status());
+  // A fork that was made before may be stored.
+  if (fork->new_session_id.empty() && !fork->request_id.empty()) {
+    fork->new_session_id = IdOfFork(*fork);
+  }
+  const auto run = [&service, call, fork = *fork](const absl::Status& status) {
+    status.ok() ? Fork(service, call, fork, true) : call->End(status);
+  };
+  service.sessions.With(
+      fork->session,
+      [&service, run,
+       made = SessionName(fork->session.tenant(), fork->new_session_id)](
+          const absl::Status& status) {
+        status.ok() ? service.sessions.With(made, run) : run(status);
+      });
+}
+
+void RewindSession(const TurnContext& service,
+                   const std::shared_ptr<ApiCall>& call) {
+  AnswerOnSession(service, call, Rewind);
 }
 
 }  // namespace txl

@@ -9,16 +9,24 @@
 
 namespace txl {
 
-// ApiMethod::handle.
-void CreateSession(const ServiceContext& service,
+// Methods (methods.h).
+void CreateSession(const TurnContext& service,
                    const std::shared_ptr<ApiCall>& call);
-void GetSession(const ServiceContext& service,
+void GetSession(const TurnContext& service,
                 const std::shared_ptr<ApiCall>& call);
-void ListSessions(const ServiceContext& service,
+void ListSessions(const TurnContext& service,
                   const std::shared_ptr<ApiCall>& call);
-void DeleteSession(const ServiceContext& service,
+void DeleteSession(const TurnContext& service,
                    const std::shared_ptr<ApiCall>& call);
-void AppendTokens(const ServiceContext& service,
+void AppendTokens(const TurnContext& service,
                   const std::shared_ptr<ApiCall>& call);
+
+// SessionService.ForkSession and RewindSession.
+
+// Methods (methods.h).
+void ForkSession(const TurnContext& service,
+                 const std::shared_ptr<ApiCall>& call);
+void RewindSession(const TurnContext& service,
+                   const std::shared_ptr<ApiCall>& call);
 
 }  // namespace txl

@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "model/base/status_macros.h"
+#include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
-#include "server/api/convert_sessions.h"
-#include "server/api/save_state.h"
-#include "server/api/unary_call.h"
+#include "server/api/unary_turn.h"
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_export.h"
@@ -31,12 +30,12 @@ struct ExportInput {
 };
 
 absl::StatusOr<ExportInput> ReadExport(ApiCall& call) {
-  v1::ExportSessionRequest request;
-  TXL_RETURN_IF_ERROR(call.Parse(&request));
+  TXL_ASSIGN_OR_RETURN(const auto request,
+                       call.Read<v1::ExportSessionRequest>());
   ExportInput input;
   TXL_ASSIGN_OR_RETURN(input.session,
-                       call.NamedSessionOf(request.session_id()));
-  input.include_state = request.include_state();
+                       call.NamedSessionOf(request->session_id()));
+  input.include_state = request->include_state();
   return input;
 }
 
@@ -45,7 +44,7 @@ absl::StatusOr<ExportInput> ReadExport(ApiCall& call) {
 class ExportRun final : public CallEvents,
                         public std::enable_shared_from_this<ExportRun> {
  public:
-  ExportRun(const ServiceContext& service, std::shared_ptr<ApiCall> call,
+  ExportRun(const TurnContext& service, std::shared_ptr<ApiCall> call,
             ExportInput input)
       : service_(service),
         call_(std::move(call)),
@@ -78,11 +77,11 @@ class ExportRun final : public CallEvents,
 
   absl::Status Open() {
     TXL_ASSIGN_OR_RETURN(SessionSnapshot snapshot,
-                         service_.store->Snapshot(session_));
+                         service_.sessions->Snapshot(session_));
     TXL_ASSIGN_OR_RETURN(ByteHold hold, call_->desk().HoldAnswer(kExportBytes));
     ExportOptions options;
-    options.fingerprint = service_.facts->fingerprint;
-    options.vocabulary_size = service_.facts->config.vocab_size;
+    options.fingerprint = service_.model.facts->fingerprint;
+    options.vocabulary_size = service_.model.facts->config.vocab_size;
     options.key = service_.export_key;
     if (!with_state_) snapshot.state = nullptr;
     export_ = std::make_unique<SessionExport>(options, snapshot.head,
@@ -111,7 +110,7 @@ class ExportRun final : public CallEvents,
     call_->WritePiece(response);
   }
 
-  const ServiceContext& service_;
+  const TurnContext& service_;
   const std::shared_ptr<ApiCall> call_;
   const SessionName session_;
   const bool with_state_;
@@ -123,13 +122,13 @@ class ExportRun final : public CallEvents,
 // One import: takes in a message on the pool, then reads the next one.
 class ImportRun final : public std::enable_shared_from_this<ImportRun> {
  public:
-  ImportRun(const ServiceContext& service, std::shared_ptr<ApiCall> call)
+  ImportRun(const TurnContext& service, std::shared_ptr<ApiCall> call)
       : service_(service),
         call_(std::move(call)),
         import_(Options(service, call_->caller().tenant)),
         // Ids become four bytes; a state is copied once.
         expansion_(std::max<int64_t>(
-            2, 4 / ExportIdBytes(service.facts->config.vocab_size))) {}
+            2, 4 / ExportIdBytes(service.model.facts->config.vocab_size))) {}
 
   void Take(bool first) {
     const absl::Status status = TakeMessage(first);
@@ -140,46 +139,46 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
   }
 
  private:
-  static ImportOptions Options(const ServiceContext& service,
+  static ImportOptions Options(const TurnContext& service,
                                const std::string& tenant) {
     ImportOptions options;
-    options.fingerprint = service.facts->fingerprint;
-    options.vocabulary_size = service.facts->config.vocab_size;
-    options.vocabulary = service.facts->vocabulary;
+    options.fingerprint = service.model.facts->fingerprint;
+    options.vocabulary_size = service.model.facts->config.vocab_size;
+    options.vocabulary = service.model.facts->vocabulary;
     options.key = service.export_key;
-    options.max_bytes = service.limits.import_bytes;
-    options.max_tokens = service.store_options.max_session_tokens;
-    options.may_add = [store = service.store, tenant](int64_t tokens) {
-      return store->MayAdd(tenant, tokens);
+    options.max_bytes = service.model.limits.import_bytes;
+    options.max_tokens = service.model.sessions.max_session_tokens;
+    options.may_add = [&service, tenant](int64_t tokens) {
+      return service.sessions->MayAdd(tenant, tokens);
     };
     return options;
   }
 
   absl::Status TakeMessage(bool first) {
-    v1::ImportSessionRequest request;
-    TXL_RETURN_IF_ERROR(call_->Parse(&request));
-    TXL_RETURN_IF_ERROR(first ? TakeFirst(request) : CheckLater(request));
-    bytes_ += static_cast<int64_t>(request.chunk().size());
+    TXL_ASSIGN_OR_RETURN(const auto request,
+                         call_->Read<v1::ImportSessionRequest>());
+    TXL_RETURN_IF_ERROR(first ? TakeFirst(*request) : CheckLater(*request));
+    bytes_ += static_cast<int64_t>(request->chunk().size());
     while (held_bytes_ < bytes_) {
       TXL_ASSIGN_OR_RETURN(ByteHold hold,
                            call_->desk().HoldPart(kImportStep * expansion_));
       holds_.push_back(std::move(hold));
       held_bytes_ += kImportStep;
     }
-    return import_.Add(request.chunk());
+    return import_.Add(request->chunk());
   }
 
   absl::Status TakeFirst(const v1::ImportSessionRequest& request) {
     TXL_ASSIGN_OR_RETURN(session_, call_->SessionOf(request.session_id()));
     if (request.has_ttl()) {
       TXL_ASSIGN_OR_RETURN(ttl_, ReadDuration(request.ttl()));
-      TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.store_options));
+      TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.model.sessions));
     }
     // Before all of the file has come for nothing.
-    if (!session_.empty() && service_.store->Get(session_).ok()) {
+    if (!session_.empty() && service_.sessions->Get(session_).ok()) {
       return SessionExistsError();
     }
-    return service_.store->MayAdd(session_.tenant(), 0);
+    return service_.sessions->MayAdd(session_.tenant(), 0);
   }
 
   static absl::Status CheckLater(const v1::ImportSessionRequest& request) {
@@ -196,14 +195,14 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
         !CheckStateImage(*session.state, service_.state_identity).ok()) {
       session.state.reset();
     }
-    return service_.store->Import(session_, ttl_, std::move(session));
+    return service_.sessions->Import(session_, ttl_, std::move(session));
   }
 
   void End() {
-    WithSession(service_, session_,
-                [self = shared_from_this()](const absl::Status& prepared) {
-                  prepared.ok() ? self->Answer() : self->call_->End(prepared);
-                });
+    service_.sessions.With(
+        session_, [self = shared_from_this()](const absl::Status& prepared) {
+          prepared.ok() ? self->Answer() : self->call_->End(prepared);
+        });
   }
 
   void Answer() {
@@ -214,10 +213,11 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
     const SessionName made = call_->Told(*info);
     call_->record().session = HashOf(made);
     call_->ReturnSession(info->session_id);
-    AnswerStored(service_, call_, made, std::move(response));
+    service_.sessions.WhenChanged(made,
+                                  AnswerIfStored(call_, std::move(response)));
   }
 
-  const ServiceContext& service_;
+  const TurnContext& service_;
   const std::shared_ptr<ApiCall> call_;
   SessionImport import_;
   const int64_t expansion_;  // bytes kept for one of the file, at most
@@ -230,21 +230,121 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
 
 }  // namespace
 
-void ExportSession(const ServiceContext& service,
+void ExportSession(const TurnContext& service,
                    const std::shared_ptr<ApiCall>& call) {
   absl::StatusOr<ExportInput> input = ReadExport(*call);
   if (!input.ok()) return call->End(input.status());
   const SessionName session = input->session;
   const auto run =
       std::make_shared<ExportRun>(service, call, *std::move(input));
-  WithSession(service, session, [run, call](const absl::Status& prepared) {
+  service.sessions.With(session, [run, call](const absl::Status& prepared) {
     prepared.ok() ? run->Start() : call->End(prepared);
   });
 }
 
-void ImportSession(const ServiceContext& service,
+void ImportSession(const TurnContext& service,
                    const std::shared_ptr<ApiCall>& call) {
   std::make_shared<ImportRun>(service, call)->Take(true);
+}
+
+namespace {
+
+// Hears of the turn that saves, and of the call that waits for it.
+class SaveSink final : public TokenSink, public CallEvents {
+ public:
+  // `fails`: whether `then` hears of every error.
+  SaveSink(const TurnContext& service, ApiCall& call, bool fails,
+           std::function<void(const absl::Status&)> then)
+      : service_(service),
+        record_(call.record()),
+        deadline_(call.Deadline()),
+        fails_(fails),
+        then_(std::move(then)) {}
+
+  const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+  std::optional<absl::Duration> deadline() const { return deadline_; }
+
+  // TokenSink.
+  void Started(const TurnStarted&) override {}
+  void Token(TokenEvent) override {}
+  void Scored(std::vector<ScoredToken>) override {}
+  void Finished(const TurnFinished&) override { End(absl::OkStatus()); }
+  void Failed(const absl::Status& status) override {
+    const bool left =
+        absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+    End(left || fails_ ? status : absl::OkStatus());
+  }
+  int Unsent() const override { return 0; }
+
+  // CallEvents.
+  void OnCancel() override {
+    CancelTurn(record_, deadline_, cancel_.get());
+    service_.scheduler->Wake();
+  }
+  void OnDone() override {}
+
+ private:
+  // Called once: by the scheduler, or by who could not submit the turn.
+  void End(const absl::Status& status) {
+    service_.callbacks->Run(
+        [then = std::exchange(then_, nullptr), status] { then(status); });
+  }
+
+  const TurnContext& service_;
+  const CallRecord record_;
+  const std::optional<absl::Duration> deadline_;
+  const bool fails_;
+  const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
+  std::function<void(const absl::Status&)> then_;
+};
+
+void SubmitSave(const TurnContext& service, ApiCall& call, SessionLease lease,
+                bool moves_out, const std::shared_ptr<SaveSink>& sink) {
+  Turn turn;
+  turn.kind = TurnKind::kSave;
+  turn.moves_out = moves_out;
+  turn.lease = std::move(lease);
+  turn.sink = sink;
+  turn.cancel = sink->cancel();
+  turn.deadline = sink->deadline();
+  call.HandOver(sink);
+  const absl::Status status = service.scheduler->Submit(std::move(turn));
+  if (!status.ok()) sink->Failed(status);
+}
+
+}  // namespace
+
+void SaveState(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
+               const SessionName& session, std::optional<int64_t> position,
+               std::function<void(const absl::Status&)> then) {
+  absl::StatusOr<SessionLease> lease = service.sessions->Acquire(session);
+  if (!lease.ok()) return then(absl::OkStatus());
+  if (position.value_or(lease->position()) != lease->position()) {
+    lease->Release();
+    return then(absl::OkStatus());
+  }
+  SubmitSave(service, *call, *std::move(lease), /*moves_out=*/false,
+             std::make_shared<SaveSink>(service, *call, /*fails=*/false,
+                                        std::move(then)));
+}
+
+void MoveOutState(const TurnContext& service,
+                  const std::shared_ptr<ApiCall>& call,
+                  const SessionName& session,
+                  std::function<void(const absl::StatusOr<bool>&)> then) {
+  absl::StatusOr<SessionLease> lease = service.sessions->Acquire(session);
+  if (!lease.ok()) return then(lease.status());
+  // Nobody moves it while the lease is held.
+  const absl::StatusOr<SessionInfo> info = service.sessions->Get(session);
+  if (!info.ok() || !info->in_slot) {
+    lease->Release();
+    return then(info.ok() ? absl::StatusOr<bool>(false) : info.status());
+  }
+  const auto moved = [then = std::move(then)](const absl::Status& status) {
+    then(status.ok() ? absl::StatusOr<bool>(true) : status);
+  };
+  SubmitSave(service, *call, *std::move(lease), /*moves_out=*/true,
+             std::make_shared<SaveSink>(service, *call, /*fails=*/true, moved));
 }
 
 }  // namespace txl

@@ -11,9 +11,12 @@
 // `stall_limit`; the rest includes the status, which no transport can send past
 // unread messages.
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -23,14 +26,48 @@
 #include "model/text/vocabulary.h"
 #include "server/api/api_call.h"
 #include "server/api/call_record.h"
-#include "server/api/event_queue.h"
 #include "server/base/task_thread.h"
-#include "server/scheduler/token_sink.h"
+#include "server/metrics/metrics.h"
 #include "server/scheduler/turn.h"
 #include "server/session/turn_record.h"
 #include "txl/v1/generation_service.pb.h"
 
 namespace txl {
+
+// What a stream has taken from the scheduler and not yet given to gRPC, in
+// order. The tokens among it are counted in the server's metrics.
+
+using StreamEvent = std::variant<TurnStarted, TokenEvent, TurnFinished>;
+
+// Thread-compatible.
+class EventQueue {
+ public:
+  // `metrics` outlives the queue.
+  explicit EventQueue(Metrics* metrics) : metrics_(metrics) {}
+  ~EventQueue() { Clear(); }
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  void Push(StreamEvent event);
+  // The oldest event. REQUIRES: not empty.
+  StreamEvent Pop();
+  void Clear();
+
+  bool empty() const { return events_.empty(); }
+  size_t size() const { return events_.size(); }
+  // Whether the oldest event is one.
+  bool token_is_next() const {
+    return !events_.empty() && IsToken(events_.front());
+  }
+
+ private:
+  static bool IsToken(const StreamEvent& event) {
+    return std::holds_alternative<TokenEvent>(event);
+  }
+
+  Metrics* const metrics_;
+  std::deque<StreamEvent> events_;
+};
 
 struct TokenStreamOptions {
   // Sent when the turn starts; what TurnStarted says is filled in.

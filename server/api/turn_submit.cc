@@ -2,44 +2,55 @@
 
 #include <utility>
 
+#include "model/base/status_macros.h"
+
 namespace txl {
 namespace {
 
-void StartTemporary(const ServiceContext& service, const TurnStart& start) {
-  const absl::Status position = CheckPosition(start.expected_position, 0);
-  if (!position.ok()) return start.fail(position);
-  absl::StatusOr<SessionLease> lease = service.store->AcquireTemporary();
-  if (!lease.ok()) return start.fail(lease.status());
-  start.run(*std::move(lease), nullptr);
+// Who waits for a session.
+struct Waiting {
+  WantedSession wanted;
+  std::function<void(absl::StatusOr<LeasedSession>)> then;
+};
+
+absl::StatusOr<LeasedSession> LeaseTemporary(const TurnContext& service,
+                                             const WantedSession& wanted) {
+  TXL_RETURN_IF_ERROR(CheckPosition(wanted.expected_position, 0));
+  TXL_ASSIGN_OR_RETURN(SessionLease lease,
+                       service.sessions->AcquireTemporary());
+  return LeasedSession{std::move(lease), nullptr};
 }
 
-void StartWith(const TurnStart& start, absl::StatusOr<SessionLease> lease) {
-  if (!lease.ok()) return start.fail(lease.status());
-  absl::StatusOr<std::shared_ptr<const TurnRecord>> record =
-      lease->RecordFor(start.identity);
-  absl::Status status = record.status();
-  if (status.ok()) {
-    status = CheckPosition(
-        start.expected_position,
-        *record != nullptr ? (*record)->start_position : lease->position());
-  }
-  if (status.ok()) return start.run(*std::move(lease), *std::move(record));
-  // The session is free before the client hears of it.
-  lease->Release();
-  start.fail(status);
+absl::StatusOr<LeasedSession> CheckLease(const WantedSession& wanted,
+                                         absl::StatusOr<SessionLease> lease) {
+  TXL_RETURN_IF_ERROR(lease.status());
+  LeasedSession leased;
+  leased.lease = *std::move(lease);
+  TXL_ASSIGN_OR_RETURN(leased.kept, leased.lease.RecordFor(wanted.identity));
+  TXL_RETURN_IF_ERROR(
+      CheckPosition(wanted.expected_position, leased.kept != nullptr
+                                                  ? leased.kept->start_position
+                                                  : leased.lease.position()));
+  return leased;
 }
 
-void RunFeed(const ServiceContext& service, Turn turn,
-             const std::shared_ptr<UnaryTurn>& sink) {
-  turn.sink = sink;
-  turn.cancel = sink->cancel();
-  if (turn.kind == TurnKind::kAppend && !turn.lease.name().empty()) {
-    turn.sink = StoredSink(service, turn.lease, sink, turn.cancel);
-  }
-  turn.account = sink->account();
-  turn.deadline = sink->deadline();
-  const absl::Status status = service.scheduler->Submit(std::move(turn));
-  if (!status.ok()) sink->Failed(status);
+void AcquireSession(const TurnContext& service,
+                    const std::shared_ptr<const Waiting>& waiting) {
+  // Called by what let go of the session: the scheduler, most of the time.
+  const auto later = [waiting, callbacks = service.callbacks](
+                         absl::StatusOr<SessionLease> lease) {
+    const auto held =
+        std::make_shared<absl::StatusOr<SessionLease>>(std::move(lease));
+    callbacks->Run([waiting, held] {
+      waiting->then(CheckLease(waiting->wanted, std::move(*held)));
+    });
+  };
+  absl::StatusOr<std::optional<SessionLease>> now =
+      service.sessions->AcquireFor(waiting->wanted.session,
+                                   waiting->wanted.identity, later);
+  if (!now.ok()) return waiting->then(now.status());
+  if (!now->has_value()) return;
+  waiting->then(CheckLease(waiting->wanted, **std::move(now)));
 }
 
 // What the answer takes, about: nothing may refuse it once the turn is done.
@@ -53,39 +64,52 @@ int64_t AnswerBytes(const FeedParams& params) {
              (kTokenBytes + kAlternativeBytes * params.top_logprobs);
 }
 
-// Tells a sink again what a finished turn gave.
-void Replay(const TurnRecord& record, UnaryTurn* sink) {
-  if (!record.scored.empty()) sink->Scored(record.scored);
-  sink->Finished(*record.finished);
+// Tells a sink what an earlier call of its request gave.
+void TellAgain(const TurnContext& service, LeasedSession leased,
+               const std::shared_ptr<UnaryTurn>& sink) {
+  leased.lease.Release();
+  service.sessions.WhenStored(
+      [sink, record = std::move(leased.kept)](const absl::Status& status) {
+        if (!status.ok()) return sink->Failed(status);
+        if (!record->scored.empty()) sink->Scored(record->scored);
+        sink->Finished(*record->finished);
+      });
 }
 
-void StartPrepared(const ServiceContext& service,
-                   const std::shared_ptr<const TurnStart>& shared) {
-  // Called by whoever let go of the session: the scheduler, most of the time.
-  const auto later = [shared, callbacks = service.callbacks](
-                         absl::StatusOr<SessionLease> lease) {
-    const auto held =
-        std::make_shared<absl::StatusOr<SessionLease>>(std::move(lease));
-    callbacks->Run([shared, held] { StartWith(*shared, std::move(*held)); });
-  };
-  absl::StatusOr<std::optional<SessionLease>> now =
-      service.store->AcquireFor(shared->session, shared->identity, later);
-  if (!now.ok()) return shared->fail(now.status());
-  if (now->has_value()) StartWith(*shared, **std::move(now));
+// Submits what is fed to the session, which is free after an error.
+absl::Status Feed(const TurnContext& service, TurnKind kind, FeedParams params,
+                  SessionLease lease, const std::shared_ptr<UnaryTurn>& sink) {
+  Turn turn;
+  turn.kind = kind;
+  turn.lease = std::move(lease);
+  turn.input = std::move(params.input);
+  turn.top_logprobs = params.top_logprobs;
+  turn.return_scored = params.return_scored;
+  turn.identity = std::move(params.identity);
+  UnaryTurn::Attach(sink, &turn);
+  if (kind == TurnKind::kAppend) {
+    const auto tokens = static_cast<int64_t>(turn.input.size());
+    TXL_RETURN_IF_ERROR(CheckRoom(params.field, tokens, turn.lease.room()));
+    TXL_RETURN_IF_ERROR(turn.lease.Reserve(tokens));
+    turn.sink = service.sessions.StoredSink(turn.lease, sink, turn.cancel);
+  }
+  return service.scheduler->Submit(std::move(turn));
 }
 
 }  // namespace
 
-void StartTurn(const ServiceContext& service, TurnStart start) {
+void LeaseSession(const TurnContext& service, WantedSession wanted,
+                  std::function<void(absl::StatusOr<LeasedSession>)> then) {
   const absl::Status taken_on =
-      service.lifecycle->CheckTenant(start.session.tenant());
-  if (!taken_on.ok()) return start.fail(taken_on);
-  if (start.session.empty()) return StartTemporary(service, start);
-  const auto shared = std::make_shared<const TurnStart>(std::move(start));
-  WithSession(
-      service, shared->session,
-      [&service, shared](const absl::Status& status) {
-        status.ok() ? StartPrepared(service, shared) : shared->fail(status);
+      service.lifecycle->CheckTenant(wanted.session.tenant());
+  if (!taken_on.ok()) return then(taken_on);
+  if (wanted.session.empty()) return then(LeaseTemporary(service, wanted));
+  const auto waiting = std::make_shared<const Waiting>(
+      Waiting{std::move(wanted), std::move(then)});
+  service.sessions.With(
+      waiting->wanted.session,
+      [&service, waiting](const absl::Status& found) {
+        found.ok() ? AcquireSession(service, waiting) : waiting->then(found);
       },
       /*acquires=*/true);
 }
@@ -99,57 +123,30 @@ TurnStarted StartedAgain(const TurnRecord& record) {
   return started;
 }
 
-void SubmitFeed(const ServiceContext& service,
+void SubmitFeed(const TurnContext& service,
                 const std::shared_ptr<ApiCall>& call, TurnKind kind,
-                FeedInput input, FeedAnswer answer) {
-  FeedParams& params = input.params;
-  absl::StatusOr<ByteHold> hold = call->desk().HoldAnswer(AnswerBytes(params));
+                FeedInput input, MakeAnswer answer) {
+  absl::StatusOr<ByteHold> hold =
+      call->desk().HoldAnswer(AnswerBytes(input.params));
   if (!hold.ok()) return call->End(hold.status());
-  call->record().prompt_tokens = static_cast<int64_t>(params.input.size());
-  UnaryTurnOptions options;
-  options.answer = answer;
-  options.deadline = call->Deadline();
-  options.wake = [scheduler = service.scheduler] { scheduler->Wake(); };
-  options.callbacks = service.callbacks;
-  options.work = service.work;
-  options.hold = *std::move(hold);
-  const auto sink = UnaryTurn::Create(call, std::move(options));
-  TurnStart start;
-  start.session = std::move(input.session);
-  start.identity = params.identity;
-  start.expected_position = params.expected_position;
-  start.fail = [sink](const absl::Status& status) { sink->Failed(status); };
-  start.run = [&service, kind, sink, params = std::move(params)](
-                  SessionLease lease,
-                  std::shared_ptr<const TurnRecord> record) {
-    if (!params.session_id.empty()) sink->Found(params.session_id);
-    if (record != nullptr) {
-      const SessionName session = lease.name();
-      lease.Release();
-      WhenStored(service, session, [sink, record](const absl::Status& status) {
-        status.ok() ? Replay(*record, sink.get()) : sink->Failed(status);
+  call->record().prompt_tokens =
+      static_cast<int64_t>(input.params.input.size());
+  const auto sink =
+      UnaryTurn::Create(service, call, *std::move(hold), std::move(answer));
+  const auto params = std::make_shared<FeedParams>(std::move(input.params));
+  LeaseSession(
+      service,
+      {std::move(input.session), params->identity, params->expected_position},
+      [&service, kind, sink, params](absl::StatusOr<LeasedSession> leased) {
+        if (!leased.ok()) return sink->Failed(leased.status());
+        if (!params->session_id.empty()) sink->Found(params->session_id);
+        if (leased->kept != nullptr) {
+          return TellAgain(service, *std::move(leased), sink);
+        }
+        const absl::Status fed = Feed(service, kind, std::move(*params),
+                                      std::move(leased->lease), sink);
+        if (!fed.ok()) sink->Failed(fed);
       });
-      return;
-    }
-    if (kind == TurnKind::kAppend) {
-      const auto tokens = static_cast<int64_t>(params.input.size());
-      absl::Status status = CheckRoom(params.field, tokens, lease.room());
-      if (status.ok()) status = lease.Reserve(tokens);
-      if (!status.ok()) {
-        lease.Release();
-        return sink->Failed(status);
-      }
-    }
-    Turn turn;
-    turn.kind = kind;
-    turn.lease = std::move(lease);
-    turn.input = params.input;
-    turn.top_logprobs = params.top_logprobs;
-    turn.return_scored = params.return_scored;
-    turn.identity = params.identity;
-    RunFeed(service, std::move(turn), sink);
-  };
-  StartTurn(service, std::move(start));
 }
 
 }  // namespace txl

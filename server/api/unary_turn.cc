@@ -11,16 +11,27 @@ constexpr size_t kInlineTokens = 64;
 
 }  // namespace
 
-std::shared_ptr<UnaryTurn> UnaryTurn::Create(std::shared_ptr<ApiCall> call,
-                                             UnaryTurnOptions options) {
-  ByteHold hold = std::move(options.hold);
-  std::shared_ptr<UnaryTurn> turn(new UnaryTurn(call, std::move(options)));
+std::shared_ptr<UnaryTurn> UnaryTurn::Create(const TurnContext& service,
+                                             std::shared_ptr<ApiCall> call,
+                                             ByteHold hold, MakeAnswer answer) {
+  std::shared_ptr<UnaryTurn> turn(
+      new UnaryTurn(service, call, std::move(answer)));
   call->HandOver(turn, std::move(hold));
   return turn;
 }
 
-UnaryTurn::UnaryTurn(std::shared_ptr<ApiCall> call, UnaryTurnOptions options)
-    : options_(std::move(options)),
+void UnaryTurn::Attach(const std::shared_ptr<UnaryTurn>& sink, Turn* turn) {
+  turn->sink = sink;
+  turn->cancel = sink->cancel_;
+  turn->account = sink->account_;
+  turn->deadline = sink->deadline_;
+}
+
+UnaryTurn::UnaryTurn(const TurnContext& service, std::shared_ptr<ApiCall> call,
+                     MakeAnswer answer)
+    : service_(service),
+      answer_(std::move(answer)),
+      deadline_(call->Deadline()),
       account_(call->account()),
       clock_(call->record().clock),
       call_(std::move(call)) {
@@ -67,18 +78,18 @@ void UnaryTurn::End(const absl::Status& status, TurnFinished finished) {
     call->record().times = times_;
   }
   if (!status.ok()) {
-    options_.callbacks->Run([call, status] { call->End(status); });
+    service_.callbacks->Run([call, status] { call->End(status); });
     return;
   }
   const bool much = scored.size() > kInlineTokens;
-  const auto answer = [call, finished, build = options_.answer,
+  const auto answer = [call, finished, build = answer_,
                        scored = std::move(scored)] {
     call->Answer(*build(finished, scored));
   };
-  if (!much) return options_.callbacks->Run(answer);
+  if (!much) return service_.callbacks->Run(answer);
   // The turn is done and its tokens are fed: the client must hear of it,
   // however much there is to do.
-  options_.work->Run(call->peer(), [answer](const absl::Status&) { answer(); });
+  service_.work->Run(call->peer(), [answer](const absl::Status&) { answer(); });
 }
 
 void UnaryTurn::OnCancel() {
@@ -88,8 +99,8 @@ void UnaryTurn::OnCancel() {
     call = call_;
   }
   if (call == nullptr) return;
-  CancelTurn(call->record(), options_.deadline, cancel_.get());
-  options_.wake();
+  CancelTurn(call->record(), deadline_, cancel_.get());
+  service_.scheduler->Wake();
 }
 
 }  // namespace txl

@@ -6,42 +6,35 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/api/api_call.h"
-#include "server/api/work_pool.h"
-#include "server/base/task_thread.h"
-#include "server/scheduler/token_sink.h"
+#include "server/api/service_context.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {
 
-struct UnaryTurnOptions {
-  // Serialises the answer; called once, on the callback thread or, when there
-  // is much to it, on the pool.
-  std::function<AnswerMessage(const TurnFinished&,
-                              const std::vector<ScoredToken>&)>
-      answer;
-  std::optional<absl::Duration> deadline;  // on the record's clock
-  std::function<void()> wake;              // the scheduler
-  TaskThread* callbacks = nullptr;
-  WorkPool* work = nullptr;
-  ByteHold hold;  // room for the answer
-};
+// Makes the answer; called once, on the callback thread or, when there is much
+// to it, on the pool.
+using MakeAnswer = std::function<AnswerMessage(
+    const TurnFinished&, const std::vector<ScoredToken>&)>;
 
 class UnaryTurn final : public TokenSink, public CallEvents {
  public:
-  // Takes the call over.
-  static std::shared_ptr<UnaryTurn> Create(std::shared_ptr<ApiCall> call,
-                                           UnaryTurnOptions options);
+  // Takes the call over. `hold`: room for the answer. `service` outlives it.
+  static std::shared_ptr<UnaryTurn> Create(const TurnContext& service,
+                                           std::shared_ptr<ApiCall> call,
+                                           ByteHold hold, MakeAnswer answer);
 
-  const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
-  std::optional<absl::Duration> deadline() const { return options_.deadline; }
-  TenantAccount* account() const { return account_; }  // ApiCall's
+  // Has the turn's events come here; it is the call's.
+  static void Attach(const std::shared_ptr<UnaryTurn>& sink, Turn* turn);
   // A session that there is: returned to the client.
   void Found(const std::string& session_id);
 
@@ -58,11 +51,14 @@ class UnaryTurn final : public TokenSink, public CallEvents {
   void OnDone() override {}
 
  private:
-  UnaryTurn(std::shared_ptr<ApiCall> call, UnaryTurnOptions options);
+  UnaryTurn(const TurnContext& service, std::shared_ptr<ApiCall> call,
+            MakeAnswer answer);
   void End(const absl::Status& status, TurnFinished finished);
   absl::Duration Now() const { return clock_->Monotonic(); }
 
-  const UnaryTurnOptions options_;
+  const TurnContext& service_;
+  const MakeAnswer answer_;
+  const std::optional<absl::Duration> deadline_;  // on the record's clock
   TenantAccount* const account_;
   Clock* const clock_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
@@ -72,5 +68,60 @@ class UnaryTurn final : public TokenSink, public CallEvents {
   std::vector<ScoredToken> scored_ ABSL_GUARDED_BY(mutex_);
   TurnTimes times_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The common path of methods with one answer.
+
+// Parses, calls `handler` and ends the call.
+template <typename Request, typename Response>
+void AnswerCall(
+    ApiCall& call,
+    absl::FunctionRef<absl::Status(const Request&, Response*)> handler) {
+  const auto request = call.Read<Request>();
+  if (!request.ok()) return call.End(request.status());
+  Response response;
+  const absl::Status status = handler(**request, &response);
+  if (!status.ok()) return call.End(status);
+  call.Answer(response);
+}
+
+// For WhenStored and WhenChanged: ends the call with its answer, or with what
+// kept it from stable storage.
+template <typename Response>
+std::function<void(const absl::Status&)> AnswerIfStored(
+    const std::shared_ptr<ApiCall>& call, Response response) {
+  return [call, answer = std::make_shared<const Response>(std::move(response))](
+             const absl::Status& stored) {
+    stored.ok() ? call->Answer(*answer) : call->End(stored);
+  };
+}
+
+// Answers a call of a method that creates or changes a session. The session
+// that the request names, if any, is brought into memory first, and the answer
+// is sent once what it says is on stable storage. `handler` gives the session
+// that its response tells of. `service` outlives the call.
+template <typename Request, typename Response>
+void AnswerOnSession(
+    const TurnContext& service, const std::shared_ptr<ApiCall>& call,
+    absl::StatusOr<SessionName> (*handler)(const TurnContext&, ApiCall&,
+                                           const SessionName&, const Request&,
+                                           Response*)) {
+  const auto request = call->Read<Request>();
+  if (!request.ok()) return call->End(request.status());
+  NoteRequest(*call, **request);
+  const absl::StatusOr<SessionName> session =
+      call->SessionOf((*request)->session_id());
+  if (!session.ok()) return call->End(session.status());
+  service.sessions.With(
+      *session, [&service, call, handler, request = *request,
+                 session = *session](const absl::Status& prepared) {
+        if (!prepared.ok()) return call->End(prepared);
+        Response response;
+        const absl::StatusOr<SessionName> told =
+            handler(service, *call, session, *request, &response);
+        if (!told.ok()) return call->End(told.status());
+        service.sessions.WhenChanged(*told,
+                                     AnswerIfStored(call, std::move(response)));
+      });
+}
 
 }  // namespace txl

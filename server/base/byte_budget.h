@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -40,6 +41,11 @@ class ByteHold {
 class ByteBudget {
  public:
   explicit ByteBudget(int64_t limit) : limit_(limit) {}
+  // One that refuses nothing.
+  static ByteBudget* Unlimited() {
+    static ByteBudget unlimited(std::numeric_limits<int64_t>::max());
+    return &unlimited;
+  }
 
   int64_t limit() const { return limit_; }
   int64_t used() const { return used_.load(std::memory_order_relaxed); }

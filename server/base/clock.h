@@ -2,6 +2,8 @@
 
 // Time as an argument: tests move a fake clock instead of sleeping.
 
+#include <time.h>
+
 #include "absl/time/time.h"
 
 namespace txl {
@@ -17,5 +19,13 @@ class Clock {
 
   static Clock* Real();  // never deleted
 };
+
+// Since the machine started; goes on while it sleeps and while this process is
+// stopped, whatever becomes of the wall clock.
+inline absl::Duration BootTime() {
+  timespec now = {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return absl::DurationFromTimespec(now);
+}
 
 }  // namespace txl

@@ -2,8 +2,10 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <random>
 
 namespace txl {
 namespace {
@@ -71,6 +73,15 @@ std::string Sha256Of(absl::string_view bytes) {
 bool EqualDigests(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() &&
          CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+uint64_t RandomBits() {
+  uint64_t bits = 0;
+  // The kernel's generator itself: a random_device takes many times as long
+  // where it asks the processor's, and every call needs some.
+  if (getentropy(&bits, sizeof(bits)) == 0) return bits;
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
 }
 
 }  // namespace txl

@@ -44,4 +44,9 @@ std::string Sha256Of(absl::string_view bytes);
 // Takes as long wherever they differ.
 bool EqualDigests(absl::string_view a, absl::string_view b);
 
+// Bits for names and seeds that need not be hard to guess.
+
+// 64 bits of the machine's generator. Thread-safe.
+uint64_t RandomBits();
+
 }  // namespace txl

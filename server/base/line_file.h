@@ -9,8 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/base/log_format.h"
-#include "server/base/log_writer.h"
+#include "server/base/log.h"
 
 namespace txl {
 
@@ -34,8 +33,8 @@ class LineFile {
 
   // A line without its end. Never waits.
   void Add(std::string line);
-  // Opens the path anew. Where that fails the old file stays, and the log has a
-  // warning, too.
+  // Opens the path again. If that fails, the old file stays open, and the log
+  // has a warning, too.
   absl::Status Reopen();
   // Lines that were not written, and will not be.
   int64_t lost() const { return writer_->dropped(); }

@@ -1,13 +1,13 @@
 #pragma once
 
-// What the self-test at load (server/engine/step_trial.h) said.
+// What the self-test at load (server/engine/sound_step.h) said.
 
 #include <string>
 
 namespace txl {
 
 enum class SelfTestResult {
-  kNotRun,    // nobody asked for it: --step native or torch
+  kNotRun,    // was not requested: --step native or torch
   kPassed,    // the step that was meant serves
   kFellBack,  // it was refused, and a safer one serves
 };

@@ -1,7 +1,11 @@
 #pragma once
-
+#include <cstdint>
 #include <filesystem>
 #include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace txl {
 
@@ -13,5 +17,26 @@ std::string ReadTextFile(const std::filesystem::path& file);
 // one that was written over or has another mode another time of change. Empty
 // where there is none.
 std::string FileVersion(const std::filesystem::path& file);
+
+// Files with secrets, which only their owner may use and their group may read.
+
+// Bytes that a file has at least and at most, and what is said to have so many.
+struct SecretFileSize {
+  int64_t least = 0;
+  int64_t most = 0;
+  absl::string_view what = "it";  // "a key", a literal
+};
+
+// All bytes of the file. Errors name the path: it cannot be read, is not a
+// regular file or has too few or too many bytes (InvalidArgument), or more than
+// owner and group may read it or more than its owner write it
+// (FailedPrecondition).
+absl::StatusOr<std::string> ReadSecretFile(const std::string& path,
+                                           const SecretFileSize& size);
+
+// Replaces the path by a file of these bytes with the mode 0600: a reader finds
+// the old file or the new one, whole, also after a crash. The new file has the
+// old one's owner. Errors name the path.
+absl::Status WriteSecretFile(const std::string& path, absl::string_view bytes);
 
 }  // namespace txl

@@ -11,7 +11,7 @@
 #include "model/cuda/kernels/sampling_slots.h"
 #include "model/cuda/step/cuda_sampling_step.h"
 #include "model/sampling/sampling_params.h"
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 
 namespace txl {
 namespace {
@@ -90,7 +90,7 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
   TXL_ASSIGN_OR_RETURN(cuda.memory, ParseRowFormat("memory", options.memory));
   cuda.spare_rows = options.spare_rows;
   cuda.max_rows = options.max_rows;
-  cuda.overlaps_kernels = options.overlaps_kernels;
+  cuda.overlapped_rows = options.overlapped_rows;
   cuda.fingerprint = fingerprint;
   const CudaSamplingBytes bytes = CudaSamplingStepBytes(config, cuda);
   StepRunnerOptions room = options;

@@ -20,6 +20,7 @@ inline constexpr int64_t kDeviceReserveBytes = int64_t{1} << 30;
 
 // Whether the device samples the model's tokens itself: when it can do so for
 // every request that the options let through. LibTorch's step serves the rest.
+// The device knows every filter of the API; this looks at numbers only.
 bool SamplesOnCudaDevice(const ModelConfig& config,
                          const StepRunnerOptions& options);
 

@@ -8,7 +8,7 @@
 
 namespace txl {
 
-// Bytes of device `index` that nobody has taken; what LibTorch caches is taken.
+// Bytes of device `index` that are not taken; what LibTorch caches is taken.
 // Nothing where this program cannot tell. REQUIRES: there is such a device.
 std::optional<int64_t> FreeDeviceBytes(int index);
 

@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
+#include "server/engine/runner_options.h"
+
 namespace txl {
 
 // Bytes that this process can still take without swapping: what Linux says is
-// available (proc(5), MemAvailable), or less where a control group, version 1
-// or 2, limits this process or a group above it; pages of files that the group
-// can give back are not counted as used. `root`: of the file system. Nothing
+// available (proc(5), MemAvailable), or less where a cgroup, version 1 or 2,
+// limits this process or a cgroup above it; pages of files that the cgroup can
+// give back are not counted as used. `root`: of the file system. Nothing
 // where it does not say, as outside Linux.
 std::optional<int64_t> AvailableHostBytes(const std::string& root = "/");
 

@@ -6,8 +6,9 @@
 #include "model/cpu/int4_panel.h"
 #include "model/cpu/native_step.h"
 #include "model/torch/torch_step.h"
+#include "server/engine/cuda_builder.h"
+#include "server/engine/device_name.h"
 #include "server/engine/step_builder.h"
-#include "server/engine/step_place.h"
 
 namespace txl {
 namespace {
@@ -53,6 +54,26 @@ absl::StatusOr<HostNeeds> HostNeedsOf(const ModelConfig& config,
   needs.bytes_per_slot =
       NativeStepSlotBytes(config, options.spare_rows, formats);
   return needs;
+}
+
+absl::StatusOr<StepPlace> ChooseStepPlace(const StepRunnerOptions& options) {
+  return ChooseStepPlaceOf(options, NativeCudaDevices());
+}
+
+absl::StatusOr<StepPlace> ChooseStepPlaceOf(const StepRunnerOptions& options,
+                                            int devices) {
+  StepPlace place;
+  const bool native =
+      options.step == "native" || (options.step == "auto" && devices > 0);
+  if (!native) {
+    TXL_ASSIGN_OR_RETURN(place.weights, ResolveDevice(options.device));
+    return place;
+  }
+  TXL_ASSIGN_OR_RETURN(
+      const c10::Device device,
+      ResolveDeviceOf(options.device, devices, "the native step"));
+  if (device.is_cuda()) place.native_cuda = device.index();
+  return place;
 }
 
 }  // namespace txl

@@ -2,7 +2,10 @@
 
 // What a model takes of the host's memory, before anything is loaded.
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "server/engine/runner_options.h"
@@ -22,5 +25,20 @@ struct HostNeeds {
 // Errors as LoadStepRunner, for what the options say.
 absl::StatusOr<HostNeeds> HostNeedsOf(const ModelConfig& config,
                                       const StepRunnerOptions& options);
+
+// Where the options want the step to run.
+
+struct StepPlace {
+  c10::Device weights = c10::kCPU;  // where they are loaded to
+  std::optional<int> native_cuda;   // index of the native CUDA step's device
+};
+
+// `device` and `step` of the options with the devices that are there. The
+// native CUDA step is meant by step "native" or "auto" on a CUDA device, and on
+// device "auto" where it sees one. Errors as ResolveDevice.
+absl::StatusOr<StepPlace> ChooseStepPlace(const StepRunnerOptions& options);
+// What ChooseStepPlace says where the native CUDA step sees `devices`.
+absl::StatusOr<StepPlace> ChooseStepPlaceOf(const StepRunnerOptions& options,
+                                            int devices);
 
 }  // namespace txl

@@ -10,15 +10,14 @@
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/weights.h"
 #include "model/cpu/vector_target.h"
+#include "model/step/model_step.h"
 #include "model/step/sampling_on_host.h"
-#include "model/step/vocabulary_bins.h"
 #include "server/engine/cuda_builder.h"
-#include "server/engine/device_errors.h"
+#include "server/engine/device_name.h"
+#include "server/engine/host_needs.h"
 #include "server/engine/sampling_step_runner.h"
 #include "server/engine/sound_step.h"
 #include "server/engine/step_builder.h"
-#include "server/engine/step_place.h"
-#include "server/engine/step_trial.h"
 
 namespace txl {
 namespace {

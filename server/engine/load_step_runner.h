@@ -19,7 +19,7 @@ struct ModelDirectory;
 struct Weights;
 
 // Loads the directory's weights as float32 onto the device. With step "auto" a
-// native step serves when the self-test (step_trial.h) is content with it; else
+// native step serves when the self-test (sound_step.h) is content with it; else
 // a safer one does, which the log and `report`, where there is one, say: on the
 // CPU another instruction set and then LibTorch's step, on a CUDA device
 // LibTorch's. Errors: InvalidArgument or FailedPrecondition naming the option
@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
     SelfTestReport* report = nullptr);
 
 // A runner of weights in memory: on the device and in the dtype that they have,
-// unless the options want the native CUDA step (step_place.h), which takes
+// unless the options want the native CUDA step (host_needs.h), which takes
 // float32 from the CPU, and to which there is no alternative here.
 absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
     const ModelConfig& config, const Weights& weights,

@@ -4,6 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 
 namespace txl {
 
@@ -25,9 +29,9 @@ struct StepRunnerOptions {
   std::string memory = "f32";
   std::string derived = "f32";
   std::string products = "float";
-  // Kernels of the native CUDA step begin before the ones before them have
-  // ended, on H100 and later. The same bits; not yet measured.
-  bool overlaps_kernels = false;
+  // In steps of at most so many rows, kernels of the native CUDA step begin
+  // before the ones before them have ended, on H100 and later. The same bits.
+  int64_t overlapped_rows = 64;
   // Slots: as many as fit slot_bytes, unless `slots` says how many; on the CPU
   // and with LibTorch at most max_rows. Their memory is taken at start; the
   // CPU's native step only reserves it, and takes pages as they are written.
@@ -43,5 +47,25 @@ struct StepRunnerOptions {
   int64_t banned_ids = 64;    // stop and end tokens
   int64_t top_logprobs = 20;  // alternatives of a token
 };
+
+// Presets of the CPU's number formats: what --quality sets.
+//
+//   exact     float32 everywhere
+//   balanced  --weights int8 --derived f16
+//   fast      --weights int8 --products int8 --memory int8 --derived int8
+
+inline constexpr char kExactQuality[] = "exact";
+// By accuracy, the best first.
+std::vector<std::string> QualityNames();
+
+// Sets what the preset names, but for settings that were given: these win, and
+// products become integer ones only where weights are int8 or int4 in the end.
+// REQUIRES: quality is one of QualityNames().
+void ApplyQuality(const std::string& quality,
+                  absl::FunctionRef<bool(absl::string_view)> is_given,
+                  StepRunnerOptions& options);
+
+// "weights int8, products float, memory f32, derived f16"
+std::string FormatsText(const StepRunnerOptions& options);
 
 }  // namespace txl

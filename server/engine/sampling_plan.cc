@@ -3,31 +3,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/sampling/sampler.h"
+#include "absl/strings/string_view.h"
 
 namespace txl {
 namespace {
 
-RowOutput OutputOf(const StepRow& row) {
-  switch (row.kind) {
-    case RowKind::kDecode:
-      return RowOutput::kSample;
-    case RowKind::kScore:
-      return RowOutput::kScore;
-    case RowKind::kPrefill:
-    case RowKind::kRebuild:
-    case RowKind::kDerive:
-      break;
-  }
-  return RowOutput::kNone;
-}
-
 // Why a row that runs has no output although its kind wants one.
 absl::Status CheckOutput(const StepRow& row, const RunnerInfo& info,
                          const SlotReadiness& slot) {
-  if (OutputOf(row) == RowOutput::kNone) return absl::OkStatus();
+  if (!HasOutput(row.kind)) return absl::OkStatus();
   if (row.kind == RowKind::kDecode && !slot.sampling.ok()) {
     return slot.sampling;
   }
@@ -39,60 +26,21 @@ absl::Status CheckOutput(const StepRow& row, const RunnerInfo& info,
   return absl::OkStatus();
 }
 
-int32_t TokenOf(const StepRow& row) {
-  if (row.kind == RowKind::kDerive) return kNoToken;
-  return row.token_id == kLastSampled ? kLastSampledToken : row.token_id;
-}
-
-SamplingRow MakeRow(const StepRow& row, RowOutput output) {
-  SamplingRow made;
-  made.slot = row.slot;
-  made.position = row.position;
-  made.token = TokenOf(row);
-  made.output = output;
-  if (output == RowOutput::kNone) return made;
-  made.target = row.score_target;
-  made.top_logprobs = row.top_logprobs;
-  return made;
-}
-
 bool IsFirstOfSlot(const StepPlan& plan, size_t row) {
   return row == 0 || plan.rows[row - 1].slot != plan.rows[row].slot;
 }
 
-absl::Status StatusOf(const SampledRow& sampled, int64_t position) {
-  switch (sampled.status) {
-    case SampledStatus::kOk:
-    case SampledStatus::kRejected:
-      break;
-    case SampledStatus::kNotFinite:
-      return NotFinite(position);
-    case SampledStatus::kNothingLeft:
-      return NothingToSample();
-    case SampledStatus::kUnknownInput:
-      return UnknownInput();
-  }
-  return absl::OkStatus();
-}
-
-void Report(const SamplingRow& row, SampledRow sampled, RowResult& result) {
-  result.status = StatusOf(sampled, row.position);
-  result.rejected = sampled.status == SampledStatus::kRejected;
-  if (result.rejected) return;
-  if (row.output == RowOutput::kNone || !result.status.ok()) return;
-  result.token_id = sampled.token;
-  result.logprob = sampled.logprob;
-  result.top_logprobs = std::move(sampled.top_logprobs);
+bool HasUnknownInput(const RowResult& row) {
+  return !row.status.ok() && row.status == UnknownInput();
 }
 
 // The clusters computed and skipped by rows that had a distribution.
 SoftmaxTails TailsOf(const SamplingPlan& sampling, const SampledRows& sampled) {
   int64_t wanted = 0;
   for (size_t i = 0; i < sampling.rows.size(); ++i) {
-    const SampledStatus status = sampled.rows[i].status;
-    const bool ran = status != SampledStatus::kUnknownInput &&
-                     status != SampledStatus::kRejected;
-    if (ran && sampling.rows[i].output != RowOutput::kNone) ++wanted;
+    const RowResult& row = sampled.rows[i];
+    const bool ran = !row.rejected && !HasUnknownInput(row);
+    if (ran && HasOutput(sampling.rows[i].kind)) ++wanted;
   }
   SoftmaxTails tails;
   for (const int64_t computed : sampled.evaluated) {
@@ -102,16 +50,6 @@ SoftmaxTails TailsOf(const SamplingPlan& sampling, const SampledRows& sampled) {
 }
 
 }  // namespace
-
-absl::Status UnknownInput() {
-  return absl::InternalError(
-      "the token to feed is unknown: the row that sampled it failed");
-}
-
-absl::Status NotFinite(int64_t position) {
-  return absl::InternalError(absl::StrCat("the model's numbers at position ",
-                                          position, " are not finite"));
-}
 
 SamplingPlan MakeSamplingPlan(const StepPlan& plan, const RunnerInfo& info,
                               absl::Span<const SlotReadiness> slots) {
@@ -124,9 +62,11 @@ SamplingPlan MakeSamplingPlan(const StepPlan& plan, const RunnerInfo& info,
     if (!slot.rows.ok()) continue;
     if (row.kind == RowKind::kDerive && !info.derives) continue;
     sampling.statuses[i] = CheckOutput(row, info, slot);
-    sampling.rows.push_back(MakeRow(
-        row, sampling.statuses[i].ok() ? OutputOf(row) : RowOutput::kNone));
+    sampling.rows.push_back(row);
     sampling.plan_rows.push_back(i);
+    if (sampling.statuses[i].ok()) continue;
+    sampling.rows.back().kind = RowKind::kPrefill;
+    sampling.rows.back().top_logprobs = 0;
   }
   return sampling;
 }
@@ -143,15 +83,117 @@ StepResult MakeStepResult(const StepPlan& plan, const SamplingPlan& sampling,
   for (size_t i = 0; i < sampling.rows.size(); ++i) {
     const size_t row = sampling.plan_rows[i];
     if (IsFirstOfSlot(plan, row)) unknown = lost[row];
-    unknown = unknown || sampled.rows[i].status == SampledStatus::kUnknownInput;
+    unknown = unknown || HasUnknownInput(sampled.rows[i]);
     RowResult& out = result.rows[row];
     if (unknown) {
       out.status = UnknownInput();
     } else if (out.status.ok()) {
-      Report(sampling.rows[i], std::move(sampled.rows[i]), out);
+      out = std::move(sampled.rows[i]);
     }
   }
   return result;
+}
+
+namespace {
+
+absl::Status RowError(size_t row, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("plan row ", row, ": ", what));
+}
+
+bool IsTokenId(int32_t id, const RunnerInfo& info) {
+  return id >= 0 && id < info.vocab_size;
+}
+
+absl::Status CheckRow(const StepRow& row, size_t index,
+                      const RunnerInfo& info) {
+  if (absl::Status slot = CheckSlot(row.slot, info); !slot.ok()) {
+    return RowError(index, slot.message());
+  }
+  if (row.kind == RowKind::kDerive) return absl::OkStatus();
+  if (row.position < 0) {
+    return RowError(index, absl::StrCat("position ", row.position));
+  }
+  if (row.token_id != kLastSampled && !IsTokenId(row.token_id, info)) {
+    return RowError(index, absl::StrCat("token id ", row.token_id,
+                                        " is not in the vocabulary"));
+  }
+  if (row.kind == RowKind::kScore && !IsTokenId(row.score_target, info)) {
+    return RowError(index, absl::StrCat("score target ", row.score_target,
+                                        " is not in the vocabulary"));
+  }
+  if (row.top_logprobs < 0 || row.top_logprobs > info.vocab_size) {
+    return RowError(index, absl::StrCat("top_logprobs ", row.top_logprobs));
+  }
+  return absl::OkStatus();
+}
+
+// Whether a row may follow another one of its slot.
+bool Follows(const StepRow& row, const StepRow& before) {
+  if (before.slot != row.slot) return false;
+  const bool derives = row.kind == RowKind::kDerive;
+  if (derives != (before.kind == RowKind::kDerive)) return false;
+  return derives || before.position + 1 == row.position;
+}
+
+// Checks a row behind another one of its slot: they have to be consecutive.
+absl::Status CheckFollower(size_t index, const StepRow& row,
+                           const StepRow& before, const RunnerInfo& info) {
+  if (row.kind == RowKind::kDerive) return absl::OkStatus();
+  if (row.token_id == kLastSampled) {
+    return RowError(index,
+                    "the last sampled token is input of a slot's first "
+                    "row only");
+  }
+  const bool guess = info.verifies_guesses && row.kind == RowKind::kDecode;
+  if (before.kind == RowKind::kDecode && !guess) {
+    return RowError(
+        index, absl::StrCat("slot ", row.slot, " decodes before its last row"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSlot(int32_t slot, const RunnerInfo& info) {
+  if (slot >= 0 && slot < info.slots) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("slot ", slot, " does not exist"));
+}
+
+absl::Status CheckExport(int32_t slot, int64_t position,
+                         const RunnerInfo& info) {
+  if (absl::Status status = CheckSlot(slot, info); !status.ok()) return status;
+  if (position >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("position ", position, " of a state"));
+}
+
+absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info) {
+  if (plan.rows.empty() ||
+      plan.rows.size() > static_cast<size_t>(info.max_rows)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("plan of ", plan.rows.size(), " rows; 1 to ",
+                     info.max_rows, " are possible"));
+  }
+  std::vector<int64_t> rows_of_slot(info.slots, 0);
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    const StepRow& row = plan.rows[i];
+    absl::Status status = CheckRow(row, i, info);
+    if (!status.ok()) return status;
+    if (++rows_of_slot[row.slot] > info.spare_rows &&
+        row.kind != RowKind::kDerive) {
+      return RowError(i, absl::StrCat("more than ", info.spare_rows,
+                                      " rows of slot ", row.slot));
+    }
+    if (rows_of_slot[row.slot] == 1) continue;
+    if (!Follows(row, plan.rows[i - 1])) {
+      return RowError(
+          i, absl::StrCat("rows of slot ", row.slot, " are not consecutive"));
+    }
+    status = CheckFollower(i, row, plan.rows[i - 1], info);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace txl

@@ -1,6 +1,6 @@
 #pragma once
 
-// A plan's rows as a SamplingStep takes them, and its results as the plan's.
+// Which of a plan's rows a SamplingStep runs, and its results as the plan's.
 // Pure functions.
 
 #include <cstddef>
@@ -10,14 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "model/step/sampling_step.h"
+#include "model/step/step_row.h"
 #include "server/engine/step_runner.h"
 
 namespace txl {
-
-// What a failed row says; where nothing is left to sample, NothingToSample
-// (model/sampling/sampler.h). `position`: of the row's input.
-absl::Status UnknownInput();
-absl::Status NotFinite(int64_t position);
 
 // What keeps rows of a slot from their result.
 struct SlotReadiness {
@@ -26,7 +22,7 @@ struct SlotReadiness {
 };
 
 struct SamplingPlan {
-  std::vector<SamplingRow> rows;       // what is to run
+  std::vector<StepRow> rows;           // what is to run
   std::vector<size_t> plan_rows;       // which row of the plan each one is
   std::vector<absl::Status> statuses;  // of each row of the plan, beforehand
 };
@@ -38,9 +34,19 @@ SamplingPlan MakeSamplingPlan(const StepPlan& plan, const RunnerInfo& info,
 
 // `sampled`: results of `sampling.rows`; none where there are no rows.
 // `lost[i]`: row i of the plan feeds a token that the host never got. Such a
-// row, or one that the device calls kUnknownInput, fails with the rows behind
-// it in its slot.
+// row, or one that the device calls UnknownInput, fails with the rows behind it
+// in its slot.
 StepResult MakeStepResult(const StepPlan& plan, const SamplingPlan& sampling,
                           SampledRows sampled, const std::vector<bool>& lost);
+
+// What StepRunner requires of its caller, checked. Pure functions.
+
+// InvalidArgument where there is no such slot; for a state's rows, position.
+absl::Status CheckSlot(int32_t slot, const RunnerInfo& info);
+absl::Status CheckExport(int32_t slot, int64_t position,
+                         const RunnerInfo& info);
+
+// InvalidArgument naming the row that breaks what Submit requires.
+absl::Status CheckPlan(const StepPlan& plan, const RunnerInfo& info);
 
 }  // namespace txl

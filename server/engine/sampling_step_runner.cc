@@ -8,11 +8,9 @@
 #include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
 #include "server/base/task_thread.h"
-#include "server/engine/device_errors.h"
-#include "server/engine/image_arrival.h"
-#include "server/engine/plan_checks.h"
-#include "server/engine/sampled_tokens.h"
+#include "server/engine/device_name.h"
 #include "server/engine/sampling_plan.h"
+#include "server/engine/step_runner.h"
 
 namespace txl {
 namespace {
@@ -28,6 +26,7 @@ struct InFlight {
   absl::Notification queued;
   absl::Status status;  // of the whole step
   SamplingPlan sampling;
+  std::unique_ptr<QueuedStep> step;  // null: none of its rows runs
 };
 
 class SamplingStepRunner final : public StepRunner {
@@ -107,7 +106,9 @@ void SamplingStepRunner::Queue(InFlight& step) {
   for (const StepRow& row : step.plan.rows) Arrive(row.slot);
   step.status = CatchDeviceErrors("step", [&] {
     step.sampling = MakeSamplingPlan(step.plan, info_, slots_);
-    if (!step.sampling.rows.empty()) step_->Queue(step.sampling.rows);
+    if (!step.sampling.rows.empty()) {
+      step.step = step_->Queue(step.sampling.rows);
+    }
     return absl::OkStatus();
   });
 }
@@ -133,7 +134,7 @@ absl::StatusOr<StepResult> SamplingStepRunner::WaitFor(const InFlight& step) {
   StepResult result;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("step", [&] {
     SampledRows sampled;
-    if (!step.sampling.rows.empty()) sampled = step_->Collect();
+    if (step.step != nullptr) sampled = step.step->Collect();
     result = MakeStepResult(step.plan, step.sampling, std::move(sampled),
                             tokens_.Lost(step.plan, step.token_of));
     return absl::OkStatus();
@@ -158,7 +159,8 @@ absl::Status SamplingStepRunner::ConfigureNow(int32_t slot,
   return CatchDeviceErrors("configuring a slot", [&]() -> absl::Status {
     if (!step_->CanSample(sampling.params, banned)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the device cannot sample with these parameters: ",
+          "the device cannot sample with these parameters (a filter that it "
+          "does not know, or too many of something): ",
           sampling.params.logit_bias.size(), " biases, ", banned,
           " banned ids, a window of ", sampling.params.penalty_window));
     }
@@ -273,6 +275,23 @@ void SamplingStepRunner::Arrive(int32_t slot) {
 std::unique_ptr<StepRunner> MakeSamplingStepRunner(
     RunnerInfo info, std::unique_ptr<SamplingStep> step) {
   return std::make_unique<SamplingStepRunner>(std::move(info), std::move(step));
+}
+
+ImageArrival::ImageArrival(std::unique_ptr<StateArrival> arrival)
+    : arrival_(std::move(arrival)) {}
+
+ImageArrival::Outcome ImageArrival::Bring() {
+  absl::MutexLock lock(&mutex_);
+  if (arrival_ == nullptr) return outcome_;
+  StateArrival& arrival = *arrival_;
+  absl::Status refused;
+  outcome_.broken = CatchDeviceErrors("importing a state", [&] {
+    refused = arrival.Bring();
+    return absl::OkStatus();
+  });
+  outcome_.refused = refused;
+  arrival_ = nullptr;
+  return outcome_;
 }
 
 }  // namespace txl

@@ -2,6 +2,7 @@
 
 // Which of several steps serves: the first one that a self-test finds sound.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/step/sampling_step.h"
+#include "model/step/self_test.h"
 #include "server/base/self_test_report.h"
 #include "server/engine/step_builder.h"
 
@@ -43,5 +45,22 @@ absl::StatusOr<ServingStep> FirstSoundStep(
 // is left to try where a step that runs with it is not sound.
 std::vector<std::string> NextVectorTargets(const std::string& current,
                                            const std::vector<std::string>& all);
+
+// The self-test of a step (model/step/self_test.h) with LibTorch's step on the
+// CPU as the reference: other code, from the same tensors, which it shares but
+// for those of 4 bits (RoundedWeights).
+
+struct ModelConfig;
+struct NativeFormats;
+struct Weights;
+
+// `weights`: float32 on the CPU, of the model that the step serves in these
+// formats. The reference has one slot while this runs. Errors: those of
+// TrySelfTest; ResourceExhausted and Internal for what the devices threw.
+absl::StatusOr<SelfTestDeviation> TryBesideTorch(const ModelConfig& config,
+                                                 const Weights& weights,
+                                                 const NativeFormats& formats,
+                                                 SamplingStep& step,
+                                                 const SelfTestLimits& limits);
 
 }  // namespace txl

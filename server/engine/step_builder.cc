@@ -11,9 +11,7 @@
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
 #include "model/cpu/native_step.h"
-#include "model/step/serving_state.h"
-#include "model/step/vocabulary_bins.h"
-#include "model/torch/torch_model_step.h"
+#include "model/step/model_step.h"
 #include "model/torch/torch_step.h"
 #include "server/engine/device_memory.h"
 #include "server/engine/device_name.h"
@@ -27,15 +25,15 @@ absl::StatusOr<NumberFormat> ParseFormat(absl::string_view option,
                                          const std::string& name) {
   const std::optional<NumberFormat> format = FindFormat(formats, name);
   if (format.has_value()) return *format;
-  return absl::InvalidArgumentError(
-      absl::StrCat(option, ": \"", name, "\" is none of ", JoinNames(formats)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      option, ": \"", name, "\" is not one of ", JoinNames(formats)));
 }
 
 absl::StatusOr<Products> ParseProducts(const std::string& name) {
   const std::optional<Products> products = FindProducts(name);
   if (products.has_value()) return *products;
   return absl::InvalidArgumentError(
-      absl::StrCat("products: \"", name, "\" is none of ",
+      absl::StrCat("products: \"", name, "\" is not one of ",
                    absl::StrJoin(ProductNames(), ", ")));
 }
 
@@ -137,7 +135,7 @@ absl::Status CheckStepOptions(const StepRunnerOptions& options) {
   if (options.step != "auto" && options.step != "native" &&
       options.step != "torch") {
     return absl::InvalidArgumentError(absl::StrCat(
-        "step: \"", options.step, "\" is none of auto, native, torch"));
+        "step: \"", options.step, "\" is not one of auto, native, torch"));
   }
   if (options.threads < 1) {
     return absl::InvalidArgumentError("threads: must be at least 1");
@@ -171,7 +169,7 @@ absl::StatusOr<std::optional<AttentionForm>> ParseForm(
   const std::optional<AttentionForm> form = FindForm(name);
   if (form.has_value() || name == "auto") return form;
   return absl::InvalidArgumentError(absl::StrCat(
-      "form: \"", name, "\" is none of auto, projected, absorbed"));
+      "form: \"", name, "\" is not one of auto, projected, absorbed"));
 }
 
 absl::StatusOr<NativeFormats> ParseFormats(const StepRunnerOptions& options) {

@@ -2,6 +2,8 @@
 
 // Which step a server's options mean, and how many slots it gets.
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -19,6 +19,7 @@
 //
 //   std::future<absl::StatusOr<StateImage>> image = runner->Export(slot, 3);
 
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <limits>
@@ -29,53 +30,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/memory/state_image.h"
-#include "model/sampling/sampler.h"
 #include "model/sampling/sampling_params.h"
-#include "server/metrics/softmax_tail.h"
+#include "model/step/step_row.h"
+#include "server/metrics/metrics.h"
 
 namespace txl {
 
-enum class RowKind {
-  kPrefill,  // feeds a token, no output
-  kDecode,   // feeds a token and samples the next one
-  kScore,    // feeds a token and reports log P(score_target | ...)
-  kRebuild,  // as kPrefill; work that restores a state
-  // Computes what derives from one more stored row of an imported state, oldest
-  // first; has neither position nor token. Rows of other kinds wait for it.
-  kDerive,
-};
-
-// Input: the token that this slot's previous kDecode row sampled, which the
-// caller may not know yet (two steps in flight).
-inline constexpr int32_t kLastSampled = -1;
-
-// One token through all layers. Rows of one slot stand together in a plan, at
-// consecutive ascending positions, kLastSampled at most at the first of them,
-// kDecode at most at the last; or they are all kDerive. Where the runner
-// verifies guesses, kDecode rows may follow a kDecode row: they feed what the
-// caller guesses that the row before them samples.
-struct StepRow {
-  int32_t slot = 0;
-  int64_t position = 0;  // absolute position of the input token
-  RowKind kind = RowKind::kPrefill;
-  int32_t token_id = 0;      // or kLastSampled
-  int32_t score_target = 0;  // kScore only
-  int32_t top_logprobs = 0;  // kDecode, kScore: alternatives reported
-};
-
 struct StepPlan {
   std::vector<StepRow> rows;
-};
-
-// What came of a row; rows without output have only a status.
-struct RowResult {
-  absl::Status status;  // Internal: this row's numbers are not finite
-  // The row's guess, or one before it, is not what was sampled: it is as if the
-  // row had not been in the plan.
-  bool rejected = false;
-  int32_t token_id = -1;  // kDecode: sampled; kScore: score_target
-  float logprob = 0;      // of token_id, the model's own distribution
-  std::vector<TokenLogprob> top_logprobs;
 };
 
 struct StepResult {
@@ -159,6 +121,57 @@ class StepRunner {
   // REQUIRES: there is an image.
   virtual std::future<absl::Status> Import(
       int32_t slot, std::shared_ptr<const StateImage> image) = 0;
+};
+
+// Which sampled tokens the host never got. The next step is queued before the
+// last one's tokens are read, so a token that was lost shows only when the
+// steps behind it are collected.
+
+// Thread-compatible.
+class SampledTokens {
+ public:
+  explicit SampledTokens(int32_t slots)
+      : sampled_in_(slots, kNoStep), lost_in_(slots, kNoStep) {}
+
+  // Returns for each row of the plan the step that sampled the token which it
+  // feeds. Called in the order of submission. REQUIRES: CheckPlan is OK.
+  std::vector<StepId> Submitted(StepId step, const StepPlan& plan) {
+    std::vector<StepId> token_of;
+    for (const StepRow& row : plan.rows) {
+      const bool last = row.token_id == kLastSampled;
+      token_of.push_back(last ? sampled_in_[row.slot] : kNoStep);
+    }
+    for (const StepRow& row : plan.rows) {
+      if (row.kind == RowKind::kDecode) sampled_in_[row.slot] = step;
+    }
+    return token_of;
+  }
+
+  // Which rows feed a token that is lost. REQUIRES: all steps before were
+  // collected. `token_of`: what Submitted returned.
+  std::vector<bool> Lost(const StepPlan& plan,
+                         const std::vector<StepId>& token_of) const {
+    std::vector<bool> lost;
+    for (size_t i = 0; i < token_of.size(); ++i) {
+      lost.push_back(token_of[i] != kNoStep &&
+                     token_of[i] == lost_in_[plan.rows[i].slot]);
+    }
+    return lost;
+  }
+
+  void Collected(StepId step, const StepPlan& plan,
+                 const absl::StatusOr<StepResult>& result) {
+    for (size_t i = 0; i < plan.rows.size(); ++i) {
+      if (plan.rows[i].kind != RowKind::kDecode) continue;
+      if (result.ok() && result->rows[i].status.ok()) continue;
+      lost_in_[plan.rows[i].slot] = step;
+    }
+  }
+
+ private:
+  static constexpr StepId kNoStep = -1;
+
+  std::vector<StepId> sampled_in_, lost_in_;  // the last one of each slot
 };
 
 }  // namespace txl

@@ -1,11 +1,12 @@
 #include "server/exporter/status_families.h"
 
+#include <prometheus/text_serializer.h>
+
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/exporter/family_list.h"
 
 namespace txl {
 namespace {
@@ -182,7 +183,7 @@ void AddTokens(const Snapshot& s, FamilyList& out) {
       .Sample(Value(s.rows_rebuild), {{"kind", "rebuild"}});
   out.Counter("txl_rows_kept_total", "Rows that their turn kept")
       .Sample(Value(s.tokens_fed));
-  out.Counter("txl_rows_discarded_total", "Rows that nobody kept")
+  out.Counter("txl_rows_discarded_total", "Rows that no turn kept")
       .Sample(Value(s.rows_discarded));
   out.Counter("txl_tokens_sampled_total", "Tokens sampled")
       .Sample(Value(s.tokens_sampled));
@@ -403,6 +404,80 @@ std::vector<prometheus::MetricFamily> StatusFamilies(
   AddStore(status, out);
   AddProcess(process, out);
   return out.Take();
+}
+
+namespace {
+
+prometheus::ClientMetric WithLabels(const MetricLabels& labels) {
+  prometheus::ClientMetric metric;
+  metric.label.reserve(labels.size());
+  for (const auto& [name, value] : labels) {
+    metric.label.push_back({name, value});
+  }
+  return metric;
+}
+
+}  // namespace
+
+FamilyRef FamilyRef::Sample(double value, const MetricLabels& labels) {
+  prometheus::ClientMetric metric = WithLabels(labels);
+  if (family_->type == prometheus::MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
+  }
+  family_->metric.push_back(std::move(metric));
+  return *this;
+}
+
+FamilyRef FamilyRef::Sample(const Histogram& histogram,
+                            const MetricLabels& labels) {
+  prometheus::ClientMetric metric = WithLabels(labels);
+  metric.histogram.sample_count = static_cast<uint64_t>(histogram.count());
+  metric.histogram.sample_sum = histogram.sum();
+  for (size_t i = 0; i < histogram.bounds().size(); ++i) {
+    prometheus::ClientMetric::Bucket bucket;
+    bucket.upper_bound = histogram.bounds()[i];
+    bucket.cumulative_count = static_cast<uint64_t>(histogram.AtMost(i));
+    metric.histogram.bucket.push_back(bucket);
+  }
+  family_->metric.push_back(std::move(metric));
+  return *this;
+}
+
+FamilyRef FamilyList::Counter(const std::string& name,
+                              const std::string& help) {
+  return Add(prometheus::MetricType::Counter, name, help);
+}
+
+FamilyRef FamilyList::Gauge(const std::string& name, const std::string& help) {
+  return Add(prometheus::MetricType::Gauge, name, help);
+}
+
+FamilyRef FamilyList::Histograms(const std::string& name,
+                                 const std::string& help) {
+  return Add(prometheus::MetricType::Histogram, name, help);
+}
+
+FamilyRef FamilyList::Add(prometheus::MetricType type, const std::string& name,
+                          const std::string& help) {
+  prometheus::MetricFamily family;
+  family.name = name;
+  family.help = help;
+  family.type = type;
+  families_.push_back(std::move(family));
+  return FamilyRef(&families_.back());
+}
+
+StatusCollector::StatusCollector(ExporterFacts facts, StatusSource source)
+    : facts_(std::move(facts)), source_(std::move(source)) {}
+
+std::vector<prometheus::MetricFamily> StatusCollector::Collect() const {
+  return StatusFamilies(facts_, source_(), ReadProcessStatus());
+}
+
+std::string MetricsText(const StatusCollector& collector) {
+  return prometheus::TextSerializer().Serialize(collector.Collect());
 }
 
 }  // namespace txl

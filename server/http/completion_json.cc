@@ -1,9 +1,14 @@
 #include "server/http/completion_json.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "model/text/utf8.h"
+#include "server/base/digest.h"
 #include "server/http/http_options.h"
 
 namespace txl {
@@ -116,6 +121,137 @@ Json CompletionJson(const CompletionHead& head, Json choices) {
           {"model", head.model},
           {"system_fingerprint", head.fingerprint.substr(0, kFingerprintChars)},
           {"choices", std::move(choices)}};
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json TokenJson(uint32_t id, float logprob, const TokenNames& names) {
+  return {{"token", names.Of(id)},
+          {"bytes", names.Bytes(id)},
+          {"logprob", Finite(logprob)}};
+}
+
+Json LogprobsJson(const CompletionChoice& choice, const ChoiceFormat& format) {
+  if (!format.logprobs || choice.places.empty()) return Json();
+  Json content = Json::array();
+  for (const TokenPlace& place : choice.places) {
+    Json token = TokenJson(place.id, place.logprob.value_or(0), format.names);
+    Json top = Json::array();
+    for (const auto& [id, logprob] : place.top) {
+      top.push_back(TokenJson(id, logprob, format.names));
+    }
+    token["top_logprobs"] = std::move(top);
+    content.push_back(std::move(token));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+Json Choice(int64_t index, const CompletionChoice& choice,
+            const ChoiceFormat& format) {
+  Json json = {{"index", index},
+               {"logprobs", LogprobsJson(choice, format)},
+               {"finish_reason", FinishJson(choice.reason)}};
+  if (format.token_ids) json["token_ids"] = choice.ids;
+  return json;
+}
+
+}  // namespace
+
+Json ChatChoiceJson(int64_t index, const CompletionChoice& choice,
+                    const ChoiceFormat& format) {
+  Json json = Choice(index, choice, format);
+  json["message"] = {
+      {"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+  return json;
+}
+
+Json ChatDeltaJson(int64_t index, const CompletionChoice& part,
+                   const ChoiceFormat& format) {
+  Json json = Choice(index, part, format);
+  Json delta = Json::object();
+  if (part.begins) delta["role"] = "assistant";
+  if (part.begins || !part.text.empty()) delta["content"] = part.text;
+  json["delta"] = std::move(delta);
+  return json;
+}
+
+CompletionHead NewHead(const CompletionRequest& request,
+                       const ModelFacts& facts) {
+  CompletionHead head;
+  head.id = absl::StrFormat("%s-%016x", request.chat ? "chatcmpl" : "cmpl",
+                            RandomBits());
+  head.object = !request.chat    ? "text_completion"
+                : request.stream ? "chat.completion.chunk"
+                                 : "chat.completion";
+  head.created = absl::ToUnixSeconds(absl::Now());
+  head.model = facts.name;
+  head.fingerprint = facts.fingerprint;
+  return head;
+}
+
+std::optional<uint64_t> FirstSeed(const CompletionRequest& request,
+                                  const ModelFacts& facts) {
+  if (request.seed.has_value()) return request.seed;
+  const v1::GenerateRequest& first = request.turns[0];
+  const bool named = !first.session_id().empty() && !first.request_id().empty();
+  if (named || first.has_received()) return std::nullopt;
+  return facts.generation.sampling.seed.value_or(RandomBits());
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+template <typename List>
+void Extend(const List& part, List* whole) {
+  whole->insert(whole->end(), part.begin(), part.end());
+}
+
+}  // namespace
+
+CompletionChoice PartOf(const v1::Token& token, int64_t offset, bool logprobs) {
+  CompletionChoice part;
+  part.text = token.text();
+  part.ids.push_back(token.token_id());
+  part.sum_logprob = token.logprob();
+  if (logprobs) part.places.push_back(PlaceOf(token, offset));
+  return part;
+}
+
+CompletionChoice PartOf(const ScoredTokens& prompt, bool logprobs) {
+  CompletionChoice part;
+  int64_t offset = 0;
+  for (const v1::ScoredToken& token : prompt) {
+    if (logprobs) part.places.push_back(PlaceOf(token, offset));
+    part.text += token.text();
+    offset += CodePoints(token.text());
+    part.ids.push_back(token.token_id());
+  }
+  return part;
+}
+
+void Append(const CompletionChoice& part, CompletionChoice* choice) {
+  choice->text += part.text;
+  choice->sum_logprob += part.sum_logprob;
+  Extend(part.ids, &choice->ids);
+  Extend(part.places, &choice->places);
+  if (part.reason != v1::FINISH_REASON_UNSPECIFIED) {
+    choice->reason = part.reason;
+  }
+}
+
+Json ChoiceJson(int64_t index, const CompletionChoice& choice,
+                const ChoiceFormat& format) {
+  const bool lists = format.logprobs && !choice.places.empty();
+  Json json = {
+      {"index", index},
+      {"text", choice.text},
+      {"logprobs", lists ? LogprobLists(choice.places, format.names) : Json()},
+      {"finish_reason", FinishJson(choice.reason)}};
+  if (format.token_ids) json["token_ids"] = choice.ids;
+  return json;
 }
 
 }  // namespace txl

@@ -7,12 +7,15 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/text/vocabulary.h"
+#include "server/api/model_facts.h"
+#include "server/http/completion_request.h"
 #include "txl/v1/generation_service.pb.h"
 
 namespace txl {
@@ -35,7 +38,7 @@ class TokenNames {
   // `vocabulary` null, or `as_ids`: "token_id:7".
   TokenNames(const Vocabulary* vocabulary, bool as_ids)
       : vocabulary_(vocabulary), as_ids_(as_ids) {}
-  // The token's own spelling, what is no UTF-8 in it as U+FFFD.
+  // The token's own spelling; bytes that are not UTF-8 become U+FFFD.
   std::string Of(uint32_t id) const;
   // Its bytes as a list of numbers; null without a vocabulary.
   nlohmann::json Bytes(uint32_t id) const;
@@ -67,5 +70,59 @@ struct CompletionHead {
 };
 nlohmann::json CompletionJson(const CompletionHead& head,
                               nlohmann::json choices);
+
+// One choice of a completion, whole or the part of it that an event brings.
+
+struct CompletionChoice {
+  bool begins = false;  // a chat's first part
+  std::string text;
+  std::vector<TokenPlace> places;
+  std::vector<uint32_t> ids;
+  double sum_logprob = 0;  // of the generated tokens
+  v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
+};
+
+using ScoredTokens = google::protobuf::RepeatedPtrField<v1::ScoredToken>;
+
+struct ChoiceFormat {
+  bool logprobs = false;
+  bool token_ids = false;
+  TokenNames names;
+};
+
+// A generated token whose text begins at `offset`; with its place only where
+// `logprobs` are wanted.
+CompletionChoice PartOf(const v1::Token& token, int64_t offset, bool logprobs);
+// The tokens of a prompt; with their places only where `logprobs` are wanted.
+CompletionChoice PartOf(const ScoredTokens& prompt, bool logprobs);
+
+// Adds a part to what came before it.
+void Append(const CompletionChoice& part, CompletionChoice* choice);
+
+// One choice of a text completion.
+nlohmann::json ChoiceJson(int64_t index, const CompletionChoice& choice,
+                          const ChoiceFormat& format);
+
+// The choices of an answer of /v1/chat/completions. Pure.
+
+// A whole choice, with its `message`.
+nlohmann::json ChatChoiceJson(int64_t index, const CompletionChoice& choice,
+                              const ChoiceFormat& format);
+
+// A part of one, with its `delta`; the one that begins says whose it is.
+nlohmann::json ChatDeltaJson(int64_t index, const CompletionChoice& part,
+                             const ChoiceFormat& format);
+
+// What is drawn for a completion before it runs.
+
+// A head with a new id and the present time.
+CompletionHead NewHead(const CompletionRequest& request,
+                       const ModelFacts& facts);
+
+// Absent: the turn chooses. A turn that may have run before also chooses if the
+// body has no seed: a retry must be the same request, and it keeps the seed
+// that was drawn.
+std::optional<uint64_t> FirstSeed(const CompletionRequest& request,
+                                  const ModelFacts& facts);
 
 }  // namespace txl

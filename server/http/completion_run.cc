@@ -4,17 +4,23 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 #include "server/api/convert_input.h"
+#include "server/api/convert_sampling.h"
 #include "server/api/methods.h"
-#include "server/http/chat_json.h"
-#include "server/http/completion_head.h"
+#include "server/base/log.h"
+#include "server/http/completion_json.h"
+#include "server/http/completion_request.h"
 #include "server/http/http_error.h"
+#include "server/http/json_in.h"
 #include "server/http/message_json.h"
-#include "server/http/scored_turn.h"
+#include "server/http/read_body.h"
+#include "server/session/session_errors.h"
 
 namespace txl {
 namespace {
@@ -83,7 +89,7 @@ CompletionRun::CompletionRun(const HttpApi& api,
       exchange_(std::move(exchange)),
       request_(std::move(request)),
       hold_(std::move(hold)),
-      facts_(*desk_->context().facts),
+      facts_(*desk_->context().turns.model.facts),
       format_{request_.logprobs.has_value(), request_.return_token_ids,
               TokenNames(facts_.vocabulary, request_.tokens_as_ids)},
       first_seed_(FirstSeed(request_, facts_)),
@@ -103,7 +109,7 @@ void CompletionRun::Start() {
     } else if (ScoresFirst(p)) {
       StartScore(p);
     } else {
-      StartChoices(p, request_.turns[p], nullptr);
+      StartChoices(p, nullptr);
     }
   }
 }
@@ -147,21 +153,29 @@ void CompletionRun::StartScore(int64_t prompt) {
 
 void CompletionRun::StartScored(int64_t prompt,
                                 const v1::ScoreResponse& scores) {
-  const absl::StatusOr<v1::GenerateRequest> turn =
-      TurnBehind(scores, request_.turns[prompt]);
+  absl::StatusOr<v1::GenerateRequest> turn =
+      TurnBehind(scores, std::move(request_.turns[prompt]));
   if (!turn.ok()) return Fail(turn.status());
-  StartChoices(prompt, *turn, &scores.tokens());
+  request_.turns[prompt] = *std::move(turn);
+  StartChoices(prompt, &scores.tokens());
 }
 
-void CompletionRun::StartChoices(int64_t prompt,
-                                 const v1::GenerateRequest& turn,
-                                 const ScoredTokens* scores) {
+void CompletionRun::StartChoices(int64_t prompt, const ScoredTokens* scores) {
+  v1::GenerateRequest& turn = request_.turns[prompt];
   const size_t first = FirstChoice(prompt);
   const size_t end = first + static_cast<size_t>(request_.best_of);
   for (size_t choice = first; choice < end && !ended_; ++choice) {
     const absl::Status begun = Begin(choice, turn, scores);
     if (!begun.ok()) return Fail(begun);
-    request_.generates ? StartTurn(choice, turn) : Finish(choice);
+    if (!request_.generates) Finish(choice);
+  }
+  if (!request_.generates) return;
+  if (samples_[prompt] != nullptr) {  // fed
+    turn.clear_prompt();
+    turn.clear_expected_position();
+  }
+  for (size_t choice = first; choice < end && !ended_; ++choice) {
+    StartTurn(choice, choice + 1 < end ? turn : std::move(turn));
   }
 }
 
@@ -177,32 +191,24 @@ void CompletionRun::StartSamples(int64_t prompt) {
       [run = shared_from_this(), prompt,
        logprobs](absl::StatusOr<v1::AppendTokensResponse> fed) {
         if (!fed.ok()) return run->Fail(fed.status());
-        run->StartForks(prompt, *fed,
-                        logprobs.has_value() ? &fed->scored() : nullptr);
+        const size_t first = run->FirstChoice(prompt);
+        for (int64_t j = 0; j < run->request_.best_of; ++j) {
+          run->choices_[first + j].prompt_before = fed->position();
+        }
+        run->StartChoices(prompt,
+                          logprobs.has_value() ? &fed->scored() : nullptr);
       });
 }
 
-void CompletionRun::StartForks(int64_t prompt,
-                               const v1::AppendTokensResponse& fed,
-                               const ScoredTokens* scores) {
-  for (int64_t j = 0; j < request_.best_of && !ended_; ++j) {
-    const size_t choice = FirstChoice(prompt) + static_cast<size_t>(j);
-    v1::GenerateRequest turn = request_.turns[prompt];
-    const absl::Status begun = Begin(choice, turn, scores);
-    if (!begun.ok()) return Fail(begun);
-    turn.clear_prompt();
-    turn.clear_expected_position();  // it was that of the prompt
-    turn.set_session_id(samples_[prompt]->id(j));
-    choices_[choice].prompt_before = fed.position();
-    StartTurn(choice, turn);
-  }
-}
-
-void CompletionRun::StartTurn(size_t choice, const v1::GenerateRequest& turn) {
-  auto request = std::make_shared<v1::GenerateRequest>(turn);
+void CompletionRun::StartTurn(size_t choice, v1::GenerateRequest turn) {
+  auto request = std::make_shared<v1::GenerateRequest>(std::move(turn));
+  const auto prompt = static_cast<int64_t>(choice) / request_.best_of;
+  const auto of_prompt = static_cast<int64_t>(choice) % request_.best_of;
   if (first_seed_.has_value()) {
-    const size_t of_prompt = choice % static_cast<size_t>(request_.best_of);
     request->mutable_sampling()->set_seed(*first_seed_ + of_prompt);
+  }
+  if (const auto& samples = samples_[prompt]) {
+    request->set_session_id(samples->id(of_prompt));
   }
   choices_[choice].call = HttpCall::Start(
       Method("Generate"), std::move(request), desk_, exchange_,
@@ -225,7 +231,8 @@ absl::Status CompletionRun::Begin(size_t choice,
     part.text = turn.text();
   } else if (turn.has_tokens()) {
     TXL_ASSIGN_OR_RETURN(
-        part.text, ReadTextOf(turn.tokens(), facts_, desk_->context().limits));
+        part.text,
+        ReadTextOf(turn.tokens(), facts_, desk_->context().turns.model.limits));
   }
   if (!request_.echo) {
     choices_[choice].code_points = CodePoints(part.text);
@@ -410,6 +417,109 @@ void CompletionRun::StopSamples() {
   for (const auto& samples : samples_) {
     if (samples != nullptr) samples->Stop();
   }
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+// What an answer takes that is gathered. A request over a limit is refused by
+// its turns, not here.
+int64_t GatheredBytes(const CompletionRequest& request,
+                      const ServedModel& model) {
+  const RequestLimits& limits = model.limits;
+  constexpr int64_t kTokenBytes = 64;
+  constexpr int64_t kAlternativeBytes = 48;
+  int64_t tokens = 0;
+  for (const v1::GenerateRequest& turn : request.turns) {
+    const int64_t most = turn.stop().has_max_tokens()
+                             ? turn.stop().max_tokens()
+                             : DefaultStop(*model.facts, limits).max_tokens;
+    if (request.generates) {
+      tokens += std::clamp<int64_t>(most, 1, limits.max_tokens);
+    }
+    if (request.echo) {
+      tokens +=
+          turn.tokens().ids_size() + static_cast<int64_t>(turn.text().size());
+    }
+  }
+  int64_t of_token = kTokenBytes;
+  if (request.logprobs.has_value()) {
+    of_token += kAlternativeBytes *
+                std::clamp<int64_t>(*request.logprobs + 1, 1, limits.logprobs);
+  }
+  return tokens * request.best_of * of_token;
+}
+
+// A turn checks its own. Where its prompt is fed or scored before it, or has no
+// turn, they are checked before anything is done.
+absl::Status CheckFields(const CompletionRequest& request,
+                         const ServedModel& model) {
+  if (!request.echo && request.best_of == 1) return absl::OkStatus();
+  return ReadGenerateFields(request.turns[0], *model.facts, model.limits)
+      .status();
+}
+
+void Run(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
+         CompletionRequest request) {
+  if (!request.ignored.empty()) {
+    Log(LogSeverity::kDebug, "fields_ignored",
+        {{"fields", absl::StrJoin(request.ignored, ",")}});
+  }
+  const ServedModel& model = api.desk->context().turns.model;
+  const absl::Status fields = CheckFields(request, model);
+  if (!fields.ok()) {
+    return exchange->Reply(ErrorReply(AsOfBody(fields, request)));
+  }
+  ByteHold hold;
+  if (!request.stream) {
+    absl::StatusOr<ByteHold> room =
+        api.desk->HoldAnswer(GatheredBytes(request, model));
+    if (!room.ok()) return exchange->Reply(ErrorReply(room.status()));
+    hold = *std::move(room);
+  }
+  std::make_shared<CompletionRun>(api, exchange, std::move(request),
+                                  std::move(hold))
+      ->Start();
+}
+
+using Reader = absl::StatusOr<CompletionRequest> (*)(const Json&,
+                                                     const HttpRequest&,
+                                                     const ModelFacts&);
+
+void Read(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
+          Reader read) {
+  ReadBody<CompletionRequest>(
+      api.desk, exchange,
+      [&api,
+       read](const HttpRequest& http) -> absl::StatusOr<CompletionRequest> {
+        TXL_ASSIGN_OR_RETURN(const Json body, ParseBody(http.body));
+        return read(body, http, *api.desk->context().turns.model.facts);
+      },
+      [&api, exchange](CompletionRequest request) {
+        Run(api, exchange, std::move(request));
+      });
+}
+
+}  // namespace
+
+void Complete(const HttpApi& api, std::shared_ptr<Exchange> exchange) {
+  Read(api, exchange, ReadCompletion);
+}
+
+void Chat(const HttpApi& api, std::shared_ptr<Exchange> exchange) {
+  Read(api, exchange, ReadChat);
+}
+
+absl::StatusOr<v1::GenerateRequest> TurnBehind(const v1::ScoreResponse& scores,
+                                               v1::GenerateRequest turn) {
+  if (turn.session_id().empty()) return turn;
+  if (turn.has_expected_position() &&
+      turn.expected_position() != scores.position()) {
+    return PositionMismatchError(scores.position(), turn.expected_position());
+  }
+  turn.set_expected_position(scores.position());
+  return turn;
 }
 
 }  // namespace txl

@@ -20,14 +20,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "server/base/byte_budget.h"
-#include "server/http/completion_choice.h"
-#include "server/http/completion_fields.h"
+#include "server/http/completion_json.h"
+#include "server/http/completion_request.h"
 #include "server/http/event_stream.h"
-#include "server/http/exchange.h"
 #include "server/http/http_api.h"
 #include "server/http/http_call.h"
+#include "server/http/http_message.h"
 #include "server/http/sample_sessions.h"
+#include "txl/v1/generation_service.pb.h"
 
 namespace txl {
 
@@ -65,12 +67,9 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   // A turn of a session begins where the session stood for the scores.
   void StartScored(int64_t prompt, const v1::ScoreResponse& scores);
   // `scores`: of the prompt's tokens; null where they were not asked for.
-  void StartChoices(int64_t prompt, const v1::GenerateRequest& turn,
-                    const ScoredTokens* scores);
+  void StartChoices(int64_t prompt, const ScoredTokens* scores);
   void StartSamples(int64_t prompt);
-  void StartForks(int64_t prompt, const v1::AppendTokensResponse& fed,
-                  const ScoredTokens* scores);
-  void StartTurn(size_t choice, const v1::GenerateRequest& turn);
+  void StartTurn(size_t choice, v1::GenerateRequest turn);
   // What comes before the choice's tokens: whose message it is, the prompt.
   // Errors: those of a prompt of ids whose text is wanted.
   absl::Status Begin(size_t choice, const v1::GenerateRequest& turn,
@@ -92,7 +91,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   void AppendChosen(std::string* body);
   nlohmann::json Usage() const;
   void Fail(const absl::Status& of_call);
-  // Nobody waits for what still runs.
+  // Cancels what still runs: no client waits for it.
   void Leave();
   // Sessions that were made for samples go.
   void StopSamples();
@@ -100,20 +99,36 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   CallDesk* const desk_;
   const absl::Duration ping_;
   const std::shared_ptr<Exchange> exchange_;
-  const CompletionRequest request_;
+  CompletionRequest request_;  // its turns move into their calls
   const ByteHold hold_;
   const ModelFacts& facts_;
   const ChoiceFormat format_;
   std::optional<uint64_t> first_seed_;  // absent: not known yet
   const CompletionHead head_;
   std::vector<Choice> choices_;
-  // Of each prompt; null: its choices have temporary sessions, or the
-  // request's.
+  // One entry per prompt. Null: its choices have temporary sessions, or the
+  // session of the request.
   std::vector<std::shared_ptr<SampleSessions>> samples_;
   int64_t left_ = 0;  // choices that are not done
   bool ended_ = false;
   std::string session_id_;
   std::shared_ptr<EventStream> stream_;  // null: nothing was sent yet
 };
+
+// POST /v1/completions and /v1/chat/completions: the turns of their choices,
+// and their answer as a whole or as a stream of server-sent events.
+
+// `api` outlives the request.
+void Complete(const HttpApi& api, std::shared_ptr<Exchange> exchange);
+void Chat(const HttpApi& api, std::shared_ptr<Exchange> exchange);
+
+// A turn whose prompt has been scored before it runs.
+
+// The turn that begins where the session stood for the scores, so that they are
+// those of its own context: where it stands elsewhere by then, the turn is
+// refused. The same turn where it has no session. Errors: POSITION_MISMATCH
+// where the scores are not of the position that the turn expects.
+absl::StatusOr<v1::GenerateRequest> TurnBehind(const v1::ScoreResponse& scores,
+                                               v1::GenerateRequest turn);
 
 }  // namespace txl

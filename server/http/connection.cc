@@ -1,9 +1,13 @@
 #include "server/http/connection.h"
 
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
 #include <chrono>
 #include <sstream>
 #include <utility>
@@ -13,12 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/base/digest.h"
 #include "server/base/log.h"
-#include "server/base/random_bits.h"
-#include "server/http/connection_impl.h"
 #include "server/http/http_error.h"
-#include "server/http/socket_options.h"
-#include "server/session/session_id.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 namespace http = boost::beast::http;
@@ -36,6 +38,11 @@ constexpr size_t kBufferBytes = 64 << 10;
 constexpr int64_t kFirstChunkBytes = 16 << 10;
 
 constexpr std::chrono::milliseconds kWatchInterval{250};
+// Bytes that the kernel may hold for a client that does not read. Its default
+// is megabytes, which would hide a stalled client for thousands of tokens.
+constexpr int kUnsentBytes = 16 << 10;
+// A client that acknowledges nothing for so long is gone.
+constexpr int kUserTimeoutMs = 60'000;
 
 // What a client sent is not HTTP; else its connection is broken.
 bool IsOfHttp(const error_code& error) {
@@ -79,12 +86,22 @@ Connection::~Connection() {
   if (--peer->second == 0) shared_->per_peer.erase(peer);
 }
 
+bool Connection::Runs(int64_t number) const {
+  return number == number_ &&
+         (phase_ == Phase::kHandling || phase_ == Phase::kAnswering ||
+          phase_ == Phase::kEnding);
+}
+
+bool Connection::TakesAnswer(int64_t number) const {
+  return Runs(number) && phase_ != Phase::kEnding;
+}
+
 void Connection::Start() {
   SetTransport(stream_.socket());
   if (!stream_.has_tls()) return ReadHead();
   SetDeadline(shared_->options.header_timeout);
   stream_.Handshake([self = shared_from_this()](error_code error) {
-    if (error || self->closed_) return self->Close();
+    if (error || self->phase_ == Phase::kClosed) return self->Close();
     self->certificate_ = self->stream_.peer_certificate();
     self->ReadHead();
   });
@@ -95,7 +112,7 @@ void Connection::SetDeadline(absl::Duration after) {
   deadline_.expires_after(absl::ToChronoNanoseconds(after));
   deadline_.async_wait([weak = weak_from_this()](error_code error) {
     const auto self = weak.lock();
-    if (error || self == nullptr || self->closed_) return;
+    if (error || self == nullptr || self->phase_ == Phase::kClosed) return;
     self->timed_out_ = true;
     // What is being written is not read; what is being read is refused.
     if (self->writing_) return self->Close();
@@ -118,11 +135,20 @@ void Connection::ReadAhead() {
       [self = shared_from_this()](error_code error, size_t bytes) {
         self->reading_ = false;
         self->buffer_.commit(bytes);
-        if (self->closed_) return;
         if (error) return self->Close();
-        if (self->lingering_)
-          return self->told_end_ ? self->ReadAway() : void();
-        self->idle() ? self->ReadHead() : self->WatchBehindBytes();
+        switch (self->phase_) {
+          case Phase::kReading:
+            return self->ReadHead();
+          case Phase::kDropping:
+            return self->ReadAway();
+          case Phase::kLingering:
+          case Phase::kClosed:
+            return;
+          case Phase::kHandling:
+          case Phase::kAnswering:
+          case Phase::kEnding:
+            return self->WatchBehindBytes();
+        }
       });
 }
 
@@ -154,7 +180,7 @@ RequestHead Connection::ParsedHead() const {
 }
 
 void Connection::OnHead(error_code error) {
-  if (closed_) return;
+  if (phase_ == Phase::kClosed) return;
   const RequestHead head = error ? RequestHead() : ParsedHead();
   Name(head);
   http_1_0_ = head.http_1_0;
@@ -209,7 +235,7 @@ bool Connection::TakeHead(const RequestHead& head) {
     if (origin == request_.header("origin")) allowed_origin_ = origin;
   }
   if (!ParseTarget(head.target, &request_)) {
-    Refuse(PlainError(400, "MALFORMED_MESSAGE", "the target is no path"));
+    Refuse(PlainError(400, "MALFORMED_MESSAGE", "the target is not a path"));
     return false;
   }
   const absl::Status let_in =
@@ -258,7 +284,7 @@ void Connection::ReadChunks() {
 }
 
 void Connection::OnChunks(error_code error, size_t bytes) {
-  if (closed_) return;
+  if (phase_ == Phase::kClosed) return;
   if (error || parser_->is_done()) return OnBody(error);
   const int64_t most = shared_->options.body_bytes;
   // A body may cost as much again in what stands around its chunks.
@@ -275,7 +301,7 @@ void Connection::OnChunks(error_code error, size_t bytes) {
 }
 
 void Connection::OnBody(error_code error) {
-  if (closed_) return;
+  if (phase_ == Phase::kClosed) return;
   if (error && timed_out_) {
     return Refuse(
         PlainError(408, "REQUEST_TIMEOUT", "the body did not arrive in time"));
@@ -294,13 +320,12 @@ void Connection::OnBody(error_code error) {
 void Connection::Handle() {
   deadline_.cancel();
   request_.body = std::move(parser_->get().body());
-  served_ = true;
-  current_ = ++last_;
+  phase_ = Phase::kHandling;
   const auto exchange = std::make_shared<ConnectionExchange>(
-      shared_from_this(), current_, std::move(request_), std::move(body_hold_));
-  begun_ = false;
+      shared_from_this(), ++number_, std::move(request_),
+      std::move(body_hold_));
   Watch();
-  Run(current_, [&] { shared_->handlers.handle(exchange); });
+  Run(number_, [&] { shared_->handlers.handle(exchange); });
 }
 
 void Connection::Run(int64_t number, const std::function<void()>& task) {
@@ -310,8 +335,8 @@ void Connection::Run(int64_t number, const std::function<void()>& task) {
     Log(LogSeverity::kError, "http_handler",
         {{"peer", peer_}, {"error", error.what()}});
   }
-  if (closed_ || current_ != number) return;
-  if (begun_) return Close();
+  if (!Runs(number)) return;
+  if (phase_ != Phase::kHandling) return Close();
   const auto left = std::exchange(left_, nullptr);
   Refuse(PlainError(500, "INTERNAL", "the server failed to answer this"));
   if (left != nullptr) left();
@@ -328,8 +353,8 @@ void Connection::Watch() {
 void Connection::WatchBehindBytes() {
   watch_.expires_after(kWatchInterval);
   watch_.async_wait([self = shared_from_this(),
-                     number = current_](error_code error) {
-    if (error || self->closed_ || self->current_ != number) return;
+                     number = number_](error_code error) {
+    if (error || !self->Runs(number)) return;
     HasLeft(self->stream_.socket().native_handle()) ? self->Close()
                                                     : self->WatchBehindBytes();
   });
@@ -340,8 +365,8 @@ void Connection::Refuse(HttpReply reply) {
     shared_->handlers.refused(request_, reply.error);
   }
   keep_alive_ = false;
-  current_ = ++last_;
-  ending_ = true;
+  ++number_;
+  phase_ = Phase::kEnding;
   SetDeadline(shared_->options.answer_timeout);
   Write(Head(reply, reply.body.size()) + reply.body, nullptr);
 }
@@ -382,7 +407,7 @@ std::string Connection::Head(const HttpReply& reply,
 }
 
 void Connection::Write(std::string bytes, std::function<void(bool)> sent) {
-  pieces_.push_back({std::move(bytes), std::move(sent), current_});
+  pieces_.push_back({std::move(bytes), std::move(sent), number_});
   if (!writing_) WriteNext();
 }
 
@@ -394,29 +419,30 @@ void Connection::WriteNext() {
       stream_, asio::buffer(piece->bytes),
       [self = shared_from_this(), piece](error_code error, size_t) {
         self->writing_ = false;
-        const bool ok = !error && !self->closed_;
+        const bool ok = !error && self->phase_ != Phase::kClosed;
         if (!ok) self->Close();
         if (ok && !self->pieces_.empty()) self->WriteNext();
         if (piece->sent != nullptr) {
           self->Run(piece->request, [&] { piece->sent(ok); });
         }
-        if (ok && !self->writing_ && self->ending_) self->EndAnswer();
+        if (!self->writing_ && self->phase_ == Phase::kEnding) {
+          self->EndAnswer();
+        }
       });
 }
 
 void Connection::EndAnswer() {
-  if (closed_) return;
-  ending_ = false;
-  current_ = 0;
   left_ = nullptr;
   watch_.cancel();
   deadline_.cancel();
+  phase_ = keep_alive_ ? Phase::kReading : Phase::kLingering;
   if (keep_alive_) return WaitForNext();
-  lingering_ = true;
   SetDeadline(kLinger);
   stream_.EndWriting([self = shared_from_this()] {
-    if (self->timed_out_) return self->Close();
-    self->told_end_ = true;
+    if (self->timed_out_ || self->phase_ == Phase::kClosed) {
+      return self->Close();
+    }
+    self->phase_ = Phase::kDropping;
     // One read at a time: of two the second would never hear of the end.
     if (!self->reading_) self->ReadAway();
   });
@@ -424,16 +450,16 @@ void Connection::EndAnswer() {
 
 // A socket that is closed with something unread takes its answer back.
 void Connection::ReadAway() {
-  if (closed_) return;
+  if (phase_ == Phase::kClosed) return;
   stream_.socket().async_read_some(
       asio::buffer(shared_->dropped),
       [self = shared_from_this()](error_code error, size_t) {
-        error || self->closed_ ? self->Close() : self->ReadAway();
+        error ? self->Close() : self->ReadAway();
       });
 }
 
 void Connection::Close() {
-  if (std::exchange(closed_, true)) return;
+  if (std::exchange(phase_, Phase::kClosed) == Phase::kClosed) return;
   error_code ignored;
   stream_.socket().close(ignored);
   deadline_.cancel();
@@ -446,6 +472,116 @@ void Connection::Close() {
                });
   }
   if (const auto left = std::exchange(left_, nullptr)) left();
+}
+
+ConnectionExchange::ConnectionExchange(std::shared_ptr<Connection> connection,
+                                       int64_t number, HttpRequest request,
+                                       ByteHold hold)
+    : connection_(std::move(connection)),
+      shared_(connection_->shared_),
+      number_(number),
+      request_(std::move(request)),
+      hold_(std::move(hold)) {
+  ++shared_->exchanges;
+}
+ConnectionExchange::~ConnectionExchange() {
+  // The last one to hold it may be any thread.
+  asio::post(shared_->io, [c = std::move(connection_)] {});
+  --shared_->exchanges;
+}
+
+void ConnectionExchange::Reply(HttpReply reply) {
+  if (!TakesAnswer()) return;
+  if (!reply.error.ok() && !has_calls() && shared_->handlers.refused) {
+    shared_->handlers.refused(request_, reply.error);
+  }
+  connection_->SetDeadline(shared_->options.answer_timeout);
+  std::string bytes = connection_->Head(reply, reply.body.size());
+  if (request_.method != "HEAD") bytes += reply.body;
+  connection_->phase_ = Connection::Phase::kEnding;
+  connection_->Write(std::move(bytes), nullptr);
+}
+
+void ConnectionExchange::StartStream(HttpReply head) {
+  if (!TakesAnswer()) return;
+  std::string bytes = connection_->Head(head, std::nullopt);
+  connection_->phase_ = Connection::Phase::kAnswering;
+  connection_->Write(std::move(bytes), nullptr);
+}
+
+void ConnectionExchange::Send(std::string bytes,
+                              std::function<void(bool)> sent) {
+  if (!TakesAnswer()) {
+    return Post([sent = std::move(sent)] { sent(false); });
+  }
+  connection_->Write(Chunk(bytes), std::move(sent));
+}
+
+void ConnectionExchange::EndStream(std::string last) {
+  if (!TakesAnswer()) return;
+  std::string bytes = last.empty() ? "" : Chunk(last);
+  if (!connection_->http_1_0_) {
+    bytes += boost::beast::buffers_to_string(http::make_chunk_last());
+  }
+  connection_->SetDeadline(shared_->options.answer_timeout);
+  connection_->phase_ = Connection::Phase::kEnding;
+  connection_->Write(std::move(bytes), nullptr);
+}
+
+void ConnectionExchange::Cut() {
+  if (TakesAnswer()) connection_->Close();
+}
+
+void ConnectionExchange::OnLeave(std::function<void()> left) {
+  if (TakesAnswer()) connection_->left_ = std::move(left);
+}
+
+void ConnectionExchange::Post(std::function<void()> task) {
+  asio::post(shared_->io,
+             [connection = connection_, number = number_,
+              task = std::move(task)] { connection->Run(number, task); });
+}
+
+void ConnectionExchange::After(absl::Duration delay,
+                               std::function<void()> task) {
+  const auto timer = std::make_shared<asio::steady_timer>(shared_->io);
+  timer->expires_after(absl::ToChronoNanoseconds(delay));
+  // A connection that has ended does not wait for it.
+  timer->async_wait([timer, weak = connection_->weak_from_this(),
+                     number = number_,
+                     task = std::move(task)](error_code error) {
+    if (error) return;
+    const auto connection = weak.lock();
+    connection != nullptr ? connection->Run(number, task) : task();
+  });
+}
+
+std::string ConnectionExchange::Chunk(const std::string& bytes) const {
+  if (connection_->http_1_0_) return bytes;
+  return boost::beast::buffers_to_string(http::make_chunk(asio::buffer(bytes)));
+}
+
+void SetTransport(asio::ip::tcp::socket& socket) {
+  error_code ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  const int fd = socket.native_handle();
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes,
+             sizeof(kUnsentBytes));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
+             sizeof(kUserTimeoutMs));
+}
+
+std::string LocalAddressOf(const asio::ip::tcp::socket& socket) {
+  error_code error;
+  const auto end = socket.local_endpoint(error);
+  return error ? "" : end.address().to_string();
+}
+
+std::string PeerOf(const asio::ip::tcp::socket& socket,
+                   const std::string& host) {
+  error_code ignored;
+  const auto end = socket.remote_endpoint(ignored);
+  return absl::StrCat("http:", host, ":", end.port());
 }
 
 }  // namespace txl

@@ -3,9 +3,17 @@
 // One connection of the HTTP front: reads a request, gives it to the handler,
 // writes what the handler answers, reads the next one. All on the front's one
 // thread.
+//
+//   kReading -> kHandling -> kAnswering -> kEnding -> kReading
+//      |                                      ^ |
+//      +------------- refused ----------------+ +-> kLingering -> kDropping
+//
+// An answer that is not a stream skips kAnswering. Every phase can end in
+// kClosed.
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -20,11 +28,10 @@
 #include <vector>
 
 #include "server/base/byte_budget.h"
-#include "server/http/exchange.h"
+#include "server/http/event_stream.h"
 #include "server/http/guard.h"
-#include "server/http/http_handlers.h"
+#include "server/http/http_message.h"
 #include "server/http/http_options.h"
-#include "server/http/http_stream.h"
 
 namespace txl {
 
@@ -37,7 +44,7 @@ struct HttpShared {
   std::map<std::string, int64_t> per_peer;  // connections of an address
   std::set<Connection*> open;
   bool stopping = false;
-  // Where bytes go that nobody wants, of any connection.
+  // A buffer for bytes of any connection that are read to be discarded.
   std::vector<char> dropped = std::vector<char>(16 << 10);
   // Outlive the server in the hands of who looks at them.
   struct Counts {
@@ -61,7 +68,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void Start();
   // No request runs: the connection may go.
-  bool idle() const { return current_ == 0; }
+  bool idle() const { return !Runs(number_); }
   // Closes it, whatever is going on. The client of a running request has left.
   void Close();
 
@@ -70,13 +77,28 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   using Parser =
       boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+  enum class Phase {
+    kReading,    // waits for a request, or reads it
+    kHandling,   // the handler has the request, and has not answered
+    kAnswering,  // a part of the answer is in the queue
+    kEnding,     // all of it is
+    kLingering,  // the last answer is out, and the client is being told so
+    kDropping,   // it has been told; what it still sends is dropped
+    kClosed,
+  };
+
+  // Request `number` is at its handler, or its answer is being sent.
+  bool Runs(int64_t number) const;
+  // The handler of request `number` may add to its answer.
+  bool TakesAnswer(int64_t number) const;
+
   void WaitForNext();
   // Reads some bytes of the next request into the empty buffer, or learns that
   // the client has left, whichever comes first.
   void ReadAhead();
   void ReadHead();
   void OnHead(boost::system::error_code error);
-  // By what it is followed, whatever becomes of it.
+  // Gives the request its id and trace, even if it is refused later.
   void Name(const RequestHead& head);
   // False: it was refused.
   bool TakeHead(const RequestHead& head);
@@ -113,12 +135,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   HttpShared* const shared_;
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
-  bool timed_out_ = false;
-  bool closed_ = false;
-  bool served_ = false;     // a request, at least
-  bool reading_ = false;    // ahead
-  bool lingering_ = false;  // the last answer is out
-  bool told_end_ = false;   // and the client knows that nothing more comes
+  Phase phase_ = Phase::kReading;
+  bool timed_out_ = false;  // the deadline has passed
+  bool reading_ = false;    // a read ahead is under way
+  bool writing_ = false;    // a write is under way
   std::optional<PeerCertificate> certificate_;
   boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
@@ -126,10 +146,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ByteHold body_hold_;
   int64_t held_bytes_ = 0;   // of the body, for which there is room
   int64_t chunk_bytes_ = 0;  // read of a body of chunks, with what is around
-  int64_t current_ = 0;      // the request that runs; 0: none
-  int64_t last_ = 0;
+  int64_t number_ = 0;       // of the last request that was read
   bool keep_alive_ = false;  // the client's wish, as far as it is granted
-  bool begun_ = false;       // its answer
   bool http_1_0_ = false;    // the client speaks it: it knows no chunks
   std::string request_id_;
   TraceContext trace_;
@@ -141,8 +159,47 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     int64_t request = 0;
   };
   std::deque<Piece> pieces_;
-  bool writing_ = false;
-  bool ending_ = false;  // the last piece of an answer is in the queue
 };
+
+// What a handler has of a connection while its request runs. It outlives its
+// request in the hands of handlers; then all of it does nothing.
+class ConnectionExchange final : public Exchange {
+ public:
+  // `number`: of the request on its connection. Keeps `hold` until it ends.
+  ConnectionExchange(std::shared_ptr<Connection> connection, int64_t number,
+                     HttpRequest request, ByteHold hold);
+  ~ConnectionExchange() override;
+
+  const HttpRequest& request() const override { return request_; }
+  void Reply(HttpReply reply) override;
+  void StartStream(HttpReply head) override;
+  void Send(std::string bytes, std::function<void(bool)> sent) override;
+  void EndStream(std::string last) override;
+  void Cut() override;
+  void OnLeave(std::function<void()> left) override;
+  void Post(std::function<void()> task) override;
+  void After(absl::Duration delay, std::function<void()> task) override;
+
+ private:
+  std::string Chunk(const std::string& bytes) const;
+  bool TakesAnswer() const { return connection_->TakesAnswer(number_); }
+
+  std::shared_ptr<Connection> connection_;
+  HttpShared* const shared_;
+  const int64_t number_;
+  const HttpRequest request_;
+  const ByteHold hold_;
+};
+
+// Sets a socket: it sends at once, keeps little of what is not read, and gives
+// up on a client that acknowledges nothing.
+void SetTransport(boost::asio::ip::tcp::socket& socket);
+
+// "http:HOST:PORT" with the client's port.
+std::string PeerOf(const boost::asio::ip::tcp::socket& socket,
+                   const std::string& host);
+
+// The address that the connection came in on, "" of one that has ended.
+std::string LocalAddressOf(const boost::asio::ip::tcp::socket& socket);
 
 }  // namespace txl

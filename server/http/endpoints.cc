@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,11 +10,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "model/text/utf8.h"
-#include "server/http/completion_fields.h"
-#include "server/http/completions.h"
+#include "server/http/completion_request.h"
+#include "server/http/completion_run.h"
 #include "server/http/guard.h"
+#include "server/http/http_call.h"
 #include "server/http/http_error.h"
-#include "server/http/method_call.h"
 #include "server/http/page.h"
 #include "server/http/session_paths.h"
 #include "txl/v1/generation_service.pb.h"
@@ -164,7 +165,7 @@ class Router {
 
   // What the path names below /v1/models/.
   void OneModel(const std::string& id) {
-    const std::string& served = api_.desk->context().facts->name;
+    const std::string& served = api_.desk->context().turns.model.facts->name;
     if (id != served) {
       return exchange_->Reply(ErrorReply(ModelUnknown(id, served)));
     }
@@ -202,7 +203,8 @@ class Router {
   }
 
   void Health() {
-    const absl::Status serving = api_.desk->context().lifecycle->CheckServing();
+    const absl::Status serving =
+        api_.desk->context().turns.lifecycle->CheckServing();
     if (!serving.ok()) return exchange_->Reply(ErrorReply(serving));
     ReplyJson(*exchange_, {{"status", "ok"}});
   }
@@ -226,7 +228,7 @@ class Router {
   }
 
   void TokenizeText() {
-    const int64_t most = api_.desk->context().limits.prompt_tokens;
+    const int64_t most = api_.desk->context().turns.model.limits.prompt_tokens;
     CallWithBody<v1::TokenizeRequest>(
         api_.desk, exchange_, "ModelService/Tokenize", "", ReadTokenizeBody,
         [most](const Message& message) -> Json {
@@ -248,7 +250,7 @@ class Router {
   }
 
   void TokenizerInfo() {
-    const ModelFacts& facts = *api_.desk->context().facts;
+    const ModelFacts& facts = *api_.desk->context().turns.model.facts;
     if (facts.vocabulary == nullptr) {
       return exchange_->Reply(
           PlainError(404, "NOT_FOUND", "the model has no tokenizer"));

@@ -3,13 +3,14 @@
 // What the front answers: paths and their handlers.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/http/door.h"
-#include "server/http/exchange.h"
+#include "server/http/guard.h"
 #include "server/http/http_api.h"
+#include "server/http/http_message.h"
 
 namespace txl {
 

@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "server/access/role.h"
+#include "server/api/call_desk.h"
 #include "server/http/http_message.h"
 #include "server/http/http_options.h"
 
@@ -39,8 +42,30 @@ bool IsOwnHost(const std::string& host, const std::vector<std::string>& hosts);
 inline constexpr char kWholeServer[] = "*";
 
 // Splits a target, "/path?query", "http://host/path?query" or "*", into a
-// decoded path and its query. False: it is none of them (no leading "/", a
+// decoded path and its query. False: it is not one of them (no leading "/", a
 // broken escape, an escaped "/", NUL or control character).
 bool ParseTarget(const std::string& target, HttpRequest* request);
+
+// Who is let in over HTTP, from the head of a request alone, and what is kept
+// of those who are not.
+
+// Who may ask for a path. Without a rule there is no path.
+struct PathRule {
+  bool open = false;  // to everybody: nothing of anybody is there
+  RoleSet roles = {};
+  // What records call the path, without a session that it may name; a literal.
+  const char* name = "unknown";
+};
+
+// Identifies the caller, where a key is needed, and checks that they may ask;
+// without keys every caller may. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
+// and NOT_FOUND of a path without a rule.
+absl::Status LetInPath(const CallDesk& desk, const PathRule& rule,
+                       const std::vector<std::string>& authorization,
+                       HttpRequest* head);
+
+// Records a request that made no call, as a call by the name of its path.
+void RecordRefusal(CallDesk& desk, const PathRule& rule,
+                   const HttpRequest& request, const absl::Status& status);
 
 }  // namespace txl

@@ -24,10 +24,10 @@ std::string ErrorJson(const absl::Status& status);
 // retry-after and retry-after-ms where a retry makes sense.
 HttpReply ErrorReply(const absl::Status& status);
 
-// The same error of a turn whose input the body calls `name`.
+// `status` with `name` as its field, if it is about the input of a turn.
 absl::Status AsOfInput(const absl::Status& status, const char* name);
 
-// Of a turn that a server ends because it does itself: SERVER_DRAIN.
+// Error of a turn that ends because the server shuts down: SERVER_DRAIN.
 absl::Status BrokenOffError();
 
 // A body over the limit.

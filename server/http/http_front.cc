@@ -11,7 +11,7 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Start(HttpOptions options,
   std::unique_ptr<HttpFront> front(new HttpFront);
   front->api_ = std::move(api);
   const CallDesk& desk = *front->api_.desk;
-  options.retry_after = desk.context().scheduler_options.retry_after;
+  options.retry_after = desk.context().turns.model.scheduler.retry_after;
   options.trace_rate = desk.context().trace_rate;
   front->api_.options = options;
   HttpHandlers handlers;

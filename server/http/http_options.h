@@ -25,7 +25,7 @@ struct HttpOptions {
   bool any_host = false;
   // Pages of these origins may send requests ("https://chat.example").
   std::vector<std::string> origins;
-  // Of the traces whose clients do not say that they sample them.
+  // Fraction of calls traced when the client made no sampling decision.
   double trace_rate = 1;
   // Between comments that keep proxies from closing a silent stream; 0: none.
   absl::Duration ping = absl::ZeroDuration();
@@ -41,9 +41,9 @@ struct HttpOptions {
   absl::Duration idle_timeout = absl::Seconds(75);    // between requests
 };
 
-// Of a body's JSON.
+// Maximum depth of a body's JSON.
 inline constexpr int kMaxJsonDepth = 8;
-// Of one object: far more than the largest, logit_bias, may have.
+// Maximum members of an object: far more than logit_bias, the largest.
 inline constexpr size_t kMaxJsonMembers = 4096;
 // A probability of 0 as a logarithm: JSON has no infinity.
 inline constexpr double kNeverLogprob = -9999.0;

@@ -1,5 +1,8 @@
 #include "server/http/http_server.h"
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -35,7 +38,7 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& io,
   if (colon == std::string::npos || host.empty() ||
       colon + 1 == listen.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", listen, "\" is no HOST:PORT"));
+        absl::StrCat("\"", listen, "\" is not HOST:PORT"));
   }
   if (host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);

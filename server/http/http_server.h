@@ -3,13 +3,14 @@
 // The listening side of the HTTP front: connections, requests in and answers
 // out, on one thread. What a request asks for is a handler's business.
 
+#include <boost/asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/http/http_handlers.h"
+#include "server/http/http_message.h"
 #include "server/http/http_options.h"
 #include "server/metrics/server_status.h"
 

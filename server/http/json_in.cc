@@ -129,12 +129,12 @@ absl::StatusOr<Json> ParseBody(absl::string_view body) {
                                        kMaxJsonMembers, " members"));
   }
   if (json.is_discarded()) {
-    return MalformedError("the body is no JSON, or a number is out of range");
+    return MalformedError("the body is not JSON, or a number is out of range");
   }
   if (watch.twice().has_value()) {
     return FieldError(*watch.twice(), "stands twice");
   }
-  if (!json.is_object()) return MalformedError("the body is no JSON object");
+  if (!json.is_object()) return MalformedError("the body is not a JSON object");
   return json;
 }
 

@@ -57,8 +57,8 @@ class BodyFields {
   // Once all fields have been asked for. FIELD_INVALID: there is another one;
   // the message names the nearest, or all.
   absl::Status RefuseUnknown() const;
-  // The same of another one that is so near a field that it must be meant: a
-  // letter or two away, or the same but for case and underscores.
+  // Refuses an unknown member only if it is probably a misspelt field: one or
+  // two letters away, or equal except for case and underscores.
   absl::Status RefuseMisspelt() const;
 
  private:

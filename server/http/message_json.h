@@ -14,8 +14,8 @@
 
 namespace txl {
 
-// JSON's text; what is no UTF-8 in it (a model directory's name may be) as
-// U+FFFD.
+// JSON's text. Bytes that are not UTF-8 (a model directory's name may have
+// some) become U+FFFD.
 std::string DumpJson(const nlohmann::json& json);
 
 nlohmann::json MessageToJson(const google::protobuf::Message& message);
@@ -27,7 +27,7 @@ nlohmann::json MessageToJson(const google::protobuf::Message& message);
 absl::Status ReadMessage(BodyFields& fields,
                          google::protobuf::Message* message);
 
-// The same with one field. REQUIRES: the message has it.
+// Reads one field. REQUIRES: the message has it.
 absl::Status ReadNamed(BodyFields& fields, const std::string& name,
                        google::protobuf::Message* message);
 

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "server/http/door.h"
+#include "server/http/guard.h"
 #include "server/http/http_error.h"
 
 namespace txl {
@@ -37,32 +35,9 @@ HttpReply HealthOf(const ServerStatus& status) {
 
 }  // namespace
 
-std::string CheckHttpAddress(absl::string_view address) {
-  const std::string wrong = absl::StrCat("\"", address, "\" is not HOST:PORT");
-  const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos || colon == 0) return wrong;
-  const absl::string_view port_text = address.substr(colon + 1);
-  int port = 0;
-  if (port_text.find_first_not_of("0123456789") != absl::string_view::npos ||
-      !absl::SimpleAtoi(port_text, &port) || port > 65535) {
-    return wrong;
-  }
-  const absl::string_view host = address.substr(0, colon);
-  const bool brackets =
-      host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (host.find_first_of(", \t") != absl::string_view::npos ||
-      (!brackets && host.find_first_of(":[]") != absl::string_view::npos)) {
-    return wrong;
-  }
-  return "";
-}
-
 absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
     const std::string& address, ExporterFacts facts, StatusSource source,
     CallDesk* desk) {
-  if (std::string wrong = CheckHttpAddress(address); !wrong.empty()) {
-    return absl::InvalidArgumentError(wrong);
-  }
   StatusSource health = source;
   const auto collector = std::make_shared<const StatusCollector>(
       std::move(facts), std::move(source));

@@ -8,16 +8,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "server/api/call_desk.h"
-#include "server/exporter/status_collector.h"
+#include "server/exporter/status_families.h"
 #include "server/http/http_server.h"
 
 namespace txl {
-
-// What is wrong with an address to listen on, "" for HOST:PORT (port 0: any
-// free one). An IPv6 host stands in brackets.
-std::string CheckHttpAddress(absl::string_view address);
 
 class MetricsEndpoint {
  public:

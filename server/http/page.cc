@@ -11,9 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/digest.h"
-#include "server/http/embedded_file.h"
-#include "server/http/http_error.h"
-#include "server/http/method_call.h"
+#include "server/http/http_call.h"
 
 namespace txl {
 namespace {

@@ -4,14 +4,25 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "server/http/exchange.h"
+#include "absl/strings/string_view.h"
+#include "server/http/http_message.h"
 
 namespace txl {
 
 bool IsPagePath(const std::string& path);
 
-// False: the path is none of the page's.
+// False: the path is not one of the page's.
 bool AnswerPagePath(const std::shared_ptr<Exchange>& exchange);
+
+// Files that are part of the program: the page's.
+
+struct EmbeddedFile {
+  std::string name;        // "main.js"
+  absl::string_view gzip;  // its bytes, packed
+};
+
+const std::vector<EmbeddedFile>& PageFiles();
 
 }  // namespace txl

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/api/call_desk.h"
-#include "server/http/exchange.h"
 #include "server/http/http_error.h"
+#include "server/http/http_message.h"
 #include "server/http/http_options.h"
 
 namespace txl {
@@ -29,7 +29,7 @@ void ReadBody(CallDesk* desk, const std::shared_ptr<Exchange>& exchange,
   if (exchange->request().body.size() <= kInlineBody) {
     return go_on(read(exchange->request()));
   }
-  desk->context().work->Run(
+  desk->context().turns.work->Run(
       exchange->request().peer,
       [exchange, read = std::move(read), go_on](const absl::Status& status) {
         const auto made = std::make_shared<absl::StatusOr<T>>(

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/api/methods.h"
-#include "server/base/random_bits.h"
+#include "server/base/digest.h"
 
 namespace txl {
 namespace {
@@ -49,14 +49,6 @@ SampleSessions::SampleSessions(CallDesk* desk,
 
 void SampleSessions::Start(const v1::GenerateRequest& turn, Ready ready) {
   ready_ = std::move(ready);
-  auto create = std::make_shared<v1::CreateSessionRequest>();
-  create->set_session_id(ids_[0]);
-  create->mutable_ttl()->set_seconds(kTtlSeconds);
-  Call("CreateSession", std::move(create),
-       [this, turn](const Message&) { Append(turn); });
-}
-
-void SampleSessions::Append(const v1::GenerateRequest& turn) {
   auto append = std::make_shared<v1::AppendTokensRequest>();
   append->set_session_id(ids_[0]);
   if (turn.has_text()) append->set_text(turn.text());
@@ -67,6 +59,15 @@ void SampleSessions::Append(const v1::GenerateRequest& turn) {
   }
   append->set_return_logprobs(logprobs_.has_value());
   append->set_logprobs(logprobs_.value_or(0));
+  auto create = std::make_shared<v1::CreateSessionRequest>();
+  create->set_session_id(ids_[0]);
+  create->mutable_ttl()->set_seconds(kTtlSeconds);
+  Call("CreateSession", std::move(create),
+       [this, append = std::move(append)](const Message&) { Append(append); });
+}
+
+void SampleSessions::Append(
+    std::shared_ptr<const v1::AppendTokensRequest> append) {
   Call("AppendTokens", std::move(append), [this](const Message& message) {
     fed_ = static_cast<const v1::AppendTokensResponse&>(message);
     Fork(1);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/http/exchange.h"
 #include "server/http/http_call.h"
+#include "server/http/http_message.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/session_service.pb.h"
 
@@ -36,11 +36,11 @@ class SampleSessions final
   const std::string& id(int64_t sample) const {
     return ids_[static_cast<size_t>(sample)];
   }
-  // Nobody wants them any more: what runs is cancelled, what was made deleted.
+  // They are no longer needed: cancels what runs, deletes what was made.
   void Stop();
 
  private:
-  void Append(const v1::GenerateRequest& turn);
+  void Append(std::shared_ptr<const v1::AppendTokensRequest> append);
   void Fork(size_t next);
   void Fail(const absl::Status& status);
   void Call(const char* method,

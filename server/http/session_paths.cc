@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "server/http/http_call.h"
 #include "server/http/http_error.h"
-#include "server/http/method_call.h"
-#include "server/session/session_id.h"
+#include "server/session/session_name.h"
 #include "txl/v1/session_service.pb.h"
 
 namespace txl {

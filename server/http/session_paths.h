@@ -3,10 +3,11 @@
 // /v1/sessions and what lies below it.
 
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "server/http/exchange.h"
 #include "server/http/http_api.h"
+#include "server/http/http_message.h"
 
 namespace txl {
 
@@ -14,7 +15,7 @@ namespace txl {
 // action.
 bool IsSessionPath(const std::string& path);
 
-// False: the path is none of them.
+// False: the path is not one of them.
 bool AnswerSessionPath(const HttpApi& api,
                        const std::shared_ptr<Exchange>& exchange);
 

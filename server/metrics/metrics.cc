@@ -1,5 +1,7 @@
 #include "server/metrics/metrics.h"
 
+#include <algorithm>
+
 namespace txl {
 
 void Metrics::Update(absl::FunctionRef<void(Snapshot&)> change) {
@@ -19,6 +21,19 @@ Snapshot Metrics::Get() const {
   snapshot.stream_queue_tokens =
       stream_queue_tokens_.load(std::memory_order_relaxed);
   return snapshot;
+}
+
+void Histogram::Observe(double value) {
+  const auto bound = std::lower_bound(bounds_.begin(), bounds_.end(), value);
+  ++counts_[bound - bounds_.begin()];
+  ++count_;
+  sum_ += value;
+}
+
+int64_t Histogram::AtMost(size_t i) const {
+  int64_t count = 0;
+  for (size_t j = 0; j <= i; ++j) count += counts_[j];
+  return count;
 }
 
 }  // namespace txl

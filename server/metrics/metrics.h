@@ -4,7 +4,9 @@
 // (started = finished + active, tokens fed + discarded rows = rows run) hold in
 // every snapshot.
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,15 +15,122 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/metrics/distributions.h"
-#include "server/metrics/softmax_tail.h"
+#include "absl/types/span.h"
 
 namespace txl {
+
+// Counts of observed values by upper bounds that are fixed from the start.
+// Observing takes no memory.
+
+// Not thread-safe; copies are independent.
+class Histogram {
+ public:
+  static constexpr size_t kMaxBounds = 24;
+
+  // `bounds` ascend, are at most kMaxBounds and outlive every copy. Values over
+  // the last one are counted too.
+  explicit Histogram(absl::Span<const double> bounds) : bounds_(bounds) {}
+
+  void Observe(double value);
+
+  absl::Span<const double> bounds() const { return bounds_; }
+  // Values that were at most bounds()[i].
+  int64_t AtMost(size_t i) const;
+  int64_t count() const { return count_; }
+  double sum() const { return sum_; }
+
+ private:
+  absl::Span<const double> bounds_;
+  std::array<int64_t, kMaxBounds + 1> counts_{};  // of each bound alone; rest
+  int64_t count_ = 0;
+  double sum_ = 0;
+};
+
+// Every histogram of the server, with its bounds. Seconds are differences of
+// Clock::Monotonic. Bounds of requests and tokens are those of OpenTelemetry's
+// conventions for generative models, with finer ones in front because a step
+// may take less than 10 ms, and 0.2 s and 2 s for the first token, where
+// objectives usually stand.
+
+inline constexpr std::array kFirstTokenBounds = {
+    .0005, .001, .002, .003, .005, .0075, .01, .02, .04, .06, .08,
+    .1,    .2,   .25,  .5,   .75,  1.,    2.,  2.5, 5.,  7.5, 10.};
+inline constexpr std::array kTokenBounds = {
+    .0005, .001, .002, .003, .005, .0075, .01, .025, .05, .075,
+    .1,    .15,  .2,   .3,   .4,   .5,    .75, 1.,   2.5};
+inline constexpr std::array kRequestBounds = {
+    .0005, .001, .002, .003, .005, .0075, .01,   .02,   .04,   .08,
+    .16,   .32,  .64,  1.28, 2.56, 5.12,  10.24, 20.48, 40.96, 81.92};
+// A small model's step takes less than half a millisecond.
+inline constexpr std::array kStepBounds = {
+    .0001, .00025, .0005, .001, .002, .003, .005, .0075, .01, .025, .05,
+    .075,  .1,     .15,   .2,   .3,   .4,   .5,   .75,   1.,  2.5};
+inline constexpr std::array kIdleBounds = {
+    .1, 1., 5., 15., 60., 300., 900., 3600., 14400., 86400., 604800.};
+// A disk syncs within a tenth of a millisecond (its own memory) to seconds (a
+// busy one).
+inline constexpr std::array kCommitBounds = {
+    .0001, .00025, .0005, .001, .0025, .005, .01, .025,
+    .05,   .1,     .25,   .5,   1.,    2.5,  5.,  10.};
+// Numbers of tokens, rows and turns.
+inline constexpr std::array kSizeBounds = {
+    1.,   2.,    4.,    8.,    16.,   32.,    64.,    128.,  256.,
+    512., 1024., 2048., 4096., 8192., 16384., 32768., 65536.};
+
+// What stood in a step.
+enum class StepKind {
+  kDecode,  // running streams only
+  kPrompt,  // prompts, input to score or restored states only
+  kMixed,   // both
+};
+inline constexpr int kStepKinds = 3;
+
+struct Distributions {
+  // Turns. Queue: those that have left it, to run or because they ended.
+  // Request: all that have ended, from submission on.
+  Histogram queue_seconds{kRequestBounds};
+  Histogram request_seconds{kRequestBounds};
+  Histogram prompt_tokens{kSizeBounds};     // of turns that have ended
+  Histogram generated_tokens{kSizeBounds};  // of GENERATE turns that have ended
+  Histogram cancel_to_release_seconds{kFirstTokenBounds};
+
+  // Tokens handed to streams: each is in one of the first two.
+  Histogram first_token_seconds{kFirstTokenBounds};  // since submission
+  Histogram inter_token_seconds{kTokenBounds};
+  // Mean over a GENERATE turn of two tokens or more.
+  Histogram time_per_output_token_seconds{kTokenBounds};
+  Histogram stall_seconds{kRequestBounds};  // a stream was parked
+
+  // Steps; the time is the device's and only of those that did not fail.
+  std::array<Histogram, kStepKinds> step_seconds = {
+      Histogram(kStepBounds), Histogram(kStepBounds), Histogram(kStepBounds)};
+  Histogram step_batch_size{kSizeBounds};  // turns
+  Histogram step_tokens{kSizeBounds};      // rows through the layers
+
+  // Sessions.
+  Histogram restore_seconds{kRequestBounds};         // image -> slot
+  Histogram idle_before_evict_seconds{kIdleBounds};  // slot -> image
+};
+
+// What became of the clusters of an adaptive softmax (arXiv:1609.04309), of
+// which a step evaluates only those that a result can depend on
+// (model/sampling/distribution.h).
+
+// One cluster. computed + skipped = distributions that were wanted of it.
+struct SoftmaxTail {
+  int64_t computed = 0;  // the cluster's words were evaluated
+  int64_t skipped = 0;   // no result needed them
+};
+
+// One per cluster, in the order of the vocabulary; none: a plain softmax, or
+// no step yet. Models have about three, and a step must not allocate memory.
+using SoftmaxTails = absl::InlinedVector<SoftmaxTail, 4>;
 
 // Calls of a method that ended with a status. The name lives for ever: a
 // literal.

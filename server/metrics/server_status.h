@@ -7,8 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/base/memory_division.h"
+#include "server/base/memory_guard.h"
 #include "server/base/self_test_report.h"
 #include "server/metrics/metrics.h"
 
@@ -78,7 +79,7 @@ struct StoreUse {
   int64_t tokens_written = 0;
   int64_t commits = 0;
   Histogram commit_seconds{kCommitBounds};  // of those commits
-  // Of a store that servers share.
+  // Counters of a store that servers share.
   int64_t acquired = 0;     // sessions that came to be this server's
   int64_t taken_over = 0;   // of them from a server that still had them
   int64_t fenced = 0;       // copies that another server had changed
@@ -110,5 +111,32 @@ struct ServerStatus {
   std::optional<Validity> certificate;
   Snapshot snapshot;
 };
+
+// What the operating system says about this process.
+
+// What /proc/PID/stat says; times in clock ticks.
+struct ProcStat {
+  int64_t cpu_ticks = 0;  // user and system
+  int64_t threads = 0;
+  int64_t start_ticks = 0;  // after the start of the machine
+  int64_t virtual_bytes = 0;
+  int64_t resident_pages = 0;
+};
+// Absent: not such a line. The program's name in it may hold anything.
+std::optional<ProcStat> ParseProcStat(absl::string_view line);
+// "btime" of /proc/stat: start of the machine, seconds since 1970.
+std::optional<int64_t> ParseBootTime(absl::string_view text);
+
+// What cannot be read is 0.
+struct ProcessStatus {
+  double cpu_seconds = 0;
+  double start_time_seconds = 0;  // since 1970
+  int64_t resident_bytes = 0;
+  int64_t virtual_bytes = 0;
+  int64_t threads = 0;
+  int64_t open_fds = 0;
+  int64_t max_fds = 0;
+};
+ProcessStatus ReadProcessStatus();
 
 }  // namespace txl

@@ -12,10 +12,56 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/quota/tenant_limits.h"
-#include "server/quota/token_bucket.h"
 
 namespace txl {
+
+// A bucket of tokens that refills at a steady rate: what a quota of so many a
+// second or a minute lets through. Time is given in.
+
+// Not thread-safe. Times do not go back; an earlier one counts as the last.
+class TokenBucket {
+ public:
+  // Full at `now`. At most `limit` >= 1 tokens at once, and `limit` for each
+  // `period` from then on.
+  TokenBucket(int64_t limit, absl::Duration period, absl::Duration now);
+
+  // Another limit: what is in it stays, as far as it fits.
+  void SetLimit(int64_t limit, absl::Duration now);
+
+  // Whole tokens that are in it.
+  int64_t Available(absl::Duration now);
+  // Takes `count` tokens where they are there.
+  bool Take(int64_t count, absl::Duration now);
+  // Taken tokens were not used.
+  void GiveBack(int64_t count);
+  // When `count` tokens will be there if none is taken; nothing: never, for
+  // they are more than `limit`.
+  std::optional<absl::Duration> ReadyAt(int64_t count, absl::Duration now);
+
+ private:
+  void Refill(absl::Duration now);
+
+  int64_t limit_;
+  const absl::Duration period_;
+  double level_;
+  absl::Duration refilled_;
+};
+
+// What a tenant may take of the server, as the file of --tenants says it.
+
+// Absent: no limit of its own.
+struct TenantLimits {
+  // Its share where tenants want more than there is, beside other weights.
+  double weight = 1;
+  std::optional<int64_t> turns;  // at a time, waiting ones included
+  // SessionLimits (server/session/session_quota.h).
+  std::optional<int64_t> sessions;
+  std::optional<int64_t> bytes;
+  std::optional<int64_t> tokens_in_per_minute;   // of prompts
+  std::optional<int64_t> tokens_out_per_minute;  // handed to streams
+  std::optional<int64_t> calls_per_second;
+  std::optional<absl::Duration> longest_turn;  // its wait included
+};
 
 // What a tenant may take, and what it has taken at one moment.
 struct TenantUse {

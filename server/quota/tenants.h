@@ -1,6 +1,6 @@
 #pragma once
 
-// All tenants: those of the file of --tenants, and whoever else calls.
+// All tenants: those in the file of --tenants, and all others that call.
 
 #include <cstdint>
 #include <functional>
@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/quota/tenant_account.h"
-#include "server/quota/tenant_limits.h"
 
 namespace txl {
 
@@ -37,7 +38,7 @@ class Tenants {
   TenantAccount* Find(const std::string& name, absl::Duration now)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Of all that are in the file or have called, by name.
+  // Use of all tenants that are in the file or have called, by name.
   std::vector<TenantUse> Use(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -48,5 +49,33 @@ class Tenants {
   std::map<std::string, std::unique_ptr<TenantAccount>> accounts_
       ABSL_GUARDED_BY(mutex_);
 };
+
+// The file of --tenants:
+//
+//   [tenant.research]
+//   weight = 2
+//   turns = 8
+//   sessions = 1000
+//   bytes = "512MiB"
+//   tokens_in_per_minute = 60000
+//   tokens_out_per_minute = 12000
+//   calls_per_second = 50
+//   longest_turn = "10m"
+
+using TenantTable = std::map<std::string, TenantLimits>;
+
+// Each has counters of its own in the metrics.
+inline constexpr size_t kMostTenants = 1000;
+inline constexpr int64_t kMostTenantsFileBytes = 1 << 20;
+
+// Parses the file's text. Errors name `path` with the line or the key.
+// InvalidArgument if it is not TOML, a key is unknown (with the nearest name),
+// a value has another type or is out of range (weight in [0.001, 1000000],
+// longest_turn above 0, all others whole and at least 1; bytes also with a
+// unit, in powers of 1024), a name is not 1 to 64 of [A-Za-z0-9_-], or is
+// "other", or there are more than kMostTenants.
+absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
+                                         const std::string& path);
+absl::StatusOr<TenantTable> ReadTenants(const std::string& path);
 
 }  // namespace txl

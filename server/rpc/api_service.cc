@@ -3,7 +3,6 @@
 #include "absl/strings/strip.h"
 #include "server/api/methods.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/grpc_status.h"
 #include "server/rpc/open_call.h"
 #include "server/rpc/reflection.h"
 

@@ -4,6 +4,7 @@
 
 #include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/status.h>
 
 #include <optional>
 #include <string>
@@ -36,12 +37,21 @@ Credentials CallCredentials(const grpc::CallbackServerContext& context);
 std::optional<absl::Duration> CallDeadline(
     const grpc::CallbackServerContext& context, Clock* clock);
 
-// Of the client whose connection the call came by, where clients have to show
-// a certificate; absent: they need not.
+// Certificate of the client whose connection the call came by. Absent: clients
+// need not present one.
 std::optional<PeerCertificate> PeerCertificateOf(
     const grpc::ServerContextBase& context);
 
 // `after` from now, for gRPC, whatever becomes of the wall clock meanwhile.
 gpr_timespec InTime(absl::Duration after);
+
+// The only place where errors become gRPC's: canonical code, the text that is
+// shown and google.rpc details (ErrorInfo always; BadRequest when a field is
+// named; RetryInfo when a retry makes sense).
+
+// The domain of every ErrorInfo.
+inline constexpr char kErrorDomain[] = "txl.v1";
+
+grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace txl

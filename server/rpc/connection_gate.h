@@ -1,8 +1,8 @@
 #pragma once
 
 // Accepts connections and gives them to gRPC, as many as there may be. gRPC's
-// own listener has no limit, and it stops for good once it finds no free file
-// descriptor (CVE-2023-4785).
+// own listener has no limit, and it stops permanently once it finds no free
+// file descriptor (CVE-2023-4785).
 
 #include <grpcpp/server_builder.h>
 
@@ -41,7 +41,7 @@ class ConnectionGate {
 
   // The acceptor's server has been started.
   void Start(std::unique_ptr<Acceptor> acceptor);
-  // Nobody can connect any more; connections that are there stay. Before the
+  // No client can connect any more; open connections stay. Before the
   // acceptor's server is shut down.
   void Stop();
 
@@ -57,7 +57,7 @@ class ConnectionGate {
   struct Connection {
     uint64_t socket;   // its inode: a descriptor's number is used again
     std::string host;  // of the client; empty for Unix sockets
-    std::string peer;  // as gRPC names it; likewise
+    std::string peer;  // as gRPC names it; empty for Unix sockets
   };
 
   ConnectionGate(ListeningSockets sockets, const CallLimits& limits, int stop);

@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     server->tls_ = std::make_unique<TlsServerCredentials>(certificates);
   }
   grpc::ServerBuilder builder;
-  SetTransport(context->limits, context->call_limits, &builder);
+  SetTransport(context->turns.model.limits, context->call_limits, &builder);
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       server->tls_ == nullptr ? grpc::InsecureServerCredentials()

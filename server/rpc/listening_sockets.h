@@ -15,9 +15,9 @@ class ListeningSockets {
  public:
   // "HOST:PORT" (an IPv6 host in brackets; port 0: any free one) or
   // "unix:PATH", where a socket file that is there is replaced. Every address
-  // that a host stands for is listened on. `owner_only`: nobody but the
-  // process's user may connect to a Unix socket (mode 0600), from its first
-  // moment on; else the umask decides. Errors: Unavailable.
+  // that a host stands for is listened on. `owner_only`: only the process's
+  // user may connect to a Unix socket (mode 0600), from its first moment on;
+  // else the umask decides. Errors: Unavailable.
   static absl::StatusOr<ListeningSockets> Open(const std::string& listen,
                                                bool owner_only = false);
 

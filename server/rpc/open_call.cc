@@ -1,5 +1,10 @@
 #include "server/rpc/open_call.h"
 
+#include <google/protobuf/io/zero_copy_stream.h>
+#include <grpc/grpc.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,8 +12,10 @@
 #include "server/base/error.h"
 #include "server/base/log.h"
 #include "server/rpc/call_context.h"
-#include "server/rpc/grpc_status.h"
-#include "server/rpc/raw_message.h"
+
+// gRPC's library has it, its headers do not (src/core/lib/surface/
+// call_test_only.h): another version may lack it.
+[[gnu::weak]] uint32_t grpc_call_test_only_get_message_flags(grpc_call* call);
 
 namespace txl {
 
@@ -125,7 +132,7 @@ void OpenCall::ReadMore(std::function<void(bool)> then) {
     then_ = std::move(then);
   }
   request_.Clear();
-  desk().context().callbacks->Run([self = shared_from_this()] {
+  desk().context().turns.callbacks->Run([self = shared_from_this()] {
     self->desk().AskToRead(self->peer(), self);
   });
 }
@@ -176,8 +183,11 @@ void OpenCall::CutOff() {
   ReleaseAnswer();
 }
 
-absl::Status OpenCall::Parse(google::protobuf::Message* request) const {
-  return ParseMessage(request_, request);
+absl::StatusOr<ApiCall::SharedMessage> OpenCall::Parse(
+    const google::protobuf::Message& type) const {
+  std::shared_ptr<google::protobuf::Message> request(type.New());
+  TXL_RETURN_IF_ERROR(ParseMessage(request_, request.get()));
+  return request;
 }
 
 absl::Status OpenCall::CheckRoute(const std::string& session_id) const {
@@ -271,6 +281,36 @@ void OpenCall::OnDone() {
     alarm_.reset();
   }
   TellDone();
+}
+
+namespace {
+
+// This flag of a message is likewise in no header.
+constexpr uint32_t kCompressed = 0x80000000;
+
+}  // namespace
+
+absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
+                          google::protobuf::MessageLite* message) {
+  grpc::ByteBuffer copy(bytes);  // shares the slices
+  grpc::ProtoBufferReader reader(&copy);
+  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) {
+    return absl::OkStatus();
+  }
+  return MalformedError(
+      "the message does not parse, or a text is not valid UTF-8");
+}
+
+bool IsMarkedCompressed(grpc_call* call) {
+  if (grpc_call_test_only_get_message_flags == nullptr) return false;
+  return (grpc_call_test_only_get_message_flags(call) & kCompressed) != 0;
+}
+
+grpc::ByteBuffer SerializeMessage(
+    const google::protobuf::MessageLite& message) {
+  grpc::Slice slice(message.ByteSizeLong());
+  message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return grpc::ByteBuffer(&slice, 1);
 }
 
 }  // namespace txl

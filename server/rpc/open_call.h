@@ -4,6 +4,8 @@
 // generic service gives calls to us before their messages, so that a call is
 // counted, refused or timed out while its message is on the way.
 
+#include <google/protobuf/message_lite.h>
+#include <grpc/grpc.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_context.h>
@@ -38,7 +40,6 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
       CallDesk* desk);
 
   // ApiCall.
-  absl::Status Parse(google::protobuf::Message* request) const override;
   std::optional<absl::Duration> Deadline() const override;
   void ReturnSession(const std::string& session_id) override;
   void Answer(const google::protobuf::Message& answer) override;
@@ -70,6 +71,8 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
  private:
   OpenCall(grpc::GenericCallbackServerContext* context, const ApiMethod& method,
            CallDesk* desk);
+  absl::StatusOr<SharedMessage> Parse(
+      const google::protobuf::Message& type) const override;
   std::shared_ptr<ApiCall> self() override { return shared_from_this(); }
   void DropRequest() override { request_.Clear(); }
   absl::Status CheckRoute(const std::string& session_id) const override;
@@ -97,5 +100,20 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   std::function<void(bool)> then_ ABSL_GUARDED_BY(mutex_);  // of ReadMore
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Bytes of the wire <-> messages. Calls come as bytes (api_service.h), so that
+// what does not parse is INVALID_ARGUMENT.
+
+// InvalidArgument, MALFORMED_MESSAGE when the bytes do not parse (a string that
+// is not UTF-8 does not).
+absl::Status ParseMessage(const grpc::ByteBuffer& bytes,
+                          google::protobuf::MessageLite* message);
+
+// Whether the last message that came in a call of gRPC's core has the flag of a
+// compressed one. gRPC hands on such a message as it is where the call names no
+// compression. False where gRPC's library does not tell.
+bool IsMarkedCompressed(grpc_call* call);
+
+grpc::ByteBuffer SerializeMessage(const google::protobuf::MessageLite& message);
 
 }  // namespace txl

@@ -97,11 +97,10 @@ class ReflectionRun final : public CallEvents,
   void Start() {
     absl::StatusOr<ByteHold> hold = call_->desk().HoldAnswer(kAnswerBytes);
     if (!hold.ok()) return call_->End(hold.status());
-    reflection::ServerReflectionRequest request;
-    const absl::Status parsed = call_->Parse(&request);
-    if (!parsed.ok()) return call_->End(parsed);
+    const auto request = call_->Read<reflection::ServerReflectionRequest>();
+    if (!request.ok()) return call_->End(request.status());
     call_->HandOver(shared_from_this(), *std::move(hold));
-    call_->WritePiece(Answer(request));
+    call_->WritePiece(Answer(**request));
   }
 
   // CallEvents.
@@ -116,9 +115,9 @@ class ReflectionRun final : public CallEvents,
 
  private:
   void Next() {
-    reflection::ServerReflectionRequest request;
-    const absl::Status parsed = call_->Parse(&request);
-    parsed.ok() ? call_->WritePiece(Answer(request)) : call_->End(parsed);
+    const auto request = call_->Read<reflection::ServerReflectionRequest>();
+    request.ok() ? call_->WritePiece(Answer(**request))
+                 : call_->End(request.status());
   }
 
   const std::shared_ptr<ApiCall> call_;

@@ -36,8 +36,8 @@ class TlsServerCredentials {
   // gRPC asks before every handshake, from any of its threads.
   static grpc_ssl_certificate_config_reload_status Renew(
       void* self, grpc_ssl_server_certificate_config** config);
-  // gRPC asks before every call, likewise: UNAUTHENTICATED where the
-  // connection's certificate, or one of those that came with it, is revoked.
+  // gRPC asks before every call, from any of its threads: UNAUTHENTICATED where
+  // the connection's certificate, or one that came with it, is revoked.
   static void Admit(void* self, grpc_auth_context* connection,
                     const grpc_metadata* metadata, size_t count,
                     grpc_process_auth_metadata_done_cb done, void* call);

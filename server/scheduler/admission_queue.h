@@ -1,11 +1,12 @@
 #pragma once
 
 // Turns that wait for a slot: bounded by calls and by prompt tokens. Tenants
-// take turns by weight (fair_order.h); the turns of one stand in order of when
+// take turns by weight (FairOrder); the turns of one stand in order of when
 // they are due, which for turns of one priority is the order of arrival. It
 // also keeps the turn counters of the queue, so that a snapshot never sees a
 // turn twice or not at all.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,11 +21,67 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/metrics/metrics.h"
-#include "server/scheduler/fair_order.h"
-#include "server/scheduler/service_rate.h"
+#include "server/scheduler/step_ledger.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {
+
+// Which of several flows is served next, so that each gets service by its
+// weight: start-time fair queueing (Goyal, Vin, Cheng 1997). A flow's start is
+// the service that it has had, by weight; who has the least goes first. A flow
+// that wanted nothing for a while begins where the others are: it gets no
+// credit for it.
+//
+// If costs are at most C, the services of flows f and g that stand in line
+// throughout differ by
+//   |got_f / weight_f - got_g / weight_g| <= C / weight_f + C / weight_g
+// and no flow starves: a flow that waits begins at most C / weight_f behind the
+// one that is served, so that each of n others gets C weight_g / weight_f + C
+// before it at most, in all
+//   C (sum of weights / weight_f + n)
+
+// Not thread-safe. A call costs O(log flows).
+class FairOrder {
+ public:
+  // By start, then by name.
+  using Line = std::set<std::pair<double, std::string>>;
+
+  // The flow wants service, and stands in line until Leave. One in line only
+  // takes its new weight, > 0.
+  void Join(const std::string& flow, double weight);
+  void Leave(const std::string& flow);
+  // Empties the line and forgets all flows.
+  void Clear();
+
+  // The flows in line, the next one first.
+  const Line& line() const { return line_; }
+
+  // The flow, in line or not, got service of this cost, >= 0; or gives back
+  // what it got and did not use, and comes sooner by that.
+  void Charge(const std::string& flow, double cost);
+  void Refund(const std::string& flow, double cost);
+
+  // Flows that are remembered: those in line, and those that had more than the
+  // others when they left.
+  size_t size() const { return flows_.size(); }
+
+ private:
+  struct Flow {
+    double weight = 1;
+    double start = 0;
+    bool in_line = false;
+  };
+
+  // Moves the flow to another start.
+  void Restart(const std::string& name, Flow& flow, double start);
+  // Forgets flows out of line that would begin where the others are.
+  void ForgetPast();
+
+  std::map<std::string, Flow> flows_;
+  Line line_;
+  Line gone_;                // the flows out of line
+  double virtual_time_ = 0;  // the start of what was served last
+};
 
 struct AdmissionQueueOptions {
   int32_t max_calls = 0;
@@ -43,9 +100,9 @@ struct QueuedTurn {
 // When a turn that began to wait at `since` is due: the sooner, the more
 // urgent. A turn is behind later ones of higher priority, but behind none that
 // came more than `age` for each step of priority after it.
-inline absl::Duration DueOf(const Turn& turn, absl::Duration since,
+inline absl::Duration DueOf(int32_t priority, absl::Duration since,
                             absl::Duration age) {
-  return since - turn.priority * age;
+  return since - priority * age;
 }
 
 // Thread-safe. Predicates run under the queue's lock: they must not call back.
@@ -57,7 +114,7 @@ class AdmissionQueue {
   // fewer calls in it for its weight than another one pushes that one's last
   // turn out. Errors: QUEUE_FULL + retry, DEADLINE_UNREACHABLE where turns of
   // its tenant wait before it that take until after its deadline
-  // (service_rate.h), DRAINING after Close; `turn` is then left as it was.
+  // (step_ledger.h), DRAINING after Close; `turn` is then left as it was.
   absl::Status Push(Turn& turn, absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Removes and returns the first turn for which `wanted` is true. Its time in

@@ -14,10 +14,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "server/scheduler/admission_queue.h"
 
 namespace txl {
 
@@ -54,10 +57,73 @@ using RowDivider =
                            absl::Span<const int64_t> wanted, int64_t budget,
                            std::vector<int64_t>& rows)>;
 
-// The same with another rule for who gets the rows that are short; `turn` only
-// says whose a step of one row is.
+// PlanBatch with another rule for dividing rows that are short. `turn` only
+// decides who gets a step of one row.
 std::vector<int64_t> PlanBatch(absl::Span<const BatchCandidate> candidates,
                                const BatchLimits& limits, uint64_t turn,
                                RowDivider divide);
+
+// How the rows of a step are divided if there are fewer than all want.
+
+// Divides `budget` rows among `members`, which are indices into `rows` and
+// `wanted`, and adds each share to `rows`. The division is max-min fair: a
+// member gets more than another only if the other wants no more. What does not
+// divide evenly goes to the first members, one row each. With fewer rows than
+// members, some members get one row: round-robin, beginning with `first`.
+void DivideRows(absl::Span<const size_t> members,
+                absl::Span<const int64_t> wanted, int64_t budget, size_t first,
+                std::vector<int64_t>& rows);
+
+// Divides rows between prompts, whose rows are worth nothing before their last
+// one: prompts are served one after the other, in the order of `members`,
+// instead of side by side. But every kRowsOfOldest-th row goes to the oldest
+// member, the one with the lowest index; the count goes on after the `given`
+// rows that were given before. So a member that others pass is done at the
+// latest when this share of the rows has come to all older members and to it.
+void PassRows(absl::Span<const size_t> members,
+              absl::Span<const int64_t> wanted, int64_t budget, size_t given,
+              std::vector<int64_t>& rows);
+inline constexpr size_t kRowsOfOldest = 8;
+
+// Divides rows between tenants. If they want more rows than there are, each
+// tenant gets rows by its weight (admission_queue.h), and its members share
+// them by one of the rules above. The object remembers service only while rows
+// are short: from the first such step to the next step with enough rows. A
+// tenant that wants little is therefore never behind.
+class TenantRows {
+ public:
+  using Rule = void(absl::Span<const size_t> members,
+                    absl::Span<const int64_t> wanted, int64_t budget,
+                    size_t given, std::vector<int64_t>& rows);
+  struct Tenant {
+    std::string name;
+    double weight = 1;  // > 0
+  };
+
+  // `rule`: among the members of a tenant.
+  explicit TenantRows(Rule* rule) : rule_(rule) {}
+
+  // `tenants`: of every index into `rows`.
+  void Divide(absl::Span<const Tenant> tenants,
+              absl::Span<const size_t> members,
+              absl::Span<const int64_t> wanted, int64_t budget,
+              std::vector<int64_t>& rows);
+
+ private:
+  struct Share {
+    std::vector<size_t> members;
+    int64_t wanted = 0;
+    int64_t rows = 0;
+  };
+  using Shares = std::map<std::string, Share>;
+
+  // Who stands in line, of those whose shares these are.
+  void LineUp(absl::Span<const Tenant> tenants, const Shares& shares);
+
+  Rule* const rule_;
+  FairOrder order_;
+  // Rows that a tenant's members have had in turn, since rows were short.
+  std::map<std::string, size_t> given_;
+};
 
 }  // namespace txl

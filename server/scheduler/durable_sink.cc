@@ -6,6 +6,23 @@
 #include "server/session/session_errors.h"
 
 namespace txl {
+namespace {
+
+struct Teller {
+  TokenSink& sink;
+
+  void operator()(TurnStarted started) const { sink.Started(started); }
+  void operator()(TokenEvent event) const { sink.Token(std::move(event)); }
+  void operator()(std::vector<ScoredToken> tokens) const {
+    sink.Scored(std::move(tokens));
+  }
+  void operator()(const TurnFinished& finished) const {
+    sink.Finished(finished);
+  }
+  void operator()(const absl::Status& status) const { sink.Failed(status); }
+};
+
+}  // namespace
 
 DurableSink::DurableSink(DurableSinkOptions options,
                          std::shared_ptr<TokenSink> sink,
@@ -15,8 +32,7 @@ DurableSink::DurableSink(DurableSinkOptions options,
       cancel_(std::move(cancel)) {}
 
 void DurableSink::Started(const TurnStarted& started) {
-  Say({options_.journal->last_entry(),
-       [started](TokenSink& sink) { sink.Started(started); }});
+  Say({options_.journal->last_entry(), started});
 }
 
 void DurableSink::Token(TokenEvent event) {
@@ -25,25 +41,19 @@ void DurableSink::Token(TokenEvent event) {
     absl::MutexLock lock(&mutex_);
     entry = EntryBefore(entry);
   }
-  Say({entry,
-       [event = std::move(event)](TokenSink& sink) { sink.Token(event); }});
+  Say({entry, std::move(event)});
 }
 
 void DurableSink::Scored(std::vector<ScoredToken> tokens) {
-  Say({0,
-       [tokens = std::move(tokens)](TokenSink& sink) { sink.Scored(tokens); }});
+  Say({0, std::move(tokens)});
 }
 
 void DurableSink::Finished(const TurnFinished& finished) {
-  Say({options_.journal->last_entry(),
-       [finished](TokenSink& sink) { sink.Finished(finished); },
-       /*ends=*/true});
+  Say({options_.journal->last_entry(), finished});
 }
 
 // A turn that fails promises nothing.
-void DurableSink::Failed(const absl::Status& status) {
-  Say({0, [status](TokenSink& sink) { sink.Failed(status); }, /*ends=*/true});
-}
+void DurableSink::Failed(const absl::Status& status) { Say({0, status}); }
 
 int DurableSink::Unsent() const {
   absl::MutexLock lock(&mutex_);
@@ -101,14 +111,19 @@ bool DurableSink::Moved() {
   return true;
 }
 
+void DurableSink::Tell(Said said) {
+  ended_ = ended_ || std::holds_alternative<TurnFinished>(said) ||
+           std::holds_alternative<absl::Status>(said);
+  std::visit(Teller{*sink_}, std::move(said));
+}
+
 void DurableSink::SayDurable() {
   const uint64_t durable = options_.journal->durable_entry();
   // Read behind it: what is stored as far as the number goes may be refused.
   if (Moved()) return;
   while (!held_.empty() && held_.front().entry <= durable) {
     // The sink is told under the lock, so that the order stays.
-    held_.front().say(*sink_);
-    ended_ = ended_ || held_.front().ends;
+    Tell(std::move(held_.front().said));
     held_.pop_front();
   }
 }

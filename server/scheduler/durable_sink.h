@@ -1,9 +1,9 @@
 #pragma once
 
-// Holds what a turn says until the journal has what it says on stable storage:
-// Started until the turn's intent is, Finished until the turn's end is, and,
-// where every token has to be, each token. So nobody is told of what a crash
-// takes back, but for tokens that the same request gets again.
+// Holds what a turn says until the journal has it on stable storage: Started
+// until the turn's intent is there, Finished until the turn's end is, and each
+// token where every token must be. So no client is told of what a crash undoes,
+// except for tokens that the same request gets again.
 //
 // It stands between the scheduler and a transport's sink.
 
@@ -11,14 +11,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/base/boot_time.h"
-#include "server/scheduler/token_sink.h"
+#include "server/base/clock.h"
 #include "server/scheduler/turn.h"
 #include "server/session/session_claim.h"
 #include "server/session/session_journal.h"
@@ -32,9 +32,9 @@ struct DurableSinkOptions {
   // Else at most so many tokens, >= 1, are out and not on stable storage: those
   // beyond wait, and the turn is parked.
   int64_t most_lag = 64;
-  // Of a session that servers share. What it lost is told to nobody: the turn
-  // fails with SESSION_MOVED. A token waits for the storage, too, where nothing
-  // was confirmed for `most_silence`: another server may have the session.
+  // Set for a session that servers share. No client is told what it lost: the
+  // turn fails with SESSION_MOVED. A token also waits for the storage where
+  // nothing was confirmed for `most_silence`: another server may have it.
   std::shared_ptr<const SessionClaim> claim;
   absl::Duration most_silence = absl::Seconds(4);
   std::function<absl::Duration()> boot_time = BootTime;
@@ -57,14 +57,17 @@ class DurableSink final : public TokenSink,
   int Unsent() const override;
 
  private:
+  // One thing that the sink is told.
+  using Said = std::variant<TurnStarted, TokenEvent, std::vector<ScoredToken>,
+                            TurnFinished, absl::Status>;
   // What waits for an entry of the journal, and for those before it.
   struct Held {
     uint64_t entry = 0;
-    std::function<void(TokenSink&)> say;
-    bool ends = false;  // the turn
+    Said said;
   };
 
   void Say(Held held) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Tell(Said said) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SayDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The entry for which the journal has to hurry; 0: none.
   uint64_t NextWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -74,7 +77,7 @@ class DurableSink final : public TokenSink,
   // Goes on once entry `entry` is there.
   void WaitFor(uint64_t entry) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnDurable(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The entry that has to be on stable storage before the next token is said,
+  // The entry that must be on stable storage before the next token is said,
   // whose own entry is `entry`.
   uint64_t EntryBefore(uint64_t entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Tokens said or held that are not on stable storage.
@@ -86,7 +89,7 @@ class DurableSink final : public TokenSink,
 
   mutable absl::Mutex mutex_;
   std::deque<Held> held_ ABSL_GUARDED_BY(mutex_);
-  // Of tokens that are not on stable storage, oldest first.
+  // Entries of tokens that are not on stable storage, oldest first.
   std::deque<uint64_t> lagging_ ABSL_GUARDED_BY(mutex_);
   uint64_t awaited_ ABSL_GUARDED_BY(mutex_) = 0;
   bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // the journal has

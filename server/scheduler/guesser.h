@@ -3,34 +3,99 @@
 // Guesses a running turn's next tokens, and learns from what they turned out to
 // be.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "model/text/ngram_table.h"
-#include "server/scheduler/draft.h"
-#include "server/scheduler/guess_rates.h"
-#include "server/scheduler/own_ngrams.h"
+#include "server/scheduler/step_ledger.h"
 #include "server/session/token_sequence.h"
 
 namespace txl {
+
+// How often guesses of a grade are right, and what guesses bring. A grade says
+// where a guess is from and how sure its source is of it.
+
+// Grades of the n-gram table's guesses are their levels; the session's own ids
+// have theirs behind, by how many ids before the guess were the same.
+inline constexpr int32_t kOwnGrades = 6;
+inline constexpr int32_t kGrades = kNgramLevels + kOwnGrades;
+// REQUIRES: same_ids >= 1.
+int32_t OwnGrade(int64_t same_ids);
+
+// Thread-compatible.
+class GuessRates {
+ public:
+  GuessRates();
+
+  void Note(int32_t grade, bool right);
+  // The share of right ones among the last ones of the grade, in (0, 1);
+  // before there were any, what its source says.
+  double Rate(int32_t grade) const { return rates_[grade].right_share(); }
+
+  // Notes how many guesses of one step were right.
+  void NoteGain(int64_t right);
+  // Mean of the last gains. It begins high enough for a trial.
+  double gain() const { return gain_; }
+
+ private:
+  struct Counts {
+    double right = 0;
+    double all = 0;
+    double right_share() const { return right / all; }
+    void Add(bool was_right);
+  };
+  std::array<Counts, kGrades> rates_;
+  double gain_ = 0.5;
+};
+
+// Where a session's last ids have stood in it before. Takes kBytes for a turn
+// that runs, however long its session is; the ids themselves stay the
+// session's.
+
+// Thread-compatible.
+class OwnNgrams {
+ public:
+  struct Match {
+    int64_t next = 0;      // index of the id that followed
+    int64_t same_ids = 0;  // before it: the session's last so many, >= kShort
+  };
+
+  static constexpr int64_t kShort = 3;
+  static constexpr int64_t kLong = 8;
+  static constexpr int64_t kLongestMatch = 64;  // more are not looked at
+  static constexpr int64_t kOldest = 4096;      // ids that a turn finds there
+
+  // The latest place before the end that a long or else a short end of `ids`
+  // has had. `ids` is the same sequence as in the calls before, grown.
+  std::optional<Match> Find(const TokenSequence& ids);
+
+ private:
+  static constexpr size_t kPlaces = 1024;
+  // What followed, counted from first_ + 1; 0: nothing.
+  using Places = std::array<uint32_t, kPlaces>;
+
+  void Update(const TokenSequence& ids);
+  std::optional<Match> FindIn(const Places& places, int64_t length,
+                              const TokenSequence& ids) const;
+
+  int64_t first_ = -1;
+  int64_t noted_ = 0;  // ids before this one are in the places
+  Places short_{}, long_{};
+};
 
 struct GuessLimits {
   int64_t most = 0;  // guesses
   // The least probability that a guess and all before it are right.
   double floor = 0;
-  // The same for asking the draft for one; infinite: there is no draft.
-  double draft_floor = std::numeric_limits<double>::infinity();
 };
 
-// Takes some 10 KiB. Thread-compatible. The order of calls:
+// Takes about 10 KiB. Thread-compatible. The order of calls:
 //
-//   guesser.Begin(ids, limits);
-//   while (guesser.WantsDraft()) guesser.Hear(draft's guess behind guesses());
-//   feed(guesser.given());
+//   feed(guesser.Guess(ids, limits));
 //   guesser.Saw(id);  // what followed, token by token
 class Guesser {
  public:
@@ -38,21 +103,12 @@ class Guesser {
   // have shown is where this one begins, and it is told what this one shows.
   Guesser(const NgramTable* table, GuessRates* of_all);
 
-  // Begins guesses of what follows `ids`, which stay as they are until the last
-  // one is made. The surest of the session's own ids, the table and the draft
-  // gives each; the next one below the floor is looked at too, and kept to
-  // learn from. It stands still where the draft's is wanted.
-  void Begin(const TokenSequence& ids, const GuessLimits& limits);
-  bool WantsDraft() const { return wants_draft_; }
-  // Goes on with the draft's guess; nothing: it has none. REQUIRES: WantsDraft.
-  void Hear(std::optional<DraftGuess> guess);
-
-  // What was guessed, the first one first, with what is only looked at, and
-  // what is worth its rows. Valid until the next call that is not const.
-  absl::Span<const int32_t> guesses() const { return guesses_; }
-  absl::Span<const int32_t> given() const {
-    return absl::MakeConstSpan(guesses_).first(given_);
-  }
+  // What follows `ids`, the first one first, as far as it is worth its rows.
+  // The surer of the session's own ids and the table gives each; the next one
+  // below the floor is looked at too, and kept to learn from. Valid until the
+  // next call that is not const.
+  absl::Span<const int32_t> Guess(const TokenSequence& ids,
+                                  const GuessLimits& limits);
 
   // What followed, token by token.
   void Saw(int32_t id);
@@ -69,12 +125,8 @@ class Guesser {
     int32_t grade = -1;  // none
     double rate = 0;
   };
-  // Takes guesses that cost nothing to make, until the draft is wanted or there
-  // are enough.
-  void GoOn();
-  // Of the table and the session's own ids.
-  Candidate AtHand() const;
-  bool IsDraftWorth(const Candidate& at_hand) const;
+  // The better candidate of the table's and that of the session's own ids.
+  Candidate Best() const;
   void Take(const Candidate& guess);
   void End();
 
@@ -89,8 +141,6 @@ class Guesser {
   std::optional<OwnNgrams::Match> match_;
   double chance_ = 1;            // that all of them are right
   std::vector<int32_t> recent_;  // what the table is asked behind
-  bool wants_draft_ = false;
-  int64_t since_draft_;  // tokens
 
   // The last ones, with the one that is only looked at.
   std::vector<int32_t> guesses_;
@@ -98,5 +148,36 @@ class Guesser {
   size_t given_ = 0;  // of them, worth their rows
   size_t next_ = 0;   // the first whose fate is not known
 };
+
+// Whether tokens are guessed ahead of streams, and which guesses are worth
+// their rows: pure functions.
+//
+// A sampled token is a function of distribution, parameters, seed and position,
+// and on a runner that verifies guesses a row's bits depend on no cut. So a
+// stream's next tokens, guessed, can be fed as a prompt is; each row samples,
+// and as far as the samples are the guesses they are the tokens that the stream
+// would have had one step at a time (speculative decoding, arXiv:2211.17192,
+// but exact to the bit, and with guesses from what texts repeat:
+// arXiv:2304.04487).
+
+// The least probability of being accepted with which a guess is worth its row
+// among so many streams: what it costs beside what a token costs without it,
+// with a margin. 1 or more: none is. REQUIRES: streams >= 1.
+double GuessFloor(const StepCost& cost, int64_t streams);
+
+// Whether streams do better to wait for a step's tokens, and guess behind them,
+// than to be planned one step ahead without knowing them. `gain`: tokens that a
+// step's guesses give a stream, the mean over all streams.
+bool WorthGuessing(double floor, double gain);
+
+// Most guesses of one stream in a step.
+struct GuessRoom {
+  int64_t wanted = 0;       // by the settings
+  int64_t rows = 0;         // that the step has left
+  int64_t spare_rows = 0;   // of a slot, the stream's own row included
+  int64_t tokens_left = 0;  // that the turn may sample behind that row's
+  int64_t events_left = 0;  // that its sink takes behind that row's
+};
+int64_t MostGuesses(const GuessRoom& room);
 
 }  // namespace txl

@@ -1,10 +1,10 @@
 #pragma once
 
 // Iteration-level batching: one thread that owns all running turns, slots and
-// positions. Each step takes every decoding row plus prompt rows up to a
-// budget; turns join and leave between steps. What to run is decided by the
-// pure functions of batch_policy.h and slot_policy.h; this loop only calls
-// them.
+// positions. Each step takes the decoding rows, in turns where they are too
+// many, plus some prompt rows; turns join and leave between steps. What to run
+// is decided by the pure functions of batch_policy.h and session_slots.h; this
+// loop only calls them.
 //
 // However a turn ends, its session is at a token border: before the first
 // generated token as it was, after it with the prompt and every token handed to
@@ -33,8 +33,10 @@
 //   scheduler.EndAll();               // after a grace, the running
 //   while (!scheduler.Idle()) absl::SleepFor(absl::Milliseconds(10));
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -69,8 +71,8 @@ class Scheduler {
 
   // From now on Submit fails with DRAINING. Running and queued turns go on.
   void StartDrain();
-  // Ends every running GENERATE at its next token with SERVER_DRAIN (those
-  // without a token yet: UNAVAILABLE DRAINING), everything else likewise.
+  // Ends every running GENERATE at its next token with SERVER_DRAIN. Those
+  // without a token yet, and all other turns, end with UNAVAILABLE DRAINING.
   void EndAll();
   // True when nothing is queued or runs.
   bool Idle() const;

@@ -16,34 +16,33 @@ void SchedulerLoop::Admit() {
     entering_.erase(current);
     Enter(std::move(entering));
   }
-  bool blocked = false;
-  wanting_.reset();
+  std::optional<Wanting> blocked;
   while (AdmitNext(blocked)) {
   }
-  AskForSlot();
+  AskForSlot(blocked);
 }
 
-bool SchedulerLoop::AdmitNext(bool& blocked) {
-  if (shared_->queue.empty() && (blocked || returning_.empty())) return false;
+bool SchedulerLoop::AdmitNext(std::optional<Wanting>& blocked) {
   // Who comes back waits for itself, once one before it has to.
-  const absl::Duration first_return = blocked || returning_.empty()
-                                          ? absl::InfiniteDuration()
-                                          : returning_.begin()->first;
+  const std::optional<RestingTurns::Place> returning =
+      blocked.has_value() ? std::nullopt : resting_.FirstToReturn();
+  if (shared_->queue.empty() && !returning.has_value()) return false;
+  const absl::Duration first_return =
+      returning.has_value() ? returning->first : absl::InfiniteDuration();
   const absl::Duration now = clock_->Monotonic();
   SlotChoice choice;
   const auto next = [&](const QueuedTurn& queued) {
     if (!NeedsSlot(queued.turn)) return true;
     const absl::Duration due =
-        DueOf(queued.turn, queued.submitted, options_.priority_age);
-    if (!blocked && due > first_return) return false;
+        DueOf(queued.turn.priority, queued.submitted, options_.priority_age);
+    if (!blocked.has_value() && due > first_return) return false;
     if (PausedUntil(queued.turn, now).has_value()) return false;
     choice = Choose(queued.turn.lease);
     const bool resident = choice.kind == SlotChoice::Kind::kResident;
-    if (!blocked && choice.kind == SlotChoice::Kind::kWait) {
-      blocked = true;
-      Want(queued.turn, due);
+    if (!blocked.has_value() && choice.kind == SlotChoice::Kind::kWait) {
+      blocked = Wanting{TenantName(queued.turn), queued.turn.priority, due};
     }
-    return !blocked || resident;
+    return !blocked.has_value() || resident;
   };
   std::optional<QueuedTurn> queued = shared_->queue.TakeFirst(now, next);
   if (queued.has_value()) {
@@ -51,13 +50,13 @@ bool SchedulerLoop::AdmitNext(bool& blocked) {
     Start(*std::move(queued), choice);
     return true;
   }
-  if (blocked || returning_.empty()) return false;
-  const auto it = running_.find(returning_.begin()->second);
+  if (blocked.has_value() || !returning.has_value()) return false;
+  const auto it = running_.find(returning->second);
   choice = Choose(it->second.sequence.lease());
-  blocked = choice.kind == SlotChoice::Kind::kWait ||
-            choice.kind == SlotChoice::Kind::kRefuse;
-  if (blocked) {
-    Want(it->second.sequence.turn(), first_return);
+  if (choice.kind == SlotChoice::Kind::kWait ||
+      choice.kind == SlotChoice::Kind::kRefuse) {
+    const Turn& turn = it->second.sequence.turn();
+    blocked = Wanting{TenantName(turn), turn.priority, first_return};
   } else {
     Return(it, choice);
   }
@@ -72,13 +71,11 @@ bool SchedulerLoop::NeedsSlot(const Turn& turn) const {
 
 SlotChoice SchedulerLoop::Choose(const SessionLease& lease) const {
   SlotCandidates slots = slots_.CandidatesFor(lease);
-  if (!may_yield_.empty()) {
-    const auto& [since, id] = *may_yield_.begin();
-    const Running& still = running_.at(id);
+  if (const auto first = resting_.FirstToYield(); first.has_value()) {
+    const Running& still = running_.at(first->second);
     // Only a slow reader's turn is one too many where too many are away.
-    if (still.parked_since.has_value() ||
-        turns_away_ < options_.max_parked_turns) {
-      slots.parked = {still.slot.index, clock_->Monotonic() - since};
+    if (still.rest.parked() || resting_.room_away()) {
+      slots.parked = {still.slot.index, clock_->Monotonic() - first->first};
     }
   }
   return ChooseSlot(slots, options_.min_idle);
@@ -175,6 +172,89 @@ void SchedulerLoop::Refuse(QueuedTurn queued, const absl::Status& status) {
   }
   sink->Failed(status);
   --shared_->live_turns;
+}
+
+// SchedulerLoop: who stands back for whom. Rows are shared between tenants by
+// weight; a turn gives its slot up for a more urgent one of its tenant; a
+// tenant samples no token that its quota does not have.
+
+bool SchedulerLoop::Allowance::Grant(Running& running) {
+  const Turn& turn = running.sequence.turn();
+  if (turn.account == nullptr || turn.kind != TurnKind::kGenerate) return true;
+  auto found = left.find(turn.account);
+  if (found == left.end()) {
+    found = left.emplace(turn.account, turn.account->TokensOut(now)).first;
+  }
+  if (found->second <= 0) return false;
+  --found->second;
+  return true;
+}
+
+void SchedulerLoop::TakeTokensOut(absl::Span<const StepRow> rows,
+                                  TenantAccount* account) {
+  const absl::Duration now = clock_->Monotonic();
+  for (const StepRow& row : rows) {
+    if (row.kind == RowKind::kDecode) account->TakeTokensOut(1, now);
+  }
+}
+
+std::optional<absl::Duration> SchedulerLoop::PausedUntil(const Turn& turn,
+                                                         absl::Duration now) {
+  if (turn.account == nullptr || turn.kind != TurnKind::kGenerate) {
+    return std::nullopt;
+  }
+  return turn.account->PausedUntil(now);
+}
+
+std::vector<int64_t> SchedulerLoop::Divide(
+    const std::vector<RunningMap::iterator>& turns,
+    absl::Span<const BatchCandidate> candidates, const BatchLimits& limits) {
+  const auto account = [&turns](size_t i) {
+    return turns[i]->second.sequence.turn().account;
+  };
+  bool several = false;
+  for (size_t i = 1; i < turns.size() && !several; ++i) {
+    several = account(i) != account(0);
+  }
+  if (!several) return PlanBatch(candidates, limits, steps_planned_);
+  std::vector<TenantRows::Tenant> tenants;
+  for (const auto& it : turns) {
+    const Turn& turn = it->second.sequence.turn();
+    tenants.push_back({TenantName(turn), TenantWeight(turn)});
+  }
+  return PlanBatch(candidates, limits, steps_planned_,
+                   [&](bool streams, absl::Span<const size_t> members,
+                       absl::Span<const int64_t> wanted, int64_t budget,
+                       std::vector<int64_t>& rows) {
+                     TenantRows& shared = streams ? stream_rows_ : prompt_rows_;
+                     shared.Divide(tenants, members, wanted, budget, rows);
+                   });
+}
+
+void SchedulerLoop::AskForSlot(const std::optional<Wanting>& wanting) {
+  // A state that moves out moves in again: not while one may not at once, nor
+  // for turns that would be too many without a slot.
+  const bool may_ask = wanting.has_value() && wanting->priority > 0 &&
+                       options_.min_idle == absl::ZeroDuration() &&
+                       resting_.room_away();
+  std::optional<uint64_t> last;
+  absl::Duration latest = may_ask ? wanting->due : absl::InfiniteDuration();
+  for (auto it = running_.begin(); may_ask && it != running_.end(); ++it) {
+    const Sequence& sequence = it->second.sequence;
+    const Turn& turn = sequence.turn();
+    const absl::Duration due =
+        DueOf(turn.priority, sequence.submitted(), options_.priority_age);
+    const bool may_be_asked = !it->second.rest.away() &&
+                              turn.priority < wanting->priority &&
+                              sequence.phase() == SequencePhase::kDecoding;
+    if (due <= latest || !may_be_asked) continue;
+    if (TenantName(turn) != wanting->tenant) continue;
+    latest = due;
+    last = it->first;
+  }
+  const std::optional<uint64_t> freed = resting_.Ask(last);
+  const auto it = freed.has_value() ? running_.find(*freed) : running_.end();
+  if (it != running_.end()) resting_.GoOn(it->first, it->second.rest);
 }
 
 }  // namespace txl

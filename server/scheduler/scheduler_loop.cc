@@ -7,9 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "server/base/error.h"
 #include "server/scheduler/batch_policy.h"
-#include "server/scheduler/turn_end.h"
+#include "server/scheduler/scheduler_report.h"
 #include "server/scheduler/turn_errors.h"
 
 namespace txl {
@@ -31,12 +30,10 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
       shared_(shared),
       ledger_(parts.metrics),
       slots_(parts.runner, parts.store, parts.metrics, parts.clock),
-      may_guess_(options.speculate_tokens > 0 &&
-                 parts.runner->info().verifies_guesses) {
-  if (may_guess_ && options_.draft != nullptr) {
-    draft_.emplace(options_.draft.get());
-  }
-}
+      resting_(options, parts.metrics),
+      guesses_(
+          parts.runner->info().verifies_guesses ? options.speculate_tokens : 0,
+          options_.ngrams.get()) {}
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
@@ -44,7 +41,7 @@ bool SchedulerLoop::Iterate() {
   Poll();
   Admit();
   bool submitted = false;
-  const bool waits = guessing_ && !in_flight_.empty();
+  const bool waits = guesses_.waits() && !in_flight_.empty();
   if (!waits &&
       static_cast<int32_t>(in_flight_.size()) < runner_->info().depth) {
     StepPlan plan;
@@ -80,8 +77,7 @@ absl::Duration SchedulerLoop::NextLimit() const {
     limit = std::min({limit, sequence.turn().deadline.value_or(limit),
                       sequence.submitted() + options_.longest_turn,
                       sequence.submitted() + sequence.turn().longest,
-                      running.reader.NextLimit(options_),
-                      running.paused_until.value_or(limit)});
+                      running.rest.NextLimit(options_)});
   }
   return std::max(limit - now, absl::ZeroDuration());
 }
@@ -152,8 +148,8 @@ SchedulerLoop::PlannableTurns() {
   Allowance allowance{clock_->Monotonic(), {}};
   for (auto it = running_.begin(); it != running_.end(); ++it) {
     Running& running = it->second;
-    if (running.rests() || !MayPlan(running)) continue;
-    if (asked_ == it->first || !allowance.Grant(running)) continue;
+    if (running.rest.rests() || !MayPlan(running)) continue;
+    if (resting_.asked(it->first) || !allowance.Grant(running)) continue;
     const bool waits = runner_->info().imports_aside && running.slot.arriving();
     (waits ? arriving : able).push_back(it);
   }
@@ -276,6 +272,97 @@ void SchedulerLoop::Submit(StepPlan plan, InFlight record) {
   ++steps_planned_;
   record.step = runner_->Submit(std::move(plan));
   in_flight_.push_back(std::move(record));
+}
+
+// SchedulerLoop: what it tells of itself.
+
+namespace {
+
+TurnReport ReportOf(const Turn& turn, absl::Duration submitted,
+                    absl::Duration now, const char* state) {
+  TurnReport report;
+  report.state = state;
+  report.kind = turn.kind;
+  report.key = turn.lease.key();
+  report.name = turn.lease.name();
+  report.tenant = TenantName(turn);
+  report.priority = turn.priority;
+  report.age = now - submitted;
+  report.tokens_in = TokensIn(turn);
+  return report;
+}
+
+const char* PhaseName(SequencePhase phase) {
+  switch (phase) {
+    case SequencePhase::kPrompting:
+      return "prompting";
+    case SequencePhase::kDecoding:
+      return "decoding";
+    case SequencePhase::kCollecting:
+      return "collecting";
+  }
+  return "";
+}
+
+void ReportSlots(const SlotTable& table, absl::Duration now,
+                 SchedulerReport& report) {
+  report.slots_total = table.slots();
+  report.slots_used = table.used();
+  for (int32_t slot = 0; slot < table.slots(); ++slot) {
+    const SlotTable::Entry& entry = table.at(slot);
+    if (!entry.key.has_value()) continue;
+    if (report.slots.size() == kMostReported) break;
+    report.slots.push_back({slot, *entry.key, entry.rows, entry.running,
+                            entry.leaving, entry.image_current,
+                            now - entry.last_use});
+  }
+}
+
+}  // namespace
+
+void SchedulerLoop::AnswerReports() {
+  for (const TakeReport& take : shared_->reports.TakeAll()) take(Report());
+}
+
+SchedulerReport SchedulerLoop::Report() const {
+  const absl::Duration now = clock_->Monotonic();
+  SchedulerReport report;
+  report.steps_planned = static_cast<int64_t>(steps_planned_);
+  report.steps_in_flight = static_cast<int64_t>(in_flight_.size());
+  const auto add = [&report](TurnReport turn) {
+    ++report.all_turns;
+    if (report.turns.size() < kMostReported) {
+      report.turns.push_back(std::move(turn));
+    }
+  };
+  for (const auto& [id, running] : running_) add(ReportOf(running, now));
+  for (const Entering& entering : entering_) {
+    if (!entering.queued.has_value()) continue;  // one of running_
+    TurnReport turn = txl::ReportOf(
+        entering.queued->turn, entering.queued->submitted, now, "entering");
+    turn.slot = entering.slot.index;
+    add(std::move(turn));
+  }
+  shared_->queue.ForEach([&](const QueuedTurn& queued) {
+    add(txl::ReportOf(queued.turn, queued.submitted, now, "queued"));
+  });
+  ReportSlots(slots_.table(), now, report);
+  return report;
+}
+
+TurnReport SchedulerLoop::ReportOf(const Running& running, absl::Duration now) {
+  const Sequence& sequence = running.sequence;
+  TurnReport report = txl::ReportOf(sequence.turn(), sequence.submitted(), now,
+                                    PhaseName(sequence.phase()));
+  report.unsent = sequence.turn().sink->Unsent();
+  report.slot = running.rest.away() ? -1 : running.slot.index;
+  report.rows_left = sequence.prompt_rows_left();
+  report.tokens_in_flight = sequence.tokens_in_flight();
+  report.generated = sequence.generated();
+  report.parked = running.rest.parked();
+  report.paused = running.rest.paused();
+  report.away = running.rest.away();
+  return report;
 }
 
 }  // namespace txl

@@ -2,24 +2,18 @@
 
 // The loop of scheduler.h: Admit, Plan, Submit, Collect, Emit, Retire. All
 // state of running turns is here and belongs to one thread. Its methods are in
-// scheduler_loop.cc (what may have changed, the rows of a step),
-// scheduler_admission.cc (from the queue to a slot), scheduler_readers.cc
-// (turns that stand still), scheduler_tenants.cc (who stands back for whom),
-// scheduler_guesses.cc (tokens that are guessed ahead), scheduler_results.cc
-// (from the device to the sinks) and scheduler_reporting.cc (what it tells of
-// itself).
+// scheduler_loop.cc (what may have changed, the rows of a step, the report),
+// scheduler_admission.cc (from the queue to a slot; which tenant waits for
+// which), scheduler_readers.cc (turns that stand still; tokens that are guessed
+// ahead) and scheduler_results.cc (from the device to the sinks).
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <future>
 #include <list>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,18 +24,14 @@
 #include "server/metrics/metrics.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/batch_policy.h"
-#include "server/scheduler/draft.h"
-#include "server/scheduler/guesser.h"
 #include "server/scheduler/heartbeat.h"
-#include "server/scheduler/reader_watch.h"
-#include "server/scheduler/row_division.h"
+#include "server/scheduler/resting_turns.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/scheduler/scheduler_report.h"
 #include "server/scheduler/sequence.h"
 #include "server/scheduler/session_slots.h"
-#include "server/scheduler/slot_policy.h"
-#include "server/scheduler/step_cost.h"
 #include "server/scheduler/step_ledger.h"
+#include "server/scheduler/stream_guesses.h"
 #include "server/session/session_store.h"
 
 namespace txl {
@@ -78,7 +68,7 @@ class SchedulerLoop {
   absl::Duration NextLimit() const;
   // Ends every turn with `status` and collects what is in flight.
   void EndWith(const absl::Status& status);
-  // Whoever wants to know gets a report.
+  // Answers all requests for a report.
   void AnswerReports();
 
  private:
@@ -87,19 +77,7 @@ class SchedulerLoop {
   struct Running {
     Sequence sequence;
     TurnSlot slot;
-    ReaderWatch reader = {};
-    std::optional<absl::Duration> parked_since = {};
-    // The times under which may_yield_ and returning_ have the turn.
-    std::optional<absl::Duration> may_yield_since = {};
-    std::optional<absl::Duration> returns_since = {};
-    bool away = false;       // gave its slot up
-    bool displaced = false;  // and not because of its reader
-    // Its tenant had no tokens left at the last look.
-    std::optional<absl::Duration> paused_until = {};
-    std::unique_ptr<Guesser> guesser = {};  // from its first guess on
-
-    // Stands still and has nothing in flight.
-    bool rests() const { return away || may_yield_since.has_value(); }
+    TurnRest rest = {};
   };
   using RunningMap = std::map<uint64_t, Running>;
   // A turn whose slot is claimed and not ready: no step waits for it.
@@ -113,13 +91,7 @@ class SchedulerLoop {
     StepShape shape;
     std::vector<uint64_t> owners;  // of each row
     std::vector<RowKind> kinds;
-
-    // Behind a row of its turn that samples.
-    bool IsGuess(size_t row) const {
-      return row > 0 && owners[row - 1] == owners[row] &&
-             kinds[row - 1] == RowKind::kDecode;
-    }
-    // Likewise, null or missing at the end where it has none.
+    // The account of each row, null or missing at the end where it has none.
     std::vector<TenantAccount*> accounts;
   };
   // What tenants may still sample in a step that is planned at `now`.
@@ -130,7 +102,7 @@ class SchedulerLoop {
     // A turn that may sample in it, or one whose tenant has no tokens left.
     bool Grant(Running& running);
   };
-  // The first turn that gets no slot.
+  // A turn that gets no slot.
   struct Wanting {
     std::string tenant;
     int32_t priority = 0;
@@ -140,25 +112,21 @@ class SchedulerLoop {
   SchedulerReport Report() const;
   static TurnReport ReportOf(const Running& running, absl::Duration now);
 
-  // Ends turns that nobody wants or that may not go on.
+  // Ends turns that are no longer wanted or may not go on.
   void Poll();
   // How a turn that waits in the queue ends.
   std::optional<absl::Status> EndOfQueued(const QueuedTurn& queued,
                                           absl::Duration now) const;
   void PollRunning(absl::Duration now);
-  // Whether it is time to look at turns that rest, too.
-  bool MayLookAtAll(absl::Duration now);
-  void WatchReader(RunningMap::iterator it, absl::Duration now);
-  // Every change of whether it is parked, of whether it may give its slot up.
-  void SetParked(Running& running, bool parked, absl::Duration now);
-  void SetMayYield(RunningMap::iterator it, bool may_yield, absl::Duration now);
+  // Whether the turn stands still.
+  void LookAt(RunningMap::iterator it, absl::Duration now);
 
   // Turns enter slots, the one that has waited longest first, be it for the
   // first time or after giving its slot up.
   void Admit();
-  // One turn; false when no other can. `blocked`: one that has waited longer
-  // gets no slot now, so that only those pass that need no new one.
-  bool AdmitNext(bool& blocked);
+  // One turn; false when no other can. `blocked`: the first one that gets no
+  // slot now, behind which only those pass that need no new one.
+  bool AdmitNext(std::optional<Wanting>& blocked);
   bool NeedsSlot(const Turn& turn) const;
   SlotChoice Choose(const SessionLease& lease) const;
   // `choice`, after a parked turn has given its slot up where that is it.
@@ -172,21 +140,16 @@ class SchedulerLoop {
   void Yield();
   void Return(RunningMap::iterator it, SlotChoice choice);
   void ComeBack(RunningMap::iterator it, TurnSlot slot);
-  // The turn is not away any more: it has a slot, or ends.
-  void EndAway(RunningMap::iterator it);
   // The turn does not enter its slot; Refuse or Fail ends it.
   void TurnAway(std::list<Entering>::iterator it);
   // Nothing else is to be done: waits until the first turn can enter.
   void WaitToEnter();
   void Refuse(QueuedTurn queued, const absl::Status& status);
 
-  // A turn that no slot can be found for, when it is due.
-  void Want(const Turn& turn, absl::Duration due);
   // Asks the running turn of the same tenant that is due last, after the
   // wanting one and with a lower priority, to give its slot up: it gets no more
-  // rows, and may_yield_ has it once nothing of it is in flight.
-  void AskForSlot();
-  bool MayBeAsked(const Running& running) const;
+  // rows, and may yield once nothing of it is in flight.
+  void AskForSlot(const std::optional<Wanting>& wanting);
   // Nothing, or when the turn's tenant may sample again.
   static std::optional<absl::Duration> PausedUntil(const Turn& turn,
                                                    absl::Duration now);
@@ -204,28 +167,16 @@ class SchedulerLoop {
   void TakeTokensOut(absl::Span<const StepRow> rows, TenantAccount* account);
   // `count` rows of a turn: of what its state still needs, then its own.
   void PlanRows(Running& running, int64_t count, std::vector<StepRow>& rows);
-  // Whether tokens are guessed ahead in the step of these streams, so that the
-  // next one is planned when its tokens are known.
-  bool WeighGuesses(absl::Span<Running* const> streams);
   // The guesses that stand behind each turn's own row in that step, if any, at
-  // most `room` together; they are the guessers'.
+  // most `room` together; they are guesses_'.
   std::vector<absl::Span<const int32_t>> ChooseGuesses(
       const std::vector<RunningMap::iterator>& turns,
       absl::Span<const int64_t> rows,
       absl::Span<const BatchCandidate> candidates, int64_t room);
   // Most guesses of one stream, `room` at most; nothing: it may have none.
   std::optional<int64_t> MostGuessesOf(const Running& running, int64_t room);
-  Guesser& GuesserOf(Running& running);
-  GuessLimits LimitsOf(int64_t most) const;
-  // The guesses of the streams that want the draft's.
-  void AskDraft(std::vector<Running*> streams);
-  // What a stream that does not guess would have guessed, now and then.
-  void GuessAside(Running& running);
-  // What became of the guesses of a step that did not fail.
-  static GuessCounts CountGuesses(const InFlight& record,
-                                  const StepResult& result);
-  // A kAlternatives turn takes free slots as lanes while nobody waits for one,
-  // and gives those back that it has no use for.
+  // A kAlternatives turn takes free slots as lanes while no turn waits for one,
+  // and gives back those that it has no use for.
   void ShareOut(Running& running);
   void Submit(StepPlan plan, InFlight record);
 
@@ -255,31 +206,17 @@ class SchedulerLoop {
   SchedulerShared* const shared_;
   StepLedger ledger_;
   SessionSlots slots_;
+  RestingTurns resting_;
 
   std::list<Entering> entering_;  // in the order in which they were let in
   RunningMap running_;
-  // Turns that stand still with nothing in flight, by since when; and those
-  // without a slot that may go on, by when they are due (DueOf): from when
-  // their readers had caught up, or from their arrival where they stood back.
-  std::set<std::pair<absl::Duration, uint64_t>> may_yield_;
-  std::set<std::pair<absl::Duration, uint64_t>> returning_;
-  int64_t turns_away_ = 0;
-  std::optional<Wanting> wanting_;
-  std::optional<uint64_t> asked_;
   TenantRows stream_rows_{DivideRows};
   TenantRows prompt_rows_{PassRows};
   std::deque<InFlight> in_flight_;
   uint64_t next_id_ = 0;
   uint64_t steps_planned_ = 0;
   bool stepping_ = false;  // the last iteration had a step in flight
-  const bool may_guess_;
-  bool guessing_ = false;   // the step planned last waits for its tokens
-  double guess_floor_ = 1;  // GuessFloor of its streams
-  double draft_floor_ = 1;  // DraftFloor
-  StepCost step_cost_;
-  GuessRates guess_rates_;  // of all turns
-  std::optional<Draft> draft_;
-  absl::Duration looked_at_all_ = -absl::InfiniteDuration();
+  StreamGuesses guesses_;
   absl::Duration next_expiry_ = -absl::InfiniteDuration();
 };
 

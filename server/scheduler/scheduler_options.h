@@ -1,6 +1,7 @@
 #pragma once
 
-// The scheduler's settings; the server's flags are bound to these fields.
+// The scheduler's settings, with their defaults. docs/settings.md lists those
+// that users can set.
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +11,6 @@
 namespace txl {
 
 class NgramTable;
-class StepRunner;
 
 struct SchedulerOptions {
   int32_t max_queued_calls = 256;
@@ -38,13 +38,11 @@ struct SchedulerOptions {
   // A session idle for less is never moved out of its slot.
   absl::Duration min_idle = absl::ZeroDuration();
   absl::Duration retry_after = absl::Milliseconds(200);  // RetryInfo
-  // Tokens that a step may guess ahead for a stream (guess_policy.h), where the
+  // Tokens that a step may guess ahead for a stream (guesser.h), where the
   // runner verifies guesses; 0: none.
   int32_t speculate_tokens = 8;
   // What they are guessed from beside the session's own ids; may be null.
   std::shared_ptr<const NgramTable> ngrams;
-  // A small model that guesses, too (draft.h); may be null.
-  std::shared_ptr<StepRunner> draft;
 };
 
 }  // namespace txl

@@ -24,20 +24,20 @@ struct TurnReport {
   const char* state = "";
   TurnKind kind = TurnKind::kGenerate;
   uint64_t key = 0;    // of its session, as SessionLease::key
-  SessionName name;    // likewise; empty: temporary
+  SessionName name;    // of its session; empty: temporary
   std::string tenant;  // of its account; empty: it has none
   int32_t priority = 0;
   absl::Duration age;  // since it was submitted
   int64_t tokens_in = 0;
-  // Of one that runs.
-  int64_t unsent = 0;  // events that its reader has not taken
-  int32_t slot = -1;   // -1: none
-  int64_t rows_left = 0;
+  // Set for running turns; `slot` is also set for entering ones.
+  int64_t unsent = 0;     // events that its reader has not taken
+  int32_t slot = -1;      // -1: none
+  int64_t rows_left = 0;  // to be planned; not those that derive
   int64_t tokens_in_flight = 0;
   int64_t generated = 0;
   bool parked = false;  // its reader lags
   bool paused = false;  // its tenant has no tokens left
-  bool away = false;    // it gave its slot up
+  bool away = false;    // it gave its slot up, for any reason
 };
 
 struct SlotReport {

@@ -53,7 +53,9 @@ void SchedulerLoop::Collect() {
     result = absl::InternalError("the step has not as many results as rows");
   }
   const GuessCounts guesses =
-      result.ok() ? CountGuesses(record, *result) : GuessCounts();
+      result.ok() && record.shape.guesses > 0
+          ? CountGuesses(record.owners, record.kinds, *result)
+          : GuessCounts();
   const absl::Duration now = clock_->Monotonic();
   shared_->heartbeat.Beat(now);
   // A guess that was wrong served nobody.
@@ -62,10 +64,7 @@ void SchedulerLoop::Collect() {
   Poll();  // a turn that ended during the step gets nothing of it
   ledger_.Step(record.shape, result.ok() ? &*result : nullptr, clock_->Now());
   ledger_.Guesses(guesses);
-  const StepShape& shape = record.shape;
-  if (may_guess_ && result.ok() && shape.streams && !shape.prompts) {
-    step_cost_.Note(shape.turns, shape.guesses, result->device_seconds);
-  }
+  if (result.ok()) guesses_.NoteStep(record.shape, result->device_seconds);
   for (size_t i = 0; i < record.owners.size(); ++i) {
     RowResult row;
     if (result.ok()) {
@@ -143,7 +142,7 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
   const int32_t token = result.token_id;
   Sequence::Generated generated =
       running.sequence.CommitToken(std::move(result), clock_->Monotonic());
-  if (running.guesser != nullptr) running.guesser->Saw(token);
+  guesses_.Saw(it->first, token);
   slots_.Committed(running.slot);
   ledger_.KeptToken(running.sequence.TakePending(), generated.time);
   running.sequence.turn().sink->Token(std::move(generated.event));
@@ -151,8 +150,9 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
     Finish(it, *generated.reason);
   } else if (shared_->end_all) {
     Finish(it, FinishReason::kServerDrain);
-  } else if (may_guess_ && !guessing_) {
-    GuessAside(running);
+  } else {
+    guesses_.LookAside(it->first, running.sequence.turn().lease.token_ids(),
+                       running.sequence.generated());
   }
 }
 
@@ -213,9 +213,9 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
                            const TurnFinished* finished) {
   Running& running = it->second;
   Sequence& sequence = running.sequence;
-  SetMayYield(it, false, absl::ZeroDuration());
-  if (running.away) {
-    EndAway(it);
+  const bool away = running.rest.away();
+  resting_.End(it->first, running.rest, clock_->Monotonic());
+  if (away) {
     const auto returns = std::find_if(entering_.begin(), entering_.end(),
                                       [it](const Entering& entering) {
                                         return !entering.queued.has_value() &&
@@ -223,7 +223,6 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
                                       });
     if (returns != entering_.end()) TurnAway(returns);
   }
-  SetParked(running, false, clock_->Monotonic());
   // What the turn ran and did not commit.
   ledger_.Discarded(sequence.TakePending(), 0);
   sequence.RecordEnd(outcome, finished);
@@ -236,6 +235,7 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
   if (sequence.lanes() != nullptr) slots_.GiveBack(sequence.lanes()->slots());
+  guesses_.Ended(it->first);
   BookRebuild(running);
   if (intact && finished != nullptr && sequence.turn().moves_out) {
     slots_.LeaveEmpty(slot, sequence.lease(), clock_->Monotonic());

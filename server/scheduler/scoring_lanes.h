@@ -55,12 +55,11 @@ class ScoringLanes {
   // Whether a copy of the first lane's slot would be a lane.
   bool may_copy() const;
 
-  // Copies of the first lane's slot; what waits is shared out anew. REQUIRES:
-  // may_copy.
+  // Adds lanes in `slots`, copies of the first lane's slot, and divides again
+  // what waits. REQUIRES: may_copy.
   void AddLanes(const std::vector<int32_t>& slots);
   // Slots of lanes that have nothing to do any more or, with `all`, that are
-  // between two alternatives; never the first one's. They are no lanes from
-  // now on.
+  // between two alternatives; never the first one's. They stop being lanes.
   std::vector<int32_t> TakeSlots(bool all);
   // Every slot but the first one's.
   std::vector<int32_t> slots() const;
@@ -77,8 +76,8 @@ class ScoringLanes {
   // End of the positions that were written in the first lane's slot.
   int64_t written_end() const { return root_ + written_; }
 
-  // Of every alternative's tokens, in the order given; absent where nothing
-  // stands before a token. REQUIRES: everything is planned and collected.
+  // Log-probabilities of every alternative's tokens, in the order given; absent
+  // for a token without context. REQUIRES: everything is planned and collected.
   std::vector<std::vector<std::optional<float>>> TakeLogprobs();
 
  private:

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace txl {
 namespace {
@@ -393,6 +397,120 @@ RowKind Sequence::KindOf(int64_t row) const {
     return RowKind::kPrefill;
   }
   return row < last ? RowKind::kScore : RowKind::kDecode;
+}
+
+// Sequence: tokens that are guessed.
+
+void Sequence::PlanGuesses(absl::Span<const int32_t> ids, int32_t slot,
+                           std::vector<StepRow>& rows) {
+  const size_t first = rows.size();
+  // As if the device were to say what they feed.
+  PlanRows(static_cast<int64_t>(ids.size()), slot, rows);
+  for (size_t i = 0; i < ids.size(); ++i) rows[first + i].token_id = ids[i];
+}
+
+// Sequence: tokens of the turn that are known before it samples, those that the
+// session holds of an earlier run and those that are adopted.
+
+// What stop texts and the detokenizer hold back is not kept: it is found again
+// from the ids.
+void Sequence::AddResumed() {
+  const std::vector<int32_t> all =
+      turn_.lease.token_ids().Last(turn_.lease.position() - start_position_);
+  const absl::Span<const int32_t> turn_ids(all);
+  text_.AddInput(turn_ids.first(prompt_tokens_));
+  for (const int32_t id : turn_ids.subspan(prompt_tokens_)) {
+    NoteEnd(text_.AddGenerated(id));
+  }
+  said_ = turn_.resumed->tokens;
+}
+
+void Sequence::AddAdopted() {
+  adopted_.reserve(turn_.adopted.size());
+  for (const int32_t id : turn_.adopted) {
+    if (known_end_.has_value()) {
+      contradicted_ = true;
+      return;
+    }
+    TurnText::Piece piece = text_.AddGenerated(id);
+    TokenEvent event;
+    event.index = static_cast<int32_t>(resumed_ + adopted_.size());
+    event.token_id = id;
+    event.text = std::move(piece.text);
+    event.held_back = piece.held_back;
+    adopted_.push_back(std::move(event));
+    NoteEnd(std::move(piece));
+  }
+}
+
+void Sequence::NoteEnd(TurnText::Piece piece) {
+  if (!piece.reason.has_value()) return;
+  known_end_ = piece.reason;
+  matched_stop_text_ = std::move(piece.matched_stop_text);
+}
+
+int64_t Sequence::RowsToFeed() const {
+  const int64_t rows = InputRows(turn_) + std::max<int64_t>(context_ - 1, 0);
+  if (!known_end_.has_value()) return rows;
+  // Nothing is sampled: the very last id is left to be fed. Where the session
+  // holds all of the turn there is nothing to do.
+  return turn_.adopted.empty() ? 0 : rows - 1;
+}
+
+absl::Span<const TokenEvent> Sequence::Replayed() const {
+  if (turn_.resumed == nullptr) return {};
+  const absl::Span<const TokenEvent> tokens = turn_.resumed->tokens;
+  return tokens.subspan(std::min<int64_t>(turn_.received, resumed_));
+}
+
+std::vector<int32_t> Sequence::Uncommitted() const {
+  std::vector<int32_t> ids;
+  if (committed_) return ids;
+  ids.reserve(turn_.input.size() + turn_.adopted.size() + 1);
+  ids = turn_.input;
+  ids.insert(ids.end(), turn_.adopted.begin(), turn_.adopted.end());
+  return ids;
+}
+
+void Sequence::BecomeCommitted() {
+  committed_ = true;
+  if (!turn_.identity.named()) return;
+  said_.insert(said_.end(), std::make_move_iterator(adopted_.begin()),
+               std::make_move_iterator(adopted_.end()));
+}
+
+// Sequence: alternatives that are scored in lanes.
+
+void Sequence::OpenLanes(const RunnerInfo& info, int32_t slot) {
+  ScoringLanesOptions options;
+  const int64_t position = turn_.lease.position();
+  options.before =
+      turn_.lease.token_ids().Last(std::min(position, info.rebuild_ids));
+  options.before.insert(options.before.end(), turn_.input.begin(),
+                        turn_.input.end());
+  const auto ids = static_cast<int64_t>(options.before.size());
+  options.before.erase(
+      options.before.begin(),
+      options.before.begin() + std::max<int64_t>(ids - info.rebuild_ids, 0));
+  options.root = position + static_cast<int64_t>(turn_.input.size()) - 1;
+  options.spare_rows = info.spare_rows;
+  options.slot = slot;
+  lanes_ =
+      std::make_unique<ScoringLanes>(&turn_.alternatives, std::move(options));
+}
+
+std::vector<ScoredToken> Sequence::TakeLaneScores() {
+  std::vector<ScoredToken> scores;
+  const auto logprobs = lanes_->TakeLogprobs();
+  for (size_t i = 0; i < logprobs.size(); ++i) {
+    for (size_t j = 0; j < logprobs[i].size(); ++j) {
+      ScoredToken token;
+      token.token_id = turn_.alternatives[i][j];
+      token.logprob = logprobs[i][j];
+      scores.push_back(std::move(token));
+    }
+  }
+  return scores;
 }
 
 }  // namespace txl

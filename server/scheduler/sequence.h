@@ -37,8 +37,8 @@ enum class SequencePhase {
 
 // Rows that `turn` runs for its input (see above), without a rebuild.
 int64_t InputRows(const Turn& turn);
-// Most rows that it writes before it commits, with `depth` steps in flight; of
-// a turn that saves the state, so many that it has to be.
+// The most rows that it writes before it commits, with `depth` steps in flight.
+// For a turn that saves the state, so many that the state must be saved.
 int64_t RowsBeforeCommit(const Turn& turn, int32_t depth);
 
 // What is booked of a turn that ends `now`: all but its status and reason, and
@@ -48,9 +48,8 @@ TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
 
 class Sequence {
  public:
-  // With `rebuild_ids` > 0 the session's own last tokens, so many or all, are
-  // fed first: for a session whose state is lost. REQUIRES: a valid turn
-  // (turn.h).
+  // `rebuild_ids` > 0: the session's state is lost, so this many of its last
+  // tokens, or all, are fed first. REQUIRES: a valid turn (turn.h).
   Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now);
 
   // The turn comes back to a slot that it had given up between two tokens, and
@@ -107,8 +106,8 @@ class Sequence {
   // tokens_plannable guesses.
   void PlanGuesses(absl::Span<const int32_t> ids, int32_t slot,
                    std::vector<StepRow>& rows);
-  // The same of the lanes: up to `count` rows; slots in `clear` are to be
-  // cleared before they run. REQUIRES: in_lanes.
+  // Appends up to `count` rows of the scoring lanes. The slots in `clear` must
+  // be cleared before they run. REQUIRES: in_lanes.
   void PlanLaneRows(int64_t count, std::vector<StepRow>& rows,
                     std::vector<int32_t>& clear);
   // Sampling state for GENERATE, to be set before its first row.
@@ -153,7 +152,7 @@ class Sequence {
   void AddResumed();
   void AddAdopted();
   void NoteEnd(TurnText::Piece piece);
-  // input_rows_, of what has to be fed in the beginning.
+  // The value of input_rows_ for what must be fed at the beginning.
   int64_t RowsToFeed() const;
   bool Samples() const {
     return turn_.kind == TurnKind::kGenerate && !known_end_.has_value();

@@ -9,20 +9,51 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "model/sampling/sampling_params.h"
 #include "server/quota/tenant_account.h"
-#include "server/scheduler/token_sink.h"
 #include "server/session/session_store.h"
+#include "server/session/turn_record.h"
 
 namespace txl {
+
+// Where a turn's results go. The scheduler declares it, api implements it: the
+// scheduler knows no transport.
+
+struct TurnStarted {
+  int64_t position = 0;  // before the turn
+  int64_t prompt_tokens = 0;
+  uint64_t seed = 0;
+  // Tokens that follow and that an earlier call of the same request got.
+  int64_t replayed_tokens = 0;
+};
+
+// Called by one thread at a time, in the order Started, Token or Scored any
+// times, then exactly one of Finished and Failed (Failed may come first of
+// all). No call may block. The session's lease is already released
+// when Finished or Failed is called, so that a client that has seen the end can
+// start its next turn at once.
+class TokenSink {
+ public:
+  virtual ~TokenSink() = default;
+  virtual void Started(const TurnStarted& started) = 0;
+  virtual void Token(TokenEvent event) = 0;
+  virtual void Scored(std::vector<ScoredToken> tokens) = 0;
+  virtual void Finished(const TurnFinished& finished) = 0;
+  // Canonical code, and a reason of api.md as the payload that
+  // server/base/error.h attaches.
+  virtual void Failed(const absl::Status& status) = 0;
+  // Events taken but not yet on the wire; thread-safe. A turn whose sink holds
+  // `park_events` or more is parked: its session stops stepping.
+  virtual int Unsent() const = 0;
+};
 
 enum class TurnKind {
   kGenerate,  // feed input, then sample until a stop rule holds
   kAppend,    // feed input; all or nothing
   kScore,     // log-probabilities of input; the session is unchanged
-  // As kScore, of every one of several continuations of the session and the
-  // input.
+  // kScore for each of several continuations of the session and the input.
   kAlternatives,
   kSave,  // the session's state in its slot becomes an image, too; no input
 };
@@ -48,7 +79,7 @@ class CancelToken {
     why_.compare_exchange_strong(none, why);
   }
   Why why() const { return why_.load(std::memory_order_acquire); }
-  // Absent: not cancelled, or nobody said when.
+  // Absent: not cancelled, or the time was not given.
   std::optional<absl::Duration> when() const {
     const int64_t nanoseconds = when_;
     if (nanoseconds == 0) return std::nullopt;
@@ -88,10 +119,10 @@ struct Turn {
   // kSave only: the session leaves its slot, too.
   bool moves_out = false;
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
-  // Whose it is; null: everybody is one tenant, without quotas.
+  // The tenant's account; null: all turns are of one tenant, without quotas.
   TenantAccount* account = nullptr;  // outlives the scheduler
-  // Of the account, as they were when the turn was submitted: what begins in
-  // one tenant's counters ends there.
+  // Values of the account when the turn was submitted: a turn ends in the
+  // counters in which it began.
   int32_t tenant_counts = 0;  // its place in Snapshot::tenants, if there are
   absl::Duration longest = absl::InfiniteDuration();
   int32_t priority = 0;  // in [0, kMostPriority]; more goes first
@@ -113,7 +144,7 @@ inline int64_t InputTokens(const Turn& turn) {
   return tokens;
 }
 
-// Those and what it adopts: all that it feeds.
+// All tokens that the turn feeds: InputTokens and adopted ones.
 inline int64_t TokensIn(const Turn& turn) {
   return InputTokens(turn) + static_cast<int64_t>(turn.adopted.size());
 }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/session/session_errors.h"
 
 namespace txl {
 namespace {
@@ -72,9 +73,7 @@ absl::Status QueuedTooLong(absl::Duration limit, absl::Duration retry) {
 }
 
 absl::Status NoSessionMemory(absl::Duration retry) {
-  return MakeError(absl::StatusCode::kResourceExhausted,
-                   "no memory for another active session",
-                   RetryReason("NO_SESSION_MEMORY", retry));
+  return NoSessionMemoryError("no memory for another active session", retry);
 }
 
 absl::Status ResumeMismatch() {
@@ -87,6 +86,30 @@ absl::Status StepFailed(absl::string_view what, const absl::Status& cause) {
   return MakeError(absl::StatusCode::kInternal,
                    absl::StrCat(what, ": ", cause.message()),
                    Reason("STEP_FAILED"));
+}
+
+std::optional<absl::Status> EndOf(const Turn& turn, absl::Duration submitted,
+                                  absl::Duration longest_turn,
+                                  absl::Duration now) {
+  if (turn.lease.delete_requested()) return SessionDeletedError();
+  if (const auto moved = turn.lease.moved()) return moved;
+  if (turn.lease.superseded()) return SupersededError();
+  if (turn.cancel != nullptr) {
+    switch (turn.cancel->why()) {
+      case CancelToken::Why::kNone:
+        break;
+      case CancelToken::Why::kCancelled:
+        return TurnCancelled();
+      case CancelToken::Why::kDeadline:
+        return TurnDeadlineExceeded();
+    }
+  }
+  if (turn.deadline.has_value() && now >= *turn.deadline) {
+    return TurnDeadlineExceeded();
+  }
+  if (now - submitted >= turn.longest) return TurnOverQuota(turn.longest);
+  if (now - submitted >= longest_turn) return TurnTooLong(longest_turn);
+  return std::nullopt;
 }
 
 }  // namespace txl

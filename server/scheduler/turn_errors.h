@@ -3,8 +3,11 @@
 // Every way in which a turn fails, as clients see it (docs: the status table of
 // the public API).
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 
@@ -25,5 +28,14 @@ absl::Status ResumeMismatch();
 // INTERNAL, STEP_FAILED: this turn only. `what` is what was done, `cause` the
 // device's own status.
 absl::Status StepFailed(absl::string_view what, const absl::Status& cause);
+
+// Why a turn may not go on, whatever its reader does: a pure function.
+
+// Nothing, or how the turn ends: its session is deleted, the same request came
+// again, its client is gone, or at `now` its deadline or the server's
+// `longest_turn` since `submitted` has passed. Times are Clock::Monotonic.
+std::optional<absl::Status> EndOf(const Turn& turn, absl::Duration submitted,
+                                  absl::Duration longest_turn,
+                                  absl::Duration now);
 
 }  // namespace txl

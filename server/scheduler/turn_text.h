@@ -13,7 +13,6 @@
 #include "absl/types/span.h"
 #include "model/text/stop_text_matcher.h"
 #include "model/text/vocabulary.h"
-#include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
 
 namespace txl {

@@ -8,15 +8,24 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/memory/state_image.h"
+#include "server/base/digest.h"
 #include "server/session/token_sequence.h"
 
 namespace txl {
 
 // Stands for the ids that made the rows of an image: those before `position`
 // that the rows depend on. 32 bytes.
-std::string DigestOfIds(const TokenSlice& ids, int64_t position);
+inline std::string DigestOfIds(const TokenSlice& ids, int64_t position) {
+  std::vector<int32_t> words = ids.Copy();
+  // The rows know their positions.
+  words.push_back(static_cast<int32_t>(position));
+  words.push_back(static_cast<int32_t>(position >> 32));
+  return Sha256Of({reinterpret_cast<const char*>(words.data()),
+                   words.size() * sizeof(int32_t)});
+}
 
 struct KeptImage {
   std::string ids_digest;  // DigestOfIds at image->position

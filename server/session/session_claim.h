@@ -11,7 +11,7 @@
 
 namespace txl {
 
-// Moved away or deleted: the copy is none any more, for good.
+// A copy whose session moved away or was deleted is permanently invalid.
 struct SessionClaim {
   static constexpr int64_t kHere = -1;
   static constexpr int64_t kGone = -2;  // deleted
@@ -25,7 +25,7 @@ struct SessionClaim {
   bool moved() const {
     return moved_to.load(std::memory_order_acquire) != kHere;
   }
-  // Nobody else can have come to own the session before `now` less `limit`.
+  // No other server can have come to own the session before `now` less `limit`.
   bool Confirmed(absl::Duration now, absl::Duration limit) const {
     return now - absl::Nanoseconds(confirmed.load(std::memory_order_acquire)) <
            limit;

@@ -11,10 +11,12 @@ namespace {
 
 absl::Status Error(absl::StatusCode code, absl::string_view reason,
                    absl::string_view message,
-                   std::optional<absl::Duration> retry = std::nullopt) {
+                   std::optional<absl::Duration> retry = std::nullopt,
+                   std::optional<int64_t> position = std::nullopt) {
   ErrorDetails details;
   details.reason = std::string(reason);
   details.retry = retry;
+  if (position) details.metadata["position"] = absl::StrCat(*position);
   return MakeError(code, message, details);
 }
 
@@ -51,12 +53,9 @@ absl::Status SessionDeletedError() {
 }
 
 absl::Status SessionMovedError(int64_t position) {
-  ErrorDetails details;
-  details.reason = "SESSION_MOVED";
-  details.metadata["position"] = absl::StrCat(position);
-  details.retry = absl::ZeroDuration();
-  return MakeError(absl::StatusCode::kAborted,
-                   "another server went on with the session", details);
+  return Error(absl::StatusCode::kAborted, "SESSION_MOVED",
+               "another server went on with the session", absl::ZeroDuration(),
+               position);
 }
 
 absl::Status MovedError(const SessionClaim& claim) {
@@ -75,22 +74,24 @@ absl::Status OtherRequestError() {
 }
 
 absl::Status ReplayEvictedError(int64_t position) {
-  ErrorDetails details;
-  details.reason = "REPLAY_EVICTED";
-  details.metadata["position"] = absl::StrCat(position);
-  return MakeError(absl::StatusCode::kAborted,
-                   "the turn is done, but its tokens are no longer kept",
-                   details);
+  return Error(absl::StatusCode::kAborted, "REPLAY_EVICTED",
+               "the turn is done, but its tokens are no longer kept",
+               std::nullopt, position);
 }
 
 absl::Status PositionMismatchError(int64_t position, int64_t expected) {
-  ErrorDetails details;
-  details.reason = "POSITION_MISMATCH";
-  details.metadata["position"] = absl::StrCat(position);
-  return MakeError(absl::StatusCode::kAborted,
-                   absl::StrCat("the session is at position ", position,
-                                ", expected was ", expected),
-                   details);
+  return Error(absl::StatusCode::kAborted, "POSITION_MISMATCH",
+               absl::StrCat("the session is at position ", position,
+                            ", expected was ", expected),
+               std::nullopt, position);
+}
+
+absl::Status SessionDamagedError(absl::string_view what) {
+  return Error(absl::StatusCode::kDataLoss, "SESSION_DAMAGED", what);
+}
+
+absl::Status OtherModelError(absl::string_view what) {
+  return Error(absl::StatusCode::kFailedPrecondition, "MODEL_MISMATCH", what);
 }
 
 absl::Status NoSessionMemoryError(absl::string_view what,

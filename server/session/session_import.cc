@@ -9,7 +9,8 @@
 #include "model/base/status_macros.h"
 #include "server/base/byte_fields.h"
 #include "server/base/error.h"
-#include "server/session/state_head.h"
+#include "server/session/session_errors.h"
+#include "server/session/session_export.h"
 
 namespace txl {
 namespace {
@@ -24,33 +25,21 @@ absl::Status Damaged(absl::string_view what) {
 }
 
 absl::Status OtherModel(absl::string_view what) {
-  ErrorDetails details;
-  details.reason = "MODEL_MISMATCH";
-  return MakeError(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat("the exported session is of another model: ", what),
-      details);
+  return OtherModelError(
+      absl::StrCat("the exported session is of another model: ", what));
 }
 
 // The section behind `section`; null: the file ends.
 std::optional<ExportSection> Next(ExportSection section,
                                   const ExportHead& head) {
-  switch (section) {
-    case ExportSection::kHead:
-      return ExportSection::kIds;
-    case ExportSection::kIds:
-      return ExportSection::kTurn;
-    case ExportSection::kTurn:
-      return head.has_state ? ExportSection::kState : ExportSection::kDigest;
-    case ExportSection::kState:
-      return ExportSection::kDigest;
-    case ExportSection::kDigest:
-      if (head.has_mac) return ExportSection::kMac;
-      return std::nullopt;
-    case ExportSection::kMac:
-      return std::nullopt;
+  auto next = static_cast<ExportSection>(static_cast<uint32_t>(section) + 1);
+  if (next == ExportSection::kState && !head.has_state) {
+    next = ExportSection::kDigest;
   }
-  return std::nullopt;
+  const ExportSection last =
+      head.has_mac ? ExportSection::kMac : ExportSection::kDigest;
+  if (section == last) return std::nullopt;
+  return next;
 }
 
 }  // namespace
@@ -124,7 +113,7 @@ absl::Status SessionImport::Take(absl::string_view bytes) {
 
 absl::Status SessionImport::TakePreamble(absl::string_view bytes) {
   if (bytes.substr(0, kExportMagic.size()) != kExportMagic) {
-    return FieldError(kField, "this is no exported session");
+    return FieldError(kField, "this is not an exported session");
   }
   ByteReader in(bytes.substr(kExportMagic.size()));
   if (const uint32_t version = in.U32(); version != kExportVersion) {

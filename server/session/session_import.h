@@ -1,6 +1,6 @@
 #pragma once
 
-// Takes in the file of an exported session (server/session/export_format.h)
+// Takes in the file of an exported session (server/session/session_export.h)
 // from anybody: nothing of it is believed before its sums are right, and memory
 // is taken only for bytes that have come.
 
@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,7 +15,7 @@
 #include "model/memory/state_image.h"
 #include "model/text/vocabulary.h"
 #include "server/base/digest.h"
-#include "server/session/export_format.h"
+#include "server/session/session_export.h"
 #include "server/session/session_journal.h"
 #include "server/session/token_sequence.h"
 
@@ -25,8 +24,8 @@ namespace txl {
 struct ImportOptions {
   std::string fingerprint;      // of this server's model
   int64_t vocabulary_size = 0;  // 0..2^31
-  // Whose detokenizer states are taken; null: states are not looked at. Has to
-  // outlive the import.
+  // The vocabulary whose detokenizer states are taken; null: states are not
+  // looked at. It must outlive the import.
   const Vocabulary* vocabulary = nullptr;
   std::string key;         // as in ExportOptions; empty: no state is taken
   int64_t max_bytes = 0;   // of the file
@@ -37,7 +36,7 @@ struct ImportOptions {
 };
 
 struct ImportedSession {
-  // Without a session id and times other than the time-to-live.
+  // Has neither a session id nor times, except the time-to-live.
   StoredHead head;
   TokenSequence token_ids;
   // Only from a server with the same key. Its identity is not checked
@@ -76,7 +75,7 @@ class SessionImport {
   absl::Status EndTurn();
   bool LengthFits(int64_t length) const;
   bool KeepsState() const { return mac_.has_value() && head_.has_mac; }
-  // Bytes that have to be there before they can be looked at.
+  // Bytes that must be there before they can be looked at.
   size_t Wanted() const;
   std::optional<StateImage> MakeState();
 

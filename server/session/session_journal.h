@@ -15,22 +15,22 @@
 // the first of its tokens: all entries of a session up to some entry are kept,
 // and none behind it; each entry whole or not at all.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/metrics/distributions.h"
-#include "server/metrics/histogram.h"
+#include "server/metrics/metrics.h"
 #include "server/session/session_claim.h"
 #include "server/session/session_info.h"
 #include "server/session/token_sequence.h"
-#include "server/session/turn_events.h"
 #include "server/session/turn_record.h"
 
 namespace txl {
@@ -47,8 +47,8 @@ struct TurnIntent {
 struct JournalTokens {
   int64_t from = 0;          // the session's tokens before them
   std::vector<int32_t> ids;  // input, then generated ones
-  // Of the generated ids, which stand last, of a turn with a name: one each.
-  // Else empty.
+  // One event for each generated id (these are the last ones in `ids`) if the
+  // turn has a name; else empty.
   std::vector<TokenEvent> events;
 };
 
@@ -77,15 +77,15 @@ struct StoredHead {
 struct StoredSession {
   StoredHead head;
   TokenSequence token_ids;
-  // Of head.last_turn; null: none. Its detokenizer is null, see below.
+  // Record of head.last_turn or null; its detokenizer is record_detokenizer.
   std::shared_ptr<const TurnRecord> record;
   std::string record_detokenizer;  // Detokenizer::State before that turn
   // A turn that had begun and not ended. What it had taken on is the end of
-  // token_ids; head is that of before the turn.
+  // token_ids; head is as it was before the turn.
   std::optional<TurnIntent> running;
   int64_t running_tokens = 0;              // taken on in this run
   std::vector<TokenEvent> running_events;  // JournalTokens::events of it
-  // Of a shared session: which version of it this is.
+  // Version of a shared session that this copy has.
   std::shared_ptr<SessionClaim> claim;
 };
 
@@ -127,12 +127,6 @@ struct JournalStatus {
 class SessionJournal {
  public:
   virtual ~SessionJournal() = default;
-
-  // The journal that keeps this session, for as long as both are there: this
-  // one, or a part of it that goes on whatever becomes of the others. Numbers
-  // of the session's entries are that one's; where there are parts, those of
-  // the whole are sums.
-  virtual SessionJournal* Of(const std::string& /*session_id*/) { return this; }
 
   // Entries; each returns its number, from 1 on without gaps.
   //
@@ -191,6 +185,46 @@ class SessionJournal {
   // Commits what is there and folds it, at most so long; for the end of a
   // process.
   virtual void Drain(absl::Duration timeout) = 0;
+};
+
+// How much of a session is on stable storage, as far as its journal has come.
+
+// Not thread-safe. Takes memory for entries that wait for the storage, and for
+// one more.
+class DurablePosition {
+ public:
+  DurablePosition() = default;
+  // Of a session that came from the journal.
+  explicit DurablePosition(int64_t position) {
+    left_at_.emplace_back(0, position);
+  }
+
+  // Entry `entry` left the session at `position`; all up to `durable` are on
+  // stable storage.
+  void Entered(uint64_t entry, int64_t position, uint64_t durable) {
+    left_at_.emplace_back(entry, position);
+    auto first = left_at_.begin();
+    while (first + 1 != left_at_.end() && (first + 1)->first <= durable) {
+      ++first;
+    }
+    left_at_.erase(left_at_.begin(), first);
+  }
+  // Tokens of the session that are on stable storage.
+  int64_t At(uint64_t durable) const {
+    int64_t position = 0;
+    for (const auto& [entry, left_at] : left_at_) {
+      if (entry <= durable) position = left_at;
+    }
+    return position;
+  }
+  // Everything of the session is.
+  bool Settled(uint64_t durable) const {
+    return left_at_.empty() || left_at_.back().first <= durable;
+  }
+
+ private:
+  // Entries with the positions that they left; at most the first is durable.
+  std::vector<std::pair<uint64_t, int64_t>> left_at_;
 };
 
 }  // namespace txl

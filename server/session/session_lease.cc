@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
+#include "server/base/error.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_record.h"
 #include "server/session/session_store.h"
@@ -59,11 +62,7 @@ void SessionLease::Append(absl::Span<const int32_t> ids,
                           absl::Span<const TokenEvent> said) {
   SessionStore::Impl& impl = *store_->impl_;
   absl::MutexLock lock(&impl.mutex);
-  JournalTokens tokens = impl.TakeOn(*record_, ids);
-  if (!record_->journaled) return;
-  tokens.events.assign(said.begin(), said.end());
-  impl.Entered(*record_, impl.options.journal->Append(record_->name.text(),
-                                                      std::move(tokens)));
+  impl.entries.Append(*record_, impl.TakeOn(*record_, ids), said);
 }
 
 void SessionLease::AppendWithEnd(absl::Span<const int32_t> ids) {
@@ -76,20 +75,15 @@ void SessionLease::AppendWithEnd(absl::Span<const int32_t> ids) {
 void SessionLease::Begin(TurnIntent intent) {
   SessionStore::Impl& impl = *store_->impl_;
   absl::MutexLock lock(&impl.mutex);
-  record_->intent = intent;
-  if (!record_->journaled) return;
-  impl.Entered(*record_,
-               impl.options.journal->Begin(
-                   record_->name.text(), std::move(intent), impl.clock->Now()));
+  record_->intent = std::move(intent);
+  impl.entries.Begin(*record_);
 }
 
 std::optional<TurnIntent> SessionLease::IntentOf(
     const TurnIdentity& identity) const {
   absl::MutexLock lock(&store_->impl_->mutex);
   const std::optional<TurnIntent>& intent = record_->intent;
-  const bool same = identity.named() && intent.has_value() &&
-                    intent->identity.request_id == identity.request_id &&
-                    intent->identity.digest == identity.digest;
+  const bool same = intent.has_value() && intent->identity == identity;
   return same ? intent : std::nullopt;
 }
 
@@ -99,8 +93,27 @@ int64_t SessionLease::room() const {
 }
 
 absl::Status SessionLease::Reserve(int64_t tokens) {
-  StoreLock lock(store_->impl_.get());
-  return store_->impl_->Reserve(*record_, tokens);
+  SessionStore::Impl& impl = *store_->impl_;
+  StoreLock lock(&impl);
+  const int64_t most = impl.options.max_session_tokens;
+  if (tokens > most - position()) {
+    return OverLimitError(
+        "session_id",
+        absl::StrCat("the session holds ", position(), " of at most ", most,
+                     " tokens, so it has no room for ", tokens, " more"));
+  }
+  const int64_t charged = record_->charged_tokens;
+  const int64_t wanted = position() + tokens;
+  if (record_->counted) {
+    TXL_RETURN_IF_ERROR(impl.quota.MayGrow(name().tenant(), charged, wanted));
+  }
+  const int64_t more =
+      TokenSequence::BytesFor(wanted) - TokenSequence::BytesFor(charged);
+  if (more > 0) {
+    TXL_RETURN_IF_ERROR(impl.MakeRoom(more, record_->temporary()));
+  }
+  impl.memory.Charge(*record_, wanted);
+  return absl::OkStatus();
 }
 
 std::unique_ptr<Detokenizer> SessionLease::CloneDetokenizer() const {
@@ -118,10 +131,9 @@ void SessionLease::SetLastTurn(LastTurn turn,
   const int64_t bytes = record == nullptr ? 0 : record->Bytes();
   SessionStore::Impl& impl = *store_->impl_;
   StoreLock lock(&impl);
-  impl.RememberRequest(*record_, turn.request_id);
-  record_->last_turn = std::move(turn);
-  if (record_->journaled) impl.EnterEnd(*record_, record);
-  impl.KeepTurnRecord(*record_, std::move(record), bytes);
+  record_->SetLastTurn(std::move(turn), impl.options.remembered_requests);
+  impl.entries.End(*record_, record);
+  impl.memory.SetTurnRecord(*record_, std::move(record), bytes);
 }
 
 absl::StatusOr<std::shared_ptr<const TurnRecord>> SessionLease::RecordFor(

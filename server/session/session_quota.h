@@ -19,7 +19,7 @@ struct SessionLimits {
   std::optional<int64_t> bytes;  // SessionQuota::BytesOf, over all of them
 };
 
-// Of a tenant.
+// Gives the limits of a tenant.
 using SessionLimitsOf = std::function<SessionLimits(const std::string& tenant)>;
 
 // A tenant's sessions together, those that are only stored included.

@@ -7,16 +7,13 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "model/text/vocabulary.h"
 #include "server/base/byte_budget.h"
-#include "server/session/durable_position.h"
-#include "server/session/lease_callback.h"
-#include "server/session/request_history.h"
 #include "server/session/session_claim.h"
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
@@ -28,8 +25,11 @@ namespace txl {
 
 // Host bytes that a session takes without its ids: the record, its nodes in
 // the store's tables, an id of 64 characters, the detokenizer, the last turn,
-// the ids of 16 earlier requests. session_room_test.cc measures it.
+// the ids of 16 earlier requests. session_store_impl_test.cc measures it.
 inline constexpr int64_t kSessionRecordBytes = 2048;
+
+struct SessionRecord;
+using RecordPtr = std::shared_ptr<SessionRecord>;
 
 // Changed under the store's mutex only, and what a turn changes (token_ids,
 // detokenizer, last_turn) by the holder of the lease only. So the holder reads
@@ -49,27 +49,27 @@ struct SessionRecord {
   // Read without the mutex by the running turn.
   std::atomic<bool> delete_requested{false};
   std::atomic<bool> superseded{false};
-  // The running turn's, and who gets the session after it; null: nobody.
+  // The running turn's, and the caller that gets the session next; null: none.
   TurnIdentity running;
   LeaseCallback next;
 
   TokenSequence token_ids;
   // Ids whose bytes are taken from the budget: those held, and reserved ones.
   int64_t charged_tokens = 0;
-  // Of these, the first full pieces, which other sessions share: each is taken
-  // once, until the last of them lets go of it.
+  // First full pieces of the charged ids that other sessions share. Each is
+  // charged once, until its last session releases it.
   std::vector<std::shared_ptr<const ByteHold>> shared_pieces;
   // The SessionQuota has it, with charged_tokens.
   bool counted = false;
   std::unique_ptr<Detokenizer> detokenizer;  // null without a vocabulary
   LastTurn last_turn;
-  // Of the turn that began last.
+  // Intent of the turn that began last.
   std::optional<TurnIntent> intent;
   // Ids that the journal gets with the turn's end.
   JournalTokens tokens_of_end;
   // Entries of the session go to the journal.
   bool journaled = false;
-  // With a shared journal: what this copy is of; null: temporary.
+  // Version that this copy has. Null: temporary, or no shared journal.
   std::shared_ptr<SessionClaim> claim;
   bool owned = false;  // the running turn's server has acquired it
   // The store has a turn that had not ended: who owns the session ends it.
@@ -83,13 +83,22 @@ struct SessionRecord {
   std::shared_ptr<const TurnRecord> turn_record;  // of last_turn, or null
   // While there is a turn_record.
   int64_t record_bytes = 0;
-  std::list<uint64_t>::iterator record_age;
+  std::list<SessionRecord*>::iterator record_age;
   std::shared_ptr<const StateImage> image;
   int64_t image_rows = 0;  // StateImage::position of the one made last
 
   bool temporary() const { return name.empty(); }
   int64_t position() const { return token_ids.size(); }
   absl::Duration ExpiresAt() const { return last_use + ttl; }
+  // The last turn becomes an earlier one, unless it was of this request; at
+  // most so many earlier ones are remembered.
+  void SetLastTurn(LastTurn turn, int64_t remembered) {
+    if (!last_turn.request_id.empty() &&
+        last_turn.request_id != turn.request_id) {
+      earlier_requests.Add(last_turn.request_id, remembered);
+    }
+    last_turn = std::move(turn);
+  }
 };
 
 }  // namespace txl

@@ -1,115 +1,84 @@
-// SessionStore: sessions that leave memory and come back.
+// SessionStore: sessions that leave memory and come back, whoever changes them
+// meanwhile.
 
-#include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
-#include "server/base/error.h"
+#include "server/session/restored_turn.h"
 #include "server/session/session_errors.h"
-#include "server/session/session_id.h"
+#include "server/session/session_name.h"
 #include "server/session/session_store.h"
 #include "server/session/session_store_impl.h"
 
 namespace txl {
 namespace {
 
-// Sessions that are looked at for one that may leave memory.
-constexpr int kLookedAtForAway = 16;
-
-absl::Status DamagedTextError() {
-  ErrorDetails details;
-  details.reason = "SESSION_DAMAGED";
-  return MakeError(absl::StatusCode::kDataLoss,
-                   "the session's stored state of text cannot be read",
-                   details);
-}
-
-// What the ids of a turn make of a detokenizer: its input is a text of its own.
-void FeedTurn(Detokenizer& detokenizer, absl::Span<const int32_t> ids,
-              int64_t prompt_tokens) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    if (at == 0 && prompt_tokens > 0) detokenizer.Flush();
-    detokenizer.Add(ids[i]);
-    if (at == prompt_tokens - 1) detokenizer.Flush();
-  }
-}
-
-LastTurn Interrupted(const TurnIntent& intent, int64_t position) {
-  LastTurn last;
-  last.request_id = intent.identity.request_id;
-  last.outcome = "INTERRUPTED";
-  last.start_position = intent.start_position;
-  last.prompt_tokens = intent.prompt_tokens;
-  last.generated_tokens =
-      position - intent.start_position - intent.prompt_tokens;
-  return last;
-}
-
-// The turn had been broken before, and the same request went on with it.
-bool GoesOn(const TurnIntent& intent, const TurnRecord* record) {
-  return record != nullptr && intent.identity.named() &&
-         record->identity.request_id == intent.identity.request_id &&
-         record->start_position == intent.start_position;
-}
-
-// A turn of which nobody said that it began: one that fed what it took on.
-TurnIntent UnknownTurn(const StoredSession& stored) {
-  TurnIntent intent;
-  intent.prompt_tokens = stored.running_tokens;
-  intent.start_position = stored.token_ids.size() - stored.running_tokens;
-  return intent;
-}
-
-// What a turn with a name left, as far as it came.
-std::shared_ptr<TurnRecord> BrokenRecord(const StoredSession& stored,
-                                         int64_t generated) {
-  const TurnIntent& intent = *stored.running;
-  if (!intent.identity.named()) return nullptr;
-  auto record = std::make_shared<TurnRecord>();
-  record->identity = intent.identity;
-  record->start_position = intent.start_position;
-  record->prompt_tokens = intent.prompt_tokens;
-  record->seed = intent.seed;
-  if (GoesOn(intent, stored.record.get())) {
-    record->tokens = stored.record->tokens;
-  }
-  record->tokens.insert(record->tokens.end(), stored.running_events.begin(),
-                        stored.running_events.end());
-  const bool whole = static_cast<int64_t>(record->tokens.size()) == generated;
-  return whole ? record : nullptr;
-}
+// Stored sessions that are ended in one go.
+constexpr int64_t kExpiredAtOnce = 256;
+// Sessions that leave memory in one go.
+constexpr int kAwayAtOnce = 1'000;
 
 }  // namespace
 
+bool SessionStore::MayBeStored(const SessionName& session, bool acquires) {
+  if (impl_->options.journal == nullptr) return false;
+  if (!ValidateSessionId(session.id()).ok()) return false;
+  absl::MutexLock lock(&impl_->mutex);
+  const RecordPtr here = impl_->table.Named(session);
+  const bool shared = impl_->options.shared != nullptr;
+  if (here == nullptr) {
+    return shared || !impl_->ended.Find(session.text()).has_value();
+  }
+  here->loaded = impl_->clock->Monotonic();  // it is about to be used
+  return shared && !acquires && !here->busy;
+}
+
 void SessionStore::Prepare(const SessionName& session,
                            std::function<void(const absl::Status&)> then) {
-  SharedJournal* const shared = impl_->options.shared;
+  const bool shared = impl_->options.shared != nullptr;
   std::shared_ptr<SessionClaim> held;
   {
     absl::MutexLock lock(&impl_->mutex);
-    const auto found = impl_->by_name.find(session);
-    const bool here = found != impl_->by_name.end();
-    if (!here || (shared != nullptr && !found->second->busy)) {
-      std::vector<std::function<void(const absl::Status&)>>& waiting =
-          impl_->loading[session];
-      waiting.push_back(std::exchange(then, nullptr));
-      if (waiting.size() > 1) return;
-      if (here) held = found->second->claim;
+    const RecordPtr here = impl_->table.Named(session);
+    if (here == nullptr || (shared && !here->busy)) {
+      const bool first =
+          impl_->away.Await(session, std::exchange(then, nullptr));
+      if (!first) return;
+      if (here != nullptr) held = here->claim;
     }
   }
   if (then != nullptr) return then(absl::OkStatus());
-  if (shared != nullptr) return impl_->Look(session, std::move(held));
+  if (shared) return impl_->Look(session, std::move(held));
   impl_->options.journal->Load(
       session.text(), [this, session](absl::StatusOr<StoredSession> stored) {
-        if (!stored.ok()) {
-          const bool unknown = absl::IsNotFound(stored.status());
-          return impl_->EndLoad(session,
-                                unknown ? absl::OkStatus() : stored.status());
-        }
-        impl_->Bring(session, *std::move(stored));
+        if (stored.ok()) return impl_->Bring(session, *std::move(stored));
+        const bool unknown = absl::IsNotFound(stored.status());
+        impl_->EndLoad(session, unknown ? absl::OkStatus() : stored.status());
       });
+}
+
+void SessionStore::Impl::Look(const SessionName& name,
+                              std::shared_ptr<SessionClaim> held) {
+  options.shared->Refresh(name.text(), std::move(held),
+                          [this, name](absl::StatusOr<SharedSession> found) {
+                            if (found.ok() && found->stored.has_value()) {
+                              return Bring(name, *std::move(found->stored));
+                            }
+                            const bool gone = absl::IsNotFound(found.status());
+                            if (gone) {
+                              StoreLock lock(this);
+                              const RecordPtr here = table.Named(name);
+                              if (here != nullptr && !here->busy) LetGo(here);
+                            }
+                            EndLoad(name,
+                                    gone ? absl::OkStatus() : found.status());
+                          });
 }
 
 void SessionStore::Impl::Bring(const SessionName& name, StoredSession stored) {
@@ -128,127 +97,55 @@ void SessionStore::Impl::Bring(const SessionName& name, StoredSession stored) {
 
 void SessionStore::Impl::EndLoad(const SessionName& name,
                                  const absl::Status& status) {
-  std::vector<std::function<void(const absl::Status&)>> waiting;
+  std::vector<AwaySessions::Then> waiting;
   {
     absl::MutexLock lock(&mutex);
-    waiting = std::move(loading.extract(name).mapped());
+    waiting = away.TakeWaiting(name);
   }
-  for (const auto& then : waiting) then(status);
-}
-
-bool SessionStore::MayBeStored(const SessionName& session, bool acquires) {
-  if (impl_->options.journal == nullptr) return false;
-  if (!ValidateSessionId(session.id()).ok()) return false;
-  absl::MutexLock lock(&impl_->mutex);
-  const auto found = impl_->by_name.find(session);
-  const bool shared = impl_->options.shared != nullptr;
-  if (found == impl_->by_name.end()) {
-    return shared || !impl_->ended.Find(session.text()).has_value();
-  }
-  found->second->loaded = impl_->clock->Monotonic();  // it is about to be used
-  return shared && !acquires && !found->second->busy;
+  for (const AwaySessions::Then& then : waiting) then(status);
 }
 
 absl::Status SessionStore::Impl::Restore(StoredSession stored,
                                          std::optional<KeptImage> kept) {
   const StoredHead& head = stored.head;
   const SessionName name = SessionName::OfText(head.session_id);
-  if (const auto here = by_name.find(name); here != by_name.end()) {
-    if (options.shared == nullptr || here->second->busy) {
-      return absl::OkStatus();
-    }
-    LetGo(here->second);
+  if (const RecordPtr here = table.Named(name)) {
+    if (options.shared == nullptr || here->busy) return absl::OkStatus();
+    LetGo(here);
   }
-  const absl::Time now = clock->Now();
   const int64_t position = stored.token_ids.size();
-  if (head.last_use + head.ttl <= now) {
+  if (head.last_use + head.ttl <= clock->Now()) {
     EndStored(name, position);
     return absl::OkStatus();
   }
-  if (stored.running_tokens > 0 && !stored.running.has_value()) {
-    stored.running = UnknownTurn(stored);
-  }
-  TXL_ASSIGN_OR_RETURN(RestoredText text, TextOf(stored));
-  TXL_RETURN_IF_ERROR(
-      MakeRoom(kSessionRecordBytes + TokenSequence::BytesFor(position), false));
-  TXL_ASSIGN_OR_RETURN(const RecordPtr record, Add(name, head.ttl));
-  --created_count;
-  ++loaded_count;
-  Charge(*record, position);
+  TXL_ASSIGN_OR_RETURN(RestoredTurn turn,
+                       RestoreTurn(stored, options.vocabulary));
+  TXL_RETURN_IF_ERROR(MakePlace(TokenSequence::BytesFor(position), false));
+  const RecordPtr record = table.Load(head);
+  memory.Add(*record);
+  ended.Forget(name.text());
+  memory.Charge(*record, position);
   if (options.shared == nullptr) {
     quota.Remove(name.tenant(), position);  // where it was
   } else {
     record->claim = stored.claim;
-    record->open_turn = stored.running_tokens > 0;
+    record->open_turn = turn.broke_off;
     options.shared->Hold(name.text(), record->claim);
   }
   record->journaled = true;
-  record->create_time = head.create_time;
-  record->last_use_time = head.last_use;
-  record->loaded = clock->Monotonic();
-  record->last_use =
-      record->loaded - std::max(now - head.last_use, absl::ZeroDuration());
   record->token_ids = std::move(stored.token_ids);
-  record->durable.Start(0, position);
-  record->detokenizer = std::move(text.now);
+  record->durable = DurablePosition(position);
+  record->detokenizer = std::move(turn.detokenizer);
   record->last_turn = head.last_turn;
   record->earlier_requests = RequestHistory(head.earlier_requests);
-  RestoreTurn(stored, std::move(text.before_turn), *record);
+  record->SetLastTurn(std::move(turn.last_turn), options.remembered_requests);
+  record->intent = std::move(turn.intent);
+  if (turn.broke_off && !record->open_turn) entries.End(*record, turn.record);
+  const int64_t bytes = turn.record == nullptr ? 0 : turn.record->Bytes();
+  memory.SetTurnRecord(*record, std::move(turn.record), bytes);
   if (kept.has_value()) RestoreImage(*kept, *record);
-  Park(*record);
+  table.Park(*record);
   return absl::OkStatus();
-}
-
-absl::StatusOr<SessionStore::Impl::RestoredText> SessionStore::Impl::TextOf(
-    const StoredSession& stored) const {
-  RestoredText text;
-  const Vocabulary* const vocabulary = options.vocabulary;
-  if (vocabulary == nullptr) return text;
-  const auto restored = [vocabulary](const std::string& state)
-      -> absl::StatusOr<std::unique_ptr<Detokenizer>> {
-    auto detokenizer = vocabulary->RestoreDetokenizer(state);
-    if (!detokenizer.ok()) return DamagedTextError();
-    return detokenizer;
-  };
-  TXL_ASSIGN_OR_RETURN(text.now, restored(stored.head.detokenizer));
-  if (stored.record != nullptr) {
-    TXL_ASSIGN_OR_RETURN(text.before_turn, restored(stored.record_detokenizer));
-  }
-  if (stored.running_tokens == 0) return text;
-  const TurnIntent& intent = *stored.running;
-  const int64_t position = stored.token_ids.size();
-  const int64_t before = position - stored.running_tokens;
-  if (GoesOn(intent, stored.record.get())) {
-    text.now = text.before_turn->Clone();
-    FeedTurn(*text.now, stored.token_ids.Last(position - intent.start_position),
-             intent.prompt_tokens);
-    return text;
-  }
-  const bool from_start = intent.start_position == before;
-  if (from_start) text.before_turn = text.now->Clone();
-  FeedTurn(*text.now, stored.token_ids.Last(stored.running_tokens),
-           from_start ? intent.prompt_tokens : 0);
-  return text;
-}
-
-void SessionStore::Impl::RestoreTurn(const StoredSession& stored,
-                                     std::shared_ptr<const Detokenizer> before,
-                                     SessionRecord& record) {
-  record.intent = stored.running;
-  std::shared_ptr<TurnRecord> turn;
-  if (stored.running_tokens > 0) {
-    const LastTurn last = Interrupted(*stored.running, record.position());
-    RememberRequest(record, last.request_id);
-    record.last_turn = last;
-    turn = BrokenRecord(stored, last.generated_tokens);
-  } else if (stored.record != nullptr) {
-    turn = std::make_shared<TurnRecord>(*stored.record);
-  }
-  if (turn != nullptr) turn->detokenizer = std::move(before);
-  if (stored.running_tokens > 0 && !record.open_turn) EnterEnd(record, turn);
-  if (turn == nullptr) return;
-  const int64_t bytes = turn->Bytes();
-  KeepTurnRecord(record, std::move(turn), bytes);
 }
 
 void SessionStore::Impl::RestoreImage(const KeptImage& kept,
@@ -262,73 +159,195 @@ void SessionStore::Impl::RestoreImage(const KeptImage& kept,
     return;
   }
   record.image_rows = rows;
-  if (!MakeImageRoom(kept.image->Bytes())) return;
-  record.image = kept.image;
-  image_bytes += kept.image->Bytes();
+  if (MakeImageRoom(kept.image->Bytes())) memory.SetImage(record, kept.image);
 }
 
-bool SessionStore::Impl::MakeImageRoom(int64_t bytes) {
-  while (bytes > options.image_bytes - image_bytes) {
-    if (!StoreOldestAway(options.empty_grace)) return false;
-  }
-  return true;
+// A turn on a session that other servers change too.
+
+void SessionStore::Impl::Own(const RecordPtr& record,
+                             const TurnIdentity& identity,
+                             LeaseCallback later) {
+  const std::string session_id = record->name.text();
+  options.shared->Acquire(
+      session_id, identity, record->claim,
+      [this, record, session_id,
+       later = std::move(later)](absl::StatusOr<SharedSession> acquired) {
+        if (!acquired.ok()) return NotOwned(record, later, acquired.status());
+        const auto found =
+            std::make_shared<SharedSession>(*std::move(acquired));
+        const auto owned = [this, record, found,
+                            later](std::optional<KeptImage> kept) {
+          Owned(record, std::move(*found), std::move(kept), later);
+        };
+        if (!found->stored.has_value() || options.images == nullptr) {
+          return owned(std::nullopt);
+        }
+        options.images->Get(session_id, owned);
+      });
 }
 
-bool SessionStore::Impl::MayStoreAway(const SessionRecord& record,
-                                      absl::Duration unused) const {
-  const absl::Duration used = std::max(record.last_use, record.loaded);
-  return clock->Monotonic() - used >= unused &&
-         record.durable.Settled(DurableOf(record.name));
-}
-
-bool SessionStore::Impl::StoreOldestAway(absl::Duration unused) {
-  int looked_at = 0;
-  for (const auto& [last_use, key] : away_idle) {
-    const RecordPtr record = by_key.at(key);
-    if (MayStoreAway(*record, unused)) {
-      LetGo(record);
-      return true;
+void SessionStore::Impl::Owned(RecordPtr record, SharedSession found,
+                               std::optional<KeptImage> kept,
+                               const LeaseCallback& later) {
+  absl::Status status;
+  {
+    StoreLock lock(this);
+    // A deleted one ends with its lease, whatever it holds.
+    if (found.stored.has_value() && !record->delete_requested) {
+      absl::StatusOr<RecordPtr> other =
+          Replace(record, *std::move(found.stored), std::move(kept));
+      status = other.status();
+      if (other.ok()) record = *std::move(other);
     }
-    if (++looked_at == kLookedAtForAway) break;
-  }
-  return false;
-}
-
-void SessionStore::Impl::LetGo(RecordPtr record) {
-  Forget(record);
-  if (options.shared == nullptr) {
-    quota.Add(record->name.tenant(), record->position());  // where it goes
-  }
-  ++stored_away_count;
-}
-
-std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {
-  std::vector<SessionName> due;
-  absl::MutexLock lock(&impl_->mutex);
-  for (const uint64_t key : impl_->in_slot) {
-    const SessionRecord& record = *impl_->by_key.at(key);
-    const int64_t rows = record.position() - 1;
-    if (!record.busy && record.journaled && rows > 0 &&
-        rows - record.image_rows >= tokens) {
-      due.push_back(record.name);
+    if (status.ok()) {
+      record->owned = true;
+      if (std::exchange(record->open_turn, false)) {
+        entries.End(*record, record->turn_record);
+      }
+    } else {
+      options.shared->Hold(record->name.text(), found.claim);
+      options.shared->Release(record->name.text());
+      options.shared->Drop(record->name.text(), found.claim);
     }
   }
-  return due;
+  if (!status.ok()) return NotOwned(record, later, status);
+  later(SessionLease(store, record));
 }
 
-void SessionStore::SetInSlot(uint64_t key, bool in_slot) {
-  absl::MutexLock lock(&impl_->mutex);
-  const auto found = impl_->by_key.find(key);
-  if (found == impl_->by_key.end()) return;
-  SessionRecord& record = *found->second;
-  if (!record.busy) impl_->Unpark(record);
-  record.in_slot = in_slot;
-  if (!record.busy) impl_->Park(record);
-  if (in_slot) {
-    impl_->in_slot.insert(key);
-  } else {
-    impl_->in_slot.erase(key);
+void SessionStore::Impl::NotOwned(const RecordPtr& record,
+                                  const LeaseCallback& later,
+                                  const absl::Status& status) {
+  LeaseCallback next;
+  {
+    StoreLock lock(this);
+    if (absl::IsNotFound(status)) {
+      record->journaled = false;
+      record->claim->moved_to = SessionClaim::kGone;
+    }
+    // One that waits hears the same; none can begin to wait for what ends here.
+    next = std::exchange(record->next, nullptr);
+    if (table.OfKey(record->key) != nullptr) EndTurn(record);
   }
+  later(status);
+  if (next != nullptr) next(status);
+}
+
+absl::StatusOr<RecordPtr> SessionStore::Impl::Replace(
+    const RecordPtr& record, StoredSession stored,
+    std::optional<KeptImage> kept) {
+  LetGo(record);
+  TXL_RETURN_IF_ERROR(Restore(std::move(stored), std::move(kept)));
+  RecordPtr other = table.Named(record->name);
+  if (other == nullptr) return SessionExpiredError();
+  table.BecomeBusy(*other);
+  other->running = record->running;
+  other->superseded = record->superseded.load();
+  other->next = std::exchange(record->next, nullptr);
+  return other;
+}
+
+void SessionStore::Impl::MoveAway(const std::string& session_id,
+                                  const std::shared_ptr<SessionClaim>& claim) {
+  StoreLock lock(this);
+  const RecordPtr record = table.Named(SessionName::OfText(session_id));
+  if (record == nullptr || record->claim != claim) return;
+  record->journaled = false;
+  if (!record->busy) return LetGo(record);
+  // Its turn sees it within a step, and whoever comes finds the session where
+  // it is.
+  Unname(*record);
+}
+
+// Sessions that are stored and not in memory are counted, expire and are
+// discarded.
+
+void SessionStore::Impl::RemoveStored(SessionRecord& record) {
+  // A turn that still runs on it tells nobody any more: the id may belong to a
+  // newer session.
+  if (!std::exchange(record.journaled, false)) return;
+  away.Removed(record.name, entries.Remove(record.name));
+}
+
+void SessionStore::Impl::EndStored(const SessionName& name, int64_t position) {
+  ended.Remember(name.text(), SessionEnd::kExpired);
+  if (options.shared == nullptr) quota.Remove(name.tenant(), position);
+  away.Removed(name, entries.Expire(name));
+}
+
+// A read shows what is on stable storage. A session that is not in memory has
+// nothing that is not, unless it was removed.
+bool SessionStore::Impl::IsOnlyStored(const SessionName& name) const {
+  return table.Named(name) == nullptr &&
+         away.IsSettled(name, entries.durable());
+}
+
+void SessionStore::DiscardStored(const SessionName& session,
+                                 std::function<void()> done) {
+  const auto held = std::make_shared<std::optional<int64_t>>();
+  impl_->options.journal->Positions(
+      session.text(),
+      [held](const StoredPosition& stored) { *held = stored.position; },
+      [this, session, held, done = std::move(done)](const absl::Status&) {
+        {
+          StoreLock lock(impl_.get());
+          if (impl_->IsOnlyStored(session)) {
+            // Nothing where its row cannot even be read.
+            if (held->has_value() && impl_->options.shared == nullptr) {
+              impl_->quota.Remove(session.tenant(), **held);
+            }
+            impl_->away.Removed(session, impl_->entries.Remove(session));
+          }
+        }
+        done();
+      });
+}
+
+void SessionStore::TidyStored() {
+  SessionJournal* const journal = impl_->options.journal;
+  if (journal == nullptr) return;
+  for (int gone = 0; gone < kAwayAtOnce; ++gone) {
+    StoreLock lock(impl_.get());
+    if (!impl_->StoreOldestAway(impl_->options.store_away_after)) break;
+  }
+  {
+    absl::MutexLock lock(&impl_->mutex);
+    impl_->away.Forget(impl_->entries.durable());
+  }
+  journal->ListExpired(
+      impl_->clock->Now(), kExpiredAtOnce,
+      [this](const absl::StatusOr<std::vector<StoredPosition>>& expired) {
+        if (!expired.ok()) return;
+        StoreLock lock(impl_.get());
+        for (const StoredPosition& stored : *expired) {
+          const SessionName name = SessionName::OfText(stored.session_id);
+          // The time-to-live of one that is in memory is known better here.
+          if (impl_->IsOnlyStored(name)) {
+            impl_->EndStored(name, stored.position);
+          }
+        }
+      });
+}
+
+absl::Status SessionStore::CountStored() {
+  if (impl_->options.journal == nullptr || !impl_->options.limits_of ||
+      impl_->options.shared != nullptr) {
+    return absl::OkStatus();
+  }
+  absl::Notification told;
+  absl::Status status;
+  impl_->options.journal->Positions(
+      "",
+      [this](const StoredPosition& stored) {
+        absl::MutexLock lock(&impl_->mutex);
+        impl_->quota.Add(SessionName::OfText(stored.session_id).tenant(),
+                         stored.position);
+      },
+      [&](const absl::Status& read) {
+        status = read;
+        told.Notify();
+      });
+  told.WaitForNotification();
+  return status;
 }
 
 }  // namespace txl

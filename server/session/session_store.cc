@@ -6,9 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
-#include "server/session/page_token.h"
 #include "server/session/session_errors.h"
-#include "server/session/session_id.h"
+#include "server/session/session_name.h"
 #include "server/session/session_store_impl.h"
 
 namespace txl {
@@ -60,8 +59,20 @@ absl::Status ValidateTtl(absl::Duration ttl,
   return absl::OkStatus();
 }
 
+absl::StatusOr<SessionName> NameOfNew(const SessionName& wanted,
+                                      std::optional<absl::Duration> ttl,
+                                      const SessionStoreOptions& options) {
+  std::string id = wanted.id();
+  if (id.empty()) {
+    TXL_ASSIGN_OR_RETURN(id, RandomSessionId());
+  }
+  TXL_RETURN_IF_ERROR(ValidateSessionId(id));
+  if (ttl.has_value()) TXL_RETURN_IF_ERROR(ValidateTtl(*ttl, options));
+  return SessionName(wanted.tenant(), std::move(id));
+}
+
 SessionStore::SessionStore(const SessionStoreOptions& options, Clock* clock)
-    : impl_(std::make_unique<Impl>(options, clock)) {
+    : impl_(std::make_unique<Impl>(this, options, clock)) {
   if (options.shared == nullptr) return;
   options.shared->OnMoved(
       [impl = impl_.get()](const auto& session_id, const auto& claim) {
@@ -73,53 +84,36 @@ SessionStore::~SessionStore() = default;
 
 absl::StatusOr<SessionInfo> SessionStore::Create(
     const SessionName& session, std::optional<absl::Duration> ttl) {
-  std::string id = session.id();
-  if (id.empty()) {
-    absl::StatusOr<std::string> random = RandomSessionId();
-    if (!random.ok()) return random.status();
-    id = *std::move(random);
-  }
-  absl::Status valid = ValidateSessionId(id);
-  if (valid.ok() && ttl.has_value()) valid = ValidateTtl(*ttl, impl_->options);
-  if (!valid.ok()) return valid;
-
-  SessionName name(session.tenant(), std::move(id));
+  TXL_ASSIGN_OR_RETURN(SessionName name,
+                       NameOfNew(session, ttl, impl_->options));
   StoreLock lock(impl_.get());
   impl_->Expire();
-  if (impl_->by_name.count(name) > 0) return SessionExistsError();
+  if (impl_->table.Named(name) != nullptr) return SessionExistsError();
   TXL_RETURN_IF_ERROR(impl_->quota.MayAdd(name.tenant(), 0));
-  absl::StatusOr<RecordPtr> record =
-      impl_->Add(std::move(name), ttl.value_or(impl_->options.default_ttl));
-  if (!record.ok()) return record.status();
-  impl_->Journal(**record);
-  impl_->BecomeIdle(**record);
-  return impl_->Info(**record);
+  TXL_ASSIGN_OR_RETURN(
+      const RecordPtr record,
+      impl_->Add(std::move(name), ttl.value_or(impl_->options.default_ttl), 0));
+  impl_->entries.Create(*record);
+  impl_->table.BecomeIdle(*record);
+  return impl_->Info(*record);
 }
 
 absl::StatusOr<SessionInfo> SessionStore::Get(const SessionName& session) {
-  const absl::Status valid = ValidateSessionId(session.id());
-  if (!valid.ok()) return valid;
   StoreLock lock(impl_.get());
-  impl_->Expire();
-  absl::StatusOr<RecordPtr> record = impl_->Find(session);
-  if (!record.ok()) return record.status();
-  return impl_->Info(**record);
+  TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(session));
+  return impl_->Info(*record);
 }
 
 absl::StatusOr<SessionText> SessionStore::GetTokens(const SessionName& session,
                                                     int64_t from,
                                                     int64_t count) {
-  const absl::Status valid = ValidateSessionId(session.id());
-  if (!valid.ok()) return valid;
   SessionText text;
   TokenSlice slice;
   {
     StoreLock lock(impl_.get());
-    impl_->Expire();
-    absl::StatusOr<RecordPtr> record = impl_->Find(session);
-    if (!record.ok()) return record.status();
-    text.info = impl_->Info(**record);
-    slice = (*record)->token_ids.Slice(from, count);
+    TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(session));
+    text.info = impl_->Info(*record);
+    slice = record->token_ids.Slice(from, count);
   }
   text.token_ids = slice.Copy();
   return text;
@@ -128,35 +122,25 @@ absl::StatusOr<SessionText> SessionStore::GetTokens(const SessionName& session,
 absl::StatusOr<SessionPage> SessionStore::List(const std::string& tenant,
                                                int page_size,
                                                const std::string& page_token) {
-  const absl::StatusOr<size_t> size = EffectivePageSize(page_size);
-  if (!size.ok()) return size.status();
-  absl::StatusOr<SessionName> begin = PageBegin(tenant, page_token);
-  if (!begin.ok()) return begin.status();
-  SessionName after = *std::move(begin);
-
+  TXL_ASSIGN_OR_RETURN(const size_t size, EffectivePageSize(page_size));
+  TXL_ASSIGN_OR_RETURN(SessionName after, PageBegin(tenant, page_token));
   SessionPage page;
-  bool more = true;
-  while (more && page.sessions.size() < *size) {
-    const size_t count = std::min(*size - page.sessions.size(), kListedAtOnce);
-    more = impl_->ListSome(after, count, page.sessions);
-    if (more) after = SessionName(tenant, page.sessions.back().session_id);
+  while (true) {
+    const size_t count = std::min(size - page.sessions.size(), kListedAtOnce);
+    StoreLock lock(impl_.get());
+    impl_->Expire();
+    // One more tells whether others follow.
+    const std::vector<RecordPtr> some =
+        impl_->table.NamedAfter(after, count + 1);
+    for (size_t i = 0; i < std::min(count, some.size()); ++i) {
+      page.sessions.push_back(impl_->Info(*some[i]));
+    }
+    if (some.size() <= count) return page;
+    after = some[count - 1]->name;
+    if (page.sessions.size() == size) break;
   }
-  if (more) page.next_page_token = EncodePageToken(after.id());
+  page.next_page_token = EncodePageToken(after.id());
   return page;
-}
-
-bool SessionStore::Impl::ListSome(const SessionName& after, size_t count,
-                                  std::vector<SessionInfo>& sessions) {
-  StoreLock lock(this);
-  Expire();
-  auto next = by_name.upper_bound(after);
-  const auto more = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return next != by_name.end() && next->first.tenant() == after.tenant();
-  };
-  for (; more() && count > 0; ++next, --count) {
-    sessions.push_back(Info(*next->second));
-  }
-  return more();
 }
 
 void SessionStore::ListStored(
@@ -175,56 +159,151 @@ void SessionStore::ListStored(
       [this, size = *size,
        done](const absl::StatusOr<std::vector<StoredInfo>>& stored) {
         if (!stored.ok()) return done(stored.status());
-        done(impl_->PageOf(*stored, size));
+        SessionPage page;
+        for (const StoredInfo& info : *stored) {
+          if (page.sessions.size() == size) {
+            page.next_page_token =
+                EncodePageToken(page.sessions.back().session_id);
+            break;
+          }
+          // What is in memory is known better here.
+          absl::MutexLock lock(&impl_->mutex);
+          const RecordPtr here =
+              impl_->table.Named(SessionName::OfText(info.head.session_id));
+          const bool known = here != nullptr &&
+                             (impl_->options.shared == nullptr || here->busy);
+          page.sessions.push_back(known ? impl_->Info(*here) : InfoOf(info));
+        }
+        done(std::move(page));
       });
 }
 
-SessionPage SessionStore::Impl::PageOf(const std::vector<StoredInfo>& stored,
-                                       size_t size) {
-  SessionPage page;
-  for (const StoredInfo& info : stored) {
-    if (page.sessions.size() == size) {
-      page.next_page_token = EncodePageToken(page.sessions.back().session_id);
-      break;
-    }
-    // What is in memory is known better here.
-    absl::MutexLock lock(&mutex);
-    const auto here = by_name.find(SessionName::OfText(info.head.session_id));
-    const bool known = here != by_name.end() &&
-                       (options.shared == nullptr || here->second->busy);
-    page.sessions.push_back(known ? Info(*here->second) : InfoOf(info));
-  }
-  return page;
-}
-
 absl::Status SessionStore::Delete(const SessionName& session) {
-  absl::Status valid = ValidateSessionId(session.id());
-  if (!valid.ok()) return valid;
   StoreLock lock(impl_.get());
-  impl_->Expire();
-  const absl::StatusOr<RecordPtr> record = impl_->Find(session);
-  if (!record.ok()) return record.status();
-  impl_->RemoveStored(**record);
-  if ((*record)->busy) {
+  TXL_ASSIGN_OR_RETURN(const RecordPtr record, impl_->Find(session));
+  impl_->RemoveStored(*record);
+  if (record->busy) {
     // The turn sees it within a step; the session ends with its lease.
-    (*record)->delete_requested = true;
-    impl_->Uncount(**record);
-    impl_->by_name.erase(session);
-    impl_->wake_pending = true;
+    record->delete_requested = true;
+    impl_->Unname(*record);
   } else {
-    impl_->End(*record);
+    impl_->End(record);
   }
   return absl::OkStatus();
+}
+
+absl::Status SessionStore::MayAdd(const std::string& tenant, int64_t tokens) {
+  StoreLock lock(impl_.get());
+  impl_->Expire();
+  return impl_->quota.MayAdd(tenant, tokens);
+}
+
+absl::StatusOr<SessionLease> SessionStore::Acquire(const SessionName& session) {
+  // A turn without a name waits for nobody.
+  TXL_ASSIGN_OR_RETURN(std::optional<SessionLease> lease,
+                       AcquireFor(session, TurnIdentity(), nullptr));
+  return *std::move(lease);
+}
+
+absl::StatusOr<std::optional<SessionLease>> SessionStore::AcquireFor(
+    const SessionName& session, TurnIdentity identity, LeaseCallback later) {
+  LeaseCallback waited;
+  RecordPtr free;
+  {
+    StoreLock lock(impl_.get());
+    TXL_ASSIGN_OR_RETURN(RecordPtr record, impl_->Find(session));
+    if (!record->busy) {
+      impl_->table.BecomeBusy(*record);
+      record->running = identity;
+      if (later == nullptr || record->claim == nullptr) {
+        return std::optional<SessionLease>(
+            SessionLease(this, std::move(record)));
+      }
+      free = std::move(record);
+    } else if (!identity.named() ||
+               identity.request_id != record->running.request_id) {
+      return SessionBusyError(impl_->options.busy_retry);
+    } else if (identity.digest != record->running.digest) {
+      return OtherRequestError();
+    } else {
+      record->superseded = true;
+      waited = std::exchange(record->next, std::move(later));
+      impl_->wakeup.Ask();
+    }
+  }
+  if (free != nullptr) impl_->Own(free, identity, std::move(later));
+  if (waited != nullptr) waited(SupersededError());
+  return std::optional<SessionLease>();
 }
 
 absl::StatusOr<SessionLease> SessionStore::AcquireTemporary() {
   StoreLock lock(impl_.get());
   impl_->Expire();
-  absl::StatusOr<RecordPtr> record =
-      impl_->Add(SessionName(), absl::InfiniteDuration());
-  if (!record.ok()) return record.status();
-  impl_->BecomeBusy(**record);
-  return SessionLease(this, *std::move(record));
+  TXL_ASSIGN_OR_RETURN(RecordPtr record,
+                       impl_->Add(SessionName(), absl::InfiniteDuration(), 0));
+  impl_->table.BecomeBusy(*record);
+  return SessionLease(this, std::move(record));
+}
+
+absl::Status SessionStore::PutImage(uint64_t key, StateImage image) {
+  const auto shared = std::make_shared<const StateImage>(std::move(image));
+  bool room = false;
+  {
+    StoreLock lock(impl_.get());
+    const RecordPtr record = impl_->table.OfKey(key);
+    if (record == nullptr) return SessionUnknownError();
+    record->image_rows = shared->position;
+    if (record->journaled && impl_->options.images != nullptr) {
+      // With the lock, as Remove: what deletes or rewinds the session comes
+      // before this, so that it finds no record, or after it.
+      impl_->options.images->Put(record->name.text(),
+                                 impl_->IdsOfRows(*record, shared->position),
+                                 shared);
+    }
+    const int64_t replaced = record->image ? record->image->Bytes() : 0;
+    room = impl_->MakeImageRoom(shared->Bytes() - replaced);
+    // Room may have been made by letting go of this very session.
+    if (room && impl_->table.OfKey(key) != nullptr) {
+      impl_->memory.SetImage(*record, shared);
+    }
+  }
+  if (room) return absl::OkStatus();
+  return NoSessionMemoryError(
+      absl::StrCat("state images fill their budget of ",
+                   impl_->options.image_bytes, " bytes"),
+      impl_->options.memory_retry);
+}
+
+std::shared_ptr<const StateImage> SessionStore::GetImage(uint64_t key) const {
+  absl::MutexLock lock(&impl_->mutex);
+  const RecordPtr record = impl_->table.OfKey(key);
+  return record == nullptr ? nullptr : record->image;
+}
+
+void SessionStore::DropImage(uint64_t key) {
+  StoreLock lock(impl_.get());
+  const RecordPtr record = impl_->table.OfKey(key);
+  if (record != nullptr) impl_->memory.SetImage(*record, nullptr);
+}
+
+std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {
+  std::vector<SessionName> due;
+  absl::MutexLock lock(&impl_->mutex);
+  for (const uint64_t key : impl_->table.in_slot()) {
+    const SessionRecord& record = *impl_->table.OfKey(key);
+    const int64_t rows = record.position() - 1;
+    if (!record.busy && record.journaled && rows > 0 &&
+        rows - record.image_rows >= tokens) {
+      due.push_back(record.name);
+    }
+  }
+  return due;
+}
+
+void SessionStore::SetInSlot(uint64_t key, bool in_slot) {
+  absl::MutexLock lock(&impl_->mutex);
+  const RecordPtr record = impl_->table.OfKey(key);
+  if (record != nullptr) impl_->table.SetInSlot(*record, in_slot);
 }
 
 void SessionStore::ExpireNow() {
@@ -234,35 +313,27 @@ void SessionStore::ExpireNow() {
 
 std::vector<uint64_t> SessionStore::TakeEndedKeys() {
   absl::MutexLock lock(&impl_->mutex);
-  return std::exchange(impl_->ended_keys, {});
+  return impl_->table.TakeEndedKeys();
 }
 
 SessionStore::KeyState SessionStore::GetKeyState(uint64_t key) const {
   absl::MutexLock lock(&impl_->mutex);
-  const auto found = impl_->by_key.find(key);
-  if (found == impl_->by_key.end()) return {};
+  const RecordPtr record = impl_->table.OfKey(key);
+  if (record == nullptr) return {};
   KeyState state;
   state.exists = true;
-  state.busy = found->second->busy;
-  if (!state.busy) {
-    state.idle = impl_->clock->Monotonic() - found->second->last_use;
-  }
+  state.busy = record->busy;
+  if (!state.busy) state.idle = impl_->clock->Monotonic() - record->last_use;
   return state;
 }
 
 SessionStore::Counts SessionStore::counts() {
   StoreLock lock(impl_.get());
   impl_->Expire();
-  Counts counts;
-  counts.idle = static_cast<int64_t>(impl_->idle.size());
-  counts.busy = impl_->busy_count;
-  counts.created = impl_->created_count;
-  counts.ended = impl_->ended_count;
-  counts.loaded = impl_->loaded_count;
-  counts.stored_away = impl_->stored_away_count;
-  counts.image_bytes = impl_->image_bytes;
-  counts.id_bytes = impl_->IdBytes();
-  counts.turn_record_bytes = impl_->turn_record_bytes;
+  Counts counts = impl_->table.counts();
+  counts.image_bytes = impl_->memory.image_bytes();
+  counts.id_bytes = impl_->memory.id_bytes() + impl_->ended.Bytes();
+  counts.turn_record_bytes = impl_->memory.turn_record_bytes();
   return counts;
 }
 
@@ -272,11 +343,31 @@ std::map<std::string, SessionUse> SessionStore::tenant_uses() {
   return impl_->quota.uses();
 }
 
+StoreReport SessionStore::Report(size_t most) const {
+  absl::MutexLock lock(&impl_->mutex);
+  StoreReport report = impl_->table.report();
+  for (const uint64_t key : impl_->table.in_slot()) {
+    if (report.sessions.size() == most) break;
+    const SessionRecord& record = *impl_->table.OfKey(key);
+    SessionReport& of = report.sessions.emplace_back();
+    of.key = key;
+    of.name = record.name;
+    of.busy = record.busy;
+    of.position = record.position();
+    of.durable_position = impl_->DurablePositionOf(record);
+    of.image_rows = record.image_rows;
+    of.has_image = record.image != nullptr;
+    of.idle = impl_->clock->Monotonic() - record.last_use;
+    of.last_outcome = record.last_turn.outcome;
+  }
+  return report;
+}
+
 void SessionStore::SetWakeup(std::function<void()> wakeup) {
   absl::MutexLock lock(&impl_->mutex);
-  impl_->wakeup.swap(wakeup);
+  impl_->wakeup.Set(wakeup);
   const auto none_runs = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl_->mutex) {
-    return impl_->wakeups_running == 0;
+    return impl_->wakeup.running() == 0;
   };
   impl_->mutex.Await(absl::Condition(&none_runs));
 }

@@ -43,14 +43,11 @@
 #include "server/base/clock.h"
 #include "server/metrics/server_status.h"
 #include "server/session/image_store.h"
-#include "server/session/lease_callback.h"
 #include "server/session/session_claim.h"
-#include "server/session/session_id.h"
 #include "server/session/session_info.h"
 #include "server/session/session_journal.h"
 #include "server/session/session_name.h"
 #include "server/session/session_quota.h"
-#include "server/session/session_report.h"
 #include "server/session/shared_journal.h"
 #include "server/session/token_sequence.h"
 #include "server/session/turn_record.h"
@@ -82,10 +79,10 @@ class SessionLease {
   bool delete_requested() const;
   // Set when the same request came again (AcquireFor): end with SUPERSEDED.
   bool superseded() const;
-  // With a shared journal: another server has the session, or deleted it: end
-  // with this, SESSION_MOVED or SESSION_DELETED. Nothing more is stored.
+  // Set if another server has the session or deleted it (shared journal only):
+  // end with this, SESSION_MOVED or SESSION_DELETED. Nothing more is stored.
   std::optional<absl::Status> moved() const;
-  // Of this copy of the session; null: it is shared with nobody.
+  // The claim of this copy of the session; null: it is not shared.
   std::shared_ptr<const SessionClaim> claim() const;
 
   // Tokens that the session may still be given: max_session_tokens - position.
@@ -102,7 +99,7 @@ class SessionLease {
   // `said`: of a turn with a name that generates, what the last ids gave.
   void Append(absl::Span<const int32_t> ids,
               absl::Span<const TokenEvent> said = {});
-  // The same of a turn that commits once: the ids survive the process together
+  // Append for a turn that commits once: the ids survive the process together
   // with the turn's end, which SetLastTurn tells.
   void AppendWithEnd(absl::Span<const int32_t> ids);
   // What the turn is going to do; before it runs. It is kept for a retry that
@@ -154,7 +151,7 @@ struct SessionStoreOptions {
   // Bytes a session's segment memory takes, for memory_bytes and limits_of.
   int64_t bytes_per_slot = 0;
   // What tenants may keep; called under the store's lock. Null: what they want,
-  // and nobody counts it.
+  // and it is not counted.
   SessionLimitsOf limits_of;
   // Ids of sessions remembered that expired or were evicted.
   int64_t remembered_ends = 10'000;
@@ -166,15 +163,14 @@ struct SessionStoreOptions {
   int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
   // Null: sessions end with the process. Outlives every call of the store.
   SessionJournal* journal = nullptr;
-  // The same journal where other servers write it, too; else null. A turn's
+  // The same journal if other servers also write it, else null. A turn's
   // session is then acquired through AcquireFor's `later`, and what is in
   // memory is a copy that is looked at before it is used.
   SharedJournal* shared = nullptr;
-  // Null: images are in memory only. Likewise.
+  // Null: images are in memory only. Outlives every call of the store.
   ImageStore* images = nullptr;
-  // With a journal: a session that is in no slot leaves memory when it was not
-  // used for so long, or when its memory is wanted and it was not for
-  // empty_grace.
+  // How long a session without a slot stays in memory unused, if there is a
+  // journal. If its memory is needed, it leaves after empty_grace.
   absl::Duration store_away_after = absl::Seconds(10);
   absl::Duration busy_retry = absl::Milliseconds(100);  // with SESSION_BUSY
   absl::Duration memory_retry = absl::Seconds(1);  // with NO_SESSION_MEMORY
@@ -192,8 +188,8 @@ struct ForkRequest {
   std::string request_id = {};  // sent again: the same fork; empty: none
 };
 
-// The id that a fork without one gets, if it has a request_id: the same call
-// finds it again, and nobody does who does not know the forked session's.
+// The id that a fork without one gets, if it has a request_id. The same call
+// finds it again; a client that does not know the forked session's id cannot.
 std::string IdOfFork(const ForkRequest& request);
 
 struct RewindRequest {
@@ -207,7 +203,7 @@ struct RewindRequest {
 struct SessionSnapshot {
   StoredHead head;
   TokenSlice token_ids;
-  // Of the session's first ids, maybe not of all; null: none is kept.
+  // State after the session's first ids, maybe not all. Null: no state is kept.
   std::shared_ptr<const StateImage> state;
 };
 
@@ -255,8 +251,8 @@ class SessionStore {
   // which sessions may come and go.
   absl::StatusOr<SessionPage> List(const std::string& tenant, int page_size,
                                    const std::string& page_token);
-  // The same with the sessions that are stored; `done` runs at once where there
-  // is no journal, else on another thread.
+  // List including stored sessions. `done` runs at once without a journal, else
+  // on another thread.
   void ListStored(const std::string& tenant, int page_size,
                   const std::string& page_token,
                   std::function<void(absl::StatusOr<SessionPage>)> done);
@@ -283,7 +279,8 @@ class SessionStore {
   // only, so that another may come first. QUOTA.
   absl::Status MayAdd(const std::string& tenant, int64_t tokens);
 
-  // With a shared journal for what changes nothing of the session.
+  // Acquires an idle session. With a shared journal, use it only for calls that
+  // do not change the session.
   absl::StatusOr<SessionLease> Acquire(const SessionName& session);
   // Acquire for a turn of this identity. While a turn of the same identity
   // runs, that turn is superseded, nothing is returned, and `later` gets the
@@ -312,31 +309,31 @@ class SessionStore {
   // Keys of sessions that ended since the last call: their slots are free. A
   // deleted session whose turn still runs ends with that turn's lease.
   std::vector<uint64_t> TakeEndedKeys();
-  // With a journal: the session of this id is not in memory, so that it may be
-  // stored. One that is in memory stays for a moment. With a shared journal
-  // also: another server may have changed it, which AcquireFor looks for itself
-  // (`acquires`).
+  // Whether the session may be stored and must be prepared: there is a journal
+  // and the session is not in memory. A session in memory stays for a moment.
+  // With a shared journal it is also true if another server may have changed
+  // the session; AcquireFor checks that itself (`acquires`).
   bool MayBeStored(const SessionName& session, bool acquires = false);
-  // With a journal: brings the session into memory if it is stored, as it is
-  // there, so that the methods above find it, and calls `then`, on another
-  // thread unless it is there. Several calls bring it once. Errors are those
-  // that keep a stored session away: DATA_LOSS SESSION_DAMAGED,
-  // FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
+  // Brings a stored session into memory, where the methods above find it, and
+  // calls `then`: at once if it is in memory, else on another thread. Needs a
+  // journal. Several calls read it once. Errors are those that keep a stored
+  // session away: DATA_LOSS SESSION_DAMAGED, FAILED_PRECONDITION
+  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
-  // With a journal: a session that Prepare could not bring is stored no more;
-  // that is entered when `done` is called, on another thread.
+  // Removes a stored session that Prepare could not bring. Needs a journal.
+  // `done` is called on another thread once the removal is entered.
   void DiscardStored(const SessionName& session, std::function<void()> done);
-  // With a journal that is not shared and limits_of, before all else: what is
-  // stored counts. Waits
-  // for the journal. Errors: what could not be read does not count.
+  // Counts stored sessions for limits_of. Call it before everything else; needs
+  // a journal that is not shared, and waits for it. Errors: what could not be
+  // read does not count.
   absl::Status CountStored();
-  // With a journal: ends stored sessions whose time-to-live has passed, and
-  // lets those go from memory that were not used for store_away_after. Called
-  // now and then.
+  // Ends stored sessions whose time-to-live has passed, and drops sessions from
+  // memory that were unused for store_away_after. Needs a journal. Called
+  // periodically.
   void TidyStored();
-  // With a journal: sessions in slots, idle, whose image, if any, is older than
-  // `tokens`; to be saved by the scheduler.
+  // Idle sessions in slots whose image, if any, is older than `tokens`, for the
+  // scheduler to save. Needs a journal.
   std::vector<SessionName> ImagesDue(int64_t tokens) const;
   // What there is, with at most `most` sessions of those in slots.
   StoreReport Report(size_t most) const;
@@ -352,10 +349,10 @@ class SessionStore {
   KeyState GetKeyState(uint64_t key) const;
 
   using Counts = SessionCounts;
-  // Ends what has expired first, so that nobody is shown it.
+  // Ends what has expired first, so that no caller sees it.
   Counts counts();
-  // With limits_of: what every tenant keeps. A deleted session counts no more,
-  // also while its turn still ends.
+  // What every tenant keeps, if limits_of is set. A deleted session no longer
+  // counts, even while its turn still ends.
   std::map<std::string, SessionUse> tenant_uses();
   // Called when a session ends, a lease is released or a busy session is
   // deleted: wakes the scheduler. On whichever thread did it, without the

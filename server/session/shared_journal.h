@@ -12,6 +12,7 @@
 // change nothing, the claim says so and OnMoved's function is called. For who
 // waits they count as stored: see SessionClaim.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,7 +43,7 @@ class SharedJournal : public SessionJournal {
   // The entries of this session that follow are of the copy of this claim.
   virtual void Hold(const std::string& session_id,
                     std::shared_ptr<SessionClaim> claim) = 0;
-  // Nobody has that copy any more.
+  // This server no longer has that copy.
   virtual void Drop(const std::string& session_id,
                     const std::shared_ptr<SessionClaim>& claim) = 0;
 
@@ -55,11 +56,12 @@ class SharedJournal : public SessionJournal {
   virtual void Acquire(const std::string& session_id,
                        const TurnIdentity& identity,
                        std::shared_ptr<SessionClaim> held, Done done) = 0;
-  // Nobody owns it, if this server did.
+  // No server owns it any more, if this one did.
   virtual void Release(const std::string& session_id) = 0;
   // Remove, but only where its time-to-live has passed by then wherever it was
-  // used last, and nobody owns it.
-  virtual uint64_t Expire(const std::string& session_id, absl::Time now) = 0;
+  // used last, and no server owns it: then calls `removed`.
+  virtual uint64_t Expire(const std::string& session_id, absl::Time now,
+                          std::function<void()> removed) = 0;
   // Why this session's last creation or rewind was refused, SESSION_EXISTS or
   // SESSION_MOVED; once. Known when that entry is durable.
   virtual absl::Status TakeRefusal(const std::string& session_id) = 0;
@@ -70,11 +72,8 @@ class SharedJournal : public SessionJournal {
                          const std::shared_ptr<SessionClaim>& claim)>
           moved) = 0;
 
-  // How long no answer has come from the storage; zero: it answers. Where it
-  // has parts: from any of them.
+  // How long no answer has come from the storage; zero: it answers.
   virtual absl::Duration Silent() const = 0;
-  // Likewise from the part that is silent for longest.
-  virtual absl::Duration LongestSilence() const { return Silent(); }
 };
 
 }  // namespace txl

@@ -1,8 +1,10 @@
 #include "server/session/turn_record.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
-#include "server/base/error.h"
+#include "server/base/digest.h"
 #include "server/session/session_errors.h"
 
 namespace txl {
@@ -47,6 +49,28 @@ absl::StatusOr<std::shared_ptr<const TurnRecord>> RecordFor(
     return OtherRequestError();
   }
   return record;
+}
+
+namespace {
+
+uint64_t HashOf(absl::string_view request_id) {
+  uint64_t hash = 0;
+  std::memcpy(&hash, Sha256Of(request_id).data(), sizeof(hash));
+  return hash;
+}
+
+}  // namespace
+
+void RequestHistory::Add(absl::string_view request_id, int64_t capacity) {
+  hashes_.push_back(HashOf(request_id));
+  if (static_cast<int64_t>(hashes_.size()) > capacity) {
+    hashes_.erase(hashes_.begin());
+  }
+}
+
+bool RequestHistory::Contains(absl::string_view request_id) const {
+  return std::find(hashes_.begin(), hashes_.end(), HashOf(request_id)) !=
+         hashes_.end();
 }
 
 }  // namespace txl

@@ -44,7 +44,7 @@ class ContentTables {
   absl::Status Append(int64_t content, int64_t position,
                       absl::Span<const int32_t> ids);
   // The content that holds the first `position` ids of `content` alone: itself,
-  // cut, where nobody else stands on it.
+  // cut, where nothing else stands on it.
   absl::StatusOr<int64_t> Cut(int64_t content, int64_t position);
   // The first `position` ids. DataLoss where they are not all there.
   absl::StatusOr<TokenSequence> Read(int64_t content, int64_t position);

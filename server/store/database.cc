@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "model/base/status_macros.h"
+#include "server/base/error.h"
 
 namespace txl {
 namespace {
@@ -101,10 +103,6 @@ std::string Statement::Blob(int column) const {
                                         static_cast<size_t>(count));
 }
 
-bool Statement::IsNull(int column) const {
-  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-}
-
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const DatabaseOptions& options) {
   sqlite3* handle = nullptr;
@@ -176,6 +174,22 @@ absl::Status Database::Checkpoint() {
 
 bool Database::InTransaction() const {
   return sqlite3_get_autocommit(handle_) == 0;
+}
+
+absl::Status StoreFullError() {
+  ErrorDetails details;
+  details.reason = "STORE_FULL";
+  details.retry = absl::Seconds(5);
+  return MakeError(absl::StatusCode::kResourceExhausted,
+                   "the store of sessions is full", details);
+}
+
+absl::Status StoreFailedError() {
+  ErrorDetails details;
+  details.reason = "STORE_UNAVAILABLE";
+  details.retry = absl::Seconds(1);
+  return MakeError(absl::StatusCode::kUnavailable,
+                   "the store of sessions has failed", details);
 }
 
 }  // namespace txl

@@ -36,13 +36,12 @@ class Statement {
   // Runs to the end; rows are ignored.
   absl::Status Run();
   // The next row: true, with its columns from 0 on; false: there is none, and
-  // the statement may be bound anew.
+  // the statement may be bound again.
   absl::StatusOr<bool> Step();
   // Before the last row was seen.
   void Reset();
   int64_t Int(int column) const;
   std::string Blob(int column) const;  // or text
-  bool IsNull(int column) const;
 
  private:
   friend class Database;
@@ -61,8 +60,8 @@ struct DatabaseOptions {
 // Not thread-safe.
 class Database {
  public:
-  // Opens or makes the file; nobody else can until this object is gone. Every
-  // commit is on stable storage when it returns.
+  // Opens or makes the file; no other connection can open it until this object
+  // is gone. Every commit is on stable storage when it returns.
   static absl::StatusOr<std::unique_ptr<Database>> Open(
       const DatabaseOptions& options);
   ~Database();
@@ -71,7 +70,7 @@ class Database {
   // The only number that a query gives.
   absl::StatusOr<int64_t> Number(const char* sql);
   absl::StatusOr<Statement> Prepare(const char* sql);
-  // Of the database; 0: no limit. What is there already stays.
+  // Limits the size of the database; 0: no limit. Existing content stays.
   absl::Status Limit(int64_t max_bytes);
   // Moves what commits wrote into the database's own file.
   absl::Status Checkpoint();
@@ -84,5 +83,10 @@ class Database {
 
   sqlite3* const handle_;
 };
+
+// What clients are told of the store of sessions.
+
+absl::Status StoreFullError();    // RESOURCE_EXHAUSTED, STORE_FULL
+absl::Status StoreFailedError();  // UNAVAILABLE, STORE_UNAVAILABLE
 
 }  // namespace txl

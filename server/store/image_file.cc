@@ -11,7 +11,7 @@
 #include "model/base/status_macros.h"
 #include "server/base/byte_fields.h"
 #include "server/base/digest.h"
-#include "server/session/state_head.h"
+#include "server/session/session_export.h"
 #include "server/store/file_calls.h"
 
 namespace txl {
@@ -75,7 +75,7 @@ class SummingReader {
 absl::StatusOr<int64_t> FileBytes(int fd, const std::string& path) {
   struct stat found;
   if (::fstat(fd, &found) != 0) return FileError(path, "examine", errno);
-  if (!S_ISREG(found.st_mode)) return Damaged(path, "is no regular file");
+  if (!S_ISREG(found.st_mode)) return Damaged(path, "is not a regular file");
   constexpr int64_t kLeast = kPreambleBytes + int64_t{kDigestBytes};
   if (found.st_size < kLeast) return Damaged(path, "is too short");
   return int64_t{found.st_size};
@@ -92,7 +92,7 @@ absl::StatusOr<Sizes> ReadPreamble(SummingReader& file, const std::string& path,
   std::string preamble(kPreambleBytes, '\0');
   TXL_RETURN_IF_ERROR(file.Read(preamble.data(), preamble.size()));
   if (preamble.compare(0, kMagic.size(), kMagic.data(), kMagic.size()) != 0) {
-    return Damaged(path, "is no state image");
+    return Damaged(path, "is not a state image");
   }
   ByteReader in(absl::string_view(preamble).substr(kMagic.size()));
   const int64_t rest = file_bytes - kPreambleBytes - int64_t{kDigestBytes};

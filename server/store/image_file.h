@@ -3,7 +3,7 @@
 // A state image as one file:
 //
 //   "TXLM", version, bytes of the head (4 each), bytes of the data (8)
-//   head: session id, ids digest, StateHead (server/session/state_head.h)
+//   head: session id, ids digest, StateHead (server/session/session_export.h)
 //   data
 //   SHA-256 of all bytes before it, as in any later version
 //

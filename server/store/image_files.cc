@@ -7,20 +7,26 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "server/base/digest.h"
-#include "server/session/session_id.h"
-#include "server/store/image_folder.h"
+#include "server/base/log.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 namespace {
@@ -356,6 +362,178 @@ void ImageFiles::ScanPrefix(const std::string& prefix) {
     absl::MutexLock lock(&mutex_);
     if (IsKey(prefix, name) && !index_.Contains(name)) Count(name);
   }
+}
+
+namespace {
+
+void LogFailure(const char* what, const absl::Status& status) {
+  Log(LogSeverity::kWarning, "image",
+      {{"what", what}, {"error", status.message()}});
+}
+
+}  // namespace
+
+ImageKeeper::ImageKeeper(std::unique_ptr<ImageFiles> files,
+                         ImageKeeperOptions options)
+    : options_(options),
+      files_(std::move(files)),
+      waiting_(options.most_waiting_bytes) {
+  for (int i = 0; i < options_.threads; ++i) {
+    threads_.push_back(std::make_unique<TaskThread>());
+  }
+}
+
+void ImageKeeper::Put(const std::string& session_id, TokenSlice ids,
+                      std::shared_ptr<const StateImage> image) {
+  std::optional<ByteHold> hold = waiting_.TryHold(image->Bytes());
+  // The session's earlier image stays: it is of a beginning of the ids.
+  if (!hold.has_value()) return;
+  ThreadOf(session_id)
+      .Run([this, session_id, ids = std::move(ids), image = std::move(image),
+            hold = std::make_shared<ByteHold>(*std::move(hold))] {
+        const absl::Status status =
+            files_->Put(session_id, DigestOfIds(ids, image->position), *image);
+        if (!status.ok()) LogFailure("not written", status);
+      });
+}
+
+void ImageKeeper::Get(const std::string& session_id,
+                      std::function<void(std::optional<KeptImage>)> done) {
+  ThreadOf(session_id).Run([this, session_id, done = std::move(done)] {
+    absl::StatusOr<StoredImage> stored =
+        files_->Get(session_id, options_.most_image_bytes);
+    if (!stored.ok()) {
+      if (!absl::IsNotFound(stored.status())) {
+        LogFailure("not read", stored.status());
+      }
+      return done(std::nullopt);
+    }
+    KeptImage kept;
+    kept.ids_digest = std::move(stored->ids_digest);
+    kept.image = std::make_shared<const StateImage>(std::move(stored->image));
+    done(std::move(kept));
+  });
+}
+
+void ImageKeeper::Remove(const std::string& session_id) {
+  ThreadOf(session_id).Run([this, session_id] {
+    const absl::Status status = files_->Remove(session_id);
+    if (!status.ok()) LogFailure("not removed", status);
+  });
+}
+
+void ImageKeeper::Flush() {
+  absl::BlockingCounter left(static_cast<int>(threads_.size()));
+  for (const std::unique_ptr<TaskThread>& thread : threads_) {
+    thread->Run([&left] { left.DecrementCount(); });
+  }
+  left.Wait();
+}
+
+TaskThread& ImageKeeper::ThreadOf(const std::string& session_id) {
+  return *threads_[std::hash<std::string>()(session_id) % threads_.size()];
+}
+
+int64_t ImageIndex::BytesOf(absl::string_view key) const {
+  const auto found = files_.find(key);
+  return found == files_.end() ? 0 : found->second.bytes;
+}
+
+std::vector<std::string> ImageIndex::Keys() const {
+  std::vector<std::string> keys;
+  keys.reserve(files_.size());
+  for (const auto& [key, file] : files_) keys.push_back(key);
+  return keys;
+}
+
+void ImageIndex::Set(const std::string& key, int64_t bytes, int64_t last_use) {
+  Erase(key);
+  files_[key] = {bytes, last_use};
+  by_use_.emplace(last_use, key);
+  bytes_ += bytes;
+}
+
+void ImageIndex::Erase(absl::string_view key) {
+  const auto found = files_.find(key);
+  if (found == files_.end()) return;
+  bytes_ -= found->second.bytes;
+  by_use_.erase({found->second.last_use, found->first});
+  files_.erase(found);
+}
+
+const std::string* ImageIndex::Oldest(absl::string_view spared) const {
+  for (const auto& [last_use, key] : by_use_) {
+    if (key != spared) return &key;
+  }
+  return nullptr;
+}
+
+namespace {
+
+constexpr size_t kHeadDigits = 32;
+
+// -1: no image has such a name.
+int64_t PositionOf(absl::string_view name) {
+  if (!absl::ConsumeSuffix(&name, kImageSuffix)) return -1;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(name, absl::MaxSplits('-', 1));
+  const bool is_head = parts.second.size() == kHeadDigits &&
+                       std::all_of(parts.second.begin(), parts.second.end(),
+                                   absl::ascii_isxdigit);
+  int64_t position = 0;
+  return is_head && absl::SimpleAtoi(parts.first, &position) ? position : -1;
+}
+
+}  // namespace
+
+std::string ImageNameOf(int64_t position, absl::string_view head) {
+  const std::string digest = absl::BytesToHexString(Sha256Of(head));
+  return absl::StrCat(position, "-", digest.substr(0, kHeadDigits),
+                      kImageSuffix);
+}
+
+std::vector<ImageEntry> ListImages(const std::string& folder) {
+  std::vector<ImageEntry> images;
+  for (const auto& entry : EntriesOf(folder)) {
+    const int64_t position = PositionOf(entry.path().filename().string());
+    struct stat found;
+    if (position < 0 || ::lstat(entry.path().c_str(), &found) != 0) continue;
+    images.push_back(
+        {entry.path().string(), position, found.st_size, UseOf(found)});
+  }
+  std::sort(images.begin(), images.end(),
+            [](const ImageEntry& a, const ImageEntry& b) {
+              return std::pair(a.position, a.path) >
+                     std::pair(b.position, b.path);
+            });
+  return images;
+}
+
+std::vector<std::filesystem::directory_entry> EntriesOf(
+    const std::string& folder) {
+  std::vector<std::filesystem::directory_entry> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end;
+       !error && at != end; at.increment(error)) {
+    entries.push_back(*at);
+  }
+  return entries;
+}
+
+int64_t UseOf(const struct stat& file) {
+  // A file may have any time; 64 bits of nanoseconds end in the year 2262.
+  const int64_t seconds =
+      std::clamp<int64_t>(file.st_mtim.tv_sec, 0, int64_t{9'000'000'000});
+  return seconds * 1'000'000'000 + file.st_mtim.tv_nsec;
+}
+
+void SetUse(int fd, int64_t use) {
+  timespec times[2];
+  times[0] = {.tv_sec = 0, .tv_nsec = UTIME_OMIT};
+  times[1] = {.tv_sec = use / 1'000'000'000, .tv_nsec = use % 1'000'000'000};
+  // In vain only on a file system that keeps no times; the order is then that
+  // of the writes.
+  (void)::futimens(fd, times);
 }
 
 }  // namespace txl

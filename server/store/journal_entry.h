@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "absl/time/time.h"
@@ -52,5 +53,51 @@ const std::string& SessionOf(const JournalEntry& entry);
 int64_t TokensOf(const JournalEntry& entry);
 // Whether the store has more room after it.
 bool MakesRoom(const JournalEntry& entry);
+
+// SessionJournal's changes as entries of one queue, for journals that have one.
+
+// Journal: SessionJournal, or one that promises more.
+template <typename Journal>
+class EnteringJournal : public Journal {
+ public:
+  uint64_t Create(const StoredHead& head, const TokenSequence& ids) final {
+    return Enter(CreateEntry{head, ids.Slice(0, ids.size())});
+  }
+  uint64_t Fork(const std::string& parent, int64_t position,
+                const StoredHead& child) final {
+    return Enter(ForkEntry{parent, position, child});
+  }
+  uint64_t Begin(const std::string& session_id, TurnIntent intent,
+                 absl::Time now) final {
+    return Enter(BeginEntry{session_id, std::move(intent), now});
+  }
+  uint64_t Append(const std::string& session_id, JournalTokens tokens) final {
+    return Enter(AppendEntry{session_id, std::move(tokens)});
+  }
+  uint64_t End(const std::string& session_id, JournalEnd end) final {
+    return Enter(EndEntry{session_id, std::move(end)});
+  }
+  uint64_t Rewind(const std::string& session_id, int64_t position,
+                  const StoredHead& head) final {
+    return Enter(RewindEntry{session_id, position, head});
+  }
+  uint64_t Remove(const std::string& session_id) final {
+    return Enter(RemoveEntry{session_id});
+  }
+
+ private:
+  // Queues it; its number.
+  virtual uint64_t Enter(JournalEntry entry) = 0;
+};
+
+struct SqliteJournalOptions {
+  std::string folder;  // DATA; made where it is missing, its parent is not
+  absl::Duration interval = absl::Milliseconds(100);
+  int64_t max_bytes = int64_t{20'000'000'000};  // of the database
+  std::string fingerprint;                      // of the model
+  int64_t vocab_size = 0;
+  bool recover = false;  // copy a store whose storage failed, then open it
+  std::string vfs;       // SQLite's, for tests; empty: its own
+};
 
 }  // namespace txl

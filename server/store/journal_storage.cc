@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
-#include "server/store/store_copy.h"
-#include "server/store/wal_check.h"
+#include "server/store/store_scan.h"
+#include "server/store/store_tools.h"
 
 namespace txl {
 namespace {

@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "server/store/database.h"
 #include "server/store/journal_entry.h"
-#include "server/store/journal_options.h"
 #include "server/store/session_tables.h"
 #include "server/store/store_folder.h"
 
@@ -26,18 +25,18 @@ class JournalStorage {
       const SqliteJournalOptions& options);
 
   SessionTables& tables() { return *tables_; }
-  // As SessionTables's; where there is no room, entries that make some are
+  // SessionTables::Commit. If there is no room, entries that make some are
   // committed into the reserve and beyond max_bytes, with all that come before
   // them.
   absl::Status Commit(const std::vector<JournalEntry>& entries);
   // Moves SQLite's log into the database where it is large, or with `idle`
   // where it is worth it. Errors: Unavailable; others do no harm.
   absl::Status Tidy(bool idle);
-  // Of the database with its log.
+  // Bytes of the database and its log.
   int64_t Bytes() const;
-  // Nobody opens the store before it was copied.
+  // No process opens the store until it has been copied.
   void MarkFailed() const { folder_->MarkFailed(); }
-  // Of the database; 0: no limit.
+  // Size limit of the database; 0: no limit.
   int64_t max_bytes() const { return max_bytes_; }
 
  private:

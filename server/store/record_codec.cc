@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "server/session/session_export.h"
 
 namespace txl {
 namespace {
@@ -124,12 +125,6 @@ TurnFinished ReadFinished(ByteReader& in) {
   return finished;
 }
 
-int BytesOfId(int64_t size) {
-  int bytes = 1;
-  for (int64_t ids = 256; ids < size && bytes < 4; ids *= 256) ++bytes;
-  return bytes;
-}
-
 }  // namespace
 
 std::string EncodeHead(const KeptHead& kept) {
@@ -242,31 +237,17 @@ JournalTokens ReadTokens(ByteReader& in) {
 }
 
 std::string EncodeIds(absl::Span<const int32_t> ids, int64_t size) {
-  const int bytes = BytesOfId(size);
-  std::string out;
-  out.reserve(ids.size() * static_cast<size_t>(bytes));
-  for (const int32_t id : ids) {
-    for (int i = 0; i < bytes; ++i) {
-      out.push_back(static_cast<char>(static_cast<uint32_t>(id) >> (8 * i)));
-    }
-  }
-  return out;
+  return EncodeExportIds(ids, ExportIdBytes(size));
 }
 
 absl::StatusOr<std::vector<int32_t>> DecodeIds(absl::string_view bytes,
                                                int64_t size) {
-  const auto width = static_cast<size_t>(BytesOfId(size));
-  if (bytes.size() % width != 0) return Damaged();
   std::vector<int32_t> ids;
-  ids.reserve(bytes.size() / width);
-  for (size_t at = 0; at < bytes.size(); at += width) {
-    uint32_t id = 0;
-    for (size_t i = 0; i < width; ++i) {
-      id |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[at + i]))
-            << (8 * i);
-    }
-    if (static_cast<int64_t>(id) >= size) return Damaged();
-    ids.push_back(static_cast<int32_t>(id));
+  if (DecodeExportIds(bytes, ExportIdBytes(size), ids) != bytes.size()) {
+    return Damaged();
+  }
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= size) return Damaged();
   }
   return ids;
 }

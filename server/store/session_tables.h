@@ -33,7 +33,7 @@ inline constexpr int64_t kStoreFormat = 1;
 enum class LogAtOpen {
   kLeave,   // nothing
   kFold,    // one row for each turn that runs
-  kRepair,  // likewise; damaged rows and turns go
+  kRepair,  // as kFold; damaged rows and turns go
 };
 
 struct SessionTablesOptions {
@@ -59,7 +59,7 @@ class SessionTables {
   // cannot take is left out: the session is damaged, or there is none.
   absl::Status Commit(const std::vector<JournalEntry>& entries);
 
-  // As SessionJournal's.
+  // Reads, as in SessionJournal.
   absl::StatusOr<StoredSession> Load(const std::string& session_id);
   absl::StatusOr<std::vector<StoredInfo>> List(const std::string& after,
                                                int64_t count);

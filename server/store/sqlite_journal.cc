@@ -13,10 +13,9 @@
 
 #include "model/base/status_macros.h"
 #include "server/base/log.h"
-#include "server/store/entering_journal.h"
+#include "server/store/database.h"
 #include "server/store/journal_entry.h"
 #include "server/store/journal_storage.h"
-#include "server/store/store_errors.h"
 
 namespace txl {
 namespace {

@@ -5,8 +5,8 @@
 //   DATA/LOCK         held by the process that has the store open
 //   DATA/journal.db   the database (server/store/session_tables.h)
 //   DATA/reserve      room that is given up when the disk is full
-//   DATA/FAILED       the storage failed: nobody opens the store before it was
-//                     copied (recover)
+//   DATA/FAILED       the storage failed: no process opens the store until it
+//                     has been copied (recover)
 //   DATA/quarantine/  what could not be read
 //
 // One thread owns the only connection. It takes all entries that have come and
@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/session/session_journal.h"
-#include "server/store/journal_options.h"
+#include "server/store/journal_entry.h"
 
 namespace txl {
 

@@ -21,7 +21,7 @@ absl::Status FolderError(const std::string& path, const char* what) {
       absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
 }
 
-absl::Status MakeFolder(const std::string& path) {
+absl::Status MakeStoreFolder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0) {
     if (errno == EEXIST) return absl::OkStatus();
     return FolderError(path, "the folder cannot be made");
@@ -40,8 +40,8 @@ absl::Status MakeFolder(const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<StoreFolder>> StoreFolder::Open(
     const std::string& path) {
-  absl::Status made = MakeFolder(path);
-  if (made.ok()) made = MakeFolder(path + "/quarantine");
+  absl::Status made = MakeStoreFolder(path);
+  if (made.ok()) made = MakeStoreFolder(path + "/quarantine");
   if (!made.ok()) return made;
   const std::string name = path + "/LOCK";
   const int lock = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

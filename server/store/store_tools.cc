@@ -1,8 +1,12 @@
 #include "server/store/store_tools.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -10,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/store/database.h"
-#include "server/store/store_copy.h"
 #include "server/store/store_folder.h"
 #include "server/store/store_scan.h"
 
@@ -41,7 +44,7 @@ int64_t BytesOf(const StoreFolder& folder) {
 
 // Images lie in a folder that the digest of their session's id names.
 void CountImages(const StoreFolder& folder,
-                 const std::set<std::string>& digests, StoreReport& report) {
+                 const std::set<std::string>& digests, CheckedStore& report) {
   std::error_code error;
   std::filesystem::recursive_directory_iterator file(folder.path() + "/images",
                                                      error);
@@ -54,9 +57,9 @@ void CountImages(const StoreFolder& folder,
   }
 }
 
-absl::StatusOr<StoreReport> Look(const StoreFolder& folder, bool repair,
-                                 const StoreProgress& progress) {
-  StoreReport report;
+absl::StatusOr<CheckedStore> Look(const StoreFolder& folder, bool repair,
+                                  const StoreProgress& progress) {
+  CheckedStore report;
   report.bytes = BytesOf(folder);
   report.failed = folder.failed();
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<Database> database,
@@ -68,10 +71,10 @@ absl::StatusOr<StoreReport> Look(const StoreFolder& folder, bool repair,
   return report;
 }
 
-absl::StatusOr<StoreReport> Salvage(const StoreFolder& folder,
-                                    const StoreProgress& progress) {
+absl::StatusOr<CheckedStore> Salvage(const StoreFolder& folder,
+                                     const StoreProgress& progress) {
   progress("pages are damaged: copying session by session");
-  StoreReport report;
+  CheckedStore report;
   report.bytes = BytesOf(folder);
   ::unlink(HalfCopyOf(folder).c_str());
   {
@@ -98,16 +101,16 @@ absl::StatusOr<StoreReport> Salvage(const StoreFolder& folder,
 
 }  // namespace
 
-absl::StatusOr<StoreReport> CheckStore(const std::string& folder,
-                                       const StoreProgress& progress) {
+absl::StatusOr<CheckedStore> CheckStore(const std::string& folder,
+                                        const StoreProgress& progress) {
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<StoreFolder> locked, Lock(folder));
   return Look(*locked, false, progress);
 }
 
-absl::StatusOr<StoreReport> RepairStore(const std::string& folder,
-                                        const StoreProgress& progress) {
+absl::StatusOr<CheckedStore> RepairStore(const std::string& folder,
+                                         const StoreProgress& progress) {
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<StoreFolder> locked, Lock(folder));
-  absl::StatusOr<StoreReport> report = Look(*locked, true, progress);
+  absl::StatusOr<CheckedStore> report = Look(*locked, true, progress);
   absl::Status copied = report.status();
   if (copied.ok()) {
     progress("copying the database");
@@ -135,6 +138,148 @@ absl::StatusOr<CompactedStore> CompactStore(const std::string& folder,
   TXL_RETURN_IF_ERROR(CopyDatabase(*locked, ""));
   compacted.bytes_after = BytesOf(*locked);
   return compacted;
+}
+
+namespace {
+
+absl::Status FileError(const std::string& path, const char* what) {
+  return absl::UnavailableError(
+      absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
+}
+
+// A file's bytes, or a folder's names, on stable storage.
+absl::Status Sync(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return FileError(path, "cannot be opened");
+  const bool synced = ::fsync(file) == 0;
+  absl::Status status;
+  if (!synced) status = FileError(path, "cannot be written");
+  ::close(file);
+  return status;
+}
+
+absl::Status Rename(const StoreFolder& folder, const std::string& from,
+                    const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) {
+    return FileError(from, "cannot be renamed");
+  }
+  return Sync(folder.path());
+}
+
+// Has this name once it is whole.
+std::string WholeCopy(const StoreFolder& folder) {
+  return folder.database() + ".new";
+}
+
+}  // namespace
+
+std::string HalfCopyOf(const StoreFolder& folder) {
+  return folder.database() + ".copy";
+}
+
+absl::Status CopyDatabase(const StoreFolder& folder, const std::string& vfs) {
+  const std::string copy = HalfCopyOf(folder);
+  ::unlink(copy.c_str());
+  {
+    TXL_ASSIGN_OR_RETURN(const std::unique_ptr<Database> old,
+                         Database::Open({folder.database(), vfs, 0}));
+    TXL_ASSIGN_OR_RETURN(Statement vacuum, old->Prepare("VACUUM INTO ?"));
+    TXL_RETURN_IF_ERROR(vacuum.Bind(copy).Run());
+  }
+  return TakeCopy(folder);
+}
+
+absl::Status TakeCopy(const StoreFolder& folder) {
+  const std::string copy = HalfCopyOf(folder);
+  TXL_RETURN_IF_ERROR(Sync(copy));
+  TXL_RETURN_IF_ERROR(Rename(folder, copy, WholeCopy(folder)));
+  return FinishCopy(folder);
+}
+
+absl::Status FinishCopy(const StoreFolder& folder) {
+  ::unlink(HalfCopyOf(folder).c_str());
+  const std::string copy = WholeCopy(folder);
+  if (::access(copy.c_str(), F_OK) != 0) return absl::OkStatus();
+  // The old log would be taken for one of the new file.
+  const std::string log = folder.database() + "-wal";
+  if (::unlink(log.c_str()) != 0 && errno != ENOENT) {
+    return FileError(log, "cannot be removed");
+  }
+  TXL_RETURN_IF_ERROR(Sync(folder.path()));
+  return Rename(folder, copy, folder.database());
+}
+
+// StoreScan: what a database that cannot be copied still gives.
+
+absl::Status StoreScan::Salvage(Database* into) {
+  TXL_RETURN_IF_ERROR(into->Run("PRAGMA synchronous=OFF"));
+  TXL_RETURN_IF_ERROR(ReadModels());
+  // Each way ends at the first page that cannot be read.
+  std::set<SessionName> sessions;
+  FindSessions("SELECT tenant, id FROM session ORDER BY tenant, id", sessions);
+  FindSessions("SELECT tenant, id FROM session ORDER BY tenant DESC, id DESC",
+               sessions);
+  FindSessions("SELECT tenant, id FROM session NOT INDEXED ORDER BY rowid",
+               sessions);
+  FindSessions("SELECT tenant, id FROM session NOT INDEXED ORDER BY rowid DESC",
+               sessions);
+  report_->sessions = static_cast<int64_t>(sessions.size());
+  std::map<std::string, std::vector<SessionName>> of_model;
+  for (const SessionName& session : sessions) {
+    const absl::StatusOr<std::string> fingerprint = FingerprintOf(session);
+    if (fingerprint.ok() && vocab_sizes_.count(*fingerprint) > 0) {
+      of_model[*fingerprint].push_back(session);
+    } else {
+      report_->damaged.push_back({session.text(), "its model is not known"});
+    }
+  }
+  for (const auto& [model, its_sessions] : of_model) {
+    SessionTablesOptions options;
+    options.fingerprint = model;
+    options.vocab_size = vocab_sizes_.at(model);
+    TXL_ASSIGN_OR_RETURN(const std::unique_ptr<SessionTables> tables,
+                         SessionTables::Open(into, options));
+    for (const SessionName& session : its_sessions) {
+      TXL_RETURN_IF_ERROR(SalvageSession(session, tables.get()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void StoreScan::FindSessions(const char* order,
+                             std::set<SessionName>& sessions) {
+  absl::StatusOr<Statement> all = database_->Prepare(order);
+  if (!all.ok()) return;
+  for (absl::StatusOr<bool> more = all->Step(); more.ok() && *more;
+       more = all->Step()) {
+    sessions.emplace(all->Blob(0), all->Blob(1));
+  }
+}
+
+absl::Status StoreScan::SalvageSession(const SessionName& session,
+                                       SessionTables* into) {
+  StoredSession stored;
+  const absl::Status read = ReadSession(session, &stored);
+  if (absl::IsDataLoss(read) || absl::IsUnknown(read)) {
+    report_->damaged.push_back({session.text(), std::string(read.message())});
+    (void)Quarantine(session);
+    return absl::OkStatus();
+  }
+  TXL_RETURN_IF_ERROR(read);
+  const int64_t before = stored.token_ids.size() - stored.running_tokens;
+  std::vector<JournalEntry> entries;
+  entries.push_back(
+      CreateEntry{stored.head, stored.token_ids.Slice(0, before)});
+  if (stored.running.has_value()) {
+    entries.push_back(
+        BeginEntry{session.text(), *stored.running, stored.head.last_use});
+    entries.push_back(
+        AppendEntry{session.text(),
+                    {before, stored.token_ids.Last(stored.running_tokens),
+                     stored.running_events}});
+  }
+  report_->tokens += stored.token_ids.size();
+  return into->Commit(entries);
 }
 
 }  // namespace txl

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/store/store_report.h"
+#include "server/store/store_folder.h"
+#include "server/store/store_scan.h"
 
 namespace txl {
 
@@ -16,18 +18,18 @@ namespace txl {
 // ResourceExhausted; Unknown (not to be read as a database: restore a backup).
 
 // Reads every row and changes nothing but SQLite's own log.
-absl::StatusOr<StoreReport> CheckStore(const std::string& folder,
-                                       const StoreProgress& progress);
+absl::StatusOr<CheckedStore> CheckStore(const std::string& folder,
+                                        const StoreProgress& progress);
 
 // Damaged sessions go, what is left of them to DATA/quarantine; damaged turns
 // go from the log, their sessions are as before; contents without a session
 // go; the database is copied to a new file, and FAILED is lifted. Where its
-// pages are damaged, the sessions that can still be read are made anew, without
-// the records of their last turns, and the old database stays in quarantine.
-// Errors: also Unknown where no session can be read. What was found; sessions
-// that only had a damaged turn are among the damaged.
-absl::StatusOr<StoreReport> RepairStore(const std::string& folder,
-                                        const StoreProgress& progress);
+// pages are damaged, the sessions that can still be read are recreated,
+// without the records of their last turns, and the old database stays in
+// quarantine. Errors: also Unknown where no session can be read. What was
+// found; sessions that only had a damaged turn are among the damaged.
+absl::StatusOr<CheckedStore> RepairStore(const std::string& folder,
+                                         const StoreProgress& progress);
 
 struct CompactedStore {
   int64_t bytes_before = 0;
@@ -36,5 +38,22 @@ struct CompactedStore {
 // Copies the database to a new file without free pages; needs as much room.
 absl::StatusOr<CompactedStore> CompactStore(const std::string& folder,
                                             const StoreProgress& progress);
+
+// A store's database copied to a new file, which then takes its place: sheds
+// free pages, and pages that the kernel holds but the disk never got.
+
+// A crash at any moment leaves the old database or the new one, whole.
+// REQUIRES: the database is not open. Errors: as Database's; the old database
+// is then in its place.
+absl::Status CopyDatabase(const StoreFolder& folder, const std::string& vfs);
+
+// HalfCopyOf is the path of a copy that is not whole yet. Once it is whole and
+// not open, TakeCopy puts it in the database's place as above.
+std::string HalfCopyOf(const StoreFolder& folder);
+absl::Status TakeCopy(const StoreFolder& folder);
+
+// Before the database is opened: does the rest of a copy that a crash broke off
+// when it was whole, and clears away one that was not.
+absl::Status FinishCopy(const StoreFolder& folder);
 
 }  // namespace txl

@@ -55,9 +55,9 @@ class TurnLog {
   // Reads the log. The database outlives this object.
   static absl::StatusOr<std::unique_ptr<TurnLog>> Open(Database* database);
 
-  // Before the first transaction, and in one of its own: turns that `runs`
-  // denies are none any more, each other one gets a row for itself alone, and
-  // all other rows go, but for damaged ones; those too with `drop_damaged`.
+  // Call it before the first transaction; it runs in one of its own. Turns that
+  // `runs` denies are forgotten. Each other turn gets a row for itself alone.
+  // All other rows go, except damaged ones; with `drop_damaged` those go, too.
   absl::Status Fold(
       const std::function<bool(const std::string&, const Turn&)>& runs,
       bool drop_damaged);
@@ -66,7 +66,7 @@ class TurnLog {
   void Begin(const std::string& session_id, const TurnIntent& intent,
              absl::Time now);
   void Append(const std::string& session_id, const JournalTokens& tokens);
-  // The turn, which is none any more.
+  // Returns the turn and forgets it.
   Turn Take(const std::string& session_id);
   // Before the transaction is committed: writes the log's row.
   absl::Status Write();
@@ -99,7 +99,7 @@ class TurnLog {
   void ReadRow(int64_t seq, const std::string& entries);
   void Remember(const std::string& session_id);
   // Rows that are not in `kept` go; those in it that are missing are written,
-  // empty where they are no turn's.
+  // empty where they belong to no turn.
   absl::Status WriteFolded(const std::map<std::string, Turn>& turns,
                            const std::set<int64_t>& kept);
   absl::Status InsertRow(int64_t seq, const std::string& entries);
@@ -112,7 +112,7 @@ class TurnLog {
   std::set<int64_t> damaged_rows_;
   int64_t last_row_ = 0;
 
-  // Of the transaction.
+  // State of the current transaction.
   std::map<std::string, Before> before_;
   std::map<std::string, std::string> written_;  // session -> entries
   std::vector<int64_t> left_;    // rows that a turn needs no more

@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/base/periodic.h"
+#include "server/base/task_thread.h"
 #include "server/tls/tls_credentials.h"
 
 namespace txl {
@@ -34,7 +34,7 @@ class CertificateWatch {
 
   // Whether clients need a certificate; never changes.
   bool verifies_clients() const { return !files_.client_ca.empty(); }
-  // Whether they need one that is not revoked; likewise.
+  // Whether clients need a certificate that is not revoked; never changes.
   bool has_revocations() const { return !files_.revoked.empty(); }
 
   // Takes what the files have now. Where it cannot be served with, or not any

@@ -43,7 +43,8 @@ absl::Status CheckList(X509_CRL* list, X509_STORE* authorities) {
   if (!IsSigned(list, authorities)) {
     ERR_clear_error();
     return absl::InvalidArgumentError(
-        "has a list that nobody of --tls-client-ca has signed or may sign");
+        "has a list that no authority of --tls-client-ca has signed or may "
+        "sign");
   }
   if (TimeOf(X509_CRL_get0_lastUpdate(list)) > absl::Now()) {
     return absl::InvalidArgumentError("has a list that begins later");
@@ -93,7 +94,7 @@ absl::StatusOr<RevocationLists> RevocationLists::Use(const std::string& pem,
     used.lists_.push_back(list);
   }
   if (!AtEnd() || used.lists_.empty()) {
-    return absl::InvalidArgumentError("is no PEM list of revocations");
+    return absl::InvalidArgumentError("is not a PEM list of revocations");
   }
   X509_STORE_set_flags(authorities,
                        X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);

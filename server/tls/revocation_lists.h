@@ -1,7 +1,7 @@
 #pragma once
 
-// Certificates that their authority has taken back: lists as RFC 5280, section
-// 5 has them.
+// Certificates that their authority has revoked: lists as in RFC 5280,
+// section 5.
 
 #include <openssl/types.h>
 
@@ -21,8 +21,8 @@ class RevocationLists {
 
   // Reads one list or more, one of each authority at most; `context`, which has
   // the authorities, refuses whom they name in its handshakes from then on. An
-  // authority without a list has revoked nobody, and a list whose end passes
-  // meanwhile goes on.
+  // authority without a list has revoked nothing, and a list whose end passes
+  // meanwhile stays in use.
   // Errors (InvalidArgument): no PEM list, one that none of the authorities has
   // signed or was allowed to, one that begins later, one of a part of what is
   // revoked (deltas and lists by reason have critical extensions).
@@ -31,10 +31,10 @@ class RevocationLists {
 
   // Whether one of them names it. `certificate` was verified.
   bool Revoke(const X509* certificate) const;
-  // The same of all of PEM texts; true, too, of a text that has none.
+  // Whether they revoke a certificate of `pem`. True if it has no certificate.
   bool RevokeAnyOf(const std::string& pem) const;
 
-  // When the first of them has to be there anew; InfiniteFuture: no such time.
+  // When the first list must have been replaced; InfiniteFuture: no such time.
   absl::Time end() const { return end_; }
 
  private:

@@ -72,7 +72,7 @@ absl::StatusOr<std::string> ReadSource(const Source& source, bool secret) {
   const absl::Cleanup close_it = [fd] { close(fd); };
   struct stat found = {};
   if (fstat(fd, &found) != 0) return OfErrno(source);
-  if (!S_ISREG(found.st_mode)) return source.Wrong("is no file");
+  if (!S_ISREG(found.st_mode)) return source.Wrong("is not a file");
   if (secret && (found.st_mode & S_IRWXO) != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         source.name(), "everybody may use it; a key needs 0640 or less"));
@@ -107,7 +107,7 @@ absl::StatusOr<std::vector<Certificate>> ParseCertificates(
   // "No start line" is the end, anything else is damage.
   const unsigned long last = ERR_peek_last_error();
   if (found.empty() || ERR_GET_REASON(last) != PEM_R_NO_START_LINE) {
-    return source.Refused("is no PEM certificate");
+    return source.Refused("is not a PEM certificate");
   }
   ERR_clear_error();
   return found;
@@ -120,7 +120,7 @@ absl::Status UseKey(const TlsTexts& texts, const TlsFiles& files,
       PEM_read_bio_PrivateKey(bio.get(), nullptr, &NoPassphrase, nullptr));
   const Source source = KeySource(files);
   if (key == nullptr) {
-    return source.Refused("is no PEM key without a passphrase");
+    return source.Refused("is not a PEM key without a passphrase");
   }
   if (X509_check_private_key(certificate, key.get()) != 1) {
     return source.Refused(

@@ -46,8 +46,8 @@ struct TlsCredentials {
   RevocationLists revoked;  // of clients' ones; `context` refuses them
 };
 
-// Errors name the flag and the file: it cannot be read, is no regular file or
-// too large, everybody may read the key (FailedPrecondition).
+// Errors name the flag and the file: it cannot be read, is not a regular file
+// or is too large, or everybody may read the key (FailedPrecondition).
 absl::StatusOr<TlsTexts> ReadTlsTexts(const TlsFiles& files);
 
 // Errors (InvalidArgument) name the flag and the file: no PEM, a key that is

@@ -1,6 +1,6 @@
 #pragma once
 
-// By what a call is followed from its client through proxies to this server:
+// Identity of a call on its way from the client through proxies to this server:
 // the traceparent of W3C's Trace Context, https://www.w3.org/TR/trace-context/.
 
 #include <optional>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/base/log.h"
 
 namespace txl {
 
@@ -23,7 +25,7 @@ struct TraceParent {
   friend bool operator==(const TraceParent&, const TraceParent&) = default;
 };
 
-// Absent: it is none. Of a version above 00 the first four fields are read.
+// Absent: not valid. Of a version above 00 the first four fields are read.
 std::optional<TraceParent> ParseTraceparent(absl::string_view text);
 
 // Where a call stands in its trace.
@@ -34,9 +36,9 @@ struct TraceContext {
   bool sampled = false;   // its span is written
 };
 
-// `sent`: every traceparent of the call. One that is none, or more than one,
-// count as none, for which a trace is made. A trace that its client does not
-// sample is, by its id, with the probability `rate`: alike on all servers of
+// `sent`: every traceparent of the call. An invalid one, or more than one,
+// count as none: a trace is made then. A trace that its client does not sample
+// is sampled, by its id, with the probability `rate`: alike on all servers of
 // one rate.
 TraceContext StartTrace(const std::vector<std::string>& sent, double rate);
 
@@ -52,5 +54,25 @@ std::string NewSpanId();
 // Whether one in 1 / rate ids, this one among them, is sampled. `trace_id`: 32
 // hex digits.
 bool IsSampled(absl::string_view trace_id, double rate);
+
+// Spans as OTLP/JSON: what the OpenTelemetry collector's otlpjsonfile receiver
+// reads, https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/.
+
+// One thing that took time.
+struct Span {
+  std::string trace_id;  // ids as in a traceparent
+  std::string span_id;
+  std::string parent_id;  // empty: none
+  std::string name;
+  bool of_server = false;  // answers somebody outside; else a part of that
+  absl::Time start;
+  absl::Time end;
+  LogFields attributes;  // empty texts are left out
+  bool ok = true;
+  std::string error;  // of one that is not, a name
+};
+
+// One ExportTraceServiceRequest as a line without its end.
+std::string OtlpLine(const std::vector<Span>& spans);
 
 }  // namespace txl

@@ -1,6 +1,7 @@
 """Texts and tokens that are dear to read."""
 
 import json
+import math
 import statistics
 import time
 
@@ -199,20 +200,26 @@ def token_flood(site, size):
             status = client.finish(stream)
             expect(status.code in (api.INVALID_ARGUMENT, api.NOT_FOUND),
                    f"a bad prompt got {status}")
-        cheap = _calls_seconds(server, client, api.HEALTH, b"", size.calls)
-        rejected = _calls_seconds(server, client, path,
-                                  bad[0].SerializeToString(), size.calls)
+        # By turns, the least of each: what else the machine does only adds.
+        rounds = [(_calls_seconds(server, client, api.HEALTH, b"",
+                                  size.calls),
+                   _calls_seconds(server, client, path,
+                                  bad[0].SerializeToString(), size.calls))
+                  for _ in range(5)]
+    cheap, rejected = (min(seconds) for seconds in zip(*rounds))
     alone, _ = observe.pace(server, 1)
     load = observe.attack(_reject, server, path, bad[0].SerializeToString(),
                           size.seconds)
     beside, _ = observe.pace(server, size.seconds)
     expect(alone / beside <= size.pace, f"a stream's pace fell {alone / beside:.2f} "
            f"times beside {load.result() / size.seconds:.0f} rejections/s")
-    more = (rejected - cheap) / size.calls
-    expect(more <= 100e-6, f"a rejection costs {more * 1e6:.0f} us more than "
-           "a health check")
+    times = rejected / cheap
+    more = (rejected - cheap) / size.calls * 1e6
+    expect(times <= 3, f"a rejection costs {times:.1f} health checks")
+    expect(more <= size.more, f"a rejection costs {more:.0f} us more than a "
+           "health check")
     server.expect_well()
-    return (f"a rejection costs {more * 1e6:+.0f} us beside a health check's; "
+    return (f"a rejection costs {times:.2f} health checks, {more:+.0f} us; "
             f"pace {alone / beside:.2f} times beside 1,000 a second")
 
 
@@ -260,7 +267,10 @@ ATTACKS = [
            big_answers, {"clients": 4, "seconds": 3, "checks": 100},
            {"clients": 16, "seconds": 20, "checks": 500}),
     Attack("token-flood", "T38",
-           "a rejection costs 100 us beyond a health check; pace within 1.5",
-           token_flood, {"calls": 1000, "seconds": 1, "pace": 4},
-           {"calls": 5000, "seconds": 5, "pace": 1.5}),
+           "a rejection costs at most 3 health checks and 100 us more than "
+           "one; pace within 1.5",
+           # Microseconds are those of a quiet machine: not in short rounds.
+           token_flood,
+           {"calls": 500, "seconds": 1, "pace": 4, "more": math.inf},
+           {"calls": 5000, "seconds": 5, "pace": 1.5, "more": 100}),
 ]

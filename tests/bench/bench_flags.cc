@@ -28,16 +28,22 @@ void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options) {
       ->capture_default_str();
   app.add_option("--products", options.products, "float, int8")
       ->capture_default_str();
-  app.add_flag("--overlap", options.overlaps_kernels,
-               "native CUDA step: kernels begin before others have ended");
+  app.add_option("--overlapped-rows", options.overlapped_rows,
+                 "native CUDA step: kernels overlap in steps of at most so "
+                 "many rows")
+      ->capture_default_str();
 }
 
 nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options) {
-  return {{"device", options.device},           {"step", options.step},
-          {"threads", options.threads},         {"form", options.form},
-          {"weights", options.weights},         {"memory", options.memory},
-          {"derived", options.derived},         {"products", options.products},
-          {"overlap", options.overlaps_kernels}};
+  return {{"device", options.device},
+          {"step", options.step},
+          {"threads", options.threads},
+          {"form", options.form},
+          {"weights", options.weights},
+          {"memory", options.memory},
+          {"derived", options.derived},
+          {"products", options.products},
+          {"overlapped_rows", options.overlapped_rows}};
 }
 
 absl::Status WriteJson(const nlohmann::ordered_json& document,

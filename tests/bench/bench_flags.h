@@ -11,7 +11,8 @@
 namespace txl {
 
 // --device, --step, --threads (by default one per core), --form, --weights,
-// --memory, --derived, --products, --overlap. `options` outlives the parsing.
+// --memory, --derived, --products, --overlapped-rows. `options` outlives the
+// parsing.
 void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options);
 nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options);
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "model/base/status_macros.h"
-#include "server/engine/step_place.h"
+#include "server/engine/host_needs.h"
 #include "tests/bench/device_probe.h"
 #include "tests/bench/engine_report.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/measurements.md from what txl-bench-engine --json
-and txl-bench-window --json wrote. Needs matplotlib (deploy/setup.sh --all puts
-it into .deps/venv).
+"""Draws pictures of what benchmarks and load tests wrote. Needs matplotlib
+(deploy/setup.sh --all puts it into .deps/venv).
 
+Of txl-bench-engine --json and txl-bench-window --json:
   plot.py sessions OUT.svg RUN.json...   tokens/s over sessions, with roofline
   plot.py roofline OUT.svg RUN.json...   FLOP/s over FLOP per byte
   plot.py memory   OUT.svg RUN.json...   step time over memory length, of runs
@@ -10,9 +10,16 @@ it into .deps/venv).
   plot.py window   OUT.svg RUN.json...   recomputing against memory (Table 9)
 
 A run is labelled by its formats, or by NAME in NAME=RUN.json.
+
+Of txl bench --out; of several runs the main one, but for rates:
+  plot.py latency    OUT.svg RESULT.json   how long which share took
+  plot.py throughput OUT.svg RESULT.json   tokens/s over time, with stalls
+  plot.py requests   OUT.svg RESULT.json   requests over time, with stalls
+  plot.py rates      OUT.svg RESULT.json   latencies over the rate, with limits
 """
 
 import json
+import math
 import pathlib
 import sys
 
@@ -76,6 +83,42 @@ def window_series(document):
     return sorted((line["attention_length"], line["ratio"],
                    line.get("paper_ratio"))
                   for line in lines_of(document, "window"))
+
+
+def main_run(document):
+    """The run that a load test's result is about."""
+    return (document["runs"][document["main_run"]]
+            if document["kind"] == "sweep" else document)
+
+
+def nines(share):
+    """Where the slowest begin, on a scale of nines: 0.9 is at 1, 0.99 at 2."""
+    return -math.log10(1 - share)
+
+
+def latency_points(buckets):
+    """[(nines of the share that took no longer, milliseconds)], ascending. The
+    last bucket is where its middle is: no share of turns is slower."""
+    total = sum(count for _, count in buckets)
+    points, seen = [], 0
+    for seconds, count in buckets:
+        seen += count
+        share = seen / total if seen < total else 1 - 0.5 / total
+        points.append((nines(share), 1e3 * seconds))
+    return points
+
+
+def time_points(run, field):
+    """[(middle of an interval, `field` a second)], in seconds since the
+    start."""
+    return [(part["start"] + part["seconds"] / 2, part[field] / part["seconds"])
+            for part in run["series"] if part["seconds"] > 0]
+
+
+def rate_points(sweep, field, figure):
+    """[(requests due per second, milliseconds)], ascending."""
+    return sorted((run["rate"], 1e3 * run[field][figure])
+                  for run in sweep["runs"] if run[field][figure] > 0)
 
 
 def draw_sessions(axes, runs):
@@ -146,8 +189,76 @@ def draw_window(axes, runs):
     axes.set_ylim(bottom=0)
 
 
+def draw_latency(axes, runs):
+    run = main_run(runs[0][1])
+    for colour, name in zip(COLOURS, ("end_to_end", "time_to_first_token",
+                                      "inter_token")):
+        if run["histograms"][name]:
+            axes.plot(*zip(*latency_points(run["histograms"][name])),
+                      color=colour, label=name.replace("_", " "))
+    shares = (0, .5, .9, .99, .999, .9999)
+    axes.set_xticks([nines(share) for share in shares],
+                    [f"{100 * share:g} %" for share in shares])
+    axes.set_yscale("log")
+    axes.set_xlabel("share that took no longer")
+    axes.set_ylabel("ms")
+
+
+def draw_time(axes, run, series):
+    """`series`: {label: points}."""
+    for colour, (label, points) in zip(COLOURS, series.items()):
+        axes.plot(*zip(*points), color=colour, label=label)
+    for stall in run["stalls"]:
+        axes.axvspan(stall["start"], stall["start"] + stall["seconds"],
+                     color="#f2c9cd",
+                     label=f"stall of {stall['seconds']:.2f} s")
+    if run["warmup_seconds"] > 0:
+        axes.axvline(run["warmup_seconds"], color="#888888", ls="--",
+                     label="end of the warm-up")
+    axes.set_xlabel("seconds since the start")
+    axes.set_ylim(bottom=0)
+
+
+def draw_throughput(axes, runs):
+    run = main_run(runs[0][1])
+    draw_time(axes, run, {"tokens/s": time_points(run, "tokens")})
+
+
+def draw_requests(axes, runs):
+    run = main_run(runs[0][1])
+    running = [(part["start"] + part["seconds"], part["running"])
+               for part in run["series"]]
+    draw_time(axes, run, {"waiting or running": running,
+                          "failed/s": time_points(run, "failed"),
+                          "ended well/s": time_points(run, "ended"),
+                          "due/s": time_points(run, "due")})
+
+
+def draw_rates(axes, runs):
+    sweep = runs[0][1]
+    for colour, (field, figure) in zip(COLOURS, (
+            ("time_to_first_token", "p50"), ("time_to_first_token", "p99"),
+            ("inter_token", "p99"), ("end_to_end", "p99"))):
+        axes.plot(*zip(*rate_points(sweep, f"{field}_seconds", figure)), "o-",
+                  ms=3, color=colour,
+                  label=f"{field.replace('_', ' ')} {figure}")
+    limits = sweep["runs"][0].get("goodput", {}).get("limits_seconds", {})
+    for name, limit in limits.items():
+        axes.axhline(1e3 * limit, color="#888888", ls=":",
+                     label=f"limit of {name}")
+    capacity = sweep.get("capacity", {}).get("rate", 0)
+    if capacity > 0:
+        axes.axvline(capacity, color="#888888", ls="--", label="capacity")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("requests due per second")
+    axes.set_ylabel("ms")
+
+
 DRAW = {"sessions": draw_sessions, "roofline": draw_roofline,
-        "memory": draw_memory, "window": draw_window}
+        "memory": draw_memory, "window": draw_window,
+        "latency": draw_latency, "throughput": draw_throughput,
+        "requests": draw_requests, "rates": draw_rates}
 
 
 def draw(kind, out, runs):

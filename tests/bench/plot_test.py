@@ -53,6 +53,29 @@ class Plot(unittest.TestCase):
         self.assertEqual(plot.label_of(document), "m weights int8 derived f16")
         self.assertEqual(plot.label_of({"model": "m"}), "m f32")
 
+    def test_the_slowest_share_is_where_its_middle_is(self):
+        points = plot.latency_points([[0.001, 9], [0.002, 90], [0.5, 1]])
+        self.assertEqual([round(share, 3) for share, _ in points],
+                         [0.041, 2, round(plot.nines(0.995), 3)])
+        self.assertEqual([time for _, time in points], [1, 2, 500])
+
+    def test_counts_of_intervals_are_rates_in_their_middle(self):
+        run = {"series": [{"start": 2, "seconds": 4, "tokens": 20},
+                          {"start": 6, "seconds": 0, "tokens": 0}]}
+        self.assertEqual(plot.time_points(run, "tokens"), [(4, 5)])
+
+    def test_a_load_test_is_about_its_main_run(self):
+        run = {"kind": "run"}
+        self.assertEqual(plot.main_run(run), run)
+        self.assertEqual(plot.main_run(
+            {"kind": "sweep", "main_run": 1, "runs": [{}, run]}), run)
+
+    def test_rates_ascend_and_have_a_latency(self):
+        sweep = {"runs": [{"rate": rate, "inter_token_seconds": {"p99": time}}
+                          for rate, time in ((4, 2), (1, 0.5), (8, 0))]}
+        self.assertEqual(plot.rate_points(sweep, "inter_token_seconds", "p99"),
+                         [(1, 500), (4, 2000)])
+
     def test_a_run_may_be_named(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "run.json"

@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<int>> ParseCounts(absl::string_view text) {
         !ParseCount(is_range ? ends.second : ends.first, &last) ||
         first > last) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", item, "\" is no count in [1, ", kMaxCount,
+          absl::StrCat("\"", item, "\" is not a count in [1, ", kMaxCount,
                        "] and no range of them, as in 1,8,32 or 1-40"));
     }
     for (int count = first; count <= last; ++count) counts.push_back(count);

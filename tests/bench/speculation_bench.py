@@ -4,14 +4,14 @@ those of one with --speculate off, in turns, over kinds of prompts.
 
   speculation_bench.py --model DIR [--prompts NAME=FILE ...] [--streams 1,32]
                        [--temperature 0,0.8] [--tokens 512] [--requests 4]
-                       [--draft DIR] [--rounds 3] [--bin build/bin]
-                       [--json FILE] [-- SERVER FLAGS]
+                       [--rounds 3] [--bin build/bin] [--json FILE]
+                       [-- SERVER FLAGS]
 
-DIR may have a table of n-grams (txl-model ngrams); --draft is the guessing
-server's. A file has a prompt a line; without one prompts are random tokens.
-Each line of the output has the medians of the rounds' ratios, of tokens/s and
-of the server's processor time for a token, and of the guesses the share that
-was accepted and how many tokens a step made of a stream.
+DIR may have a table of n-grams (txl-model ngrams). A file has a prompt a line;
+without one prompts are random tokens. Each line of the output has the medians
+of the rounds' ratios, of tokens/s and of the server's processor time for a
+token, and of the guesses the share that was accepted and how many tokens a step
+made of a stream.
 
 Linux: processor time comes from /proc.
 """
@@ -42,7 +42,6 @@ def parse_options(arguments):
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--requests", type=int, default=4, help="of a stream")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--draft", help="model directory")
     return bench_script.parse(parser, arguments)
 
 
@@ -89,8 +88,6 @@ def server_with(options, speculate, folder):
     options = copy.copy(options)
     options.flags = [*options.flags, "--speculate", speculate,
                      "--metrics-listen", metrics]
-    if options.draft and speculate == "auto":
-        options.flags += ["--draft", options.draft]
     address = f"unix:{folder}/{speculate}.sock"
     server = front_bench.start_server(options, address)
 

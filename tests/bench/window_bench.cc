@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "model/base/status_macros.h"
+#include "server/engine/host_needs.h"
 #include "server/engine/load_step_runner.h"
-#include "server/engine/step_place.h"
 #include "tests/bench/batch_run.h"
 #include "tests/bench/bench_flags.h"
 #include "tests/bench/bench_model.h"

@@ -42,7 +42,7 @@ TEST(CheckTextFile, HasNoNul) {
   EXPECT_TRUE(CheckTextFile("F", "a\n").ok());
   EXPECT_EQ(Message(CheckTextFile("F", std::string("h\0i\0", 4))),
             "F is not UTF-8 text: line 1, byte 2 is a NUL, as in UTF-16 or in "
-            "a file that is no text");
+            "a file that is not text");
 }
 
 TEST(WithoutMark, LeavesOneOut) {

@@ -86,7 +86,7 @@ def parse_service(name, entry, folder):
         raise ValueError(f"service {name}: unknown keys {sorted(unknown)}")
     health = entry["healthcheck"]["test"]
     if health[0] != "CMD":
-        raise ValueError(f"service {name}: healthcheck is no CMD")
+        raise ValueError(f"service {name}: healthcheck is not CMD")
     deploy = entry.get("deploy", {})
     return Service(
         name=name,

@@ -28,7 +28,7 @@ def plots(results):
 
 
 def points(curve, start):
-    """[(seconds since start, value)] without what is no number."""
+    """[(seconds since start, value)] without what is not a number."""
     return [(float(time) - start, float(value))
             for time, value in curve["values"] if math.isfinite(float(value))]
 

@@ -95,7 +95,7 @@ TEST_F(AdminProgram, ListsMovesOutAndEndsSessions) {
   EXPECT_THAT(slots(), ElementsAre("padua 1", "verona 1"));
   EXPECT_EQ(Admin("sessions move-out verona").out, "moved out\n");
   EXPECT_THAT(slots(), ElementsAre("padua 1", "verona 0"));
-  EXPECT_EQ(Admin("sessions move-out verona").out, "it was in no slot\n");
+  EXPECT_EQ(Admin("sessions move-out verona").out, "it was not in a slot\n");
   EXPECT_THAT(Admin("sessions list").out,
               AllOf(HasSubstr("SLOT SESSION"), HasSubstr("yes  padua"),
                     HasSubstr("no   verona")));

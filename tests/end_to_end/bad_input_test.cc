@@ -74,7 +74,7 @@ std::vector<BadGenerate> BadSampling() {
   return {
       {"negative temperature", "FIELD_INVALID", "temperature",
        [](auto& r) { Sampling(r).set_temperature(-0.1); }},
-      {"temperature that is no number", "FIELD_INVALID", "temperature",
+      {"temperature that is not a number", "FIELD_INVALID", "temperature",
        [](auto& r) { Sampling(r).set_temperature(kNan); }},
       {"infinite temperature", "FIELD_INVALID", "temperature",
        [](auto& r) {

@@ -84,14 +84,10 @@ int64_t CountTokens(const std::vector<TurnOutput>& outputs) {
 
 class Company : public ::testing::TestWithParam<Promise> {};
 
-// Unsent events. A reader that a busy machine holds up must not park its
-// stream: parked ones are in no step.
-constexpr char kNeverParked[] = "100000";
-
 TEST_P(Company, SixtyFourStreamsGiveWhatEachGivesAlone) {
-  ServerProcess server(GoldenModel("kimi-char"),
-                       {"--slots", "64", "--step", GetParam().step,
-                        "--park-events", kNeverParked});
+  ServerProcess server(
+      GoldenModel("kimi-char"),
+      {"--slots", "64", "--step", GetParam().step, "--config", NeverParked()});
   std::vector<v1::GenerateRequest> requests;
   std::vector<TurnOutput> alone;
   for (int i = 0; i < kStreams; ++i) {
@@ -134,7 +130,7 @@ TEST(EqualCompany, ThirtyTwoEqualStreamsShareTheirSteps) {
   constexpr int kTokens = 4000;  // long beside the time to start the streams
   constexpr int kNearEnd = kTokens - 100;
   ServerProcess server(GoldenModel("kimi-char"),
-                       {"--slots", "32", "--park-events", kNeverParked});
+                       {"--slots", "32", "--config", NeverParked()});
   const v1::GenerateRequest request =
       Greedy("", std::vector<uint32_t>{1, 2, 3}, kTokens);
   std::atomic<int> begun{0};

@@ -14,9 +14,8 @@ namespace {
 constexpr int64_t kLongPrompt = 8000;
 
 TEST(LongPrompt, EveryStepThatFeedsItAlsoDecodesTheRunningStream) {
-  // A reader that a busy machine holds up must not park its stream.
   ServerProcess server(GoldenModel("kimi-char"),
-                       {"--slots", "4", "--park-events", "100000"});
+                       {"--slots", "4", "--config", NeverParked()});
   CreateSession(server.client(), "long");
   absl::Notification streaming;
   Canceller canceller;

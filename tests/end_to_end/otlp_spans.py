@@ -46,10 +46,10 @@ def with_bytes(value):
     for name, each in value.items():
         if name in IDS:
             if not HEX.fullmatch(each):
-                raise json_format.ParseError(f"{name} is no hex: {each}")
+                raise json_format.ParseError(f"{name} is not hex: {each}")
             each = base64.b64encode(bytes.fromhex(each)).decode()
         elif name in ("kind", "code") and not isinstance(each, int):
-            raise json_format.ParseError(f"{name} is no number: {each}")
+            raise json_format.ParseError(f"{name} is not a number: {each}")
         else:
             each = with_bytes(each)
         changed[name] = each
@@ -64,7 +64,7 @@ def parse(line):
 
 
 def check_reader():
-    """What is no OTLP is not taken for some."""
+    """What is not OTLP is not taken for some."""
     span = {"traceId": TRACE, "spanId": CALLER, "name": "a", "kind": 2}
 
     def line(**changes):

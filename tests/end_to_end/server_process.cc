@@ -38,6 +38,10 @@ std::string ShippedModel() {
   return absl::StrCat(TestData(), "/../models/shakespeare");
 }
 
+std::string NeverParked() {
+  return absl::StrCat(TestData(), "/end_to_end/never_parked.toml");
+}
+
 std::string GoldenModel(const std::string& name) {
   return absl::StrCat(TestData(), "/golden/", name);
 }

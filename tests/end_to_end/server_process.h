@@ -16,6 +16,8 @@ namespace txl::testing {
 std::string TestData();
 // Of a golden case, as a model directory.
 std::string GoldenModel(const std::string& name);
+// A file for --config of a server that parks no stream.
+std::string NeverParked();
 // The model of the repository.
 std::string ShippedModel();
 

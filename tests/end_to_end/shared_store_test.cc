@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/store/redis/redis_address.h"
-#include "server/store/redis/redis_calls.h"
 #include "tests/end_to_end/server_process.h"
 #include "tests/end_to_end/turns.h"
 #include "tests/server/store/redis/redis_server.h"
@@ -254,49 +252,6 @@ TEST_F(SharedImages, WhatAKilledServerSavedIsCaughtUpWith) {
   // The second turn and what was stored of the third; not the first one.
   EXPECT_GE(Rebuilt(*second), kTokens);
   EXPECT_LT(Rebuilt(*second), kTokens + kSaved);
-}
-
-// A name that is kept by this one of two Redis.
-std::string NameOn(size_t shard) {
-  std::string name = "s";
-  while (ShardOf(RedisNameOf(name), 2) != shard) name += "s";
-  return name;
-}
-
-TEST_F(SharedStore, OfTwoRedisTheOneThatIsDownStallsItsOwnSessionsOnly) {
-  RedisServer second;
-  const std::string up = NameOn(0);
-  const std::string down = NameOn(1);
-  ServerProcess server(ShippedModel(), {"--slots", "4", "--store",
-                                        redis_.url() + "," + second.url(),
-                                        "--session-lease", "60s"});
-  CreateSession(server.client(), up);
-  CreateSession(server.client(), down);
-  absl::Notification killed;
-  TurnOutput stalled;
-  const auto client = server.NewClient();
-  std::thread reader([&] {
-    stalled = RunTurn(*client, Greedy(down, kPrompt, kTokens), {},
-                      [&](int64_t tokens) {
-                        if (tokens != 20) return;
-                        second.Kill();
-                        killed.Notify();
-                      });
-  });
-  killed.WaitForNotification();
-  const TurnOutput output =
-      RunTurn(server.client(), Greedy(up, kPrompt, kTokens));
-  EXPECT_TRUE(output.status.ok()) << output.status;
-  EXPECT_EQ(output.ids, Undisturbed(1));
-  EXPECT_TRUE(WaitUntil(
-      [&] { return server.Status().store().state() == "unreachable"; }));
-  EXPECT_TRUE(RunTurn(server.client(), Greedy(up, kPrompt, 8)).status.ok());
-  second.Start();
-  reader.join();
-  EXPECT_TRUE(stalled.status.ok()) << stalled.status;
-  EXPECT_EQ(stalled.ids, output.ids);
-  EXPECT_TRUE(
-      WaitUntil([&] { return server.Status().store().state() == "serving"; }));
 }
 
 // Of a server that cannot start.

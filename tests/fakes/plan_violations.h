@@ -1,7 +1,7 @@
 #pragma once
 
 // What of a plan breaks StepRunner's preconditions; row by row, in words. The
-// engine's own check (server/engine/plan_checks.h) is written apart.
+// engine's own check (server/engine/sampling_plan.h) is written apart.
 
 #include <string>
 #include <vector>

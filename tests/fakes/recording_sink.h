@@ -1,7 +1,7 @@
 #pragma once
 
 // A TokenSink that keeps what it was given and notes every broken promise of
-// token_sink.h. Its reader takes every event at once, or as a test says.
+// turn.h. Its reader takes every event at once, or as a test says.
 
 #include <functional>
 #include <optional>
@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "server/scheduler/token_sink.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 

@@ -10,9 +10,8 @@
 
 #include "model/text/byte_vocabulary.h"
 #include "server/api/convert_input.h"
-#include "server/api/request_digest.h"
-#include "server/rpc/raw_message.h"
-#include "server/session/session_id.h"
+#include "server/rpc/open_call.h"
+#include "server/session/session_name.h"
 
 namespace txl {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "model/convert/container/safetensors_checkpoint.h"
+#include "model/convert/container/open_file_checkpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int fd = memfd_create("fuzz", MFD_CLOEXEC);

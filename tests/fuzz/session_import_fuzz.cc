@@ -14,7 +14,6 @@
 #include "absl/status/status.h"
 #include "model/text/byte_vocabulary.h"
 #include "server/base/error.h"
-#include "server/session/export_format.h"
 #include "server/session/session_export.h"
 #include "server/session/session_import.h"
 

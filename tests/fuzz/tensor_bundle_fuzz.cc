@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 
-#include "model/convert/container/bundle_slices.h"
 #include "model/convert/container/tensor_bundle.h"
 #include "tests/model/convert/container/tensor_bundle_writer.h"
 

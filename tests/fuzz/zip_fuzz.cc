@@ -1,6 +1,6 @@
 // A zip archive as torch writes it.
 
-#include "model/convert/container/torch_zip.h"
+#include "model/convert/container/torch_checkpoint.h"
 #include "tests/fuzz/fuzz_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {

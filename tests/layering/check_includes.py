@@ -9,7 +9,8 @@ Usage: check_includes.py ROOT
 
 import pathlib
 import re
-import sys
+
+import check_main
 
 # Model types that carry no tensor; api and scheduler may use them.
 PLAIN_MODEL = ("model/base", "model/config", "model/sampling", "model/text",
@@ -187,12 +188,5 @@ def check(root):
     return errors
 
 
-def main():
-    errors = check(pathlib.Path(sys.argv[1]))
-    for error in errors:
-        print(error)
-    return 1 if errors else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    check_main.run(check)

@@ -8,11 +8,11 @@ Usage: check_sizes.py ROOT
 """
 
 import pathlib
-import sys
 
 import lizard
 
 import check_includes
+import check_main
 
 FILE_LINES = 800
 FUNCTION_LINES = 60
@@ -41,12 +41,5 @@ def check(root):
     return errors
 
 
-def main():
-    errors = check(pathlib.Path(sys.argv[1]))
-    for error in errors:
-        print(error)
-    return 1 if errors else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    check_main.run(check)

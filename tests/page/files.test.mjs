@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const PAGE = fileURLToPath(new URL("../../server/http/page", import.meta.url));
 const CHARTS = fileURLToPath(
-  new URL("../../client/bench/result/uplot", import.meta.url));
+  new URL("../../server/http/uplot", import.meta.url));
 const names = readdirSync(PAGE);
 const text = (name) => readFileSync(path.join(PAGE, name), "utf8");
 const scripts = names.filter((name) => name.endsWith(".js"));

@@ -15,7 +15,7 @@ import { MockTurns } from "./mock_turn.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const PAGE = path.join(ROOT, "server/http/page");
-const CHARTS = path.join(ROOT, "client/bench/result/uplot");
+const CHARTS = path.join(ROOT, "server/http/uplot");
 const TYPES = { ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml",
   ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; " +

@@ -28,7 +28,7 @@ export class MockSessions {
 
   create(id = `made-${(this.#made += 1)}`, ids = []) {
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(id)) {
-      throw new Refusal(400, "must be 1 to 64 of [A-Za-z0-9_-]",
+      throw new Refusal(400, "must be 1 to 64 characters of A-Z a-z 0-9 _ -",
         { param: "session_id", code: "FIELD_INVALID" });
     }
     if (this.#all.has(id)) {

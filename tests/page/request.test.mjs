@@ -69,7 +69,7 @@ test("a seed keeps its 64 bits", () => {
   assert.match(jsonOf(request({ seed: "-1" })), /"seed": -1[,}]/);
 });
 
-test("a seed that is no number is an error of its field", () => {
+test("a seed that is not a number is an error of its field", () => {
   for (const seed of ["x", "1.5", "0x10", "1 2"]) {
     assert.throws(() => request({ seed }), (error) =>
       error instanceof FieldError && error.param === "seed", seed);

@@ -34,7 +34,7 @@ test("a stream that comes byte by byte gives the same events", () => {
   assert.deepEqual(decode(bytes), EVENTS);
 });
 
-test("a line feed in a piece of its own behind CR is no empty line", () => {
+test("a line feed in a piece of its own behind CR is not an empty line", () => {
   const parser = new EventParser();
   assert.deepEqual(parser.push("data: a\r"), []);
   assert.deepEqual(parser.push(""), []);

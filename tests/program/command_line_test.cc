@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "program/completion.h"
+#include "program/flag_checks.h"
+#include "program/help.h"
 #include "program/version.h"
 
 namespace txl {
@@ -48,13 +52,54 @@ TEST_F(CommandLineTest, GoesOnWithARightOne) {
   EXPECT_EQ(out_ + err_, "");
 }
 
+class VariablesTest : public CommandLineTest {
+ protected:
+  VariablesTest() {
+    for (const char* name : {"first", "second", "third"}) {
+      CLI::App* verb = app_.add_subcommand(name, "One of three");
+      verb->add_option("--place", place_, "where")
+          ->envname("THING_PLACE")
+          ->check(OneOf({"here", "there"}));
+      verb->callback([this, name] { called_ += name; });
+    }
+  }
+  ~VariablesTest() override { unsetenv("THING_PLACE"); }
+
+  std::string place_;
+  std::string called_;
+};
+
+TEST_F(VariablesTest, CountWhereTheFlagIsAbsent) {
+  setenv("THING_PLACE", "there", 1);
+  EXPECT_EQ(Parse({"second"}), std::nullopt);
+  EXPECT_EQ(place_, "there");
+  EXPECT_EQ(called_, "second");
+  setenv("THING_PLACE", "nowhere", 1);
+  EXPECT_EQ(Parse({"second"}), 2);
+  EXPECT_THAT(err_, HasSubstr("nowhere"));
+}
+
+// The commands that were not called share the flag's target.
+TEST_F(VariablesTest, NeverCountBesideTheFlag) {
+  for (const char* variable : {"there", "nowhere"}) {
+    setenv("THING_PLACE", variable, 1);
+    for (const char* verb : {"first", "second", "third"}) {
+      called_.clear();
+      EXPECT_EQ(Parse({verb, "--place", "here"}), std::nullopt) << err_;
+      EXPECT_EQ(place_, "here") << verb;
+      EXPECT_EQ(called_, verb);
+    }
+    EXPECT_EQ(Parse({"walk", "--distance", "1"}), std::nullopt) << err_;
+  }
+}
+
 TEST_F(CommandLineTest, ReadsNumbersAsTheyAreMeant) {
   EXPECT_EQ(Parse({"walk", "--distance", "010"}), std::nullopt);
   EXPECT_EQ(distance_, 10);
   EXPECT_EQ(Parse({"walk", "--distance", "1e3"}), std::nullopt);
   EXPECT_EQ(distance_, 1000);
   EXPECT_EQ(Parse({"walk", "--distance", "0x10"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--distance: '0x10' is no whole number"));
+  EXPECT_THAT(err_, HasSubstr("--distance: '0x10' is not a whole number"));
 }
 
 TEST_F(CommandLineTest, ReadsNaturalNumbersAndListsOfThem) {
@@ -78,7 +123,7 @@ TEST_F(CommandLineTest, ReadsNaturalNumbersAndListsOfThem) {
   EXPECT_THAT(err_, HasSubstr("--seed: -1 is negative"));
   EXPECT_EQ(Parse({"--id", "-1"}), 2);
   EXPECT_EQ(Parse({"--share", "inf"}), 2);
-  EXPECT_THAT(err_, HasSubstr("--share: 'inf' is no number"));
+  EXPECT_THAT(err_, HasSubstr("--share: 'inf' is not a number"));
 }
 
 TEST_F(CommandLineTest, VersionCompletionAndManPageNeedNoCommand) {
@@ -89,7 +134,7 @@ TEST_F(CommandLineTest, VersionCompletionAndManPageNeedNoCommand) {
   EXPECT_EQ(Parse({"--man-page"}), 0);
   EXPECT_EQ(out_, ManPage(app_) + "\n");
   EXPECT_EQ(Parse({"--completion", "tcsh"}), 2);
-  EXPECT_THAT(err_, HasSubstr("'tcsh' is none of bash, zsh, fish"));
+  EXPECT_THAT(err_, HasSubstr("'tcsh' is not one of bash, zsh, fish"));
 }
 
 TEST_F(CommandLineTest, HelpIsThatOfTheCommand) {
@@ -133,5 +178,40 @@ TEST_F(CommandLineTest, OtherMistakesNameTheFlag) {
   EXPECT_THAT(err_, HasSubstr("--distance"));
 }
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class UnknownFlag : public ::testing::Test {
+ protected:
+  UnknownFlag() { AddUnknownFlag(app_, &word_); }
+
+  CLI::App app_;
+  std::string word_;
+};
+
+TEST_F(UnknownFlag, GivesItsWord) {
+  app_.parse("");
+  EXPECT_EQ(word_, "");
+  app_.parse("--unknown skip");
+  EXPECT_EQ(word_, kSkipUnknown);
+  app_.parse("--unknown unk");
+  EXPECT_EQ(word_, kUnknownSymbol);
+}
+
+TEST_F(UnknownFlag, AnotherWordIsToldTheTwo) {
+  try {
+    app_.parse("--unknown drop");
+    FAIL();
+  } catch (const CLI::ParseError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'drop' is not one of skip, unk"));
+  }
+}
+
+TEST_F(UnknownFlag, ShowsItsWordsInHelpAndCompletion) {
+  EXPECT_THAT(FactsOf(*app_.get_option("--unknown")).choices,
+              ElementsAre("skip", "unk"));
+}
+
 }  // namespace
+
 }  // namespace txl

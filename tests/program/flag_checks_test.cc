@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace txl {
 namespace {
 
@@ -17,9 +20,9 @@ TEST(BetweenTest, IncludesItsBounds) {
   EXPECT_EQ(Apply(check, "0"), "0");
   EXPECT_EQ(Apply(check, "1"), "1");
   EXPECT_EQ(Apply(check, "1.01"), "1.01 is not in 0..1");
-  EXPECT_EQ(Apply(check, "nan"), "'nan' is no number");
-  EXPECT_EQ(Apply(check, " 1"), "' 1' is no number");
-  EXPECT_EQ(Apply(check, "much"), "'much' is no number");
+  EXPECT_EQ(Apply(check, "nan"), "'nan' is not a number");
+  EXPECT_EQ(Apply(check, " 1"), "' 1' is not a number");
+  EXPECT_EQ(Apply(check, "much"), "'much' is not a number");
 }
 
 TEST(BetweenTest, WritesLargeAndBrokenBoundsInFull) {
@@ -54,10 +57,10 @@ TEST(WholeBetweenTest, IncludesItsBoundsAndTakesNoFractions) {
   EXPECT_EQ(Apply(check, "010"), "10");
   EXPECT_EQ(Apply(check, "6.4e1"), "64");
   EXPECT_EQ(Apply(check, "1e300"), "1e300 is not in 1..64");
-  EXPECT_EQ(Apply(check, "1.5"), "'1.5' is no whole number");
-  EXPECT_EQ(Apply(check, " 5"), "' 5' is no whole number");
-  EXPECT_EQ(Apply(check, "0x10"), "'0x10' is no whole number");
-  EXPECT_EQ(Apply(check, ""), "'' is no whole number");
+  EXPECT_EQ(Apply(check, "1.5"), "'1.5' is not a whole number");
+  EXPECT_EQ(Apply(check, " 5"), "' 5' is not a whole number");
+  EXPECT_EQ(Apply(check, "0x10"), "'0x10' is not a whole number");
+  EXPECT_EQ(Apply(check, ""), "'' is not a whole number");
   EXPECT_EQ(Apply(check, "99999999999999999999"),
             "99999999999999999999 is not in 1..64");
 }
@@ -67,7 +70,7 @@ TEST(OneOfTest, SuggestsTheNearestName) {
   EXPECT_EQ(check.get_description(), "poisson|constant");
   EXPECT_EQ(Apply(check, "constant"), "constant");
   EXPECT_EQ(Apply(check, "poison"),
-            "'poison' is none of poisson, constant; did you mean poisson?");
+            "'poison' is not one of poisson, constant; did you mean poisson?");
 }
 
 TEST(OneOfTest, TakesANameInAnyCase) {
@@ -75,7 +78,7 @@ TEST(OneOfTest, TakesANameInAnyCase) {
   EXPECT_EQ(Apply(check, "INFO"), "info");
   EXPECT_EQ(Apply(check, "Debug"), "debug");
   EXPECT_EQ(Apply(check, "INFOO"),
-            "'INFOO' is none of debug, info; did you mean info?");
+            "'INFOO' is not one of debug, info; did you mean info?");
 }
 
 enum class Norm { kPre = 3, kPost = 7 };
@@ -117,9 +120,81 @@ TEST(SizeBetweenTest, TakesUnitsAndGivesBytes) {
   for (const char* bad : {"", "many", "64Kelvin", "99999999999999TiB", "0x1000",
                           "inf", " 4096", "4096 ", "0.3KiB", "1e19"}) {
     EXPECT_EQ(Apply(check, bad),
-              "'" + std::string(bad) + "' is no size like 64KiB");
+              "'" + std::string(bad) + "' is not a size like 64KiB");
+  }
+}
+
+// The numbers of `--n`, or what is wrong with it.
+std::string Numbers(const std::string& list,
+                    const CLI::Validator& each = Between(0, 100)) {
+  CLI::App app;
+  std::vector<uint32_t> numbers;
+  AddNumbers(app, "--n", &numbers, "", each);
+  try {
+    app.parse(std::vector<std::string>{list, "--n"});
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return absl::StrJoin(numbers, " ");
+}
+
+TEST(AddNumbers, ReadsWhatStandsBetweenCommas) {
+  EXPECT_EQ(Numbers("7"), "7");
+  EXPECT_EQ(Numbers("1,2,3"), "1 2 3");
+}
+
+TEST(AddNumbers, ReadsEachAsASingleOne) {
+  EXPECT_EQ(Numbers("08,+9,1e1"), "8 9 10");
+}
+
+TEST(AddNumbers, TellsWhichIsWrong) {
+  const auto wrong = [](const std::string& list, const std::string& error) {
+    EXPECT_EQ(Numbers(list), "--n: " + error) << list;
+  };
+  wrong("1,,3", "'' is not a whole number");
+  wrong("1,2,", "'' is not a whole number");
+  wrong("1,x", "'x' is not a whole number");
+  wrong("1, 2", "' 2' is not a whole number");
+  wrong("1.5,2", "'1.5' is not a whole number");
+  wrong("1,-1", "-1 is negative");
+}
+
+TEST(AddNumbers, HoldsWhatTheTypeHolds) {
+  EXPECT_EQ(Numbers("4294967295", AtLeast(0)), "4294967295");
+  EXPECT_EQ(Numbers("4294967296", AtLeast(0)), "--n: 4294967296 is too large");
+}
+
+TEST(AddNumbers, ChecksEach) {
+  EXPECT_EQ(Numbers("1,101,3"), "--n: 101 is not in 0..100");
+}
+
+TEST(FiniteNumber, IsADecimalNumberAlone) {
+  EXPECT_EQ(FiniteNumber("5"), 5);
+  EXPECT_EQ(FiniteNumber("+5"), 5);
+  EXPECT_EQ(FiniteNumber("-0.5"), -0.5);
+  EXPECT_EQ(FiniteNumber("1e3"), 1000);
+  for (const char* bad : {"", " 5", "5 ", "5\r", "0x10", "inf", "nan", "1e400",
+                          "5s", "1,5", "--5", "+-5", "e5", "."}) {
+    EXPECT_FALSE(FiniteNumber(bad).has_value()) << bad;
+  }
+}
+
+TEST(WholeDigits, AreOfEveryWayToWriteAWholeNumber) {
+  EXPECT_EQ(WholeDigits("0"), "0");
+  EXPECT_EQ(WholeDigits("-0"), "0");
+  EXPECT_EQ(WholeDigits("-0.0"), "0");
+  EXPECT_EQ(WholeDigits("+5"), "5");
+  EXPECT_EQ(WholeDigits("-5"), "-5");
+  EXPECT_EQ(WholeDigits("010"), "10");  // not octal
+  EXPECT_EQ(WholeDigits("5.0"), "5");
+  EXPECT_EQ(WholeDigits("1e3"), "1000");
+  EXPECT_EQ(WholeDigits("18446744073709551615"), "18446744073709551615");
+  for (const char* bad : {"", "+", "1.5", " 5", "5 ", "0x10", "inf", "nan",
+                          "1e400", "5k", "many"}) {
+    EXPECT_FALSE(WholeDigits(bad).has_value()) << bad;
   }
 }
 
 }  // namespace
+
 }  // namespace txl

@@ -76,9 +76,10 @@ class Writer {
   std::string Comment(const Descriptor& descriptor, absl::string_view between) {
     pb::SourceLocation location;
     descriptor.GetSourceLocation(&location);
+    const std::string text = absl::StrReplaceAll(location.leading_comments,
+                                                 {{"<", "&lt;"}, {"|", "\\|"}});
     std::vector<std::string> paragraphs = {""};
-    for (absl::string_view line :
-         absl::StrSplit(location.leading_comments, '\n')) {
+    for (absl::string_view line : absl::StrSplit(text, '\n')) {
       line = absl::StripAsciiWhitespace(line);
       if (line.empty()) {
         if (!paragraphs.back().empty()) paragraphs.emplace_back();
@@ -89,8 +90,7 @@ class Writer {
     }
     if (paragraphs.back().empty()) paragraphs.pop_back();
     if (paragraphs.empty()) missing_.push_back(descriptor.full_name());
-    return absl::StrReplaceAll(absl::StrJoin(paragraphs, between),
-                               {{"<", "&lt;"}, {"|", "\\|"}});
+    return absl::StrJoin(paragraphs, between);
   }
 
   void Service(const pb::ServiceDescriptor& service) {
@@ -131,7 +131,8 @@ class Writer {
 
   std::string out_ =
       "# API reference\n\nPackage `txl.v1`, generated from the comments of "
-      "[proto/txl/v1](../proto/txl/v1) by `build/bin/txl-api-reference`.\n";
+      "[proto/txl/v1](../proto/txl/v1) by `build/bin/txl-api-reference proto > "
+      "docs/api.md`.\n";
   std::vector<std::string> missing_;
 };
 

@@ -76,6 +76,15 @@ TEST_F(ApiReferenceTest, MessagesAreTablesOfTheirFields) {
   EXPECT_THAT(*text, HasSubstr("| `text` | one of which: string | Text. |"));
 }
 
+TEST_F(ApiReferenceTest, ParagraphsOfAFieldAreLinesOfItsCell) {
+  const auto text = Make(
+      "// A thing.\nmessage Thing {\n"
+      "  // How many.\n  //\n  // Below < 5.\n  int32 count = 1;\n}\n");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text,
+              HasSubstr("| `count` | int32 | How many.<br>Below &lt; 5. |"));
+}
+
 TEST_F(ApiReferenceTest, ServicesListTheirMethods) {
   const auto text = Make(
       "// In and out.\nmessage M {}\n"

@@ -10,17 +10,17 @@ from server import wait_until
 KINDS = {
     "kill": 6,            # kill -9 of a server, started again after a while
     "pause": 3,           # SIGSTOP of a server, longer and shorter than a lease
-    "partition": 2,       # a server and a store lose each other
-    "partition_up": 2,    # nothing of a server's reaches a store
-    "partition_down": 2,  # nothing of a store's reaches a server
+    "partition": 2,       # a server and the store lose each other
+    "partition_up": 2,    # nothing of a server's reaches the store
+    "partition_down": 2,  # nothing of the store's reaches a server
     "slow": 2,            # their wire takes its time
     "drain": 2,           # SIGTERM of a server, started again
     "rolling": 1,         # one server after the other
     "clock": 2,           # a server's wall clock jumps, and jumps back
     "images_full": 2,     # no room where servers keep state images
-    "store_kill": 2,      # kill -9 of a store, started again
-    "store_pause": 1,     # SIGSTOP of a store
-    "store_full": 1,      # no room where a store keeps its data
+    "store_kill": 2,      # kill -9 of the store, started again
+    "store_pause": 1,     # SIGSTOP of the store
+    "store_full": 1,      # no room where the store keeps its data
 }
 # Those that need disks of their own.
 DISKS = {"images_full", "store_full"}
@@ -34,15 +34,14 @@ _READ = 30  # seconds in which a server has read its clock
 @dataclasses.dataclass(frozen=True)
 class Fault:
     kind: str
-    server: int     # which one; kinds of a store and of all ignore it
-    store: int      # which one; kinds of a server ignore it
+    server: int     # which one; kinds of the store and of all ignore it
     seconds: float  # how long it lasts, where it does
     jump: float     # of a clock, seconds
 
 
 def draw(rng, count, options):
     """So many faults, each kind at least once where there are enough of them.
-    `options`: servers, stores, longest (of a pause, in seconds), lease (to which all
+    `options`: servers, longest (of a pause, in seconds), lease (to which all
     others are in proportion), disks, only (kinds; empty: all)."""
     known = [kind for kind in options.only or KINDS
              if options.disks or kind not in DISKS]
@@ -51,7 +50,6 @@ def draw(rng, count, options):
                          k=count - len(kinds))
     rng.shuffle(kinds)
     return [Fault(kind, rng.randrange(options.servers),
-                  rng.randrange(options.stores),
                   _seconds(rng, kind, options),
                   rng.choice((-1, 1)) * _FARTHEST**rng.random())
             for kind in kinds]
@@ -69,7 +67,7 @@ def _seconds(rng, kind, options):
 def strike(fleet, fault):
     """Makes it and mends it again."""
     member = fleet.members[fault.server]
-    store = fleet.stores[fault.store]
+    store = fleet.store
     special = {"rolling": _roll, "clock": _set_clock, "slow": _disturb,
                "partition": _disturb, "partition_up": _disturb,
                "partition_down": _disturb}
@@ -109,8 +107,8 @@ def _set_clock(_, member, fault):
 
 
 def _disturb(_, member, fault):
-    """The wire between a server and a store."""
-    link = member.links[fault.store]
+    """The wire between a server and the store."""
+    link = member.link
     if fault.kind == "slow":
         link.set(delay=0.02 + fault.seconds / 40)
     else:

@@ -1,5 +1,4 @@
-"""Servers on one store, of one Redis or several, each behind wires of its
-own."""
+"""Servers on one store, each behind a wire of its own."""
 
 import dataclasses
 import pathlib
@@ -31,7 +30,7 @@ class Member:
     number: int
     address: str
     web: int  # its port for HTTP
-    links: list  # its wires to the stores
+    link: Link  # its wire to the store
     folder: pathlib.Path
     clock: OwnClock
     server: Doomed | None = None
@@ -52,8 +51,8 @@ class Fleet:
     stall = _STALL
 
     def __init__(self, program, model, options, folder, report):
-        """`options`: servers, stores (Redis), durability, flags, lease
-        (seconds), fsync (of Redis), clock (the library of its servers' clocks),
+        """`options`: servers, durability, flags, lease (seconds),
+        fsync (of Redis), clock (the library of its servers' clocks),
         whether there are a proxy and disks of their own."""
         self.report = report
         self.over = threading.Event()
@@ -62,8 +61,8 @@ class Fleet:
         self.program = program.with_name("txl")
         self._options, self._folder = options, folder
         self._disks = []
-        self.stores = [self._store(folder / f"redis-{number}")
-                       for number in range(options.stores)]
+        self.store = RedisStore(folder / "redis", free_port(),
+                                self._disk(folder / "redis"), options.fsync)
         # Of all servers, where they have state images.
         self.images = self._disk(folder / "images")
         self._server, self._model = str(program), str(model)
@@ -78,10 +77,6 @@ class Fleet:
                         for number in range(options.servers)]
         self._proxy = None
 
-    def _store(self, folder):
-        return RedisStore(folder, free_port(), self._disk(folder),
-                          self._options.fsync)
-
     def _disk(self, folder):
         """None: it is not to be of its own."""
         if not self._options.disks:
@@ -93,13 +88,11 @@ class Fleet:
         own = folder / f"server-{number}"
         own.mkdir()
         return Member(number, f"127.0.0.1:{free_port()}", free_port(),
-                      [Link(("127.0.0.1", store.port))
-                       for store in self.stores], own,
+                      Link(("127.0.0.1", self.store.port)), own,
                       OwnClock(self._options.clock, own / "clock"))
 
     def start_all(self):
-        for store in self.stores:
-            store.start()
+        self.store.start()
         for member in self.members:
             self.start(member)
         if self._options.proxy:
@@ -112,11 +105,10 @@ class Fleet:
 
     def start(self, member):
         self._expect_down(member)
-        stores = ",".join(f"redis://127.0.0.1:{link.port}"
-                          for link in member.links)
         member.server = Doomed(
             self._server, self._model,
-            [*self._flags, "--store", stores,
+            [*self._flags,
+             "--store", f"redis://127.0.0.1:{member.link.port}",
              "--image-dir", str(self._folder / "images"),
              "--http-listen", f"127.0.0.1:{member.web}"],
             member.folder, listen=member.address,
@@ -217,10 +209,8 @@ class Fleet:
         for member in self.members:
             if member.server is not None:
                 member.server.kill()
-            for link in member.links:
-                link.close()
-        for store in self.stores:
-            store.kill()
+            member.link.close()
+        self.store.kill()
 
     def forget(self):
         """What lies on its disks is gone. After close()."""

@@ -13,12 +13,14 @@ from turn_worker import PATIENCE, Failed
 
 
 def unpack(folder):
-    """Puts the package with its stubs into `folder`, from which it is imported
-    then, as an installed one would be."""
+    """Puts the package with its generated parts into `folder`, from which it is
+    imported then, as an installed one would be."""
     target = folder / "txl_client"
     shutil.copytree(paths.ROOT / "python/txl_client", target,
                     ignore=shutil.ignore_patterns("_proto", "__pycache__"))
-    _build_hook().generate(paths.ROOT / "proto", target / "_proto")
+    hook = _build_hook()
+    hook.generate(paths.ROOT / "proto", target / "_proto")
+    hook.write_waiting(target)
     sys.path.insert(0, str(folder))
     # Children run other programs: they need nothing of gRPC's.
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"

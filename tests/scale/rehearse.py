@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Rehearses the failures of a fleet: servers on one store under clients.
 
-Usage: rehearse.py [--server build/bin/txl-server] [--servers N] [--stores N]
-                   [--faults N] [--clients C] [--each E] [--seed S]
+Usage: rehearse.py [--server build/bin/txl-server] [--servers N] [--faults N]
+                   [--clients C] [--each E] [--seed S]
                    [--durability turn|token] [--longest SECONDS]
                    [--lease SECONDS] [--fsync always|everysec] [--proxy]
                    [--only KIND,KIND...] [--keep FOLDER]
@@ -13,8 +13,7 @@ any server, send each request again until it is answered, and compare what they
 were told with what the fleet says later; E each go on with sessions by the
 program `txl`, by the Python package and over HTTP. Meanwhile servers are
 killed, stopped, drained and cut off from the store, their wall clocks jump,
-their disks and the store's are full, and the store, which is one Redis or
---stores of them, is killed (faults.py). Then
+their disks and the store's are full, and the store is killed (faults.py). Then
 all requests are made on one server without faults: token ids and the bits of
 log-probabilities have to be the same. --proxy: clients reach the servers
 through HAProxy with the configuration that is shipped. Faults that are no stops
@@ -59,7 +58,6 @@ _KINDS = (ProgramSession, PackageSession, WebSession)
 @dataclasses.dataclass
 class FleetOptions:
     servers: int
-    stores: int
     durability: str
     flags: list
     lease: float
@@ -147,7 +145,6 @@ def parse():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--server", type=pathlib.Path, default=paths.SERVER)
     parser.add_argument("--servers", type=int, default=3)
-    parser.add_argument("--stores", type=int, default=1)
     parser.add_argument("--faults", type=int, default=30)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--each", type=int, default=2)
@@ -194,7 +191,7 @@ def main():
     (folder / "package").mkdir()
     unpack(folder / "package")
     fleet = Fleet(options.server, paths.SHAKESPEARE, FleetOptions(
-        options.servers, options.stores, options.durability,
+        options.servers, options.durability,
         ["--journal-lag", _LAG, "--log-level", "warning", "--slots", "3",
          "--snapshot-tokens", "100"], options.lease, options.fsync,
         options.clock, options.proxy, options.disks), folder, report)

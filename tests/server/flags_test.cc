@@ -1,19 +1,21 @@
 #include "server/flags.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <set>
+#include <string>
+#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/flag_table.h"
 #include "server/scheduler/durable_sink.h"
+#include "tests/server/settings_reference.h"
 
 namespace txl {
 namespace {
@@ -52,41 +54,49 @@ class FlagsTest : public testing::Test {
     return parsed.value_or(ParsedFlags{}).flags;
   }
 
+  // With these keys in the table [tuning].
+  ServerFlags ParseTuning(const std::string& keys) {
+    return Parse({"--config", WriteFile("[tuning]\n" + keys)});
+  }
+
   std::string Error(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--model", "m"});
     const absl::StatusOr<ParsedFlags> parsed = ParseFlags(arguments);
     EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(parsed.status().message());
   }
-};
 
-// Names of settings that `text` has behind `prefix`, up to `end`.
-std::set<std::string> NamesBehind(const std::string& text,
-                                  const std::string& prefix,
-                                  const std::string& end) {
-  std::set<std::string> names;
-  for (const std::string& line :
-       std::vector<std::string>(absl::StrSplit(text, '\n'))) {
-    if (line.empty() || !absl::StartsWith(line, prefix)) continue;
-    const size_t begin = prefix.size();
-    names.insert(line.substr(begin, line.find(end, begin) - begin));
+  std::string TuningError(const std::string& keys) {
+    return Error({"--config", WriteFile("[tuning]\n" + keys)});
   }
-  return names;
-}
+};
 
 TEST_F(FlagsTest, AreAllInTheDocuments) {
   const char* tests = std::getenv("TXL_TEST_DATA");
-  std::ifstream file(absl::StrCat(tests == nullptr ? "tests" : tests,
-                                  "/../docs/operating.md"));
+  std::ifstream file(
+      absl::StrCat(tests == nullptr ? "tests" : tests, "/../docs/settings.md"));
   const std::string document{std::istreambuf_iterator<char>(file), {}};
-  std::set<std::string> documented = NamesBehind(document, "| `--", "`");
-  for (const char* other :
-       {"config", "print-config", "check-config", "store-recover"}) {
-    EXPECT_EQ(documented.erase(other), 1u) << other;
-  }
+  EXPECT_TRUE(document == MakeSettingsReference())
+      << "run: build/bin/txl-settings-reference > docs/settings.md";
+}
+
+TEST_F(FlagsTest, EachSettingHasARowInTheDocument) {
+  const std::string document = MakeSettingsReference();
   const auto settings = ParseFlags({"--model", "m", "--print-config"});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(documented, NamesBehind(settings->print, "", " ="));
+  std::string prefix = "--";
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(settings->print, '\n'))) {
+    if (line == "[tuning]") prefix = "";
+    const size_t end = line.find(" = ");
+    if (end == std::string::npos) continue;
+    EXPECT_THAT(document, HasSubstr(absl::StrCat("\n| `", prefix,
+                                                 line.substr(0, end), "` | ")));
+  }
+  for (const char* other :
+       {"config", "print-config", "check-config", "store-recover"}) {
+    EXPECT_THAT(document, HasSubstr(absl::StrCat("\n| `--", other, "` | ")));
+  }
 }
 
 TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
@@ -104,7 +114,7 @@ TEST_F(FlagsTest, HaveTheDefaultsOfTheParts) {
 }
 
 TEST_F(FlagsTest, KeepSessionsInOneStore) {
-  const std::string redis = "redis://a:1,redis://b:2";
+  const std::string redis = "redis://a:1";
   const ServerFlags flags =
       Parse({"--store", redis, "--session-lease", "7s", "--image-dir", "/i"});
   EXPECT_EQ(flags.store.store, redis);
@@ -115,6 +125,8 @@ TEST_F(FlagsTest, KeepSessionsInOneStore) {
               AllOf(HasSubstr("--data-dir"), HasSubstr("--store")));
   EXPECT_THAT(Error({"--store", "a:1"}),
               AllOf(HasSubstr("--store"), HasSubstr("redis://HOST:PORT")));
+  EXPECT_THAT(Error({"--store", "redis://a:1,redis://b:2"}),
+              AllOf(HasSubstr("--store"), HasSubstr("one address")));
   EXPECT_THAT(Error({"--image-dir", "/i"}),
               AllOf(HasSubstr("--image-dir"), HasSubstr("--store")));
 }
@@ -164,13 +176,13 @@ TEST_F(FlagsTest, TakeTheModelFromTheEnvironment) {
 
 TEST_F(FlagsTest, GoBeforeEnvironmentBeforeFileBeforeDefault) {
   const std::string file =
-      WriteFile("max-tokens = 10\nmax-logprobs = 11\nmax-stop-texts = 12\n");
+      WriteFile("max-tokens = 10\nmax-calls = 11\nmax-prompt-tokens = 12\n");
   const Environment tokens("TXL_MAX_TOKENS", "20");
-  const Environment logprobs("TXL_MAX_LOGPROBS", "21");
+  const Environment calls("TXL_MAX_CALLS", "21");
   const ServerFlags flags = Parse({"--config", file, "--max-tokens", "30"});
   EXPECT_EQ(flags.limits.max_tokens, 30);
-  EXPECT_EQ(flags.limits.logprobs, 21);
-  EXPECT_EQ(flags.limits.stop_texts, 12);
+  EXPECT_EQ(flags.calls.calls, 21);
+  EXPECT_EQ(flags.limits.prompt_tokens, 12);
   EXPECT_EQ(flags.limits.stop_tokens, RequestLimits().stop_tokens);
 }
 
@@ -208,13 +220,13 @@ TEST_F(FlagsTest, ListenBeyondLoopbackWithTlsOrKnowingly) {
 
 TEST_F(FlagsTest, UnderstandDurationsAndSizes) {
   const ServerFlags flags =
-      Parse({"--drain-timeout", "1m30s", "--session-ttl=90s", "--min-idle=0",
-             "--slot-memory", "2GiB", "--max-prompt-bytes=64KiB"});
+      Parse({"--drain-timeout", "1m30s", "--session-ttl=90s", "--http-ping=0",
+             "--slot-memory", "2GiB", "--memory-limit=64KiB"});
   EXPECT_EQ(flags.drain_timeout, absl::Seconds(90));
   EXPECT_EQ(flags.sessions.default_ttl, absl::Seconds(90));
-  EXPECT_EQ(flags.scheduler.min_idle, absl::ZeroDuration());
+  EXPECT_EQ(flags.http.ping, absl::ZeroDuration());
   EXPECT_EQ(flags.runner.slot_bytes, int64_t{2} << 30);
-  EXPECT_EQ(flags.limits.prompt_bytes, 64 << 10);
+  EXPECT_EQ(flags.memory_limit, 64 << 10);
 }
 
 TEST_F(FlagsTest, UnderstandTheSameInAFile) {
@@ -277,7 +289,8 @@ TEST_F(FlagsTest, SayTruthInAFewWords) {
   }
   for (const char* neither : {"-3", "7", "maybe", "y"}) {
     const Environment insecure("TXL_INSECURE", neither);
-    EXPECT_THAT(Error({}), AllOf(HasSubstr("--insecure"), HasSubstr("none of")))
+    EXPECT_THAT(Error({}),
+                AllOf(HasSubstr("--insecure"), HasSubstr("not one of")))
         << neither;
   }
 }
@@ -304,20 +317,70 @@ TEST_F(FlagsTest, TakeFilesOfEditorsOfWindows) {
 }
 
 TEST_F(FlagsTest, UnderstandARateAsANumber) {
-  EXPECT_EQ(Parse({"--least-rate=0.25"}).scheduler.least_rate, 0.25);
-  for (const char* text : {"least-rate = 2.5", "least-rate = \"2.5\""}) {
+  EXPECT_EQ(Parse({"--trace-rate=0.25"}).records.trace_rate, 0.25);
+  for (const char* text : {"trace-rate = 0.5", "trace-rate = \"0.5\""}) {
     const ServerFlags flags = Parse({"--config", WriteFile(text)});
-    EXPECT_EQ(flags.scheduler.least_rate, 2.5) << text;
+    EXPECT_EQ(flags.records.trace_rate, 0.5) << text;
   }
 }
 
+TEST_F(FlagsTest, RareSettingsAreKeysOfTuning) {
+  const ServerFlags flags = ParseTuning(
+      "least-rate = 2.5\nmin-idle = \"1m30s\"\nmax-prompt-bytes = \"64KiB\"\n"
+      "max-queue-tokens = 7\n");
+  EXPECT_EQ(flags.scheduler.least_rate, 2.5);
+  EXPECT_EQ(flags.scheduler.min_idle, absl::Seconds(90));
+  EXPECT_EQ(flags.limits.prompt_bytes, 64 << 10);
+  EXPECT_EQ(flags.scheduler.max_queued_tokens, 7);
+  EXPECT_EQ(flags.scheduler.park_events, SchedulerOptions().park_events);
+}
+
+TEST_F(FlagsTest, OtherKeysAndValuesOfTuningAreErrors) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"spare-rows", "7"},
+           {"max-rows", "0"},
+           {"max-message-bytes", "1"},
+           {"least-rate", "-0.1"},
+           {"least-rate", "nan"},
+           {"least-rate", "\"slow\""},
+           {"min-idle", "[]"},
+           {"slots", "1"}}) {
+    EXPECT_THAT(TuningError(absl::StrCat(key, " = ", value)),
+                HasSubstr(absl::StrCat("tuning.", key, ": ")))
+        << value;
+  }
+  EXPECT_THAT(TuningError("max-row = 5"),
+              HasSubstr("tuning.max-row: no such setting; did you mean "
+                        "max-rows?"));
+  EXPECT_THAT(TuningError("max-rows = 0"), HasSubstr("in 1..65536"));
+  EXPECT_THAT(Error({"--config", WriteFile("tuning = 5")}),
+              HasSubstr("tuning: no such setting"));
+}
+
+TEST_F(FlagsTest, ThatAreGoneSayWhereTheyWent) {
+  const std::string moved =
+      ": is park-events of the table [tuning] in the file of --config";
+  EXPECT_EQ(Error({"--park-events", "7"}), "--park-events" + moved);
+  EXPECT_THAT(Error({"--park-events=7"}), HasSubstr(moved));
+  EXPECT_THAT(Error({"--config", WriteFile("park-events = 7")}),
+              HasSubstr("park-events" + moved));
+  const std::string constant = ": is a constant now, it cannot be set";
+  EXPECT_EQ(Error({"--work-threads", "2"}), "--work-threads" + constant);
+  EXPECT_THAT(TuningError("work-threads = 2"),
+              HasSubstr("work-threads" + constant));
+  {
+    const Environment events("TXL_PARK_EVENTS", "7");
+    EXPECT_EQ(Error({}), "TXL_PARK_EVENTS" + moved);
+  }
+  const Environment threads("TXL_WORK_THREADS", "2");
+  EXPECT_EQ(Error({}), "TXL_WORK_THREADS" + constant);
+}
+
 TEST_F(FlagsTest, BoundHowLongSlowClientsAndFullServersAreWaitedFor) {
-  const ServerFlags flags = Parse({"--queue-limit=5s", "--longest-turn=2m",
-                                   "--rate-window=9s", "--max-parked-turns=7"});
+  const ServerFlags flags = Parse({"--queue-limit=5s", "--longest-turn=2m"});
   EXPECT_EQ(flags.scheduler.queue_limit, absl::Seconds(5));
   EXPECT_EQ(flags.scheduler.longest_turn, absl::Minutes(2));
-  EXPECT_EQ(flags.scheduler.rate_window, absl::Seconds(9));
-  EXPECT_EQ(flags.scheduler.max_parked_turns, 7);
 }
 
 TEST_F(FlagsTest, OutOfRangeAreErrorsThatNameTheFlag) {
@@ -328,18 +391,18 @@ TEST_F(FlagsTest, OutOfRangeAreErrorsThatNameTheFlag) {
            {"--max-tokens", "2147483648"},
            {"--max-tokens", "99999999999999999999"},
            {"--max-tokens", "many"},
-           {"--max-logit-bias", "1025"},
+           {"--slots", "1048577"},
            {"--slots", "-1"},
            {"--slot-memory", "-1"},
            {"--slot-memory", "lots"},
-           {"--spare-rows", "7"},
+           {"--http-connections", "0"},
            {"--session-ttl", "0"},
            {"--session-ttl", "721h"},
            {"--session-ttl", "-5s"},
            {"--session-ttl", "90"},
-           {"--least-rate", "-0.1"},
-           {"--least-rate", "nan"},
-           {"--least-rate", "slow"},
+           {"--trace-rate", "-0.1"},
+           {"--trace-rate", "nan"},
+           {"--trace-rate", "slow"},
            {"--queue-limit", "0"},
            {"--longest-turn", "0"},
            {"--listen", "50051"},
@@ -411,20 +474,23 @@ TEST_F(FlagsTest, TakeAFileOnlyWhereItIsRegularAndNotLarge) {
 TEST_F(FlagsTest, EndAHungOrDeafServerUnlessToldNotTo) {
   EXPECT_EQ(Parse({}).hang_limit, absl::Seconds(30));
   EXPECT_EQ(Parse({}).listener_limit, absl::Seconds(5));
-  EXPECT_EQ(Parse({"--listener-limit", "0"}).listener_limit,
+  EXPECT_EQ(ParseTuning("listener-limit = 0").listener_limit,
             absl::ZeroDuration());
+  EXPECT_EQ(ParseTuning("hang-limit = 0").hang_limit, absl::ZeroDuration());
 }
 
 TEST_F(FlagsTest, PrintConfigIsAFileThatGivesTheSameValues) {
-  const auto printed = ParseFlags({"--model", "a \"b\"", "--max-tokens=77",
-                                   "--drain-timeout=1.5s", "--print-config"});
+  const auto printed = ParseFlags(
+      {"--model", "a \"b\"", "--max-tokens=77", "--drain-timeout=1.5s",
+       "--config", WriteFile("[tuning]\nmin-idle = '3s'"), "--print-config"});
   ASSERT_TRUE(printed.ok()) << printed.status();
   const std::string file = WriteFile(printed->print);
   const auto again = ParseFlags({"--config", file, "--print-config"});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->print, printed->print);
   EXPECT_THAT(printed->print, AllOf(HasSubstr("max-tokens = 77\n"),
-                                    HasSubstr("drain-timeout = '1.5s'\n")));
+                                    HasSubstr("drain-timeout = '1.5s'\n"),
+                                    HasSubstr("min-idle = '3s'\n")));
 }
 
 TEST_F(FlagsTest, HelpStatesDefaultsAndVariables) {
@@ -451,12 +517,12 @@ TEST_F(FlagsTest, WhatAValueMustBeIsSaid) {
   EXPECT_THAT(Error({"--step", "nativ"}),
               AllOf(HasSubstr("--step"), HasSubstr("auto, native, torch"),
                     HasSubstr("did you mean native?")));
-  EXPECT_THAT(Error({"--max-rows", "0"}),
-              AllOf(HasSubstr("--max-rows"), HasSubstr("in 1..65536")));
+  EXPECT_THAT(Error({"--http-connections", "0"}),
+              AllOf(HasSubstr("--http-connections"), HasSubstr("in 1..65536")));
   EXPECT_THAT(Error({"--max-tokens", "many"}),
-              HasSubstr("'many' is no whole number"));
-  EXPECT_THAT(Error({"--max-message-bytes", "1"}),
-              AllOf(HasSubstr("--max-message-bytes"), HasSubstr("1KiB")));
+              HasSubstr("'many' is not a whole number"));
+  EXPECT_THAT(Error({"--store-bytes", "1"}),
+              AllOf(HasSubstr("--store-bytes"), HasSubstr("16MiB")));
 }
 
 TEST_F(FlagsTest, VersionNeedsNoModel) {
@@ -465,5 +531,40 @@ TEST_F(FlagsTest, VersionNeedsNoModel) {
   EXPECT_THAT(version->print, HasSubstr("txl-server "));
 }
 
+StepRunnerOptions ParseFormats(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--model", "m"});
+  const auto parsed = ParseFlags(arguments);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return parsed.ok() ? parsed->flags.runner : StepRunnerOptions();
+}
+
+TEST(FormatFlags, AreFloat32UnlessNamed) {
+  const StepRunnerOptions plain = ParseFormats({});
+  EXPECT_EQ(plain.weights, "f32");
+  EXPECT_EQ(plain.products, "float");
+  EXPECT_EQ(ParseFormats({"--derived=int8"}).derived, "int8");
+}
+
+TEST(FormatFlags, AQualitySetsThoseThatWereNotGiven) {
+  const StepRunnerOptions fast = ParseFormats({"--quality", "fast"});
+  EXPECT_EQ(fast.weights, "int8");
+  EXPECT_EQ(fast.products, "int8");
+  EXPECT_EQ(fast.memory, "int8");
+  EXPECT_EQ(fast.derived, "int8");
+  EXPECT_EQ(ParseFormats({"--quality=fast", "--memory=f32"}).memory, "f32");
+  EXPECT_FALSE(ParseFlags({"--model", "m", "--quality=best"}).ok());
+}
+
+// From wherever a setting comes, it goes before the preset.
+TEST(FormatFlags, AFilesSettingsGoBeforeTheQuality) {
+  const std::string path = testing::TempDir() + "/format_flags.toml";
+  std::ofstream(path) << "derived = 'bf16'\nquality = 'balanced'\n";
+  const StepRunnerOptions balanced = ParseFormats({"--config", path});
+  EXPECT_EQ(balanced.weights, "int8");
+  EXPECT_EQ(balanced.products, "float");
+  EXPECT_EQ(balanced.derived, "bf16");
+}
+
 }  // namespace
+
 }  // namespace txl

@@ -1,5 +1,3 @@
-#include "server/key_file.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/keys_command.h"
 
 namespace txl {
 namespace {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -100,6 +101,21 @@ TEST_F(KeysCommand, ListTellsNamesAndNoSecrets) {
   EXPECT_THAT(output_, HasSubstr("a\talice\tscorer\tnever\n"));
   EXPECT_THAT(output_, HasSubstr("b\talice\tadmin\t20"));
   EXPECT_THAT(output_, Not(HasSubstr(key)));
+}
+
+TEST_F(KeysCommand, AFileThatIsNamedGoesBeforeTheVariable) {
+  const std::string other = path_ + ".other";
+  unlink(other.c_str());
+  setenv("TXL_KEYS", other.c_str(), 1);
+  ASSERT_EQ(Add("a"), 0) << error_;
+  ASSERT_EQ(Run({"list", "--keys", path_}), 0) << error_;
+  EXPECT_THAT(output_, HasSubstr("a\talice\tuser\tnever\n"));
+  ASSERT_EQ(Run({"revoke", "--keys", path_, "--name", "a"}), 0) << error_;
+  EXPECT_NE(access(other.c_str(), F_OK), 0);
+  ASSERT_EQ(Run({"add", "--name", "b", "--tenant", "t", "--role", "user"}), 0);
+  EXPECT_EQ(access(other.c_str(), F_OK), 0);
+  unsetenv("TXL_KEYS");
+  unlink(other.c_str());
 }
 
 TEST_F(KeysCommand, RevokeEndsOneKey) {

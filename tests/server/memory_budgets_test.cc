@@ -56,23 +56,6 @@ TEST(DivideMemoryForTest, TheTableOfNgramsIsCounted) {
   EXPECT_EQ(DivideMemoryFor(TinyConfig(), &flags)->weights, weights);
 }
 
-TEST(DivideMemoryForTest, ADraftsWeightsAndStatesAreCounted) {
-  ServerFlags flags;
-  flags.memory_limit = kGiB;
-  flags.speculate = "auto";
-  flags.runner.slots = 40;
-  const auto alone = DivideMemoryFor(TinyConfig(), &flags);
-  ASSERT_TRUE(alone.ok()) << alone.status();
-  const ModelConfig draft = TinyConfig();
-  const auto both = DivideMemoryFor(TinyConfig(), &flags, &draft);
-  ASSERT_TRUE(both.ok()) << both.status();
-  // The draft is another of the same kind.
-  EXPECT_EQ(both->weights, 2 * alone->weights);
-  EXPECT_EQ(both->slots, 2 * alone->slots);
-  // What the engine may take is the model's part alone.
-  EXPECT_EQ(flags.runner.slot_bytes, alone->slots);
-}
-
 TEST(DivideMemoryForTest, WithoutALimitTakesWhatTheMachineHas) {
   ServerFlags flags;
   const auto memory = DivideMemoryFor(TinyConfig(), &flags);
@@ -104,10 +87,10 @@ TEST(MemoryBudgetsTest, MethodsAndTheStoreGetTheirParts) {
   const auto budgets = MakeMemoryBudgets(memory);
   ServiceContext context;
   budgets->SetIn(&context);
-  EXPECT_EQ(context.memory->limit, kGiB);
-  EXPECT_EQ(context.requests->limit(), 7);
-  EXPECT_EQ(context.streams->limit(), 8);
-  EXPECT_EQ(context.guard->limit(), kGiB);
+  EXPECT_EQ(context.memory.division.limit, kGiB);
+  EXPECT_EQ(context.memory.requests->limit(), 7);
+  EXPECT_EQ(context.memory.streams->limit(), 8);
+  EXPECT_EQ(context.memory.guard->limit(), kGiB);
   EXPECT_EQ(MakeMemoryBudgets(std::nullopt), nullptr);
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/text/ngram_builder.h"
+#include "model/text/ngram_table.h"
 #include "server/engine/load_step_runner.h"
 #include "server/scheduler/scheduler.h"
 #include "tests/fakes/fake_clock.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/checkpoint/model_directory.h"
-#include "model/text/ngram_builder.h"
+#include "model/text/ngram_table.h"
 #include "server/engine/load_step_runner.h"
 #include "server/scheduler/scheduler.h"
 #include "tests/fakes/fake_clock.h"
@@ -72,14 +72,12 @@ struct AllTold {
   Snapshot end;
 };
 
-// A guess costs nothing then, so that it is always worth its row; a draft's
-// step nearly nothing.
-constexpr double kStepSeconds = 1e-3, kDraftSeconds = 1e-9;
+// A guess costs nothing then, so that it is always worth its row.
+constexpr double kStepSeconds = 1e-3;
 
-// Without a table and a draft nothing is guessed.
+// Without a table nothing is guessed.
 AllTold RunAll(const ModelDirectory& model, const StepRunnerOptions& engine,
-               std::shared_ptr<const NgramTable> ngrams,
-               std::shared_ptr<StepRunner> draft = nullptr) {
+               std::shared_ptr<const NgramTable> ngrams) {
   FakeClock clock;
   Metrics metrics;
   SessionStoreOptions sessions;
@@ -89,9 +87,8 @@ AllTold RunAll(const ModelDirectory& model, const StepRunnerOptions& engine,
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   TimedRunner runner(*std::move(loaded), kStepSeconds);
   SchedulerOptions options;
-  if (ngrams == nullptr && draft == nullptr) options.speculate_tokens = 0;
+  if (ngrams == nullptr) options.speculate_tokens = 0;
   options.ngrams = std::move(ngrams);
-  options.draft = std::move(draft);
   Scheduler scheduler(options, &runner, &store, &metrics, &clock, false);
   std::vector<std::shared_ptr<RecordingSink>> sinks;
   for (int i = 0; i < kStreams; ++i) {
@@ -135,27 +132,6 @@ TEST_P(NativeSpeculation, ChangesNoBitOfWhatAnyStreamIsTold) {
     EXPECT_EQ(with.streams[i], without.streams[i]) << "stream " << i;
   }
   EXPECT_GT(with.end.guesses_accepted, 0);
-  EXPECT_GT(with.end.tokens_guessed, with.end.guesses_accepted);
-  EXPECT_EQ(with.end.tokens_delivered, without.end.tokens_delivered);
-}
-
-// The same weights in int8, begun where the session is: it is often right, and
-// often not.
-TEST_P(NativeSpeculation, ADraftChangesNoBitEither) {
-  const auto model = OpenModelDirectory(TestData() + "/../models/shakespeare");
-  ASSERT_TRUE(model.ok()) << model.status();
-  const AllTold without = RunAll(*model, GetParam(), nullptr);
-  StepRunnerOptions small = GetParam();
-  small.weights = small.memory = small.derived = "int8";
-  auto draft = LoadStepRunner(*model, small);
-  ASSERT_TRUE(draft.ok()) << draft.status();
-  const AllTold with =
-      RunAll(*model, GetParam(), nullptr,
-             std::make_shared<TimedRunner>(*std::move(draft), kDraftSeconds));
-  for (int i = 0; i < kStreams; ++i) {
-    EXPECT_EQ(with.streams[i], without.streams[i]) << "stream " << i;
-  }
-  EXPECT_GT(with.end.guesses_accepted, 100);
   EXPECT_GT(with.end.tokens_guessed, with.end.guesses_accepted);
   EXPECT_EQ(with.end.tokens_delivered, without.end.tokens_delivered);
 }

@@ -1,7 +1,7 @@
-#include "server/open_files.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+
+#include "server/memory_budgets.h"
 
 namespace txl {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "model/text/byte_vocabulary.h"
 #include "server/base/text_file.h"
-#include "server/exit_code.h"
+#include "server/signals.h"
 #include "tests/fakes/fake_step_runner.h"
 #include "tests/server/exporter/scrape.h"
 #include "tests/server/tls/test_authority.h"

@@ -8,7 +8,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/log.h"
-#include "server/exit_code.h"
+#include "server/signals.h"
 
 namespace txl {
 namespace {
@@ -115,7 +115,8 @@ TEST(HealthWatch, SaysThatItHangsOnce) {
 TEST(GiveUpDeathTest, EndsTheProcessWithItsCause) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(GiveUp("listener", "no answer"),
-              testing::ExitedWithCode(kExitNotServing), "listener.*no answer");
+              ::testing::ExitedWithCode(kExitNotServing),
+              "listener.*no answer");
 }
 
 TEST(ExitAfterDeathTest, EndsTheProcessAsForced) {
@@ -125,7 +126,7 @@ TEST(ExitAfterDeathTest, EndsTheProcessAsForced) {
         ExitAfter(absl::ZeroDuration());
         while (true) absl::SleepFor(absl::Seconds(1));
       },
-      testing::ExitedWithCode(kExitForced), "forced");
+      ::testing::ExitedWithCode(kExitForced), "forced");
 }
 
 // A process whose log nobody reads and whose drain hangs.
@@ -142,7 +143,8 @@ TEST(ExitAfterDeathTest, EndsTheProcessAsForced) {
 
 TEST(ExitAfterDeathTest, DoesNotWaitForAReaderOfTheLog) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(HangWithAnUnreadLog(), testing::ExitedWithCode(kExitForced), "");
+  EXPECT_EXIT(HangWithAnUnreadLog(), ::testing::ExitedWithCode(kExitForced),
+              "");
 }
 
 }  // namespace

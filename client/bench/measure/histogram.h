@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "client/bench/measure/nanos.h"
+#include "client/bench/measure/turn_record.h"
 
 namespace txl::bench {
 

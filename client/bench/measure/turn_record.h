@@ -4,10 +4,25 @@
 
 #include <cstdint>
 #include <string>
-
-#include "client/bench/measure/nanos.h"
+#include <vector>
 
 namespace txl::bench {
+
+// Time as the load test counts it.
+
+// Nanoseconds of a clock that never goes back.
+using Nanos = int64_t;
+
+constexpr Nanos kNanosPerSecond = 1'000'000'000;
+
+constexpr double ToSeconds(Nanos time) {
+  return static_cast<double>(time) / static_cast<double>(kNanosPerSecond);
+}
+// Rounded to the nearest. REQUIRES: less than 290 years.
+constexpr Nanos FromSeconds(double seconds) {
+  const double nanos = seconds * static_cast<double>(kNanosPerSecond);
+  return static_cast<Nanos>(nanos + (nanos < 0 ? -0.5 : 0.5));
+}
 
 enum class Outcome {
   kOk,          // it came to its own end
@@ -49,6 +64,26 @@ struct TurnRecord {
   Nanos PerToken() const {
     return tokens < 2 ? 0 : (last_token - first_token) / (tokens - 1);
   }
+};
+
+// How many tokens came when.
+
+// Not thread-safe.
+class Timeline {
+ public:
+  static constexpr Nanos kBin = kNanosPerSecond / 100;
+
+  // `time` since the run's start; earlier ones count as 0.
+  void Add(Nanos time, int64_t tokens);
+  void Merge(const Timeline& other);
+
+  // Tokens of [i, i + 1) times kBin, from the run's start to the last token.
+  const std::vector<int64_t>& bins() const { return bins_; }
+  // Tokens of the bins that begin within [from, to).
+  int64_t Between(Nanos from, Nanos to) const;
+
+ private:
+  std::vector<int64_t> bins_;
 };
 
 }  // namespace txl::bench

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "client/bench/plan/random.h"
+#include "client/bench/plan/distribution.h"
 
 namespace txl::bench {
 

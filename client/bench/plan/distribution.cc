@@ -18,7 +18,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 absl::Status Unreadable(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "'", text,
-      "' is none of N, uniform:LOW:HIGH, exponential:MEAN[:MAX] and "
+      "' is not one of N, uniform:LOW:HIGH, exponential:MEAN[:MAX] and "
       "lognormal:MEDIAN:SIGMA:MAX"));
 }
 
@@ -90,5 +90,38 @@ int64_t Distribution::DrawCount(Random& random) const {
 double Distribution::lowest() const { return bounded_below() ? a_ : 0; }
 
 double Distribution::highest() const { return max_; }
+
+namespace {
+
+std::mt19937_64 MakeEngine(std::initializer_list<uint64_t> key) {
+  std::vector<uint32_t> words;
+  for (const uint64_t word : key) {
+    words.push_back(static_cast<uint32_t>(word));
+    words.push_back(static_cast<uint32_t>(word >> 32));
+  }
+  std::seed_seq seed(words.begin(), words.end());
+  return std::mt19937_64(seed);
+}
+
+}  // namespace
+
+// The standard's distributions differ between libraries, its engine does not.
+Random::Random(std::initializer_list<uint64_t> key)
+    : engine_(MakeEngine(key)) {}
+
+uint64_t Random::Bits() { return engine_(); }
+
+double Random::Uniform() {
+  constexpr double kUnit = 1.0 / static_cast<double>(uint64_t{1} << 53);
+  return static_cast<double>(engine_() >> 11) * kUnit;
+}
+
+double Random::Exponential() { return -std::log1p(-Uniform()); }
+
+double Random::Normal() {
+  constexpr double kTwoPi = 6.283185307179586;
+  const double radius = std::sqrt(2 * Exponential());
+  return radius * std::cos(kTwoPi * Uniform());
+}
 
 }  // namespace txl::bench

@@ -4,9 +4,11 @@
 // place in the run, so that two runs ask for the same.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "client/bench/plan/distribution.h"
 #include "txl/v1/generation_service.pb.h"
 
@@ -50,5 +52,22 @@ double PlanThinkSeconds(const Workload& workload, int64_t conversation,
                         int64_t turn);
 TurnPlan PlanTurn(const Workload& workload, int64_t vocabulary,
                   int64_t conversation, int64_t turn);
+
+// What a user calls fast enough.
+
+// Upper limits in seconds; a turn is good when it ends well within all of them.
+struct Limits {
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+  double time_to_first_token = kNone;
+  double inter_token = kNone;  // of the longest gap of the turn
+  double per_token = kNone;    // of the mean gap of the turn
+  double end_to_end = kNone;
+
+  bool any() const;
+};
+
+// Each as NAME=DURATION with ttft, itl, tpot or e2e and a unit ("ttft=200ms").
+// Errors: InvalidArgument for anything else and for a name given twice.
+absl::StatusOr<Limits> ParseLimits(const std::vector<std::string>& texts);
 
 }  // namespace txl::bench

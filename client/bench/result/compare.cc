@@ -1,6 +1,5 @@
 #include "client/bench/result/compare.h"
 
-#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/bench/result/resampling.h"
+#include "client/bench/result/summary.h"
 
 namespace txl::bench {
 

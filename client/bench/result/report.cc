@@ -135,7 +135,6 @@ Report MakeReport(const LoadResult& load, const Limits& limits) {
   report.limits = limits;
   report.usage = load.usage;
   report.server = load.server;
-  report.window_start = ToSeconds(window.from);
   report.seconds = window.seconds();
   report.inter_token = result.gaps;
   const std::vector<TurnRecord> measured = AddTurns(result, window, &report);

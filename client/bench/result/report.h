@@ -9,10 +9,8 @@
 
 #include "absl/time/time.h"
 #include "client/bench/measure/histogram.h"
-#include "client/bench/plan/limits.h"
-#include "client/bench/result/backlog.h"
+#include "client/bench/plan/workload.h"
 #include "client/bench/result/goodput.h"
-#include "client/bench/result/stalls.h"
 #include "client/bench/run/load.h"
 
 namespace txl::bench {
@@ -41,7 +39,6 @@ struct Report {
 
   // What rates are over: from the end of the warm-up until no turn starts any
   // more (runs with `seconds`) or the last turn's end.
-  double window_start = 0;
   double seconds = 0;
   double offered_per_second = 0;  // measured turns due in the window
   double tokens_per_second = 0;

@@ -9,7 +9,7 @@
 
 namespace txl::bench {
 
-// Errors: NotFound when it cannot be read, InvalidArgument when it is no JSON.
+// Errors: NotFound when it cannot be read, InvalidArgument when it is not JSON.
 absl::StatusOr<nlohmann::ordered_json> ReadResult(const std::string& path);
 // Errors: Unavailable when it cannot be written; a check changes nothing.
 absl::Status CheckWritable(const std::string& path);

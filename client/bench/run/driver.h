@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "client/bench/measure/histogram.h"
-#include "client/bench/measure/timeline.h"
 #include "client/bench/measure/turn_record.h"
 #include "client/bench/run/run_options.h"
 #include "client/bench/run/stream_check.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/bench/measure/nanos.h"
+#include "client/bench/measure/turn_record.h"
 #include "txl/v1/generation_service.pb.h"
 
 namespace txl::bench {
@@ -27,7 +27,7 @@ struct Event {
 };
 
 // Calls have numbers of the caller's choice, small ones, as they index arrays.
-// Of one thread only. Nothing but Next() blocks.
+// A target belongs to one thread. Only Next() blocks.
 class Target {
  public:
   virtual ~Target() = default;

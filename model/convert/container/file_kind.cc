@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "model/base/status_macros.h"
-#include "model/convert/container/npy_array.h"
 #include "model/convert/container/sorted_table.h"
 #include "model/convert/container/torch_checkpoint.h"
 
@@ -121,7 +120,7 @@ string_view Foreign(const ByteSource& file) {
     return "is a web page, perhaps of a download that failed";
   }
   if (IsText(start)) return "is text, no checkpoint";
-  return "is no checkpoint that is known";
+  return "is not a checkpoint that is known";
 }
 
 }  // namespace txl

@@ -19,8 +19,8 @@ enum class FileKind {
 absl::StatusOr<FileKind> KindOf(const ByteSource& file);
 
 // What a file of kind kForeign is ("is empty", "is a gzip file", "is a plain
-// pickle, no torch file"), for an error message; "is no checkpoint that is
-// known" when nothing fits.
+// pickle, no torch file"), for an error message; "is not a checkpoint that
+// is known" when nothing fits.
 absl::string_view Foreign(const ByteSource& file);
 
 }  // namespace txl

@@ -31,7 +31,7 @@ absl::StatusOr<std::string> FileInside(const std::string& folder,
   if (!plain) {
     return absl::InvalidArgumentError(
         absl::StrCat(origin, ": \"", absl::CHexEscape(name.substr(0, 256)),
-                     "\" is no name of a file in its folder"));
+                     "\" is not a name of a file in its folder"));
   }
   return absl::StrCat(folder, "/", name);
 }

@@ -12,8 +12,8 @@
 namespace txl {
 
 // FOLDER/NAME. Errors: InvalidArgument naming `origin`, the file that gave the
-// name, when it is no plain file name (empty, "." or "..", with a separator or
-// a control character): a checkpoint names nothing outside its folder.
+// name, when it is not a plain file name (empty, "." or "..", with a separator
+// or a control character): a checkpoint names nothing outside its folder.
 absl::StatusOr<std::string> FileInside(const std::string& folder,
                                        absl::string_view name,
                                        absl::string_view origin);

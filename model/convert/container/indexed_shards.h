@@ -3,6 +3,7 @@
 // Checkpoints in several files with an index, as Hugging Face's libraries save
 // them.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,18 @@ absl::StatusOr<NativeCheckpoint> ReadIndexedShards(const std::string& folder,
 // "pytorch_model.bin.index.json" for "pytorch_model-00001-of-00002.bin", ""
 // for names of other files.
 std::string IndexOfShard(absl::string_view name);
+
+// Checkpoints of models that were trained in parts: one torch file a rank, as
+// DeepSpeed names them.
+
+// The files "mp_rank_NN_model_states.pt" among `names` by NN.
+std::map<std::string, std::string> RankFiles(
+    const std::vector<std::string>& names);
+
+// Joins what the ranks' files hold: tensors are named "rank.NN.PLACE", data is
+// {"rank": {NN: data}}. Errors: InvalidArgument naming the folder when ranks
+// do not count from 0 without a gap.
+absl::StatusOr<NativeCheckpoint> JoinRanks(
+    const std::string& folder, std::map<std::string, NativeCheckpoint> ranks);
 
 }  // namespace txl

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/byte_source.h"
-#include "model/convert/container/derived_sources.h"
 #include "model/convert/container/folder_files.h"
 #include "model/convert/container/npy_array.h"
 #include "model/convert/container/torch_checkpoint.h"

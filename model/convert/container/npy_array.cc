@@ -20,11 +20,11 @@ constexpr uint64_t kPreludeBytes = 8;  // magic and version
 constexpr uint32_t kMaxHeaderBytes = 64 << 10;
 constexpr size_t kMaxDims = 8;
 
-struct DTypeName {
+struct NpyDType {
   absl::string_view name;
   DType dtype;
 };
-constexpr DTypeName kDTypes[] = {
+constexpr NpyDType kDTypes[] = {
     {"<f2", DType::kF16}, {"<f4", DType::kF32}, {"<f8", DType::kF64},
     {"<i4", DType::kI32}, {"<i8", DType::kI64}, {"|u1", DType::kU8},
 };
@@ -79,8 +79,8 @@ class LiteralReader {
 
 absl::StatusOr<DType> TakeDType(LiteralReader& in) {
   const std::optional<absl::string_view> name = in.TakeString();
-  if (!name.has_value()) return Bad("its dtype is no plain one");
-  for (const DTypeName& known : kDTypes) {
+  if (!name.has_value()) return Bad("its dtype is not a plain one");
+  for (const NpyDType& known : kDTypes) {
     if (known.name == *name) return known.dtype;
   }
   if (name->find('O') != absl::string_view::npos) {
@@ -96,7 +96,7 @@ absl::StatusOr<DType> TakeDType(LiteralReader& in) {
 // (), (3,), (3, 4) or (3, 4,)
 absl::StatusOr<std::vector<int64_t>> TakeShape(LiteralReader& in) {
   std::vector<int64_t> shape;
-  if (!in.Take("(")) return Bad("its shape is no tuple");
+  if (!in.Take("(")) return Bad("its shape is not a tuple");
   while (!in.Take(")")) {
     const std::optional<int64_t> size = in.TakeSize();
     if (!size.has_value()) return Bad("its shape has a bad size");
@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<int64_t>> TakeShape(LiteralReader& in) {
     if (shape.size() > kMaxDims) return Bad("it has more than 8 dimensions");
     const bool comma = in.Take(",");
     if (!comma && in.Take(")") && shape.size() > 1) break;
-    if (!comma) return Bad("its shape is no tuple");
+    if (!comma) return Bad("its shape is not a tuple");
   }
   return shape;
 }
@@ -137,11 +137,11 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text) {
   std::optional<DType> dtype;
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
-  if (!in.Take("{")) return Bad("its header is no dictionary");
+  if (!in.Take("{")) return Bad("its header is not a dictionary");
   while (!in.Take("}")) {
     const std::optional<absl::string_view> key = in.TakeString();
     if (!key.has_value() || !in.Take(":")) {
-      return Bad("its header is no dictionary");
+      return Bad("its header is not a dictionary");
     }
     if (*key == "descr" && !dtype.has_value()) {
       TXL_ASSIGN_OR_RETURN(dtype, TakeDType(in));
@@ -160,7 +160,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text) {
     }
     if (in.Take(",")) continue;
     if (in.Take("}")) break;
-    return Bad("its header is no dictionary");
+    return Bad("its header is not a dictionary");
   }
   if (!in.AtEnd()) return Bad("its header goes on after the dictionary");
   if (!dtype.has_value() || !fortran_order.has_value() || !shape.has_value()) {
@@ -180,7 +180,7 @@ absl::StatusOr<StoredTensor> ReadNpy(std::shared_ptr<const ByteSource> file) {
   const auto named = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(file->name(), ": ", what));
   };
-  if (!LooksLikeNpy(*file)) return named("is no npy file");
+  if (!LooksLikeNpy(*file)) return named("is not an npy file");
   uint8_t major = 0;
   TXL_RETURN_IF_ERROR(file->Read(kMagic.size(), absl::MakeSpan(&major, 1)));
   if (major < 1 || major > 3) return named("is of an unknown npy version");

@@ -16,7 +16,6 @@
 #include "model/convert/container/labml_folder.h"
 #include "model/convert/container/native_checkpoint.h"
 #include "model/convert/container/open_file_checkpoint.h"
-#include "model/convert/container/rank_shards.h"
 #include "model/convert/container/tensor_bundle.h"
 #include "model/convert/container/torch_checkpoint.h"
 

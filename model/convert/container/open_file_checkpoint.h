@@ -16,4 +16,10 @@ inline constexpr char kBundleIndexSuffix[] = ".index";
 // line that names the file and says what it is instead.
 absl::StatusOr<NativeCheckpoint> OpenFileCheckpoint(const std::string& path);
 
+// Checkpoints in the safetensors format.
+
+// One file. `data` is the header's __metadata__, or null. Errors: as
+// SafetensorsReader::Open.
+absl::StatusOr<NativeCheckpoint> ReadSafetensorsFile(const std::string& path);
+
 }  // namespace txl

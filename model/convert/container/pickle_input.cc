@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/convert/container/pickle_limits.h"
+#include "model/convert/container/pickle_value.h"
 
 namespace txl {
 namespace {

@@ -19,7 +19,7 @@ absl::StatusOr<std::string> UnquoteString(absl::string_view quoted);
 absl::StatusOr<std::string> DecodeRawUnicode(absl::string_view text);
 
 // The bytes whose Latin-1 characters are the UTF-8 `text`: how protocols 0 to 2
-// write bytes. Errors: InvalidArgument when a character is none.
+// write bytes. Errors: InvalidArgument when a character is not Latin-1.
 absl::StatusOr<std::string> LatinBytes(absl::string_view text);
 
 // `code` as UTF-8; surrogates, too, get three bytes. REQUIRES: <= 0x10FFFF.

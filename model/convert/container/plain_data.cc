@@ -7,9 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/native_checkpoint.h"
-#include "model/convert/container/pickle_limits.h"
 #include "model/convert/container/pickle_text.h"
-#include "model/convert/container/plain_data_writer.h"
+#include "model/convert/container/pickle_value.h"
 
 namespace txl {
 

@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/native_checkpoint.h"
-#include "model/convert/container/pickle_limits.h"
 #include "model/convert/container/pickle_text.h"
-#include "model/convert/container/plain_data_writer.h"
-#include "model/convert/container/torch_tensor.h"
+#include "model/convert/container/pickle_value.h"
+#include "model/convert/container/plain_data.h"
+#include "model/convert/container/torch_storage.h"
 
 namespace txl {
 namespace {
@@ -26,7 +26,7 @@ constexpr char kItemsKey[] = "__items__";
 constexpr char kStateKey[] = "__state__";
 constexpr char kParameters[] = "_parameters";
 constexpr char kBuffers[] = "_buffers";
-constexpr char kModules[] = "_modules";
+constexpr char kModulesEntry[] = "_modules";
 constexpr char kUnsavedBuffers[] = "_non_persistent_buffers_set";
 
 constexpr absl::string_view kDicts[] = {
@@ -52,7 +52,7 @@ constexpr absl::string_view kEncoders[] = {
 };
 
 template <typename List>
-bool Contains(const List& list, absl::string_view what) {
+bool IsOneOf(const List& list, absl::string_view what) {
   return std::find(std::begin(list), std::end(list), what) != std::end(list);
 }
 
@@ -79,7 +79,7 @@ absl::Span<const PickleValue* const> EntriesOfSet(const PickleValue* set) {
 
 bool IsModule(const PickleValue& state) {
   return state.kind == PickleKind::kDict && Find(state, kParameters) &&
-         Find(state, kModules);
+         Find(state, kModulesEntry);
 }
 
 }  // namespace
@@ -113,11 +113,11 @@ PlainDataWriter::Construction PlainDataWriter::ConstructionOf(
 absl::StatusOr<json> PlainDataWriter::WriteObject(const PickleValue& object) {
   const Construction made = ConstructionOf(object);
   TXL_RETURN_IF_ERROR(Spend(kObjectBytes + made.global.size()));
-  if (Contains(kDicts, made.global)) return WriteDict(object);
-  if (Contains(kSequences, made.global)) {
+  if (IsOneOf(kDicts, made.global)) return WriteDict(object);
+  if (IsOneOf(kSequences, made.global)) {
     return WriteSequence(object, made.args);
   }
-  if (Contains(kEncoders, made.global)) {
+  if (IsOneOf(kEncoders, made.global)) {
     TXL_RETURN_IF_ERROR(
         Spend(made.args.empty() ? 0 : made.args[0]->text.size()));
     return WriteBytes(made.args);
@@ -262,9 +262,9 @@ absl::Status PlainDataWriter::AddModule(const PickleValue& state,
       const bool buffers = key.text == kBuffers;
       TXL_RETURN_IF_ERROR(AddModuleTensors(
           value, buffers ? Find(state, kUnsavedBuffers) : nullptr));
-    } else if (key.IsText() && key.text == kModules) {
+    } else if (key.IsText() && key.text == kModulesEntry) {
       // Children are named without "_modules" in between.
-      TXL_ASSIGN_OR_RETURN(object[kModules], Write(value));
+      TXL_ASSIGN_OR_RETURN(object[kModulesEntry], Write(value));
     } else {
       TXL_RETURN_IF_ERROR(AddPairs({&pairs[i], 2}, object));
     }

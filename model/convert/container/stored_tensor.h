@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/convert/container/byte_source.h"
 
@@ -53,14 +54,27 @@ StoredTensor FlippedRows(const StoredTensor& t);
 StoredTensor At(const StoredTensor& t, int64_t index);
 // Dimension `dim` dropped. REQUIRES: its size is 1.
 StoredTensor Squeezed(const StoredTensor& t, int64_t dim);
-// The last dimension cut into [outer, inner]. REQUIRES: its size is their
-// product.
-StoredTensor SplitLast(const StoredTensor& t, int64_t outer, int64_t inner);
 
 // The elements in row-major order. Allocates bytes() and, for a view that is
 // not contiguous, at most the bytes between its first and last element more.
 // Errors: as ByteSource::Read; InvalidArgument for a view that repeats elements
 // (strides of 0) until they are more than 64 MiB and than the whole storage.
 absl::StatusOr<std::string> ReadTensor(const StoredTensor& t);
+
+// Reads strided views of storages in row-major order.
+
+// Elements of 1, 2, 4 or 8 bytes; numbers count elements.
+struct StridedView {
+  int64_t element_bytes = 0;
+  absl::Span<const int64_t> shape;  // no size is 0
+  absl::Span<const int64_t> strides;
+  int64_t offset = 0;
+};
+
+// Writes the elements in row-major order to `out`, which has room for them.
+// Reads the storage in pieces of 64 MiB where the view is not contiguous.
+// Errors: as ByteSource::Read.
+absl::Status ReadStrided(const ByteSource& storage, const StridedView& view,
+                         char* out);
 
 }  // namespace txl

@@ -3,15 +3,12 @@
 
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "model/convert/family/families.h"
-#include "model/convert/family/kpt_trunk.h"
-#include "model/convert/family/places.h"
-#include "model/convert/family/setting_type.h"
-#include "model/convert/family/tied.h"
-#include "model/convert/family/trunk_sizes.h"
+#include "model/convert/family/family.h"
+#include "model/convert/family/kimiyoung.h"
+#include "model/convert/family/own_settings.h"
+#include "model/convert/family/plan_builder.h"
 
 namespace txl {
 namespace {

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "model/convert/family/adaptive_head.h"
-#include "model/convert/family/families.h"
-#include "model/convert/family/kpt_trunk.h"
+#include "model/convert/family/family.h"
+#include "model/convert/family/kimiyoung.h"
 #include "model/convert/family/own_settings.h"
-#include "model/convert/family/places.h"
-#include "model/convert/family/setting_type.h"
+#include "model/convert/family/plan_builder.h"
 
 namespace txl {
 namespace {

@@ -4,9 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "model/convert/family/families.h"
-#include "model/convert/family/places.h"
-#include "model/convert/family/trunk_sizes.h"
+#include "model/convert/family/family.h"
+#include "model/convert/family/plan_builder.h"
 
 namespace txl {
 namespace {
@@ -59,7 +58,7 @@ void PlanLabmlLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   add("ln2.b", Layer(l) + "norm_ff.bias", {d});
 }
 
-void PlanFields(PlanBuilder& builder) {
+void PlanLabmlFields(PlanBuilder& builder) {
   ConfigDraft& draft = builder.draft;
   draft.FromWeights("pos", "table");
   draft.FromWeights("final_norm", true);
@@ -114,7 +113,7 @@ absl::StatusOr<ConversionPlan> PlanLabml(const PlanInput& input) {
   builder.Add("final.b", table.Take("transformer.norm.bias", {d}));
   builder.Add("head.0.w", table.Take("generator.weight", {vocabulary, d}));
   builder.Add("head.0.b", table.Take("generator.bias", {vocabulary}));
-  PlanFields(builder);
+  PlanLabmlFields(builder);
   return std::move(builder).Finish();
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "model/convert/family/plan_builder.h"
 
 namespace txl {
@@ -28,7 +29,7 @@ void OverlaySettings(const nlohmann::json* from, absl::string_view place,
 void NoteSettings(const nlohmann::json& settings, PlanBuilder& builder);
 
 struct WindowRule {
-  bool same_length = false;    // where nobody says
+  bool same_length = false;    // if the checkpoint does not say
   int64_t beyond_mem_len = 0;  // keys that same_length shows besides mem_len
 };
 
@@ -36,9 +37,28 @@ struct WindowRule {
 // sqrt_d, ...) to the draft; the window follows from same_length and the
 // mem_len that holds, unless a spec has one. Fails on what is not supported:
 // attn_type above 1, ext_len other than 0 unless the spec says 0. `mem_len` is
-// the family's where nobody says.
+// the family's default.
 void ApplySettings(const nlohmann::json& settings, const nlohmann::json& spec,
                    const WindowRule& rule, int64_t mem_len,
                    PlanBuilder& builder);
+
+// Settings of a checkpoint's own configuration have the types that its code
+// gives them. One of another type is an error that names it: a default in its
+// place would be another model.
+
+enum class SettingType {
+  kFlag,    // true or false; also 1 or 0, which Python takes as such
+  kInt,     // also a float without a fraction
+  kNumber,  // finite
+  kFlags,   // a list of flags
+  kInts,    // a list of integers
+};
+
+// Member `key` of `object` as its type; discarded when it is absent or null
+// (as of Member) and, with an error in the table that opens with `place` and
+// the key ("field args.same_length"), when it has another.
+nlohmann::json TypedMember(const nlohmann::json* object, absl::string_view key,
+                           SettingType type, absl::string_view place,
+                           TensorTable& table);
 
 }  // namespace txl

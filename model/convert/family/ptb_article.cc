@@ -2,12 +2,11 @@
 // state dict says no choice but the weights.
 
 #include "absl/strings/str_cat.h"
-#include "model/convert/family/families.h"
-#include "model/convert/family/kpt_trunk.h"
+#include "model/convert/family/adaptive_head.h"
+#include "model/convert/family/family.h"
+#include "model/convert/family/kimiyoung.h"
 #include "model/convert/family/own_settings.h"
-#include "model/convert/family/places.h"
-#include "model/convert/family/plain_head.h"
-#include "model/convert/family/trunk_sizes.h"
+#include "model/convert/family/plan_builder.h"
 
 namespace txl {
 namespace {

@@ -12,8 +12,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "model/convert/family/families.h"
-#include "model/convert/family/tensorflow_trunk.h"
+#include "model/convert/family/adaptive_head.h"
+#include "model/convert/family/family.h"
+#include "model/convert/family/kimiyoung.h"
+#include "model/convert/family/own_settings.h"
+#include "model/convert/family/plan_builder.h"
+#include "model/convert/family/tensorflow.h"
 
 namespace txl {
 namespace {
@@ -98,7 +102,7 @@ void PlanWords(int64_t d_model, PlanBuilder& builder) {
   builder.draft.FromWeights("tie_projs", std::vector<bool>{true});
 }
 
-void PlanFields(PlanBuilder& builder) {
+void PlanRemiFields(PlanBuilder& builder) {
   ConfigDraft& draft = builder.draft;
   PlanTfFields(builder);
   draft.FamilyDefault("ln_eps", 1e-3);  // of Keras
@@ -124,8 +128,45 @@ absl::StatusOr<ConversionPlan> PlanRemi(const PlanInput& input) {
   if (!builder.table.status().ok()) return builder.table.status();
   PlanTfTrunk(sizes, norms, builder);
   PlanWords(sizes.d_model, builder);
-  PlanFields(builder);
+  PlanRemiFields(builder);
   IgnoreTfTraining(builder);
+  return std::move(builder).Finish();
+}
+
+// YatingMusic/compound-word-transformer, workspace/uncond/remi-xl: kimiyoung's
+// layers between a plain embedding and a plain output matrix.
+
+namespace {
+
+constexpr char kRemiEmbedding[] = "word_emb.lut.weight";
+constexpr int64_t kCompoundWordMemLen = 512;  // of its config.yml
+
+}  // namespace
+
+bool MatchesCompoundWord(const NativeCheckpoint& checkpoint) {
+  return HasPart(checkpoint, "word_emb.lut.");
+}
+
+absl::StatusOr<ConversionPlan> PlanCompoundWord(const PlanInput& input) {
+  TXL_ASSIGN_OR_RETURN(const std::string place,
+                       PlaceBefore(input.checkpoint, kRemiEmbedding));
+  PlanBuilder builder("compound-word", input, place);
+  const nlohmann::json settings =
+      OwnSettings(input.checkpoint, place, builder.table);
+  if (settings.empty()) {
+    builder.Note(
+        "the file has no model_setting: what the weights do not show is the "
+        "released model's, or the spec's");
+  }
+  if (!settings.contains("pre_lnorm")) {
+    builder.draft.FamilyDefault("norm", "pre");
+  }
+  WindowRule rule;
+  rule.same_length = true;
+  ApplySettings(settings, input.spec, rule, kCompoundWordMemLen, builder);
+  PlanKptTrunk("", builder);
+  PlanPlainHead({kRemiEmbedding, "linear_proj.weight", "linear_proj.bias"},
+                builder.draft.Int("d_model", 0), builder);
   return std::move(builder).Finish();
 }
 

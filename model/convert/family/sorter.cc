@@ -6,10 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "model/convert/family/families.h"
-#include "model/convert/family/places.h"
-#include "model/convert/family/setting_type.h"
-#include "model/convert/family/trunk_sizes.h"
+#include "model/convert/family/family.h"
+#include "model/convert/family/own_settings.h"
+#include "model/convert/family/plan_builder.h"
 
 namespace txl {
 namespace {
@@ -17,8 +16,8 @@ namespace {
 constexpr char kSorterSignature[] = "layers.0.attn.t";
 
 // u and t are stored as [1, heads, 1, d_head].
-StoredTensor HeadBias(const std::string& name, const TrunkSizes& sizes,
-                      PlanBuilder& builder) {
+StoredTensor SorterHeadBias(const std::string& name, const TrunkSizes& sizes,
+                            PlanBuilder& builder) {
   const StoredTensor stored =
       builder.table.Take(name, {1, sizes.heads, 1, sizes.d_head});
   return Squeezed(Squeezed(stored, 2), 0);
@@ -37,8 +36,8 @@ void PlanSorterLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   add("wv", attention + "w_v.weight", {width, d});
   add("wr", attention + "w_r.weight", {width, d});
   add("wo", attention + "mlp.weight", {d, width});
-  builder.AddToLayer(l, "u", HeadBias(attention + "u", sizes, builder));
-  builder.AddToLayer(l, "v", HeadBias(attention + "t", sizes, builder));
+  builder.AddToLayer(l, "u", SorterHeadBias(attention + "u", sizes, builder));
+  builder.AddToLayer(l, "v", SorterHeadBias(attention + "t", sizes, builder));
   add("ln1.g", attention + "layer_norm.weight", {d});
   add("ln1.b", attention + "layer_norm.bias", {d});
   add("ff.w1", ff + "net.0.weight", {f, d});

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
-#include "model/convert/container/pickle_data.h"
+#include "model/convert/container/torch_checkpoint.h"
 #include "model/convert/vocabulary/native_vocabulary.h"
 #include "model/convert/vocabulary/vocabulary_files.h"
 #include "model/convert/vocabulary/vocabulary_kind.h"

@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<std::string>> FromList(const json& list,
   for (const json& symbol : list) {
     if (!symbol.is_string()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(place, ": entry ", symbols.size(), " is no text"));
+          absl::StrCat(place, ": entry ", symbols.size(), " is not text"));
     }
     symbols.push_back(symbol.get<std::string>());
   }

@@ -33,7 +33,7 @@ bool HoldsVocabObject(const nlohmann::json& data);
 //   a pair (name -> id, id -> name) of dictionaries (music);
 //   a dictionary name -> id, or a list of names.
 // Errors: InvalidArgument saying what is wrong in which field: no such data, a
-// symbol that is no text, ids that are not 0..n-1.
+// symbol that is not a text, ids that are not 0..n-1.
 absl::StatusOr<NativeVocabulary> VocabularyFromData(const nlohmann::json& data);
 
 // One symbol a line: the first field between whitespace; a line of whitespace

@@ -168,7 +168,7 @@ std::string Notes(const RepairedSymbols& repaired) {
   }
   if (repaired.escaped > 0) {
     notes.push_back(absl::StrCat(repaired.escaped,
-                                 " symbols that are no UTF-8 are escaped"));
+                                 " symbols that are not UTF-8 are escaped"));
   }
   return absl::StrJoin(notes, ", ");
 }
@@ -184,9 +184,8 @@ absl::StatusOr<DescribedVocabulary> DescribeVocabulary(
   }
   const std::optional<std::string>& delimiter = vocabulary.delimiter;
   if (delimiter && *delimiter != "" && *delimiter != " ") {
-    return absl::InvalidArgumentError(absl::StrCat("delimiter: \"",
-                                                   absl::CHexEscape(*delimiter),
-                                                   "\" is none that is known"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "delimiter: \"", absl::CHexEscape(*delimiter), "\" is unknown"));
   }
   TXL_ASSIGN_OR_RETURN(const RepairedSymbols repaired,
                        RepairSymbols(vocabulary.symbols));

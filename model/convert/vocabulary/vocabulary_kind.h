@@ -45,7 +45,8 @@ absl::StatusOr<DescribedVocabulary> DescribeVocabulary(
 DescribedVocabulary DescribeDigits();
 
 // Files of a model with a SentencePiece model of the content `model`.
-// Errors: InvalidArgument: it is none, or has more pieces than vocab_size.
+// Errors: InvalidArgument: `model` is not one, or has more pieces than
+// vocab_size.
 absl::StatusOr<DescribedVocabulary> DescribeSentencePiece(std::string model,
                                                           int64_t vocab_size);
 

@@ -94,9 +94,9 @@ TXL_DEVICE float WarpMax(float x) {
 // while the kernel goes on; zeros where `valid` is false (then `from` is not
 // read, but must still be a pointer into the same array). A thread's copies
 // since its last CloseCopies form a group; FinishCopies<N> waits for all of
-// its groups but the newest N. Other threads see them after a barrier. Whoever
-// still reads `to` must have passed a barrier before the copy is asked for. A
-// thread waits for all of its copies before it ends.
+// its groups but the newest N. Other threads see them after a barrier. All
+// threads that read the old content of `to` must have passed a barrier before
+// the copy is requested. A thread waits for all of its copies before it ends.
 TXL_DEVICE void CopyLater16(void* to, const void* from, bool valid) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
   const int bytes = valid ? 16 : 0;

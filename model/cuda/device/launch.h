@@ -43,17 +43,13 @@ void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
                                    static_cast<int>(shape.shared_bytes)),
               "shared memory of a kernel");
   }
-  if (OverlapsKernels(stream)) {
-    // A processor runs two kernels at a time only where both want its memory
-    // split alike, and stands still while the split changes.
-    CheckCuda(cudaFuncSetAttribute(
-                  kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                  cudaSharedmemCarveoutMaxShared),
-              "shared memory of a processor");
-  }
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
+  // A processor runs two kernels at a time only where both want its memory
+  // split alike, and stands still while the split changes.
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+  attributes[0].val.sharedMemCarveout = cudaSharedmemCarveoutMaxShared;
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(shape.grid.x),
                         static_cast<unsigned>(shape.grid.y),
@@ -61,8 +57,9 @@ void Launch(Stream& stream, const LaunchShape& shape, void (*kernel)(Params...),
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = NativeStream(stream);
-  config.attrs = &early;
-  config.numAttrs = TakeMayBeginEarly(stream) ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs =
+      OverlapsKernels(stream) ? 1 + (TakeMayBeginEarly(stream) ? 1 : 0) : 0;
   CheckCuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...),
             "launching a kernel");
 }

@@ -106,16 +106,10 @@ class Array {
 
 class Event;
 
-struct StreamOptions {
-  // A kernel may begin while the one that was queued before it still runs
-  // (kernel.h, AwaitEarlierKernels): on devices that can, H100 and later.
-  bool overlaps_kernels = false;
-};
-
 // A queue of work on the device. Thread-compatible. Its end waits for the work.
 class Stream {
  public:
-  explicit Stream(const StreamOptions& options = {});
+  Stream();
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -132,6 +126,10 @@ class Stream {
     size_t from_pitch = 0;
   };
   void CopyPieces(void* to, const void* from, const Pieces& pieces);
+  // Whether a kernel that is queued from now on may begin while the one that
+  // was queued before it still runs (kernel.h, AwaitEarlierKernels): on devices
+  // that can, H100 and later. At first: no.
+  void OverlapKernels(bool overlaps);
   // Sets bytes of memory on the device.
   void Fill(void* to, int byte, size_t bytes);
 

@@ -95,10 +95,7 @@ bool TakeMayBeginEarly(Stream& stream) {
   return std::exchange(stream.impl().after_kernel, stream.impl().overlaps);
 }
 
-Stream::Stream(const StreamOptions& options) : impl_(std::make_unique<Impl>()) {
-  constexpr int kFirstThatOverlaps = 90;
-  impl_->overlaps = options.overlaps_kernels &&
-                    CurrentDevice().capability >= kFirstThatOverlaps;
+Stream::Stream() : impl_(std::make_unique<Impl>()) {
   CheckCuda(cudaStreamCreateWithFlags(&impl_->stream, cudaStreamNonBlocking),
             "making a stream");
 }
@@ -122,6 +119,13 @@ void Stream::CopyPieces(void* to, const void* from, const Pieces& pieces) {
                               pieces.bytes, pieces.rows, cudaMemcpyDefault,
                               impl_->stream),
             "copying");
+}
+
+void Stream::OverlapKernels(bool overlaps) {
+  constexpr int kFirstThatOverlaps = 90;
+  impl_->overlaps =
+      overlaps && CurrentDevice().capability >= kFirstThatOverlaps;
+  impl_->after_kernel = false;
 }
 
 void Stream::Fill(void* to, int byte, size_t bytes) {

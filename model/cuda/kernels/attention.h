@@ -10,11 +10,12 @@
 // D = `distances`. The memory is cut into `splits` ranges of whole tiles, each
 // with its own maximum and sum (Flash-Decoding; arXiv:1805.02867), which are
 // merged oldest first. Each stored row is read once for all heads of a block
-// and, on tensor cores, for two rows of a prompt (attention_pairs.h).
+// and, on tensor cores, for two rows of a prompt (attention_slice.h).
 
 #include <cstddef>
 #include <cstdint>
 
+#include "model/cuda/device/runtime.h"
 #include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
@@ -59,5 +60,32 @@ bool HasMatrixAttention(int64_t stride, size_t shared_bytes);
 // Both passes: parts of every split, then `out`.
 template <typename Q, typename M>
 void LaunchAttention(Stream& stream, const AttentionArgs<Q, M>& args);
+
+// The passes that LaunchAttention consists of.
+
+// The first pass: `out`, or the parts where splits > 1.
+// M: float, Bf16 or F16.
+template <typename M>
+void LaunchPlainParts(Stream& stream, const AttentionArgs<float, M>& args);
+// M: Bf16 or F16. REQUIRES: HasMatrixAttention.
+template <typename M>
+void LaunchMatrixParts(Stream& stream, const AttentionArgs<M, M>& args);
+
+// The second pass, for splits > 1: parts become rows, oldest first.
+template <typename Q>
+struct MergeArgs {
+  int count = 0;
+  const int32_t* slot = nullptr;  // [count]; rows with -1 are left alone
+  int splits = 1;
+  int heads = 0;
+  int64_t stride = 0;              // a multiple of 64
+  const float* partial = nullptr;  // these as in AttentionArgs
+  const float* maxima = nullptr;
+  const float* sums = nullptr;
+  Q* out = nullptr;
+};
+// Q: float, Bf16 or F16.
+template <typename Q>
+void LaunchMergeParts(Stream& stream, const MergeArgs<Q>& args);
 
 }  // namespace txl::cuda

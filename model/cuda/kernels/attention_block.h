@@ -9,8 +9,6 @@
 #include <cstdint>
 
 #include "model/cuda/device/matrix.h"
-#include "model/cuda/kernels/attention_pairs.h"
-#include "model/cuda/kernels/attention_range.h"
 #include "model/cuda/kernels/attention_slice.h"
 #include "model/cuda/kernels/group.h"
 

@@ -2,16 +2,15 @@
 // the same stored rows, each warp some of their columns: it multiplies them
 // with the queries' columns, the warps' sums make the scores, and then with
 // the weights, which gives its columns of the result. So every stored row comes
-// from memory once. A prompt's rows go two by two (attention_pairs.h): so many
+// from memory once. A prompt's rows go two by two (attention_slice.h): so many
 // have their sums in half of the registers, 16 heads of 1,024 columns each.
 
 #include <algorithm>
 #include <type_traits>
 
 #include "model/cuda/device/launch.h"
+#include "model/cuda/kernels/attention.h"
 #include "model/cuda/kernels/attention_block.h"
-#include "model/cuda/kernels/attention_pairs.h"
-#include "model/cuda/kernels/attention_passes.h"
 #include "model/cuda/kernels/attention_slice.h"
 
 namespace txl::cuda {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/attention_passes.h"
-#include "model/cuda/kernels/attention_range.h"
+#include "model/cuda/kernels/attention.h"
+#include "model/cuda/kernels/attention_slice.h"
 #include "model/cuda/kernels/group.h"
 
 namespace txl::cuda {

@@ -1,6 +1,6 @@
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/elements.h"
 #include "model/cuda/kernels/gather_rows.h"
+#include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
 namespace {
@@ -42,5 +42,27 @@ template void LaunchGatherRows(Stream&, const GatherArgs<Bf16>&);
 template void LaunchGatherRows(Stream&, const GatherArgs<F16>&);
 template void LaunchNarrow(Stream&, const float*, int64_t, Bf16*);
 template void LaunchNarrow(Stream&, const float*, int64_t, F16*);
+
+namespace {
+
+constexpr int kThreads = 128;
+
+// One block per row.
+template <typename M>
+TXL_KERNEL StoreRows(StoreArgs<M> args) {
+  AwaitEarlierKernels();
+  StoreRow(args, BlockX());
+}
+
+}  // namespace
+
+template <typename M>
+void LaunchStoreRows(Stream& stream, const StoreArgs<M>& args) {
+  Launch(stream, {{args.rows.count}, kThreads}, StoreRows<M>, args);
+}
+
+template void LaunchStoreRows(Stream&, const StoreArgs<float>&);
+template void LaunchStoreRows(Stream&, const StoreArgs<Bf16>&);
+template void LaunchStoreRows(Stream&, const StoreArgs<F16>&);
 
 }  // namespace txl::cuda

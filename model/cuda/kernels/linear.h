@@ -7,7 +7,7 @@
 // split, for the others tensor cores.
 //
 // Layout. A matrix is [outputs, inputs], row by row, both padded with zeros to
-// multiples of kLinearUnit; rows that it meets are padded with zeros likewise.
+// multiples of kLinearUnit; rows that it meets are padded in the same way.
 // Memory for rows is there for a multiple of kLinearRows of them; what lies in
 // the rows beyond `rows` does not matter. All arrays are aligned to 16 bytes,
 // distances between rows and between batch entries are multiples of 8 numbers.
@@ -53,7 +53,7 @@ struct LinearArgs {
   const float* residual = nullptr;  // as wide
   LinearActivation activation = LinearActivation::kNone;
   float* wide = nullptr;  // at r * out_stride + b * out_batch + n
-  T* narrow = nullptr;    // likewise
+  T* narrow = nullptr;    // at the same index
   int64_t out_stride = 0;
   int64_t out_batch = 0;
   float* rest = nullptr;  // [rows, batch, outputs - rest_from]
@@ -87,5 +87,34 @@ void LaunchLinear(Stream& stream, const LinearArgs<T>& args);
 // Sums args.partial up, with bias, activation, residual and outputs as above.
 template <typename T>
 void LaunchFinishLinear(Stream& stream, const LinearArgs<T>& args);
+
+// How a product is cut into blocks of threads. Follows from its shape alone.
+
+// kStream: few rows. What takes time is reading the weights: every warp reads
+// its own, and the warps of a block share the inputs among themselves.
+// kTiles: many rows. The warps of a block share what they read.
+enum class LinearKernel { kStream, kTiles };
+
+struct LinearPlan {
+  LinearKernel kernel = LinearKernel::kStream;
+  int rows = 16;        // of a block: 16 or 32 (kStream), 64 or 128 (kTiles)
+  int outputs = 32;     // of a block
+  int input_warps = 1;  // kStream: warps that share the inputs, 1, 2 or 4
+};
+
+LinearPlan PlanLinear(const LinearShape& shape);
+
+// The kernels behind LaunchLinear (linear.h).
+
+// Multiply-adds in the order of the inputs; any shape.
+void LaunchPlainLinear(Stream& stream, const LinearArgs<float>& args);
+
+// Tensor cores, T Bf16 or F16; plan.kernel is kStream, kTiles.
+template <typename T>
+void LaunchStreamLinear(Stream& stream, const LinearArgs<T>& args,
+                        const LinearPlan& plan);
+template <typename T>
+void LaunchTileLinear(Stream& stream, const LinearArgs<T>& args,
+                      const LinearPlan& plan);
 
 }  // namespace txl::cuda

@@ -1,8 +1,8 @@
 // Products in float32 without tensor cores, which would round their operands.
 
 #include "model/cuda/device/launch.h"
+#include "model/cuda/kernels/linear.h"
 #include "model/cuda/kernels/linear_epilogue.h"
-#include "model/cuda/kernels/linear_kernels.h"
 
 namespace txl::cuda {
 namespace {

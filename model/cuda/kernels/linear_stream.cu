@@ -2,8 +2,8 @@
 // side, as many bytes in flight as shared memory holds.
 
 #include "model/cuda/device/launch.h"
+#include "model/cuda/kernels/linear.h"
 #include "model/cuda/kernels/linear_fragments.h"
-#include "model/cuda/kernels/linear_kernels.h"
 
 namespace txl::cuda {
 namespace {

@@ -2,8 +2,8 @@
 // share.
 
 #include "model/cuda/device/launch.h"
+#include "model/cuda/kernels/linear.h"
 #include "model/cuda/kernels/linear_fragments.h"
-#include "model/cuda/kernels/linear_kernels.h"
 
 namespace txl::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/elements.h"
+#include "model/cuda/kernels/gather_rows.h"
 #include "model/cuda/kernels/queries.h"
-#include "model/cuda/kernels/store_row.h"
+#include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
 namespace {

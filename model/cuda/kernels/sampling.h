@@ -5,7 +5,7 @@
 // of it. Sums are in double precision, in a fixed order that differs from the
 // CPU's (by thread, warp and block, instead of by id), and exp may differ in
 // its last bit: so the token is the CPU's except where a draw or a border hits
-// the boundary between two words to within such rounding, some 1e-13 of the
+// the boundary between two words to within such rounding, about 1e-13 of the
 // probability. No word is sorted and no memory taken: borders are found by
 // cutting the range of keys (sampling_border.h), one block per row.
 //
@@ -66,7 +66,7 @@ struct SamplingRowState {
   uint32_t top_wanted;  // clusters that the best words can be in
   int32_t drawn;        // cluster that was drawn and is not decided on; or -1
   uint32_t draws;       // random numbers used
-  uint32_t exact;       // clusters whose `mass` is no bound any more
+  uint32_t exact;       // clusters whose `mass` is exact, not a bound
   double mass[kMaxSampledClusters];  // T log(weight) in the cluster-first draw
 };
 // A word whose log-probability the row's parameters change.

@@ -1,10 +1,10 @@
 #pragma once
 
 // Parts of sample_rows.cu: bias, penalties and bans
-// (model/sampling/adjustments.h) on the words of a view. Words that they change
-// are boxed (sampling_words.h) while the row is worked on, so that every look
-// at the view finds the changed number in double precision, and put back after
-// it.
+// (model/sampling/candidate_filter.h) on the words of a view. Words that they
+// change are boxed (sampling_words.h) while the row is worked on, so that every
+// look at the view finds the changed number in double precision, and put back
+// after it.
 
 #include "model/cuda/kernels/sampling_words.h"
 

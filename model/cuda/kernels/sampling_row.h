@@ -6,7 +6,7 @@
 
 #include "model/cuda/kernels/sampling_adjust.h"
 #include "model/cuda/kernels/sampling_border.h"
-#include "model/sampling/philox.h"
+#include "model/sampling/draw.h"
 
 namespace txl::cuda {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/sampling/adjustments.h"
 #include "model/sampling/candidate_filter.h"
 #include "model/sampling/sampler.h"
 

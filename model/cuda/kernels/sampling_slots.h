@@ -85,9 +85,10 @@ struct SamplingSlots {
   }
 };
 
-// Whether the device can sample with these parameters: the lists fit, and the
-// vocabulary has at most kMaxSampledClusters clusters. Rows of
-// which it cannot go to txl::Sampler. REQUIRES: valid params.
+// Whether the device can sample with these parameters: it knows every filter
+// that is on, the lists fit, and the vocabulary has at most kMaxSampledClusters
+// clusters. If not, the turn fails (SamplingStepRunner). REQUIRES: valid
+// params.
 bool SampledOnDevice(const SamplingParams& params, int64_t banned_ids,
                      const VocabularyBins& bins, const SamplingLimits& limits);
 

@@ -25,8 +25,8 @@ struct BinRange {
   int end;
 };
 
-// A word that the row's parameters change holds, for as long as they do, a
-// signalling NaN that names its AdjustedWord. Arithmetic makes none of these.
+// While the row's parameters change a word, the word holds a signalling NaN
+// that names its AdjustedWord. Arithmetic never produces a signalling NaN.
 TXL_DEVICE float BoxOf(int entry) {
   return BitsToFloat(0x7f800001u + static_cast<uint32_t>(entry));
 }

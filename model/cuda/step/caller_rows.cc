@@ -8,23 +8,23 @@ namespace {
 static_assert(SamplingStep::kMostTopLogprobs <= kMaxTopLogprobs,
               "a kernel's row has no room for more");
 
-SampledStatus ToSampledStatus(SampleStatus status) {
+absl::Status StatusOf(SampleStatus status, int64_t position) {
   switch (status) {
     case SampleStatus::kOk:
-      return SampledStatus::kOk;
+      return absl::OkStatus();
     case SampleStatus::kNothingLeft:
-      return SampledStatus::kNothingLeft;
+      return NothingToSample();
     default:
-      return SampledStatus::kNotFinite;
+      return NotFinite(position);
   }
 }
 
 // Reads what came of the wanted row `wanted`.
-void ReadOutput(const SamplingRow& row, int64_t wanted,
-                const ResultArrays& results, SampledRow& sampled) {
-  sampled.status = ToSampledStatus(results.statuses()[wanted]);
-  if (sampled.status != SampledStatus::kOk) return;
-  sampled.token = results.tokens()[wanted];
+void ReadOutput(const StepRow& row, int64_t wanted, const ResultArrays& results,
+                RowResult& sampled) {
+  sampled.status = StatusOf(results.statuses()[wanted], row.position);
+  if (!sampled.status.ok()) return;
+  sampled.token_id = results.tokens()[wanted];
   sampled.logprob = results.logprobs()[wanted];
   const int64_t first = wanted * kMaxTopLogprobs;
   for (int64_t i = first; i < first + row.top_logprobs; ++i) {
@@ -36,11 +36,11 @@ void ReadOutput(const SamplingRow& row, int64_t wanted,
 
 }  // namespace
 
-CallerRows CountRows(absl::Span<const SamplingRow> rows) {
+CallerRows CountRows(absl::Span<const StepRow> rows) {
   CallerRows counted;
   counted.rows.assign(rows.begin(), rows.end());
-  for (const SamplingRow& row : rows) {
-    if (row.output == RowOutput::kNone) continue;
+  for (const StepRow& row : rows) {
+    if (!HasOutput(row.kind)) continue;
     ++counted.wanted;
     counted.has_top |= row.top_logprobs > 0;
   }
@@ -64,33 +64,32 @@ void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
   int32_t* const top_counts = column(InputColumn::kTopCount, 0);
   int64_t outputs = 0;
   for (size_t r = 0; r < rows.rows.size(); ++r) {
-    const SamplingRow& row = rows.rows[r];
+    const StepRow& row = rows.rows[r];
     const bool is_first = r == 0 || rows.rows[r - 1].slot != row.slot;
-    const bool is_sampled = row.token == kLastSampledToken;
+    const bool is_sampled = row.token_id == kLastSampled;
     slots[r] = row.slot;
     positions[r] = row.position;
-    tokens[r] = row.token;
+    tokens[r] = row.token_id;
     follows[r] = is_first ? (is_sampled ? 1 : 0) : follows[r - 1];
-    if (row.output == RowOutput::kNone) continue;
+    if (!HasOutput(row.kind)) continue;
     wanted[outputs] = static_cast<int32_t>(r);
-    if (row.output == RowOutput::kScore) targets[outputs] = row.target;
+    if (row.kind == RowKind::kScore) targets[outputs] = row.score_target;
     top_counts[outputs++] = row.top_logprobs;
   }
 }
 
-std::vector<SampledRow> ReadRows(const CallerRows& rows,
-                                 const ResultArrays& results) {
-  std::vector<SampledRow> sampled(rows.rows.size());
+std::vector<RowResult> ReadRows(const CallerRows& rows,
+                                const ResultArrays& results) {
+  std::vector<RowResult> sampled(rows.rows.size());
   int64_t wanted = 0;
   for (size_t r = 0; r < sampled.size(); ++r) {
-    const SamplingRow& row = rows.rows[r];
-    if (row.output == RowOutput::kScore) sampled[r].token = row.target;
+    const StepRow& row = rows.rows[r];
     if (results.unknown()[r] != 0) {
-      sampled[r].status = SampledStatus::kUnknownInput;
-    } else if (row.output != RowOutput::kNone) {
+      sampled[r].status = UnknownInput();
+    } else if (HasOutput(row.kind)) {
       ReadOutput(row, wanted, results, sampled[r]);
     }
-    wanted += row.output == RowOutput::kNone ? 0 : 1;
+    wanted += HasOutput(row.kind) ? 1 : 0;
   }
   return sampled;
 }

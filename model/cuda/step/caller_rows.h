@@ -14,12 +14,12 @@ namespace txl::cuda {
 
 // Rows of a step: all, and those with an output, which are its wanted rows.
 struct CallerRows {
-  std::vector<SamplingRow> rows;
+  std::vector<StepRow> rows;
   int64_t wanted = 0;
   bool has_top = false;  // somebody asks for the best words
 };
 
-CallerRows CountRows(absl::Span<const SamplingRow> rows);
+CallerRows CountRows(absl::Span<const StepRow> rows);
 
 // Writes a buffer of an input of `max_rows` rows; what is behind the caller's
 // rows are rows that do not exist. REQUIRES: as SamplingStep::Queue.
@@ -27,8 +27,8 @@ void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
                StepInput& input);
 
 // What the step's results say of each row.
-std::vector<SampledRow> ReadRows(const CallerRows& rows,
-                                 const ResultArrays& results);
+std::vector<RowResult> ReadRows(const CallerRows& rows,
+                                const ResultArrays& results);
 
 // Sums of list_ends [passes, clusters] over the passes.
 std::vector<int64_t> SumListEnds(const ResultArrays& results, int64_t passes,

@@ -3,8 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/number_format.h"
 #include "model/checkpoint/weights.h"
-#include "model/cuda/step/step_buckets.h"
-#include "model/step/serving_state.h"
+#include "model/cuda/step/cuda_shape.h"
+#include "model/step/model_step.h"
 
 namespace txl::cuda {
 
@@ -31,7 +31,6 @@ CudaModel<T, M>::CudaModel(const ModelConfig& config, const Weights& weights,
     : config_(config),
       device_(options.device),
       buckets_(StepBuckets(options.max_rows)),
-      stream_(StreamOptions{options.overlaps_kernels}),
       weights_(UploadWeights<T>(config, weights)),
       arena_(MakeRing(config, options.spare_rows), weights_.shape,
              options.slots, stream_),

@@ -42,7 +42,8 @@ class CudaProducts {
   template <typename T>
   void Multiply(int rows, const RowProduct<T>& product);
 
-  // x w alone, in pieces that whoever adds bias and the rest sums up first.
+  // x w alone, in pieces. The kernel that adds the bias and the rest sums them
+  // up first.
   struct Pieces {
     const float* sums = nullptr;  // [splits, rows, batch, outputs]
     int splits = 1;

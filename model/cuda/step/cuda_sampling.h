@@ -86,7 +86,7 @@ class CudaSampling {
   Array<T> hidden_;                         // [pass_rows, stride]
   Array<T> listed_;                         // those of a cluster's list
   Array<float> head_;                       // [pass_rows, outputs padded]
-  std::vector<Array<float>> clusters_;      // likewise, of every cluster
+  std::vector<Array<float>> clusters_;      // as head_, one for each cluster
   Array<SamplingRowState> states_;          // [pass_rows]
   Array<AdjustedWord> adjusted_;            // kernels/sampling.h
   Array<int> finished_blocks_;              // [1]

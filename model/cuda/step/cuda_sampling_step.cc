@@ -12,11 +12,11 @@
 #include "model/cuda/step/caller_rows.h"
 #include "model/cuda/step/cuda_model.h"
 #include "model/cuda/step/cuda_sampling.h"
+#include "model/cuda/step/cuda_shape.h"
 #include "model/cuda/step/slot_records.h"
-#include "model/cuda/step/step_buckets.h"
 #include "model/cuda/step/step_input.h"
 #include "model/cuda/step/step_results.h"
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 
 namespace txl {
 namespace cuda {
@@ -46,8 +46,7 @@ class CudaSamplingStep final : public SamplingStep {
     model_->Use();
     records_.Configure(slot, params, context);
   }
-  void Queue(absl::Span<const SamplingRow> rows) override;
-  SampledRows Collect() override;
+  std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) override;
 
   void Clear(int32_t slot) override;
   void Copy(int32_t from, int32_t to) override;
@@ -66,15 +65,25 @@ class CudaSamplingStep final : public SamplingStep {
   }
 
  private:
-  // A step that is queued.
-  struct Pending {
+  // What a step needs until it is collected.
+  struct Place {
     CallerRows rows;
     Event begin, done;
+  };
+  class Queued final : public QueuedStep {
+   public:
+    Queued(CudaSamplingStep* step, int buffer) : step_(step), buffer_(buffer) {}
+    SampledRows Collect() override { return step_->Collect(buffer_); }
+
+   private:
+    CudaSamplingStep* const step_;
+    const int buffer_;
   };
 
   void CaptureGraphs(int rows);
   // All work of a step whose rows are in its place and its input.
   void Launch(int buffer);
+  SampledRows Collect(int buffer);
 
   const std::unique_ptr<CudaModel<T, M>> model_;
   const VocabularyBins bins_;
@@ -89,9 +98,8 @@ class CudaSamplingStep final : public SamplingStep {
   std::array<std::vector<std::unique_ptr<Graph>>, 2> sampling_graphs_;
   // Steps n and n + kDepth share a place: the former was collected, and so
   // both of its copies are done, before the latter is queued.
-  std::array<Pending, kDepth> pending_;
-  int64_t queued_ = 0;     // of Queue's thread
-  int64_t collected_ = 0;  // of Collect's
+  std::array<Place, kDepth> places_;
+  int64_t queued_ = 0;
 };
 
 // Passes are at their most for the largest bucket.
@@ -120,7 +128,11 @@ CudaSamplingStep<T, M>::CudaSamplingStep(const ModelConfig& config,
   // Rows that do not exist, for the first run of every graph.
   WriteRows({}, model_->max_rows(), 0, input_);
   input_.QueueCopy(0, model_->stream());
-  for (const int rows : model_->buckets()) CaptureGraphs(rows);
+  for (const int rows : model_->buckets()) {
+    model_->stream().OverlapKernels(rows <= options.overlapped_rows);
+    CaptureGraphs(rows);
+  }
+  model_->stream().OverlapKernels(false);
 }
 
 template <typename T, typename M>
@@ -153,14 +165,16 @@ void CudaSamplingStep<T, M>::CaptureGraphs(int rows) {
 }
 
 template <typename T, typename M>
-void CudaSamplingStep<T, M>::Queue(absl::Span<const SamplingRow> rows) {
+std::unique_ptr<QueuedStep> CudaSamplingStep<T, M>::Queue(
+    absl::Span<const StepRow> rows) {
   model_->Use();
   Stream& stream = model_->stream();
-  for (const SamplingRow& row : rows) model_->states().Settle(row.slot);
+  for (const StepRow& row : rows) model_->states().Settle(row.slot);
   const int buffer = static_cast<int>(queued_ % kDepth);
-  Pending& step = pending_[buffer];
+  Place& step = places_[buffer];
   step.rows = CountRows(rows);
   WriteRows(step.rows, model_->max_rows(), buffer, input_);
+  auto queued = std::make_unique<Queued>(this, buffer);
   try {
     Launch(buffer);
   } catch (...) {
@@ -170,12 +184,13 @@ void CudaSamplingStep<T, M>::Queue(absl::Span<const SamplingRow> rows) {
     throw;
   }
   ++queued_;
+  return queued;
 }
 
 template <typename T, typename M>
 void CudaSamplingStep<T, M>::Launch(int buffer) {
   Stream& stream = model_->stream();
-  Pending& step = pending_[buffer];
+  Place& step = places_[buffer];
   const std::vector<int>& buckets = model_->buckets();
   const auto rows = static_cast<int64_t>(step.rows.rows.size());
   const bool has_top = step.rows.has_top;
@@ -191,10 +206,9 @@ void CudaSamplingStep<T, M>::Launch(int buffer) {
 }
 
 template <typename T, typename M>
-SampledRows CudaSamplingStep<T, M>::Collect() {
+SampledRows CudaSamplingStep<T, M>::Collect(int buffer) {
   model_->Use();
-  const int buffer = static_cast<int>(collected_++ % kDepth);
-  const Pending& step = pending_[buffer];
+  const Place& step = places_[buffer];
   step.done.Wait();
   const ResultArrays results = results_.host(buffer);
   SampledRows sampled;

@@ -1,5 +1,7 @@
 #include "model/cuda/step/cuda_shape.h"
 
+#include <algorithm>
+
 #include "model/cuda/kernels/linear.h"
 
 namespace txl::cuda {
@@ -21,6 +23,19 @@ CudaShape MakeCudaShape(const ModelConfig& config) {
   shape.distances = static_cast<int>(config.position_distances());
   shape.distance_stride = PaddedWidth(shape.distances);
   return shape;
+}
+
+std::vector<int> StepBuckets(int64_t max_rows) {
+  std::vector<int> buckets = {1, 2, 4, 8, 16};
+  while (buckets.back() < max_rows) {
+    buckets.push_back(buckets.back() + (buckets.back() < 128 ? 16 : 32));
+  }
+  return buckets;
+}
+
+size_t BucketOf(const std::vector<int>& buckets, int64_t rows) {
+  return static_cast<size_t>(
+      std::lower_bound(buckets.begin(), buckets.end(), rows) - buckets.begin());
 }
 
 }  // namespace txl::cuda

@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/checkpoint/weights_check.h"
+#include "model/checkpoint/weights.h"
 #include "model/cuda/device/runtime.h"
-#include "model/step/serving_state.h"
+#include "model/step/model_step.h"
 
 namespace txl::cuda {
 
@@ -22,7 +22,7 @@ absl::Status CheckOptions(const ModelConfig& config, const Weights& weights,
   for (const NumberFormat format : {options.weights, options.memory}) {
     if (NumberBits(format) >= 16) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "formats: ", FormatName(format), " is none of this device's"));
+        "formats: ", FormatName(format), " is not a format of this device"));
   }
   return CheckFloat32OnCpu(weights, config, "the CUDA step");
 }

@@ -22,9 +22,9 @@ struct CudaStepOptions {
   // stored rows. Not kInt8 or kInt4. Sums are float32.
   NumberFormat weights = NumberFormat::kF32;
   NumberFormat memory = NumberFormat::kF32;
-  // Whether kernels of a step begin before the ones before them have ended
-  // (device/runtime.h, StreamOptions). The same bits.
-  bool overlaps_kernels = false;
+  // In steps of at most so many rows, kernels begin before the ones before
+  // them have ended (device/runtime.h, Stream). The same bits.
+  int64_t overlapped_rows = 64;
   std::string fingerprint;  // for state images
 };
 

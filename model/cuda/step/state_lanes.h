@@ -10,7 +10,7 @@
 // copy is queued when its slot is next used: steps of other slots go on while a
 // state crosses the bus, and no later step can overtake an export. What takes
 // the host's time, checking an image and copying it to where the bus can reach
-// it, is done by whoever takes a transfer or brings an arrival.
+// it, is done by the thread that takes a transfer or brings an arrival.
 
 #include <atomic>
 #include <cstdint>

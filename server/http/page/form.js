@@ -25,7 +25,7 @@ export class ParameterForm {
       element("div", { class: "check" },
         element("input", { id: "ignore_eos", name: "ignore_eos",
           type: "checkbox" }),
-        element("label", { for: "ignore_eos" }, "Go on behind end tokens")));
+        element("label", { for: "ignore_eos" }, "Ignore end tokens")));
     byId("reset-parameters").addEventListener("click", () => this.reset());
   }
 

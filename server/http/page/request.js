@@ -3,7 +3,7 @@
 
 // Parameters with a number; `part` is where GetModelResponse has the default.
 export const PARAMETERS = [
-  { name: "max_tokens", label: "Tokens at most", part: "stop", step: 1 },
+  { name: "max_tokens", label: "Max tokens", part: "stop", step: 1 },
   { name: "temperature", label: "Temperature", part: "sampling", step: 0.1 },
   { name: "top_k", label: "Top k (0: off)", part: "sampling", step: 1 },
   { name: "top_p", label: "Top p (1: off)", part: "sampling", step: 0.05 },

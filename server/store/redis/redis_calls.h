@@ -13,18 +13,22 @@
 #include "absl/time/time.h"
 #include "server/session/session_claim.h"
 #include "server/session/session_journal.h"
+#include "server/session/shared_journal.h"
 #include "server/store/journal_entry.h"
 #include "server/store/redis/redis_connection.h"
 
 namespace txl {
 
-// Of all calls of a server.
+// Arguments of every call of a server.
 struct RedisCaller {
   std::string fingerprint;  // of the model
   int64_t vocab_size = 0;
   std::string owner;  // this process
   absl::Duration lease = absl::Seconds(5);
 };
+
+// 128 random bits.
+std::string NewNonce();
 
 // Bytes of an id.
 int64_t WidthOf(const RedisCaller& caller);
@@ -42,7 +46,7 @@ RedisCommand AcquireCall(const RedisCaller& caller,
 RedisCommand TouchCall(const RedisCaller& caller, const std::string& session_id,
                        const SessionClaim& claim);
 RedisCommand ReleaseCall(const std::string& session_id, SessionClaim& claim);
-// Of any entry but a fork and a rewind. `claim` is the session's.
+// Call for entries except forks and rewinds. `claim` is the session's.
 RedisCommand EntryCall(const RedisCaller& caller, const JournalEntry& entry,
                        SessionClaim& claim);
 // `kept`: the ids that stay.
@@ -51,9 +55,28 @@ RedisCommand RewindCall(const RedisCaller& caller, const RewindEntry& entry,
 // `claim` may be null.
 RedisCommand ExpireCall(const std::string& session_id,
                         const SessionClaim* claim, absl::Time now);
-// Those of the tenant of `after` behind it; "": of all tenants, from the first.
+// Sessions after `after` of its tenant; "": of all tenants, from the first.
 RedisCommand ListCall(const std::string& after, int64_t count);
 RedisCommand NextNamesCall(const std::string& after_name, int64_t count);
 RedisCommand ExpiredCall(absl::Time now, int64_t count);
+
+// What the answers to the calls of txl_1.lua say. Nothing of them is believed
+// that a checksum or another value does not confirm.
+
+// What LoadCall or AcquireCall gave; its claim's version is set. DATA_LOSS
+// SESSION_DAMAGED, FAILED_PRECONDITION MODEL_MISMATCH.
+absl::StatusOr<StoredSession> ReadSession(
+    const RedisCaller& caller, const std::string& session_id,
+    const std::vector<std::string>& words);
+// The session as SharedJournal returns it, from the answer to a call with
+// `held`. The version of `held` is the current one afterwards.
+absl::StatusOr<SharedSession> ReadShared(
+    const RedisCaller& caller, const std::string& session_id,
+    const std::shared_ptr<SessionClaim>& held, const RedisAnswer& answer);
+// Milliseconds for which another one owned it when it was read or acquired.
+int64_t BusyOf(const std::vector<std::string>& words);
+// Reads the answers to ListCall and NextNamesCall.
+std::vector<StoredInfo> ReadList(const std::vector<std::string>& words);
+std::vector<StoredPosition> ReadExpired(const std::vector<std::string>& words);
 
 }  // namespace txl

@@ -4,11 +4,11 @@
 #include <iterator>
 
 #include "absl/strings/numbers.h"
-#include "server/base/boot_time.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/session/session_errors.h"
-#include "server/store/redis/redis_answers.h"
-#include "server/store/store_errors.h"
+#include "server/store/database.h"
+#include "server/store/redis/redis_calls.h"
 
 namespace txl {
 namespace {
@@ -112,7 +112,7 @@ absl::Status RedisSender::MakeRewind(Waiting& waiting) {
 
 absl::StatusOr<StoredSession> RedisSender::ReadNow(
     const std::string& session_id) {
-  const RedisAnswer read = shard_->CallOne(LoadCall(session_id, nullptr));
+  const RedisAnswer read = link_->CallOne(LoadCall(session_id, nullptr));
   if (!read.ok()) return read.status();
   return ReadSession(caller_, session_id, *read);
 }
@@ -149,7 +149,7 @@ void RedisSender::SendWaiting(RedisPass& pass) {
   pass.asked = true;
   const absl::Duration now = BootTime();
   std::vector<RedisAnswer> answers;
-  const absl::Status status = shard_->Call(commands, &answers);
+  const absl::Status status = link_->Call(commands, &answers);
   if (!status.ok()) pass.error = status;
   for (size_t i = 0; i < answers.size(); ++i) {
     Take(*sent[i], std::move(answers[i]), now, pass);

@@ -5,8 +5,8 @@
 // twice. A read that cannot be answered fails.
 //
 // What Redis confirmed of a turn that runs, and has no more (a failover), is
-// sent again as long as nobody else came to own the session: the functions
-// refuse what does not join what is there.
+// sent again as long as no other server came to own the session: the
+// functions refuse what does not join what is there.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@
 #include "server/session/session_journal.h"
 #include "server/store/journal_entry.h"
 #include "server/store/redis/redis_calls.h"
-#include "server/store/redis/redis_shard.h"
+#include "server/store/redis/redis_connection.h"
 
 namespace txl {
 
@@ -34,7 +34,7 @@ struct RedisItem {
   std::string session_id;
   std::shared_ptr<SessionClaim> claim;  // of the entry
   std::optional<JournalEntry> entry;
-  // Without an entry: made when those before it are; no words: nothing to ask.
+  // Makes the command if `entry` is absent, in order. No words: nothing to ask.
   std::function<RedisCommand()> make;
   std::function<void(RedisAnswer)> answered;
 };
@@ -57,13 +57,13 @@ struct RedisPass {
   int64_t tokens_lost = 0;
 };
 
-// Of the journal's thread.
+// Only the journal's thread uses it.
 class RedisSender {
  public:
   // What is kept of turns is taken from `budget`, as long as that is less than
   // half used; null: there is none.
-  RedisSender(RedisCaller caller, RedisShard* shard, ByteBudget* budget)
-      : caller_(std::move(caller)), shard_(shard), budget_(budget) {}
+  RedisSender(RedisCaller caller, RedisLink* link, ByteBudget* budget)
+      : caller_(std::move(caller)), link_(link), budget_(budget) {}
 
   // Bytes of a turn's last commands that are kept for that. A turn that finds
   // no room in the budget has nothing kept so far.
@@ -95,7 +95,7 @@ class RedisSender {
     bool again = false;    // was confirmed before, and lost
     bool answered = false;
   };
-  // Of a turn that runs, its last commands that were confirmed.
+  // The last confirmed commands of a running turn.
   struct Turn {
     struct Kept {
       int64_t position = 0;  // of the claim before it
@@ -108,7 +108,7 @@ class RedisSender {
     size_t bytes = 0;
   };
 
-  // An error: what has to be read for it cannot be read now.
+  // An error: what must be read for it cannot be read now.
   absl::Status Make(Waiting& waiting);
   absl::Status MakeFork(Waiting& waiting);
   absl::Status MakeRewind(Waiting& waiting);
@@ -130,7 +130,7 @@ class RedisSender {
               RedisPass& pass);
 
   const RedisCaller caller_;
-  RedisShard* const shard_;
+  RedisLink* const link_;
   ByteBudget* const budget_;  // may be null
   std::vector<Waiting> waiting_;
   std::unordered_map<std::string, std::shared_ptr<SessionClaim>> owned_;

@@ -35,8 +35,8 @@ struct IdChain {
 // be the text of none: that of a session that is made.
 std::string NextChain(absl::string_view before, absl::string_view kind,
                       absl::string_view bytes);
-// The same of a change that leaves a session with these bytes; `mark` tells two
-// changes to the same bytes apart.
+// NextChain for a change that leaves a session with these bytes; `mark` tells
+// two changes to the same bytes apart.
 std::string ChainOf(absl::string_view before, absl::string_view kind,
                     absl::string_view mark, absl::string_view bytes);
 

@@ -22,7 +22,7 @@ struct Options {
   std::vector<int> rows = {1, 8, 32, 128, 512};
   std::vector<int> prompts = {1, 4};
   std::vector<int> splits = {0};
-  txl::cuda::StreamOptions stream;
+  bool overlap = false;
   std::string json;
 };
 
@@ -33,7 +33,8 @@ int Run(const Options& options) {
   }
   txl::cuda::UseDevice(0);
   txl::cuda::KernelShape shape;
-  txl::cuda::Stream stream(options.stream);
+  txl::cuda::Stream stream;
+  stream.OverlapKernels(options.overlap);
   const double copy =
       txl::cuda::CopyBandwidth(stream, kCopyBytes, shape.passes);
   std::vector<txl::cuda::KernelTime> times;
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
                  "of the memories in attention; 0: as the step has them")
       ->delimiter(',')
       ->check(CLI::Range(0, 4096));
-  app.add_flag("--overlap", options.stream.overlaps_kernels,
+  app.add_flag("--overlap", options.overlap,
                "kernels begin before others have ended");
   app.add_option("--json", options.json, "results");
   CLI11_PARSE(app, argc, argv);

@@ -82,35 +82,25 @@ TEST_F(Bench, SendsThePromptsOfAFile) {
   EXPECT_EQ(requests[2].text(), "ROMEO:");
 }
 
-TEST_F(Bench, WritesJsonAndAPageThatCompareAndPageReadAgain) {
-  const Completed run =
-      Run(absl::StrCat("--streams 2 --requests 30 --max-tokens 5 --out ",
-                       Path("a.json"), " --html ", Path("a.html")));
+TEST_F(Bench, WritesJsonThatCompareReadsAgain) {
+  const Completed run = Run(absl::StrCat(
+      "--streams 2 --requests 30 --max-tokens 5 --out ", Path("a.json")));
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("time to first token"));
   const auto json = nlohmann::json::parse(ReadFile(Path("a.json")));
   EXPECT_TRUE(json.contains("histograms"));
-  EXPECT_THAT(ReadFile(Path("a.html")), HasSubstr("id=\"result\""));
 
   const Completed compared = RunProgram(
       {TXL_PROGRAM, "bench", "compare", Path("a.json"), Path("a.json")});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_THAT(compared.out, HasSubstr("time to first token p99"));
   EXPECT_THAT(compared.out, Not(HasSubstr("differs")));
-
-  const Completed page = RunProgram(
-      {TXL_PROGRAM, "bench", "page", Path("a.json"), Path("b.html")});
-  EXPECT_EQ(page.exit_code, 0) << page.err;
-  EXPECT_EQ(ReadFile(Path("b.html")), ReadFile(Path("a.html")));
 }
 
 TEST_F(Bench, FindsBeforeTheRunThatAFileCannotBeWritten) {
-  for (const char* flag : {"--out", "--html"}) {
-    const Completed run =
-        Run(absl::StrCat("--requests 1 ", flag, " /no/such/folder/x"));
-    EXPECT_EQ(run.exit_code, 2);
-    EXPECT_THAT(run.err, HasSubstr(absl::StrCat(flag, ": /no/such/folder/x")));
-  }
+  const Completed run = Run("--requests 1 --out /no/such/folder/x");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err, HasSubstr("--out: /no/such/folder/x"));
   EXPECT_TRUE(server_->generate_requests().empty());
 }
 
@@ -220,13 +210,13 @@ TEST_F(Bench, RefusesFlagsThatMakeNoSense) {
   EXPECT_TRUE(server_->generate_requests().empty());
 }
 
-TEST_F(Bench, CompareAndPageRefuseOtherFiles) {
+TEST_F(Bench, CompareRefusesOtherFiles) {
   std::ofstream(Path("other.json")) << "{}";
   const std::string none = Path("none.json");
   EXPECT_EQ(RunProgram({TXL_PROGRAM, "bench", "compare", none, none}).exit_code,
             2);
-  EXPECT_EQ(RunProgram({TXL_PROGRAM, "bench", "page", Path("other.json"),
-                        Path("other.html")})
+  EXPECT_EQ(RunProgram({TXL_PROGRAM, "bench", "compare", Path("other.json"),
+                        Path("other.json")})
                 .exit_code,
             1);
   EXPECT_EQ(RunProgram({TXL_PROGRAM, "bench", "compare"}).exit_code, 2);

@@ -110,7 +110,7 @@ TEST_F(ChatProgram, TakesTurnsBackOneByOne) {
   EXPECT_EQ(run.exit_code, 1);                      // there is no third one
   EXPECT_THAT(run.out, HasSubstr("position 9\n"));  // "one\n" and "Hello"
   EXPECT_THAT(run.out, HasSubstr("position 0\n"));
-  EXPECT_THAT(run.err, HasSubstr("/undo: no turn to take back"));
+  EXPECT_THAT(run.err, HasSubstr("/undo: no turn to undo"));
   EXPECT_THAT(run.out, HasSubstr(", position 9\n"));
 }
 

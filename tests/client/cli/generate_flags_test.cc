@@ -95,6 +95,11 @@ TEST(GenerateFlags, TextOrTokensAreThePrompt) {
   EXPECT_TRUE(tokens->has_expected_position());
 }
 
+TEST(GenerateFlags, ATokenThatIsMissingIsNotLeftOut) {
+  EXPECT_THROW((void)Request("--tokens 1,,3"), CLI::ValidationError);
+  EXPECT_THROW((void)Request("--tokens 1,2,"), CLI::ValidationError);
+}
+
 TEST(GenerateFlags, WhatBecomesOfUnknownTextIsAWord) {
   EXPECT_EQ(Request("--prompt a")->unknown(), v1::UNKNOWN_TEXT_UNSPECIFIED);
   EXPECT_EQ(Request("--prompt a --unknown skip")->unknown(),

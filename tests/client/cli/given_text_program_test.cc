@@ -119,13 +119,13 @@ TEST_F(GivenText, AChatSaysItOfTheLineAndGoesOn) {
 TEST_F(GivenText, NumbersAreDecimalAndInRange) {
   ExpectRefusal({"generate", "--seed", "-1"}, "--seed: -1 is negative");
   ExpectRefusal({"generate", "--top-k", "0x10"},
-                "--top-k: '0x10' is no whole number");
+                "--top-k: '0x10' is not a whole number");
   ExpectRefusal({"generate", "--top-k", " 5"},
-                "--top-k: ' 5' is no whole number");
+                "--top-k: ' 5' is not a whole number");
   ExpectRefusal({"generate", "--temperature", "nan"},
-                "--temperature: 'nan' is no number");
+                "--temperature: 'nan' is not a number");
   ExpectRefusal({"generate", "--tokens", "1,x"},
-                "--tokens: 'x' is no whole number");
+                "--tokens: 'x' is not a whole number");
   ExpectRefusal({"generate", "--stop-token", "-1"},
                 "--stop-token: -1 is negative");
   ExpectRefusal({"generate", "--timeout", "1e300"}, "--timeout: ");

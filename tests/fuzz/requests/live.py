@@ -14,8 +14,8 @@ from server import Server
 # Small, so that the ends of ranges are near.
 _FLAGS = ["--http-listen", "127.0.0.1:0", "--durability", "turn",
           "--max-tokens", "32", "--max-prompt-tokens", "64",
-          "--max-prompt-bytes", "64", "--max-session-tokens", "112",
-          "--max-alternatives", "16", "--log-level", "warning"]
+          "--max-session-tokens", "112", "--log-level", "warning",
+          "--config", str(pathlib.Path(__file__).with_name("near_limits.toml"))]
 _MEMORY = pathlib.Path("/dev/shm")  # a disk may stall for seconds
 _FILLED = list(range(1, 13))
 _CHAT = {"chat": {"user": {"before": "Q: ", "after": "\n"},

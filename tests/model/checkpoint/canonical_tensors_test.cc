@@ -241,12 +241,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Damage{"LayerTooMany",
                [](Infos& i) { i["layer.2.wq"] = i["layer.1.wq"]; },
-               "tensor layer.2.wq is no part"},
+               "tensor layer.2.wq is not part"},
         Damage{"UnknownName", [](Infos& i) { i["layer.0.wx"] = {}; },
-               "tensor layer.0.wx is no part"},
+               "tensor layer.0.wx is not part"},
         Damage{"NameWithLeadingZero",
                [](Infos& i) { i["layer.00.wq"] = i["layer.0.wq"]; },
-               "tensor layer.00.wq is no part"},
+               "tensor layer.00.wq is not part"},
         Damage{"Transposed",
                [](Infos& i) {
                  i["layer.1.wq"].shape = {8, 6};

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
-#include "model/convert/container/safetensors_checkpoint.h"
+#include "model/convert/container/open_file_checkpoint.h"
 #include "model/convert/tensor_file_writer.h"
 #include "tests/model/checkpoint/raw_safetensors.h"
 

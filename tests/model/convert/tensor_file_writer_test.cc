@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint/safetensors.h"
-#include "model/convert/container/safetensors_checkpoint.h"
+#include "model/convert/container/open_file_checkpoint.h"
 #include "tests/model/checkpoint/raw_safetensors.h"
 
 namespace txl {

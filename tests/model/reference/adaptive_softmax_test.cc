@@ -11,7 +11,6 @@
 
 #include <cmath>
 
-#include "model/reference/adaptive_embedding.h"
 #include "tests/model/reference/golden_case.h"
 
 namespace txl {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <utility>
 
@@ -102,17 +101,10 @@ class FaultyStep final : public SamplingStep {
     }
     step_->Configure(slot, changed, context);
   }
-  void Queue(absl::Span<const SamplingRow> rows) override {
-    std::vector<SamplingRow> changed(rows.begin(), rows.end());
-    for (SamplingRow& row : changed) Change(row);
-    step_->Queue(changed);
-    queued_.emplace_back(rows.begin(), rows.end());
-  }
-  SampledRows Collect() override {
-    SampledRows results = step_->Collect();
-    Change(queued_.front(), results.rows);
-    queued_.pop_front();
-    return results;
+  std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) override {
+    std::vector<StepRow> changed(rows.begin(), rows.end());
+    for (StepRow& row : changed) Change(row);
+    return std::make_unique<Queued>(this, step_->Queue(changed), rows);
   }
   void Clear(int32_t slot) override {
     if (fault_ != StepFault::kStaleSlot || first_clears_ > 0) {
@@ -139,37 +131,54 @@ class FaultyStep final : public SamplingStep {
   int64_t BytesPerSlot() const override { return step_->BytesPerSlot(); }
 
  private:
-  void Change(SamplingRow& row) const;
-  void Change(absl::Span<const SamplingRow> rows,
-              std::vector<SampledRow>& results);
+  class Queued final : public QueuedStep {
+   public:
+    Queued(FaultyStep* faulty, std::unique_ptr<QueuedStep> step,
+           absl::Span<const StepRow> rows)
+        : faulty_(faulty),
+          step_(std::move(step)),
+          rows_(rows.begin(), rows.end()) {}
+    SampledRows Collect() override {
+      SampledRows results = step_->Collect();
+      faulty_->Change(rows_, results.rows);
+      return results;
+    }
+
+   private:
+    FaultyStep* const faulty_;
+    const std::unique_ptr<QueuedStep> step_;
+    const std::vector<StepRow> rows_;
+  };
+
+  void Change(StepRow& row) const;
+  void Change(absl::Span<const StepRow> rows, std::vector<RowResult>& results);
 
   const std::unique_ptr<SamplingStep> step_;
   const StepFault fault_;
   int first_clears_ = 2;  // of slots that nobody has used
   int steps_ = 0;         // collected
-  std::deque<std::vector<SamplingRow>> queued_;
 };
 
-void FaultyStep::Change(SamplingRow& row) const {
-  if (fault_ == StepFault::kNeighbourScored &&
-      row.output == RowOutput::kScore && row.target > 0) {
-    --row.target;
+void FaultyStep::Change(StepRow& row) const {
+  if (fault_ == StepFault::kNeighbourScored && row.kind == RowKind::kScore &&
+      row.score_target > 0) {
+    --row.score_target;
   }
-  if (fault_ == StepFault::kForgottenToken && row.token == kLastSampledToken) {
-    row.token = 0;
+  if (fault_ == StepFault::kForgottenToken && row.token_id == kLastSampled) {
+    row.token_id = 0;
   }
   if (fault_ == StepFault::kLatePosition && row.position % 16 > 4) {
     ++row.position;
   }
 }
 
-void FaultyStep::Change(absl::Span<const SamplingRow> rows,
-                        std::vector<SampledRow>& results) {
+void FaultyStep::Change(absl::Span<const StepRow> rows,
+                        std::vector<RowResult>& results) {
   ++steps_;
-  SampledRow& last = results.back();
+  RowResult& last = results.back();
   switch (fault_) {
     case StepFault::kNanRow:
-      if (steps_ == 5) last.status = SampledStatus::kNotFinite;
+      if (steps_ == 5) last.status = NotFinite(5);
       break;
     case StepFault::kLogprobOfNothing:
       if (steps_ == 5) last.logprob = std::numeric_limits<float>::quiet_NaN();
@@ -181,7 +190,7 @@ void FaultyStep::Change(absl::Span<const SamplingRow> rows,
       if (steps_ == 3) std::swap(results.front(), results.back());
       break;
     case StepFault::kUnnormalised:
-      for (SampledRow& row : results) {
+      for (RowResult& row : results) {
         row.logprob += 0.5f;
         for (TokenLogprob& other : row.top_logprobs) other.logprob += 0.5f;
       }
@@ -192,15 +201,15 @@ void FaultyStep::Change(absl::Span<const SamplingRow> rows,
       break;
     case StepFault::kNeighbourScored:
       for (size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].output == RowOutput::kScore) {
-          results[i].token = rows[i].target;
+        if (rows[i].kind == RowKind::kScore) {
+          results[i].token_id = rows[i].score_target;
         }
       }
       break;
     case StepFault::kSecondBest:
       for (size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].output != RowOutput::kSample) continue;
-        results[i].token = results[i].top_logprobs[1].token_id;
+        if (rows[i].kind != RowKind::kDecode) continue;
+        results[i].token_id = results[i].top_logprobs[1].token_id;
         results[i].logprob = results[i].top_logprobs[1].logprob;
       }
       break;

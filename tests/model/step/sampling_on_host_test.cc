@@ -96,22 +96,21 @@ class SamplingOnHostTest : public ::testing::Test {
     step_->Configure(slot, params_, context);
   }
 
-  std::vector<SampledRow> Run(const std::vector<SamplingRow>& rows) {
-    step_->Queue(rows);
-    return step_->Collect().rows;
+  std::vector<RowResult> Run(const std::vector<StepRow>& rows) {
+    return step_->Queue(rows)->Collect().rows;
   }
 
-  SampledRow Draw(int32_t slot, int64_t position, int32_t token = 0) {
-    return Run({Row(slot, position, token, RowOutput::kSample)})[0];
+  RowResult Draw(int32_t slot, int64_t position, int32_t token = 0) {
+    return Run({Row(slot, position, token, RowKind::kDecode)})[0];
   }
 
-  static SamplingRow Row(int32_t slot, int64_t position, int32_t token,
-                         RowOutput output = RowOutput::kNone) {
-    SamplingRow row;
+  static StepRow Row(int32_t slot, int64_t position, int32_t token,
+                     RowKind kind = RowKind::kPrefill) {
+    StepRow row;
     row.slot = slot;
     row.position = position;
-    row.token = token;
-    row.output = output;
+    row.token_id = token;
+    row.kind = kind;
     return row;
   }
 
@@ -122,58 +121,58 @@ class SamplingOnHostTest : public ::testing::Test {
 };
 
 TEST_F(SamplingOnHostTest, RowsOfASlotAreOneSegment) {
-  Run({Row(2, 7, 1), Row(2, 8, 3, RowOutput::kScore),
-       Row(2, 9, 0, RowOutput::kSample), Row(0, 4, 2)});
+  Run({Row(2, 7, 1), Row(2, 8, 3, RowKind::kScore),
+       Row(2, 9, 0, RowKind::kDecode), Row(0, 4, 2)});
   EXPECT_THAT(notes_.fed,
               ElementsAre(Fed{2, 7, {1, 3, 0}, {1, 2}}, Fed{0, 4, {2}, {}}));
 }
 
 TEST_F(SamplingOnHostTest, ADrawnTokenIsFedAsTheLastOne) {
-  const SampledRow drawn = Draw(1, 5);
-  EXPECT_EQ(drawn.status, SampledStatus::kOk);
-  EXPECT_EQ(drawn.token, 1);
+  const RowResult drawn = Draw(1, 5);
+  EXPECT_EQ(drawn.status, absl::OkStatus());
+  EXPECT_EQ(drawn.token_id, 1);
   EXPECT_FLOAT_EQ(drawn.logprob, std::log(0.4f));
-  Draw(1, 6, kLastSampledToken);
+  Draw(1, 6, kLastSampled);
   EXPECT_EQ(notes_.fed.back(), (Fed{1, 6, {1}, {0}}));
 }
 
 TEST_F(SamplingOnHostTest, AScoreIsThatOfTheTargetAndDrawsNothing) {
   Draw(0, 4);
-  SamplingRow score = Row(0, 5, 2, RowOutput::kScore);
-  score.target = 2;
+  StepRow score = Row(0, 5, 2, RowKind::kScore);
+  score.score_target = 2;
   score.top_logprobs = 2;
-  const SampledRow result = Run({score})[0];
-  EXPECT_EQ(result.token, 2);
+  const RowResult result = Run({score})[0];
+  EXPECT_EQ(result.token_id, 2);
   EXPECT_FLOAT_EQ(result.logprob, std::log(0.3f));
   ASSERT_EQ(result.top_logprobs.size(), 2u);
   EXPECT_EQ(result.top_logprobs[0].token_id, 1);
   EXPECT_EQ(result.top_logprobs[1].token_id, 2);
-  Draw(0, 6, kLastSampledToken);
+  Draw(0, 6, kLastSampled);
   EXPECT_THAT(notes_.fed.back().tokens, ElementsAre(1));
 }
 
 TEST_F(SamplingOnHostTest, AnUnknownInputStopsItsSlotOnly) {
-  const auto rows = Run({Row(0, 1, kLastSampledToken), Row(0, 2, 1),
-                         Row(1, 0, 3, RowOutput::kSample)});
-  EXPECT_EQ(rows[0].status, SampledStatus::kUnknownInput);
-  EXPECT_EQ(rows[1].status, SampledStatus::kUnknownInput);
-  EXPECT_EQ(rows[2].status, SampledStatus::kOk);
+  const auto rows = Run(
+      {Row(0, 1, kLastSampled), Row(0, 2, 1), Row(1, 0, 3, RowKind::kDecode)});
+  EXPECT_EQ(rows[0].status, UnknownInput());
+  EXPECT_EQ(rows[1].status, UnknownInput());
+  EXPECT_EQ(rows[2].status, absl::OkStatus());
   EXPECT_THAT(notes_.fed, ElementsAre(Fed{1, 0, {3}, {0}}));
 }
 
 TEST_F(SamplingOnHostTest, AStepOfWhichNothingRunsAsksTheModelNothing) {
-  step_->Queue(std::vector<SamplingRow>{Row(0, 1, kLastSampledToken)});
-  EXPECT_THAT(step_->Collect().evaluated, IsEmpty());
+  const std::vector<StepRow> rows = {Row(0, 1, kLastSampled)};
+  EXPECT_THAT(step_->Queue(rows)->Collect().evaluated, IsEmpty());
   EXPECT_THAT(notes_.fed, IsEmpty());
 }
 
 TEST_F(SamplingOnHostTest, DerivingRowsOfASlotAreDerivedAtOnce) {
   EXPECT_TRUE(step_->derives());
-  const SamplingRow derive = Row(2, 0, kNoToken);
+  const StepRow derive = Row(2, 0, 0, RowKind::kDerive);
   const auto rows = Run({derive, derive, derive, Row(1, 3, 2)});
   EXPECT_THAT(notes_.derived, ElementsAre(std::pair(2, 3)));
   EXPECT_THAT(notes_.fed, ElementsAre(Fed{1, 3, {2}, {}}));
-  for (const SampledRow& row : rows) EXPECT_EQ(row.status, SampledStatus::kOk);
+  for (const RowResult& row : rows) EXPECT_EQ(row.status, absl::OkStatus());
 }
 
 TEST_F(SamplingOnHostTest, VerifiesGuessesWhereBitsDependOnNoCut) {
@@ -184,44 +183,46 @@ TEST_F(SamplingOnHostTest, VerifiesGuessesWhereBitsDependOnNoCut) {
 
 TEST_F(SamplingOnHostTest, GuessesAreTakenAsFarAsTheyAreWhatIsDrawn) {
   // Greedy: id 1 is drawn, whatever is fed.
-  const auto sample = RowOutput::kSample;
+  const auto sample = RowKind::kDecode;
   const auto rows =
       Run({Row(0, 4, 3, sample), Row(0, 5, 1, sample), Row(0, 6, 2, sample),
            Row(0, 7, 1, sample), Row(1, 2, 0, sample)});
-  EXPECT_EQ(rows[0].status, SampledStatus::kOk);
-  EXPECT_EQ(rows[1].status, SampledStatus::kOk);
-  EXPECT_EQ(rows[1].token, 1);
+  EXPECT_EQ(rows[0].status, absl::OkStatus());
+  EXPECT_EQ(rows[1].status, absl::OkStatus());
+  EXPECT_EQ(rows[1].token_id, 1);
   EXPECT_FLOAT_EQ(rows[1].logprob, std::log(0.4f));
-  EXPECT_EQ(rows[2].status, SampledStatus::kRejected);
-  EXPECT_EQ(rows[3].status, SampledStatus::kRejected);
-  EXPECT_EQ(rows[4].status, SampledStatus::kOk);
+  EXPECT_FALSE(rows[0].rejected || rows[1].rejected);
+  EXPECT_TRUE(rows[2].rejected);
+  EXPECT_TRUE(rows[3].rejected);
+  EXPECT_EQ(rows[4].status, absl::OkStatus());
+  EXPECT_FALSE(rows[4].rejected);
   // All were fed at once; the last token is the last that was drawn.
   EXPECT_EQ(notes_.fed[0], (Fed{0, 4, {3, 1, 2, 1}, {0, 1, 2, 3}}));
-  Draw(0, 6, kLastSampledToken);
+  Draw(0, 6, kLastSampled);
   EXPECT_THAT(notes_.fed.back().tokens, ElementsAre(1));
 }
 
 TEST_F(SamplingOnHostTest, ARejectedGuessPenalisesNothing) {
   params_.presence_penalty = 2.0;
   Configure(0, {});
-  const auto sample = RowOutput::kSample;
+  const auto sample = RowKind::kDecode;
   // 1 is drawn, then 2, as they are without guesses.
   auto rows =
       Run({Row(0, 0, 0, sample), Row(0, 1, 1, sample), Row(0, 2, 0, sample)});
-  EXPECT_EQ(rows[0].token, 1);
-  EXPECT_EQ(rows[1].token, 2);
-  EXPECT_EQ(rows[2].status, SampledStatus::kRejected);
-  rows = Run({Row(0, 2, kLastSampledToken, sample), Row(0, 3, 3, sample)});
-  EXPECT_EQ(rows[0].token, 3);
-  EXPECT_EQ(rows[1].token, 0);
+  EXPECT_EQ(rows[0].token_id, 1);
+  EXPECT_EQ(rows[1].token_id, 2);
+  EXPECT_TRUE(rows[2].rejected);
+  rows = Run({Row(0, 2, kLastSampled, sample), Row(0, 3, 3, sample)});
+  EXPECT_EQ(rows[0].token_id, 3);
+  EXPECT_EQ(rows[1].token_id, 0);
 }
 
 TEST_F(SamplingOnHostTest, BehindARowThatFailedNoGuessIsKnownToBeRight) {
   notes_.logprobs[3] = kInfinity;
   const auto rows =
-      Run({Row(0, 4, 3, RowOutput::kSample), Row(0, 5, 1, RowOutput::kSample)});
-  EXPECT_EQ(rows[0].status, SampledStatus::kNotFinite);
-  EXPECT_EQ(rows[1].status, SampledStatus::kUnknownInput);
+      Run({Row(0, 4, 3, RowKind::kDecode), Row(0, 5, 1, RowKind::kDecode)});
+  EXPECT_EQ(rows[0].status, NotFinite(4));
+  EXPECT_EQ(rows[1].status, UnknownInput());
 }
 
 TEST_F(SamplingOnHostTest, BannedIdsCountUntilTheSampledTokensPosition) {
@@ -231,8 +232,8 @@ TEST_F(SamplingOnHostTest, BannedIdsCountUntilTheSampledTokensPosition) {
   context.position = 7;
   Configure(0, context);
   // The row at 5 samples the token of position 6, the row at 6 that of 7.
-  EXPECT_EQ(Draw(0, 5).token, 2);
-  EXPECT_EQ(Draw(0, 6).token, 1);
+  EXPECT_EQ(Draw(0, 5).token_id, 2);
+  EXPECT_EQ(Draw(0, 6).token_id, 1);
 }
 
 TEST_F(SamplingOnHostTest, PenaltiesSeeTheTokensDrawnBefore) {
@@ -240,7 +241,7 @@ TEST_F(SamplingOnHostTest, PenaltiesSeeTheTokensDrawnBefore) {
   Configure(0, {});
   std::vector<int32_t> tokens;
   for (int64_t position = 0; position < 4; ++position) {
-    tokens.push_back(Draw(0, position).token);
+    tokens.push_back(Draw(0, position).token_id);
   }
   EXPECT_THAT(tokens, ElementsAre(1, 2, 3, 0));
 }
@@ -252,9 +253,9 @@ TEST_F(SamplingOnHostTest, OnlyThePenaltyWindowIsRemembered) {
   SampleContext context;
   context.recent_ids = recent;
   Configure(0, context);
-  EXPECT_EQ(Draw(0, 0).token, 1);  // 2 and 3 are penalised
-  EXPECT_EQ(Draw(0, 1).token, 2);  // 3 and 1
-  EXPECT_EQ(Draw(0, 2).token, 3);  // 1 and 2
+  EXPECT_EQ(Draw(0, 0).token_id, 1);  // 2 and 3 are penalised
+  EXPECT_EQ(Draw(0, 1).token_id, 2);  // 3 and 1
+  EXPECT_EQ(Draw(0, 2).token_id, 3);  // 1 and 2
 }
 
 TEST_F(SamplingOnHostTest, NumbersThatAreNotFiniteFailTheRowAndItsToken) {
@@ -262,31 +263,30 @@ TEST_F(SamplingOnHostTest, NumbersThatAreNotFiniteFailTheRowAndItsToken) {
     notes_.logprobs = kFourIds;
     Draw(0, 5);
     notes_.logprobs[3] = bad;
-    EXPECT_EQ(Draw(0, 6).status, SampledStatus::kNotFinite);
+    EXPECT_EQ(Draw(0, 6).status, NotFinite(6));
     notes_.logprobs = kFourIds;
-    EXPECT_EQ(Draw(0, 7, kLastSampledToken).status,
-              SampledStatus::kUnknownInput);
+    EXPECT_EQ(Draw(0, 7, kLastSampled).status, UnknownInput());
   }
 }
 
 TEST_F(SamplingOnHostTest, AnImpossibleIdIsNoError) {
   notes_.logprobs[0] = -kInfinity;
-  EXPECT_EQ(Draw(0, 5).status, SampledStatus::kOk);
+  EXPECT_EQ(Draw(0, 5).status, absl::OkStatus());
 }
 
 TEST_F(SamplingOnHostTest, SaysWhereNoTokenIsLeft) {
   notes_.logprobs.assign(4, -kInfinity);
-  EXPECT_EQ(Draw(0, 5).status, SampledStatus::kNothingLeft);
+  EXPECT_EQ(Draw(0, 5).status, NothingToSample());
 }
 
 TEST_F(SamplingOnHostTest, AStepThatThrowsIsNotQueuedAndLosesItsTokens) {
   Draw(0, 5);
   Draw(1, 5);
   notes_.throws = true;
-  EXPECT_THROW(Draw(0, 6, kLastSampledToken), std::runtime_error);
+  EXPECT_THROW(Draw(0, 6, kLastSampled), std::runtime_error);
   notes_.throws = false;
-  EXPECT_EQ(Draw(0, 7, kLastSampledToken).status, SampledStatus::kUnknownInput);
-  EXPECT_EQ(Draw(1, 6, kLastSampledToken).status, SampledStatus::kOk);
+  EXPECT_EQ(Draw(0, 7, kLastSampled).status, UnknownInput());
+  EXPECT_EQ(Draw(1, 6, kLastSampled).status, absl::OkStatus());
 }
 
 TEST_F(SamplingOnHostTest, WhatWritesASlotForgetsItsToken) {
@@ -294,9 +294,9 @@ TEST_F(SamplingOnHostTest, WhatWritesASlotForgetsItsToken) {
   const auto after = [&](auto write) {
     Draw(0, 5);
     write();
-    return Draw(0, 6, kLastSampledToken).status;
+    return Draw(0, 6, kLastSampled).status;
   };
-  const SampledStatus forgotten = SampledStatus::kUnknownInput;
+  const absl::Status forgotten = UnknownInput();
   EXPECT_EQ(after([&] { Configure(0, {}); }), forgotten);
   EXPECT_EQ(after([&] { step_->Clear(0); }), forgotten);
   EXPECT_EQ(after([&] { step_->Copy(1, 0); }), forgotten);
@@ -305,7 +305,7 @@ TEST_F(SamplingOnHostTest, WhatWritesASlotForgetsItsToken) {
   EXPECT_EQ(after([&] {
               EXPECT_EQ(step_->Import(0, image)->Bring(), notes_.import);
             }),
-            SampledStatus::kOk);
+            absl::OkStatus());
 }
 
 }  // namespace

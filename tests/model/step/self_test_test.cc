@@ -43,15 +43,15 @@ class SelfTestTest : public testing::Test {
     session_.drawn = 1;
     session_.params.temperature = 0;
     trace_.tokens = {0, 1};
-    SampledRow row;
-    row.token = 1;
+    RowResult row;
+    row.token_id = 1;
     row.logprob = -1;
     row.top_logprobs = {{0, -0.5f}, {1, -1}};
     trace_.rows = {row, row};
-    trace_.rows[1].token = 0;
+    trace_.rows[1].token_id = 0;
     trace_.rows[1].logprob = -0.5f;
     trace_.end = State({1, 1, -1, 1, 2, 2, 2, -2});
-    for (const SampledRow& found : trace_.rows) {
+    for (const RowResult& found : trace_.rows) {
       ReferenceRow expected;
       expected.logprob = found.logprob;
       expected.alternatives = {-0.5f, -1};
@@ -162,12 +162,12 @@ TEST_F(SelfTestTest, WhatIsNotFiniteIsNoNumber) {
               HasSubstr("row 1 is not finite"));
   trace_.rows[1].logprob = kNan;
   EXPECT_THAT(Checked(), HasSubstr("session 0, position 1: log P is nan"));
-  trace_.rows[1].status = SampledStatus::kNotFinite;
+  trace_.rows[1].status = NotFinite(1);
   EXPECT_THAT(Checked(), HasSubstr("not finite"));
 }
 
 TEST_F(SelfTestTest, IdsAreInTheVocabulary) {
-  trace_.rows[0].token = 2;
+  trace_.rows[0].token_id = 2;
   EXPECT_THAT(Checked(), HasSubstr("there is no token 2"));
 }
 
@@ -182,7 +182,7 @@ TEST_F(SelfTestTest, ATokenHasOneLogprob) {
 }
 
 TEST_F(SelfTestTest, AGreedyTokenIsTheBest) {
-  trace_.rows[1].token = 1;
+  trace_.rows[1].token_id = 1;
   trace_.rows[1].logprob = -1;
   EXPECT_THAT(Checked(), HasSubstr("token 1 was drawn"));
 }

@@ -44,8 +44,8 @@ constexpr size_t kGrowth = 8;
 constexpr double kMaxGrowth = 2.5 * 2.5 * 2.5;
 // Seconds; below it a shared machine adds more than what is measured. Time that
 // grows with the square of these texts is thousands of times as long.
-constexpr double kTooShortToTell = 100e-6;
-constexpr int kMostRuns = 12;
+constexpr double kTooShortToTell = 500e-6;
+constexpr int kMostRuns = 40;
 
 double ThreadSeconds() {
   timespec now = {};

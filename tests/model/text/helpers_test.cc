@@ -9,9 +9,9 @@
 
 #include "gtest/gtest.h"
 #include "model/text/pattern.h"
-#include "model/text/piece_index.h"
+#include "model/text/sentencepiece_cutter.h"
+#include "model/text/sentencepiece_model.h"
 #include "model/text/utf8.h"
-#include "model/text/wire_reader.h"
 
 namespace txl {
 namespace {

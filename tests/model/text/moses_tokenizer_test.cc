@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/text/moses_prefixes.h"
+#include "model/text/moses_classes.h"
 #include "model/text/utf8.h"
 #include "tests/model/text/data_file.h"
 

@@ -85,9 +85,9 @@ TEST(DigitVocabulary, OtherCharactersAreShown) {
   const auto message = [](const std::string& text) {
     return std::string(DigitVocabulary(5).Encode(text).status().message());
   };
-  EXPECT_THAT(message("1 x"), HasSubstr("\"x\" is no digit from 0 to 4"));
+  EXPECT_THAT(message("1 x"), HasSubstr("\"x\" is not a digit from 0 to 4"));
   EXPECT_THAT(message("15"), HasSubstr("\"5\""));
-  EXPECT_THAT(message("\u0663"), HasSubstr("no digit"));
+  EXPECT_THAT(message("\u0663"), HasSubstr("not a digit"));
   EXPECT_THAT(message("\xFF"), HasSubstr("UTF-8"));
 }
 

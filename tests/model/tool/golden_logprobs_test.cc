@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "model/train/tensor_file.h"
+#include "model/train/training_state.h"
 #include "tests/model/tool/program.h"
 
 namespace txl {

@@ -1,7 +1,10 @@
 #include "server/api/convert_output.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "server/api/convert_sampling.h"
 #include "tests/server/api/convert_fixture.h"
 
@@ -108,17 +111,17 @@ TEST(WriteTime, CountsNanosecondsForwardAlsoBeforeTheEpoch) {
 
 TEST(WriteModel, ShowsEveryLimit) {
   const ModelFacts facts = ByteModel();
-  ServiceContext context;
-  context.facts = &facts;
-  context.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 18};
-  context.scheduler_options.max_queued_calls = 11;
-  context.scheduler_options.max_queued_tokens = 12;
-  context.store_options.max_sessions = 13;
-  context.store_options.max_session_tokens = 16;
-  context.store_options.min_ttl = absl::Seconds(14);
-  context.store_options.max_ttl = absl::Seconds(15);
+  ServedModel model;
+  model.facts = &facts;
+  model.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 18};
+  model.scheduler.max_queued_calls = 11;
+  model.scheduler.max_queued_tokens = 12;
+  model.sessions.max_sessions = 13;
+  model.sessions.max_session_tokens = 16;
+  model.sessions.min_ttl = absl::Seconds(14);
+  model.sessions.max_ttl = absl::Seconds(15);
   v1::GetModelResponse message;
-  WriteModel(context, &message);
+  WriteModel(model, &message);
   EXPECT_EQ(message.limits().ShortDebugString(),
             "max_prompt_tokens: 1 max_prompt_bytes: 2 max_tokens: 3 "
             "max_stop_texts: 4 max_stop_text_bytes: 5 max_stop_tokens: 6 "
@@ -140,10 +143,10 @@ TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
   const std::string known = "known";
   facts.device = facts.kernel = facts.form = facts.weight_dtype = known;
   facts.memory_dtype = facts.server_version = known;
-  ServiceContext context;
-  context.facts = &facts;
+  ServedModel model;
+  model.facts = &facts;
   v1::GetModelResponse message;
-  WriteModel(context, &message);
+  WriteModel(model, &message);
   std::vector<const google::protobuf::FieldDescriptor*> set;
   message.GetReflection()->ListFields(message, &set);
   EXPECT_EQ(static_cast<int>(set.size()),
@@ -249,5 +252,115 @@ TEST(WriteSampling, SetsEveryField) {
             v1::SamplingParams::descriptor()->field_count());
 }
 
+using ::testing::ElementsAre;
+
+using Ids = std::vector<int32_t>;
+
+absl::StatusOr<AlternativesParams> Read(const std::string& request,
+                                        const RequestLimits& limits = {},
+                                        const ModelFacts& facts = ByteModel()) {
+  return ReadAlternatives(FromText<v1::ScoreAlternativesRequest>(request),
+                          facts, limits);
+}
+
+TEST(ReadAlternatives, TakesTextsAndIds) {
+  const auto params = Read(
+      "session_id: 's' text: 'ab' return_tokens: true "
+      "alternatives { text: 'c' } alternatives { tokens { ids: [1, 2] } }");
+  ASSERT_TRUE(params.ok()) << params.status();
+  EXPECT_EQ(params->session_id, "s");
+  EXPECT_THAT(params->context, ElementsAre('a', 'b'));
+  EXPECT_THAT(params->alternatives, ElementsAre(Ids{'c'}, Ids{1, 2}));
+  EXPECT_TRUE(params->return_tokens);
+  EXPECT_EQ(params->tokens(), 5);
+}
+
+TEST(ReadAlternatives, NeedsNeitherSessionNorContext) {
+  const auto params = Read("alternatives { text: 'c' }");
+  ASSERT_TRUE(params.ok()) << params.status();
+  EXPECT_EQ(params->session_id, "");
+  EXPECT_TRUE(params->context.empty());
+  EXPECT_FALSE(params->return_tokens);
+}
+
+TEST(ReadAlternatives, NamesTheFieldThatIsWrong) {
+  const std::string good = "alternatives { text: 'c' } ";
+  EXPECT_EQ(Refusal(Read("")), "INVALID_ARGUMENT FIELD_INVALID alternatives");
+  EXPECT_EQ(Refusal(Read("session_id: '/' " + good)),
+            "INVALID_ARGUMENT FIELD_INVALID session_id");
+  EXPECT_EQ(Refusal(Read("text: '' " + good)),
+            "INVALID_ARGUMENT FIELD_INVALID text");
+  EXPECT_EQ(Refusal(Read("tokens { ids: 256 } " + good)),
+            "INVALID_ARGUMENT FIELD_INVALID tokens.ids[0]");
+  EXPECT_EQ(Refusal(Read(good + "alternatives { }")),
+            "INVALID_ARGUMENT FIELD_INVALID alternatives[1].input");
+  EXPECT_EQ(Refusal(Read(good + "alternatives { text: '' }")),
+            "INVALID_ARGUMENT FIELD_INVALID alternatives[1].text");
+  EXPECT_EQ(Refusal(Read(good + "alternatives { tokens { } }")),
+            "INVALID_ARGUMENT FIELD_INVALID alternatives[1].tokens");
+  EXPECT_EQ(
+      Refusal(Read(good + good + "alternatives { tokens { ids: [1, 999] } }")),
+      "INVALID_ARGUMENT FIELD_INVALID alternatives[2].tokens.ids[1]");
+  EXPECT_EQ(Refusal(Read(good, {}, IdModel())),
+            "INVALID_ARGUMENT FIELD_INVALID alternatives[0].text");
+}
+
+TEST(ReadAlternatives, CountsTheContextWithEachAlternative) {
+  RequestLimits limits;
+  limits.prompt_tokens = 5;
+  limits.alternatives = 2;
+  const std::string fits = "alternatives { text: 'abc' } ";
+  EXPECT_EQ(Refusal(Read("text: 'ab' " + fits + fits, limits)), "OK");
+  EXPECT_EQ(Refusal(Read("text: 'abc' " + fits, limits)),
+            "INVALID_ARGUMENT OVER_LIMIT alternatives[0]");
+  EXPECT_EQ(Refusal(Read("text: 'abcdef' " + fits, limits)),
+            "INVALID_ARGUMENT OVER_LIMIT text");
+  EXPECT_EQ(Refusal(Read(fits + fits + fits, limits)),
+            "INVALID_ARGUMENT OVER_LIMIT alternatives");
+  EXPECT_EQ(
+      Refusal(Read("alternatives { tokens { ids: [1,1,1,1,1,1] } }", limits)),
+      "INVALID_ARGUMENT OVER_LIMIT alternatives[0].tokens.ids");
+}
+
+ScoredToken Token(int32_t id, std::optional<float> logprob) {
+  ScoredToken token;
+  token.token_id = id;
+  token.logprob = logprob;
+  return token;
+}
+
+TEST(WriteAlternatives, SumsWhatEachHas) {
+  AlternativesParams params;
+  params.alternatives = {{1, 2}, {3}};
+  const auto response = WriteAlternatives(
+      params, nullptr, {Token(1, std::nullopt), Token(2, -0.5f), Token(3, -2)});
+  ASSERT_EQ(response.scores_size(), 2);
+  EXPECT_EQ(response.scores(0).sum_logprob(), -0.5);
+  EXPECT_EQ(response.scores(0).token_count(), 2);
+  EXPECT_EQ(response.scores(0).tokens_size(), 0);
+  EXPECT_EQ(response.scores(1).sum_logprob(), -2);
+  EXPECT_EQ(response.scores(1).token_count(), 1);
+}
+
+TEST(WriteAlternatives, ShowsEveryTokenWithTheTextThatItHasThere) {
+  AlternativesParams params;
+  params.context = {'x', 0xc3};  // the beginning of a character
+  params.alternatives = {{0xa9, 'a'}, {'b'}, {0xc3}};
+  params.return_tokens = true;
+  const ModelFacts facts = ByteModel();
+  const auto detokenizer = facts.vocabulary->NewDetokenizer();
+  const auto response = WriteAlternatives(
+      params, detokenizer.get(),
+      {Token(0xa9, -1), Token('a', -2), Token('b', -3), Token(0xc3, -4)});
+  EXPECT_EQ(response.scores(0).tokens(0).text(), "\xc3\xa9");
+  EXPECT_EQ(response.scores(0).tokens(1).text(), "a");
+  EXPECT_EQ(response.scores(0).tokens(1).logprob(), -2);
+  EXPECT_EQ(response.scores(1).tokens(0).text(),
+            "\xef\xbf\xbd"
+            "b");
+  EXPECT_EQ(response.scores(2).tokens(0).token_id(), 0xc3u);
+}
+
 }  // namespace
+
 }  // namespace txl

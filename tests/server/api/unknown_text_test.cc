@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "model/text/symbol_vocabulary.h"
-#include "server/api/convert_alternatives.h"
 #include "server/api/convert_input.h"
+#include "server/api/convert_output.h"
 #include "tests/server/api/convert_fixture.h"
 
 namespace txl {

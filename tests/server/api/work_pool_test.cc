@@ -12,8 +12,8 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "server/api/line_limit.h"
-#include "server/api/wait_list.h"
+#include "server/api/call_desk.h"
+#include "server/api/limits.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/server/api/convert_fixture.h"
 

@@ -1,5 +1,8 @@
 #include "server/base/digest.h"
 
+#include <gtest/gtest.h>
+
+#include <set>
 #include <string>
 #include <utility>
 
@@ -50,5 +53,20 @@ TEST(Digest, EqualMeansAllBytes) {
   EXPECT_FALSE(EqualDigests(digest, digest.substr(1)));
 }
 
+TEST(RandomBits, NeverRepeatAndReachEveryBit) {
+  std::set<uint64_t> seen;
+  uint64_t ones = 0;
+  uint64_t zeros = 0;
+  for (int i = 0; i < 200; ++i) {
+    const uint64_t bits = RandomBits();
+    EXPECT_TRUE(seen.insert(bits).second);
+    ones |= bits;
+    zeros |= ~bits;
+  }
+  EXPECT_EQ(ones, UINT64_MAX);
+  EXPECT_EQ(zeros, UINT64_MAX);
+}
+
 }  // namespace
+
 }  // namespace txl

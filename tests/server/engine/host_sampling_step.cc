@@ -18,7 +18,7 @@ bool AreNumbers(NextTokenDistribution& distribution) {
   return std::all_of(words.begin(), words.end(), IsNumber);
 }
 
-bool IsFirstOfSlot(absl::Span<const SamplingRow> rows, size_t row) {
+bool IsFirstOfSlot(absl::Span<const StepRow> rows, size_t row) {
   return row == 0 || rows[row - 1].slot != rows[row].slot;
 }
 
@@ -63,6 +63,19 @@ void StepControl::Violation(std::string what) {
   absl::MutexLock lock(&mutex_);
   violations_.push_back(std::move(what));
 }
+
+class HostQueuedStep final : public QueuedStep {
+ public:
+  HostQueuedStep(HostSamplingStep* step,
+                 std::shared_ptr<HostSamplingStep::Queued> queued)
+      : step_(step), queued_(std::move(queued)) {}
+
+  SampledRows Collect() override { return step_->Collect(queued_); }
+
+ private:
+  HostSamplingStep* const step_;
+  const std::shared_ptr<HostSamplingStep::Queued> queued_;
+};
 
 // The image is made in the order of the calls, at the latest for Take.
 class HostTransfer final : public StateTransfer {
@@ -156,16 +169,16 @@ void HostSamplingStep::Configure(int32_t slot, const SamplingParams& params,
           ABSL_NO_THREAD_SAFETY_ANALYSIS { slots_[slot] = made; });
 }
 
-void HostSamplingStep::CheckRows(absl::Span<const SamplingRow> rows) {
+void HostSamplingStep::CheckRows(absl::Span<const StepRow> rows) {
   if (rows.empty()) control_->Violation("a step without rows");
   if (static_cast<int>(queued_.size()) >= kDepth) {
     control_->Violation("more steps than may be queued");
   }
   std::set<int32_t> seen;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const SamplingRow& row = rows[i];
+    const StepRow& row = rows[i];
     const std::string name = absl::StrCat("row ", i, ": ");
-    if (row.output == RowOutput::kSample && !slots_[row.slot].configured) {
+    if (row.kind == RowKind::kDecode && !slots_[row.slot].configured) {
       control_->Violation(name + "samples in a slot not configured");
     }
     if (row.top_logprobs > kMostTopLogprobs) {
@@ -180,16 +193,17 @@ void HostSamplingStep::CheckRows(absl::Span<const SamplingRow> rows) {
     if (row.position != rows[i - 1].position + 1) {
       control_->Violation(name + "positions are not consecutive");
     }
-    if (row.token == kLastSampledToken) {
+    if (row.token_id == kLastSampled) {
       control_->Violation(name + "last token not in a slot's first row");
     }
-    if (rows[i - 1].output == RowOutput::kSample) {
+    if (rows[i - 1].kind == RowKind::kDecode) {
       control_->Violation(name + "a slot samples before its last row");
     }
   }
 }
 
-void HostSamplingStep::Queue(absl::Span<const SamplingRow> rows) {
+std::unique_ptr<QueuedStep> HostSamplingStep::Queue(
+    absl::Span<const StepRow> rows) {
   Begin(StepCall::kQueue);
   absl::MutexLock lock(&mutex_);
   CheckRows(rows);
@@ -197,7 +211,8 @@ void HostSamplingStep::Queue(absl::Span<const SamplingRow> rows) {
   step->rows.assign(rows.begin(), rows.end());
   step->done_at =
       Add([this, step]() ABSL_NO_THREAD_SAFETY_ANALYSIS { RunStep(*step); });
-  queued_.push_back(std::move(step));
+  queued_.push_back(step);
+  return std::make_unique<HostQueuedStep>(this, std::move(step));
 }
 
 void HostSamplingStep::RunStep(Queued& step) {
@@ -209,21 +224,21 @@ void HostSamplingStep::RunStep(Queued& step) {
   std::vector<size_t> wanted;
   bool unknown = false;
   for (size_t i = 0; i < step.rows.size(); ++i) {
-    const SamplingRow& row = step.rows[i];
+    const StepRow& row = step.rows[i];
     std::optional<int32_t>& last = slots_[row.slot].last_sampled;
     if (IsFirstOfSlot(step.rows, i)) {
-      unknown = row.token == kLastSampledToken && !last.has_value();
+      unknown = row.token_id == kLastSampled && !last.has_value();
       if (!unknown) segments.push_back({row.slot, row.position, {}, {}});
     }
     const int32_t token =
-        row.token == kLastSampledToken ? last.value_or(-1) : row.token;
-    if (row.output == RowOutput::kSample) last.reset();
+        row.token_id == kLastSampled ? last.value_or(-1) : row.token_id;
+    if (row.kind == RowKind::kDecode) last.reset();
     if (unknown) {
-      results.rows[i].status = SampledStatus::kUnknownInput;
+      results.rows[i].status = UnknownInput();
       continue;
     }
     Segment& segment = segments.back();
-    if (row.output != RowOutput::kNone) {
+    if (HasOutput(row.kind)) {
       segment.outputs.push_back(static_cast<int32_t>(segment.tokens.size()));
       wanted.push_back(i);
     }
@@ -244,13 +259,13 @@ void HostSamplingStep::RunStep(Queued& step) {
   }
 }
 
-SampledRow HostSamplingStep::Report(const SamplingRow& row,
-                                    NextTokenDistribution& distribution) {
-  SampledRow result;
-  result.status = SampledStatus::kNotFinite;
+RowResult HostSamplingStep::Report(const StepRow& row,
+                                   NextTokenDistribution& distribution) {
+  RowResult result;
+  result.status = NotFinite(row.position);
   if (!AreNumbers(distribution)) return result;
-  int32_t token = row.target;
-  if (row.output == RowOutput::kSample) {
+  int32_t token = row.score_target;
+  if (row.kind == RowKind::kDecode) {
     Slot& slot = slots_[row.slot];
     SampleContext context;
     context.recent_ids = slot.recent_ids;
@@ -260,7 +275,7 @@ SampledRow HostSamplingStep::Report(const SamplingRow& row,
     }
     const auto sampled = sampler_.Sample(distribution, slot.params, context);
     if (sampled.status() == NothingToSample()) {
-      result.status = SampledStatus::kNothingLeft;
+      result.status = NothingToSample();
     }
     if (!sampled.ok()) return result;
     token = *sampled;
@@ -269,22 +284,20 @@ SampledRow HostSamplingStep::Report(const SamplingRow& row,
   }
   const float logprob = LogprobOf(distribution, token);
   if (!IsNumber(logprob)) return result;
-  result.status = SampledStatus::kOk;
-  result.token = token;
+  result.status = absl::OkStatus();
+  result.token_id = token;
   result.logprob = logprob;
   result.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
   return result;
 }
 
-SampledRows HostSamplingStep::Collect() {
-  std::shared_ptr<Queued> step;
+SampledRows HostSamplingStep::Collect(const std::shared_ptr<Queued>& step) {
   {
     absl::MutexLock lock(&mutex_);
-    if (queued_.empty()) {
-      control_->Violation("nothing to collect");
+    if (queued_.empty() || queued_.front() != step) {
+      control_->Violation("a step is collected twice or out of order");
       return {};
     }
-    step = std::move(queued_.front());
     queued_.pop_front();
     DoUntil(step->done_at);
   }

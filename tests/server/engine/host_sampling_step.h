@@ -83,8 +83,7 @@ class HostSamplingStep final : public SamplingStep {
                  int64_t banned_ids) const override;
   void Configure(int32_t slot, const SamplingParams& params,
                  const SampleContext& context) override;
-  void Queue(absl::Span<const SamplingRow> rows) override;
-  SampledRows Collect() override;
+  std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) override;
   void Clear(int32_t slot) override;
   void Copy(int32_t from, int32_t to) override;
   std::unique_ptr<StateArrival> Import(
@@ -97,6 +96,7 @@ class HostSamplingStep final : public SamplingStep {
   int64_t BytesPerSlot() const override { return step_->BytesPerSlot(); }
 
  private:
+  friend class HostQueuedStep;
   friend class HostTransfer;
   struct Slot {
     bool configured = false;  // as far as calls came in
@@ -106,7 +106,7 @@ class HostSamplingStep final : public SamplingStep {
     std::optional<int32_t> last_sampled;
   };
   struct Queued {
-    std::vector<SamplingRow> rows;
+    std::vector<StepRow> rows;
     SampledRows results;
     int64_t done_at = 0;  // number of the work after which they are there
   };
@@ -116,10 +116,11 @@ class HostSamplingStep final : public SamplingStep {
   // Adds to what has to be done; its number.
   int64_t Add(std::function<void()> work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DoUntil(int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CheckRows(absl::Span<const SamplingRow> rows)
+  void CheckRows(absl::Span<const StepRow> rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SampledRows Collect(const std::shared_ptr<Queued>& step);
   void RunStep(Queued& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  SampledRow Report(const SamplingRow& row, NextTokenDistribution& distribution)
+  RowResult Report(const StepRow& row, NextTokenDistribution& distribution)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Sampler sampler_;

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "model/cpu/native_step.h"
+#include "model/step/model_step.h"
 #include "model/step/sampling_on_host.h"
-#include "model/step/vocabulary_bins.h"
-#include "model/torch/torch_model_step.h"
 #include "model/torch/torch_step.h"
 #include "server/engine/sampling_step_runner.h"
 #include "tests/model/torch/golden_case.h"

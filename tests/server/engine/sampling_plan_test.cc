@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,44 +25,40 @@ const RunnerInfo kDevice = [] {
   return info;
 }();
 
-std::vector<RowOutput> Outputs(const SamplingPlan& sampling) {
-  std::vector<RowOutput> outputs;
-  for (const SamplingRow& row : sampling.rows) outputs.push_back(row.output);
-  return outputs;
+std::vector<RowKind> Kinds(const SamplingPlan& sampling) {
+  std::vector<RowKind> kinds;
+  for (const StepRow& row : sampling.rows) kinds.push_back(row.kind);
+  return kinds;
 }
 
-SampledRow Sampled(int32_t token, float logprob) {
-  SampledRow row;
-  row.token = token;
+RowResult Sampled(int32_t token, float logprob) {
+  RowResult row;
+  row.token_id = token;
   row.logprob = logprob;
   return row;
 }
 
-SampledRow Failed(SampledStatus status) {
-  SampledRow row;
-  row.status = status;
+RowResult Failed(absl::Status status) {
+  RowResult row;
+  row.status = std::move(status);
   return row;
 }
 
-TEST(SamplingPlanTest, EveryKindOfRowSaysWhatItWants) {
+TEST(SamplingPlanTest, RowsThatMayRunRunAsThePlanHasThem) {
   StepRow score = Score(1, 4, 6, 7);
   score.top_logprobs = 5;
-  StepRow prefill = Row(0, 8, RowKind::kPrefill, 1);
-  prefill.top_logprobs = 3;  // means nothing there
-  const StepPlan plan = {{prefill, Decode(0, 9, 2), score,
-                          Row(2, 0, RowKind::kRebuild, kLastSampled)}};
+  const StepPlan plan = {{Row(0, 8, RowKind::kPrefill, 1), Decode(0, 9, 2),
+                          score, Row(2, 0, RowKind::kRebuild, kLastSampled)}};
   const SamplingPlan sampling = MakeSamplingPlan(plan, kDevice, kReady);
-  EXPECT_THAT(Outputs(sampling),
-              ElementsAre(RowOutput::kNone, RowOutput::kSample,
-                          RowOutput::kScore, RowOutput::kNone));
+  EXPECT_THAT(Kinds(sampling), ElementsAre(RowKind::kPrefill, RowKind::kDecode,
+                                           RowKind::kScore, RowKind::kRebuild));
   EXPECT_THAT(sampling.plan_rows, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(sampling.rows[0].position, 8);
-  EXPECT_EQ(sampling.rows[0].token, 1);
-  EXPECT_EQ(sampling.rows[0].top_logprobs, 0);
+  EXPECT_EQ(sampling.rows[0].token_id, 1);
   EXPECT_EQ(sampling.rows[2].slot, 1);
-  EXPECT_EQ(sampling.rows[2].target, 7);
+  EXPECT_EQ(sampling.rows[2].score_target, 7);
   EXPECT_EQ(sampling.rows[2].top_logprobs, 5);
-  EXPECT_EQ(sampling.rows[3].token, kLastSampledToken);
+  EXPECT_EQ(sampling.rows[3].token_id, kLastSampled);
 }
 
 TEST(SamplingPlanTest, ARejectedGuessIsNoFailureAndHasNoResult) {
@@ -70,8 +67,8 @@ TEST(SamplingPlanTest, ARejectedGuessIsNoFailureAndHasNoResult) {
   info.verifies_guesses = true;
   const SamplingPlan sampling = MakeSamplingPlan(plan, info, kReady);
   SampledRows sampled;
-  sampled.rows = {Sampled(5, -1), Sampled(4, -2),
-                  Failed(SampledStatus::kRejected)};
+  sampled.rows = {Sampled(5, -1), Sampled(4, -2), RowResult()};
+  sampled.rows[2].rejected = true;
   sampled.evaluated = {1};
   const StepResult result =
       MakeStepResult(plan, sampling, std::move(sampled), {false, false, false});
@@ -95,8 +92,7 @@ TEST(SamplingPlanTest, DerivingRowsRunWhereTheStepDerives) {
   derives.derives = true;
   const SamplingPlan both = MakeSamplingPlan(plan, derives, kReady);
   EXPECT_THAT(both.plan_rows, ElementsAre(0, 1));
-  EXPECT_EQ(both.rows[0].token, kNoToken);
-  EXPECT_EQ(both.rows[0].output, RowOutput::kNone);
+  EXPECT_EQ(both.rows[0].kind, RowKind::kDerive);
 }
 
 TEST(SamplingPlanTest, RowsOfASlotThatIsUnknownDoNotRun) {
@@ -118,8 +114,9 @@ TEST(SamplingPlanTest, ARowThatTheDeviceCannotReportStillRuns) {
   many.top_logprobs = SamplingStep::kMostTopLogprobs + 1;
   const SamplingPlan sampling = MakeSamplingPlan(
       {{Decode(0, 3, 1), many, Score(2, 3, 1, 2)}}, kDevice, slots);
-  EXPECT_THAT(Outputs(sampling), ElementsAre(RowOutput::kNone, RowOutput::kNone,
-                                             RowOutput::kScore));
+  EXPECT_THAT(Kinds(sampling), ElementsAre(RowKind::kPrefill, RowKind::kPrefill,
+                                           RowKind::kScore));
+  EXPECT_EQ(sampling.rows[1].top_logprobs, 0);
   EXPECT_EQ(sampling.statuses[0], slots[0].sampling);
   EXPECT_EQ(sampling.statuses[1].code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(sampling.statuses[1].message(), HasSubstr("top_logprobs 21"));
@@ -130,7 +127,7 @@ TEST(StepResultTest, ResultsComeBackToTheirRows) {
                           Row(0, 2, RowKind::kPrefill, 1), Decode(0, 3, 1),
                           Score(2, 3, 1, 8)}};
   SampledRows sampled;
-  sampled.rows = {SampledRow(), Sampled(5, -1.5f), Sampled(8, -2.5f)};
+  sampled.rows = {RowResult(), Sampled(5, -1.5f), Sampled(8, -2.5f)};
   sampled.rows[2].top_logprobs = {{4, -0.5f}};
   sampled.device_seconds = 0.125;
   sampled.evaluated = {2, 0, 1};
@@ -157,8 +154,8 @@ TEST(StepResultTest, ResultsComeBackToTheirRows) {
 TEST(StepResultTest, WhatTheDeviceSaysOfARowIsItsStatus) {
   const StepPlan plan = {{Decode(0, 3, 1), Decode(1, 9, 1), Decode(2, 5, 1)}};
   SampledRows sampled;
-  sampled.rows = {Failed(SampledStatus::kNotFinite),
-                  Failed(SampledStatus::kNothingLeft), Sampled(5, -1)};
+  sampled.rows = {Failed(NotFinite(3)), Failed(NothingToSample()),
+                  Sampled(5, -1)};
   const StepResult result =
       MakeStepResult(plan, MakeSamplingPlan(plan, kDevice, kReady),
                      std::move(sampled), std::vector<bool>(3));
@@ -175,8 +172,8 @@ TEST(StepResultTest, WithoutItsInputASlotsRowsFailAndNoOthers) {
                           Decode(1, 4, 1), Decode(2, 4, kLastSampled)}};
   SampledRows sampled;
   // The device knew nothing of slot 0; slot 1 is the host's word against it.
-  sampled.rows = {Failed(SampledStatus::kUnknownInput), Sampled(5, -1),
-                  SampledRow(), Sampled(6, -1), Sampled(7, -1)};
+  sampled.rows = {Failed(UnknownInput()), Sampled(5, -1), RowResult(),
+                  Sampled(6, -1), Sampled(7, -1)};
   const StepResult result =
       MakeStepResult(plan, MakeSamplingPlan(plan, kDevice, kReady),
                      std::move(sampled), {false, false, true, false, false});
@@ -198,5 +195,101 @@ TEST(StepResultTest, AStepOfWhichNothingRanHasOnlyStatuses) {
   EXPECT_THAT(result.softmax_tails, IsEmpty());
 }
 
+using ::testing::HasSubstr;
+
+RunnerInfo SmallInfo() {
+  RunnerInfo info;
+  info.slots = 3;
+  info.spare_rows = 4;
+  info.max_rows = 6;
+  info.vocab_size = 10;
+  return info;
+}
+
+std::string CheckMessage(std::vector<StepRow> rows) {
+  const absl::Status status = CheckPlan({std::move(rows)}, SmallInfo());
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(CheckPlanTest, AcceptsWhatSubmitAllows) {
+  StepPlan plan;
+  plan.rows = {Row(2, 0, RowKind::kPrefill, 9), Row(2, 1, RowKind::kDecode, 0),
+               Row(0, 70, RowKind::kDecode, kLastSampled)};
+  EXPECT_TRUE(CheckPlan(plan, SmallInfo()).ok());
+}
+
+TEST(CheckPlanTest, GuessesStandBehindARowThatDecodesWhereTheyAreVerified) {
+  RunnerInfo info = SmallInfo();
+  const auto decode = RowKind::kDecode;
+  const std::vector<StepRow> rows = {Row(1, 4, decode, kLastSampled),
+                                     Row(1, 5, decode, 3),
+                                     Row(1, 6, decode, 2)};
+  EXPECT_THAT(CheckMessage(rows), HasSubstr("decodes before its last row"));
+  info.verifies_guesses = true;
+  EXPECT_TRUE(CheckPlan({rows}, info).ok());
+  // Behind them nothing but guesses, each of a token that is known.
+  for (const StepRow& row :
+       {Row(1, 5, RowKind::kPrefill, 3), Row(1, 5, decode, kLastSampled)}) {
+    EXPECT_FALSE(CheckPlan({{rows[0], row}}, info).ok());
+  }
+}
+
+TEST(CheckPlanTest, NamesTheRowAndWhatIsWrongWithIt) {
+  const auto decode = RowKind::kDecode;
+  EXPECT_THAT(CheckMessage({}), HasSubstr("plan of 0 rows"));
+  EXPECT_THAT(CheckMessage(std::vector<StepRow>(7, Row(0, 0, decode, 1))),
+              HasSubstr("plan of 7 rows"));
+  EXPECT_THAT(CheckMessage({Row(3, 0, decode, 1)}), HasSubstr("slot 3"));
+  EXPECT_THAT(CheckMessage({Row(-1, 0, decode, 1)}), HasSubstr("slot -1"));
+  EXPECT_THAT(CheckMessage({Row(0, -2, decode, 1)}), HasSubstr("position -2"));
+  EXPECT_THAT(CheckMessage({Row(1, 0, decode, 1), Row(0, 0, decode, 10)}),
+              HasSubstr("plan row 1: token id 10"));
+  EXPECT_THAT(CheckMessage({Row(0, 0, decode, -2)}), HasSubstr("token id -2"));
+  StepRow score = Row(0, 0, RowKind::kScore, 1);
+  score.score_target = 10;
+  EXPECT_THAT(CheckMessage({score}), HasSubstr("score target 10"));
+  StepRow top = Row(0, 0, decode, 1);
+  top.top_logprobs = 11;
+  EXPECT_THAT(CheckMessage({top}), HasSubstr("top_logprobs 11"));
+}
+
+TEST(CheckPlanTest, RowsOfASlotStandTogetherAndAscend) {
+  const auto prefill = RowKind::kPrefill;
+  EXPECT_THAT(CheckMessage({Row(0, 4, prefill, 1), Row(0, 6, prefill, 1)}),
+              HasSubstr("not consecutive"));
+  EXPECT_THAT(CheckMessage({Row(0, 4, prefill, 1), Row(1, 0, prefill, 1),
+                            Row(0, 5, prefill, 1)}),
+              HasSubstr("not consecutive"));
+  std::vector<StepRow> five;
+  for (int i = 0; i < 5; ++i) five.push_back(Row(0, i, prefill, 1));
+  EXPECT_THAT(CheckMessage(five), HasSubstr("more than 4 rows"));
+}
+
+TEST(CheckPlanTest, ASlotFeedsItsLastTokenFirstAndDecodesLast) {
+  const auto prefill = RowKind::kPrefill;
+  EXPECT_THAT(
+      CheckMessage({Row(0, 4, prefill, 1), Row(0, 5, prefill, kLastSampled)}),
+      HasSubstr("plan row 1: the last sampled token is input of a slot's"));
+  EXPECT_THAT(
+      CheckMessage({Row(0, 4, RowKind::kDecode, 1), Row(0, 5, prefill, 2)}),
+      HasSubstr("plan row 1: slot 0 decodes before its last row"));
+  EXPECT_TRUE(CheckPlan({{Row(0, 4, prefill, kLastSampled),
+                          Row(0, 5, RowKind::kDecode, 2)}},
+                        SmallInfo())
+                  .ok());
+}
+
+TEST(CheckPlanTest, DerivingRowsNeedNeitherPositionNorTokenAndStandAlone) {
+  const StepRow derive = Row(1, -1, RowKind::kDerive, -7);
+  // More than a slot's spare rows.
+  EXPECT_TRUE(CheckPlan({std::vector<StepRow>(5, derive)}, SmallInfo()).ok());
+  EXPECT_THAT(CheckMessage({derive, Row(1, 0, RowKind::kDecode, 1)}),
+              HasSubstr("plan row 1: rows of slot 1 are not consecutive"));
+  EXPECT_THAT(CheckMessage({Row(3, 0, RowKind::kDerive, 0)}),
+              HasSubstr("slot 3"));
+}
+
 }  // namespace
+
 }  // namespace txl

@@ -1,8 +1,6 @@
 // What the self-test says of steps with one mistake in them, and of healthy
 // ones: on the CPU, and on the emulated CUDA device.
 
-#include "server/engine/step_trial.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/sound_step.h"
 #include "tests/model/cuda/step/random_case.h"
 #include "tests/model/golden_paths.h"
 #include "tests/model/step/faulty_model.h"

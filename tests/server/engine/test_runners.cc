@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "model/cpu/native_step.h"
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 #include "server/engine/load_step_runner.h"
 #include "server/engine/sampling_step_runner.h"
 #include "server/engine/step_builder.h"

@@ -1,8 +1,8 @@
 #include <stdexcept>
 
 #include "model/cpu/native_step.h"
+#include "model/step/model_step.h"
 #include "model/step/sampling_on_host.h"
-#include "model/step/vocabulary_bins.h"
 #include "tests/server/engine/tried_step.h"
 
 namespace txl {

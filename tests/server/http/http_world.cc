@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "server/exporter/status_collector.h"
+#include "server/exporter/status_families.h"
 
 namespace txl {
 

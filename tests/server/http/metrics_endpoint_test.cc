@@ -50,22 +50,6 @@ class SilentConnection {
   const int fd_;
 };
 
-TEST(CheckHttpAddressTest, TakesHostAndPort) {
-  for (const char* good : {"127.0.0.1:0", "0.0.0.0:9090", "localhost:65535",
-                           "[::1]:9090", "metrics.internal:80"}) {
-    EXPECT_EQ(CheckHttpAddress(good), "") << good;
-  }
-}
-
-TEST(CheckHttpAddressTest, SaysWhatIsNone) {
-  for (const char* bad :
-       {"", "9090", ":9090", "host", "host:", "host:x", "host:-1", "host:+1",
-        "host:65536", "host: 1", "unix:/run/m.sock", "a:b:1", "::1:9090",
-        "[]:1", "[::1:1", "h:1,i:2", "a b:1", "host:1s"}) {
-    EXPECT_THAT(CheckHttpAddress(bad), HasSubstr("is not HOST:PORT")) << bad;
-  }
-}
-
 TEST(MetricsEndpointTest, IsHealthyWhileTheServerTakesNewWork) {
   std::atomic<ServerPhase> phase{ServerPhase::kStarting};
   const auto endpoint = Start([&] {

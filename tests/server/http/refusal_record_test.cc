@@ -58,7 +58,7 @@ TEST_F(RefusalRecords, OverGrpcComeBackWithATraceAndHaveTheirLines) {
          {"a method that is not there, without a key",
           call("", "", "no.Such/Verona"), "unknown", "UNAUTHENTICATED",
           "UNAUTHENTICATED", ""},
-         {"bytes that are no message", call("\xff\xff\xff\xff", "user"),
+         {"bytes that are not a message", call("\xff\xff\xff\xff", "user"),
           kGenerate, "INVALID_ARGUMENT", "MALFORMED_MESSAGE", "laptop"},
          {"a field that is wrong",
           call(GenerateBytes("text: 'Verona' sampling { top_p: 7 }"), "user"),

@@ -26,10 +26,14 @@ namespace txl {
 //   softmax_tails: computed + skipped is the same for every cluster
 //   slots_used <= slots_total
 //   steps_with_prompt_and_decode <= steps_with_decode <= steps
+//   turns_parked_out <= turns_parked
+//   steps_saved <= guesses_accepted <= tokens_guessed
+//   turns_started, turns_active, tokens_prompt and tokens_delivered equal their
+//   sums over all tenants
 // and no counter is negative.
 std::vector<std::string> BrokenLaws(const Snapshot& snapshot);
 
-// Likewise:
+// Laws of the counts of sessions:
 //   created + loaded = ended + stored_away + idle + busy
 std::vector<std::string> BrokenLaws(const SessionCounts& sessions);
 

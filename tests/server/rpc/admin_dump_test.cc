@@ -1,11 +1,10 @@
 // The dump for a report of a bug.
 
-#include "server/api/admin_dump.h"
-
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
+#include "server/api/admin_service.h"
 #include "tests/server/rpc/admin_world.h"
 
 namespace txl {

@@ -128,7 +128,7 @@ TEST(CallLimits, OfManyRequestsThatComeSlowlyTheOldestGivesWay) {
 TEST(CallLimits, ARequestHoldsItsBytesUntilItsCallEnds) {
   RpcWorld world;
   ByteBudget requests(int64_t{64} << 20);
-  world.context.requests = &requests;
+  world.context.memory.requests = &requests;
   world.runner.Hold();
   grpc::ClientContext client;
   v1::GenerateRequest request;
@@ -252,7 +252,7 @@ TEST(Answers, OverTheirBudgetAreOverloadedAndDoNothing) {
   RpcWorld world;
   world.MakeSession("s");
   ByteBudget streams(1 << 20);
-  world.context.streams = &streams;
+  world.context.memory.streams = &streams;
   {
     const auto others = streams.TryHold((1 << 20) - 100);
     EXPECT_EQ(Outcome(world.Generate("session_id: 's' text: 'a'").status),
@@ -268,7 +268,7 @@ TEST(Answers, ThatWouldNeverFitAreOverALimit) {
   RpcWorld world;
   world.MakeSession("s");
   ByteBudget streams(100);
-  world.context.streams = &streams;
+  world.context.memory.streams = &streams;
   constexpr char kOverLimit[] = "INVALID_ARGUMENT OVER_LIMIT";
   EXPECT_EQ(Outcome(world.Generate("session_id: 's' text: 'a'").status),
             kOverLimit);
@@ -312,7 +312,7 @@ TEST(Answers, ThatNobodyReadsAreCutOff) {
   options.calls.answer_timeout = absl::Milliseconds(100);
   RpcWorld world(options);
   ByteBudget streams(int64_t{64} << 20);
-  world.context.streams = &streams;
+  world.context.memory.streams = &streams;
   MakeLongSession(world);
   const UnreadPage unread(world);
   EXPECT_TRUE(Eventually([&] { return world.server->calls().answering == 1; }));
@@ -352,7 +352,7 @@ TEST(Shedding, RefusesNewWorkAndServesWhatGivesRoom) {
   options.trim = [] {};
   const MemoryGuard guard(options);
   ASSERT_TRUE(Eventually([&] { return guard.Shedding(); }));
-  world.context.guard = &guard;
+  world.context.memory.guard = &guard;
   const grpc::Status refused = world.Generate("text: 'a'").status;
   EXPECT_EQ(Outcome(refused), kOverloaded);
   EXPECT_TRUE(HasRetryInfo(refused));

@@ -69,7 +69,7 @@ TEST(ReplayFlow, AReplayTakesItsShareOfTheStreamsMemory) {
   RpcWorld world(Options(absl::Minutes(5)));
   world.MakeSession("s");
   ByteBudget streams(int64_t{256} << 20);
-  world.context.streams = &streams;
+  world.context.memory.streams = &streams;
   ASSERT_EQ(Outcome(world.Generate(ReplayRequest()).status), "OK");
   ASSERT_TRUE(Eventually([&] { return streams.used() == 0; }));
   {

@@ -44,8 +44,8 @@ struct RpcWorldOptions {
   double trace_rate = 1;
   std::string export_key;
   std::string fingerprint = "f00d";
-  ByteBudget* requests = nullptr;  // null: unlimited; outlive the world
-  ByteBudget* streams = nullptr;
+  ByteBudget* requests = ByteBudget::Unlimited();  // outlive the world
+  ByteBudget* streams = ByteBudget::Unlimited();
   Clock* clock = Clock::Real();  // of calls; outlives the world
 };
 

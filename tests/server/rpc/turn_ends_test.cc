@@ -184,7 +184,7 @@ RpcWorldOptions SlowReaderOptions(absl::Duration limit) {
 // more. One of its events may be in gRPC's hands.
 bool IsFullStream(const RpcWorld& world) {
   const Snapshot s = world.metrics.Get();
-  const int32_t limit = world.context.scheduler_options.park_events;
+  const int32_t limit = world.context.turns.model.scheduler.park_events;
   EXPECT_LE(s.stream_queue_tokens, limit + world.runner.info().depth);
   return s.turns_parked == 1 && s.stream_queue_tokens >= limit - 1;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/base/error.h"
@@ -134,6 +135,40 @@ TEST_F(DurableSinkTest, TokensGoOutBeforeTheyAreStored) {
   StartStored();
   Say(3);
   EXPECT_THAT(reader_->ids(), ElementsAre(100, 101, 102));
+}
+
+// Notes where the events lie that it is given.
+class PlaceSink final : public RecordingSink {
+ public:
+  void Token(TokenEvent event) override {
+    places.emplace_back(event.text.data(), event.top_logprobs.data());
+    RecordingSink::Token(std::move(event));
+  }
+  std::vector<std::pair<const void*, const void*>> places;
+};
+
+TEST_F(DurableSinkTest, NoEventIsCopiedNeitherAtOnceNorHeld) {
+  const auto reader = std::make_shared<PlaceSink>();
+  DurableSinkOptions options;
+  options.journal = &journal_;
+  options.tokens_wait = true;
+  options.wake = [] {};
+  const auto sink = std::make_shared<DurableSink>(options, reader, cancel_);
+  sink->Started({});
+  std::vector<std::pair<const void*, const void*>> given;
+  for (const bool stored : {true, false}) {
+    journal_.Enter();
+    if (stored) journal_.Commit();
+    TokenEvent event;
+    event.index = stored ? 0 : 1;
+    event.text = "too long to lie in the string itself";
+    event.top_logprobs.resize(3);
+    given.emplace_back(event.text.data(), event.top_logprobs.data());
+    sink->Token(std::move(event));
+  }
+  EXPECT_EQ(reader->places.size(), 1u);
+  journal_.Commit();
+  EXPECT_EQ(reader->places, given);
 }
 
 TEST_F(DurableSinkTest, StrictlyEachTokenWaitsForItsOwnEntry) {

@@ -1,6 +1,6 @@
-#include "server/scheduler/guess_policy.h"
-
 #include <gtest/gtest.h>
+
+#include "server/scheduler/guesser.h"
 
 namespace txl {
 namespace {
@@ -40,20 +40,6 @@ TEST(GuessPolicyTest, CompanyRaisesTheFloor) {
 
 TEST(GuessPolicyTest, LikelyGuessesShowWhatStepsCost) {
   EXPECT_EQ(GuessFloor(StepCost(), 3), 0.5);
-}
-
-TEST(GuessPolicyTest, ADraftHasToBeWorthItsStepsToo) {
-  const StepCost cost = CostOf(0.7, 0.3, 0.1);
-  const double without = GuessFloor(cost, 1);
-  const StepCost small = CostOf(0.1, 0.02, 0.01);
-  // Its step takes an eighth of a token's time.
-  EXPECT_GT(DraftFloor(cost, small, 1), without + 0.12);
-  EXPECT_LT(DraftFloor(cost, small, 1), without + 0.2);
-  EXPECT_GE(DraftFloor(cost, cost, 1), 1);
-  // What has not been seen yet has to be likely.
-  EXPECT_EQ(DraftFloor(cost, StepCost(), 1), 0.5);
-  EXPECT_EQ(DraftFloor(StepCost(), small, 1), 0.5);
-  EXPECT_GT(DraftFloor(CostOf(0.1, 0.9, 0.9), StepCost(), 8), 1);
 }
 
 TEST(GuessPolicyTest, StreamsWaitForTokensThatBringMore) {

@@ -1,6 +1,6 @@
-#include "server/scheduler/guess_rates.h"
-
 #include <gtest/gtest.h>
+
+#include "server/scheduler/guesser.h"
 
 namespace txl {
 namespace {
@@ -10,11 +10,8 @@ TEST(GuessRatesTest, BeginsWithWhatSourcesSay) {
   for (int32_t level = 0; level < kNgramLevels; ++level) {
     EXPECT_NEAR(rates.Rate(level), (level + 0.5) / kNgramLevels, 1e-9);
   }
-  for (int32_t grade = kNgramLevels + 1; grade < kFirstDraftGrade; ++grade) {
+  for (int32_t grade = kNgramLevels + 1; grade < kGrades; ++grade) {
     EXPECT_GT(rates.Rate(grade), rates.Rate(grade - 1));
-  }
-  for (const double probability : {0.1, 0.4, 0.95}) {
-    EXPECT_NEAR(rates.Rate(DraftGrade(probability)), probability, 0.07);
   }
 }
 
@@ -51,24 +48,7 @@ TEST(GuessRatesTest, MoreOfTheSameIdsAreAHigherGrade) {
     EXPECT_GE(OwnGrade(same), before);
     before = OwnGrade(same);
   }
-  EXPECT_EQ(before, kFirstDraftGrade - 1);
-}
-
-TEST(GuessRatesTest, ADraftThatIsSurerHasAHigherGrade) {
-  EXPECT_EQ(DraftGrade(0), kFirstDraftGrade);
-  EXPECT_EQ(DraftGrade(0.5), kFirstDraftGrade + kDraftGrades / 2);
-  EXPECT_EQ(DraftGrade(1), kGrades - 1);
-}
-
-TEST(GuessRatesTest, ADraftsGradesHaveOneRateTogether) {
-  GuessRates rates;
-  const double before = rates.draft_rate();
-  for (int i = 0; i < 100; ++i) rates.Note(OwnGrade(3), true);
-  EXPECT_EQ(rates.draft_rate(), before);
-  for (int i = 0; i < 400; ++i)
-    rates.Note(DraftGrade((i % 4) / 4.0), i % 4 == 3);
-  EXPECT_NEAR(rates.draft_rate(), 0.25, 0.05);
-  EXPECT_GT(rates.Rate(DraftGrade(0.75)), 0.9);
+  EXPECT_EQ(before, kGrades - 1);
 }
 
 }  // namespace

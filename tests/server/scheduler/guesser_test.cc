@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "model/text/ngram_builder.h"
+#include "model/text/ngram_table.h"
 
 namespace txl {
 namespace {
@@ -17,23 +17,8 @@ using Ids = std::vector<int32_t>;
 Ids GuessBehind(Guesser& guesser, const Ids& ids, const GuessLimits& limits) {
   TokenSequence sequence;
   sequence.Append(ids);
-  guesser.Begin(sequence, limits);
-  EXPECT_FALSE(guesser.WantsDraft());
-  return {guesser.given().begin(), guesser.given().end()};
-}
-
-// The same with a draft that goes on like this, and is so sure.
-Ids GuessWithDraft(Guesser& guesser, const Ids& ids, const GuessLimits& limits,
-                   const Ids& draft, double probability, int* asked = nullptr) {
-  TokenSequence sequence;
-  sequence.Append(ids);
-  guesser.Begin(sequence, limits);
-  while (guesser.WantsDraft()) {
-    if (asked != nullptr) ++*asked;
-    const size_t place = guesser.guesses().size();
-    guesser.Hear(DraftGuess{draft[place], probability});
-  }
-  return {guesser.given().begin(), guesser.given().end()};
+  const absl::Span<const int32_t> guesses = guesser.Guess(sequence, limits);
+  return {guesses.begin(), guesses.end()};
 }
 
 NgramTable Counting() {
@@ -133,90 +118,6 @@ TEST(GuesserTest, NothingToGuessGainsNothing) {
     guesser.Saw(4);
   }
   EXPECT_LT(guesser.gain(), 0.1);
-}
-
-constexpr double kCheap = 0.1;  // a floor
-
-TEST(GuesserTest, ADraftGuessesWhereNothingElseDoes) {
-  GuessRates rates;
-  Guesser guesser(nullptr, &rates);
-  const GuessLimits limits = {
-      .most = 4, .floor = kCheap, .draft_floor = kCheap};
-  EXPECT_THAT(GuessWithDraft(guesser, {1}, limits, {5, 6, 7, 8, 9}, 0.99),
-              ElementsAre(5, 6, 7, 8));
-  // One that is not sure is looked at only.
-  EXPECT_THAT(GuessWithDraft(guesser, {1}, limits, {5, 6, 7, 8, 9}, 0.01),
-              IsEmpty());
-  EXPECT_THAT(guesser.guesses(), ElementsAre(5));
-}
-
-TEST(GuesserTest, ADraftIsNotAskedWhereItsStepsAreNotWorthIt) {
-  GuessRates rates;
-  Guesser guesser(nullptr, &rates);
-  int asked = 0;
-  const GuessLimits dear = {.most = 4, .floor = kCheap, .draft_floor = 0.6};
-  EXPECT_THAT(GuessWithDraft(guesser, {1}, dear, {5, 6}, 0.99, &asked),
-              IsEmpty());
-  EXPECT_EQ(asked, 0);
-}
-
-TEST(GuesserTest, ADraftIsNotAskedWhereOthersAreSurer) {
-  const NgramTable table = Counting();
-  GuessRates rates;
-  Guesser guesser(&table, &rates);
-  int asked = 0;
-  const GuessLimits limits = {
-      .most = 4, .floor = kCheap, .draft_floor = kCheap};
-  EXPECT_THAT(GuessWithDraft(guesser, {6}, limits, {1, 1, 1, 1}, 1, &asked),
-              ElementsAre(7, 8, 9, 0));
-  EXPECT_EQ(asked, 0);
-}
-
-TEST(GuesserTest, LearnsHowOftenADraftIsRight) {
-  GuessRates rates;
-  Guesser guesser(nullptr, &rates);
-  const GuessLimits limits = {.most = 2, .floor = kCheap, .draft_floor = 0.4};
-  for (int i = 0; i < 60; ++i) {
-    GuessWithDraft(guesser, {1}, limits, {5, 6, 7}, 0.3);
-    guesser.Saw(5);
-    guesser.Saw(6);
-  }
-  EXPECT_GT(rates.draft_rate(), 0.9);
-  EXPECT_GT(rates.Rate(DraftGrade(0.3)), 0.9);
-  EXPECT_GT(guesser.gain(), 1.8);
-  int asked = 0;
-  for (int i = 0; i < 60; ++i) {
-    GuessWithDraft(guesser, {1}, limits, {5, 6, 7}, 0.3, &asked);
-    guesser.Saw(9);
-  }
-  EXPECT_LT(rates.draft_rate(), 0.4);
-  EXPECT_LT(asked, 80);
-}
-
-TEST(GuesserTest, ADraftThatWasNotWorthItIsTriedAgain) {
-  GuessRates rates;
-  Guesser guesser(nullptr, &rates);
-  const GuessLimits limits = {.most = 2, .floor = 0.3, .draft_floor = 0.9};
-  int asked = 0;
-  for (int i = 0; i < 1024; ++i) {
-    GuessWithDraft(guesser, {1}, limits, {5, 6, 7}, 0.01, &asked);
-    guesser.Saw(9);
-  }
-  EXPECT_GE(asked, 4);
-  EXPECT_LE(asked, 5);
-}
-
-TEST(GuesserTest, GoesOnWithoutADraftThatHasNothing) {
-  GuessRates rates;
-  Guesser guesser(nullptr, &rates);
-  TokenSequence ids;
-  ids.Append({1});
-  guesser.Begin(ids, {.most = 4, .floor = kCheap, .draft_floor = kCheap});
-  ASSERT_TRUE(guesser.WantsDraft());
-  guesser.Hear(std::nullopt);
-  EXPECT_FALSE(guesser.WantsDraft());
-  EXPECT_THAT(guesser.given(), IsEmpty());
-  EXPECT_FALSE(guesser.waits());
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "server/scheduler/own_ngrams.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
+
+#include "server/scheduler/guesser.h"
 
 namespace txl {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "gtest/gtest.h"
 #include "server/scheduler/batch_policy.h"
-#include "server/scheduler/row_division.h"
 
 namespace txl {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/session/page_token.h"
+#include "server/session/session_name.h"
 #include "server/session/session_store.h"
 #include "tests/server/session/store_fixture.h"
 

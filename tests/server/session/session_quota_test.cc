@@ -10,10 +10,10 @@
 namespace txl {
 namespace {
 
-constexpr int64_t kSlot = 1'000'000;
+constexpr int64_t kQuotaSlot = 1'000'000;
 
 // What users are told of a session's bytes (docs/operating.md), once more.
-int64_t Told(int64_t tokens) {
+int64_t ToldQuota(int64_t tokens) {
   int64_t bytes = 2048;
   int64_t pieces = 0;
   for (int64_t left = tokens; left > 0; left -= 4096) {
@@ -24,7 +24,7 @@ int64_t Told(int64_t tokens) {
   }
   int64_t places = pieces > 0 ? 1 : 0;
   while (places < pieces) places *= 2;
-  return bytes + 16 * places + (tokens >= 2 ? kSlot : 0);
+  return bytes + 16 * places + (tokens >= 2 ? kQuotaSlot : 0);
 }
 
 // "sessions: 2 of 2"; "OK".
@@ -44,16 +44,16 @@ class SessionQuotaTest : public testing::Test {
   SessionQuota quota_{[this](const std::string& tenant) {
                         return tenant == "a" ? limits_ : SessionLimits();
                       },
-                      kSlot};
+                      kQuotaSlot};
 };
 
 TEST_F(SessionQuotaTest, ASessionTakesWhatItsPositionSays) {
   for (const int64_t tokens : {0, 1, 2, 16, 17, 4096, 4097, 100'000}) {
-    EXPECT_EQ(quota_.BytesOf(tokens), Told(tokens)) << tokens;
+    EXPECT_EQ(quota_.BytesOf(tokens), ToldQuota(tokens)) << tokens;
   }
   EXPECT_EQ(quota_.BytesOf(0), 2048);
   EXPECT_EQ(quota_.BytesOf(1), 2160);
-  EXPECT_EQ(quota_.BytesOf(1000), 6192 + kSlot);
+  EXPECT_EQ(quota_.BytesOf(1000), 6192 + kQuotaSlot);
 }
 
 TEST_F(SessionQuotaTest, SoManySessionsAndNoMore) {
@@ -72,10 +72,10 @@ TEST_F(SessionQuotaTest, SoManySessionsAndNoMore) {
 TEST_F(SessionQuotaTest, BytesAreThoseOfAllSessionsTogether) {
   quota_.Add("a", 0);
   quota_.Add("a", 100);
-  limits_.bytes = Told(10) + Told(100);
+  limits_.bytes = ToldQuota(10) + ToldQuota(100);
   EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 0, 10)), "OK");
   EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 0, 17)),
-            "bytes: " + std::to_string(Told(0) + Told(100)) + " of " +
+            "bytes: " + std::to_string(ToldQuota(0) + ToldQuota(100)) + " of " +
                 std::to_string(*limits_.bytes));
   quota_.Change("a", 0, 10);
   EXPECT_EQ(quota_.uses().at("a").bytes, *limits_.bytes);
@@ -84,7 +84,7 @@ TEST_F(SessionQuotaTest, BytesAreThoseOfAllSessionsTogether) {
   EXPECT_NE(QuotaRefusal(quota_.MayAdd("a", 0)), "OK");
   quota_.Remove("a", 100);
   EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 100)), "OK");
-  EXPECT_EQ(quota_.uses().at("a").bytes, Told(10));
+  EXPECT_EQ(quota_.uses().at("a").bytes, ToldQuota(10));
 }
 
 TEST_F(SessionQuotaTest, TheTextSaysWhatIsHeldAskedForAndAllowed) {
@@ -98,7 +98,7 @@ TEST_F(SessionQuotaTest, TheTextSaysWhatIsHeldAskedForAndAllowed) {
 TEST_F(SessionQuotaTest, ASmallerLimitKeepsWhatIsThereAndRefusesMore) {
   for (int i = 0; i < 5; ++i) quota_.Add("a", 100);
   limits_.sessions = 3;
-  limits_.bytes = Told(100);
+  limits_.bytes = ToldQuota(100);
   EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "sessions: 5 of 3");
   EXPECT_NE(QuotaRefusal(quota_.MayGrow("a", 100, 1000)), "OK");
   EXPECT_EQ(QuotaRefusal(quota_.MayGrow("a", 100, 100)), "OK");
@@ -112,12 +112,12 @@ TEST_F(SessionQuotaTest, OneTenantsSessionsAreNotAnothers) {
   quota_.Add("b", 7);
   EXPECT_EQ(QuotaRefusal(quota_.MayAdd("b", 1'000'000)), "OK");
   EXPECT_EQ(QuotaRefusal(quota_.MayAdd("a", 0)), "sessions: 1 of 1");
-  EXPECT_EQ(quota_.uses().at("b").bytes, Told(7));
+  EXPECT_EQ(quota_.uses().at("b").bytes, ToldQuota(7));
   EXPECT_EQ(quota_.uses().at("b").refused, 0);
 }
 
 TEST(SessionQuota, WithoutLimitsNothingIsCounted) {
-  SessionQuota quota(nullptr, kSlot);
+  SessionQuota quota(nullptr, kQuotaSlot);
   EXPECT_FALSE(quota.counts());
   EXPECT_TRUE(quota.MayAdd("a", 1 << 30).ok());
   quota.Add("a", 5);

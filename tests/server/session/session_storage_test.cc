@@ -359,6 +359,28 @@ TEST_F(SessionStorageTest, ImagesBeyondTheBudgetMoveOutWithTheirSessions) {
   EXPECT_EQ(store_->GetImage(LeaseOf("s0").key())->position, 1);
 }
 
+TEST_F(SessionStorageTest, ASessionMayMoveOutToMakeRoomForItsOwnImage) {
+  options_.image_bytes = 10;
+  Start(std::make_unique<FakeJournal>());
+  const auto put = [&](const char* id, size_t bytes) {
+    StateImage image = ImageOfBytes(bytes);
+    image.position = 1;
+    const uint64_t key = LeaseOf(id).key();
+    clock_.Advance(options_.empty_grace);
+    EXPECT_TRUE(store_->PutImage(key, image).ok()) << id;
+  };
+  for (const char* id : {"a", "stays"}) {
+    ASSERT_TRUE(store_->Create(id, {}).ok());
+    LeaseOf(id).Append({1, 2});
+    put(id, 4);
+  }
+  store_->SetInSlot(LeaseOf("stays").key(), true);
+  put("a", 7);
+  EXPECT_EQ(store_->counts().stored_away, 1);
+  EXPECT_EQ(store_->counts().image_bytes, 4);
+  EXPECT_EQ(images_.images.at("a").image->Bytes(), 7);
+}
+
 TEST_F(SessionStorageTest, SaysWhichStatesAreWorthAnImage) {
   ASSERT_TRUE(store_->Create("a", {}).ok());
   LeaseOf("a").Append(std::vector<int32_t>(11, 1));

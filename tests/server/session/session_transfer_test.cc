@@ -1,5 +1,4 @@
 // Sessions that leave the store as a whole and come into one.
-
 #include <string>
 #include <vector>
 
@@ -188,4 +187,5 @@ TEST_F(SessionTransfer, AnImportWithoutRoomIsRefused) {
 }
 
 }  // namespace
+
 }  // namespace txl

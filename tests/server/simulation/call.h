@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/scheduler/token_sink.h"
 #include "server/scheduler/turn.h"
 #include "tests/server/simulation/reader.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "server/quota/tenant_limits.h"
+#include "server/quota/tenant_account.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_step_runner.h"

@@ -16,7 +16,6 @@
 #include "model/memory/state_image.h"
 #include "server/base/digest.h"
 #include "server/store/image_files.h"
-#include "server/store/image_folder.h"
 
 namespace txl {
 

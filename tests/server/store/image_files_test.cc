@@ -1,15 +1,23 @@
 #include "server/store/image_files.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "tests/server/store/image_files_fixture.h"
 
 namespace txl {
@@ -197,5 +205,105 @@ TEST_F(ImageFilesTest, ThreadsSeeWholeImagesOnly) {
   EXPECT_EQ(CountNew(), 0);
 }
 
+std::string Oldest(const ImageIndex& index, const std::string& spared = "") {
+  const std::string* key = index.Oldest(spared);
+  return key == nullptr ? "none" : *key;
+}
+
+TEST(ImageIndex, IsEmptyAtFirst) {
+  const ImageIndex index;
+  EXPECT_EQ(index.bytes(), 0);
+  EXPECT_EQ(index.BytesOf("a"), 0);
+  EXPECT_EQ(Oldest(index), "none");
+}
+
+TEST(ImageIndex, KnowsTheOldest) {
+  ImageIndex index;
+  index.Set("a", 10, 3);
+  index.Set("b", 20, 1);
+  index.Set("c", 30, 2);
+  EXPECT_EQ(index.bytes(), 60);
+  EXPECT_EQ(Oldest(index), "b");
+  EXPECT_EQ(Oldest(index, "b"), "c");
+  index.Set("b", 5, 4);  // used again, smaller
+  EXPECT_EQ(index.bytes(), 45);
+  EXPECT_EQ(index.BytesOf("b"), 5);
+  EXPECT_EQ(Oldest(index), "c");
+}
+
+TEST(ImageIndex, ForgetsWhatIsErased) {
+  ImageIndex index;
+  index.Set("a", 10, 1);
+  index.Set("b", 20, 1);  // used at the same time
+  index.Erase("a");
+  index.Erase("never there");
+  EXPECT_FALSE(index.Contains("a"));
+  EXPECT_EQ(index.Keys(), std::vector<std::string>{"b"});
+  EXPECT_EQ(index.bytes(), 20);
+  EXPECT_EQ(Oldest(index, "b"), "none");
+}
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ImageFolderTest : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directory(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ + "/" + name) << bytes;
+  }
+  std::vector<int64_t> Positions() const {
+    std::vector<int64_t> positions;
+    for (const ImageEntry& image : ListImages(folder_)) {
+      positions.push_back(image.position);
+    }
+    return positions;
+  }
+
+  const std::string folder_ =
+      absl::StrCat(::testing::TempDir(), "/txl_image_folder_", getpid());
+};
+
+TEST_F(ImageFolderTest, NamesSayPositionAndHead) {
+  // SHA-256 of "abc" (FIPS 180-2, appendix B.1) begins so.
+  EXPECT_EQ(ImageNameOf(1276, "abc"),
+            "1276-ba7816bf8f01cfea414140de5dae2223.txlm");
+  EXPECT_NE(ImageNameOf(1276, "abd"), ImageNameOf(1276, "abc"));
+}
+
+TEST_F(ImageFolderTest, TheLargestPositionComesFirst) {
+  for (const int64_t position : {5, 1000, 0, 99}) {
+    Write(ImageNameOf(position, "head"), std::string(position, 'x'));
+  }
+  EXPECT_THAT(Positions(), ElementsAre(1000, 99, 5, 0));
+  const ImageEntry first = ListImages(folder_)[0];
+  EXPECT_EQ(first.path, folder_ + "/" + ImageNameOf(1000, "head"));
+  EXPECT_EQ(first.bytes, 1000);
+}
+
+TEST_F(ImageFolderTest, OtherNamesAreNone) {
+  const std::string name = ImageNameOf(7, "head");
+  for (const std::string& other :
+       {std::string("notes.txlm"), name + "x", "-" + name, "x" + name,
+        name.substr(0, name.size() - 6) + ".txlm", std::string("7-.txlm")}) {
+    Write(other, "x");
+  }
+  EXPECT_THAT(Positions(), IsEmpty());
+  Write(name, "x");
+  EXPECT_THAT(Positions(), ElementsAre(7));
+  EXPECT_THAT(ListImages(folder_ + "/missing"), IsEmpty());
+}
+
+TEST_F(ImageFolderTest, AUseIsTheFilesTime) {
+  Write(ImageNameOf(7, "head"), "x");
+  const int fd = open(ListImages(folder_)[0].path.c_str(), O_RDONLY);
+  ASSERT_GE(fd, 0);
+  SetUse(fd, 1'700'000'000'000'000'000);
+  close(fd);
+  EXPECT_EQ(ListImages(folder_)[0].use, 1'700'000'000'000'000'000);
+}
+
 }  // namespace
+
 }  // namespace txl

@@ -38,22 +38,22 @@ class StoreToolsTest : public JournalTest {
     journal_.reset();
   }
 
-  StoreReport Check() {
+  CheckedStore Check() {
     const auto report = CheckStore(options_.folder, Quiet);
     EXPECT_TRUE(report.ok()) << report.status();
-    return report.ok() ? *report : StoreReport();
+    return report.ok() ? *report : CheckedStore();
   }
-  StoreReport Repair() {
+  CheckedStore Repair() {
     const auto report = RepairStore(options_.folder, Quiet);
     EXPECT_TRUE(report.ok()) << report.status();
     EXPECT_TRUE(Check().sound());
     Reopen();
-    return report.ok() ? *report : StoreReport();
+    return report.ok() ? *report : CheckedStore();
   }
 };
 
 TEST_F(StoreToolsTest, ASoundStoreIsCounted) {
-  const StoreReport report = Check();
+  const CheckedStore report = Check();
   EXPECT_TRUE(report.sound());
   EXPECT_EQ(report.sessions, 4);
   EXPECT_EQ(report.tokens, 5000 + 4500 + 13 + 1);
@@ -108,7 +108,7 @@ TEST_F(StoreToolsTest, EveryKindOfDamageIsFoundAndMended) {
     options_.folder = temporary_.path() + "/case";
     CopyStore(whole, options_.folder);
     Tamper(one.change);
-    const StoreReport report = Check();
+    const CheckedStore report = Check();
     EXPECT_FALSE(report.sound());
     std::vector<std::string> damaged;
     for (const auto& found : report.damaged) {

@@ -6,7 +6,6 @@
 #include <openssl/ssl.h>
 
 #include "server/tls/certificate_watch.h"
-#include "server/tls/client_hello.h"
 #include "server/tls/peer_certificate.h"
 #include "tests/server/tls/test_authority.h"
 

@@ -87,10 +87,11 @@ TEST_F(RevocationListsTest, AreRefusedWithTheReason) {
   for (const std::string& no_list :
        {std::string(), std::string("nonsense"), good_.certificate,
         list + list.substr(0, 120) + "\n-----END X509 CRL-----\n"}) {
-    EXPECT_THAT(Wrong(no_list), HasSubstr("no PEM list")) << no_list;
+    EXPECT_THAT(Wrong(no_list), HasSubstr("not a PEM list")) << no_list;
   }
   // The name alone is not enough.
-  EXPECT_THAT(Wrong(TestAuthority("Test CA").Revoke({})), HasSubstr("nobody"));
+  EXPECT_THAT(Wrong(TestAuthority("Test CA").Revoke({})),
+              HasSubstr("no authority of"));
   EXPECT_THAT(Wrong(authority_.Revoke({}, {.begins_in = absl::Minutes(9)})),
               HasSubstr("begins later"));
   EXPECT_THAT(Wrong(authority_.Revoke({}, {.part = true})),

@@ -69,11 +69,11 @@ TEST_F(TlsCredentialsTest, NameAFileThatIsNoPem) {
     EXPECT_THAT(
         Wrong(files.files()),
         AllOf(HasSubstr(absl::StrCat("--tls-cert ", files.files().certificate)),
-              HasSubstr("no PEM certificate")));
+              HasSubstr("not a PEM certificate")));
   }
   files_.WriteKey("nonsense");
   EXPECT_THAT(Wrong(files_.files()),
-              AllOf(HasSubstr("--tls-key"), HasSubstr("no PEM key")));
+              AllOf(HasSubstr("--tls-key"), HasSubstr("not a PEM key")));
 }
 
 TEST_F(TlsCredentialsTest, RefuseAChainThatIsDamagedBehindItsBegin) {
@@ -106,7 +106,7 @@ TEST_F(TlsCredentialsTest, RefuseAListThatHasExpiredOrCannotBeUsed) {
   EXPECT_THAT(
       Wrong(files_.files()),
       AllOf(HasSubstr(absl::StrCat("--tls-crl ", files_.files().revoked)),
-            HasSubstr("nobody of --tls-client-ca")));
+            HasSubstr("no authority of --tls-client-ca")));
   files_.WriteRevoked(authority_.Revoke({}));
   EXPECT_EQ(Wrong(files_.files()), "");
 }

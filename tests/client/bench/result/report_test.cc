@@ -10,7 +10,7 @@
 namespace txl::bench {
 namespace {
 
-constexpr Nanos kMs = kNanosPerSecond / 1000;
+constexpr Nanos kReportMs = kNanosPerSecond / 1000;
 
 TEST(AReport, CountsTokensOfAllAndRequestsOfTheFinished) {
   const Report report = MakeReport(MixedLoad(), {});
@@ -33,10 +33,10 @@ TEST(AReport, CountsTokensOfAllAndRequestsOfTheFinished) {
 TEST(AReport, TakesEachLatencyFromTheTurnsThatHaveIt) {
   const Report report = MakeReport(MixedLoad(), {});
   EXPECT_EQ(report.first_token.count(), 3);
-  EXPECT_EQ(report.first_token.max(), 500 * kMs);
-  EXPECT_EQ(report.first_token.min(), 100 * kMs);
+  EXPECT_EQ(report.first_token.max(), 500 * kReportMs);
+  EXPECT_EQ(report.first_token.min(), 100 * kReportMs);
   EXPECT_EQ(report.inter_token.count(), 5);
-  EXPECT_EQ(report.inter_token.max(), 500 * kMs);
+  EXPECT_EQ(report.inter_token.max(), 500 * kReportMs);
   EXPECT_EQ(report.per_token.count(), 3);
   EXPECT_EQ(report.end_to_end.count(), 2);
   EXPECT_EQ(report.dispatch_lag.count(), 4);
@@ -98,7 +98,8 @@ TEST(AReport, HasASeriesThatAddsUp) {
 
 // A rate over a few milliseconds is chance, and would be drawn as a spike.
 TEST(AReport, HasNoShortIntervalAtTheEndOfItsSeries) {
-  for (const Nanos end : {2003 * kMs, 2004 * kMs, 1999 * kMs, 2010 * kMs}) {
+  for (const Nanos end : {2003 * kReportMs, 2004 * kReportMs, 1999 * kReportMs,
+                          2010 * kReportMs}) {
     LoadResult load = MixedLoad();
     load.result.end = end;
     load.result.tokens.Add(end, 3);
@@ -140,9 +141,9 @@ TEST(AReport, CallsTheTesterLateOnlyWhenThatMatters) {
     load.result.turns[0].sent = lag;
     return MakeReport(load, {}).client_bound();
   };
-  EXPECT_FALSE(late_by(4 * kMs));
-  EXPECT_FALSE(late_by(20 * kMs));  // 4 % of the time to the first token
-  EXPECT_TRUE(late_by(30 * kMs));
+  EXPECT_FALSE(late_by(4 * kReportMs));
+  EXPECT_FALSE(late_by(20 * kReportMs));  // 4 % of the time to the first token
+  EXPECT_TRUE(late_by(30 * kReportMs));
 }
 
 }  // namespace

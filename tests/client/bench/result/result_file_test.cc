@@ -64,7 +64,7 @@ TEST(AResultFile, ThatIsNoJsonIsAnError) {
     ASSERT_TRUE(WriteFile(path, content).ok());
     const absl::Status status = ReadResult(path).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-    EXPECT_THAT(status.message(), HasSubstr("is no JSON"));
+    EXPECT_THAT(status.message(), HasSubstr("is not JSON"));
   }
   std::filesystem::remove(path);
 }
@@ -90,8 +90,8 @@ TEST(TheMainRun, IsMissingFromEverythingElse) {
     Json result;
     const char* why;
   } cases[] = {
-      {Json::array(), "is no result of txl bench"},
-      {Json::object(), "is no result of txl bench"},
+      {Json::array(), "is not a result of txl bench"},
+      {Json::object(), "is not a result of txl bench"},
       {other_schema, "has another schema"},
       {WithoutDetails(RunJson()), "has no run with histograms"},
       {SweepOf({RunJson()}, 1u), "has no run with histograms"},

@@ -1,11 +1,10 @@
-#include "model/convert/container/derived_sources.h"
-
 #include <filesystem>
 #include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/base/crc32c.h"
+#include "model/convert/container/byte_source.h"
 #include "tests/model/checkpoint/raw_safetensors.h"
 #include "tests/model/convert/container/checkpoint_check.h"
 

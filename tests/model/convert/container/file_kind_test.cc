@@ -58,7 +58,7 @@ TEST(FileKind, SaysWhatAForeignFileIs) {
               HasSubstr("Git LFS"));
   EXPECT_THAT(What("<!DOCTYPE html>\n<html>"), HasSubstr("web page"));
   EXPECT_THAT(What("a\tfew\nwords"), HasSubstr("is text"));
-  EXPECT_THAT(What(std::string("\0\1\2\3", 4)), HasSubstr("no checkpoint"));
+  EXPECT_THAT(What(std::string("\0\1\2\3", 4)), HasSubstr("not a checkpoint"));
 }
 
 TEST(FileKind, KnowsATarArchiveByItsMagicInTheMiddle) {

@@ -89,9 +89,9 @@ TEST_F(LabmlInfoTest, NoFileLiesOutsideTheFolder) {
   for (const std::string name :
        {"../labml/b.npy", "sub/../b.npy", "/etc/passwd", "..", ""}) {
     EXPECT_THAT(Refusal(absl::StrCat(R"({"m": {"k": ")", name, R"("}})")),
-                HasSubstr("no name of a file in its folder"));
+                HasSubstr("not a name of a file in its folder"));
     EXPECT_THAT(Refusal(absl::StrCat(R"({"m": ")", name, R"("})")),
-                HasSubstr("no name of a file in its folder"));
+                HasSubstr("not a name of a file in its folder"));
   }
 }
 
@@ -111,7 +111,7 @@ TEST_F(LabmlInfoTest, NamesTheFileThatIsMissingOrDamaged) {
             absl::StatusCode::kNotFound);
   std::ofstream(folder_ + "/d.npy") << "no array";
   EXPECT_THAT(With(R"({"m": {"k": "d.npy"}})").status().message(),
-              HasSubstr("d.npy: is no npy file"));
+              HasSubstr("d.npy: is not an npy file"));
 }
 
 }  // namespace

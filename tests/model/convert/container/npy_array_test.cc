@@ -102,7 +102,7 @@ TEST(NpyHeader, RefusesOtherDTypes) {
   EXPECT_THAT(HeaderRefusal(Dict("|b1", "(1,)")), HasSubstr("not supported"));
   EXPECT_THAT(HeaderRefusal("{'descr': [('a', '<f4')], 'fortran_order': False,"
                             " 'shape': (1,), }"),
-              HasSubstr("no plain one"));
+              HasSubstr("not a plain one"));
 }
 
 TEST(NpyHeader, RefusesWhatIsNoSuchDictionary) {
@@ -183,9 +183,9 @@ TEST(ReadNpy, RefusesSizesThatContradictTheFile) {
 }
 
 TEST(ReadNpy, RefusesDamagedFiles) {
-  EXPECT_THAT(ArrayRefusal(""), HasSubstr("no npy file"));
+  EXPECT_THAT(ArrayRefusal(""), HasSubstr("not an npy file"));
   EXPECT_THAT(ArrayRefusal("\x93NUMPZ\1\0 longer than that"),
-              HasSubstr("no npy file"));
+              HasSubstr("not an npy file"));
   const std::string good = Npy(Dict("<f4", "(2,)"), std::string(8, 'x'));
   for (size_t size = 0; size < good.size(); ++size) {
     ArrayRefusal(good.substr(0, size));

@@ -137,7 +137,7 @@ TEST_F(CheckpointFolderTest, OfTensorFlowFollowsItsNote) {
         "all_model_checkpoint_paths: \"/data/run/model.ckpt-1\"\n");
   EXPECT_EQ(OpenFile(folder_).tensors.size(), 3u);
   Write("checkpoint", "model_checkpoint_path: \"..\"\n");
-  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("no name of a file"));
+  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("not a name of a file"));
   Write("checkpoint", "model_checkpoint_path: \"model.ckpt-3\"\n");
   EXPECT_EQ(OpenCheckpoint(folder_).status().code(),
             absl::StatusCode::kNotFound);
@@ -166,7 +166,7 @@ TEST_F(CheckpointFolderTest, OfDeepSpeedFollowsItsNote) {
   Write("latest", "step7\n");
   EXPECT_EQ(OpenFile(folder_).container, "torch zip");
   Write("latest", "../open_checkpoint/step7");
-  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("no name of a file"));
+  EXPECT_THAT(OpenRefusal(folder_), HasSubstr("not a name of a file"));
   // A note that leads in a circle is followed once.
   fs::create_directory(folder_ + "/step8");
   Write("latest", "step8");

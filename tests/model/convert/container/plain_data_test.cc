@@ -258,10 +258,10 @@ TEST(TorchStorage, NumbersOfAnIdAreChecked) {
                   "0NK\x08"),
             "");
   EXPECT_EQ(error("K\7NK\x08"), "");  // keys may be numbers
-  EXPECT_THAT(error("NNK\x08"), HasSubstr("a key that is no short text"));
+  EXPECT_THAT(error("NNK\x08"), HasSubstr("a key that is not a short text"));
   EXPECT_THAT(error("U\1"
                     "0NI-1\n"),
-              HasSubstr("no count of elements"));
+              HasSubstr("not a count of elements"));
   EXPECT_THAT(error("U\1"
                     "0NI9223372036854775807\n"),
               HasSubstr("more than a file can hold"));

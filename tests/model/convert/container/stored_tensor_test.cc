@@ -141,10 +141,7 @@ TEST(StoredTensor, ViewsOfViewsShowTheRightElements) {
   EXPECT_THAT(Read(Rows(FlippedRows(t), 0, 1)), ElementsAre(8, 9, 10, 11));
 }
 
-TEST(StoredTensor, LastDimensionSplitsAndOnesAreDropped) {
-  const StoredTensor split = SplitLast(Matrix(2, 6), 3, 2);
-  EXPECT_THAT(split.shape, ElementsAre(2, 3, 2));
-  EXPECT_THAT(Read(At(split, 1)), ElementsAre(6, 7, 8, 9, 10, 11));
+TEST(StoredTensor, DimensionsOfOneAreDropped) {
   const StoredTensor ones = *RowMajor(DType::kI32, {2, 1, 3}, Counting(6));
   EXPECT_THAT(Squeezed(ones, 1).shape, ElementsAre(2, 3));
   EXPECT_THAT(Read(Squeezed(ones, 1)), ElementsAre(0, 1, 2, 3, 4, 5));

@@ -205,7 +205,7 @@ TEST(TorchCheckpoint, FilesOfOtherKindsAreNamed) {
     return TensorError(ReadTorchBytes(BytesInMemory(bytes, "f")));
   };
   EXPECT_EQ(error(""), "f: is an empty file");
-  EXPECT_EQ(error("hello"), "f: is no torch file");
+  EXPECT_EQ(error("hello"), "f: is not a torch file");
   EXPECT_THAT(error(std::string(257, 'x') + "ustar" + std::string(300, 'x')),
               HasSubstr("tar file"));
   EXPECT_FALSE(LooksLikeTorchFile(*BytesInMemory("hello", "f")));

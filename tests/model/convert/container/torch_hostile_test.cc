@@ -27,7 +27,7 @@ const std::map<std::string, std::string> kErrors = {
     {"zip_reduce_os_system_in_value.pt", "forbidden global posix.system"},
     {"legacy_reduce_os_system.pt", "forbidden global os.system"},
     {"zip_reduce_eval_extra_key.pt", "forbidden global __builtin__.eval"},
-    {"legacy_reduce_in_magic.pt", "is no torch file"},
+    {"legacy_reduce_in_magic.pt", "is not a torch file"},
     {"zip_truncated.pt", "the archive is truncated"},
     {"zip_bad_crc.pt", "record archive/data/2"},
     {"zip_huge_declared_record.pt", "beyond the file"},

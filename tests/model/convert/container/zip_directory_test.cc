@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "model/convert/container/zip_fields.h"
 #include "tests/model/convert/container/zip_writer.h"
 
 namespace txl {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/checkpoint/safetensors.h"
-#include "model/convert/family/choose_family.h"
+#include "model/convert/family/family.h"
 #include "tests/model/convert/family/stored_tensors.h"
 
 namespace txl {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/convert/family/families.h"
+#include "model/convert/family/family.h"
 #include "tests/model/convert/family/kpt_tensors.h"
 
 namespace txl {

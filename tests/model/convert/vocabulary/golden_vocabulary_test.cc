@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/convert/container/pickle_data.h"
+#include "model/convert/container/torch_checkpoint.h"
 #include "model/convert/vocabulary/vocabulary_files.h"
 #include "tests/model/convert/vocabulary/vocabulary_directory.h"
 #include "tests/model/golden_paths.h"

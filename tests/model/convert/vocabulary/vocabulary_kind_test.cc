@@ -146,7 +146,7 @@ TEST(DescribeVocabulary, MusicStartsWithABar) {
 TEST(DescribeVocabulary, RepairsAreNoted) {
   const auto described = Describe({"<eos>", "caf\u00C3\u00A9", "x\xFF"});
   EXPECT_THAT(described.notes, HasSubstr("1 symbols that had been read as"));
-  EXPECT_THAT(described.notes, HasSubstr("1 symbols that are no UTF-8"));
+  EXPECT_THAT(described.notes, HasSubstr("1 symbols that are not UTF-8"));
   EXPECT_THAT(described.files.at("vocab.txt"), HasSubstr("caf\u00E9"));
 }
 

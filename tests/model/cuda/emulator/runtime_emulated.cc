@@ -146,8 +146,9 @@ void CheckShape(const LaunchShape& shape) {
   }
 }
 
-Stream::Stream(const StreamOptions& /*options*/)
-    : impl_(std::make_unique<Impl>()) {
+void Stream::OverlapKernels(bool /*overlaps*/) {}
+
+Stream::Stream() : impl_(std::make_unique<Impl>()) {
   const Lock lock(TheDevice().lock);
   TheDevice().streams.push_back(impl_.get());
 }

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "model/cuda/kernels/attention_passes.h"
+#include "model/cuda/kernels/attention.h"
 #include "tests/model/cuda/device_data.h"
 
 namespace txl::cuda {

@@ -1,8 +1,8 @@
-#include "model/cuda/kernels/attention_pairs.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "model/cuda/kernels/attention_slice.h"
 
 namespace txl::cuda {
 namespace {

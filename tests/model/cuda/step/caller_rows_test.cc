@@ -17,12 +17,12 @@ constexpr int64_t kMaxRows = 6;
 
 // Two rows of slot 3, of which the second samples and wants two words; slot 1's
 // sampled token and a score behind it; slot 5's sampled token.
-std::vector<SamplingRow> SomeRows() {
-  return {{3, 10, 7, RowOutput::kNone},
-          {3, 11, 8, RowOutput::kSample, 0, 2},
-          {1, 4, kLastSampledToken, RowOutput::kNone},
-          {1, 5, 9, RowOutput::kScore, 40},
-          {5, 0, kLastSampledToken, RowOutput::kSample}};
+std::vector<StepRow> SomeRows() {
+  return {{3, 10, RowKind::kPrefill, 7},
+          {3, 11, RowKind::kDecode, 8, 0, 2},
+          {1, 4, RowKind::kPrefill, kLastSampled},
+          {1, 5, RowKind::kScore, 9, 40},
+          {5, 0, RowKind::kDecode, kLastSampled}};
 }
 
 class CallerRowsTest : public ::testing::Test {
@@ -44,7 +44,7 @@ TEST_F(CallerRowsTest, OutputsAreCounted) {
   EXPECT_TRUE(rows.has_top);
   // Who has no output gets no words.
   const CallerRows none =
-      CountRows(std::vector<SamplingRow>{{3, 10, 7, RowOutput::kNone, 0, 2}});
+      CountRows(std::vector<StepRow>{{3, 10, RowKind::kPrefill, 7, 0, 2}});
   EXPECT_EQ(none.wanted, 0);
   EXPECT_FALSE(none.has_top);
 }
@@ -92,21 +92,20 @@ TEST_F(CallerRowsTest, ResultsComeBackToTheirRows) {
   host_.top_logprobs()[0] = -1.5f;
   host_.top_ids()[1] = -1;  // there is only one word
   host_.tokens()[2] = -1;
-  const std::vector<SampledRow> sampled =
-      ReadRows(CountRows(SomeRows()), host_);
+  const std::vector<RowResult> sampled = ReadRows(CountRows(SomeRows()), host_);
   ASSERT_THAT(sampled, SizeIs(5));
-  EXPECT_EQ(sampled[0].status, SampledStatus::kOk);
-  EXPECT_EQ(sampled[0].token, -1);
-  EXPECT_EQ(sampled[1].status, SampledStatus::kOk);
-  EXPECT_EQ(sampled[1].token, 12);
+  EXPECT_EQ(sampled[0].status, absl::OkStatus());
+  EXPECT_EQ(sampled[0].token_id, -1);
+  EXPECT_EQ(sampled[1].status, absl::OkStatus());
+  EXPECT_EQ(sampled[1].token_id, 12);
   EXPECT_EQ(sampled[1].logprob, -1.5f);
   ASSERT_THAT(sampled[1].top_logprobs, SizeIs(1));
   EXPECT_EQ(sampled[1].top_logprobs[0].token_id, 12);
-  EXPECT_EQ(sampled[2].status, SampledStatus::kUnknownInput);
-  EXPECT_EQ(sampled[3].status, SampledStatus::kUnknownInput);
-  EXPECT_EQ(sampled[3].token, 40);
-  EXPECT_EQ(sampled[4].status, SampledStatus::kNothingLeft);
-  EXPECT_EQ(sampled[4].token, -1);
+  EXPECT_EQ(sampled[2].status, UnknownInput());
+  EXPECT_EQ(sampled[3].status, UnknownInput());
+  EXPECT_EQ(sampled[3].token_id, -1);
+  EXPECT_EQ(sampled[4].status, NothingToSample());
+  EXPECT_EQ(sampled[4].token_id, -1);
   EXPECT_EQ(sampled[4].logprob, 0);
 }
 
@@ -115,10 +114,10 @@ TEST_F(CallerRowsTest, NumbersThatAreNotFiniteAreTold) {
   host_.statuses()[0] = SampleStatus::kNotFinite;
   host_.tokens()[0] = -1;
   host_.logprobs()[0] = std::nanf("");
-  const std::vector<SamplingRow> rows = {{0, 0, 1, RowOutput::kScore, 4, 3}};
-  const SampledRow row = ReadRows(CountRows(rows), host_)[0];
-  EXPECT_EQ(row.status, SampledStatus::kNotFinite);
-  EXPECT_EQ(row.token, 4);  // the target
+  const std::vector<StepRow> rows = {{0, 7, RowKind::kScore, 1, 4, 3}};
+  const RowResult row = ReadRows(CountRows(rows), host_)[0];
+  EXPECT_EQ(row.status, NotFinite(7));
+  EXPECT_EQ(row.token_id, -1);
   EXPECT_EQ(row.logprob, 0);
   EXPECT_THAT(row.top_logprobs, IsEmpty());
 }

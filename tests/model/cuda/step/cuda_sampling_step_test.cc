@@ -91,8 +91,9 @@ TEST_P(SamplingShapeTest, KernelsThatOverlapGiveTheBitsOfThoseThatDoNot) {
   const RandomCase model = CaseOfShape(GetParam());
   const Script script = RandomScript(model, kSessions, 12, kRows, 4);
   CudaStepOptions options = ShapeOptions();
+  options.overlapped_rows = 0;
   auto one_by_one = MakeSamplingStep(model, options);
-  options.overlaps_kernels = true;
+  options.overlapped_rows = kMostCudaRows;
   auto overlapping = MakeSamplingStep(model, options);
   EXPECT_TRUE(
       SameSampledRows(RunScript(*overlapping, script, SamplingStep::kDepth),

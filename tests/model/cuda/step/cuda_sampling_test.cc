@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/cuda/step/step_buckets.h"
+#include "model/cuda/step/cuda_shape.h"
 
 namespace txl::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/cuda/kernels/gather_rows.h"
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 
 namespace txl::cuda {
 namespace {

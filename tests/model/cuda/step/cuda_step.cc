@@ -7,7 +7,7 @@
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
 #include "model/cuda/step/cuda_model.h"
-#include "model/cuda/step/step_buckets.h"
+#include "model/cuda/step/cuda_shape.h"
 #include "model/cuda/step/step_input.h"
 #include "tests/model/cuda/step/cuda_softmax.h"
 

@@ -172,8 +172,9 @@ TEST_F(CudaStepTest, KernelsThatOverlapGiveTheBitsOfThoseThatDoNot) {
   constexpr int32_t kSessions = 3;
   const Plan plan = RandomPlan(kSessions, 45, 8);
   CudaStepOptions options = Options(kSessions);
+  options.overlapped_rows = 0;
   auto one_by_one = MakeCudaStep(model_, options);
-  options.overlaps_kernels = true;
+  options.overlapped_rows = kMostCudaRows;
   auto overlapping = MakeCudaStep(model_, options);
   EXPECT_EQ(RunPlan(*overlapping, plan, model_, kSessions),
             RunPlan(*one_by_one, plan, model_, kSessions));

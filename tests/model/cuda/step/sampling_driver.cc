@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/cuda/step/cuda_bins.h"
-#include "model/step/vocabulary_bins.h"
+#include "model/step/model_step.h"
 #include "tests/model/cuda/kernels/sampling_rows.h"
 
 namespace txl {
@@ -31,9 +31,9 @@ struct HostSlot {
   int32_t last = -1;
 };
 
-SampledRow SampleRow(NextTokenDistribution& distribution, HostSlot& slot,
-                     const SamplingRow& row) {
-  SampledRow sampled;
+RowResult SampleRow(NextTokenDistribution& distribution, HostSlot& slot,
+                    const StepRow& row) {
+  RowResult sampled;
   const SlotSampling& how = slot.sampling;
   SampleContext context;
   context.recent_ids = how.recent_ids;
@@ -43,24 +43,24 @@ SampledRow SampleRow(NextTokenDistribution& distribution, HostSlot& slot,
       Sampler(distribution.bins()).Sample(distribution, how.params, context);
   slot.last = token.ok() ? *token : -1;
   if (!token.ok()) {
-    sampled.status = SampledStatus::kNotFinite;
+    sampled.status = NotFinite(row.position);
     return sampled;
   }
-  sampled.token = *token;
+  sampled.token_id = *token;
   slot.sampling.recent_ids.push_back(*token);
   return sampled;
 }
 
-SampledRow RowOnHost(NextTokenDistribution& distribution, HostSlot& slot,
-                     const SamplingRow& row) {
-  SampledRow sampled;
-  if (row.output == RowOutput::kSample) {
+RowResult RowOnHost(NextTokenDistribution& distribution, HostSlot& slot,
+                    const StepRow& row) {
+  RowResult sampled;
+  if (row.kind == RowKind::kDecode) {
     sampled = SampleRow(distribution, slot, row);
-    if (sampled.status != SampledStatus::kOk) return sampled;
+    if (!sampled.status.ok()) return sampled;
   } else {
-    sampled.token = row.target;
+    sampled.token_id = row.score_target;
   }
-  sampled.logprob = LogprobOf(distribution, sampled.token);
+  sampled.logprob = LogprobOf(distribution, sampled.token_id);
   sampled.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
   return sampled;
 }
@@ -72,26 +72,26 @@ struct HostSegment {
   std::vector<int32_t> tokens, outputs;
 };
 
-std::vector<HostSegment> SegmentsOf(const std::vector<SamplingRow>& rows,
+std::vector<HostSegment> SegmentsOf(const std::vector<StepRow>& rows,
                                     std::map<int32_t, HostSlot>& slots) {
   std::vector<HostSegment> segments;
-  for (const SamplingRow& row : rows) {
+  for (const StepRow& row : rows) {
     if (segments.empty() || segments.back().slot != row.slot) {
       segments.push_back({row.slot, row.position, {}, {}});
     }
     HostSegment& segment = segments.back();
-    if (row.output != RowOutput::kNone) {
+    if (HasOutput(row.kind)) {
       segment.outputs.push_back(static_cast<int32_t>(segment.tokens.size()));
     }
-    segment.tokens.push_back(
-        row.token == kLastSampledToken ? slots[row.slot].last : row.token);
+    segment.tokens.push_back(row.token_id == kLastSampled ? slots[row.slot].last
+                                                          : row.token_id);
   }
   return segments;
 }
 
-std::vector<SampledRow> StepOnHost(ModelStep& step,
-                                   const std::vector<SamplingRow>& rows,
-                                   std::map<int32_t, HostSlot>& slots) {
+std::vector<RowResult> StepOnHost(ModelStep& step,
+                                  const std::vector<StepRow>& rows,
+                                  std::map<int32_t, HostSlot>& slots) {
   const std::vector<HostSegment> segments = SegmentsOf(rows, slots);
   std::vector<StepSegment> views;
   for (const HostSegment& segment : segments) {
@@ -99,10 +99,10 @@ std::vector<SampledRow> StepOnHost(ModelStep& step,
         {segment.slot, segment.position, segment.tokens, segment.outputs});
   }
   const auto distributions = step.Run(views);
-  std::vector<SampledRow> sampled;
+  std::vector<RowResult> sampled;
   size_t wanted = 0;
-  for (const SamplingRow& row : rows) {
-    if (row.output == RowOutput::kNone) {
+  for (const StepRow& row : rows) {
+    if (!HasOutput(row.kind)) {
       sampled.emplace_back();
     } else {
       sampled.push_back(
@@ -123,21 +123,21 @@ class Sessions {
 
   // A prompt, of which rows are scored and the last one samples at times; or
   // the token that was sampled last.
-  void AddRows(int32_t slot, int64_t room, std::vector<SamplingRow>& rows) {
+  void AddRows(int32_t slot, int64_t room, std::vector<StepRow>& rows) {
     const bool goes_on = samples_[slot] && !OneIn(4);
     const int64_t count = goes_on ? 1 + random_() % 2 : 1 + random_() % 7;
     for (int64_t i = 0; i < std::min(count, room); ++i) {
-      SamplingRow row;
+      StepRow row;
       row.slot = slot;
       row.position = positions_[slot]++;
-      row.token = goes_on && i == 0 ? kLastSampledToken : AnyToken();
-      if (OneIn(3)) row.output = RowOutput::kScore;
+      row.token_id = goes_on && i == 0 ? kLastSampled : AnyToken();
+      if (OneIn(3)) row.kind = RowKind::kScore;
       if (i + 1 == std::min(count, room) && !OneIn(4)) {
-        row.output = RowOutput::kSample;
+        row.kind = RowKind::kDecode;
       }
-      samples_[slot] = row.output == RowOutput::kSample;
-      if (row.output == RowOutput::kScore) row.target = AnyToken();
-      const bool has_top = row.output != RowOutput::kNone && OneIn(6);
+      samples_[slot] = row.kind == RowKind::kDecode;
+      if (row.kind == RowKind::kScore) row.score_target = AnyToken();
+      const bool has_top = HasOutput(row.kind) && OneIn(6);
       if (has_top) row.top_logprobs = 1 + static_cast<int>(random_() % 20);
       rows.push_back(row);
     }
@@ -183,6 +183,7 @@ Script RandomScript(const RandomCase& model, int32_t sessions, int steps,
 
 std::vector<SampledRows> RunScript(SamplingStep& step, const Script& script,
                                    int in_flight) {
+  std::vector<std::unique_ptr<QueuedStep>> queued;
   std::vector<SampledRows> results;
   for (size_t i = 0; i < script.size(); ++i) {
     for (const SlotSampling& sampling : script[i].configured) {
@@ -190,17 +191,20 @@ std::vector<SampledRows> RunScript(SamplingStep& step, const Script& script,
           sampling.params, static_cast<int64_t>(sampling.banned_ids.size())));
       step.Configure(sampling.slot, sampling.params, sampling.context());
     }
-    step.Queue(script[i].rows);
-    if (static_cast<int>(i) + 1 >= in_flight) results.push_back(step.Collect());
+    queued.push_back(step.Queue(script[i].rows));
+    if (static_cast<int>(i) + 1 < in_flight) continue;
+    results.push_back(queued[results.size()]->Collect());
   }
-  while (results.size() < script.size()) results.push_back(step.Collect());
+  while (results.size() < script.size()) {
+    results.push_back(queued[results.size()]->Collect());
+  }
   return results;
 }
 
-std::vector<std::vector<SampledRow>> RunScriptOnHost(ModelStep& step,
-                                                     const Script& script) {
+std::vector<std::vector<RowResult>> RunScriptOnHost(ModelStep& step,
+                                                    const Script& script) {
   std::map<int32_t, HostSlot> slots;
-  std::vector<std::vector<SampledRow>> results;
+  std::vector<std::vector<RowResult>> results;
   for (const ScriptedStep& scripted : script) {
     for (const SlotSampling& sampling : scripted.configured) {
       slots[sampling.slot] = {sampling, -1};
@@ -210,14 +214,15 @@ std::vector<std::vector<SampledRow>> RunScriptOnHost(ModelStep& step,
   return results;
 }
 
-void ExpectSameRows(const std::vector<SampledRow>& found,
-                    const std::vector<SampledRow>& expected, double tolerance,
+void ExpectSameRows(const std::vector<RowResult>& found,
+                    const std::vector<RowResult>& expected, double tolerance,
                     const std::string& where) {
   ASSERT_EQ(found.size(), expected.size()) << where;
   for (size_t r = 0; r < found.size(); ++r) {
     const std::string row = absl::StrCat(where, ", row ", r);
     EXPECT_EQ(found[r].status, expected[r].status) << row;
-    EXPECT_EQ(found[r].token, expected[r].token) << row;
+    EXPECT_EQ(found[r].rejected, expected[r].rejected) << row;
+    EXPECT_EQ(found[r].token_id, expected[r].token_id) << row;
     EXPECT_NEAR(found[r].logprob, expected[r].logprob, tolerance) << row;
     ASSERT_EQ(found[r].top_logprobs.size(), expected[r].top_logprobs.size())
         << row;
@@ -238,9 +243,9 @@ bool SameSampledRows(const std::vector<SampledRows>& a,
   const auto same_top = [&](const TokenLogprob& x, const TokenLogprob& y) {
     return x.token_id == y.token_id && same_bits(x.logprob, y.logprob);
   };
-  const auto same_row = [&](const SampledRow& x, const SampledRow& y) {
-    return x.status == y.status && x.token == y.token &&
-           same_bits(x.logprob, y.logprob) &&
+  const auto same_row = [&](const RowResult& x, const RowResult& y) {
+    return x.status == y.status && x.rejected == y.rejected &&
+           x.token_id == y.token_id && same_bits(x.logprob, y.logprob) &&
            std::equal(x.top_logprobs.begin(), x.top_logprobs.end(),
                       y.top_logprobs.begin(), y.top_logprobs.end(), same_top);
   };
@@ -252,25 +257,23 @@ bool SameSampledRows(const std::vector<SampledRows>& a,
                     });
 }
 
-std::vector<SamplingRow> ScoringRows(int32_t slot,
-                                     const std::vector<int32_t>& ids,
-                                     int64_t begin, int64_t end) {
-  std::vector<SamplingRow> rows;
+std::vector<StepRow> ScoringRows(int32_t slot, const std::vector<int32_t>& ids,
+                                 int64_t begin, int64_t end) {
+  std::vector<StepRow> rows;
   for (int64_t t = begin; t < end; ++t) {
-    SamplingRow row;
+    StepRow row;
     row.slot = slot;
     row.position = t;
-    row.token = ids[t];
-    row.output = RowOutput::kScore;
-    row.target = ids[t + 1];
+    row.token_id = ids[t];
+    row.kind = RowKind::kScore;
+    row.score_target = ids[t + 1];
     rows.push_back(row);
   }
   return rows;
 }
 
-SampledRows RunRows(SamplingStep& step, const std::vector<SamplingRow>& rows) {
-  step.Queue(rows);
-  return step.Collect();
+SampledRows RunRows(SamplingStep& step, const std::vector<StepRow>& rows) {
+  return step.Queue(rows)->Collect();
 }
 
 }  // namespace txl

@@ -16,23 +16,23 @@
 namespace txl {
 
 // Rows, and parameters whose tokens are known.
-inline SamplingRow Row(int32_t slot, int64_t position, int32_t token,
-                       RowOutput output) {
-  SamplingRow row;
+inline StepRow Row(int32_t slot, int64_t position, int32_t token,
+                   RowKind kind) {
+  StepRow row;
   row.slot = slot;
   row.position = position;
-  row.token = token;
-  row.output = output;
+  row.token_id = token;
+  row.kind = kind;
   return row;
 }
-inline SamplingRow Score(int32_t slot, int64_t position, int32_t token,
-                         int32_t target) {
-  SamplingRow row = Row(slot, position, token, RowOutput::kScore);
-  row.target = target;
+inline StepRow Score(int32_t slot, int64_t position, int32_t token,
+                     int32_t target) {
+  StepRow row = Row(slot, position, token, RowKind::kScore);
+  row.score_target = target;
   return row;
 }
-inline SamplingRow Sample(int32_t slot, int64_t position, int32_t token) {
-  return Row(slot, position, token, RowOutput::kSample);
+inline StepRow Sample(int32_t slot, int64_t position, int32_t token) {
+  return Row(slot, position, token, RowKind::kDecode);
 }
 inline SamplingParams Greedy() {
   SamplingParams params;
@@ -74,12 +74,12 @@ struct SlotSampling {
 // A step, and what is called before it.
 struct ScriptedStep {
   std::vector<SlotSampling> configured;
-  std::vector<SamplingRow> rows;
+  std::vector<StepRow> rows;
 };
 using Script = std::vector<ScriptedStep>;
 
 // Sessions that each feed prompts, score and sample by turns, each configured
-// at random, again at times; sampled tokens are fed as kLastSampledToken. At
+// at random, again at times; sampled tokens are fed as kLastSampled. At
 // most `max_rows` rows in a step.
 Script RandomScript(const RandomCase& model, int32_t sessions, int steps,
                     int64_t max_rows, uint32_t seed);
@@ -88,14 +88,14 @@ Script RandomScript(const RandomCase& model, int32_t sessions, int steps,
 std::vector<SampledRows> RunScript(SamplingStep& step, const Script& script,
                                    int in_flight);
 
-// The same on the host. Rows that sample after a failed one are kUnknownInput.
-std::vector<std::vector<SampledRow>> RunScriptOnHost(ModelStep& step,
-                                                     const Script& script);
+// The same on the host. Rows that sample after a failed one are UnknownInput.
+std::vector<std::vector<RowResult>> RunScriptOnHost(ModelStep& step,
+                                                    const Script& script);
 
 // Same statuses, tokens and ids of the best words; log-probabilities within the
 // tolerance.
-void ExpectSameRows(const std::vector<SampledRow>& found,
-                    const std::vector<SampledRow>& expected, double tolerance,
+void ExpectSameRows(const std::vector<RowResult>& found,
+                    const std::vector<RowResult>& expected, double tolerance,
                     const std::string& where);
 
 // Bit by bit, but for the seconds.
@@ -104,11 +104,10 @@ bool SameSampledRows(const std::vector<SampledRows>& a,
 
 // Rows of tokens [begin, end) of `ids` in `slot` that score the token behind
 // each.
-std::vector<SamplingRow> ScoringRows(int32_t slot,
-                                     const std::vector<int32_t>& ids,
-                                     int64_t begin, int64_t end);
+std::vector<StepRow> ScoringRows(int32_t slot, const std::vector<int32_t>& ids,
+                                 int64_t begin, int64_t end);
 
 // One step, alone.
-SampledRows RunRows(SamplingStep& step, const std::vector<SamplingRow>& rows);
+SampledRows RunRows(SamplingStep& step, const std::vector<StepRow>& rows);
 
 }  // namespace txl

@@ -41,34 +41,34 @@ class SamplingFailureTest : public testing::Test {
 TEST_F(SamplingFailureTest, AFailedRowAndWhatFollowsItAreToldOthersGoOn) {
   auto healthy = Make();
   auto step = MakeBad();
-  const std::vector<std::vector<SamplingRow>> steps = {
+  const std::vector<std::vector<StepRow>> steps = {
       {Sample(0, 0, kBad), Sample(1, 0, 3)},
-      {Row(0, 1, kLastSampledToken, RowOutput::kNone), Score(0, 2, 5, 6),
-       Sample(0, 3, 8), Sample(1, 1, kLastSampledToken)},
-      {Sample(0, 4, kLastSampledToken), Sample(1, 2, kLastSampledToken)}};
+      {Row(0, 1, kLastSampled, RowKind::kPrefill), Score(0, 2, 5, 6),
+       Sample(0, 3, 8), Sample(1, 1, kLastSampled)},
+      {Sample(0, 4, kLastSampled), Sample(1, 2, kLastSampled)}};
   std::vector<SampledRows> found, expected;
   for (auto* runner : {step.get(), healthy.get()}) {
     auto& results = runner == step.get() ? found : expected;
     for (const int32_t slot : {0, 1}) {
       runner->Configure(slot, SamplingParams(), {});
     }
-    runner->Queue(steps[0]);
-    runner->Queue(steps[1]);
-    results.push_back(runner->Collect());
-    runner->Queue(steps[2]);
-    results.push_back(runner->Collect());
-    results.push_back(runner->Collect());
+    const auto first = runner->Queue(steps[0]);
+    const auto second = runner->Queue(steps[1]);
+    results.push_back(first->Collect());
+    const auto third = runner->Queue(steps[2]);
+    results.push_back(second->Collect());
+    results.push_back(third->Collect());
   }
-  EXPECT_EQ(found[0].rows[0].status, SampledStatus::kNotFinite);
-  EXPECT_EQ(found[0].rows[0].token, -1);
+  EXPECT_EQ(found[0].rows[0].status, NotFinite(0));
+  EXPECT_EQ(found[0].rows[0].token_id, -1);
   for (size_t r = 0; r < 3; ++r) {
-    EXPECT_EQ(found[1].rows[r].status, SampledStatus::kUnknownInput) << r;
-    EXPECT_EQ(expected[1].rows[r].status, SampledStatus::kOk) << r;
+    EXPECT_EQ(found[1].rows[r].status, UnknownInput()) << r;
+    EXPECT_EQ(expected[1].rows[r].status, absl::OkStatus()) << r;
   }
-  EXPECT_EQ(found[1].rows[1].token, 6);  // the target
-  EXPECT_EQ(found[2].rows[0].status, SampledStatus::kUnknownInput);
+  EXPECT_EQ(found[1].rows[1].token_id, -1);
+  EXPECT_EQ(found[2].rows[0].status, UnknownInput());
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(found[i].rows.back().token, expected[i].rows.back().token);
+    EXPECT_EQ(found[i].rows.back().token_id, expected[i].rows.back().token_id);
     EXPECT_EQ(found[i].rows.back().logprob, expected[i].rows.back().logprob);
   }
 }
@@ -94,9 +94,9 @@ TEST_F(SamplingFailureTest, NothingLeftIsTold) {
   context.banned_ids = all;
   context.position = 100;
   step->Configure(0, Greedy(), context);
-  const SampledRow row = RunRows(*step, {Sample(0, 0, 3)}).rows[0];
-  EXPECT_EQ(row.status, SampledStatus::kNothingLeft);
-  EXPECT_EQ(row.token, -1);
+  const RowResult row = RunRows(*step, {Sample(0, 0, 3)}).rows[0];
+  EXPECT_EQ(row.status, NothingToSample());
+  EXPECT_EQ(row.token_id, -1);
 }
 
 }  // namespace

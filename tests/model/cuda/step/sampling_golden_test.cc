@@ -35,16 +35,16 @@ TEST_P(SamplingGoldenTest, ScoresAndBestWordsEqualTheOriginal) {
   constexpr int64_t kLength = 56;
   for (int64_t at = 0; at < kLength;) {
     const int64_t end = at < kPrompt ? at + 26 : at + 1;
-    std::vector<SamplingRow> rows = ScoringRows(0, golden.tokens, at, end);
-    for (SamplingRow& row : rows) {
+    std::vector<StepRow> rows = ScoringRows(0, golden.tokens, at, end);
+    for (StepRow& row : rows) {
       row.top_logprobs = static_cast<int32_t>(
           std::min<int64_t>(cuda::kMaxTopLogprobs, vocabulary));
     }
     const SampledRows scored = RunRows(*step, rows);
     for (size_t r = 0; r < rows.size(); ++r) {
-      const SampledRow& row = scored.rows[r];
-      ASSERT_EQ(row.status, SampledStatus::kOk);
-      check(rows[r].position, rows[r].target, row.logprob);
+      const RowResult& row = scored.rows[r];
+      ASSERT_EQ(row.status, absl::OkStatus());
+      check(rows[r].position, rows[r].score_target, row.logprob);
       ASSERT_EQ(static_cast<int32_t>(row.top_logprobs.size()),
                 rows[r].top_logprobs);
       for (const TokenLogprob& best : row.top_logprobs) {

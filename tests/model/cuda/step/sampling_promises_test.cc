@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
+#include <memory>
 #include <semaphore>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "model/cuda/kernels/sampling_slots.h"
@@ -39,11 +42,11 @@ class SamplingPromisesTest : public testing::Test {
 TEST_F(SamplingPromisesTest, ParametersHoldFromTheNextStepOn) {
   auto step = Make();
   step->Configure(0, Always(7), {});
-  step->Queue({Sample(0, 0, 3)});
+  const auto first = step->Queue({Sample(0, 0, 3)});
   step->Configure(0, Always(50), {});
-  step->Queue({Sample(0, 1, 3)});
-  EXPECT_EQ(step->Collect().rows[0].token, 7);
-  EXPECT_EQ(step->Collect().rows[0].token, 50);
+  const auto second = step->Queue({Sample(0, 1, 3)});
+  EXPECT_EQ(first->Collect().rows[0].token_id, 7);
+  EXPECT_EQ(second->Collect().rows[0].token_id, 50);
 }
 
 // More than are on their way at once, while two steps run.
@@ -51,14 +54,16 @@ TEST_F(SamplingPromisesTest, ManyParametersMayBeSetAtOnce) {
   auto step = Make();
   constexpr int kMany = 130;
   std::vector<int32_t> tokens;
+  std::unique_ptr<QueuedStep> last_step;
   for (int i = 0; i < 3; ++i) {
     for (int c = 0; c < kMany; ++c) {
       step->Configure(c % 3, Always((20 * i + c) % 60), {});
     }
-    step->Queue({Sample((kMany - 1) % 3, i, 3)});
-    if (i > 0) tokens.push_back(step->Collect().rows[0].token);
+    auto queued = step->Queue({Sample((kMany - 1) % 3, i, 3)});
+    if (i > 0) tokens.push_back(last_step->Collect().rows[0].token_id);
+    last_step = std::move(queued);
   }
-  tokens.push_back(step->Collect().rows[0].token);
+  tokens.push_back(last_step->Collect().rows[0].token_id);
   const int last = kMany - 1;
   EXPECT_THAT(tokens,
               ElementsAre(last % 60, (20 + last) % 60, (40 + last) % 60));
@@ -67,8 +72,8 @@ TEST_F(SamplingPromisesTest, ManyParametersMayBeSetAtOnce) {
 TEST_F(SamplingPromisesTest, WithoutParametersAScoreNeedsNone) {
   auto step = Make();
   const SampledRows sampled = RunRows(*step, {Score(0, 0, 3, 55)});
-  EXPECT_EQ(sampled.rows[0].status, SampledStatus::kOk);
-  EXPECT_EQ(sampled.rows[0].token, 55);
+  EXPECT_EQ(sampled.rows[0].status, absl::OkStatus());
+  EXPECT_EQ(sampled.rows[0].token_id, 55);
   EXPECT_LT(sampled.rows[0].logprob, 0);
 }
 
@@ -83,26 +88,26 @@ TEST_F(SamplingPromisesTest, BansHoldUpToTheirPosition) {
   step->Configure(0, params, context);
   std::vector<int32_t> tokens;
   for (int64_t t = 0; t < 4; ++t) {
-    tokens.push_back(RunRows(*step, {Sample(0, t, 3)}).rows[0].token);
+    tokens.push_back(RunRows(*step, {Sample(0, t, 3)}).rows[0].token_id);
   }
   EXPECT_THAT(tokens, ElementsAre(8, 8, 7, 7));  // at positions 1, 2, 3, 4
 }
 
 TEST_F(SamplingPromisesTest, RowsWithoutOutputComeBackToo) {
   auto step = Make();
-  const SampledRows none = RunRows(
-      *step, {Row(1, 0, 5, RowOutput::kNone), Row(1, 1, 6, RowOutput::kNone)});
+  const SampledRows none = RunRows(*step, {Row(1, 0, 5, RowKind::kPrefill),
+                                           Row(1, 1, 6, RowKind::kPrefill)});
   ASSERT_EQ(none.rows.size(), 2u);
-  EXPECT_EQ(none.rows[1].status, SampledStatus::kOk);
-  EXPECT_EQ(none.rows[1].token, -1);
+  EXPECT_EQ(none.rows[1].status, absl::OkStatus());
+  EXPECT_EQ(none.rows[1].token_id, -1);
   EXPECT_THAT(none.evaluated, ElementsAre(0, 0));
   EXPECT_GE(none.device_seconds, 0);
 }
 
 TEST_F(SamplingPromisesTest, OnlyWhoAsksGetsTheBestWords) {
   auto step = Make();
-  std::vector<SamplingRow> rows = {Score(0, 0, 3, 1), Score(1, 0, 3, 1),
-                                   Sample(2, 0, 3)};
+  std::vector<StepRow> rows = {Score(0, 0, 3, 1), Score(1, 0, 3, 1),
+                               Sample(2, 0, 3)};
   rows[1].top_logprobs = 20;
   rows[2].top_logprobs = 1;
   step->Configure(2, Always(9), {});
@@ -126,7 +131,7 @@ TEST_F(SamplingPromisesTest, OnlyWhoAsksGetsTheBestWords) {
 
 TEST_F(SamplingPromisesTest, CountsTheRowsThatAClusterWasEvaluatedFor) {
   auto step = Make();
-  std::vector<SamplingRow> rows;
+  std::vector<StepRow> rows;
   const int32_t targets[] = {0, 19, 20, 40, 41, 59, 59};
   for (int64_t t = 0; t < 7; ++t) rows.push_back(Score(0, t, 3, targets[t]));
   EXPECT_THAT(RunRows(*step, rows).evaluated, ElementsAre(2, 3));
@@ -137,11 +142,11 @@ TEST_F(SamplingPromisesTest, RowsThatNeedAClusterDoNotChangeEachOther) {
   std::vector<float> seen;
   for (const bool others : {false, true}) {
     auto step = Make();
-    std::vector<SamplingRow> rows;
+    std::vector<StepRow> rows;
     for (int64_t t = 0; t < 40; ++t) {
       rows.push_back(Score(0, t, model_.tokens[t], others ? 45 : 0));
     }
-    rows[17].target = 45;
+    rows[17].score_target = 45;
     const SampledRows sampled = RunRows(*step, rows);
     EXPECT_EQ(sampled.evaluated[1], others ? 40 : 1);
     seen.push_back(sampled.rows[17].logprob);
@@ -154,14 +159,14 @@ TEST_F(SamplingPromisesTest, StepsOfSeveralPassesHaveTheSameNumbers) {
   CudaSamplingOptions small;
   small.words_bytes = 0;  // 16 rows at a time
   auto parts = MakeSamplingStep(model_, Options(), small);
-  std::vector<SamplingRow> rows = ScoringRows(0, model_.tokens, 0, 40);
-  rows[39].output = RowOutput::kSample;
+  std::vector<StepRow> rows = ScoringRows(0, model_.tokens, 0, 40);
+  rows[39].kind = RowKind::kDecode;
   for (size_t r = 0; r < rows.size(); r += 7) rows[r].top_logprobs = 5;
   for (auto* step : {whole.get(), parts.get()}) {
     step->Configure(0, SamplingParams(), {});
   }
   for (const size_t count : {40, 17, 16}) {
-    const std::vector<SamplingRow> some(rows.end() - count, rows.end());
+    const std::vector<StepRow> some(rows.end() - count, rows.end());
     const SampledRows expected = RunRows(*whole, some);
     const SampledRows found = RunRows(*parts, some);
     ExpectSameRows(found.rows, expected.rows, 2e-5, "in parts");
@@ -173,16 +178,13 @@ TEST_F(SamplingPromisesTest, WhatWasNeverSampledIsAnUnknownInput) {
   auto step = Make();
   step->Configure(0, Greedy(), {});
   const auto status = [&](int64_t position) {
-    return RunRows(*step, {Sample(0, position, kLastSampledToken)})
-        .rows[0]
-        .status;
+    return RunRows(*step, {Sample(0, position, kLastSampled)}).rows[0].status;
   };
-  EXPECT_EQ(status(0), SampledStatus::kUnknownInput);
-  EXPECT_EQ(RunRows(*step, {Sample(0, 0, 3)}).rows[0].status,
-            SampledStatus::kOk);
-  EXPECT_EQ(status(1), SampledStatus::kOk);
+  EXPECT_EQ(status(0), UnknownInput());
+  EXPECT_EQ(RunRows(*step, {Sample(0, 0, 3)}).rows[0].status, absl::OkStatus());
+  EXPECT_EQ(status(1), absl::OkStatus());
   step->Configure(0, Greedy(), {});
-  EXPECT_EQ(status(2), SampledStatus::kUnknownInput);
+  EXPECT_EQ(status(2), UnknownInput());
 }
 
 TEST_F(SamplingPromisesTest, WhoeverWritesASlotForgetsItsLastToken) {
@@ -198,16 +200,16 @@ TEST_F(SamplingPromisesTest, WhoeverWritesASlotForgetsItsLastToken) {
       step->Clear(slot);
       step->Configure(slot, Always(7), {});
     }
-    step->Queue({Sample(0, 0, 3), Sample(1, 0, 3)});
+    const auto first = step->Queue({Sample(0, 0, 3), Sample(1, 0, 3)});
     write();
-    step->Queue(
-        {Sample(0, 1, kLastSampledToken), Sample(1, 1, kLastSampledToken)});
-    EXPECT_EQ(step->Collect().rows[0].token, 7);
-    const SampledRows then = step->Collect();
-    EXPECT_EQ(then.rows[0].status, SampledStatus::kUnknownInput);
-    EXPECT_EQ(then.rows[1].status, SampledStatus::kOk);
+    const auto second =
+        step->Queue({Sample(0, 1, kLastSampled), Sample(1, 1, kLastSampled)});
+    EXPECT_EQ(first->Collect().rows[0].token_id, 7);
+    const SampledRows then = second->Collect();
+    EXPECT_EQ(then.rows[0].status, UnknownInput());
+    EXPECT_EQ(then.rows[1].status, absl::OkStatus());
     // How it samples stays.
-    EXPECT_EQ(RunRows(*step, {Sample(0, 1, 3)}).rows[0].token, 7);
+    EXPECT_EQ(RunRows(*step, {Sample(0, 1, 3)}).rows[0].token_id, 7);
   }
 }
 
@@ -219,8 +221,8 @@ TEST_F(SamplingPromisesTest, ARefusedImageForgetsNothing) {
   damaged.data[0] ^= 1;
   const auto import =
       step->Import(0, std::make_shared<const StateImage>(damaged));
-  const SampledRows then = RunRows(*step, {Sample(0, 1, kLastSampledToken)});
-  EXPECT_EQ(then.rows[0].status, SampledStatus::kOk);
+  const SampledRows then = RunRows(*step, {Sample(0, 1, kLastSampled)});
+  EXPECT_EQ(then.rows[0].status, absl::OkStatus());
   EXPECT_EQ(import->Bring().code(), absl::StatusCode::kDataLoss);
 }
 
@@ -228,8 +230,7 @@ TEST_F(SamplingPromisesTest, ARefusedImageForgetsNothing) {
 TEST_F(SamplingPromisesTest, AnotherThreadMayCollect) {
   constexpr int kSteps = 12;
   const auto rows = [&](int64_t t) {
-    return std::vector<SamplingRow>{
-        Sample(0, t, t == 0 ? 3 : kLastSampledToken)};
+    return std::vector<StepRow>{Sample(0, t, t == 0 ? 3 : kLastSampled)};
   };
   std::vector<std::vector<SampledRows>> results(2);
   for (const bool apart : {false, true}) {
@@ -237,10 +238,11 @@ TEST_F(SamplingPromisesTest, AnotherThreadMayCollect) {
     step->Configure(0, SamplingParams(), {});
     std::counting_semaphore<SamplingStep::kDepth> room(SamplingStep::kDepth);
     std::counting_semaphore<kSteps> queued(0);
+    std::array<std::unique_ptr<QueuedStep>, kSteps> steps;
     const auto collect = [&] {
       for (int i = 0; i < kSteps; ++i) {
         queued.acquire();
-        results[apart].push_back(step->Collect());
+        results[apart].push_back(steps[i]->Collect());
         room.release();
       }
     };
@@ -248,9 +250,9 @@ TEST_F(SamplingPromisesTest, AnotherThreadMayCollect) {
     if (apart) collector = std::thread(collect);
     for (int64_t t = 0; t < kSteps; ++t) {
       if (apart) room.acquire();
-      step->Queue(rows(t));
+      steps[t] = step->Queue(rows(t));
       if (apart) queued.release();
-      if (!apart) results[apart].push_back(step->Collect());
+      if (!apart) results[apart].push_back(steps[t]->Collect());
     }
     if (apart) collector.join();
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "model/cuda/device/runtime.h"
@@ -12,7 +13,7 @@
 namespace txl {
 namespace {
 
-using Steps = std::vector<std::vector<SamplingRow>>;
+using Steps = std::vector<std::vector<StepRow>>;
 
 class SamplingQueueFailureTest : public testing::Test {
  protected:
@@ -31,8 +32,8 @@ class SamplingQueueFailureTest : public testing::Test {
   const RandomCase model_ = PromiseCase();
   const Steps steps_ = {
       {Sample(0, 0, 3), Score(1, 0, 8, 9)},
-      {Sample(0, 1, kLastSampledToken), Score(1, 1, 9, 4)},
-      {Sample(0, 2, kLastSampledToken), Score(1, 2, 4, 30)},
+      {Sample(0, 1, kLastSampled), Score(1, 1, 9, 4)},
+      {Sample(0, 2, kLastSampled), Score(1, 2, 4, 30)},
   };
 };
 
@@ -47,25 +48,26 @@ TEST_F(SamplingQueueFailureTest, AStepThatFailedHalfwayWasNotQueued) {
   for (bool failed = true; failed;) {
     auto step = Make();
     std::vector<SampledRows> found;
-    step->Queue(steps_[0]);
+    const auto first = step->Queue(steps_[0]);
+    std::unique_ptr<QueuedStep> second;
     cuda::emulator::FailQueueing(failures + 1);
     try {
-      step->Queue(steps_[1]);
+      second = step->Queue(steps_[1]);
       failed = false;
     } catch (const cuda::DeviceOutOfMemory&) {
       ++failures;
     }
     cuda::emulator::FailQueueing(0);
-    found.push_back(step->Collect());
+    found.push_back(first->Collect());
     if (failed) {
       // What the failed step sampled, if it came so far, was taken back.
       auto again = steps_[1];
-      again[0].token = found[0].rows[0].token;
-      step->Queue(again);
+      again[0].token_id = found[0].rows[0].token_id;
+      second = step->Queue(again);
     }
-    step->Queue(steps_[2]);
-    found.push_back(step->Collect());
-    found.push_back(step->Collect());
+    const auto third = step->Queue(steps_[2]);
+    found.push_back(second->Collect());
+    found.push_back(third->Collect());
     ASSERT_TRUE(SameSampledRows(found, expected)) << "call " << failures;
   }
   // Both marks, both copies and both graphs can fail.

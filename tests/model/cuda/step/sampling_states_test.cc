@@ -54,14 +54,16 @@ TEST_P(SamplingStatesTest, AreAsTheyWereWhenTheyWereAskedFor) {
       const StateImage expected = step->Export(0, position)->Take();
       auto transfer = step->Export(0, position);
       // Over all of the ring, while the state is on its way.
-      step->Queue(ScoringRows(0, model_.tokens, position, position + 16));
-      step->Queue(ScoringRows(0, model_.tokens, position + 16, position + 28));
+      const auto first =
+          step->Queue(ScoringRows(0, model_.tokens, position, position + 16));
+      const auto second = step->Queue(
+          ScoringRows(0, model_.tokens, position + 16, position + 28));
       const StateImage image = transfer->Take();
       EXPECT_EQ(image.data, expected.data);
       EXPECT_EQ(image.checksum, expected.checksum);
       EXPECT_EQ(image.rows, 21);  // the start is rows too
-      step->Collect();
-      step->Collect();
+      first->Collect();
+      second->Collect();
     }
   }
 }

@@ -52,9 +52,9 @@ Scores ScoreOnDevice(const ShippedModel& model, NumberFormat format) {
   Scores scores;
   for (int64_t t = 0; t < kTokens; t += 64) {
     auto rows = ScoringRows(0, model.text, t, std::min(kTokens, t + 64));
-    for (SamplingRow& row : rows) row.top_logprobs = 1;
-    for (const SampledRow& row : RunRows(*step, rows).rows) {
-      EXPECT_EQ(row.status, SampledStatus::kOk);
+    for (StepRow& row : rows) row.top_logprobs = 1;
+    for (const RowResult& row : RunRows(*step, rows).rows) {
+      EXPECT_EQ(row.status, absl::OkStatus());
       scores.logprobs.push_back(row.logprob);
       scores.best.push_back(row.top_logprobs.at(0).token_id);
     }

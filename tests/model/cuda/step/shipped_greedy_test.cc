@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/model/cuda/step/sampling_driver.h"
@@ -68,33 +70,35 @@ std::vector<std::vector<int32_t>> TextsOnDevice(const ShippedModel& model) {
   options.slots = sessions;
   options.max_rows = 64;
   auto step = MakeSamplingStep(model, options);
-  std::vector<SamplingRow> rows;
+  std::vector<StepRow> rows;
   for (int32_t slot = 0; slot < sessions; ++slot) {
     const std::vector<int32_t> prompt = PromptOf(model, slot);
     const int64_t last = kSize.prompts[slot] - 1;
     step->Configure(slot, Greedy(), {});
     for (int64_t at = 0; at < last;) {
-      std::vector<SamplingRow> part;
+      std::vector<StepRow> part;
       for (; at < last && part.size() < 64; ++at) {
-        part.push_back(Row(slot, at, prompt[at], RowOutput::kNone));
+        part.push_back(Row(slot, at, prompt[at], RowKind::kPrefill));
       }
       RunRows(*step, part);
     }
     rows.push_back(Sample(slot, last, prompt[last]));
   }
   std::vector<std::vector<int32_t>> texts(sessions);
+  std::unique_ptr<QueuedStep> queued;
   for (int64_t i = 0; i <= kSize.tokens; ++i) {
+    const std::unique_ptr<QueuedStep> before = std::move(queued);
     if (i < kSize.tokens) {
-      step->Queue(rows);
-      for (SamplingRow& row : rows) {
-        row = Sample(row.slot, row.position + 1, kLastSampledToken);
+      queued = step->Queue(rows);
+      for (StepRow& row : rows) {
+        row = Sample(row.slot, row.position + 1, kLastSampled);
       }
     }
     if (i == 0) continue;
-    const SampledRows sampled = step->Collect();
+    const SampledRows sampled = before->Collect();
     for (int32_t s = 0; s < sessions; ++s) {
-      EXPECT_EQ(sampled.rows[s].status, SampledStatus::kOk);
-      texts[s].push_back(sampled.rows[s].token);
+      EXPECT_EQ(sampled.rows[s].status, absl::OkStatus());
+      texts[s].push_back(sampled.rows[s].token_id);
     }
   }
   return texts;

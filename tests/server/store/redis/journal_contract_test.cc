@@ -24,7 +24,7 @@ class JournalContractTest
     journal_.reset();
     shared_ = nullptr;
     if (GetParam() == Kind::kRedis) {
-      RedisJournalOptions options = RedisOptions({redis_});
+      RedisJournalOptions options = RedisOptions(*redis_);
       options.fingerprint = fingerprint_;
       std::unique_ptr<SharedJournal> opened = OpenJournal(options);
       shared_ = opened.get();

@@ -147,7 +147,7 @@ class KeptTest : public FailoverTest {
   }
   void TearDown() override { here_.reset(); }  // before its budget
   void OpenWith(ByteBudget& budget) {
-    RedisJournalOptions options = RedisOptions({redis_});
+    RedisJournalOptions options = RedisOptions(*redis_);
     options.kept = &budget;
     here_ = OpenJournal(options);
   }

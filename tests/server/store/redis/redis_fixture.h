@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "server/store/redis/redis_connection.h"
 #include "server/store/redis/redis_journal.h"
@@ -17,12 +16,9 @@
 
 namespace txl {
 
-inline RedisJournalOptions RedisOptions(
-    const std::vector<const testing::RedisServer*>& shards) {
+inline RedisJournalOptions RedisOptions(const testing::RedisServer& redis) {
   RedisJournalOptions options;
-  for (const testing::RedisServer* shard : shards) {
-    options.shards.push_back({"127.0.0.1", shard->port()});
-  }
+  options.address = {"127.0.0.1", redis.port()};
   options.interval = absl::Milliseconds(1);
   options.lease = absl::Minutes(10);    // ends by release only
   options.timeout = absl::Seconds(30);  // of a machine that does much else
@@ -33,9 +29,10 @@ inline RedisJournalOptions RedisOptions(
 
 inline std::unique_ptr<SharedJournal> OpenJournal(
     const RedisJournalOptions& options) {
-  absl::StatusOr<OpenedRedisJournal> opened = OpenRedisJournal(options);
+  absl::StatusOr<std::unique_ptr<RedisJournal>> opened =
+      RedisJournal::Open(options);
   EXPECT_TRUE(opened.ok()) << opened.status();
-  return opened.ok() ? std::move(opened->journal) : nullptr;
+  return opened.ok() ? *std::move(opened) : nullptr;
 }
 
 inline void Flush(const testing::RedisServer& redis) {

@@ -16,8 +16,8 @@ class RedisJournalTest : public testing::WithRedis<> {
  protected:
   void SetUp() override {
     Flush(*redis_);
-    here_ = OpenJournal(RedisOptions({redis_}));
-    there_ = OpenJournal(RedisOptions({redis_}));
+    here_ = OpenJournal(RedisOptions(*redis_));
+    there_ = OpenJournal(RedisOptions(*redis_));
   }
   // A session of five ids that `here` has acquired for this request.
   std::shared_ptr<SessionClaim> OwnHere(const std::string& request) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -139,10 +140,18 @@ TEST_F(RedisJournalTest, WhatAnotherServerUsedDoesNotExpire) {
   there_->Begin("a", {}, At(1500));
   there_->End("a", EndWith({5, {}, {}}));  // until 2000 + an hour
   ASSERT_TRUE(Durable(*there_).ok());
-  ASSERT_TRUE(DurableUpTo(*here_, here_->Expire("a", At(1000 + 3600))).ok());
+  std::atomic<int> removed = 0;
+  const auto expire = [&](absl::Time now) {
+    return DurableUpTo(*here_, here_->Expire("a", now, [&] { ++removed; }));
+  };
+  ASSERT_TRUE(expire(At(1000 + 3600)).ok());
   EXPECT_EQ(IdsThere().size(), 5u);
-  ASSERT_TRUE(DurableUpTo(*here_, here_->Expire("a", At(2000 + 3600))).ok());
+  EXPECT_EQ(removed, 0);
+  ASSERT_TRUE(expire(At(2000 + 3600)).ok());
   EXPECT_TRUE(absl::IsNotFound(Load(*there_, "a").status()));
+  EXPECT_EQ(removed, 1);
+  ASSERT_TRUE(expire(At(2000 + 3600)).ok());  // it is gone
+  EXPECT_EQ(removed, 1);
 }
 
 TEST_F(RedisJournalTest, AKilledRedisLosesNothingAndEntriesGoOnOnce) {

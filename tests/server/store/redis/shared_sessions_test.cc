@@ -24,7 +24,7 @@ std::string ReasonOf(const absl::Status& status) {
 class Server {
  public:
   explicit Server(const testing::RedisServer& redis)
-      : journal_(OpenJournal(RedisOptions({&redis}))) {
+      : journal_(OpenJournal(RedisOptions(redis))) {
     SessionStoreOptions options;
     options.journal = options.shared = journal_.get();
     store_ = std::make_unique<SessionStore>(options, &clock_);

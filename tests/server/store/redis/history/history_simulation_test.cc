@@ -78,7 +78,7 @@ TEST(WithoutFences, NeedsTheFence) {
 }
 
 TEST(LuaLibrary, SaysWhatIsWrong) {
-  EXPECT_FALSE(LuaLibrary::Load("this is no Lua").ok());
+  EXPECT_FALSE(LuaLibrary::Load("this is not Lua").ok());
   const auto library = LuaLibrary::Load(
       "#!lua name=x\n"
       "redis.register_function('f', function(keys, args)\n"
