@@ -32,10 +32,15 @@ if(TXL_CUDA)
   add_custom_target(device_suite)
 endif()
 
-# The sources that the C++ compiler gets for kernels a.cu ..., in OUT. A source
-# has one language per folder: these are files that include the kernel's.
+# The sources that the C++ compiler gets for kernels a.cu ... and SOURCES d.cc
+# ..., in OUT. A source has one language per folder: for kernels these are files
+# that include the kernel's. They alone find the emulator's headers, so that a
+# host source that reaches model/cuda/device/kernel.h, which nvcc's build could
+# not compile, fails in every build.
 function(txl_emulated_sources OUT)
-  foreach(kernel ${ARGN})
+  cmake_parse_arguments(ARG "" "" "KERNELS;SOURCES" ${ARGN})
+  set(wrappers ${ARG_SOURCES})
+  foreach(kernel ${ARG_KERNELS})
     set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/emulated_${kernel}.cc)
     file(CONFIGURE OUTPUT ${wrapper} CONTENT
       "#include \"${CMAKE_CURRENT_SOURCE_DIR}/${kernel}\"\n")
@@ -44,6 +49,8 @@ function(txl_emulated_sources OUT)
       SKIP_UNITY_BUILD_INCLUSION ON)
     list(APPEND wrappers ${wrapper})
   endforeach()
+  set_source_files_properties(${wrappers} PROPERTIES
+    INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/tests/model/cuda)
   set(${OUT} ${wrappers} PARENT_SCOPE)
 endfunction()
 
@@ -68,14 +75,12 @@ function(txl_kernels)
   cmake_parse_arguments(ARG "" "NAME;PRECOMPILED"
     "SRCS;KERNELS;CUDA_SRCS;EMULATED_SRCS;DEPS" ${ARGN})
   if(TXL_TESTS)
-    txl_emulated_sources(emulated ${ARG_KERNELS})
+    txl_emulated_sources(emulated
+      KERNELS ${ARG_KERNELS} SOURCES ${ARG_EMULATED_SRCS})
     txl_emulated_deps(emulated_deps ${ARG_DEPS})
     txl_library(NAME ${ARG_NAME}_emulated
-      SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
+      SRCS ${ARG_SRCS} ${emulated} DEPS ${emulated_deps}
       PRECOMPILED ${ARG_PRECOMPILED})
-    # For the emulator's headers.
-    target_include_directories(${ARG_NAME}_emulated
-      PUBLIC ${PROJECT_SOURCE_DIR}/tests/model/cuda)
   endif()
   if(TXL_CUDA)
     txl_library(NAME ${ARG_NAME}
@@ -98,10 +103,11 @@ function(txl_kernel_test)
   if(ARG_WHOLE)
     set(whole WHOLE)
   endif()
-  txl_emulated_sources(emulated ${ARG_KERNELS})
+  txl_emulated_sources(emulated
+    KERNELS ${ARG_KERNELS} SOURCES ${ARG_EMULATED_SRCS})
   txl_emulated_deps(emulated_deps ${ARG_DEPS})
   txl_test(NAME ${ARG_NAME} ${whole}
-    SRCS ${ARG_SRCS} ${ARG_EMULATED_SRCS} ${emulated} DEPS ${emulated_deps}
+    SRCS ${ARG_SRCS} ${emulated} DEPS ${emulated_deps}
     LABELS ${ARG_LABELS} FAST PRECOMPILED ${ARG_PRECOMPILED})
   if(TXL_CUDA)
     # WHOLE: nothing runs, and so nothing needs a device, before ctest does.

@@ -1,5 +1,6 @@
 #include "model/cuda/device/launch.h"
 #include "model/cuda/kernels/gather_rows.h"
+#include "model/cuda/kernels/group.h"
 #include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
@@ -51,7 +52,7 @@ constexpr int kThreads = 128;
 template <typename M>
 TXL_KERNEL StoreRows(StoreArgs<M> args) {
   AwaitEarlierKernels();
-  StoreRow(args, BlockX());
+  StoreRow(args, BlockX(), Thread(), Threads());
 }
 
 }  // namespace

@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-#include "model/cuda/device/kernel.h"
 #include "model/cuda/device/numbers.h"
 #include "model/cuda/device/runtime.h"
 #include "model/cuda/kernels/row_range.h"
-#include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
 
@@ -30,19 +28,5 @@ void LaunchGatherRows(Stream& stream, const GatherArgs<T>& args);
 // `count` numbers, a multiple of 64.
 template <typename T>
 void LaunchNarrow(Stream& stream, const float* from, int64_t count, T* to);
-
-// One block's part of storing a step's rows; for .cu files only.
-
-// Row r, by all threads of the block.
-template <typename M>
-TXL_DEVICE void StoreRow(const StoreArgs<M>& args, int r) {
-  const int32_t slot = args.rows.slot[r];
-  if (slot < 0) return;
-  const float* x = args.x + r * args.x_stride;
-  M* to = RingRow(args.rings, slot, args.rows.position[r]);
-  for (int64_t k = Thread(); k < args.rings.stride; k += Threads()) {
-    to[k] = Narrow<M>(x[k]);
-  }
-}
 
 }  // namespace txl::cuda

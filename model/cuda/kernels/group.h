@@ -1,10 +1,12 @@
 #pragma once
 
-// Neighbouring numbers that are loaded and stored at once.
+// Neighbouring numbers that are loaded and stored at once. For .cu files only.
 
 #include <cstdint>
 
 #include "model/cuda/device/kernel.h"
+#include "model/cuda/device/launch_shape.h"
+#include "model/cuda/device/numbers.h"
 
 namespace txl::cuda {
 
@@ -53,6 +55,24 @@ TXL_DEVICE Group<float, kCount> SumOfPieces(const float* first,
     for (int k = 0; k < kAhead; ++k) Add(sum, pieces[k]);
   }
   return sum;
+}
+
+// Kernels that treat every number alike: four neighbours per thread.
+
+inline constexpr int kElementThreads = 128;
+inline constexpr int kElementsEach = 4;
+
+// The first number of the running thread.
+TXL_DEVICE int64_t FirstElement() {
+  return (static_cast<int64_t>(BlockX()) * kElementThreads + Thread()) *
+         kElementsEach;
+}
+
+// The shape of a launch for `count` numbers, a multiple of kElementsEach.
+inline LaunchShape ElementShape(int64_t count) {
+  constexpr int64_t kPerBlock = kElementsEach * kElementThreads;
+  return {{static_cast<int>((count + kPerBlock - 1) / kPerBlock)},
+          kElementThreads};
 }
 
 }  // namespace txl::cuda

@@ -1,5 +1,5 @@
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/gather_rows.h"
+#include "model/cuda/kernels/group.h"
 #include "model/cuda/kernels/queries.h"
 #include "model/cuda/kernels/rows.h"
 
@@ -22,7 +22,7 @@ Queries(QueryArgs<T> args, StoreArgs<M> store, int query_blocks) {
   if (BlockX() < query_blocks) {
     AddUpQueries(args, store.rows.count * args.width);
   } else {
-    StoreRow(store, BlockX() - query_blocks);
+    StoreRow(store, BlockX() - query_blocks, Thread(), Threads());
   }
 }
 

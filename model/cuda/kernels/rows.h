@@ -4,10 +4,8 @@
 
 #include <cstdint>
 
-#include "model/cuda/device/kernel.h"
 #include "model/cuda/device/numbers.h"
 #include "model/cuda/device/runtime.h"
-#include "model/cuda/kernels/group.h"
 
 namespace txl::cuda {
 
@@ -61,26 +59,20 @@ struct StoreArgs {
   Rings<M> rings;
 };
 
+// A thread's part of storing row r: every `threads`-th number from `thread` on.
+template <typename M>
+TXL_ANYWHERE void StoreRow(const StoreArgs<M>& args, int r, int thread,
+                           int threads) {
+  const int32_t slot = args.rows.slot[r];
+  if (slot < 0) return;
+  const float* x = args.x + r * args.x_stride;
+  M* to = RingRow(args.rings, slot, args.rows.position[r]);
+  for (int64_t k = thread; k < args.rings.stride; k += threads) {
+    to[k] = Narrow<M>(x[k]);
+  }
+}
+
 template <typename M>
 void LaunchStoreRows(Stream& stream, const StoreArgs<M>& args);
-
-// Kernels that treat every number alike: four neighbours per thread, loaded and
-// stored at once. For .cu files only.
-
-inline constexpr int kElementThreads = 128;
-inline constexpr int kElementsEach = 4;
-
-// The first number of the running thread.
-TXL_DEVICE int64_t FirstElement() {
-  return (static_cast<int64_t>(BlockX()) * kElementThreads + Thread()) *
-         kElementsEach;
-}
-
-// The shape of a launch for `count` numbers, a multiple of kElementsEach.
-inline LaunchShape ElementShape(int64_t count) {
-  constexpr int64_t kPerBlock = kElementsEach * kElementThreads;
-  return {{static_cast<int>((count + kPerBlock - 1) / kPerBlock)},
-          kElementThreads};
-}
 
 }  // namespace txl::cuda

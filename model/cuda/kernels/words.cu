@@ -1,5 +1,5 @@
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/rows.h"
+#include "model/cuda/kernels/group.h"
 #include "model/cuda/kernels/words.h"
 
 namespace txl::cuda {
