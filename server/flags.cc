@@ -162,6 +162,11 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
                 "kept), absorbed (the memory itself is read: sessions take a "
                 "third of the bytes, more arithmetic), auto: the faster one");
   AddFormatFlags(&flags->quality, &flags->runner, table);
+  table->Text(
+      "vector-target", &flags->runner.vector_target,
+      "Instruction set of the CPU's kernels: auto, the best one that "
+      "the machine has, or a plainer one by its name (AMX, AVX3_DL, "
+      "AVX3, AVX2, NEON, SCALAR). The log's start names the one in use");
   table->Number("threads", &flags->threads, 0, 1024,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "one per core");

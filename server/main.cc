@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "model/cpu/tile_product.h"
+#include "model/cpu/vector_target.h"
 #include "program/version.h"
 #include "server/access/keys_file.h"
 #include "server/base/log.h"
@@ -71,12 +73,17 @@ int Serve(ServerFlags flags) {
   BoundHeapWaste();
   const absl::Duration drain_timeout = flags.drain_timeout;
   const absl::Time start = absl::Now();
+  UseVectorTarget(flags.runner.vector_target);
   Log(LogSeverity::kInfo, "start",
       {{"version", kVersion},
        {"model", flags.model},
        {"quality", flags.quality},
        {"formats", FormatsText(flags.runner)},
+       {"vector_target", VectorTarget()},
        {"open_files", files.now}});
+  if (!TilesRefusal().empty()) {
+    Log(LogSeverity::kWarning, "no_tiles", {{"reason", TilesRefusal()}});
+  }
   if (files.now >= 0 && files.now < kFewOpenFiles) {
     Log(LogSeverity::kWarning, "few_open_files", {{"limit", files.now}});
   }

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/cpu/integer_product.h"
+#include "model/cpu/vector_target.h"
+
 namespace txl {
 namespace {
 
-// Rows of one slot whose queries of a head read its keys and values together.
+// Rows of one slot whose queries of a head read its keys and values together:
+// what a block of vectors takes, and what a tile does.
 constexpr int64_t kProjectedRows = 6;
+constexpr int64_t kTiledRows = 16;
 // Queries that read stored rows together: more would not fit the caches.
 constexpr int64_t kAbsorbedQueries = 24;
 // Long enough that merging, and going from keys to values and back, cost
@@ -26,7 +31,11 @@ bool IsAbsorbed(const NativeArena& arena) {
 }
 
 int64_t RunRows(const NativeArena& arena) {
-  if (!IsAbsorbed(arena)) return kProjectedRows;
+  if (!IsAbsorbed(arena)) {
+    const bool tiled =
+        UsesTiles() && arena.shape().derived == NumberFormat::kInt8;
+    return tiled ? kTiledRows : kProjectedRows;
+  }
   return std::max<int64_t>(1, kAbsorbedQueries / arena.shape().heads);
 }
 
@@ -173,7 +182,7 @@ void ChunkAttention::SumIntegerValues(const AttentionQueries& queries,
   constexpr int64_t kTiles = kProjectedLength / kPanel;
   const int8_t* tiles[kTiles];
   const float* tile_scales[kTiles];
-  float scales[kProjectedRows];
+  float scales[kTiledRows];
   const int64_t panels = (piece.end - piece.begin) / kPanel;
   for (int64_t i = 0; i < panels; ++i) {
     const int64_t position = piece.begin + i * kPanel;

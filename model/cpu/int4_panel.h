@@ -36,7 +36,7 @@ void UnpackInt4Output(const uint8_t* panel, int64_t output, int64_t inputs,
                       float* row);
 
 // `groups` groups of a panel as whole numbers of 8 bits, in quads
-// (integer_product.h): out [groups * 8][kPanel][4].
+// (integer_operands.h): out [groups * 8][kPanel][4].
 void UnpackInt4Quads(const uint8_t* panel, int64_t groups, int8_t* out);
 // The same, input by input: out [groups * 32][kPanel].
 void UnpackInt4Inputs(const uint8_t* panel, int64_t groups, int8_t* out);

@@ -204,15 +204,22 @@ void SumIntegersTarget(const IntegerSum& p) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "model/cpu/tile_product.h"
+#include "model/cpu/vector_target.h"
+
 namespace txl {
 
 HWY_EXPORT(MultiplyIntegersTarget);
 HWY_EXPORT(SumIntegersTarget);
 
 void MultiplyIntegers(const IntegerProduct& product) {
+  if (product.rows >= kTileProductRows && UsesTiles()) {
+    return MultiplyOnTiles(product);
+  }
   HWY_DYNAMIC_DISPATCH(MultiplyIntegersTarget)(product);
 }
 void SumIntegers(const IntegerSum& sum) {
+  if (sum.rows >= kTileSumRows && UsesTiles()) return SumOnTiles(sum);
   HWY_DYNAMIC_DISPATCH(SumIntegersTarget)(sum);
 }
 

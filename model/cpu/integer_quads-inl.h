@@ -1,4 +1,4 @@
-// Vectors of quads (integer_product.h), for the kernels that multiply them. Of
+// Vectors of quads (integer_operands.h), for the kernels that multiply them. Of
 // an instruction set: included once for each, behind foreach_target.h, so it
 // has Highway's guard for that.
 

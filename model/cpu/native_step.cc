@@ -60,8 +60,8 @@ StateIdentity MakeIdentity(const ModelConfig& config,
   const NativeFormats& formats = options.formats;
   identity.row_dtype = FormatName(formats.memory);
   identity.kernel = absl::StrCat(
-      "native-cpu-", FormName(ResolveForm(config, formats)), "-",
-      VectorTarget(), "-weights-", FormatName(formats.weights),
+      "native-cpu-", FormName(ResolveForm(config, formats)), "-", VectorBits(),
+      "-weights-", FormatName(formats.weights),
       formats.products == Products::kInteger ? "-products-int8" : "",
       "-derived-", FormatName(formats.derived));
   return identity;

@@ -6,6 +6,7 @@
 
 #include "model/cpu/int4_panel.h"
 #include "model/cpu/int4_product.h"
+#include "model/cpu/integer_product.h"
 
 namespace txl {
 
@@ -115,8 +116,20 @@ void PackedMatrix::CopyRow(int64_t output, float* row) const {
   }
 }
 
+namespace {
+
+// Whole cache lines, an odd number of them: the same inputs of neighbouring
+// rows, which a tile holds, then lie in different sets of the first cache.
+int64_t IntegerStride(int64_t columns) {
+  constexpr int64_t kLineBytes = 64;
+  const int64_t lines = RoundUp(columns, kLineBytes) / kLineBytes;
+  return (lines + 1 - lines % 2) * kLineBytes;
+}
+
+}  // namespace
+
 void IntegerRows::Reserve(int64_t rows, int64_t columns) {
-  const int64_t numbers = rows * RoundUp(columns, kColumnGroup);
+  const int64_t numbers = rows * IntegerStride(columns);
   if (numbers > data_.size()) data_ = AlignedBuffer<int8_t>(numbers);
   if (rows > rows_.size()) rows_ = AlignedBuffer<IntegerRow>(rows);
 }
@@ -124,7 +137,7 @@ void IntegerRows::Reserve(int64_t rows, int64_t columns) {
 void IntegerRows::Quantise(const RowBlock& x, int64_t rows, int64_t columns,
                            ThreadPool& pool) {
   Reserve(rows, columns);
-  stride_ = RoundUp(columns, kColumnGroup);
+  stride_ = IntegerStride(columns);
   // A few rows are done sooner than other threads are woken.
   constexpr int64_t kRowsPerTile = 8;
   pool.Run((rows + kRowsPerTile - 1) / kRowsPerTile, [&](int64_t tile, int) {

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "model/cpu/aligned_buffer.h"
-#include "model/cpu/integer_product.h"
+#include "model/cpu/integer_operands.h"
 #include "model/cpu/thread_pool.h"
 #include "model/cpu/vector_kernels.h"
 
@@ -16,7 +16,7 @@ namespace txl {
 
 // [outputs, inputs], stored [panel][input][kPanel]; outputs beyond the last are
 // zeros. For integer products the inputs are filled up with zeros to whole
-// quads and lie as integer_product.h says. kInt4: as int4_panel.h says,
+// quads and lie as integer_operands.h says. kInt4: as int4_panel.h says,
 // whatever the products. Const after construction.
 class PackedMatrix {
  public:
@@ -104,7 +104,7 @@ class IntegerRows {
  private:
   AlignedBuffer<int8_t> data_;
   AlignedBuffer<IntegerRow> rows_;
-  int64_t stride_ = 0;  // RoundUp(columns, kColumnGroup)
+  int64_t stride_ = 0;
 };
 
 struct LinearRows {

@@ -17,8 +17,17 @@ const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <atomic>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "model/cpu/tile_product.h"
+
 namespace txl {
 namespace {
+
+constexpr char kTileTarget[] = "AMX";
 
 // What the machine has, whatever was chosen since.
 const std::vector<int64_t>& Targets() {
@@ -27,14 +36,33 @@ const std::vector<int64_t>& Targets() {
   return *targets;
 }
 
+// Tiles join the vectors that have VNNI.
+bool MayUseTiles() { return Targets().front() == HWY_AVX3_DL && HasTiles(); }
+
+std::atomic<bool>& TilesChosen() {
+  static std::atomic<bool> chosen(MayUseTiles());
+  return chosen;
+}
+
+void Choose(int64_t target, bool tiles) {
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().Update(target);
+  TilesChosen() = tiles;
+}
+
 }  // namespace
 
 HWY_EXPORT(TargetName);
 
-std::string VectorTarget() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
+std::string VectorBits() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
+
+std::string VectorTarget() { return UsesTiles() ? kTileTarget : VectorBits(); }
+
+bool UsesTiles() { return TilesChosen(); }
 
 std::vector<std::string> VectorTargets() {
   std::vector<std::string> names;
+  if (MayUseTiles()) names.push_back(kTileTarget);
   for (const int64_t target : Targets()) {
     names.push_back(hwy::TargetName(target));
   }
@@ -42,13 +70,27 @@ std::vector<std::string> VectorTargets() {
 }
 
 bool UseVectorTarget(const std::string& name) {
+  if (absl::EqualsIgnoreCase(name, kTileTarget) && MayUseTiles()) {
+    Choose(Targets().front(), true);
+    return true;
+  }
   for (const int64_t target : Targets()) {
-    if (name != hwy::TargetName(target)) continue;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+    if (!absl::EqualsIgnoreCase(name, hwy::TargetName(target))) continue;
+    Choose(target, false);
     return true;
   }
   return false;
+}
+
+absl::Status CheckVectorTarget(const std::string& setting) {
+  std::vector<std::string> names = VectorTargets();
+  names.insert(names.begin(), kAutoVectorTarget);
+  for (const std::string& name : names) {
+    if (absl::EqualsIgnoreCase(name, setting)) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "vector-target: \"", setting,
+      "\" is not one of this machine's: ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace txl

@@ -145,6 +145,7 @@ absl::StatusOr<Evaluation> EvaluateServing(const EvalFlags& flags,
   serving.shape = flags.shape;
   serving.formats = FormatsOf(flags.formats);
   serving.threads = flags.model.threads;
+  UseVectorTarget(flags.formats.vector_target);
   TXL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelStep> step,
                        CreateServingStep(config, std::move(weights), serving));
   return EvaluateStep(*step, ids, options, RowsPerStream(serving.shape));

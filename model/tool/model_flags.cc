@@ -136,6 +136,12 @@ void AddFormatFlags(CLI::App& app, FormatFlags& flags) {
                  "products of rows with int8 and int4 weights; int8: the rows "
                  "are rounded to 8 bits")
       ->transform(OneOf(ProductNames()));
+  std::vector<std::string> targets = VectorTargets();
+  targets.insert(targets.begin(), kAutoVectorTarget);
+  app.add_option("--vector-target", flags.vector_target,
+                 "instruction set of the serving engine; auto: the best one of "
+                 "this machine")
+      ->transform(OneOf(targets));
 }
 
 NativeFormats FormatsOf(const FormatFlags& flags) {
@@ -161,7 +167,9 @@ absl::Status RequireDefaults(const FormatFlags& flags,
         Value{"--weights", flags.weights, defaults.weights},
         Value{"--memory", flags.memory, defaults.memory},
         Value{"--derived", flags.derived, defaults.derived},
-        Value{"--products", flags.products, defaults.products}}) {
+        Value{"--products", flags.products, defaults.products},
+        Value{"--vector-target", flags.vector_target,
+              defaults.vector_target}}) {
     if (value.own == value.usual) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(value.flag, ": ", value.own, " needs ", needed));

@@ -17,6 +17,7 @@
 #include "model/checkpoint/model_directory.h"
 #include "model/config/model_config.h"
 #include "model/cpu/native_weights.h"
+#include "model/cpu/vector_target.h"
 #include "model/reference/network.h"
 #include "model/text/vocabulary.h"
 #include "model/train/streams.h"
@@ -90,10 +91,11 @@ struct FormatFlags {
   std::string memory = "f32";
   std::string derived = "f32";
   std::string products = "float";
+  std::string vector_target = kAutoVectorTarget;
 };
 
-// --form, --weights, --memory, --derived, --products; other names are errors of
-// usage.
+// --form, --weights, --memory, --derived, --products, --vector-target; other
+// names are errors of usage.
 void AddFormatFlags(CLI::App& app, FormatFlags& flags);
 
 // REQUIRES: names that AddFormatFlags lets pass.

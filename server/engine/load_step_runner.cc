@@ -144,6 +144,7 @@ std::vector<StepAttempt> Attempts(const Served& served) {
 
 absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(const Served& served,
                                                        SelfTestReport* report) {
+  UseVectorTarget(served.options.vector_target);
   SelfTestReport nobody_reads;
   TXL_ASSIGN_OR_RETURN(
       ServingStep serving,

@@ -29,6 +29,9 @@ struct StepRunnerOptions {
   std::string memory = "f32";
   std::string derived = "f32";
   std::string products = "float";
+  // The CPU's instruction set: a name of model/cpu/vector_target.h, or "auto",
+  // the best one.
+  std::string vector_target = "auto";
   // In steps of at most so many rows, kernels of the native CUDA step begin
   // before the ones before them have ended, on H100 and later. The same bits.
   int64_t overlapped_rows = 64;

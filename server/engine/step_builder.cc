@@ -140,7 +140,7 @@ absl::Status CheckStepOptions(const StepRunnerOptions& options) {
   if (options.threads < 1) {
     return absl::InvalidArgumentError("threads: must be at least 1");
   }
-  return absl::OkStatus();
+  return CheckVectorTarget(options.vector_target);
 }
 
 absl::StatusOr<int32_t> SlotCount(int64_t bytes_per_slot, int64_t most,

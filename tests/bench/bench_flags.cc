@@ -28,6 +28,9 @@ void AddRunnerFlags(CLI::App& app, StepRunnerOptions& options) {
       ->capture_default_str();
   app.add_option("--products", options.products, "float, int8")
       ->capture_default_str();
+  app.add_option("--vector-target", options.vector_target,
+                 "auto, AMX, AVX3_DL, AVX3, AVX2, ...")
+      ->capture_default_str();
   app.add_option("--overlapped-rows", options.overlapped_rows,
                  "native CUDA step: kernels overlap in steps of at most so "
                  "many rows")
@@ -43,6 +46,7 @@ nlohmann::ordered_json RunnerFlagsJson(const StepRunnerOptions& options) {
           {"memory", options.memory},
           {"derived", options.derived},
           {"products", options.products},
+          {"vector_target", options.vector_target},
           {"overlapped_rows", options.overlapped_rows}};
 }
 

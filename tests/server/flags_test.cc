@@ -295,6 +295,12 @@ TEST_F(FlagsTest, SayTruthInAFewWords) {
   }
 }
 
+// Which there are is the machine's; the engine checks it.
+TEST_F(FlagsTest, NameTheVectorTarget) {
+  EXPECT_EQ(Parse({}).runner.vector_target, "auto");
+  EXPECT_EQ(Parse({"--vector-target", "avx2"}).runner.vector_target, "avx2");
+}
+
 TEST_F(FlagsTest, TakeNamesInAnyCase) {
   const Environment level("TXL_LOG_LEVEL", "INFO");
   EXPECT_EQ(Parse({}).log_level, "info");

@@ -91,8 +91,8 @@ struct IntegerOperands {
 
 TEST_P(IntegerTargets, ProductsAreExactSumsTimesScales) {
   std::mt19937 random(1);
-  for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 13, 20}) {
-    for (const int64_t k : {4, 12, 64, 300}) {
+  for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 20, 32, 41}) {
+    for (const int64_t k : {4, 12, 64, 68, 300}) {
       const IntegerOperands operands(rows, k, random);
       std::vector<float> out(rows * kPanel, 99);
       MultiplyIntegers(operands.Product(out));
@@ -109,23 +109,29 @@ TEST_P(IntegerTargets, ProductsAreExactSumsTimesScales) {
 TEST_P(IntegerTargets, TheLargestSumsDoNotOverflow) {
   std::mt19937 random(2);
   constexpr int64_t kInputs = 1 << 16;
-  for (const int a : {-127, 127}) {
-    IntegerOperands operands(1, kInputs, random);
-    std::fill(operands.a.begin(), operands.a.end(), static_cast<int8_t>(a));
-    std::fill(operands.b.begin(), operands.b.end(), int8_t{127});
-    std::fill(operands.quads.begin(), operands.quads.end(), int8_t{127});
-    operands.a_rows[0].sum = static_cast<int32_t>(kInputs * a);
-    std::vector<float> out(kPanel);
-    MultiplyIntegers(operands.Product(out));
-    EXPECT_EQ(out[0], operands.Expected(0, 0));
-    EXPECT_EQ(out[63], operands.Expected(0, 63));
+  for (const int64_t rows : {1, 8}) {
+    for (const int a : {-127, 127}) {
+      IntegerOperands operands(rows, kInputs, random);
+      std::fill(operands.a.begin(), operands.a.end(), static_cast<int8_t>(a));
+      std::fill(operands.b.begin(), operands.b.end(), int8_t{127});
+      std::fill(operands.quads.begin(), operands.quads.end(), int8_t{127});
+      for (IntegerRow& row : operands.a_rows) {
+        row.sum = static_cast<int32_t>(kInputs * a);
+      }
+      std::vector<float> out(rows * kPanel);
+      MultiplyIntegers(operands.Product(out));
+      for (int64_t r = 0; r < rows; ++r) {
+        EXPECT_EQ(out[r * kPanel], operands.Expected(r, 0));
+        EXPECT_EQ(out[r * kPanel + 63], operands.Expected(r, 63));
+      }
+    }
   }
 }
 
 // Pieces along k: the sums wait in `out`.
 TEST_P(IntegerTargets, APieceGoesOnWhereTheLastOneEnded) {
   std::mt19937 random(4);
-  for (const int64_t rows : {1, 4, 9}) {
+  for (const int64_t rows : {1, 4, 9, 35}) {
     const IntegerOperands operands(rows, 300, random);
     std::vector<float> out(rows * kPanel, 99);
     for (int64_t k = 0; k < 300; k += 100) {
@@ -216,7 +222,7 @@ TEST_P(IntegerTargets, SumsOfTheLargestValuesAreExact) {
 
 TEST_P(IntegerTargets, SumsOfValuesAreExact) {
   std::mt19937 random(7);
-  for (const int64_t rows : {1, 2, 3, 4, 6}) {
+  for (const int64_t rows : {1, 2, 3, 4, 6, 16, 19}) {
     for (const int64_t columns : {16, 48, 64, 80, 128}) {
       ExpectPlainSums(rows, 1, columns, random);
       ExpectPlainSums(rows, 8, columns, random);

@@ -179,11 +179,20 @@ TEST(FormatFlagsTest, NamesMayBeInAnyCase) {
 TEST(FormatFlagsTest, UnknownNamesAreUsage) {
   for (const char* arguments :
        {"--memory int4", "--derived i8", "--weights q8", "--products int16",
-        "--memory f17", "--form cheap"}) {
+        "--memory f17", "--form cheap", "--vector-target 8087"}) {
     int code = 0;
     Parse(arguments, &code);
     EXPECT_NE(code, 0) << arguments;
   }
+}
+
+TEST(FormatFlagsTest, TheVectorTargetIsOneOfTheMachine) {
+  int code = 0;
+  const std::string plainest = VectorTargets().back();
+  EXPECT_EQ(Parse("--vector-target auto", &code).vector_target, "auto");
+  EXPECT_EQ(Parse("--vector-target " + plainest, &code).vector_target,
+            plainest);
+  EXPECT_EQ(code, 0);
 }
 
 TEST(RequireDefaultsTest, NamesTheFlagAndItsValue) {
@@ -196,6 +205,8 @@ TEST(RequireDefaultsTest, NamesTheFlagAndItsValue) {
               HasSubstr("--derived: bf16"));
   EXPECT_THAT(RequireDefaults({.form = "absorbed"}, "more").message(),
               HasSubstr("--form: absorbed"));
+  EXPECT_THAT(RequireDefaults({.vector_target = "AVX2"}, "more").message(),
+              HasSubstr("--vector-target: AVX2"));
 }
 
 }  // namespace

@@ -182,6 +182,20 @@ TEST(LoadStepRunnerTest, AByteBudgetIsFilledWithSlots) {
   EXPECT_THAT(runner.status().message(), HasSubstr("slot memory"));
 }
 
+TEST(LoadStepRunnerTest, RunsWithTheVectorTargetThatIsNamed) {
+  const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
+  const std::string best = VectorTarget();
+  StepRunnerOptions options = SmallOptions();
+  options.vector_target = VectorTargets().back();
+  const auto runner =
+      CreateStepRunner(golden.config, golden.weights, "thu", options);
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  EXPECT_EQ(VectorTarget(), options.vector_target);
+  EXPECT_THAT((*runner)->info().identity.kernel,
+              HasSubstr("-" + options.vector_target + "-"));
+  EXPECT_TRUE(UseVectorTarget(best));
+}
+
 TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
   const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
   const auto message = [&](const StepRunnerOptions& options) {
@@ -233,6 +247,9 @@ TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
   options.step = "torch";
   options.products = "int8";
   EXPECT_THAT(message(options), HasSubstr("products"));
+  options = SmallOptions();
+  options.vector_target = "8087";
+  EXPECT_THAT(message(options), HasSubstr("vector-target: \"8087\""));
 }
 
 }  // namespace
