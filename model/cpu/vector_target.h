@@ -24,8 +24,8 @@ bool UsesTiles();
 std::vector<std::string> VectorTargets();
 
 // From now on the kernels run with this one of VectorTargets(), in any case of
-// letters. False: it is not one of them, nor is "auto", and nothing changes. Not
-// while a step runs.
+// letters. False: it is not one of them, nor is "auto", and nothing changes.
+// Not while a step runs.
 bool UseVectorTarget(const std::string& name);
 
 // The setting that leaves the choice as it is.
