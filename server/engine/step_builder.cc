@@ -11,6 +11,7 @@
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
 #include "model/cpu/native_step.h"
+#include "model/cpu/vector_target.h"
 #include "model/step/model_step.h"
 #include "model/torch/torch_step.h"
 #include "server/engine/device_memory.h"
