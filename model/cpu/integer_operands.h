@@ -2,8 +2,8 @@
 
 // What integer_product.h multiplies and adds up.
 //
-// Quads. Four numbers that are multiplied and added together lie side by side:
-// of a panel's inputs [k / 4][kPanel][4], of a tile's positions
+// Quads. Four numbers that are multiplied and added together lie side by side.
+// A panel of inputs is [k / 4][kPanel][4]. A tile of positions is
 // [kPanel / 4][columns][4].
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 
 namespace txl {
 
+// What integer_operands.h says of their arguments. Thread-safe.
 void MultiplyIntegers(const IntegerProduct& product);
 void SumIntegers(const IntegerSum& sum);
 

@@ -52,10 +52,11 @@ TXL_TILES void Store(const Vector& vector, float* to) {
   std::memcpy(to, &vector, sizeof(vector));
 }
 
+// Also fills every tile with zeros.
 TXL_TILES void Shape(const TileShapes& shapes) { _tile_loadconfig(&shapes); }
 
-// A panel's inputs beyond the last whole 64, and as many rows' of `a`, filled
-// up with zeros.
+// The inputs behind the last whole 64 of the panel and of some rows, padded
+// with zeros.
 struct Rest {
   alignas(64) int8_t a[2 * kTileRows * kTileInputs];
   alignas(64) int8_t b[kTileInputs / kQuad * kPanelStride];
@@ -102,9 +103,9 @@ TXL_TILES void PrefetchLines(const int8_t* from, int64_t bytes) {
   }
 }
 
-// Asks for what is read two steps after inputs [k, k + 64) of `columns` columns
-// of the panel, beyond its end for the next panel; or for as large a share of
-// `next`.
+// Prefetches some columns of the inputs that are used two steps after
+// [k, k + 64). Behind the panel's end that is the next panel. If the product
+// names what comes next, the same share of it is prefetched instead.
 TXL_TILES void Prefetch(const IntegerProduct& p, int64_t k, int64_t column,
                         int64_t columns) {
   if (p.next != nullptr) {
@@ -118,8 +119,8 @@ TXL_TILES void Prefetch(const IntegerProduct& p, int64_t k, int64_t column,
   }
 }
 
-// The sums of up to two tiles of rows. Tiles stored to rows as far apart as
-// those of `out` are would push each other out of the first cache.
+// The sums of up to two tiles of rows. They do not go to `out` directly: its
+// rows may be a multiple of 4 KiB apart, and so share a set of the first cache.
 struct alignas(64) ProductSums {
   int32_t rows[2 * kTileRows][kPanel];
 };
@@ -192,8 +193,8 @@ TXL_TILES void MultiplyTwoTiles(const IntegerProduct& p, const RowsOfTiles& at,
   }
 }
 
-// Adds the sums that are in `out` already; scales those of the last piece, in
-// the same order of operations as on vectors.
+// Adds the sums of earlier pieces, which are in `out`. The last piece is scaled
+// with the vectors' order of operations, for the same bits.
 TXL_TILES void FinishRows(const IntegerProduct& p, const RowsOfTiles& at,
                           const ProductSums& sums) {
   for (int64_t r = 0; r < at.rows; ++r) {
@@ -229,7 +230,7 @@ TXL_TILES void FinishSums(const IntegerSum& p, const RowsOfTiles& at,
   }
 }
 
-// Columns [column, column + 32), of the last ones 16.
+// Columns [column, column + 32), or the last 16.
 TXL_TILES void SumTiles(const IntegerSum& p, const RowsOfTiles& at,
                         int64_t column) {
   const bool two = column + kTileColumns < p.columns;

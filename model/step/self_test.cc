@@ -223,8 +223,8 @@ double Distance(double x, double y) {
   return distance >= 0 ? distance : std::numeric_limits<double>::infinity();
 }
 
-// Log-probabilities have this much of an error where they are all alike: that
-// of float32 at some 10 nats, and of the logarithm of a sum.
+// The error that log-probabilities have even if they are all alike: float32's
+// rounding at some 10 nats, and that of the logarithm of a sum.
 constexpr double kLeastSpread = 0.05;
 
 class Logprobs {

@@ -76,8 +76,8 @@ struct SelfTestShare {
   int64_t first = 0;  // row of the session
   int64_t rows = 0;
 };
-// The steps in which a group runs: each takes every session's next cut, as far
-// as it has room.
+// The steps in which a group runs. Each takes the next cut of every session
+// until it is full.
 std::vector<std::vector<SelfTestShare>> SelfTestSteps(
     absl::Span<const SelfTestSession> sessions, SelfTestGroup group,
     const SelfTestLimits& limits);

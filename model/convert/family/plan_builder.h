@@ -191,8 +191,8 @@ void AssumeMemory(int64_t rows, absl::string_view why, PlanBuilder& builder);
 
 // Whether two names of a checkpoint are one tensor.
 
-// Whether the elements are equal bit for bit, read in bounded pieces. Errors:
-// as ReadTensor.
+// Whether the elements are equal bit for bit, read in bounded pieces. It
+// returns ReadTensor's errors.
 absl::StatusOr<bool> SameElements(const StoredTensor& a, const StoredTensor& b);
 
 // Whether tensor `own` is tied to `other`, both of `builder.table`. One view of

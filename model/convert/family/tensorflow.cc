@@ -153,8 +153,8 @@ std::vector<Bin> PlanOneTable(int64_t d_model, PlanBuilder& builder) {
   return bins;
 }
 
-// div_val above 1: a table for each bin, and a projection unless a bin as wide
-// as the model goes without (proj_same_dim=False).
+// div_val above 1: each bin has a table and a projection. With
+// proj_same_dim=False a bin that is as wide as the model has no projection.
 std::vector<Bin> PlanTables(int64_t d_model, PlanBuilder& builder) {
   TensorTable& table = builder.table;
   const int64_t count = CountBins(kEmbed, "lookup_table", table);
