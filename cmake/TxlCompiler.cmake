@@ -8,6 +8,12 @@ if(TXL_CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${TXL_CCACHE})
 endif()
 
+# Most files wait for memory and for the network: they are compiled a quarter
+# faster, and run as fast. What calculates says so (txl_library's FAST).
+if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+endif()
+
 add_library(txl_options INTERFACE)
 # As some libraries want it: then it is the same for all, as precompiled headers
 # need it.

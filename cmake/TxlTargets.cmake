@@ -28,13 +28,16 @@ function(txl_unite NAME)
 endfunction()
 
 # txl_library(NAME name SRCS a.cc ... DEPS target ... [PRECOMPILED kind]
-#             [APART])
+#             [APART] [FAST])
 # A static library with the project's compile options. PRECOMPILED: which
 # headers are read once for many files, of cmake/TxlPrecompiled.cmake; default:
-# plain. APART: each file is compiled by itself.
+# plain. APART: each file is compiled by itself. FAST: it calculates, and is
+# optimized as far as the compiler can; such code shares no precompiled header.
 function(txl_library)
-  cmake_parse_arguments(ARG "APART" "NAME;PRECOMPILED" "SRCS;DEPS" ${ARGN})
-  if(NOT ARG_PRECOMPILED)
+  cmake_parse_arguments(ARG "APART;FAST" "NAME;PRECOMPILED" "SRCS;DEPS" ${ARGN})
+  if(ARG_FAST)
+    set(ARG_PRECOMPILED none)
+  elseif(NOT ARG_PRECOMPILED)
     set(ARG_PRECOMPILED plain)
   endif()
   add_library(${ARG_NAME} STATIC ${ARG_SRCS})
@@ -43,6 +46,10 @@ function(txl_library)
   target_include_directories(${ARG_NAME}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED})
+  if(ARG_FAST)
+    target_compile_options(${ARG_NAME} PRIVATE
+      $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O3>)
+  endif()
   if(NOT ARG_APART)
     txl_unite(${ARG_NAME})
   endif()

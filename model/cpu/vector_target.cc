@@ -44,9 +44,15 @@ std::atomic<bool>& TilesChosen() {
   return chosen;
 }
 
+// A file that was not compiled for the target runs with the best one behind it:
+// Highway's better targets are lower bits.
 void Choose(int64_t target, bool tiles) {
-  hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().Update(target);
+  int64_t targets = 0;
+  for (const int64_t one : Targets()) {
+    if (one >= target) targets |= one;
+  }
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(targets);
   TilesChosen() = tiles;
 }
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -112,10 +112,14 @@ int64_t ServerProcess::OwnBytes() const {
   return testing::OwnBytes(process_.pid());
 }
 
-int64_t ServerProcess::OpenFiles() const {
-  const std::filesystem::directory_iterator files(
-      absl::StrCat("/proc/", process_.pid(), "/fd"));
-  return std::distance(begin(files), end(files));
+std::vector<std::string> ServerProcess::OpenFiles() const {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(
+           absl::StrCat("/proc/", process_.pid(), "/fd"))) {
+    std::error_code closed;  // since it was listed
+    names.push_back(std::filesystem::read_symlink(file.path(), closed));
+  }
+  return names;
 }
 
 void ServerProcess::Terminate() { process_.Signal(SIGTERM); }

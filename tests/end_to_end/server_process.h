@@ -48,7 +48,7 @@ class ServerProcess {
   // Of the process, from /proc.
   int64_t ResidentBytes() const;
   int64_t OwnBytes() const;  // as tests/client/process_memory.h counts them
-  int64_t OpenFiles() const;
+  std::vector<std::string> OpenFiles() const;  // what each of them is
 
   void Signal(int signal) { process_.Signal(signal); }
   void Terminate();       // SIGTERM
