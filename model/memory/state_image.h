@@ -56,8 +56,8 @@ absl::Status CheckStateImage(const StateImage& image,
 // a row_dtype other than f64, f32, f16, bf16 and int8, or data of another size.
 absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image);
 
-// The bytes of a layer's row, empty if the image has no rows. REQUIRES: the data
-// are n_layer * rows rows of equal size, and row and layer are in range.
+// The bytes of a layer's row, empty if the image has no rows. REQUIRES: the
+// data are n_layer * rows rows of equal size, and row and layer are in range.
 absl::Span<const uint8_t> RowOf(const StateImage& image, int64_t layer,
                                 int64_t row);
 

@@ -376,7 +376,8 @@ absl::Status PickleMachine::Construct(uint8_t op) {
     case kOpObj: {
       TXL_ASSIGN_OR_RETURN(PickleValue* const all,
                            PopItems(PickleKind::kTuple));
-      if (all->items().empty()) return Malformed("an object is built without a class");
+      if (all->items().empty())
+        return Malformed("an object is built without a class");
       const PickleValue* const callee = all->items().front();
       auto& items = arena_.PartsOf(*all).items;
       items.erase(items.begin());
