@@ -137,7 +137,8 @@ void MultiplyIntegersTarget(const IntegerProduct& p) {
   }
 }
 
-// R rows x V vectors, two sums each.
+// R rows x V vectors, two sums each. A single row waits for memory: while it
+// works on a tile it asks for the next one.
 template <int R, int V>
 HWY_INLINE void SumBlock(const IntegerSum& p, int64_t row, int64_t column) {
   const WordTag d;
@@ -149,8 +150,16 @@ HWY_INLINE void SumBlock(const IntegerSum& p, int64_t row, int64_t column) {
   }
   for (int64_t panel = 0; panel < p.panels; ++panel) {
     const int8_t* values = p.tiles[panel] + column * kQuad;
+    const int8_t* upcoming =
+        p.tiles[std::min(panel + 1, p.panels - 1)] + column * kQuad;
     const int64_t first = row * p.stride + panel * kPanel;
     for (int64_t j = 0; j < kPanel; j += kQuad, values += p.columns * kQuad) {
+      if constexpr (R == 1) {
+        for (int64_t i = 0; i < V * lanes * kQuad; i += kLineBytes) {
+          hwy::Prefetch(upcoming + i);
+        }
+        upcoming += p.columns * kQuad;
+      }
       WordVec value[V];
       for (int v = 0; v < V; ++v) {
         value[v] = LoadWords(values + v * lanes * kQuad);

@@ -216,6 +216,23 @@ void NativeArena::WriteIntegers(int32_t slot, int64_t layer, int64_t position,
   }
 }
 
+void NativeArena::RepeatFirstTile(int32_t slot, int64_t layer) {
+  const int64_t tiles = ring_.capacity() / kPanel;
+  const auto repeat = [tiles](uint8_t* first, int64_t bytes) {
+    for (int64_t tile = 1; tile < tiles; ++tile) {
+      std::memcpy(first + tile * bytes, first, static_cast<size_t>(bytes));
+    }
+  };
+  repeat(Row(slot, layer, 0), kPanel * row_step() * NumberBytes(shape_.memory));
+  if (shape_.form != AttentionForm::kProjected) return;
+  for (int64_t head = 0; head < shape_.heads; ++head) {
+    repeat(KeyTile(slot, layer, head, 0),
+           TileBytes(shape_, shape_.key_depth()));
+    repeat(ValueTile(slot, layer, head, 0),
+           TileBytes(shape_, shape_.value_stride()));
+  }
+}
+
 void NativeArena::Copy(int32_t from, int32_t to) {
   std::copy_n(slots_[from].data(), slots_[from].size(), slots_[to].data());
 }

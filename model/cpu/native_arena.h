@@ -78,6 +78,9 @@ class NativeArena {
   // Writes the derived rows of one position: keys and values are [H D].
   void WriteDerived(int32_t slot, int64_t layer, int64_t position,
                     const float* keys, const float* values);
+  // Every position of the layer gets what the first tile's has: rows, keys and
+  // values of positions [0, kPanel) are repeated.
+  void RepeatFirstTile(int32_t slot, int64_t layer);
   void Copy(int32_t from, int32_t to);
 
   const RingGeometry& ring() const { return ring_; }

@@ -203,10 +203,8 @@ void NativeLayers::DeriveStored(int32_t slot, int64_t position, int64_t count,
 }
 
 void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
-  const RingGeometry& ring = arena_.ring();
-  if (ring.mem_len == 0) return;
+  if (arena_.ring().mem_len == 0) return;
   std::vector<float> row(stride_);
-  const int64_t first = ring.first_position();
   for (int64_t index = 0; index < config_.n_layer; ++index) {
     const NativeLayer& layer = weights_.layers[index];
     std::fill(row.begin(), row.end(), 0.0f);
@@ -215,19 +213,21 @@ void NativeLayers::WriteStartRows(int32_t slot, ThreadPool& pool) {
                    layer.ln1.b.data(), static_cast<float>(config_.ln_eps),
                    row.data());
     }
-    for (int64_t t = first; t < 0; ++t) {
+    // All are equal: one is derived, a tile is written, the others are copies.
+    for (int64_t t = 0; t < kPanel; ++t) {
       arena_.StoreRow(slot, index, t, row.data());
     }
     if (arena_.shape().form != AttentionForm::kProjected) continue;
-    // All are equal: derived once, written often.
-    const NativeRun oldest = {slot, first, 0, 1};
-    WidenStored(slot, index, first, 1);
-    DeriveRows(index, {&oldest, 1}, 1, pool);
-    pool.Run(ring.mem_len - 1, [&](int64_t i, int) {
-      arena_.WriteDerived(slot, index, first + 1 + i, key_values_.data(),
+    const NativeRun first = {slot, 0, 0, 1};
+    WidenStored(slot, index, 0, 1);
+    DeriveRows(index, {&first, 1}, 1, pool);
+    for (int64_t t = 1; t < kPanel; ++t) {
+      arena_.WriteDerived(slot, index, t, key_values_.data(),
                           key_values_.data() + width_);
-    });
+    }
   }
+  pool.Run(config_.n_layer,
+           [&](int64_t index, int) { arena_.RepeatFirstTile(slot, index); });
 }
 
 }  // namespace txl

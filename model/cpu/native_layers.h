@@ -34,7 +34,8 @@ class NativeLayers {
   // position.. , at most max_rows of them. Nothing in absorbed form.
   void DeriveStored(int32_t slot, int64_t position, int64_t count,
                     ThreadPool& pool);
-  // The zero start: every position before 0 has the row of a zero input.
+  // The zero start: every position, those that are yet to be fed too, has the
+  // row of a zero input.
   void WriteStartRows(int32_t slot, ThreadPool& pool);
 
  private:

@@ -52,8 +52,34 @@ TXL_TILES void Store(const Vector& vector, float* to) {
   std::memcpy(to, &vector, sizeof(vector));
 }
 
-// Also fills every tile with zeros.
-TXL_TILES void Shape(const TileShapes& shapes) { _tile_loadconfig(&shapes); }
+// Gives tiles 0 to 3, of sums, and 4 and 5, of rows, the heights that a block
+// of 1 to 32 rows needs: 0, 1 and 4 those of its first sixteen, 2, 3 and 5
+// those of the rest, or the same where there is none. Tiles 6 and 7 are of the
+// other factor. A thread keeps them: LDTILECFG takes longer than a small
+// product.
+TXL_TILES void Shape(int64_t rows) {
+  thread_local int64_t shaped = 0;
+  if (shaped == rows) return;
+  const int64_t first = std::min(rows, kTileRows);
+  const int64_t second = rows > kTileRows ? rows - kTileRows : first;
+  TileShapes shapes;
+  for (const int tile : {0, 1, 4}) {
+    shapes.rows[tile] = static_cast<uint8_t>(first);
+  }
+  for (const int tile : {2, 3, 5}) {
+    shapes.rows[tile] = static_cast<uint8_t>(second);
+  }
+  // GCC's intrinsic says that it reads the first eight bytes only.
+  __asm__ volatile("ldtilecfg %0" ::"m"(shapes));
+  shaped = rows;
+}
+
+TXL_TILES void ClearSums() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
 
 // The inputs behind the last whole 64 of the panel and of some rows, padded
 // with zeros.
@@ -129,25 +155,21 @@ constexpr int64_t kSumsStride = kPanel * int64_t{sizeof(int32_t)};
 // At most sixteen rows: four tiles of sums, all columns.
 TXL_TILES void MultiplyOneTile(const IntegerProduct& p, const RowsOfTiles& at,
                                ProductSums& sums) {
-  TileShapes shapes;
-  for (int tile = 0; tile <= 4; ++tile) {
-    shapes.rows[tile] = static_cast<uint8_t>(at.rows);
-  }
-  Shape(shapes);
+  ClearSums();
   Rest rest;
   CopyRest(p, at, rest);
   for (int64_t k = 0; k < p.k; k += kTileInputs) {
     const Inputs in = InputsAt(p, at, rest, k);
     if (at.row == 0) Prefetch(p, k, 0, kPanel);
     _tile_loadd(4, in.a, in.a_stride);
-    _tile_loadd(5, in.b, kPanelStride);
-    _tile_dpbssd(0, 4, 5);
-    _tile_loadd(6, in.b + 64, kPanelStride);
-    _tile_dpbssd(1, 4, 6);
-    _tile_loadd(7, in.b + 128, kPanelStride);
-    _tile_dpbssd(2, 4, 7);
-    _tile_loadd(5, in.b + 192, kPanelStride);
-    _tile_dpbssd(3, 4, 5);
+    _tile_loadd(6, in.b, kPanelStride);
+    _tile_dpbssd(0, 4, 6);
+    _tile_loadd(7, in.b + 64, kPanelStride);
+    _tile_dpbssd(1, 4, 7);
+    _tile_loadd(6, in.b + 128, kPanelStride);
+    _tile_dpbssd(2, 4, 6);
+    _tile_loadd(7, in.b + 192, kPanelStride);
+    _tile_dpbssd(3, 4, 7);
   }
   _tile_stored(0, sums.rows[0], kSumsStride);
   _tile_stored(1, sums.rows[0] + 16, kSumsStride);
@@ -159,18 +181,10 @@ TXL_TILES void MultiplyOneTile(const IntegerProduct& p, const RowsOfTiles& at,
 // time.
 TXL_TILES void MultiplyTwoTiles(const IntegerProduct& p, const RowsOfTiles& at,
                                 ProductSums& sums) {
-  TileShapes shapes;
-  for (const int tile : {2, 3, 5}) {
-    shapes.rows[tile] = static_cast<uint8_t>(at.rows - kTileRows);
-  }
-  Shape(shapes);
   Rest rest;
   CopyRest(p, at, rest);
   for (int64_t column = 0; column < kPanel; column += 2 * kTileColumns) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    ClearSums();
     for (int64_t k = 0; k < p.k; k += kTileInputs) {
       const Inputs in = InputsAt(p, at, rest, k);
       const int8_t* b = in.b + column * kQuad;
@@ -235,10 +249,7 @@ TXL_TILES void SumTiles(const IntegerSum& p, const RowsOfTiles& at,
                         int64_t column) {
   const bool two = column + kTileColumns < p.columns;
   const int64_t value_stride = p.columns * kQuad;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  ClearSums();
   for (int64_t panel = 0; panel < p.panels; ++panel) {
     const int64_t first = at.row * p.stride + panel * kPanel;
     const int8_t* values = p.tiles[panel] + column * kQuad;
@@ -296,6 +307,7 @@ TXL_TILES void MultiplyOnTiles(const IntegerProduct& product) {
   ProductSums sums;
   for (int64_t row = 0; row < product.rows; row += 2 * kTileRows) {
     const RowsOfTiles at = {row, std::min(2 * kTileRows, product.rows - row)};
+    Shape(at.rows);
     if (at.rows <= kTileRows) {
       MultiplyOneTile(product, at, sums);
     } else {
@@ -303,22 +315,16 @@ TXL_TILES void MultiplyOnTiles(const IntegerProduct& product) {
     }
     FinishRows(product, at, sums);
   }
-  _tile_release();
 }
 
 TXL_TILES void SumOnTiles(const IntegerSum& sum) {
   for (int64_t row = 0; row < sum.rows; row += kTileRows) {
     const RowsOfTiles at = {row, std::min(kTileRows, sum.rows - row)};
-    TileShapes shapes;
-    for (int tile = 0; tile <= 5; ++tile) {
-      shapes.rows[tile] = static_cast<uint8_t>(at.rows);
-    }
-    Shape(shapes);
+    Shape(at.rows);
     for (int64_t column = 0; column < sum.columns; column += 2 * kTileColumns) {
       SumTiles(sum, at, column);
     }
   }
-  _tile_release();
 }
 
 }  // namespace txl

@@ -103,38 +103,53 @@ void NormalizeRowTarget(const float* x, int64_t columns, const float* g,
   }
 }
 
+// Calls call(i, mask) for the vectors of [0, count). Inside of the range the
+// mask is not calculated.
+template <class Call>
+HWY_INLINE void ForEachVisible(const VisibleSpan& range, const Call& call) {
+  const FloatTag d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto first = [&](int64_t lane) {
+    return hn::FirstN(d,
+                      static_cast<size_t>(std::clamp<int64_t>(lane, 0, lanes)));
+  };
+  const int64_t whole_begin = RoundUp(range.begin, lanes);
+  const int64_t whole_end = range.end / lanes * lanes;
+  const auto all = first(lanes);
+  int64_t i = 0;
+  const auto masked = [&](int64_t until) {
+    for (; i < until; i += lanes) {
+      call(i, hn::AndNot(first(range.begin - i), first(range.end - i)));
+    }
+  };
+  masked(std::min(whole_begin, range.count));
+  for (; i < whole_end; i += lanes) call(i, all);
+  masked(range.count);
+}
+
 SoftmaxPart SoftmaxWeightsTarget(float* content, const float* position,
                                  float scale, const VisibleSpan& range) {
   const FloatTag d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto [begin, end, count] = range;
   const FloatVec lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const auto visible = [&, first = begin, behind = end](int64_t i) {
-    const auto before = hn::FirstN(
-        d, static_cast<size_t>(std::clamp<int64_t>(first - i, 0, lanes)));
-    const auto upto = hn::FirstN(
-        d, static_cast<size_t>(std::clamp<int64_t>(behind - i, 0, lanes)));
-    return hn::AndNot(before, upto);
-  };
   const FloatVec factor = hn::Set(d, scale);
   FloatVec largest = lowest;
-  for (int64_t i = 0; i < count; i += lanes) {
+  ForEachVisible(range, [&](int64_t i, auto visible) {
     const FloatVec score = hn::IfThenElse(
-        visible(i),
+        visible,
         hn::Mul(hn::Add(hn::LoadU(d, content + i), hn::LoadU(d, position + i)),
                 factor),
         lowest);
     hn::StoreU(score, d, content + i);
     largest = hn::Max(largest, score);
-  }
+  });
   const FloatVec top = hn::MaxOfLanes(d, largest);
   FloatVec sum = hn::Zero(d);
-  for (int64_t i = 0; i < count; i += lanes) {
+  ForEachVisible(range, [&](int64_t i, auto visible) {
     const FloatVec weight = hn::IfThenElseZero(
-        visible(i), hn::Exp(d, hn::Sub(hn::LoadU(d, content + i), top)));
+        visible, hn::Exp(d, hn::Sub(hn::LoadU(d, content + i), top)));
     hn::StoreU(weight, d, content + i);
     sum = hn::Add(sum, weight);
-  }
+  });
   return {hn::GetLane(top), hn::GetLane(hn::SumOfLanes(d, sum))};
 }
 

@@ -22,6 +22,12 @@ RingGeometry Ring() {
 // The float32 numbers at a place of the arena.
 float* Floats(uint8_t* place) { return reinterpret_cast<float*>(place); }
 
+// The bytes of a layer; a slot begins with the keys of its layers' first heads.
+std::vector<uint8_t> LayerOf(NativeArena& arena, int32_t slot, int64_t layer) {
+  const uint8_t* const begin = arena.KeyTile(slot, layer, 0, 0);
+  return {begin, begin + arena.bytes_per_slot() / arena.shape().layers};
+}
+
 std::vector<float> Numbers(int64_t size, float first) {
   std::vector<float> values(size);
   std::iota(values.begin(), values.end(), first);
@@ -90,6 +96,31 @@ TEST(NativeArena, RowsKeysAndValuesOfAllLayersLieApart) {
               expected);
         }
       }
+    }
+  }
+}
+
+// A slot whose layer was filled position by position, beside one in which the
+// first tile was repeated.
+TEST(NativeArena, ARepeatedTileIsEveryPosition) {
+  for (const NumberFormat format : {NumberFormat::kF32, NumberFormat::kInt8}) {
+    NativeShape shape = kShape;
+    shape.memory = shape.derived = format;
+    NativeArena arena(Ring(), shape, 2);
+    const std::vector<float> row = Numbers(11, 3), keys = Numbers(15, -7),
+                             values = Numbers(15, 100);
+    const auto fill = [&](int32_t slot, int64_t positions) {
+      for (int64_t t = 0; t < positions; ++t) {
+        arena.StoreRow(slot, 1, t, row.data());
+        arena.WriteDerived(slot, 1, t, keys.data(), values.data());
+      }
+    };
+    fill(0, Ring().capacity());
+    fill(1, kPanel);
+    arena.RepeatFirstTile(1, 1);
+    for (int64_t layer = 0; layer < 2; ++layer) {
+      EXPECT_EQ(LayerOf(arena, 0, layer), LayerOf(arena, 1, layer))
+          << FormatName(format) << ", layer " << layer;
     }
   }
 }
