@@ -1,5 +1,7 @@
 #include "model/cpu/thread_pool.h"
 
+#include "model/cpu/tile_product.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -45,11 +47,13 @@ void ThreadPool::TakeTiles(int worker) {
     done_.fetch_add(1, std::memory_order_release);
     claim = claim_.load(std::memory_order_acquire);
   }
+  ReleaseTiles();
 }
 
 void ThreadPool::Run(int64_t tiles, Tile tile) {
   if (workers_.empty() || tiles <= 1) {
     for (int64_t i = 0; i < tiles; ++i) tile(i, 0);
+    ReleaseTiles();
     return;
   }
   tile_ = &tile;

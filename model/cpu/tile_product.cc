@@ -52,13 +52,15 @@ TXL_TILES void Store(const Vector& vector, float* to) {
   std::memcpy(to, &vector, sizeof(vector));
 }
 
+// The rows that this thread's tiles were last shaped for; 0: none is in use.
+thread_local int64_t shaped = 0;
+
 // Gives tiles 0 to 3, of sums, and 4 and 5, of rows, the heights that a block
 // of 1 to 32 rows needs: 0, 1 and 4 those of its first sixteen, 2, 3 and 5
 // those of the rest, or the same where there is none. Tiles 6 and 7 are of the
 // other factor. A thread keeps them: LDTILECFG takes longer than a small
 // product.
 TXL_TILES void Shape(int64_t rows) {
-  thread_local int64_t shaped = 0;
   if (shaped == rows) return;
   const int64_t first = std::min(rows, kTileRows);
   const int64_t second = rows > kTileRows ? rows - kTileRows : first;
@@ -327,6 +329,12 @@ TXL_TILES void SumOnTiles(const IntegerSum& sum) {
   }
 }
 
+TXL_TILES void ReleaseTiles() {
+  if (shaped == 0) return;
+  _tile_release();
+  shaped = 0;
+}
+
 }  // namespace txl
 
 #else
@@ -340,6 +348,7 @@ const std::string& TilesRefusal() {
 }
 void MultiplyOnTiles(const IntegerProduct&) {}
 void SumOnTiles(const IntegerSum&) {}
+void ReleaseTiles() {}
 
 }  // namespace txl
 

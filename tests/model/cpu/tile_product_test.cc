@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -14,12 +15,15 @@
 #include <string>
 #include <vector>
 
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/thread_pool.h"
 #include "model/cpu/vector_target.h"
 
 namespace txl {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::Not;
 
 // Linux's own account of the processor.
@@ -69,6 +73,48 @@ TEST(TileProductTest, TheBestTargetHasTilesWhereTheyAreGranted) {
     EXPECT_THAT(VectorTargets(), Not(Contains("AMX")));
   }
 }
+
+#if defined(__x86_64__)
+
+// Whether tiles of this thread have to be saved when it waits (Intel 64 and
+// IA-32 Architectures Software Developer's Manual, volume 1, section 13.6).
+bool TilesAreInUse() {
+  uint32_t low = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+  return (low & (3u << 17)) != 0;
+}
+
+TEST(TileProductTest, NoTileIsInUseBehindAPoolsWork) {
+  if (!HasTiles()) return;
+  const AlignedBuffer<int8_t> numbers(kPanel * kQuad * 16);
+  const std::vector<IntegerRow> rows(8, IntegerRow{1, 0});
+  const std::vector<float> scales(kPanel, 1.0f);
+  for (const int threads : {1, 2}) {
+    ThreadPool pool(threads);
+    std::vector<char> used(8), left(8);
+    const auto multiply = [&](int64_t i, int) {
+      AlignedBuffer<float> out(8 * kPanel);
+      IntegerProduct product;
+      product.a = {numbers.data(), 64, rows.data()};
+      product.rows = 8;
+      product.b = numbers.data();
+      product.b_scales = scales.data();
+      product.k = 64;
+      product.out = out.data();
+      product.out_stride = kPanel;
+      MultiplyOnTiles(product);
+      used[i] = TilesAreInUse();
+    };
+    pool.Run(8, multiply);
+    EXPECT_THAT(used, Each(true));
+    EXPECT_FALSE(TilesAreInUse());
+    // Before a thread's next work.
+    pool.Run(8, [&](int64_t i, int) { left[i] = TilesAreInUse(); });
+    EXPECT_THAT(left, Each(false));
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace txl
