@@ -13,7 +13,9 @@ from txl_client import (AsyncClient, Client, FinishReason, NotFoundError,
 
 TOKENS = 10
 TURN = {"max_tokens": TOKENS, "seed": 11, "logprobs": 2}
-SOON = RetryPolicy(first_delay=0.01)
+# A busy machine may take seconds to connect again, and each attempt fails
+# until it has.
+SOON = RetryPolicy(max_failures=100, first_delay=0.01, max_delay=0.1)
 
 
 @pytest.fixture
