@@ -55,11 +55,11 @@ TXL_TILES void Store(const Vector& vector, float* to) {
 // The rows that this thread's tiles were last shaped for; 0: none is in use.
 thread_local int64_t shaped = 0;
 
-// Gives tiles 0 to 3, of sums, and 4 and 5, of rows, the heights that a block
-// of 1 to 32 rows needs: 0, 1 and 4 those of its first sixteen, 2, 3 and 5
-// those of the rest, or the same where there is none. Tiles 6 and 7 are of the
-// other factor. A thread keeps them: LDTILECFG takes longer than a small
-// product.
+// Sets the heights of this thread's tiles for a block of 1 to 32 rows:
+//   tiles 0, 1 and 4: its first sixteen rows
+//   tiles 2, 3 and 5: its other rows, or the same as above if there are none
+//   tiles 6 and 7:    sixteen, for the other factor
+// The thread keeps them, because LDTILECFG takes longer than a small product.
 TXL_TILES void Shape(int64_t rows) {
   if (shaped == rows) return;
   const int64_t first = std::min(rows, kTileRows);

@@ -26,9 +26,9 @@ inline constexpr int64_t kTileSumRows = 4;
 void MultiplyOnTiles(const IntegerProduct& product);
 void SumOnTiles(const IntegerSum& sum);
 
-// Both leave the calling thread's tiles shaped, for the next product. Gives
-// them up: other libraries shape them in their own way, and the kernel saves
-// none of a thread that waits. Nothing where they are not in use.
+// Releases the calling thread's tiles, which both functions leave configured
+// for the next product: other libraries configure them differently, and the
+// kernel then has none to save. Does nothing if they are not in use.
 void ReleaseTiles();
 
 }  // namespace txl

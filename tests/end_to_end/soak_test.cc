@@ -298,6 +298,7 @@ TEST(Soak, MixedLoadLeavesNothingBehind) {
   proxy.CutAtRandom(20'000);
   server.Status();  // the test's own connection is there
   const OpenEnds before = ReadOpenEnds(server);
+  ASSERT_GT(before.sockets, 0);
   const absl::Duration time = SoakTime();
   Load load{server, proxy, absl::Now() + time};
 

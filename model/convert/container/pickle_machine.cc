@@ -300,7 +300,7 @@ absl::Status PickleMachine::MoveToPairs(size_t begin) {
     return Malformed("entries are set in a value that is not a dictionary");
   }
   if ((stack_.size() - begin) % 2 != 0) {
-    return Malformed("the last key of a dictionary has no value");
+    return Malformed("a dictionary has a key without a value");
   }
   if (begin == stack_.size()) return absl::OkStatus();
   auto& pairs = arena_.PartsOf(*stack_[begin - 1]).pairs;
@@ -376,8 +376,9 @@ absl::Status PickleMachine::Construct(uint8_t op) {
     case kOpObj: {
       TXL_ASSIGN_OR_RETURN(PickleValue* const all,
                            PopItems(PickleKind::kTuple));
-      if (all->items().empty())
+      if (all->items().empty()) {
         return Malformed("an object is built without a class");
+      }
       const PickleValue* const callee = all->items().front();
       auto& items = arena_.PartsOf(*all).items;
       items.erase(items.begin());
