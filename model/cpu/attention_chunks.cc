@@ -92,6 +92,8 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
   piece.end = std::min(chunk + length_, FloorTo(newest, kPanel) + kPanel);
   ScoreContent(queries, piece, scratch);
   if (has_row_scales()) ScaleByRows(queries, piece, scratch);
+  const ValueTiles tiles =
+      has_integers() ? TilesOf(queries, piece) : ValueTiles();
   const float scale =
       1 / std::sqrt(static_cast<float>(arena_.shape().head_width));
   for (int64_t i = 0; i < queries.count(); ++i) {
@@ -105,10 +107,11 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
                             positions_.Index(t, piece.begin);
     result.parts[i] = SoftmaxWeights(
         scores, position, scale,
-        {begin - piece.begin, end - piece.begin, piece.end - piece.begin});
+        {begin - piece.begin, end - piece.begin, piece.end - piece.begin},
+        has_integers() ? tiles.scales : nullptr);
   }
   if (has_integers()) {
-    return SumIntegerValues(queries, piece, result, scratch);
+    return SumIntegerValues(queries, tiles, result, scratch);
   }
   if (has_row_scales()) ScaleByRows(queries, piece, scratch);
   SumValues(queries, piece, scratch, result.out);
@@ -173,34 +176,38 @@ void ChunkAttention::ScoreContent(const AttentionQueries& queries,
   }
 }
 
+ChunkAttention::ValueTiles ChunkAttention::TilesOf(
+    const AttentionQueries& queries, const Piece& piece) const {
+  static_assert(kProjectedLength == ValueTiles::kMost * kPanel);
+  ValueTiles tiles;
+  for (int64_t position = piece.begin; position < piece.end;
+       position += kPanel) {
+    tiles.numbers[tiles.count] =
+        reinterpret_cast<const int8_t*>(arena_.ValueTile(
+            queries.run.slot, queries.layer, queries.head, position));
+    tiles.scales[tiles.count++] = arena_.ValueScales(
+        queries.run.slot, queries.layer, queries.head, position);
+  }
+  return tiles;
+}
+
 // Whole tiles for all queries: what a query does not see has no weight, and
 // adds nothing to sums of whole numbers.
 void ChunkAttention::SumIntegerValues(const AttentionQueries& queries,
-                                      const Piece& piece,
+                                      const ValueTiles& tiles,
                                       const AttentionParts& result,
                                       float* scratch) const {
-  constexpr int64_t kTiles = kProjectedLength / kPanel;
-  const int8_t* tiles[kTiles];
-  const float* tile_scales[kTiles];
   float scales[kTiledRows];
-  const int64_t panels = (piece.end - piece.begin) / kPanel;
-  for (int64_t i = 0; i < panels; ++i) {
-    const int64_t position = piece.begin + i * kPanel;
-    tiles[i] = reinterpret_cast<const int8_t*>(arena_.ValueTile(
-        queries.run.slot, queries.layer, queries.head, position));
-    tile_scales[i] = arena_.ValueScales(queries.run.slot, queries.layer,
-                                        queries.head, position);
-  }
   const int64_t numbers = max_queries() * length_;
   uint8_t* high = reinterpret_cast<uint8_t*>(scratch + numbers);
   uint8_t* low = high + numbers;
   for (int64_t i = 0; i < queries.count(); ++i) {
     float* weights = scratch + i * length_;
     if (result.parts[i].sum == 0) {
-      std::fill_n(weights, panels * kPanel, 0.0f);  // it sees no position
+      std::fill_n(weights, tiles.count * kPanel, 0.0f);  // it sees no position
     }
     scales[i] = QuantiseWeights(
-        {weights, tile_scales, panels, high + i * length_, low + i * length_});
+        {weights, tiles.count * kPanel, high + i * length_, low + i * length_});
   }
   IntegerSum sum;
   sum.high = high;
@@ -208,8 +215,8 @@ void ChunkAttention::SumIntegerValues(const AttentionQueries& queries,
   sum.stride = length_;
   sum.scales = scales;
   sum.rows = queries.count();
-  sum.tiles = tiles;
-  sum.panels = panels;
+  sum.tiles = tiles.numbers;
+  sum.panels = tiles.count;
   sum.columns = width_;
   sum.out = result.out;
   sum.out_stride = width_;

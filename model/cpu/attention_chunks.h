@@ -96,13 +96,23 @@ class ChunkAttention {
     int64_t last = 0;
   };
 
+  // Of one head, in int8: the value tiles of a piece and their scales.
+  struct ValueTiles {
+    static constexpr int64_t kMost = 8;  // as SumIntegers adds up
+    const int8_t* numbers[kMost];
+    const float* scales[kMost];
+    int64_t count = 0;
+  };
+
   // In int8, keys and values or (absorbed) stored rows have scales.
   bool has_integers() const;
   bool has_row_scales() const;
   void ScaleByRows(const AttentionQueries& queries, const Piece& piece,
                    float* numbers) const;
-  void SumIntegerValues(const AttentionQueries& queries, const Piece& piece,
-                        const AttentionParts& result, float* scratch) const;
+  ValueTiles TilesOf(const AttentionQueries& queries, const Piece& piece) const;
+  void SumIntegerValues(const AttentionQueries& queries,
+                        const ValueTiles& tiles, const AttentionParts& result,
+                        float* scratch) const;
   void ScoreContent(const AttentionQueries& queries, const Piece& piece,
                     float* scores) const;
   void SumValues(const AttentionQueries& queries, const Piece& piece,

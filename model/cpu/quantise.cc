@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/cpu/quantise.cc"
@@ -34,20 +35,22 @@ HWY_INLINE void ForEachGroup(const float* x, int64_t count, const Call& call) {
   call(i, rest);
 }
 
-// The largest magnitude, or NaN where a number is not finite.
+// The largest magnitude, or NaN where a number is not finite. The bits of
+// magnitudes are in the order of what they stand for, with infinity and NaN at
+// the end, so that one maximum of words finds both.
 HWY_INLINE float LargestMagnitude(const float* x, int64_t count) {
   const FloatTag d;
-  FloatVec largest = hn::Zero(d);
-  FloatVec nothing = hn::Zero(d);
+  const WordTag words;
+  WordVec largest = hn::Zero(words);
   ForEachGroup(x, count, [&](int64_t, const float* group) {
     for (int64_t i = 0; i < kColumnGroup; i += Lanes()) {
-      const FloatVec number = hn::LoadU(d, group + i);
-      largest = hn::Max(largest, hn::Abs(number));
-      nothing = hn::Add(nothing, hn::Mul(number, hn::Zero(d)));
+      const FloatVec magnitude = hn::Abs(hn::LoadU(d, group + i));
+      largest = hn::Max(largest, hn::BitCast(words, magnitude));
     }
   });
-  return hn::GetLane(hn::MaxOfLanes(d, largest)) +
-         hn::GetLane(hn::SumOfLanes(d, nothing));
+  const float number =
+      hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(words, largest)));
+  return number * 0 == 0 ? number : std::numeric_limits<float>::quiet_NaN();
 }
 
 // Below this a row counts as zeros: its inverse would not be finite.
@@ -94,49 +97,27 @@ void RestoreRowTarget(const int8_t* numbers, float scale, int64_t count,
   for (; i < count; ++i) x[i] = static_cast<float>(numbers[i]) * scale;
 }
 
-// call(panel, lane, product) for the vectors of weights times scales.
-template <class Call>
-HWY_INLINE void ForEachProduct(const IntegerWeights& w, const Call& call) {
-  const FloatTag d;
-  for (int64_t panel = 0; panel < w.panels; ++panel) {
-    const float* weights = w.weights + panel * kPanel;
-    for (int64_t i = 0; i < kPanel; i += Lanes()) {
-      const FloatVec weight = hn::LoadU(d, weights + i);
-      const FloatVec product =
-          hn::Mul(weight, hn::LoadU(d, w.scales[panel] + i));
-      call(panel * kPanel + i,
-           hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), product));
-    }
-  }
-}
-
 float QuantiseWeightsTarget(const IntegerWeights& w) {
   const FloatTag d;
   const WordTag words;
   const hn::Rebind<uint8_t, FloatTag> bytes;
-  FloatVec most = hn::Zero(d);
-  FloatVec nothing = hn::Zero(d);
-  ForEachProduct(w, [&](int64_t, FloatVec product) {
-    most = hn::Max(most, product);
-    nothing = hn::Add(nothing, hn::Mul(product, hn::Zero(d)));
-  });
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, most)) +
-                        hn::GetLane(hn::SumOfLanes(d, nothing));
+  const float largest = LargestMagnitude(w.weights, w.count);
   if (!(largest >= kSmallest)) {
-    std::memset(w.high, 0, static_cast<size_t>(w.panels * kPanel));
-    std::memset(w.low, 0, static_cast<size_t>(w.panels * kPanel));
+    std::memset(w.high, 0, static_cast<size_t>(w.count));
+    std::memset(w.low, 0, static_cast<size_t>(w.count));
     return largest * 0;
   }
   const FloatVec inverse = hn::Set(d, 65535 / largest);
   const WordVec most_word = hn::Set(words, 65535);
-  ForEachProduct(w, [&](int64_t at, FloatVec product) {
+  for (int64_t i = 0; i < w.count; i += Lanes()) {
     const WordVec number =
-        hn::Min(hn::NearestInt(hn::Mul(product, inverse)), most_word);
-    const WordVec high = hn::ShiftRight<8>(number);
-    hn::StoreU(hn::DemoteTo(bytes, high), bytes, w.high + at);
+        hn::Min(hn::NearestInt(hn::Mul(hn::LoadU(d, w.weights + i), inverse)),
+                most_word);
+    hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRight<8>(number)), bytes,
+               w.high + i);
     hn::StoreU(hn::DemoteTo(bytes, hn::And(number, hn::Set(words, 255))), bytes,
-               w.low + at);
-  });
+               w.low + i);
+  }
   return largest / 65535;
 }
 

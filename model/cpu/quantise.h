@@ -28,14 +28,14 @@ void RestoreRow(const int8_t* numbers, float scale, int64_t count, float* x);
 // Weights of positions as whole numbers of 16 bits, in two halves: their
 // products with values of 8 bits are sums of two of 8 bits.
 struct IntegerWeights {
-  const float* weights = nullptr;        // [panels * kPanel], >= 0
-  const float* const* scales = nullptr;  // per panel, of its positions' values
-  int64_t panels = 0;
-  uint8_t* high = nullptr;  // [panels * kPanel]
+  const float* weights = nullptr;  // [count], >= 0
+  int64_t count = 0;               // a multiple of kColumnGroup
+  uint8_t* high = nullptr;         // [count]
   uint8_t* low = nullptr;
 };
-// weights * scales as (256 high + low) times the scale that it returns. A
-// position without weight has 0 whatever its scale is.
+// Weights as (256 high + low) times the scale that it returns. NaN where a
+// weight is not finite, 0 where all are as good as zero: of either all whole
+// numbers are 0.
 float QuantiseWeights(const IntegerWeights& weights);
 
 }  // namespace txl

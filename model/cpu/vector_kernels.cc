@@ -128,7 +128,8 @@ HWY_INLINE void ForEachVisible(const VisibleSpan& range, const Call& call) {
 }
 
 SoftmaxPart SoftmaxWeightsTarget(float* content, const float* position,
-                                 float scale, const VisibleSpan& range) {
+                                 float scale, const VisibleSpan& range,
+                                 const float* const* value_scales) {
   const FloatTag d;
   const FloatVec lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
   const FloatVec factor = hn::Set(d, scale);
@@ -147,8 +148,13 @@ SoftmaxPart SoftmaxWeightsTarget(float* content, const float* position,
   ForEachVisible(range, [&](int64_t i, auto visible) {
     const FloatVec weight = hn::IfThenElseZero(
         visible, hn::Exp(d, hn::Sub(hn::LoadU(d, content + i), top)));
-    hn::StoreU(weight, d, content + i);
     sum = hn::Add(sum, weight);
+    const FloatVec factor_of_value =
+        value_scales == nullptr
+            ? hn::Set(d, 1)
+            : hn::LoadU(d, value_scales[i / kPanel] + i % kPanel);
+    hn::StoreU(hn::IfThenElseZero(visible, hn::Mul(weight, factor_of_value)), d,
+               content + i);
   });
   return {hn::GetLane(top), hn::GetLane(hn::SumOfLanes(d, sum))};
 }
@@ -230,9 +236,10 @@ void NormalizeRow(const float* x, int64_t columns, const float* g,
   HWY_DYNAMIC_DISPATCH(NormalizeRowTarget)(x, columns, g, b, eps, out);
 }
 SoftmaxPart SoftmaxWeights(float* content, const float* position, float scale,
-                           const VisibleSpan& visible) {
+                           const VisibleSpan& visible,
+                           const float* const* value_scales) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxWeightsTarget)(content, position, scale,
-                                                    visible);
+                                                    visible, value_scales);
 }
 void BlendRows(const WeightedRow& a, const WeightedRow& b, int64_t columns,
                float* out) {

@@ -43,10 +43,13 @@ struct VisibleSpan {
   int64_t count = 0;
 };
 
-// Writes exp(score - largest score) over `content`, with
+// Writes w[i] = exp(score - largest score) over `content`, with
 // score[i] = (content[i] + position[i]) * scale; 0 where not visible.
+// `value_scales`, where values are int8: per kPanel positions, their scales.
+// w[i] times its scale is written then, and the sum is that of w.
 SoftmaxPart SoftmaxWeights(float* content, const float* position, float scale,
-                           const VisibleSpan& visible);
+                           const VisibleSpan& visible,
+                           const float* const* value_scales = nullptr);
 
 struct WeightedRow {
   const float* data = nullptr;

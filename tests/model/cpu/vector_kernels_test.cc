@@ -113,6 +113,25 @@ TEST(SoftmaxWeights, WeighVisiblePositionsOnly) {
   EXPECT_NEAR(part.largest, largest, 1e-6);
 }
 
+TEST(SoftmaxWeights, AreMultipliedByTheScalesOfVisibleValues) {
+  std::mt19937 random(6);
+  const std::vector<float> scores = RandomFloats(128, random);
+  const std::vector<float> zeros(128);
+  std::vector<float> first(kPanel, 0.5f), second(kPanel, 3);
+  second[60] = std::numeric_limits<float>::quiet_NaN();  // not visible
+  const float* scales[] = {first.data(), second.data()};
+  std::vector<float> plain = scores, scaled = scores;
+  const SoftmaxPart expected =
+      SoftmaxWeights(plain.data(), zeros.data(), 1, {5, 120, 128});
+  const SoftmaxPart part =
+      SoftmaxWeights(scaled.data(), zeros.data(), 1, {5, 120, 128}, scales);
+  EXPECT_EQ(part.sum, expected.sum);
+  EXPECT_EQ(part.largest, expected.largest);
+  for (int64_t i = 0; i < 128; ++i) {
+    EXPECT_EQ(scaled[i], plain[i] * (i < kPanel ? 0.5f : 3)) << i;
+  }
+}
+
 // A row of a longer run of tiles has the same bits as of its own tiles alone.
 TEST(SoftmaxWeights, TilesThatAreNotVisibleChangeNoBit) {
   std::mt19937 random(6);

@@ -113,7 +113,8 @@ class Call : public TokenSink, public std::enable_shared_from_this<Call> {
   bool released = false;
   // What its end has to be, where others have seen it already.
   std::optional<bool> must_finish;
-  bool must_end = false;  // before the scheduler's next turn is over
+  bool must_end = false;  // before the scheduler's turn is over
+  bool was_due = false;   // must_end of the scheduler's turn before
   // The reader as it was when the scheduler's turn began.
   std::optional<Reader> reader_before;
 

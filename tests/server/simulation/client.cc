@@ -201,7 +201,9 @@ bool World::Reserve(Call& call, SessionLease& lease) {
   if (asked.kind == TurnKind::kGenerate) tokens += asked.max_tokens;
   const bool over = tokens > lease.room();
   const int64_t held = lease.position();
-  call.reserved = held + tokens;  // before others can come in between
+  // Before others can come in between: they do once it has unlocked.
+  const bool has_quota = HasQuota(*call.session, held, held + tokens);
+  call.reserved = held + tokens;
   const absl::Status status = lease.Reserve(tokens);
   if (over != (Outcome(status) == "INVALID_ARGUMENT OVER_LIMIT")) {
     Diverge("call ", call.id, " wants ", tokens, " ids: ", Outcome(status));
@@ -211,7 +213,10 @@ bool World::Reserve(Call& call, SessionLease& lease) {
   if (over) {
     faults.Fired(Fault::kSessionTooLong);
   } else if (Outcome(status) == "RESOURCE_EXHAUSTED QUOTA") {
-    CheckNoQuota(call, held, held + tokens);
+    faults.Fired(Fault::kKeepsTooMuch);
+    if (has_quota) {
+      Diverge("call ", call.id, " has no quota for ", tokens, " more ids");
+    }
   } else {
     faults.Fired(Fault::kIdsFull);
     if (!odds.few_ids) Diverge("no room for ids");

@@ -75,13 +75,10 @@ bool World::MayKeep(int64_t sessions, int64_t bytes) const {
          BytesKept() + bytes <= odds.keeps.bytes.value_or(1 << 30);
 }
 
-void World::CheckNoQuota(const Call& call, int64_t held, int64_t wanted) {
-  faults.Fired(Fault::kKeepsTooMuch);
-  const ModelSession& session = *call.session;
-  if (session.deleted || session.name.empty() ||
-      MayKeep(0, BytesOf(wanted) - BytesOf(held))) {
-    Diverge("call ", call.id, " has no quota for ", wanted, " ids");
-  }
+bool World::HasQuota(const ModelSession& session, int64_t held,
+                     int64_t wanted) const {
+  return session.deleted || session.name.empty() ||
+         MayKeep(0, BytesOf(wanted) - BytesOf(held));
 }
 
 // A session counts as long as it can be named, with what its turn may give it.

@@ -214,6 +214,7 @@ void World::MarkDue() {
   for (const auto& call : calls) {
     if (call->phase != Call::Phase::kSubmitted) continue;
     call->reader_before = call->reader;
+    call->was_due = call->must_end;
     call->must_end = call->cancel->why() != CancelToken::Why::kNone ||
                      (call->deadline.has_value() && Now() >= *call->deadline) ||
                      Now() - call->submitted >= odds.scheduler.longest_turn ||

@@ -142,7 +142,8 @@ class World : public CallObserver {
   void CheckReplay(Call& call, const TurnRecord& record);
   void CheckRefusal(Call& call, const std::string& outcome);
   void CheckOverQuota(const Call& call);
-  void CheckNoQuota(const Call& call, int64_t held, int64_t wanted);
+  bool HasQuota(const ModelSession& session, int64_t held,
+                int64_t wanted) const;
 
   // turn_checks.cc
   Outcomes FailuresOf(const Call& call);
