@@ -31,9 +31,11 @@ PrintMode ModeOf(const GenerateCommandFlags& flags) {
 
 // What is asked for but would not be printed.
 absl::Status CheckPrinted(const GenerateCommandFlags& flags) {
-  if (flags.turn.logprobs && ModeOf(flags) == PrintMode::kText) {
+  const bool ids = !flags.turn.logprob_tokens.empty();
+  if ((flags.turn.logprobs || ids) && ModeOf(flags) == PrintMode::kText) {
     return absl::InvalidArgumentError(
-        "--logprobs: shown with --json or --print tokens");
+        absl::StrCat(ids ? "--logprob-tokens" : "--logprobs",
+                     ": shown with --json or --print tokens"));
   }
   if (flags.turn.token_bytes && !flags.json) {
     return absl::InvalidArgumentError("--token-bytes: shown with --json");
@@ -41,11 +43,15 @@ absl::Status CheckPrinted(const GenerateCommandFlags& flags) {
   return absl::OkStatus();
 }
 
+bool HasLogprobs(const v1::OutputOptions& output) {
+  return output.has_logprobs() || output.logprob_token_ids_size() > 0;
+}
+
 int RunTurn(Client& client, const GenerateCommandFlags& flags,
             const v1::GenerateRequest& request) {
   Canceller canceller;
   CancelOnInterrupt watch(&canceller);
-  TurnPrinter printer(ModeOf(flags), request.output().has_logprobs());
+  TurnPrinter printer(ModeOf(flags), HasLogprobs(request.output()));
   const absl::Status status =
       GenerateAfterPrompt(client, flags.server.retry_policy(), request,
                           flags.server.call_options(&canceller),
@@ -68,7 +74,7 @@ int RunTurn(Client& client, const GenerateCommandFlags& flags,
 absl::Status RunSample(Client& client, const GenerateCommandFlags& flags,
                        int64_t sample, const v1::GenerateRequest& request,
                        Canceller* canceller) {
-  TurnPrinter printer(ModeOf(flags), request.output().has_logprobs());
+  TurnPrinter printer(ModeOf(flags), HasLogprobs(request.output()));
   if (!flags.json) WriteOut(absl::StrCat("[", sample, "]\n"));
   RetryingClient retrying(&client, flags.server.retry_policy());
   const absl::Status status = retrying.Generate(

@@ -26,17 +26,34 @@ CLI::Option* AddOptional(CLI::App& command, const char* flag,
   return command.add_option(flag, *value, Help(text, api_default));
 }
 
-absl::Status AddLogitBias(const std::string& entry, v1::SamplingParams* out) {
+// Splits ID=... ; empty: there is no id.
+std::string BehindId(const std::string& entry, uint32_t* id) {
   const size_t equals = entry.find('=');
+  const bool has_id = equals != std::string::npos &&
+                      absl::SimpleAtoi(entry.substr(0, equals), id);
+  return has_id ? entry.substr(equals + 1) : "";
+}
+
+absl::Status AddLogitBias(const std::string& entry, v1::SamplingParams* out) {
   uint32_t id = 0;
   float value = 0;
-  if (equals == std::string::npos ||
-      !absl::SimpleAtoi(entry.substr(0, equals), &id) ||
-      !absl::SimpleAtof(entry.substr(equals + 1), &value)) {
+  if (!absl::SimpleAtof(BehindId(entry, &id), &value)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--logit-bias: '", entry, "' is not ID=VALUE"));
   }
   (*out->mutable_logit_bias())[id] = value;
+  return absl::OkStatus();
+}
+
+absl::Status SetTokenCount(const std::string& entry, v1::TokenCount* out) {
+  uint32_t id = 0;
+  int32_t count = 0;
+  if (!absl::SimpleAtoi(BehindId(entry, &id), &count)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--stop-after: '", entry, "' is not ID=COUNT"));
+  }
+  out->set_id(id);
+  out->set_count(count);
   return absl::OkStatus();
 }
 
@@ -58,6 +75,8 @@ absl::Status FillSampling(const GenerateFlags& flags, v1::SamplingParams* out) {
   if (flags.penalty_window) out->set_penalty_window(*flags.penalty_window);
   if (flags.seed) out->set_seed(*flags.seed);
   if (flags.min_tokens) out->set_min_tokens(*flags.min_tokens);
+  out->mutable_allowed_token_ids()->Assign(flags.allowed_tokens.begin(),
+                                           flags.allowed_tokens.end());
   for (const std::string& entry : flags.logit_bias) {
     absl::Status status = AddLogitBias(entry, out);
     if (!status.ok()) return status;
@@ -65,7 +84,7 @@ absl::Status FillSampling(const GenerateFlags& flags, v1::SamplingParams* out) {
   return absl::OkStatus();
 }
 
-void FillStop(const GenerateFlags& flags, v1::StopConditions* out) {
+absl::Status FillStop(const GenerateFlags& flags, v1::StopConditions* out) {
   if (flags.max_tokens) out->set_max_tokens(*flags.max_tokens);
   out->mutable_stop_texts()->Assign(flags.stop_texts.begin(),
                                     flags.stop_texts.end());
@@ -73,6 +92,9 @@ void FillStop(const GenerateFlags& flags, v1::StopConditions* out) {
                                         flags.stop_tokens.end());
   if (flags.ignore_end_token) out->set_ignore_end_token(true);
   if (flags.include_stop_text) out->set_include_stop_text(true);
+  return flags.stop_after
+             ? SetTokenCount(*flags.stop_after, out->mutable_token_count())
+             : absl::OkStatus();
 }
 
 }  // namespace
@@ -100,6 +122,8 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
       .add_option("--logit-bias", flags->logit_bias,
                   "ID=VALUE added to a logit; repeatable [default: none]")
       ->allow_extra_args(false);
+  AddNumbers(command, "--allowed-tokens", &flags->allowed_tokens,
+             "only token ids to draw, comma-separated [default: all]");
   command.add_option("--seed", flags->seed,
                      "seed of the draws [default: chosen by the server]");
   AddOptional(command, "--min-tokens", &flags->min_tokens,
@@ -115,6 +139,9 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
       .add_option("--stop-token", flags->stop_tokens,
                   "token id that ends the turn; repeatable [default: none]")
       ->allow_extra_args(false);
+  command.add_option("--stop-after", flags->stop_after,
+                     "ID=COUNT: end the turn at this occurrence of a token "
+                     "[default: none]");
   command.add_flag("--ignore-end-token", flags->ignore_end_token,
                    "continue after the model's end tokens [default: off]");
   command.add_flag("--include-stop-text", flags->include_stop_text,
@@ -152,6 +179,9 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
 void AddOutputFlags(CLI::App& command, GenerateFlags* flags) {
   command.add_option("--logprobs", flags->logprobs,
                      "alternatives to report for each token [default: 0]");
+  AddNumbers(command, "--logprob-tokens", &flags->logprob_tokens,
+             "token ids to report behind them, comma-separated [default: "
+             "none]");
   command.add_flag("--token-bytes", flags->token_bytes,
                    "report each token's exact bytes [default: off]");
 }
@@ -182,8 +212,11 @@ absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(
   }
   absl::Status status = FillSampling(flags, request.mutable_sampling());
   if (!status.ok()) return status;
-  FillStop(flags, request.mutable_stop());
+  status = FillStop(flags, request.mutable_stop());
+  if (!status.ok()) return status;
   if (flags.logprobs) request.mutable_output()->set_logprobs(*flags.logprobs);
+  request.mutable_output()->mutable_logprob_token_ids()->Assign(
+      flags.logprob_tokens.begin(), flags.logprob_tokens.end());
   request.mutable_output()->set_include_token_bytes(flags.token_bytes);
   return request;
 }

@@ -36,16 +36,19 @@ struct GenerateFlags {
   std::optional<double> frequency_penalty;
   std::optional<int32_t> penalty_window;
   std::vector<std::string> logit_bias;  // ID=VALUE
+  std::vector<uint32_t> allowed_tokens;
   std::optional<uint64_t> seed;
   std::optional<int32_t> min_tokens;
 
   std::optional<int32_t> max_tokens;
   std::vector<std::string> stop_texts;
   std::vector<uint32_t> stop_tokens;
+  std::optional<std::string> stop_after;  // ID=COUNT
   bool ignore_end_token = false;
   bool include_stop_text = false;
 
   std::optional<uint32_t> logprobs;
+  std::vector<uint32_t> logprob_tokens;
   bool token_bytes = false;
 };
 
@@ -55,14 +58,14 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags);
 // --session, --prompt, --prompt-file, --unknown, --tokens, --request-id,
 // --expected-position.
 void AddPromptFlags(CLI::App& command, GenerateFlags* flags);
-// --logprobs, --token-bytes.
+// --logprobs, --logprob-tokens, --token-bytes.
 void AddOutputFlags(CLI::App& command, GenerateFlags* flags);
 
 // Reads --prompt - and --prompt-file into `prompt`. Errors: of ReadInput.
 absl::Status ReadPrompt(GenerateFlags* flags);
 
 // The prompt is taken as it stands. Errors: InvalidArgument for a --logit-bias
-// that is not ID=VALUE.
+// that is not ID=VALUE and a --stop-after that is not ID=COUNT.
 absl::StatusOr<v1::GenerateRequest> MakeGenerateRequest(
     const GenerateFlags& flags);
 

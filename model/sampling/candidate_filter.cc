@@ -198,7 +198,8 @@ bool HasPenalties(const SamplingParams& params) {
 }
 
 bool HasAdjustments(const SamplingParams& params) {
-  return HasPenalties(params) || !params.logit_bias.empty();
+  return HasPenalties(params) || !params.logit_bias.empty() ||
+         !params.allowed_token_ids.empty();
 }
 
 void ApplyBiasAndPenalties(const SamplingParams& params,

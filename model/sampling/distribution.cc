@@ -58,4 +58,12 @@ std::vector<TokenLogprob> TopLogprobs(NextTokenDistribution& distribution,
   return top;
 }
 
+void AppendLogprobs(NextTokenDistribution& distribution,
+                    absl::Span<const int32_t> ids,
+                    std::vector<TokenLogprob>& out) {
+  for (const int32_t id : ids) {
+    out.push_back({id, LogprobOf(distribution, id)});
+  }
+}
+
 }  // namespace txl

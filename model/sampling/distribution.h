@@ -84,6 +84,11 @@ struct TokenLogprob {
 std::vector<TokenLogprob> TopLogprobs(NextTokenDistribution& distribution,
                                       int count);
 
+// Appends log P of `ids`, in their order. REQUIRES: each in [0, V).
+void AppendLogprobs(NextTokenDistribution& distribution,
+                    absl::Span<const int32_t> ids,
+                    std::vector<TokenLogprob>& out);
+
 // Log-probabilities of words and clusters are rounded apart: a cluster whose
 // mass is below a bound by more than this holds no word above it.
 inline constexpr double kMassGuard = 1e-4;

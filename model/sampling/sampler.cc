@@ -37,12 +37,20 @@ absl::Status AppendWidened(absl::Span<const float> logprobs, int64_t first_id,
   return absl::OkStatus();
 }
 
-// The whole distribution.
-absl::StatusOr<std::vector<double>> Widened(
-    NextTokenDistribution& distribution) {
-  std::vector<double> out;
-  TXL_RETURN_IF_ERROR(AppendWidened(distribution.Words(), 0, out));
+// The whole distribution; with allowed ids, all others at -inf.
+absl::StatusOr<std::vector<double>> Widened(NextTokenDistribution& distribution,
+                                            absl::Span<const int32_t> allowed) {
   const VocabularyBins& bins = distribution.bins();
+  std::vector<double> out;
+  if (!allowed.empty()) {
+    out.assign(bins.ends.back(), -std::numeric_limits<double>::infinity());
+    for (const int32_t id : allowed) {
+      out[id] = LogprobOf(distribution, id);
+      TXL_RETURN_IF_ERROR(CheckLogprob(out[id], "token", id));
+    }
+    return out;
+  }
+  TXL_RETURN_IF_ERROR(AppendWidened(distribution.Words(), 0, out));
   for (size_t c = 0; c < bins.clusters(); ++c) {
     TXL_RETURN_IF_ERROR(
         AppendWidened(distribution.ClusterWords(c), bins.ends[c], out));
@@ -127,7 +135,7 @@ absl::StatusOr<int32_t> DrawByCluster(NextTokenDistribution& distribution,
   return static_cast<int32_t>(begin + pick->index);
 }
 
-// Greedy without penalties and bias: a cluster counts only if its mass reaches
+// Greedy without adjustments: a cluster counts only if its mass reaches
 // the best word.
 absl::StatusOr<int32_t> BestWord(NextTokenDistribution& distribution,
                                  const SampleContext& context) {
@@ -183,11 +191,12 @@ absl::StatusOr<std::vector<Candidate>> BoundedCandidates(
   return candidates;
 }
 
-// Every word, after bias, penalties and bans.
+// Every word, after allowed ids, bias, penalties and bans.
 absl::StatusOr<std::vector<double>> Adjusted(
     NextTokenDistribution& distribution, const SamplingParams& params,
     const SampleContext& context) {
-  TXL_ASSIGN_OR_RETURN(std::vector<double> adjusted, Widened(distribution));
+  TXL_ASSIGN_OR_RETURN(std::vector<double> adjusted,
+                       Widened(distribution, params.allowed_token_ids));
   ApplyBiasAndPenalties(params, context.recent_ids, absl::MakeSpan(adjusted));
   ApplyBans(context.banned_ids, absl::MakeSpan(adjusted));
   return adjusted;

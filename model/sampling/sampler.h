@@ -4,9 +4,11 @@
 // parameters, recent ids, seed, absolute position). Nothing else enters, so a
 // session's text does not depend on other streams.
 //
-// Order: bias -> penalties -> temperature -> top_k -> top_p -> min_p ->
-// typical_p -> draw. Formulas: draws in draw.h and cluster_draw.h, everything
-// before them in candidate_filter.h. All sums are in double precision.
+// Order: allowed ids -> bias -> penalties -> temperature -> top_k -> top_p ->
+// min_p -> typical_p -> draw. Formulas: draws in draw.h and cluster_draw.h,
+// everything before them in candidate_filter.h. All sums are in double
+// precision.
+//   allowed_token_ids, unless empty: any other id has log-probability -inf.
 //   Temperature 0: the id of the largest log-probability after bias, penalties
 //     and bans, the lowest of equal ones; no random number is used.
 //   UsesJointDistribution(params): the filters leave candidates with weights;
@@ -16,7 +18,8 @@
 //     PickByWeight with draw 0 over all ids.
 // So the path is chosen from the request's own parameters only. Clusters are
 // evaluated as far as the result needs them: a cluster whose mass is below what
-// its words would have to reach is left alone.
+// its words would have to reach is left alone, and so is one without an allowed
+// id.
 //
 // Random numbers come by counter (Philox4x32-10, Salmon et al. 2011): draw j
 // for the token at absolute position p under seed s is a function of (s, p, j).
@@ -42,8 +45,9 @@ struct SampleContext {
 };
 
 // Whether the request needs probabilities of single words across clusters
-// before the draw: any of top_k, top_p, min_p, typical_p, the three penalties
-// or logit_bias differs from its default (= off). Temperature and bans do not.
+// before the draw: any of top_k, top_p, min_p, typical_p, the three penalties,
+// logit_bias or allowed_token_ids differs from its default (= off). Temperature
+// and bans do not.
 bool UsesJointDistribution(const SamplingParams& params);
 
 // The error of a row for which no token is left that could be sampled.

@@ -69,6 +69,26 @@ absl::Status ValidatePenalties(const SamplingParams& params) {
   return absl::OkStatus();
 }
 
+absl::Status CheckId(absl::string_view field, int32_t id, int64_t vocab_size) {
+  if (id >= 0 && id < vocab_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, ": token id ", id, " is outside the vocabulary of ", vocab_size));
+}
+
+absl::Status ValidateAllowed(const SamplingParams& params, int64_t vocab_size) {
+  const std::vector<int32_t>& ids = params.allowed_token_ids;
+  if (ids.size() > kMaxAllowedTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("allowed_token_ids: must have at most ", kMaxAllowedTokens,
+                     " ids, has ", ids.size()));
+  }
+  for (const int32_t id : ids) {
+    absl::Status status = CheckId("allowed_token_ids", id, vocab_size);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateLogitBias(const SamplingParams& params,
                                int64_t vocab_size) {
   if (params.logit_bias.size() > kMaxLogitBiasEntries) {
@@ -77,11 +97,8 @@ absl::Status ValidateLogitBias(const SamplingParams& params,
                      " entries, has ", params.logit_bias.size()));
   }
   for (const auto& [id, bias] : params.logit_bias) {
-    if (id < 0 || id >= vocab_size) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("logit_bias: token id ", id,
-                       " is outside the vocabulary of ", vocab_size));
-    }
+    absl::Status status = CheckId("logit_bias", id, vocab_size);
+    if (!status.ok()) return status;
     if (!InClosed(bias, -kMaxLogitBias, kMaxLogitBias)) {
       return OutOfRange("logit_bias", "[-100, 100]", bias);
     }
@@ -103,6 +120,9 @@ SamplingParams ApplyOverrides(SamplingParams base,
   Override(overrides.frequency_penalty, base.frequency_penalty);
   Override(overrides.penalty_window, base.penalty_window);
   if (!overrides.logit_bias.empty()) base.logit_bias = overrides.logit_bias;
+  if (!overrides.allowed_token_ids.empty()) {
+    base.allowed_token_ids = overrides.allowed_token_ids;
+  }
   Override(overrides.seed, base.seed);
   Override(overrides.min_tokens, base.min_tokens);
   return base;
@@ -121,6 +141,9 @@ absl::Status ValidateSamplingParams(const SamplingParams& params,
   }
   if (absl::Status status = ValidateLogitBias(params, vocab_size);
       !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = ValidateAllowed(params, vocab_size); !status.ok()) {
     return status;
   }
   if (params.min_tokens < 0) {

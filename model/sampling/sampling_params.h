@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -13,6 +14,7 @@ namespace txl {
 
 inline constexpr int32_t kMaxPenaltyWindow = 4096;
 inline constexpr size_t kMaxLogitBiasEntries = 1024;
+inline constexpr size_t kMaxAllowedTokens = 1024;
 // What a bias and a repetition penalty near 0 make of a log-probability at
 // most: every legal request leaves finite numbers, also in float32. Words that
 // reach it tie, and the lowest id stands first.
@@ -31,6 +33,8 @@ struct SamplingParams {
   double frequency_penalty = 0.0;   // [-2, 2]; 0 = off
   int32_t penalty_window = 64;      // [0, 4096] last ids that penalties see
   std::map<int32_t, double> logit_bias;  // id -> [-100, 100]; <= 1024 entries
+  // The only ids that are drawn, distinct; <= 1024. Empty: all.
+  std::vector<int32_t> allowed_token_ids;
   uint64_t seed = 0;
   int32_t min_tokens = 0;  // [0, max_tokens]; bans stop and end tokens before
 };
@@ -47,12 +51,13 @@ struct SamplingOverrides {
   std::optional<double> frequency_penalty;
   std::optional<int32_t> penalty_window;
   std::map<int32_t, double> logit_bias;
+  std::vector<int32_t> allowed_token_ids;
   std::optional<uint64_t> seed;
   std::optional<int32_t> min_tokens;
 };
 
-// `base` with every present field of `overrides` in place. A non-empty
-// logit_bias replaces the whole map.
+// `base` with every present field of `overrides` in place. A logit_bias or
+// allowed_token_ids that is not empty replaces the whole of it.
 SamplingParams ApplyOverrides(SamplingParams base,
                               const SamplingOverrides& overrides);
 

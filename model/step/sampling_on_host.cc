@@ -90,16 +90,27 @@ Segments SegmentsOf(absl::Span<const StepRow> rows,
   return made;
 }
 
-// Scored tokens say beforehand which clusters will be looked at.
-std::vector<ClusterOfRow> ScoredClusters(absl::Span<const StepRow> rows,
-                                         const std::vector<size_t>& wanted,
-                                         const VocabularyBins& bins) {
+// Tokens that are scored or reported say beforehand which clusters will be
+// looked at.
+std::vector<ClusterOfRow> KnownClusters(absl::Span<const StepRow> rows,
+                                        const std::vector<size_t>& wanted,
+                                        const VocabularyBins& bins) {
   std::vector<ClusterOfRow> clusters;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const StepRow& row = rows[wanted[i]];
-    if (row.kind != RowKind::kScore) continue;
-    const size_t bin = bins.BinOf(row.score_target);
-    if (bin > 0) clusters.push_back({static_cast<int64_t>(i), bin - 1});
+    const size_t first = clusters.size();
+    const auto add = [&](int32_t id) {
+      const size_t bin = bins.BinOf(id);
+      const bool is_new = std::none_of(
+          clusters.begin() + first, clusters.end(),
+          [&](const ClusterOfRow& other) { return other.cluster + 1 == bin; });
+      if (bin > 0 && is_new) {
+        clusters.push_back({static_cast<int64_t>(i), bin - 1});
+      }
+    };
+    if (row.kind == RowKind::kScore) add(row.score_target);
+    if (row.logprob_ids == nullptr) continue;
+    for (const int32_t id : *row.logprob_ids) add(id);
   }
   return clusters;
 }
@@ -231,7 +242,7 @@ SampledRows SamplingOnHost::Run(absl::Span<const StepRow> rows) {
   if (made.segments.empty()) return results;
   const absl::Span<NextTokenDistribution* const> distributions =
       step_->Run(made.segments);
-  step_->EvaluateClusters(ScoredClusters(rows, made.wanted, sampler_.bins()));
+  step_->EvaluateClusters(KnownClusters(rows, made.wanted, sampler_.bins()));
   results.evaluated.resize(sampler_.bins().clusters());
   for (size_t i = 0; i < made.wanted.size(); ++i) {
     const size_t row = made.wanted[i];
@@ -279,6 +290,14 @@ RowResult SamplingOnHost::Report(const StepRow& row,
   if (samples) slot.Remember(result.token_id);
   if (row.top_logprobs > 0) {
     result.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
+  }
+  if (row.logprob_ids == nullptr) return result;
+  const size_t top = result.top_logprobs.size();
+  AppendLogprobs(distribution, *row.logprob_ids, result.top_logprobs);
+  for (size_t i = top; i < result.top_logprobs.size(); ++i) {
+    if (!IsNumber(result.top_logprobs[i].logprob)) {
+      return Failed(NotFinite(row.position));
+    }
   }
   return result;
 }

@@ -65,6 +65,7 @@ class SamplingStep {
  public:
   // Steps that may be queued and not collected.
   static constexpr int kDepth = 2;
+  // Most probable ids that a row can report, and logprob_ids as many.
   static constexpr int32_t kMostTopLogprobs = 20;
 
   virtual ~SamplingStep() = default;
@@ -79,7 +80,8 @@ class SamplingStep {
                          const SampleContext& context) = 0;
 
   // REQUIRES: 1..max_rows rows, fewer than kDepth steps not collected; slots of
-  // rows that sample were configured; at most kMostTopLogprobs alternatives.
+  // rows that sample were configured; at most kMostTopLogprobs alternatives and
+  // as many logprob_ids.
   // Nothing is queued when it throws.
   virtual std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) = 0;
 

@@ -4,6 +4,7 @@
 // steps, who runs them and the device.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,7 +43,15 @@ struct StepRow {
   RowKind kind = RowKind::kPrefill;
   int32_t token_id = 0;      // or kLastSampled
   int32_t score_target = 0;  // kScore only
-  int32_t top_logprobs = 0;  // kDecode, kScore: alternatives reported
+  // kDecode, kScore: most probable ids that are reported, and ids that are
+  // reported whatever their probability; null: none.
+  int32_t top_logprobs = 0;
+  std::shared_ptr<const std::vector<int32_t>> logprob_ids;
+
+  int64_t reported_ids() const {
+    return logprob_ids == nullptr ? 0
+                                  : static_cast<int64_t>(logprob_ids->size());
+  }
 };
 
 // What came of a row. One without output, that failed or was rejected has
@@ -56,7 +65,8 @@ struct RowResult {
   bool rejected = false;
   int32_t token_id = -1;  // kDecode: sampled; kScore: score_target
   float logprob = 0;      // of token_id, the model's own distribution
-  std::vector<TokenLogprob> top_logprobs;  // best first
+  // The most probable ones, best first, then logprob_ids in their order.
+  std::vector<TokenLogprob> top_logprobs;
 };
 
 // Internal: kLastSampled, or what stands behind it in its slot, but that row

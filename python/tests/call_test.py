@@ -106,3 +106,12 @@ def test_a_file_goes_in_pieces_behind_a_message_that_names_the_session():
     assert [len(each.chunk) for each in rest] == [CHUNK_BYTES, 4]
     assert b"".join(each.chunk for each in rest) == data
     assert all(each.session_id == "" for each in rest)
+
+
+def test_a_score_names_ids():
+    request = call.score("a", logprob_token_ids=range(2)).request
+    assert list(request.logprob_token_ids) == [0, 1]
+    (each,) = call.score_each(["a"], 1, "", (7,))
+    assert list(each.request.logprob_token_ids) == [7]
+    with pytest.raises(TypeError, match=r"logprob_token_ids\[0\]"):
+        call.score("a", logprob_token_ids=[1.5])

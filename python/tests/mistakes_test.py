@@ -132,6 +132,10 @@ OPTIONS = [
                                 {True: 1.0}, {None: 1.0}, {3: "1"}, {3: None}],
                  "stop_texts": ["a", b"a", {"a": 1}, [b"a"], [None], 5],
                  "stop_token_ids": [5, "5", [5.0], [True], ["5"], {5: 1}],
+                 "allowed_token_ids": [5, [5.0], {5: 1}],
+                 "logprob_token_ids": [5, [5.0], {5}],
+                 "token_count": [5, (5, 1), {"id": 5}, {},
+                                 {"id": 5, "count": 1, "more": 1}],
                  "request_id": [5, b"x"], "timeout": ["5", True, [5]],
                  "stream": ["no", 1, None]}),
     (ValueError, {"max_tokens": [2**31], "seed": [2**64, -1],
@@ -139,6 +143,8 @@ OPTIONS = [
                   "expected_position": [2**63],
                   "logit_bias": [{-1: 1.0}, {2**32: 1.0}, {3: 10**400}],
                   "stop_texts": [[HALF]], "stop_token_ids": [[-1]],
+                  "allowed_token_ids": [[2**32]], "logprob_token_ids": [[-1]],
+                  "token_count": [{"id": -1, "count": 1}],
                   "request_id": ["", "a b", "x" * 65, HALF],
                   "timeout": [math.nan]})]
 

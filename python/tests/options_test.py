@@ -17,6 +17,8 @@ def test_each_option_goes_to_its_place():
     request = generate_request("verona", "JULIET:", {
         "temperature": 0.0, "logit_bias": {3: -1.5}, "max_tokens": 9,
         "stop_texts": ["\n\n"], "stop_token_ids": (4, 5), "logprobs": 2,
+        "allowed_token_ids": range(6), "logprob_token_ids": [7, 3],
+        "token_count": {"id": 0, "count": 8},
         "expected_position": 0, "request_id": "turn-1", "timeout": 3.0})
     expected = generation_service_pb2.GenerateRequest(
         session_id="verona", text="JULIET:", request_id="turn-1",
@@ -27,6 +29,10 @@ def test_each_option_goes_to_its_place():
     expected.stop.stop_texts.append("\n\n")
     expected.stop.stop_token_ids.extend([4, 5])
     expected.output.logprobs = 2
+    expected.sampling.allowed_token_ids.extend(range(6))
+    expected.output.logprob_token_ids.extend([7, 3])
+    expected.stop.token_count.id = 0
+    expected.stop.token_count.count = 8
     assert request == expected
 
 
@@ -47,10 +53,13 @@ def test_a_prompt_is_text_or_ids():
         generate_request("", b"ROMEO", {})
 
 
-def test_stops_have_no_order_and_may_be_a_set():
-    stop = generate_request("", "a", {"stop_texts": {"x"},
-                                      "stop_token_ids": frozenset([4])}).stop
+def test_stops_and_allowed_ids_have_no_order_and_may_be_a_set():
+    request = generate_request("", "a", {
+        "stop_texts": {"x"}, "stop_token_ids": frozenset([4]),
+        "allowed_token_ids": {5}})
+    stop = request.stop
     assert (list(stop.stop_texts), list(stop.stop_token_ids)) == (["x"], [4])
+    assert list(request.sampling.allowed_token_ids) == [5]
 
 
 def test_biases_may_be_of_any_integers_and_numbers():
@@ -65,6 +74,8 @@ def test_biases_may_be_of_any_integers_and_numbers():
     ({"top_k": 1 << 70}, "top_k"),
     ({"stop_texts": "ROMEO"}, "stop_texts"),
     ({"stop_token_ids": ["a"]}, "stop_token_ids"),
+    ({"logprob_token_ids": {3, 4}}, "logprob_token_ids"),
+    ({"token_count": {"id": "a", "count": 1}}, "token_count.id"),
     ({"logit_bias": {"a": 1.0}}, "logit_bias")])
 def test_an_option_that_is_none_is_named(options, named):
     with pytest.raises((TypeError, ValueError), match=named):

@@ -20,7 +20,7 @@ from txl_client.errors import (AbortedError, AlreadyExistsError,
                                UnauthenticatedError, UnavailableError,
                                UnimplementedError)
 from txl_client.events import (Event, Finished, FinishReason, Generation,
-                               Started, Token, TokenLogprob)
+                               Started, Token, TokenCount, TokenLogprob)
 from txl_client.infos import (ModelInfo, ServerStatus, SessionInfo,
                               SessionState)
 from txl_client.options import Prompt, TurnOptions
@@ -37,7 +37,7 @@ __all__ = [
     "InternalError", "InvalidArgumentError", "ModelInfo", "NotFoundError",
     "PermissionDeniedError", "Prompt", "ResourceExhaustedError",
     "RetryPolicy", "Score", "ScoredToken", "ServerStatus", "Session",
-    "SessionInfo", "SessionState", "Started", "Token", "TokenLogprob",
-    "TurnOptions", "TurnStream", "TxlError", "UnauthenticatedError",
-    "UnavailableError", "UnimplementedError",
+    "SessionInfo", "SessionState", "Started", "Token", "TokenCount",
+    "TokenLogprob", "TurnOptions", "TurnStream", "TxlError",
+    "UnauthenticatedError", "UnavailableError", "UnimplementedError",
 ]

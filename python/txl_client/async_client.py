@@ -55,13 +55,16 @@ class AsyncClient(AsyncCaller):
         return turn if stream else await turn.result()
 
     async def score(self, texts: Iterable[Prompt], *, logprobs: int = 0,
+                    logprob_token_ids: Sequence[int] = (),
                     session_id: str = checks.UNNAMED) -> list[Score]:
         """Log-probabilities of texts, each by itself, `in_flight` at a time.
 
         `session_id`: the context of each text; the session does not change.
+        `logprob_token_ids`: also reported at each token, behind `logprobs`.
         """
         return [each async for each in self.many(calls.score_each(
-            texts, logprobs, checks.optional_name("session_id", session_id)))]
+            texts, logprobs, checks.optional_name("session_id", session_id),
+            logprob_token_ids))]
 
     async def score_alternatives(
             self, alternatives: Sequence[Prompt], *,

@@ -129,11 +129,12 @@ class AsyncSession(SessionPosition):
         return self._saw(await self._client.run(
             calls.rewind(self._named(), position)))
 
-    async def score(self, texts: Iterable[Prompt], *, logprobs: int = 0
-                    ) -> list[Score]:
+    async def score(self, texts: Iterable[Prompt], *, logprobs: int = 0,
+                    logprob_token_ids: Sequence[int] = ()) -> list[Score]:
         """Log-probabilities of texts after this session, which stays as is."""
         return [each async for each in self._client.many(
-            calls.score_each(texts, logprobs, self._named()))]
+            calls.score_each(texts, logprobs, self._named(),
+                             logprob_token_ids))]
 
     async def score_alternatives(self, alternatives: Sequence[Prompt], *,
                                  context: Prompt | None = None,

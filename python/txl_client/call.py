@@ -67,10 +67,13 @@ def status() -> Call[infos.ServerStatus]:
 
 
 def score(text: Prompt, logprobs: int = 0, session_id: str = "",
-          name: str = "text") -> Call[scores.Score]:
+          name: str = "text",
+          logprob_token_ids: Sequence[int] = ()) -> Call[scores.Score]:
     """The score of a text, which errors call `name`."""
     request = filled(generation.ScoreRequest(), session_id=session_id,
                      logprobs=logprobs)
+    request.logprob_token_ids.extend(
+        checks.token_ids("logprob_token_ids", logprob_token_ids))
     set_input(request, name, text)
 
     def read(response: Any) -> scores.Score:
@@ -81,12 +84,14 @@ def score(text: Prompt, logprobs: int = 0, session_id: str = "",
     return Call("Generation.Score", request, read, session_id)
 
 
-def score_each(texts: Iterable[Prompt], logprobs: int,
-               session_id: str) -> Iterator[Call[scores.Score]]:
+def score_each(texts: Iterable[Prompt], logprobs: int, session_id: str,
+               logprob_token_ids: Sequence[int] = ()
+               ) -> Iterator[Call[scores.Score]]:
     """The scores of the argument `texts`, each by itself."""
     listed = checks.listed("texts", texts, "a list of texts")
+    ids = checks.token_ids("logprob_token_ids", logprob_token_ids)
     for index, text in enumerate(listed):
-        yield score(text, logprobs, session_id, f"texts[{index}]")
+        yield score(text, logprobs, session_id, f"texts[{index}]", ids)
 
 
 def score_alternatives(

@@ -37,6 +37,15 @@ class SamplingParams:
     logit_bias: dict[int, float]
     seed: int
     min_tokens: int
+    allowed_token_ids: tuple[int, ...] = ()  # empty: all
+
+
+@dataclass(frozen=True)
+class TokenCount:
+    """An occurrence of a token that ends a turn."""
+
+    id: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,7 @@ class StopConditions:
     stop_token_ids: tuple[int, ...]
     ignore_end_token: bool
     include_stop_text: bool
+    token_count: TokenCount | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,7 @@ class Token:
     id: int
     text: str  # that became final with this token; may be empty
     logprob: float  # natural, before any sampling change
+    # The most probable ones, best first, then those of logprob_token_ids.
     top_logprobs: tuple[TokenLogprob, ...] = ()
     token_bytes: bytes = b""  # on include_token_bytes
     # Characters of earlier tokens that stop texts held back when this token

@@ -70,6 +70,7 @@ class Limits:
     max_session_tokens: int
     max_import_bytes: int
     max_alternatives: int
+    max_allowed_tokens: int
 
 
 @dataclass(frozen=True)

@@ -26,16 +26,19 @@ class TurnOptions(TypedDict, total=False):
     frequency_penalty: float
     penalty_window: int
     logit_bias: Mapping[int, float]
+    allowed_token_ids: Sequence[int]  # only these are drawn
     seed: int
     min_tokens: int
 
     max_tokens: int
     stop_texts: Sequence[str]
     stop_token_ids: Sequence[int]
+    token_count: Mapping[str, int]  # {"id": ..., "count": ...} ends the turn
     ignore_end_token: bool
     include_stop_text: bool
 
     logprobs: int  # alternatives reported for each token
+    logprob_token_ids: Sequence[int]  # reported behind them
     include_token_bytes: bool
     max_tokens_per_message: int
 
@@ -51,6 +54,9 @@ _PART_OF = {field.name: part for part, message in (
     ("output", sampling_pb2.OutputOptions))
     for field in message.DESCRIPTOR.fields}
 _PART_OF |= {"request_id": "", "expected_position": ""}
+_ID_LISTS = ("allowed_token_ids", "stop_token_ids", "logprob_token_ids")
+# Their order has no effect.
+_UNORDERED = ("allowed_token_ids", "stop_token_ids", "stop_texts")
 
 
 def set_input(message: Any, name: str, value: Prompt) -> None:
@@ -84,18 +90,28 @@ def _set_option(request: Any, name: str, value: Any) -> None:
     if part is None:
         raise TypeError(f"generate() has no option {name!r}")
     target = getattr(request, part) if part else request
-    if name.startswith("stop_") and isinstance(value, (set, frozenset)):
-        value = list(value)  # the order of stops has no effect
+    if name in _UNORDERED and isinstance(value, (set, frozenset)):
+        value = list(value)
     if name == "logit_bias":
         target.logit_bias.update(_logit_bias(value))
     elif name == "stop_texts":
         target.stop_texts.extend(checks.texts(name, value))
-    elif name == "stop_token_ids":
-        target.stop_token_ids.extend(checks.token_ids(name, value))
+    elif name in _ID_LISTS:
+        getattr(target, name).extend(checks.token_ids(name, value))
+    elif name == "token_count":
+        _set_token_count(target.token_count, value)
     elif name == "request_id":
         target.request_id = checks.name_of(name, value)
     else:
         checks.put(target, name, value)
+
+
+def _set_token_count(message: Any, value: Any) -> None:
+    if not isinstance(value, Mapping) or set(value) != {"id", "count"}:
+        raise checks.kind_error("token_count",
+                                "a dictionary of id and count", value)
+    message.id = checks.token_id("token_count.id", value["id"])
+    checks.put(message, "count", value["count"])
 
 
 def _logit_bias(value: Any) -> dict[int, float]:

@@ -15,6 +15,7 @@ class ScoredToken:
     id: int
     logprob: float | None  # None: the first token without context
     text: str
+    # The most probable ones, best first, then those of logprob_token_ids.
     top_logprobs: tuple[TokenLogprob, ...] = ()
 
 

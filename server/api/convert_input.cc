@@ -214,8 +214,10 @@ absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
   TXL_ASSIGN_OR_RETURN(params.identity, ReadIdentity(request));
   TXL_ASSIGN_OR_RETURN(params.expected_position, ReadExpectedPosition(request));
   params.return_scored = request.return_logprobs();
-  TXL_ASSIGN_OR_RETURN(params.top_logprobs,
-                       ReadLogprobs(request.logprobs(), "logprobs", limits));
+  TXL_ASSIGN_OR_RETURN(
+      params.logprobs,
+      ReadLogprobs(request.logprobs(), request.logprob_token_ids(), "", facts,
+                   limits));
   params.field = request.has_text() ? "text" : "tokens";
   TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
   return params;
@@ -229,8 +231,10 @@ absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
   if (!params.session_id.empty()) {
     TXL_RETURN_IF_ERROR(ValidateSessionId(params.session_id));
   }
-  TXL_ASSIGN_OR_RETURN(params.top_logprobs,
-                       ReadLogprobs(request.logprobs(), "logprobs", limits));
+  TXL_ASSIGN_OR_RETURN(
+      params.logprobs,
+      ReadLogprobs(request.logprobs(), request.logprob_token_ids(), "", facts,
+                   limits));
   params.return_scored = true;
   TXL_ASSIGN_OR_RETURN(params.input, ReadRequiredInput(request, facts, limits));
   return params;

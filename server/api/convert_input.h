@@ -59,7 +59,7 @@ struct FeedParams {
   std::string session_id;
   std::string field;           // of the input: "text" or "tokens"
   std::vector<int32_t> input;  // never empty
-  int32_t top_logprobs = 0;
+  LogprobParams logprobs;
   bool return_scored = false;
   TurnIdentity identity;
   std::optional<int64_t> expected_position;

@@ -36,6 +36,7 @@ void WriteLimits(const ServedModel& model, v1::Limits* message) {
   message->set_max_logprobs(limits.logprobs);
   message->set_max_logit_bias(limits.logit_bias);
   message->set_max_logit_bias_value(kMaxLogitBias);
+  message->set_max_allowed_tokens(limits.allowed_tokens);
   message->set_max_message_bytes(limits.message_bytes);
   message->set_max_import_bytes(limits.import_bytes);
   message->set_max_tokens_per_message(limits.tokens_per_message);

@@ -59,7 +59,31 @@ absl::StatusOr<SamplingOverrides> Overrides(const v1::SamplingParams& request,
   if (request.has_min_tokens()) o.min_tokens = request.min_tokens();
   TXL_ASSIGN_OR_RETURN(o.logit_bias,
                        ReadBias(request.logit_bias(), vocab_size, limits));
+  TXL_ASSIGN_OR_RETURN(
+      o.allowed_token_ids,
+      ReadFewIds(request.allowed_token_ids(), "sampling.allowed_token_ids",
+                 limits.allowed_tokens, vocab_size));
+  std::vector<int32_t>& allowed = o.allowed_token_ids;
+  std::sort(allowed.begin(), allowed.end());
+  allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
   return o;
+}
+
+absl::StatusOr<TokenCount> ReadTokenCount(const v1::TokenCount& request,
+                                          int64_t vocab_size) {
+  if (!request.has_id()) {
+    return FieldError("stop.token_count.id",
+                      "must be set: the token that is counted");
+  }
+  if (static_cast<int64_t>(request.id()) >= vocab_size) {
+    return FieldError("stop.token_count.id",
+                      absl::StrCat("token id ", request.id(),
+                                   " outside the vocabulary of ", vocab_size));
+  }
+  if (request.count() < 1) {
+    return FieldError("stop.token_count.count", "must be at least 1");
+  }
+  return TokenCount{static_cast<int32_t>(request.id()), request.count()};
 }
 
 absl::Status CheckStopText(const std::string& text, const std::string& field,
@@ -113,13 +137,34 @@ absl::StatusOr<std::vector<int32_t>> ReadIds(
   return result;
 }
 
-absl::StatusOr<int32_t> ReadLogprobs(uint32_t count, absl::string_view field,
-                                     const RequestLimits& limits) {
-  if (static_cast<int64_t>(count) > limits.logprobs) {
-    return OverLimitError(
-        field, absl::StrCat(count, " alternatives, at most ", limits.logprobs));
+absl::StatusOr<std::vector<int32_t>> ReadFewIds(
+    const google::protobuf::RepeatedField<uint32_t>& ids,
+    absl::string_view field, int64_t most, int64_t vocab_size) {
+  if (ids.size() > most) {
+    return OverLimitError(field,
+                          absl::StrCat(ids.size(), " ids, at most ", most));
   }
-  return static_cast<int32_t>(count);
+  return ReadIds(ids, field, vocab_size);
+}
+
+absl::StatusOr<LogprobParams> ReadLogprobs(
+    uint32_t logprobs, const google::protobuf::RepeatedField<uint32_t>& ids,
+    absl::string_view prefix, const ModelFacts& facts,
+    const RequestLimits& limits) {
+  if (static_cast<int64_t>(logprobs) > limits.logprobs) {
+    return OverLimitError(
+        absl::StrCat(prefix, "logprobs"),
+        absl::StrCat(logprobs, " alternatives, at most ", limits.logprobs));
+  }
+  LogprobParams params;
+  params.top = static_cast<int32_t>(logprobs);
+  if (ids.empty()) return params;
+  TXL_ASSIGN_OR_RETURN(
+      std::vector<int32_t> named,
+      ReadFewIds(ids, absl::StrCat(prefix, "logprob_token_ids"),
+                 limits.logprobs, facts.config.vocab_size));
+  params.ids = std::make_shared<const std::vector<int32_t>>(std::move(named));
+  return params;
 }
 
 SamplingParams DefaultSampling(const ModelFacts& facts) {
@@ -172,14 +217,15 @@ absl::StatusOr<StopRules> ReadStop(const v1::StopConditions& request,
     stop.max_tokens = request.max_tokens();
   }
   TXL_RETURN_IF_ERROR(ReadStopTexts(request, facts, limits, &stop));
-  if (request.stop_token_ids_size() > limits.stop_tokens) {
-    return OverLimitError("stop.stop_token_ids",
-                          absl::StrCat(request.stop_token_ids_size(),
-                                       " ids, at most ", limits.stop_tokens));
+  TXL_ASSIGN_OR_RETURN(
+      stop.stop_token_ids,
+      ReadFewIds(request.stop_token_ids(), "stop.stop_token_ids",
+                 limits.stop_tokens, facts.config.vocab_size));
+  if (request.has_token_count()) {
+    TXL_ASSIGN_OR_RETURN(
+        stop.token_count,
+        ReadTokenCount(request.token_count(), facts.config.vocab_size));
   }
-  TXL_ASSIGN_OR_RETURN(stop.stop_token_ids,
-                       ReadIds(request.stop_token_ids(), "stop.stop_token_ids",
-                               facts.config.vocab_size));
   stop.ignore_end_token = request.ignore_end_token();
   stop.include_stop_text = request.include_stop_text();
   return stop;
@@ -190,8 +236,9 @@ absl::StatusOr<OutputParams> ReadOutput(const v1::OutputOptions& request,
                                         const RequestLimits& limits) {
   OutputParams output;
   TXL_ASSIGN_OR_RETURN(
-      output.top_logprobs,
-      ReadLogprobs(request.logprobs(), "output.logprobs", limits));
+      output.logprobs,
+      ReadLogprobs(request.logprobs(), request.logprob_token_ids(), "output.",
+                   facts, limits));
   output.include_token_bytes = request.include_token_bytes();
   if (output.include_token_bytes && facts.vocabulary == nullptr) {
     return FieldError("output.include_token_bytes",
@@ -226,10 +273,15 @@ absl::Status CheckMinTokens(const SamplingParams& sampling,
   if (!stop.ignore_end_token) {
     banned.insert(stop.end_token_ids.begin(), stop.end_token_ids.end());
   }
-  if (static_cast<int64_t>(banned.size()) < vocab_size) return absl::OkStatus();
+  const std::vector<int32_t>& allowed = sampling.allowed_token_ids;
+  const bool leaves_one = allowed.empty()
+                              ? static_cast<int64_t>(banned.size()) < vocab_size
+                              : !std::includes(banned.begin(), banned.end(),
+                                               allowed.begin(), allowed.end());
+  if (leaves_one) return absl::OkStatus();
   return FieldError(kField,
-                    "until then no token could be sampled: every token of the "
-                    "vocabulary is a stop or end token");
+                    "until then no token could be sampled: every token that is "
+                    "allowed is a stop or end token");
 }
 
 void WriteSampling(const SamplingParams& params, v1::SamplingParams* message) {
@@ -246,6 +298,8 @@ void WriteSampling(const SamplingParams& params, v1::SamplingParams* message) {
     (*message->mutable_logit_bias())[static_cast<uint32_t>(id)] =
         static_cast<float>(value);
   }
+  message->mutable_allowed_token_ids()->Assign(params.allowed_token_ids.begin(),
+                                               params.allowed_token_ids.end());
   message->set_seed(params.seed);
   message->set_min_tokens(params.min_tokens);
 }
@@ -258,6 +312,10 @@ void WriteStop(const StopRules& stop, v1::StopConditions* message) {
   }
   message->set_ignore_end_token(stop.ignore_end_token);
   message->set_include_stop_text(stop.include_stop_text);
+  if (!stop.token_count.has_value()) return;
+  message->mutable_token_count()->set_id(
+      static_cast<uint32_t>(stop.token_count->id));
+  message->mutable_token_count()->set_count(stop.token_count->count);
 }
 
 }  // namespace txl

@@ -6,6 +6,7 @@
 #include <google/protobuf/repeated_field.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,8 +19,18 @@
 
 namespace txl {
 
+// Alternatives that are reported for each token.
+struct LogprobParams {
+  int32_t top = 0;
+  std::shared_ptr<const std::vector<int32_t>> ids;  // null: none
+
+  int64_t count() const {
+    return top + (ids == nullptr ? 0 : static_cast<int64_t>(ids->size()));
+  }
+};
+
 struct OutputParams {
-  int32_t top_logprobs = 0;
+  LogprobParams logprobs;
   bool include_token_bytes = false;
   int32_t tokens_per_message = 1;
 };
@@ -35,19 +46,26 @@ absl::StatusOr<StopRules> ReadStop(const v1::StopConditions& request,
 absl::StatusOr<OutputParams> ReadOutput(const v1::OutputOptions& request,
                                         const ModelFacts& facts,
                                         const RequestLimits& limits);
-// min_tokens <= max_tokens, and, above 0, it leaves a token that may be sampled
+// min_tokens <= max_tokens, and, above 0, it leaves a token that is allowed
 // besides the stop and end tokens; after all defaults.
 absl::Status CheckMinTokens(const SamplingParams& sampling,
                             const StopRules& stop, int64_t vocab_size);
-
-// `count`, when it is in [0, limit]; else OVER_LIMIT.
-absl::StatusOr<int32_t> ReadLogprobs(uint32_t count, absl::string_view field,
-                                     const RequestLimits& limits);
 
 // Ids as int32, each in [0, vocab_size); else FIELD_INVALID "FIELD[i]".
 absl::StatusOr<std::vector<int32_t>> ReadIds(
     const google::protobuf::RepeatedField<uint32_t>& ids,
     absl::string_view field, int64_t vocab_size);
+// At most `most` of them; else OVER_LIMIT.
+absl::StatusOr<std::vector<int32_t>> ReadFewIds(
+    const google::protobuf::RepeatedField<uint32_t>& ids,
+    absl::string_view field, int64_t most, int64_t vocab_size);
+
+// A message's fields `logprobs` and `logprob_token_ids`, whose names begin with
+// `prefix` in errors. OVER_LIMIT above the limit of alternatives.
+absl::StatusOr<LogprobParams> ReadLogprobs(
+    uint32_t logprobs, const google::protobuf::RepeatedField<uint32_t>& ids,
+    absl::string_view prefix, const ModelFacts& facts,
+    const RequestLimits& limits);
 
 // What a request that says nothing gets.
 SamplingParams DefaultSampling(const ModelFacts& facts);

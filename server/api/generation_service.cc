@@ -58,7 +58,7 @@ int64_t StreamBytes(const TurnContext& service, const OutputParams& output) {
   constexpr int64_t kTextBytes = 32;
   const int64_t event =
       static_cast<int64_t>(sizeof(StreamEvent)) + kTextBytes +
-      output.top_logprobs * static_cast<int64_t>(sizeof(TokenLogprob));
+      output.logprobs.count() * static_cast<int64_t>(sizeof(TokenLogprob));
   return event * service.model.scheduler.park_events;
 }
 
@@ -126,7 +126,8 @@ absl::StatusOr<Turn> MakeTurn(const TurnContext& service, GenerateParams params,
   turn.resumed = std::move(leased.kept);
   turn.priority = params.priority;
   turn.sampling = params.sampling;
-  turn.top_logprobs = params.output.top_logprobs;
+  turn.top_logprobs = params.output.logprobs.top;
+  turn.logprob_ids = params.output.logprobs.ids;
   turn.identity = params.identity;
   int64_t kept_tokens = 0;
   if (turn.resumed == nullptr) {

@@ -26,6 +26,7 @@ struct RequestLimits {
   int64_t message_bytes = 1 << 20;            // enforced by gRPC itself
   int64_t import_bytes = int64_t{256} << 20;  // of a file, in many messages
   int64_t alternatives = 1024;                // of one context
+  int64_t allowed_tokens = 1024;
 };
 
 // Limits of calls and connections, whatever they carry.

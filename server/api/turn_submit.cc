@@ -61,7 +61,7 @@ int64_t AnswerBytes(const FeedParams& params) {
   if (!params.return_scored) return kAnswerBytes;
   return kAnswerBytes +
          static_cast<int64_t>(params.input.size()) *
-             (kTokenBytes + kAlternativeBytes * params.top_logprobs);
+             (kTokenBytes + kAlternativeBytes * params.logprobs.count());
 }
 
 // Tells a sink what an earlier call of its request gave.
@@ -83,7 +83,8 @@ absl::Status Feed(const TurnContext& service, TurnKind kind, FeedParams params,
   turn.kind = kind;
   turn.lease = std::move(lease);
   turn.input = std::move(params.input);
-  turn.top_logprobs = params.top_logprobs;
+  turn.top_logprobs = params.logprobs.top;
+  turn.logprob_ids = std::move(params.logprobs.ids);
   turn.return_scored = params.return_scored;
   turn.identity = std::move(params.identity);
   UnaryTurn::Attach(sink, &turn);

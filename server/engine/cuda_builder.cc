@@ -41,6 +41,7 @@ bool SamplesOnCudaDevice(const ModelConfig& config,
   for (size_t id = 0; id < kMaxLogitBiasEntries; ++id) {
     hardest.logit_bias[static_cast<int32_t>(id)] = 1;
   }
+  hardest.allowed_token_ids.resize(kMaxAllowedTokens);
   return options.top_logprobs <= SamplingStep::kMostTopLogprobs &&
          cuda::SampledOnDevice(hardest, options.banned_ids, BinsOf(config),
                                cuda::SamplingLimits());

@@ -18,9 +18,10 @@ absl::Status CheckOutput(const StepRow& row, const RunnerInfo& info,
   if (row.kind == RowKind::kDecode && !slot.sampling.ok()) {
     return slot.sampling;
   }
-  if (row.top_logprobs > info.most_top_logprobs) {
+  const int64_t most = std::max<int64_t>(row.top_logprobs, row.reported_ids());
+  if (most > info.most_top_logprobs) {
     return absl::InvalidArgumentError(
-        absl::StrCat("top_logprobs ", row.top_logprobs, ": the device reports ",
+        absl::StrCat("top_logprobs ", most, ": the device reports ",
                      info.most_top_logprobs, " at most"));
   }
   return absl::OkStatus();
@@ -67,6 +68,7 @@ SamplingPlan MakeSamplingPlan(const StepPlan& plan, const RunnerInfo& info,
     if (sampling.statuses[i].ok()) continue;
     sampling.rows.back().kind = RowKind::kPrefill;
     sampling.rows.back().top_logprobs = 0;
+    sampling.rows.back().logprob_ids = nullptr;
   }
   return sampling;
 }
@@ -123,6 +125,11 @@ absl::Status CheckRow(const StepRow& row, size_t index,
   }
   if (row.top_logprobs < 0 || row.top_logprobs > info.vocab_size) {
     return RowError(index, absl::StrCat("top_logprobs ", row.top_logprobs));
+  }
+  for (int64_t i = 0; i < row.reported_ids(); ++i) {
+    if (IsTokenId((*row.logprob_ids)[i], info)) continue;
+    return RowError(index, absl::StrCat("reported id ", (*row.logprob_ids)[i],
+                                        " is not in the vocabulary"));
   }
   return absl::OkStatus();
 }

@@ -161,7 +161,8 @@ absl::Status SamplingStepRunner::ConfigureNow(int32_t slot,
       return absl::InvalidArgumentError(absl::StrCat(
           "the device cannot sample with these parameters (a filter that it "
           "does not know, or too many of something): ",
-          sampling.params.logit_bias.size(), " biases, ", banned,
+          sampling.params.logit_bias.size(), " biases, ",
+          sampling.params.allowed_token_ids.size(), " allowed ids, ", banned,
           " banned ids, a window of ", sampling.params.penalty_window));
     }
     step_->Configure(slot, sampling.params, context);

@@ -78,7 +78,7 @@ struct RunnerInfo {
   // kDecode rows may feed guesses (StepRow): a row's bits depend neither on how
   // its session's tokens are cut into steps nor on company.
   bool verifies_guesses = false;
-  // Alternatives that a row can report.
+  // Alternatives that a row can report, and ids that it can be asked about.
   int32_t most_top_logprobs = std::numeric_limits<int32_t>::max();
   // A state depends on the last so many ids only, M + (N - 1)(W - 1) + 1.
   int64_t rebuild_ids = std::numeric_limits<int64_t>::max();

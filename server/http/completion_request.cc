@@ -88,6 +88,7 @@ absl::StatusOr<CompletionRequest> ReadCompletion(const Json& body,
   if (logprobs.has_value()) {
     TXL_RETURN_IF_ERROR(SetLogprobs("logprobs", *logprobs, &request, &common));
   }
+  TXL_RETURN_IF_ERROR(ReadLogprobIds(fields, &request, &common));
   TXL_RETURN_IF_ERROR(ReadEcho(fields, &request));
   TXL_ASSIGN_OR_RETURN(const auto max_tokens, fields.Integer("max_tokens"));
   const int64_t most = max_tokens.value_or(kCompletionMaxTokens);
@@ -175,7 +176,19 @@ absl::Status ReadSampling(BodyFields& fields, v1::SamplingParams* sampling) {
     }
     (sampling->*set)(static_cast<int32_t>(*number));
   }
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "allowed_token_ids", sampling));
   return ReadLogitBias(fields.Find("logit_bias"), sampling);
+}
+
+absl::Status ReadTokenCount(const Json* count, v1::StopConditions* stop) {
+  if (count == nullptr) return absl::OkStatus();
+  if (!count->is_object()) {
+    return FieldError("stop_token_count", "must be an object of id and count");
+  }
+  BodyFields fields(*count);
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "id", stop->mutable_token_count()));
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "count", stop->mutable_token_count()));
+  return fields.RefuseUnknown();
 }
 
 absl::Status ReadStop(BodyFields& fields, v1::StopConditions* stop) {
@@ -185,6 +198,7 @@ absl::Status ReadStop(BodyFields& fields, v1::StopConditions* stop) {
   if (ids.has_value()) {
     stop->mutable_stop_token_ids()->Add(ids->begin(), ids->end());
   }
+  TXL_RETURN_IF_ERROR(ReadTokenCount(fields.Find("stop_token_count"), stop));
   TXL_ASSIGN_OR_RETURN(const auto ignore_eos, fields.Bool("ignore_eos"));
   if (ignore_eos.has_value()) stop->set_ignore_end_token(*ignore_eos);
   TXL_ASSIGN_OR_RETURN(const auto include,
@@ -384,6 +398,16 @@ absl::Status SetLogprobs(const char* name, int64_t alternatives,
   return absl::OkStatus();
 }
 
+absl::Status ReadLogprobIds(BodyFields& fields, CompletionRequest* request,
+                            v1::GenerateRequest* common) {
+  v1::OutputOptions* output = common->mutable_output();
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "logprob_token_ids", output));
+  const bool alone =
+      !output->logprob_token_ids().empty() && !request->logprobs.has_value();
+  return alone ? SetLogprobs("logprob_token_ids", 0, request, common)
+               : absl::OkStatus();
+}
+
 absl::Status ReadCommonFields(BodyFields& fields, const HttpRequest& http,
                               const ModelFacts& facts,
                               CompletionRequest* request,
@@ -516,6 +540,7 @@ absl::StatusOr<CompletionRequest> ReadChat(const Json& body,
   if (!prompt.empty()) turn.set_text(std::move(prompt));
   TXL_RETURN_IF_ERROR(ReadCommonFields(fields, http, facts, &request, &common));
   TXL_RETURN_IF_ERROR(ReadLogprobs(fields, &request, &common));
+  TXL_RETURN_IF_ERROR(ReadLogprobIds(fields, &request, &common));
   TXL_RETURN_IF_ERROR(ReadMaxTokens(fields, &request, &common));
   for (const std::string& text : format.stop_texts) {
     common.mutable_stop()->add_stop_texts(text);

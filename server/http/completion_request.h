@@ -64,6 +64,10 @@ absl::Status AsOfBody(const absl::Status& status,
 absl::Status SetMaxTokens(const char* name, int64_t tokens,
                           CompletionRequest* request,
                           v1::GenerateRequest* common);
+// Reads what stands beside the alternatives to a token, which have been read;
+// without them it reports none besides.
+absl::Status ReadLogprobIds(BodyFields& fields, CompletionRequest* request,
+                            v1::GenerateRequest* common);
 // Sets what a field of that name says of alternatives to a token.
 absl::Status SetLogprobs(const char* name, int64_t alternatives,
                          CompletionRequest* request,

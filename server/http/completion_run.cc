@@ -145,7 +145,10 @@ void CompletionRun::StartScore(int64_t prompt) {
   if (turn.has_text()) score->set_text(turn.text());
   if (turn.has_tokens()) *score->mutable_tokens() = turn.tokens();
   score->set_unknown(turn.unknown());
-  if (format_.logprobs) score->set_logprobs(turn.output().logprobs());
+  if (format_.logprobs) {
+    score->set_logprobs(turn.output().logprobs());
+    *score->mutable_logprob_token_ids() = turn.output().logprob_token_ids();
+  }
   choices_[FirstChoice(prompt)].call =
       HttpCall::Start(Method("Score"), std::move(score), desk_, exchange_,
                       std::make_shared<ScoreSink>(shared_from_this(), prompt));
@@ -445,8 +448,10 @@ int64_t GatheredBytes(const CompletionRequest& request,
   }
   int64_t of_token = kTokenBytes;
   if (request.logprobs.has_value()) {
-    of_token += kAlternativeBytes *
-                std::clamp<int64_t>(*request.logprobs + 1, 1, limits.logprobs);
+    const int64_t ids = request.turns[0].output().logprob_token_ids_size();
+    of_token += kAlternativeBytes * (std::clamp<int64_t>(*request.logprobs + 1,
+                                                         1, limits.logprobs) +
+                                     std::min(ids, limits.logprobs));
   }
   return tokens * request.best_of * of_token;
 }

@@ -132,10 +132,21 @@ absl::Status ReadEnum(BodyFields& fields, const FieldDescriptor& field,
                                                absl::StrJoin(words, ", ")));
 }
 
+// A list of token ids.
+absl::Status ReadList(BodyFields& fields, const FieldDescriptor& field,
+                      Message* message) {
+  TXL_ASSIGN_OR_RETURN(const auto ids, fields.Ids(field.name()));
+  for (const uint32_t id : *ids) {
+    message->GetReflection()->AddUInt32(message, &field, id);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadField(BodyFields& fields, const FieldDescriptor& field,
                        Message* message) {
   const Reflection& of = *message->GetReflection();
   const std::string& name = field.name();
+  if (field.is_repeated()) return ReadList(fields, field, message);
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING: {
       TXL_ASSIGN_OR_RETURN(const auto text, fields.String(name));
@@ -217,7 +228,12 @@ absl::Status ReadNamed(BodyFields& fields, const std::string& name,
 absl::Status ReadMessage(BodyFields& fields, Message* message) {
   for (int i = 0; i < message->GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *message->GetDescriptor()->field(i);
-    if (field.is_repeated() || fields.Find(field.name()) == nullptr) continue;
+    // Other lists are the caller's.
+    if (field.is_repeated() &&
+        field.cpp_type() != FieldDescriptor::CPPTYPE_UINT32) {
+      continue;
+    }
+    if (fields.Find(field.name()) == nullptr) continue;
     const auto* choice = field.real_containing_oneof();
     if (choice != nullptr &&
         message->GetReflection()->HasOneof(*message, choice)) {

@@ -59,6 +59,9 @@ void SampleSessions::Start(const v1::GenerateRequest& turn, Ready ready) {
   }
   append->set_return_logprobs(logprobs_.has_value());
   append->set_logprobs(logprobs_.value_or(0));
+  if (logprobs_.has_value()) {
+    *append->mutable_logprob_token_ids() = turn.output().logprob_token_ids();
+  }
   auto create = std::make_shared<v1::CreateSessionRequest>();
   create->set_session_id(ids_[0]);
   create->mutable_ttl()->set_seconds(kTtlSeconds);

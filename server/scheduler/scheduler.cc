@@ -48,6 +48,10 @@ absl::Status CheckAllIds(const Turn& turn, int64_t vocab_size) {
   for (const auto& [id, bias] : turn.sampling.logit_bias) {
     TXL_RETURN_IF_ERROR(CheckIds({id}, vocab_size));
   }
+  TXL_RETURN_IF_ERROR(CheckIds(turn.sampling.allowed_token_ids, vocab_size));
+  if (turn.logprob_ids != nullptr) {
+    TXL_RETURN_IF_ERROR(CheckIds(*turn.logprob_ids, vocab_size));
+  }
   return CheckIds(turn.stop.stop_token_ids, vocab_size);
 }
 

@@ -193,6 +193,7 @@ void Sequence::PlanRows(int64_t count, int32_t slot,
     if (row.kind == RowKind::kScore) row.score_target = feed_[planned_ + 1];
     if (row.kind == RowKind::kScore || row.kind == RowKind::kDecode) {
       row.top_logprobs = turn_.top_logprobs;
+      row.logprob_ids = turn_.logprob_ids;
     }
     rows.push_back(row);
   }

@@ -58,11 +58,18 @@ enum class TurnKind {
   kSave,  // the session's state in its slot becomes an image, too; no input
 };
 
+struct TokenCount {
+  int32_t id = 0;
+  int32_t count = 0;
+};
+
 struct StopRules {
   int32_t max_tokens = 128;
   std::vector<std::string> stop_texts;
   std::vector<int32_t> stop_token_ids;
   std::vector<int32_t> end_token_ids;  // of generation.json
+  // The turn ends at this occurrence of the id, as at a stop token.
+  std::optional<TokenCount> token_count;
   bool ignore_end_token = false;
   bool include_stop_text = false;
 };
@@ -104,7 +111,9 @@ struct Turn {
   std::vector<std::vector<int32_t>> alternatives = {};
   SamplingParams sampling;
   StopRules stop;
-  int32_t top_logprobs = 0;    // alternatives per token
+  int32_t top_logprobs = 0;  // alternatives per token
+  // Ids whose log-probability is reported for each token; null: none.
+  std::shared_ptr<const std::vector<int32_t>> logprob_ids = nullptr;
   bool return_scored = false;  // kAppend: report ScoredToken
   TurnIdentity identity;
   // A broken turn of the same identity that this one goes on with: its tokens

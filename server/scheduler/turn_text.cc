@@ -43,7 +43,7 @@ TurnText::Piece TurnText::AddGenerated(int32_t id) {
     return piece;
   }
   std::string text = detokenizer_ == nullptr ? "" : detokenizer_->Add(id);
-  if (Contains(rules_.stop_token_ids, id)) {
+  if (IsStopToken(id)) {
     piece.reason = FinishReason::kStopToken;
     piece.text = absl::StrCat(matcher_.Flush(), text);
     return piece;
@@ -58,6 +58,13 @@ TurnText::Piece TurnText::AddGenerated(int32_t id) {
     piece.reason = FinishReason::kMaxTokens;
   }
   return piece;
+}
+
+bool TurnText::IsStopToken(int32_t id) {
+  const std::optional<TokenCount>& limit = rules_.token_count;
+  const bool is_last =
+      limit.has_value() && id == limit->id && ++counted_ >= limit->count;
+  return is_last || Contains(rules_.stop_token_ids, id);
 }
 
 std::string TurnText::TakeRest() {

@@ -1,8 +1,8 @@
 #pragma once
 
 // The text of one turn and its end: stop rules in their order (end token, stop
-// token, stop text, max_tokens), held-back text, the detokenizer that runs
-// ahead of the session's.
+// token or its count, stop text, max_tokens), held-back text, the detokenizer
+// that runs ahead of the session's.
 
 #include <cstdint>
 #include <memory>
@@ -44,6 +44,7 @@ class TurnText {
   std::unique_ptr<Detokenizer> TakeDetokenizer();
 
  private:
+  bool IsStopToken(int32_t id);
   // Held by the detokenizer, which keeps it: a session may go on in the middle
   // of a character.
   std::string HeldCharacter() const;
@@ -52,6 +53,7 @@ class TurnText {
   std::unique_ptr<Detokenizer> detokenizer_;
   StopTextMatcher matcher_;
   int32_t generated_ = 0;
+  int32_t counted_ = 0;              // occurrences of the rules' counted token
   std::optional<std::string> rest_;  // fixed at the end
 };
 

@@ -108,6 +108,13 @@ std::vector<BadGenerate> BadSampling() {
            (*Sampling(r).mutable_logit_bias())[i] = 1;
          }
        }},
+      {"allowed id outside the vocabulary", "FIELD_INVALID",
+       "allowed_token_ids",
+       [](auto& r) { Sampling(r).add_allowed_token_ids(kVocabulary); }},
+      {"too many allowed ids", "OVER_LIMIT", "allowed_token_ids",
+       [](auto& r) {
+         for (int i = 0; i <= 1024; ++i) Sampling(r).add_allowed_token_ids(1);
+       }},
       {"negative min_tokens", "FIELD_INVALID", "min_tokens",
        [](auto& r) { Sampling(r).set_min_tokens(-1); }},
       {"min_tokens above max_tokens", "FIELD_INVALID", "min_tokens",
@@ -125,6 +132,12 @@ std::vector<BadGenerate> BadStopAndOutput() {
        [](auto& r) { Stop(r).set_max_tokens(4097); }},
       {"stop token outside the vocabulary", "FIELD_INVALID", "stop_token_ids",
        [](auto& r) { Stop(r).add_stop_token_ids(kVocabulary); }},
+      {"counted token outside the vocabulary", "FIELD_INVALID", "id",
+       [](auto& r) { Stop(r).mutable_token_count()->set_id(kVocabulary); }},
+      {"count of no occurrence", "FIELD_INVALID", "count",
+       [](auto& r) { Stop(r).mutable_token_count()->set_id(1); }},
+      {"named id outside the vocabulary", "FIELD_INVALID", "logprob_token_ids",
+       [](auto& r) { r.mutable_output()->add_logprob_token_ids(kVocabulary); }},
       {"stop text without a vocabulary", "FIELD_INVALID", "stop_texts",
        [](auto& r) { Stop(r).add_stop_texts("x"); }},
       {"too many stop texts", "OVER_LIMIT", "stop_texts",

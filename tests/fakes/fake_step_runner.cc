@@ -355,8 +355,15 @@ void FakeStepRunner::ReportRow(const StepRow& row, Slot& slot,
     result.token_id = row.score_target;
   } else {
     const bool early = row.position + 1 < slot.sampling.min_position;
-    result.token_id = Argmax(
-        logprobs, early ? slot.sampling.banned_ids : std::vector<int32_t>());
+    std::vector<int32_t> banned =
+        early ? slot.sampling.banned_ids : std::vector<int32_t>();
+    const auto& allowed = slot.sampling.params.allowed_token_ids;
+    for (int32_t id = 0; id < options_.vocab_size && !allowed.empty(); ++id) {
+      if (std::count(allowed.begin(), allowed.end(), id) == 0) {
+        banned.push_back(id);
+      }
+    }
+    result.token_id = Argmax(logprobs, banned);
     slot.last_sampled = result.token_id;
     slot.sampling.recent_ids.push_back(result.token_id);
   }
@@ -370,6 +377,10 @@ void FakeStepRunner::ReportRow(const StepRow& row, Slot& slot,
                    });
   result.top_logprobs.resize(
       std::clamp<int64_t>(row.top_logprobs, 0, options_.vocab_size));
+  for (int64_t i = 0; i < row.reported_ids(); ++i) {
+    const int32_t id = (*row.logprob_ids)[i];
+    result.top_logprobs.push_back({id, logprobs.at(id)});
+  }
 }
 
 FakeStepRunner::Slot& FakeStepRunner::SlotAt(int32_t slot) {

@@ -19,6 +19,7 @@ inline SamplingParams SamplingOf(int session) {
   if (session % 10 == 5) sampling.presence_penalty = 0.6;
   if (session % 11 == 6) sampling.frequency_penalty = -0.4;
   if (session % 6 == 1) sampling.logit_bias = {{1, 2.5}, {3, -100}};
+  if (session % 12 == 7) sampling.allowed_token_ids = {1, 2, 4, 7};
   return sampling;
 }
 

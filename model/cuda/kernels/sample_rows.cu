@@ -58,6 +58,7 @@ TXL_DEVICE void DecideToken(SamplingBlockRow& row) {
   const Adjustments lists = AdjustmentsOf(row.args, row.row);
   BlockScratch& scratch = row.scratch.border.block;
   row.words.adjusted = lists.adjusted;
+  row.words.only_adjusted = lists.allowed_count > 0;
   Open(row, starts ? 0 : by_cluster ? row.known : row.wanted);
   bool bad = Adjust(lists, row.words, row.all(), scratch);
   const BestWord best =
@@ -71,7 +72,7 @@ TXL_DEVICE void DecideToken(SamplingBlockRow& row) {
   } else {
     // Rows bounded by top_k find their best words on the way to their draw.
     if (starts && (best.id < 0 || !IsBoundedByTopK(row))) {
-      row.wanted = WantedClusters(row, best);
+      row.wanted = WantedClusters(row, best, lists);
     }
     if ((row.wanted & ~row.known) != 0) {
       row.need = row.wanted;

@@ -27,13 +27,14 @@
 //   temperature 0 without penalties and bias, and top_k, or min_p alone: at
 //     round 0 those whose mass reaches the best word of the head, the k-th best
 //     one, or what min_p keeps
+//   allowed ids: at round 0 those that hold one
 //   other filters, penalties, bias: at round 0 all
 //   none of these (cluster-first draw): the one that is drawn, and when that is
 //     refused, which only happens at other temperatures than 1 or with bans,
 //     the next that is drawn. Before the last round such a row asks for all
 //     that it might still draw. So one round is enough for any row; more
 //     rounds, up to the number of clusters, evaluate less.
-//   a target: its cluster
+//   a target, and named ids: their clusters
 // The CPU asks for a little less at times; so it is a NaN in the words that the
 // row itself asked for that makes it kNotFinite. What becomes of a row depends
 // on its own numbers only.
@@ -47,6 +48,9 @@
 namespace txl::cuda {
 
 inline constexpr int kMaxTopLogprobs = 20;
+inline constexpr int kMaxNamedIds = 20;
+// Words that a row reports at most.
+inline constexpr int kMaxReported = kMaxTopLogprobs + kMaxNamedIds;
 inline constexpr int kSamplingThreads = 512;
 
 enum class SampleStatus : int32_t {
@@ -103,8 +107,12 @@ struct SamplingArgs {
   StepRows rows;
   // [count]; >= 0: an id to score, nothing is sampled. Null: all rows sample.
   const int32_t* targets = nullptr;
-  // [count], 0..kMaxTopLogprobs. Null: 0, with fewer launches.
+  // [count], 0..kMaxTopLogprobs. Null: 0 and no named ids, with fewer launches.
   const int32_t* top_counts = nullptr;
+  // Id number i of row r at named[i * named_stride + r], kMaxNamedIds of each
+  // row; those from the first -1 on do not exist. Null: none.
+  const int32_t* named = nullptr;
+  int64_t named_stride = 0;
   // Ends of the vocabulary's bins, as VocabularyBins.
   int clusters = 0;
   int32_t ends[kMaxSampledClusters + 1] = {};
@@ -120,12 +128,13 @@ struct SamplingArgs {
   int rounds = 0;  // R
   // Results: the token (-1 unless kOk; a target's row its target), log P of it
   // in the model's own distribution, and the best words, best first, equal ones
-  // by id, NaN left out; ids behind the last are -1.
+  // by id, NaN left out; behind them the named words; ids behind the last are
+  // -1.
   int32_t* tokens = nullptr;         // [count]
   float* logprobs = nullptr;         // [count]
   SampleStatus* statuses = nullptr;  // [count]
-  int32_t* top_ids = nullptr;        // [count, kMaxTopLogprobs]
-  float* top_logprobs = nullptr;     // [count, kMaxTopLogprobs]
+  int32_t* top_ids = nullptr;        // [count, kMaxReported]
+  float* top_logprobs = nullptr;     // [count, kMaxReported]
   int threads = kSamplingThreads;    // of a block; one block per row
 };
 

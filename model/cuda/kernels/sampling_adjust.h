@@ -1,34 +1,39 @@
 #pragma once
 
-// Parts of sample_rows.cu: bias, penalties and bans
+// Parts of sample_rows.cu: allowed ids, bias, penalties and bans
 // (model/sampling/candidate_filter.h) on the words of a view. Words that they
 // change are boxed (sampling_words.h) while the row is worked on, so that every
 // look at the view finds the changed number in double precision, and put back
-// after it.
+// after it. Where ids are allowed, they are boxed, too, and words that are not
+// boxed are impossible (RowWords::only_adjusted).
 
 #include "model/cuda/kernels/sampling_words.h"
 
 namespace txl::cuda {
 
 // The lists of a slot that hold for a row, as one: biases, banned ids, recent
-// ids.
+// ids, allowed ids.
 struct Adjustments {
   const SamplingSlot* slot;
   const double* biases;
   const int32_t* bias_ids;
   const int32_t* banned;
   const int32_t* recent;
+  const int32_t* allowed;
   int32_t recent_capacity;
   int32_t bias_count = 0;
   int32_t banned_count = 0;
   int32_t recent_count = 0;
+  int32_t allowed_count = 0;
   AdjustedWord* adjusted;
 
   TXL_DEVICE int32_t banned_end() const { return bias_count + banned_count; }
-  TXL_DEVICE int32_t end() const { return banned_end() + recent_count; }
+  TXL_DEVICE int32_t recent_end() const { return banned_end() + recent_count; }
+  TXL_DEVICE int32_t end() const { return recent_end() + allowed_count; }
   TXL_DEVICE int32_t IdOf(int32_t entry) const {
     if (entry < bias_count) return bias_ids[entry];
     if (entry < banned_end()) return banned[entry - bias_count];
+    if (entry >= recent_end()) return allowed[entry - recent_end()];
     const int64_t nth = slot->recent_count - 1 - (entry - banned_end());
     return recent[nth % recent_capacity];
   }
@@ -43,11 +48,13 @@ TXL_DEVICE Adjustments AdjustmentsOf(const SamplingArgs& args, int row) {
   lists.bias_ids = slots.bias_ids(index);
   lists.banned = slots.banned(index);
   lists.recent = slots.recent(index);
+  lists.allowed = slots.allowed(index);
   lists.recent_capacity = slots.limits.recent;
   lists.adjusted =
       args.work.adjusted + static_cast<int64_t>(row) * slots.limits.total();
   if (args.targets != nullptr && args.targets[row] >= 0) return lists;
   lists.bias_count = lists.slot->bias_count;
+  lists.allowed_count = lists.slot->allowed_count;
   if (args.rows.position[row] + 1 < lists.slot->min_position) {
     lists.banned_count = lists.slot->banned_count;
   }
@@ -69,7 +76,7 @@ TXL_DEVICE int32_t BoxWords(const Adjustments& lists, const RowWords& words,
     if (word == nullptr) continue;
     bad |= IsLogprob(*word) ? 0 : 1;
     lists.adjusted[e].original = *word;
-    lists.adjusted[e].logprob = *word;
+    lists.adjusted[e].logprob = lists.allowed_count > 0 ? kImpossible : *word;
     lists.adjusted[e].count = 0;
   }
   BlockBarrier();
@@ -99,11 +106,18 @@ TXL_DEVICE bool Adjust(const Adjustments& lists, const RowWords& words,
     const float* word = FindWord(words, range, lists.IdOf(e));
     return word == nullptr ? -1 : EntryIn(*word);
   };
+  for (int32_t e = lists.recent_end() + Thread(); e < lists.end();
+       e += Threads()) {
+    const int32_t entry = entry_of(e);
+    if (entry < 0) continue;
+    lists.adjusted[entry].logprob = lists.adjusted[entry].original;
+  }
+  if (lists.allowed_count > 0) BlockBarrier();
   for (int32_t e = Thread(); e < lists.bias_count; e += Threads()) {
     const int32_t entry = entry_of(e);
     if (entry >= 0) lists.adjusted[entry].logprob += lists.biases[e];
   }
-  for (int32_t e = lists.banned_end() + Thread(); e < lists.end();
+  for (int32_t e = lists.banned_end() + Thread(); e < lists.recent_end();
        e += Threads()) {
     const int32_t entry = entry_of(e);
     if (entry >= 0) AtomicAdd(&lists.adjusted[entry].count, 1);

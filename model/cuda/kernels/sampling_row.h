@@ -117,16 +117,31 @@ TXL_DEVICE bool IsBoundedByTopK(const SamplingBlockRow& row) {
          row.slot->top_k > 0;
 }
 
+// Clusters that hold one of these ids.
+TXL_DEVICE uint32_t ClustersOf(const SamplingBlockRow& row, const int32_t* ids,
+                               int32_t count) {
+  uint32_t clusters = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    for (int c = 0; c < row.args.clusters; ++c) {
+      const bool holds =
+          ids[i] >= row.args.ends[c] && ids[i] < row.args.ends[c + 1];
+      if (holds) clusters |= uint32_t{1} << c;
+    }
+  }
+  return clusters;
+}
+
 // Clusters that the token depends on, as the head alone tells; not of rows
 // bounded by top_k, nor in the cluster-first draw.
 TXL_DEVICE uint32_t WantedClusters(const SamplingBlockRow& row,
-                                   const BestWord& best) {
+                                   const BestWord& best,
+                                   const Adjustments& lists) {
   if (row.target() >= 0) {
-    uint32_t bit = 0;
-    for (int c = 0; c < row.args.clusters; ++c) {
-      if (row.target() >= row.args.ends[c]) bit = uint32_t{1} << c;
-    }
-    return bit;
+    const int32_t target = row.target();
+    return ClustersOf(row, &target, 1);
+  }
+  if (lists.allowed_count > 0) {
+    return ClustersOf(row, lists.allowed, lists.allowed_count);
   }
   const SamplingSlot& slot = *row.slot;
   if (slot.path == SamplingPath::kBest) return ClustersFrom(row, best.logprob);

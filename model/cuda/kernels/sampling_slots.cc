@@ -34,6 +34,8 @@ bool SampledOnDevice(const SamplingParams& params, int64_t banned_ids,
                      const VocabularyBins& bins, const SamplingLimits& limits) {
   return bins.clusters() <= kMaxSampledClusters && KnowsFilters(params) &&
          static_cast<int64_t>(params.logit_bias.size()) <= limits.biases &&
+         static_cast<int64_t>(params.allowed_token_ids.size()) <=
+             limits.allowed &&
          banned_ids <= limits.banned &&
          (!HasPenalties(params) || params.penalty_window <= limits.recent);
 }
@@ -45,6 +47,7 @@ void FillSamplingSlot(const SamplingParams& params, const SlotContext& context,
   slot.last_sampled = -1;
   slot.bias_count = static_cast<int32_t>(params.logit_bias.size());
   slot.banned_count = static_cast<int32_t>(context.banned_ids.size());
+  slot.allowed_count = static_cast<int32_t>(params.allowed_token_ids.size());
   slot.min_position = context.min_position;
   slot.window =
       HasPenalties(params) ? std::max<int32_t>(params.penalty_window, 0) : 0;
@@ -64,6 +67,8 @@ void FillSamplingSlot(const SamplingParams& params, const SlotContext& context,
   }
   std::copy(context.banned_ids.begin(), context.banned_ids.end(),
             slots.banned(index));
+  std::copy(params.allowed_token_ids.begin(), params.allowed_token_ids.end(),
+            slots.allowed(index));
   const absl::Span<const int32_t> recent = context.recent_ids.last(
       std::min<size_t>(context.recent_ids.size(), slots.limits.recent));
   std::copy(recent.begin(), recent.end(), slots.recent(index));

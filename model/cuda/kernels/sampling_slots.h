@@ -22,15 +22,16 @@ struct SamplingLimits {
   int biases = 1024;
   int banned = 128;
   int recent = 4096;
+  int allowed = 1024;
 
-  TXL_ANYWHERE int total() const { return biases + banned + recent; }
+  TXL_ANYWHERE int total() const { return biases + banned + recent + allowed; }
 };
 
 // How a token is found; a function of the parameters.
 enum class SamplingPath : int32_t {
   kBest,           // greedy, on the model's own distribution
-  kBestAdjusted,   // greedy, after penalties or bias
-  kDrawByCluster,  // neither filters nor penalties nor bias
+  kBestAdjusted,   // greedy, after penalties, bias or allowed ids
+  kDrawByCluster,  // neither filters nor what kBestAdjusted has
   kDrawBounded,    // top_k or min_p tells which clusters count
   kDrawJointly,    // all words of all clusters
 };
@@ -41,10 +42,11 @@ struct SamplingSlot {
   int32_t last_sampled;  // written by the device; -1 after a row that failed
   int32_t bias_count;
   int32_t banned_count;
-  int64_t min_position;  // banned ids hold for tokens before it
-  int64_t recent_count;  // ids that were ever put into the ring of recent ones
-  int32_t window;        // of the penalties; 0 where they are off
-  int32_t top_k;         // 0 = off
+  int32_t allowed_count;  // 0: all ids are allowed
+  int64_t min_position;   // banned ids hold for tokens before it
+  int64_t recent_count;   // ids that were ever put into the ring of recent ones
+  int32_t window;         // of the penalties; 0 where they are off
+  int32_t top_k;          // 0 = off
   uint64_t seed;
   double temperature, top_p, min_p, typical_p;
   double repetition_penalty, presence_penalty, frequency_penalty;
@@ -57,6 +59,7 @@ struct SamplingSlot {
 //   int32_t recent[limits.recent]    the n-th id that was put in at index n mod
 //                                    limits.recent; the device adds what it
 //                                    samples
+//   int32_t allowed[limits.allowed]  ids in [0, V), all different
 struct SamplingSlots {
   unsigned char* records = nullptr;  // aligned to 16
   SamplingLimits limits;
@@ -82,6 +85,9 @@ struct SamplingSlots {
   }
   TXL_ANYWHERE int32_t* recent(int32_t index) const {
     return banned(index) + limits.banned;
+  }
+  TXL_ANYWHERE int32_t* allowed(int32_t index) const {
+    return recent(index) + limits.recent;
   }
 };
 

@@ -30,12 +30,31 @@ TXL_DEVICE int ListTop(const SamplingBlockRow& row, const Ranking& ranking,
   return row.scratch.found;
 }
 
-TXL_DEVICE void WriteTop(const SamplingBlockRow& row, int found) {
+// The row's named id number i; -1: it does not exist.
+TXL_DEVICE int32_t NamedId(const SamplingBlockRow& row, int i) {
+  if (row.args.named == nullptr || i >= kMaxNamedIds) return -1;
+  return row.args.named[i * row.args.named_stride + row.row];
+}
+
+TXL_DEVICE uint32_t NamedClusters(const SamplingBlockRow& row) {
+  uint32_t clusters = 0;
+  for (int i = 0; NamedId(row, i) >= 0; ++i) {
+    const int32_t id = NamedId(row, i);
+    clusters |= ClustersOf(row, &id, 1);
+  }
+  return clusters;
+}
+
+// `asks`: for named words, too.
+TXL_DEVICE void WriteTop(const SamplingBlockRow& row, int found, bool asks) {
   const RankedWord* list = row.scratch.border.list;
-  const int64_t first = int64_t{row.row} * kMaxTopLogprobs;
-  for (int i = Thread(); i < kMaxTopLogprobs; i += Threads()) {
+  const int64_t first = int64_t{row.row} * kMaxReported;
+  for (int i = Thread(); i < kMaxReported; i += Threads()) {
     if (i >= found) {
-      row.args.top_ids[first + i] = -1;
+      const int32_t id = asks ? NamedId(row, i - found) : -1;
+      row.args.top_ids[first + i] = id;
+      if (id < 0) continue;
+      row.args.top_logprobs[first + i] = *FindWord(row.words, row.all(), id);
       continue;
     }
     int place = 0;
@@ -56,24 +75,26 @@ TopOfRows(const SamplingArgs args, const bool reports) {
   SamplingBlockRow row = ThisRow(args, scratch);
   SamplingRowState& state = args.work.states[row.row];
   const int count = row.slot == nullptr ? 0 : args.top_counts[row.row];
-  const bool asks =
-      count > 0 && (!reports || args.statuses[row.row] == SampleStatus::kOk);
+  const bool named = row.slot != nullptr && NamedId(row, 0) >= 0;
+  const bool asks = (count > 0 || named) &&
+                    (!reports || args.statuses[row.row] == SampleStatus::kOk);
   Ranking ranking;
   ranking.counts_impossible = true;
   Rank last;
   if (asks) {
     const bool has_clusters = reports && args.rounds > 0;
     Open(row, has_clusters ? state.top_wanted : 0);
-    last = FindLast(row, ranking, count);
+    if (count > 0) last = FindLast(row, ranking, count);
   }
   if (reports) {
-    WriteTop(row, asks ? ListTop(row, ranking, last) : 0);
+    WriteTop(row, asks && count > 0 ? ListTop(row, ranking, last) : 0, asks);
     return;
   }
   if (Thread() != 0) return;
   const bool is_limit = last.key == Rank().key;  // fewer words
   const double bound = is_limit ? kImpossible : LogprobOf(last);
-  state.top_wanted = asks ? ClustersFrom(row, bound) : 0;
+  state.top_wanted = asks && count > 0 ? ClustersFrom(row, bound) : 0;
+  if (named) state.top_wanted |= NamedClusters(row);
 }
 
 }  // namespace

@@ -40,10 +40,14 @@ TXL_DEVICE int EntryIn(float word) {
 struct RowWords {
   const WordBin* bins;  // in shared memory
   const AdjustedWord* adjusted;
+  // Words without an AdjustedWord are impossible.
+  bool only_adjusted = false;
 
   TXL_DEVICE double Logprob(float word) const {
     const int entry = EntryIn(word);
-    return entry < 0 ? static_cast<double>(word) : adjusted[entry].logprob;
+    if (entry >= 0) return adjusted[entry].logprob;
+    // A sum, so that NaN and +inf show.
+    return only_adjusted ? word + kImpossible : static_cast<double>(word);
   }
 };
 

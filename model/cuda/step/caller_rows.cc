@@ -1,11 +1,13 @@
 #include "model/cuda/step/caller_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace txl::cuda {
 namespace {
 
-static_assert(SamplingStep::kMostTopLogprobs <= kMaxTopLogprobs,
+static_assert(SamplingStep::kMostTopLogprobs <= kMaxTopLogprobs &&
+                  SamplingStep::kMostTopLogprobs <= kMaxNamedIds,
               "a kernel's row has no room for more");
 
 absl::Status StatusOf(SampleStatus status, int64_t position) {
@@ -26,11 +28,27 @@ void ReadOutput(const StepRow& row, int64_t wanted, const ResultArrays& results,
   if (!sampled.status.ok()) return;
   sampled.token_id = results.tokens()[wanted];
   sampled.logprob = results.logprobs()[wanted];
-  const int64_t first = wanted * kMaxTopLogprobs;
-  for (int64_t i = first; i < first + row.top_logprobs; ++i) {
+  const int64_t first = wanted * kMaxReported;
+  const int64_t end = first + row.top_logprobs + row.reported_ids();
+  for (int64_t i = first; i < end; ++i) {
     if (results.top_ids()[i] < 0) break;
     sampled.top_logprobs.push_back(
         {results.top_ids()[i], results.top_logprobs()[i]});
+    // Of named words: NaN is none of the best.
+    if (!(results.top_logprobs()[i] < HUGE_VALF)) {
+      sampled = {};
+      sampled.status = NotFinite(row.position);
+      return;
+    }
+  }
+}
+
+// Writes the ids that a wanted row names.
+void WriteNamed(const StepRow& row, int64_t wanted, int64_t max_rows,
+                int32_t* named) {
+  for (int64_t i = 0; i < kMaxNamedIds; ++i) {
+    named[i * max_rows + wanted] =
+        i < row.reported_ids() ? (*row.logprob_ids)[i] : -1;
   }
 }
 
@@ -42,7 +60,7 @@ CallerRows CountRows(absl::Span<const StepRow> rows) {
   for (const StepRow& row : rows) {
     if (!HasOutput(row.kind)) continue;
     ++counted.wanted;
-    counted.has_top |= row.top_logprobs > 0;
+    counted.has_top |= row.top_logprobs > 0 || row.reported_ids() > 0;
   }
   return counted;
 }
@@ -74,6 +92,10 @@ void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
     if (!HasOutput(row.kind)) continue;
     wanted[outputs] = static_cast<int32_t>(r);
     if (row.kind == RowKind::kScore) targets[outputs] = row.score_target;
+    if (rows.has_top) {
+      WriteNamed(row, outputs, max_rows,
+                 input.column(InputColumn::kNamed, buffer));
+    }
     top_counts[outputs++] = row.top_logprobs;
   }
 }

@@ -16,13 +16,14 @@ namespace txl::cuda {
 struct CallerRows {
   std::vector<StepRow> rows;
   int64_t wanted = 0;
-  bool has_top = false;  // somebody asks for the best words
+  bool has_top = false;  // somebody asks for best or named words
 };
 
 CallerRows CountRows(absl::Span<const StepRow> rows);
 
-// Writes a buffer of an input of `max_rows` rows; what is behind the caller's
-// rows are rows that do not exist. REQUIRES: as SamplingStep::Queue.
+// Writes a buffer of an input of `max_rows` rows, the named ids only for rows
+// with `has_top`; what is behind the caller's rows are rows that do not exist.
+// REQUIRES: as SamplingStep::Queue.
 void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
                StepInput& input);
 

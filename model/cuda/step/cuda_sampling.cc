@@ -85,6 +85,8 @@ SamplingArgs CudaSampling<T>::Args(const Pass& pass, bool with_top) const {
   if (with_top) {
     args.top_counts =
         parts_.input.device_column(InputColumn::kTopCount) + pass.first;
+    args.named = parts_.input.device_column(InputColumn::kNamed) + pass.first;
+    args.named_stride = parts_.input.max_rows();
   }
   args.clusters = static_cast<int>(clusters);
   std::copy(bins_.ends.begin(), bins_.ends.end(), args.ends);
@@ -102,9 +104,9 @@ SamplingArgs CudaSampling<T>::Args(const Pass& pass, bool with_top) const {
   args.tokens = results.tokens() + pass.first;
   args.logprobs = results.logprobs() + pass.first;
   args.statuses = results.statuses() + pass.first;
-  args.top_ids = results.top_ids() + int64_t{pass.first} * kMaxTopLogprobs;
+  args.top_ids = results.top_ids() + int64_t{pass.first} * kMaxReported;
   args.top_logprobs =
-      results.top_logprobs() + int64_t{pass.first} * kMaxTopLogprobs;
+      results.top_logprobs() + int64_t{pass.first} * kMaxReported;
   args.threads = ThreadsForSampling(bins_);
   return args;
 }

@@ -55,7 +55,8 @@ class CudaSampling {
   CudaSampling(const Parts& parts, const VocabularyBins& bins, int pass_rows);
 
   // Queues the first `wanted` wanted rows of the step's rows x [.., stride];
-  // what becomes of them goes to the results. `with_top`: with the best words.
+  // what becomes of them goes to the results. `with_top`: with the best and
+  // named words.
   void Queue(int wanted, const StepRows& rows, const T* x, bool with_top);
 
   // Passes of so many wanted rows; each writes the ends of its clusters' lists

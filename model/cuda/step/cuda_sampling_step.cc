@@ -93,7 +93,7 @@ class CudaSamplingStep final : public SamplingStep {
   Array<int32_t> tokens_;  // that are fed
   CudaSampling<T> sampling_;
   // Each bucket's: from tokens to the last layer's rows, and from so many
-  // wanted rows to results, without and with the best words.
+  // wanted rows to results, without and with the best and named words.
   std::vector<std::unique_ptr<Graph>> layer_graphs_;
   std::array<std::vector<std::unique_ptr<Graph>>, 2> sampling_graphs_;
   // Steps n and n + kDepth share a place: the former was collected, and so
@@ -127,7 +127,7 @@ CudaSamplingStep<T, M>::CudaSamplingStep(const ModelConfig& config,
                 bins_, pass_rows) {
   // Rows that do not exist, for the first run of every graph.
   WriteRows({}, model_->max_rows(), 0, input_);
-  input_.QueueCopy(0, model_->stream());
+  input_.QueueCopy(0, /*with_named=*/false, model_->stream());
   for (const int rows : model_->buckets()) {
     model_->stream().OverlapKernels(rows <= options.overlapped_rows);
     CaptureGraphs(rows);
@@ -195,7 +195,7 @@ void CudaSamplingStep<T, M>::Launch(int buffer) {
   const auto rows = static_cast<int64_t>(step.rows.rows.size());
   const bool has_top = step.rows.has_top;
   stream.Record(step.begin);
-  input_.QueueCopy(buffer, stream);
+  input_.QueueCopy(buffer, has_top, stream);
   layer_graphs_[BucketOf(buckets, rows)]->Launch(stream);
   if (step.rows.wanted > 0) {
     sampling_graphs_[has_top][BucketOf(buckets, step.rows.wanted)]->Launch(

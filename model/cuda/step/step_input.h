@@ -2,11 +2,13 @@
 
 // What travels to the device with every step, in one piece.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "model/cuda/device/runtime.h"
 #include "model/cuda/kernels/rows.h"
+#include "model/cuda/kernels/sampling.h"
 
 namespace txl::cuda {
 
@@ -19,9 +21,10 @@ enum class InputColumn {
   kFollowsSampled,
   kTarget,
   kTopCount,
+  kNamed,  // kMaxNamedIds columns
 };
 inline constexpr int kPlainColumns = 3;
-inline constexpr int kSamplingColumns = 6;
+inline constexpr int kSamplingColumns = 6 + kMaxNamedIds;
 
 // Inputs of at most max_rows rows. The host has `buffers` of them, so that it
 // can write one while another is on its way. Thread-compatible. A buffer is
@@ -30,12 +33,10 @@ class StepInput {
  public:
   StepInput(int64_t max_rows, int columns, int buffers)
       : max_rows_(max_rows),
-        bytes_(
-            static_cast<int64_t>(sizeof(int64_t) + columns * sizeof(int32_t)) *
-            max_rows),
-        device_(MemoryKind::kDevice, bytes_) {
+        columns_(columns),
+        device_(MemoryKind::kDevice, BytesOf(columns)) {
     for (int i = 0; i < buffers; ++i) {
-      hosts_.emplace_back(MemoryKind::kPinned, bytes_);
+      hosts_.emplace_back(MemoryKind::kPinned, BytesOf(columns));
     }
   }
 
@@ -45,13 +46,16 @@ class StepInput {
     return Numbers(hosts_[buffer], column);
   }
 
-  // All of a buffer.
-  void QueueCopy(int buffer, Stream& stream) {
+  // All of a buffer; the named ids only `with_named`.
+  void QueueCopy(int buffer, bool with_named, Stream& stream) {
+    const int named = static_cast<int>(InputColumn::kNamed);
     stream.Copy(device_.data(), hosts_[buffer].data(),
-                static_cast<size_t>(bytes_));
+                static_cast<size_t>(BytesOf(
+                    with_named ? columns_ : std::min(columns_, named))));
   }
 
   // The device's arrays.
+  int64_t max_rows() const { return max_rows_; }
   StepRows Rows(int count) const {
     return {count, device_column(InputColumn::kSlot), Positions(device_)};
   }
@@ -60,6 +64,10 @@ class StepInput {
   }
 
  private:
+  int64_t BytesOf(int columns) const {
+    return static_cast<int64_t>(sizeof(int64_t) + columns * sizeof(int32_t)) *
+           max_rows_;
+  }
   static int64_t* Positions(const Array<uint8_t>& array) {
     return reinterpret_cast<int64_t*>(array.data());
   }
@@ -69,7 +77,7 @@ class StepInput {
   }
 
   const int64_t max_rows_;
-  const int64_t bytes_;
+  const int columns_;
   Array<uint8_t> device_;
   std::vector<Array<uint8_t>> hosts_;
 };

@@ -24,17 +24,15 @@ class ResultArrays {
     return reinterpret_cast<SampleStatus*>(numbers_ + 3 * max_rows_);
   }
   int32_t* list_ends() const { return numbers_ + 4 * max_rows_; }
-  // [max_rows, kMaxTopLogprobs]
+  // [max_rows, kMaxReported]
   int32_t* top_ids() const { return numbers_ + plain_size(); }
   float* top_logprobs() const {
-    return Floats(top_ids() + max_rows_ * kMaxTopLogprobs);
+    return Floats(top_ids() + max_rows_ * kMaxReported);
   }
 
   // The arrays before top_ids, and all.
   int64_t plain_size() const { return 4 * max_rows_ + list_ends_; }
-  int64_t size() const {
-    return plain_size() + 2 * max_rows_ * kMaxTopLogprobs;
-  }
+  int64_t size() const { return plain_size() + 2 * max_rows_ * kMaxReported; }
 
  private:
   static float* Floats(int32_t* numbers) {
@@ -64,7 +62,7 @@ class StepResults {
   ResultArrays device() const { return Of(device_); }
   ResultArrays host(int buffer) const { return Of(hosts_[buffer]); }
 
-  // Copies to the host; the best words only `with_top`.
+  // Copies to the host; the best and named words only `with_top`.
   void QueueCopy(int buffer, bool with_top, Stream& stream) {
     const ResultArrays arrays = device();
     const int64_t size = with_top ? arrays.size() : arrays.plain_size();

@@ -40,7 +40,7 @@ TEST(GenerateFlags, EverySamplingFlagSetsItsField) {
       "--temperature 0.5 --top-k 3 --top-p 0.25 --min-p 0.125 --typical-p 0.75 "
       "--repetition-penalty 1.5 --presence-penalty -1 --frequency-penalty 2 "
       "--penalty-window 9 --logit-bias 4=-100 --logit-bias 5=1.5 "
-      "--seed 18446744073709551615 --min-tokens 6");
+      "--seed 18446744073709551615 --min-tokens 6 --allowed-tokens 8,0,8");
   ASSERT_TRUE(request.ok()) << request.status();
   v1::SamplingParams expected;
   expected.set_temperature(0.5);
@@ -56,6 +56,7 @@ TEST(GenerateFlags, EverySamplingFlagSetsItsField) {
   (*expected.mutable_logit_bias())[5] = 1.5;
   expected.set_seed(18446744073709551615u);
   expected.set_min_tokens(6);
+  for (const uint32_t id : {8, 0, 8}) expected.add_allowed_token_ids(id);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(
       request->sampling(), expected))
       << request->sampling().DebugString();
@@ -72,7 +73,8 @@ TEST(GenerateFlags, AZeroThatIsGivenIsPresent) {
 TEST(GenerateFlags, StopAndOutputFlagsSetTheirFields) {
   const auto request = Request(
       "--max-tokens 7 --stop END --stop 'two words' --stop-token 3 "
-      "--ignore-end-token --include-stop-text --logprobs 2 --token-bytes");
+      "--ignore-end-token --include-stop-text --logprobs 2 --token-bytes "
+      "--stop-after 0=8 --logprob-tokens 9,4");
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->stop().max_tokens(), 7);
   EXPECT_THAT(request->stop().stop_texts(), ElementsAre("END", "two words"));
@@ -81,6 +83,8 @@ TEST(GenerateFlags, StopAndOutputFlagsSetTheirFields) {
   EXPECT_TRUE(request->stop().include_stop_text());
   EXPECT_EQ(request->output().logprobs(), 2u);
   EXPECT_TRUE(request->output().include_token_bytes());
+  EXPECT_EQ(request->stop().token_count().ShortDebugString(), "id: 0 count: 8");
+  EXPECT_THAT(request->output().logprob_token_ids(), ElementsAre(9, 4));
 }
 
 TEST(GenerateFlags, TextOrTokensAreThePrompt) {
@@ -123,12 +127,15 @@ TEST(GenerateFlags, TextAndTokensTogetherAreRefused) {
   EXPECT_THROW((void)Request("--prompt a --tokens 1"), CLI::ParseError);
 }
 
-TEST(GenerateFlags, ALogitBiasThatIsNoPairIsNamed) {
-  for (const char* entry : {"5", "=1", "5=", "x=1", "5=y", "-1=2"}) {
-    const auto request = Request(std::string("--logit-bias=") + entry);
-    EXPECT_EQ(request.status().code(), absl::StatusCode::kInvalidArgument)
-        << entry;
-    EXPECT_NE(request.status().message().find(entry), std::string::npos);
+TEST(GenerateFlags, APairThatIsNoneIsNamed) {
+  for (const std::string flag : {"--logit-bias", "--stop-after"}) {
+    for (const char* entry : {"5", "=1", "5=", "x=1", "5=y", "-1=2"}) {
+      const auto request = Request(flag + "=" + entry);
+      EXPECT_EQ(request.status().code(), absl::StatusCode::kInvalidArgument)
+          << entry;
+      EXPECT_NE(request.status().message().find(entry), std::string::npos);
+      EXPECT_NE(request.status().message().find(flag), std::string::npos);
+    }
   }
 }
 

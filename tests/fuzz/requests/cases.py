@@ -142,7 +142,8 @@ class Maker:
         elif "stream" in every and "session_id" not in fields and \
                 rng.random() < 0.2:
             fields["n"] = 2
-        if fields.get("output.logprobs") is not None or fields.get("logprobs"):
+        if fields.get("output.logprobs") is not None or \
+                fields.get("output.logprob_token_ids") or fields.get("logprobs"):
             # The prompt would be scored behind itself.
             for path in ("request_id", "received.seed"):
                 if "echo" in fields:

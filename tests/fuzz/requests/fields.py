@@ -55,6 +55,7 @@ IDS = Field("ids", 1, "max_prompt_tokens", also=TEXT.also + ("tokens",))
 FLAG = Field("flag")
 UNKNOWN = Field("enum", 0, 2, relative=True)
 LOGPROBS = Field("whole", 0, "max_logprobs")
+NAMED = Field("ids", 0, "max_logprobs")
 POSITION = Field("whole", 0, LARGE, relative=True)
 TTL = Field("span", 1, 2592000)
 PAGE_SIZE = Field("whole", 0, (1 << 31) - 1)
@@ -73,6 +74,8 @@ SAMPLING = {
     "logit_bias": Field("bias", -100, 100),
     "seed": Field("seed", 0, (1 << 64) - 1, also=("received.seed",)),
     "min_tokens": Field("whole", 0, "max_tokens", relative=True),
+    "allowed_token_ids": Field("ids", 0, "max_allowed_tokens",
+                               also=("sampling.min_tokens",)),
 }
 STOP = {
     "max_tokens": Field("whole", 1, "max_tokens",
@@ -81,6 +84,11 @@ STOP = {
     "stop_token_ids": Field("ids", 0, "max_stop_tokens"),
     "ignore_end_token": FLAG,
     "include_stop_text": FLAG,
+    # One without the other is refused.
+    "token_count.id": Field("id", relative=True,
+                            also=("stop.token_count.count",)),
+    "token_count.count": Field("whole", 1, (1 << 31) - 1, relative=True,
+                               also=("stop.token_count.id",)),
 }
 GENERATE = {
     "session_id": dataclasses.replace(NAME, also=("n",)),
@@ -89,6 +97,7 @@ GENERATE = {
     **{f"sampling.{name}": field for name, field in SAMPLING.items()},
     **{f"stop.{name}": field for name, field in STOP.items()},
     "output.logprobs": dataclasses.replace(LOGPROBS, also=("echo",)),
+    "output.logprob_token_ids": dataclasses.replace(NAMED, also=("echo",)),
     "output.include_token_bytes": FLAG,
     "output.max_tokens_per_message": Field("whole", 1, 1024),
     # What is echoed with log-probabilities cannot be sent again.
@@ -102,7 +111,7 @@ GENERATE = {
     "priority": Field("whole", 0, 9),
 }
 SCORE = {"session_id": NAME, "text": TEXT, "tokens.ids": IDS,
-         "logprobs": LOGPROBS, "unknown": UNKNOWN}
+         "logprobs": LOGPROBS, "unknown": UNKNOWN, "logprob_token_ids": NAMED}
 ALTERNATIVES = {"session_id": NAME, "text": TEXT, "tokens.ids": IDS,
                 "alternatives": Field("alternatives", 1, "max_alternatives",
                                       must=True, also=("return_tokens",)),
@@ -114,7 +123,8 @@ GET = {"session_id": SESSION, "include_tokens": FLAG, "page_size": PAGE_SIZE,
 LIST = {"page_size": PAGE_SIZE, "page_token": PAGE_TOKEN}
 APPEND = {"session_id": SESSION, "text": TEXT, "tokens.ids": IDS,
           "request_id": NAME, "expected_position": POSITION,
-          "return_logprobs": FLAG, "unknown": UNKNOWN, "logprobs": LOGPROBS}
+          "return_logprobs": FLAG, "unknown": UNKNOWN, "logprobs": LOGPROBS,
+          "logprob_token_ids": NAMED}
 FORK = {"session_id": SESSION, "new_session_id": NAME, "position": POSITION,
         "ttl": TTL, "request_id": NAME}
 REWIND = {"session_id": SESSION,
@@ -132,6 +142,9 @@ COMPLETION = {
     "stop.stop_token_ids": "stop_token_ids",
     "stop.ignore_end_token": "ignore_eos",
     "stop.include_stop_text": "include_stop_str_in_output",
+    "stop.token_count.id": "stop_token_count.id",
+    "stop.token_count.count": "stop_token_count.count",
+    "output.logprob_token_ids": "logprob_token_ids",
     "output.logprobs": "logprobs", "request_id": "request_id",
     "expected_position": "expected_position",
     "received.seed": "received.seed",

@@ -150,7 +150,7 @@ class Cases(unittest.TestCase):
     LIMITS = {"vocabulary_size": 65, "max_stop_text_bytes": 8,
               "max_prompt_bytes": 8, "max_prompt_tokens": 8, "max_tokens": 8,
               "max_logprobs": 2, "max_stop_texts": 2, "max_stop_tokens": 2,
-              "max_alternatives": 2}
+              "max_alternatives": 2, "max_allowed_tokens": 2}
 
     def test_a_number_of_a_seed_is_always_the_same_request(self):
         first = cases.Maker(3, self.LIMITS)

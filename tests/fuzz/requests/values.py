@@ -16,6 +16,7 @@ A change of a request is (path, how). `how`:
 A value that does not fit into a door's types is not sent through that door.
 """
 
+import dataclasses
 import math
 
 HOWS = ("absent", "null", "other", "empty", "low", "below", "high", "above",
@@ -61,6 +62,7 @@ _WORDS = {  # kind: {how: values}
         "huge": [[{"role": "user", "content": _HUGE_TEXT}]]},
 }
 _OTHER = {"name": [7, [], {}], "flag": [1, "yes"], "whole": ["a", 1.5, [], {}],
+          "id": ["a", 1.5, [], {}],
           "seed": ["a", 1.5, []], "real": ["a", [], True],
           "text": [7, {}, True, [["a"]]], "ids": [7, {}, ["a"], [1.5], [[1]]],
           "texts": [7, {}, [1]], "bias": [[], 7, {"a": 1}, {"1": "a"}],
@@ -82,6 +84,9 @@ def value(field, how, limits, rng):
         return rng.choice(_OTHER.get(field.kind, [NOTHING]))
     if field.kind in _WORDS:
         return rng.choice(_WORDS[field.kind].get(how, [NOTHING]))
+    if field.kind == "id":
+        field = dataclasses.replace(field, kind="whole", low=0,
+                                    high=limits["vocabulary_size"] - 1)
     low, high = bounds(field, limits)
     if field.kind in ("whole", "seed"):
         huge = [2**63 - 1, -2**63, 2**64, 2**80] if high < 2**31 else [2**80]

@@ -163,6 +163,43 @@ TEST(LazyDistribution, PenaltiesAndBiasNeedAllWords) {
   EXPECT_EQ(lazy.evaluated().size(), kBins.clusters());
 }
 
+TEST(LazyDistribution, AllowedIdsCostTheirOwnClustersOnly) {
+  std::mt19937 random(6);
+  const Sampler sampler(kBins);
+  for (int i = 0; i < 300; ++i) {
+    CountingDistribution lazy(kBins, 1 + i % 4, random);
+    EvaluatedWhole whole(lazy);
+    SampleContext context;
+    context.position = i;
+    for (SamplingParams params :
+         {With(0, 0, 0), With(1, 0, 0), With(0.7, 3, 0), With(1, 0, 0.2)}) {
+      params.allowed_token_ids = {2, 7};
+      lazy.Forget();
+      ASSERT_TRUE(sampler.Sample(lazy, params, context).ok());
+      ASSERT_THAT(lazy.evaluated(), IsEmpty());
+      params.allowed_token_ids = {2, 16, 20, 39};
+      lazy.Forget();
+      const int32_t id = *sampler.Sample(lazy, params, context);
+      ASSERT_THAT(lazy.evaluated(), ElementsAre(1));
+      ASSERT_EQ(id, *sampler.Sample(whole, params, context));
+    }
+  }
+}
+
+TEST(LazyDistribution, NamedLogprobsCostTheirOwnClustersOnly) {
+  std::mt19937 random(7);
+  CountingDistribution lazy(kBins, 1, random);
+  const std::vector<float> whole = lazy.Whole();
+  std::vector<TokenLogprob> named = {{1, -1.0f}};
+  AppendLogprobs(lazy, {99, 3, 99}, named);
+  EXPECT_THAT(lazy.evaluated(), ElementsAre(2));
+  ASSERT_EQ(named.size(), 4u);  // behind what was there
+  for (const auto& [place, id] : {std::pair{1, 99}, {2, 3}, {3, 99}}) {
+    EXPECT_EQ(named[place].token_id, id);
+    EXPECT_EQ(named[place].logprob, whole[id]);
+  }
+}
+
 TEST(LazyDistribution, ALogprobCostsItsOwnClusterOnly) {
   std::mt19937 random(4);
   CountingDistribution lazy(kBins, 1, random);

@@ -112,6 +112,49 @@ TEST(GreedySampling, DependsOnNeitherSeedNorPositionNorFilters) {
   }
 }
 
+TEST(GreedySampling, TakesTheBestAllowedToken) {
+  const std::vector<float> logprobs = FloatLogs({0.1, 0.2, 0.4, 0.3});
+  for (const Sampler& sampler : {Sampler({{4}}), Sampler({{1, 2, 4}})}) {
+    SamplingParams params = Greedy();
+    params.allowed_token_ids = {0, 1, 3};
+    EXPECT_EQ(*sampler.Sample(logprobs, params, {}), 3);
+    SampleContext context;
+    const std::vector<int32_t> banned = {3};
+    context.banned_ids = banned;
+    EXPECT_EQ(*sampler.Sample(logprobs, params, context), 1);
+    params.logit_bias = {{0, 1.0}, {2, 100.0}};
+    EXPECT_EQ(*sampler.Sample(logprobs, params, context), 0);
+  }
+}
+
+TEST(Sampler, OneAllowedTokenIsTheTokenWhateverElseIsAsked) {
+  const Sampler sampler({{2, 4}});
+  for (const ParameterCase& c : AllParameterCases()) {
+    SamplingParams params;
+    c.set(params);
+    params.logit_bias.clear();
+    params.allowed_token_ids = {3};
+    for (const int32_t id :
+         SampleMany(sampler, FloatLogs({0.5, 0.3, 0.199, 0.001}), params, 50)) {
+      ASSERT_EQ(id, 3) << c.name;
+    }
+  }
+}
+
+TEST(Sampler, NoTokenIsLeftWhereAllThatAreAllowedAreBannedOrImpossible) {
+  const Sampler sampler({{1, 3}});
+  SamplingParams params;
+  params.allowed_token_ids = {1, 2};
+  const std::vector<int32_t> banned = {2};
+  SampleContext context;
+  context.banned_ids = banned;
+  for (const double temperature : {0.0, 1.0}) {
+    params.temperature = temperature;
+    EXPECT_EQ(sampler.Sample({-1, kNeverSampled, -1}, params, context).status(),
+              NothingToSample());
+  }
+}
+
 TEST(Sampler, OneBinAtTemperatureOneWalksTheIdsWithDrawZero) {
   const std::vector<double> probabilities = {0.1, 0.25, 0.4, 0.25};
   const Sampler sampler({{4}});

@@ -44,6 +44,10 @@ std::vector<double> OracleAdjusted(const std::vector<float>& logprobs,
                                    const SamplingParams& params,
                                    const OracleContext& context) {
   std::vector<double> l(logprobs.begin(), logprobs.end());
+  const std::vector<int32_t>& allowed = params.allowed_token_ids;
+  for (size_t id = 0; id < l.size() && !allowed.empty(); ++id) {
+    if (std::count(allowed.begin(), allowed.end(), id) == 0) l[id] = kNever;
+  }
   for (const auto& [id, bias] : params.logit_bias) l[id] += bias;
   const auto& recent = context.recent_ids;
   const size_t from =
@@ -125,6 +129,10 @@ std::vector<ParameterCase> AllParameterCases() {
       {"bias",
        [](SamplingParams& p) {
          p.logit_bias = {{0, 3.5}, {3, -2.0}, {11, 1.5}};
+       }},
+      {"allowed",
+       [](SamplingParams& p) {
+         p.allowed_token_ids = {1, 3, 4, 7, 8, 11, 12, 14};
        }},
       {"window", [](SamplingParams& p) { p.penalty_window = 3; }},
   };

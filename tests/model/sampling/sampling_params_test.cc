@@ -12,6 +12,7 @@
 namespace txl {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
 constexpr int64_t kVocabSize = 1000;
@@ -156,6 +157,31 @@ TEST(ValidateSamplingParams, LogitBiasHasAtMost1024Entries) {
   params.logit_bias[1024] = 1;
   const absl::Status status = ValidateSamplingParams(params, 2000);
   EXPECT_THAT(std::string(status.message()), StartsWith("logit_bias: "));
+}
+
+TEST(ValidateSamplingParams, AllowedIdsAreInTheVocabularyAtMost1024) {
+  SamplingParams params;
+  params.allowed_token_ids = {0, kVocabSize - 1};
+  EXPECT_TRUE(ValidateSamplingParams(params, kVocabSize).ok());
+  for (const int32_t id : {int32_t{-1}, static_cast<int32_t>(kVocabSize)}) {
+    params.allowed_token_ids = {0, id};
+    ExpectRefused(params, "allowed_token_ids");
+  }
+  params.allowed_token_ids = std::vector<int32_t>(1024, 5);
+  EXPECT_TRUE(ValidateSamplingParams(params, kVocabSize).ok());
+  params.allowed_token_ids.push_back(5);
+  ExpectRefused(params, "allowed_token_ids");
+}
+
+TEST(ApplyOverrides, AllowedIdsThatAreGivenReplaceTheBase) {
+  SamplingParams base;
+  base.allowed_token_ids = {1, 2};
+  SamplingOverrides overrides;
+  EXPECT_THAT(ApplyOverrides(base, overrides).allowed_token_ids,
+              ElementsAre(1, 2));
+  overrides.allowed_token_ids = {3};
+  EXPECT_THAT(ApplyOverrides(base, overrides).allowed_token_ids,
+              ElementsAre(3));
 }
 
 TEST(ApplyOverrides, LeavesTheBaseWhereNothingIsSaid) {

@@ -37,6 +37,8 @@ class NotingStep final : public ModelStep {
  public:
   struct Notes {
     std::vector<float> logprobs = kFourIds;
+    VocabularyBins bins = {{4}};
+    std::vector<std::pair<int64_t, size_t>> announced;
     bool throws = false;
     bool depends_on_no_cut = true;
     std::vector<Fed> fed;
@@ -57,7 +59,7 @@ class NotingStep final : public ModelStep {
                             {segment.outputs.begin(), segment.outputs.end()}});
       wanted += segment.outputs.size();
     }
-    distribution_.emplace(notes_.logprobs, bins_);
+    distribution_.emplace(notes_.logprobs, notes_.bins);
     results_.assign(wanted, &*distribution_);
     return results_;
   }
@@ -66,6 +68,11 @@ class NotingStep final : public ModelStep {
   StateImage Export(int32_t, int64_t) const override { return {}; }
   absl::Status Import(int32_t, const StateImage&) override {
     return notes_.import;
+  }
+  void EvaluateClusters(absl::Span<const ClusterOfRow> clusters) override {
+    for (const ClusterOfRow& each : clusters) {
+      notes_.announced.emplace_back(each.row, each.cluster);
+    }
   }
   void Derive(int32_t slot, int64_t rows) override {
     notes_.derived.emplace_back(slot, rows);
@@ -78,7 +85,6 @@ class NotingStep final : public ModelStep {
 
  private:
   Notes& notes_;
-  const VocabularyBins bins_{{4}};
   const RingGeometry ring_;
   const StateIdentity identity_;
   std::optional<FullDistribution> distribution_;
@@ -149,6 +155,53 @@ TEST_F(SamplingOnHostTest, AScoreIsThatOfTheTargetAndDrawsNothing) {
   EXPECT_EQ(result.top_logprobs[1].token_id, 2);
   Draw(0, 6, kLastSampled);
   EXPECT_THAT(notes_.fed.back().tokens, ElementsAre(1));
+}
+
+TEST_F(SamplingOnHostTest, NamedIdsAreReportedBehindTheBest) {
+  const auto ids = std::make_shared<const std::vector<int32_t>>(
+      std::vector<int32_t>{3, 1, 3});
+  for (const RowKind kind : {RowKind::kDecode, RowKind::kScore}) {
+    StepRow row = Row(0, 5, 2, kind);
+    row.logprob_ids = ids;
+    row.top_logprobs = 1;
+    const RowResult result = Run({row})[0];
+    std::vector<int32_t> reported;
+    for (const TokenLogprob& each : result.top_logprobs) {
+      reported.push_back(each.token_id);
+      EXPECT_EQ(each.logprob, kFourIds[each.token_id]);
+    }
+    EXPECT_THAT(reported, ElementsAre(1, 3, 1, 3));
+  }
+}
+
+TEST_F(SamplingOnHostTest, AllowedIdsLeaveTheModelsOwnLogprobs) {
+  params_.allowed_token_ids = {0, 2};
+  Configure(0, {});
+  const RowResult result = Draw(0, 4);
+  EXPECT_EQ(result.token_id, 2);
+  EXPECT_EQ(result.logprob, kFourIds[2]);
+}
+
+// Each cluster's weights are read once, for the rows that are known to need it.
+TEST(KnownClustersTest, ScoredAndNamedIdsAnnounceTheirClustersOnce) {
+  NotingStep::Notes notes;
+  notes.bins = {{1, 2, 4}};
+  auto step = SampleOnHost(std::make_unique<NotingStep>(&notes), notes.bins, 1);
+  StepRow score;
+  score.kind = RowKind::kScore;
+  score.score_target = 2;
+  score.logprob_ids = std::make_shared<const std::vector<int32_t>>(
+      std::vector<int32_t>{0, 3, 1, 1});
+  StepRow decode;
+  decode.kind = RowKind::kDecode;
+  decode.position = 1;
+  decode.logprob_ids =
+      std::make_shared<const std::vector<int32_t>>(std::vector<int32_t>{1});
+  step->Configure(0, {}, {});
+  step->Queue({{score, decode}})->Collect();
+  using Announced = std::pair<int64_t, size_t>;
+  EXPECT_THAT(notes.announced,
+              ElementsAre(Announced(0, 1), Announced(0, 0), Announced(1, 0)));
 }
 
 TEST_F(SamplingOnHostTest, AnUnknownInputStopsItsSlotOnly) {

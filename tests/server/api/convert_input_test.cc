@@ -35,7 +35,7 @@ TEST(ReadGenerate, OfAnEmptyRequestHasTheDefaultsOfTheApi) {
   EXPECT_EQ(params.stop.max_tokens, 128);
   EXPECT_TRUE(params.stop.stop_texts.empty());
   EXPECT_FALSE(params.stop.ignore_end_token);
-  EXPECT_EQ(params.output.top_logprobs, 0);
+  EXPECT_EQ(params.output.logprobs.count(), 0);
   EXPECT_EQ(params.output.tokens_per_message, 1);
   EXPECT_FALSE(params.expected_position.has_value());
 }
@@ -86,9 +86,11 @@ TEST(ReadGenerate, AcceptsTheEndsOfEveryRange) {
       "sampling { temperature: 100 top_k: 256 top_p: 1 min_p: 1 typical_p: 1 "
       "repetition_penalty: 10 presence_penalty: -2 frequency_penalty: 2 "
       "penalty_window: 4096 seed: 18446744073709551615 min_tokens: 4096 "
-      "logit_bias { key: 255 value: -100 } } "
-      "stop { max_tokens: 4096 stop_token_ids: 255 } "
-      "output { logprobs: 20 max_tokens_per_message: 1024 }");
+      "logit_bias { key: 255 value: -100 } allowed_token_ids: [255, 0] } "
+      "stop { max_tokens: 4096 stop_token_ids: 255 "
+      "token_count { id: 255 count: 2147483647 } } "
+      "output { logprobs: 20 max_tokens_per_message: 1024 "
+      "logprob_token_ids: [255, 0] }");
   ReadInput(
       "sampling { top_p: 1e-300 repetition_penalty: 1e-300 } "
       "stop { max_tokens: 1 } expected_position: 0");
@@ -136,6 +138,56 @@ TEST(ReadGenerate, RefusesMinTokensThatLeaveNothingToSample) {
   EXPECT_EQ(refusal(stops + "}"), "OK");
   EXPECT_EQ(refusal(one + stops + "ignore_end_token: true }"), "OK");
   EXPECT_EQ(refusal(one + "stop { stop_token_ids: [1] }"), "OK");
+  const std::string allowed =
+      "sampling { min_tokens: 1 allowed_token_ids: [1, 2] } ";
+  EXPECT_EQ(refusal(allowed + "stop { stop_token_ids: [1] }"),
+            "INVALID_ARGUMENT FIELD_INVALID sampling.min_tokens");
+  EXPECT_EQ(refusal(allowed + "stop { stop_token_ids: [0] }"), "OK");
+  // A counted token may be sampled before.
+  EXPECT_EQ(refusal(allowed + "stop { token_count { id: 1 count: 1 } }"), "OK");
+}
+
+TEST(ReadGenerate, AllowedIdsAreASet) {
+  EXPECT_EQ(ReadInput("sampling { allowed_token_ids: [9, 3, 9, 0, 3] }")
+                .sampling.allowed_token_ids,
+            Ids({0, 3, 9}));
+}
+
+TEST(ReadGenerate, NamedIdsAreReportedAsTheyAreNamed) {
+  const LogprobParams logprobs =
+      ReadInput("output { logprob_token_ids: [9, 3, 9] logprobs: 1 }")
+          .output.logprobs;
+  EXPECT_EQ(logprobs.top, 1);
+  EXPECT_EQ(*logprobs.ids, Ids({9, 3, 9}));
+  EXPECT_EQ(logprobs.count(), 4);
+  EXPECT_EQ(ReadInput("").output.logprobs.ids, nullptr);
+}
+
+TEST(ReadGenerate, TakesACountOfAToken) {
+  const StopRules stop =
+      ReadInput("stop { token_count { id: 0 count: 3 } }").stop;
+  ASSERT_TRUE(stop.token_count.has_value());
+  EXPECT_EQ(stop.token_count->id, 0);
+  EXPECT_EQ(stop.token_count->count, 3);
+  EXPECT_FALSE(ReadInput("").stop.token_count.has_value());
+}
+
+TEST(ReadScore, TakesNamedIds) {
+  const auto scored = ReadScore(
+      FromText<v1::ScoreRequest>("text: 'ab' logprob_token_ids: [7, 255]"),
+      ByteModel(), {});
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  EXPECT_EQ(*scored->logprobs.ids, Ids({7, 255}));
+  const auto appended =
+      ReadAppend(FromText<v1::AppendTokensRequest>(
+                     "session_id: 's' text: 'ab' logprob_token_ids: 7"),
+                 ByteModel(), {});
+  ASSERT_TRUE(appended.ok()) << appended.status();
+  EXPECT_EQ(*appended->logprobs.ids, Ids({7}));
+  EXPECT_EQ(Refusal(ReadScore(FromText<v1::ScoreRequest>(
+                                  "text: 'ab' logprob_token_ids: [0, 256]"),
+                              ByteModel(), {})),
+            "INVALID_ARGUMENT FIELD_INVALID logprob_token_ids[1]");
 }
 
 std::string ReadRefusal(const std::string& request) {
@@ -244,8 +296,8 @@ TEST(ReadAppend, ReportsScoresOnlyWhenAsked) {
                  facts, {});
   ASSERT_TRUE(scored.ok());
   EXPECT_TRUE(scored->return_scored);
-  EXPECT_EQ(scored->top_logprobs, 2);
-  EXPECT_EQ(plain->top_logprobs, 0);
+  EXPECT_EQ(scored->logprobs.top, 2);
+  EXPECT_EQ(plain->logprobs.count(), 0);
 }
 
 TEST(ReadScore, NeedsNoSession) {
@@ -253,7 +305,7 @@ TEST(ReadScore, NeedsNoSession) {
       FromText<v1::ScoreRequest>("text: 'a' logprobs: 3"), ByteModel(), {});
   ASSERT_TRUE(params.ok());
   EXPECT_EQ(params->session_id, "");
-  EXPECT_EQ(params->top_logprobs, 3);
+  EXPECT_EQ(params->logprobs.top, 3);
 }
 
 TEST(ReadTokenize, OfEmptyTextGivesNoIds) {

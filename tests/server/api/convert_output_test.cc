@@ -113,7 +113,7 @@ TEST(WriteModel, ShowsEveryLimit) {
   const ModelFacts facts = ByteModel();
   ServedModel model;
   model.facts = &facts;
-  model.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 18};
+  model.limits = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 18, 19};
   model.scheduler.max_queued_calls = 11;
   model.scheduler.max_queued_tokens = 12;
   model.sessions.max_sessions = 13;
@@ -130,7 +130,7 @@ TEST(WriteModel, ShowsEveryLimit) {
             "min_ttl { seconds: 14 } max_ttl { seconds: 15 } "
             "max_queued_calls: 11 max_queued_tokens: 12 max_sessions: 13 "
             "max_session_tokens: 16 max_import_bytes: 17 max_alternatives: "
-            "18");
+            "18 max_allowed_tokens: 19");
 }
 
 TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
@@ -244,12 +244,23 @@ TEST(WriteStatus, HasTheGuessesAsTheMetricsDo) {
 TEST(WriteSampling, SetsEveryField) {
   SamplingParams params;
   params.logit_bias = {{1, 2.5}};
+  params.allowed_token_ids = {3};
   v1::SamplingParams message;
   WriteSampling(params, &message);
   std::vector<const google::protobuf::FieldDescriptor*> set;
   message.GetReflection()->ListFields(message, &set);
   EXPECT_EQ(static_cast<int>(set.size()),
             v1::SamplingParams::descriptor()->field_count());
+}
+
+TEST(WriteStop, SetsTheCountedTokenWhereThereIsOne) {
+  StopRules stop;
+  v1::StopConditions message;
+  WriteStop(stop, &message);
+  EXPECT_FALSE(message.has_token_count());
+  stop.token_count = {7, 8};
+  WriteStop(stop, &message);
+  EXPECT_EQ(message.token_count().ShortDebugString(), "id: 7 count: 8");
 }
 
 using ::testing::ElementsAre;

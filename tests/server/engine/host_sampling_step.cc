@@ -181,7 +181,8 @@ void HostSamplingStep::CheckRows(absl::Span<const StepRow> rows) {
     if (row.kind == RowKind::kDecode && !slots_[row.slot].configured) {
       control_->Violation(name + "samples in a slot not configured");
     }
-    if (row.top_logprobs > kMostTopLogprobs) {
+    if (std::max<int64_t>(row.top_logprobs, row.reported_ids()) >
+        kMostTopLogprobs) {
       control_->Violation(name + "too many alternatives");
     }
     if (IsFirstOfSlot(rows, i)) {
@@ -288,6 +289,9 @@ RowResult HostSamplingStep::Report(const StepRow& row,
   result.token_id = token;
   result.logprob = logprob;
   result.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
+  if (row.logprob_ids != nullptr) {
+    AppendLogprobs(distribution, *row.logprob_ids, result.top_logprobs);
+  }
   return result;
 }
 

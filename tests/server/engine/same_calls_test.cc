@@ -139,6 +139,7 @@ class Caller {
     if (Below(3) == 0) params.repetition_penalty = 1.3;
     if (Below(3) == 0) params.frequency_penalty = 0.4;
     if (Below(3) == 0) params.logit_bias = {{Token(), 2.5}, {Token(), -100}};
+    if (Below(4) == 0) params.allowed_token_ids = {Token(), Token(), Token()};
     params.penalty_window = 1 + Below(8);
     for (int i = Below(8); i > 0; --i) sampling.recent_ids.push_back(Token());
     for (int i = Below(8); i > 0; --i) sampling.banned_ids.push_back(Token());

@@ -120,6 +120,12 @@ TEST(SamplingPlanTest, ARowThatTheDeviceCannotReportStillRuns) {
   EXPECT_EQ(sampling.statuses[0], slots[0].sampling);
   EXPECT_EQ(sampling.statuses[1].code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(sampling.statuses[1].message(), HasSubstr("top_logprobs 21"));
+  many.top_logprobs = 0;
+  many.logprob_ids = std::make_shared<const std::vector<int32_t>>(
+      SamplingStep::kMostTopLogprobs + 1, 3);
+  const SamplingPlan named = MakeSamplingPlan({{many}}, kDevice, slots);
+  EXPECT_EQ(named.rows[0].logprob_ids, nullptr);
+  EXPECT_THAT(named.statuses[0].message(), HasSubstr("top_logprobs 21"));
 }
 
 TEST(StepResultTest, ResultsComeBackToTheirRows) {
@@ -252,6 +258,10 @@ TEST(CheckPlanTest, NamesTheRowAndWhatIsWrongWithIt) {
   StepRow top = Row(0, 0, decode, 1);
   top.top_logprobs = 11;
   EXPECT_THAT(CheckMessage({top}), HasSubstr("top_logprobs 11"));
+  StepRow named = Row(0, 0, decode, 1);
+  named.logprob_ids =
+      std::make_shared<const std::vector<int32_t>>(std::vector<int32_t>{9, 10});
+  EXPECT_THAT(CheckMessage({named}), HasSubstr("reported id 10"));
 }
 
 TEST(CheckPlanTest, RowsOfASlotStandTogetherAndAscend) {

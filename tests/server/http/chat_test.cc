@@ -106,6 +106,16 @@ TEST_F(Chat, LogprobsAreThoseOfTheCompletion) {
   }
 }
 
+TEST_F(Chat, NamedIdsStandBehindTheAlternatives) {
+  const Json content = Ask({{"max_tokens", 2}, {"logprob_token_ids", {'x'}}})
+                           .json()["choices"][0]["logprobs"]["content"];
+  ASSERT_THAT(content, SizeIs(2));
+  for (const Json& token : content) {
+    ASSERT_THAT(token["top_logprobs"], SizeIs(1));
+    EXPECT_EQ(token["top_logprobs"][0]["token"], "x");
+  }
+}
+
 TEST_F(Chat, TurnsOfASessionGoOnFromEachOther) {
   world.rpc.MakeSession("verona");
   EXPECT_EQ(Ask({{"max_tokens", 4}, {"session_id", "verona"}})

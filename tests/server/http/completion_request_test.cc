@@ -106,7 +106,8 @@ TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
       ReadBody(R"({"temperature": 0.5, "top_k": 7, "top_p": 0.9,
       "min_p": 0.1, "typical_p": 0.8, "repetition_penalty": 1.1,
       "presence_penalty": 0.2, "frequency_penalty": -0.3, "penalty_window": 9,
-      "min_tokens": 2, "logit_bias": {"7": -100, "9": 1.5}, "prompt": "a"})");
+      "min_tokens": 2, "logit_bias": {"7": -100, "9": 1.5}, "prompt": "a",
+      "allowed_token_ids": [9, 7.0]})");
   ASSERT_TRUE(request.ok()) << request.status();
   const v1::SamplingParams& sampling = request->turns[0].sampling();
   EXPECT_EQ(sampling.temperature(), 0.5);
@@ -121,19 +122,22 @@ TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
   EXPECT_EQ(sampling.min_tokens(), 2);
   EXPECT_EQ(sampling.logit_bias().at(7), -100);
   EXPECT_EQ(sampling.logit_bias().at(9), 1.5);
+  EXPECT_THAT(sampling.allowed_token_ids(), ElementsAre(9, 7));
   EXPECT_EQ(ReadBody(R"({"top_k": -1})")->turns[0].sampling().top_k(), 0);
 }
 
 TEST(ReadCompletion, StopFieldsBecomeTheTurns) {
   const auto request = ReadBody(R"({"max_tokens": 5, "stop": ["a", "b"],
       "stop_token_ids": [3], "ignore_eos": true,
-      "include_stop_str_in_output": true})");
+      "include_stop_str_in_output": true,
+      "stop_token_count": {"id": 0, "count": 8}})");
   const v1::StopConditions& stop = request->turns[0].stop();
   EXPECT_EQ(stop.max_tokens(), 5);
   EXPECT_THAT(stop.stop_texts(), ElementsAre("a", "b"));
   EXPECT_THAT(stop.stop_token_ids(), ElementsAre(3));
   EXPECT_TRUE(stop.ignore_end_token());
   EXPECT_TRUE(stop.include_stop_text());
+  EXPECT_EQ(stop.token_count().ShortDebugString(), "id: 0 count: 8");
   EXPECT_THAT(ReadBody(R"({"stop": "a"})")->turns[0].stop().stop_texts(),
               ElementsAre("a"));
 }
@@ -272,6 +276,34 @@ TEST(ReadCompletion, RefusesWhatOthersServeAndWeDoNot) {
   EXPECT_EQ(BodyVerdict(R"({"response_format": "text"})"),
             "FIELD_INVALID response_format");
   EXPECT_EQ(BodyVerdict(R"({"response_format": {"type": "text"}})"), "ok");
+}
+
+TEST(ReadCompletion, NamedIdsStandBesideLogprobsOrAlone) {
+  const auto alone = ReadBody(R"({"logprob_token_ids": [9, 4]})");
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->logprobs, 0);
+  EXPECT_THAT(alone->turns[0].output().logprob_token_ids(), ElementsAre(9, 4));
+  const auto beside = ReadBody(R"({"logprob_token_ids": [9], "logprobs": 3})");
+  EXPECT_EQ(beside->logprobs, 3);
+  EXPECT_EQ(beside->turns[0].output().logprobs(), 3u);
+  EXPECT_FALSE(ReadBody(R"({"logprob_token_ids": []})")->logprobs.has_value());
+  EXPECT_EQ(BodyVerdict(R"({"logprob_token_ids": [9], "echo": true,
+                            "session_id": "s", "request_id": "r"})"),
+            "FIELD_INVALID echo");
+}
+
+TEST(ReadCompletion, ATokenCountIsAnObjectOfIdAndCount) {
+  for (const auto& [count, verdict] :
+       {std::pair("5", "FIELD_INVALID stop_token_count"),
+        std::pair("[5, 1]", "FIELD_INVALID stop_token_count"),
+        std::pair(R"({"id": "a"})", "FIELD_INVALID id"),
+        std::pair(R"({"id": 1, "count": 3000000000})", "FIELD_INVALID count"),
+        std::pair(R"({"id": 1, "counts": 3})", "FIELD_INVALID counts"),
+        std::pair("null", "ok")}) {
+    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"stop_token_count\":", count, "}")),
+              verdict)
+        << count;
+  }
 }
 
 TEST(ReadCompletion, ALogitBiasMapsIdsToNumbers) {

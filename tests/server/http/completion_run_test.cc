@@ -448,6 +448,64 @@ TEST(Completions, AStopTokenEndsAChoice) {
   EXPECT_THAT(choice["token_ids"], SizeIs(first + 1));
 }
 
+TEST(Completions, ACountedTokenEndsAChoiceAtItsLastOccurrence) {
+  HttpWorld world;
+  const Ids ids = world.rpc.runner.Continue({97, 98}, 12);
+  const auto times = std::count(ids.begin(), ids.begin() + 9, ids[8]);
+  const Json choice =
+      world
+          .Complete({{"prompt", "ab"},
+                     {"max_tokens", 12},
+                     {"return_token_ids", true},
+                     {"stop_token_count", {{"id", ids[8]}, {"count", times}}}})
+          .json()["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(choice["token_ids"].get<Ids>(), Ids(ids.begin(), ids.begin() + 9));
+}
+
+TEST(Completions, OnlyAllowedTokensAreDrawn) {
+  HttpWorld world;
+  const Json choice = world
+                          .Complete({{"prompt", "ab"},
+                                     {"max_tokens", 20},
+                                     {"allowed_token_ids", {'x', 'y'}}})
+                          .json()["choices"][0];
+  EXPECT_EQ(choice["text"].get<std::string>().find_first_not_of("xy"),
+            std::string::npos);
+  EXPECT_THAT(choice["text"].get<std::string>(), SizeIs(20));
+}
+
+// Also where the prompt is scored: by itself, in a session, or once for all.
+TEST(Completions, NamedIdsHaveTheirLogprobsAtEveryPlace) {
+  HttpWorld world;
+  world.rpc.MakeSession("s");
+  for (const Json& more :
+       {Json({{"n", 1}}), Json({{"n", 2}}), Json({{"session_id", "s"}}),
+        Json({{"max_tokens", 0}})}) {
+    Json body = {{"prompt", "abc"},
+                 {"max_tokens", 2},
+                 {"echo", true},
+                 {"return_tokens_as_token_ids", true},
+                 {"logprob_token_ids", {'x', 300 - 256}}};
+    body.update(more);
+    const Json lists = world.Complete(body).json()["choices"][0]["logprobs"];
+    const size_t places = 3 + body["max_tokens"].get<size_t>();
+    ASSERT_THAT(lists["top_logprobs"], SizeIs(places)) << more;
+    Ids before = {'a'};
+    for (size_t i = 1; i < places; ++i) {
+      const std::vector<float> model = world.rpc.runner.LogProbs(before);
+      for (const int32_t id : {int32_t{'x'}, 300 - 256}) {
+        EXPECT_FLOAT_EQ(lists["top_logprobs"][i][absl::StrCat("token_id:", id)]
+                            .get<float>(),
+                        model[id])
+            << more;
+      }
+      before.push_back(
+          std::stoi(lists["tokens"][i].get<std::string>().substr(9)));
+    }
+  }
+}
+
 TEST(Completions, AStopTextEndsAChoiceAndIsNotShown) {
   HttpWorld world;
   const Ids ids = world.rpc.runner.Continue({97}, 400);

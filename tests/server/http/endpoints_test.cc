@@ -31,6 +31,30 @@ TEST(Score, IsTheModelsOfEachTokenAfterAllBeforeIt) {
   EXPECT_EQ(json["tokens"][2]["text"], "c");
 }
 
+TEST(Score, NamesIdsBehindTheAlternatives) {
+  HttpWorld world;
+  const Json json = world
+                        .Post("/v1/score", {{"text", "ab"},
+                                            {"logprobs", 1},
+                                            {"logprob_token_ids", {9, 'x'}}})
+                        .json();
+  const Json& top = json["tokens"][1]["top_logprobs"];
+  ASSERT_THAT(top, SizeIs(3));
+  const std::vector<float> model = world.rpc.runner.LogProbs(Ids{'a'});
+  EXPECT_EQ(top[0]["token_id"], world.rpc.runner.NextToken(Ids{'a'}));
+  EXPECT_EQ(top[1]["token_id"], 9);
+  EXPECT_EQ(top[2]["token_id"], 'x');
+  EXPECT_FLOAT_EQ(top[2]["logprob"].get<float>(), model['x']);
+  EXPECT_EQ(
+      world.Post("/v1/score", {{"text", "ab"}, {"logprob_token_ids", {256}}})
+          .outcome(),
+      "400 FIELD_INVALID logprob_token_ids");
+  EXPECT_EQ(
+      world.Post("/v1/score", {{"text", "ab"}, {"logprob_token_ids", "x"}})
+          .outcome(),
+      "400 FIELD_INVALID logprob_token_ids");
+}
+
 TEST(Score, StandsBehindASessionThatStaysAsItIs) {
   HttpWorld world;
   world.rpc.MakeSession("s", {'a', 'b'});

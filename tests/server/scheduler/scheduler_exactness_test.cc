@@ -260,6 +260,65 @@ TEST_P(SchedulerExactness, ScoresAreTheModelsLogprobsAndChangeNothing) {
   world.ExpectAtRest();
 }
 
+TEST_P(SchedulerExactness, NamedIdsAreReportedAtEveryPlace) {
+  World world(Options());
+  const auto named = std::make_shared<const Ids>(Ids{9, 0, 9});
+  const auto expect = [&](const std::vector<TokenLogprob>& found,
+                          const Ids& before) {
+    ASSERT_EQ(found.size(), 4u);
+    EXPECT_EQ(found[0].token_id, world.runner->NextToken(before));
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(found[i + 1].token_id, (*named)[i]);
+      EXPECT_EQ(found[i + 1].logprob,
+                world.runner->LogProbs(before)[(*named)[i]]);
+    }
+  };
+  const auto ask = [&](Turn& turn) {
+    turn.top_logprobs = 1;
+    turn.logprob_ids = named;
+    turn.return_scored = true;
+  };
+  Ids ids = World::SomeIds(20);
+  for (const TurnKind kind : {TurnKind::kScore, TurnKind::kAppend}) {
+    const TestTurn turn = world.Submit("", kind, ids, ask);
+    world.Run();
+    const std::vector<ScoredToken> scored = turn.sink->scored();
+    ASSERT_EQ(scored.size(), ids.size());
+    for (size_t i = 1; i < ids.size(); ++i) {
+      expect(scored[i].top_logprobs, Ids(ids.begin(), ids.begin() + i));
+    }
+  }
+  const TestTurn turn = world.Generate("", ids, 6, ask);
+  world.Run();
+  for (const TokenEvent& token : turn.sink->tokens()) {
+    expect(token.top_logprobs, ids);
+    ids.push_back(token.token_id);
+  }
+  EXPECT_EQ(ids.size(), 26u);
+  world.ExpectAtRest();
+}
+
+TEST_P(SchedulerExactness, OnlyAllowedIdsAreSampled) {
+  World world(Options());
+  Ids ids = World::SomeIds(5);
+  const Ids allowed = {3, 5, 8};
+  const TestTurn turn = world.Generate("", ids, 9, [&](Turn& turn) {
+    turn.sampling.allowed_token_ids = allowed;
+  });
+  world.Run();
+  for (const TokenEvent& token : turn.sink->tokens()) {
+    const std::vector<float> logprobs = world.runner->LogProbs(ids);
+    const int32_t best = *std::max_element(
+        allowed.begin(), allowed.end(),
+        [&](int32_t a, int32_t b) { return logprobs[a] < logprobs[b]; });
+    EXPECT_EQ(token.token_id, best);
+    EXPECT_EQ(token.logprob, logprobs[best]);
+    ids.push_back(token.token_id);
+  }
+  EXPECT_EQ(ids.size(), 14u);
+  world.ExpectAtRest();
+}
+
 TEST_P(SchedulerExactness, AppendReportsItsScoresWhenAsked) {
   World world(Options());
   const Ids text = World::SomeIds(40);

@@ -359,6 +359,11 @@ TEST(SchedulerFlow, NoIdOutsideTheVocabularyGetsToTheDevice) {
     });
     refused(TurnKind::kGenerate, {1},
             [id](Turn& turn) { turn.stop.stop_token_ids = {id}; });
+    refused(TurnKind::kGenerate, {1},
+            [id](Turn& turn) { turn.sampling.allowed_token_ids = {id}; });
+    refused(TurnKind::kScore, {1}, [id](Turn& turn) {
+      turn.logprob_ids = std::make_shared<const Ids>(Ids{1, id});
+    });
   }
   world.Run();
   EXPECT_EQ(world.metrics.Get().rows_run, 0);

@@ -71,10 +71,12 @@ TEST_P(SchedulerReceived, StopRulesHoldForTokensThatWereTakenOn) {
   while (!plain_character(pair) || !plain_character(pair + 1)) ++pair;
   const std::string text = {static_cast<char>(ids[pair]),
                             static_cast<char>(ids[pair + 1])};
-  std::vector<StopRules> rules(3);
+  std::vector<StopRules> rules(4);
   rules[0].stop_texts = {text};
   rules[1].stop_token_ids = {ids[pair + 1]};
   rules[2].end_token_ids = {ids[pair + 1]};
+  const auto times = std::count(ids.begin(), ids.begin() + pair + 2, ids[pair]);
+  rules[3].token_count = {ids[pair], static_cast<int32_t>(times)};
   for (const StopRules& stop : rules) {
     Case c = plain;
     c.stop = stop;

@@ -248,6 +248,22 @@ TEST_F(SequenceTest, AdoptedTokensBehindTheEndContradictIt) {
       Sequence(std::move(queued), 0, absl::ZeroDuration()).contradicted());
 }
 
+TEST_F(SequenceTest, AdoptedTokensCountTowardsACountedToken) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 2}, {5, 6});
+  queued.turn.stop.max_tokens = 9;
+  queued.turn.stop.token_count = {30, 3};
+  queued.turn.received = 3;
+  queued.turn.adopted = {30, 31, 30};
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration());
+  EXPECT_EQ(PlanInput(sequence), "P2@1 P5@2 S6@3>30 S30@4>31 S31@5>30 D30@6");
+  for (int i = 0; i < 2; ++i) sequence.CollectRow(RowKind::kPrefill);
+  for (const int32_t id : {30, 31, 30}) sequence.CollectScore(Sampled(id));
+  EXPECT_EQ(sequence.CommitToken(Sampled(7), absl::ZeroDuration()).reason,
+            std::nullopt);
+  EXPECT_EQ(sequence.CommitToken(Sampled(30), absl::ZeroDuration()).reason,
+            FinishReason::kStopToken);
+}
+
 TEST_F(SequenceTest, PendingRowsAreHandedOutOnce) {
   Sequence sequence = Make(TurnKind::kAppend, {1, 2}, {5, 6});
   PlanInput(sequence);

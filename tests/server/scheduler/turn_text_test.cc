@@ -132,6 +132,24 @@ TEST(TurnText, AStopTokenKeepsItsTextAndWhatWasHeld) {
   EXPECT_EQ(said.last.reason, FinishReason::kStopToken);
 }
 
+TEST(TurnText, ACountedTokenStopsAtItsLastOccurrence) {
+  StopRules rules = Rules(99, {"|n"});
+  rules.token_count = {'|', 3};
+  TurnText text = TextOf(rules);
+  const Said said = Say(text, "a|b||");
+  EXPECT_EQ(said.pieces, (Pieces{"a", "", "|b", "", "||"}));
+  EXPECT_EQ(said.last.reason, FinishReason::kStopToken);
+  EXPECT_EQ(text.TakeRest(), "");
+}
+
+TEST(TurnText, TheInputCountsNoToken) {
+  StopRules rules = Rules(3);
+  rules.token_count = {'|', 1};
+  TurnText text = TextOf(rules);
+  text.AddInput(Bytes("||"));
+  EXPECT_EQ(Say(text, "abc").last.reason, FinishReason::kMaxTokens);
+}
+
 TEST(TurnText, RulesHoldInTheirOrder) {
   // One token that meets all four.
   StopRules rules = Rules(1, {"x"}, {'x'}, {'x'});

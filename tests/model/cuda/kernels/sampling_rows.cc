@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -50,6 +51,14 @@ void SetPenalties(Dice& dice, int vocab, RowToSample& row) {
   params.penalty_window = dice.Below(33);
 }
 
+// Distinct, in any order.
+void SetAllowed(Dice& dice, int vocab, SamplingParams& params) {
+  std::set<int32_t> ids;
+  const int count = 1 + dice.Below(dice.OneIn(2) ? 3 : 60);
+  for (int i = 0; i < count; ++i) ids.insert(dice.Below(vocab));
+  params.allowed_token_ids.assign(ids.rbegin(), ids.rend());
+}
+
 }  // namespace
 
 std::vector<VocabularyBins> ManyBins() {
@@ -76,6 +85,7 @@ RowToSample AnyRow(std::mt19937& random, const VocabularyBins& bins) {
   }
   row.forgotten = dice.Below(100);
   if (dice.OneIn(3)) SetPenalties(dice, vocab, row);
+  if (dice.OneIn(4)) SetAllowed(dice, vocab, row.params);
   for (int i = dice.Below(9); i > 0; --i) {
     row.banned_ids.push_back(dice.Below(vocab + 2));
   }
@@ -84,6 +94,9 @@ RowToSample AnyRow(std::mt19937& random, const VocabularyBins& bins) {
   row.min_position = dice.OneIn(2) ? 0 : 500;
   if (dice.OneIn(9)) row.target = dice.Below(vocab);
   if (dice.OneIn(5)) row.top_count = 1 + dice.Below(kMaxTopLogprobs);
+  for (int i = dice.OneIn(5) ? dice.Below(kMaxNamedIds + 1) : 0; i > 0; --i) {
+    row.named.push_back(dice.Below(vocab));
+  }
   row.is_used = !dice.OneIn(20);
   return row;
 }
@@ -94,7 +107,8 @@ std::string Describe(const RowToSample& row) {
       "temperature ", p.temperature, ", top_k ", p.top_k, ", top_p ", p.top_p,
       ", min_p ", p.min_p, ", typical_p ", p.typical_p, ", penalties ",
       p.repetition_penalty, " ", p.presence_penalty, " ", p.frequency_penalty,
-      ", biases ", p.logit_bias.size(), ", bans ",
+      ", biases ", p.logit_bias.size(), ", allowed ",
+      p.allowed_token_ids.size(), ", named ", row.named.size(), ", bans ",
       row.position < row.min_position ? row.banned_ids.size() : 0, ", target ",
       row.target, ", head ", row.head.size());
 }

@@ -14,7 +14,8 @@ namespace txl::cuda {
 // are no multiple of anything.
 std::vector<VocabularyBins> ManyBins();
 
-// Temperature, filters, penalties, biases and bans each at times; logits that
+// Temperature, filters, penalties, biases, bans, allowed ids, best and named
+// words each at times; logits that
 // are equal at times, words that are impossible at times.
 RowToSample AnyRow(std::mt19937& random, const VocabularyBins& bins);
 

@@ -7,7 +7,7 @@
 namespace txl::cuda {
 namespace {
 
-constexpr SamplingLimits kLimits = {3, 2, 5};
+constexpr SamplingLimits kLimits = {3, 2, 5, 4};
 
 class Records {
  public:
@@ -39,6 +39,7 @@ TEST(SamplingSlotsTest, ARecordHoldsParametersAndLists) {
   params.frequency_penalty = 0.25;
   params.penalty_window = 4;
   params.logit_bias = {{9, 1.5}, {2, -2.0}};
+  params.allowed_token_ids = {7, 9};
   const std::vector<int32_t> recent = {1, 2, 3, 4, 5, 6};
   const std::vector<int32_t> banned = {8};
   FillSamplingSlot(params, {recent, banned, 12}, records.slots(), 1);
@@ -58,6 +59,9 @@ TEST(SamplingSlotsTest, ARecordHoldsParametersAndLists) {
   EXPECT_EQ(slots.biases(1)[1], 1.5);
   ASSERT_EQ(slot.banned_count, 1);
   EXPECT_EQ(slots.banned(1)[0], 8);
+  ASSERT_EQ(slot.allowed_count, 2);
+  EXPECT_EQ(slots.allowed(1)[0], 7);
+  EXPECT_EQ(slots.allowed(1)[1], 9);
   ASSERT_EQ(slot.recent_count, 5);  // the last ones that fit
   for (int i = 0; i < 5; ++i) EXPECT_EQ(slots.recent(1)[i], i + 2);
   EXPECT_EQ(slots.slot(0)->seed, 0u);  // untouched
@@ -65,14 +69,16 @@ TEST(SamplingSlotsTest, ARecordHoldsParametersAndLists) {
 
 TEST(SamplingSlotsTest, RecordsAreMultiplesOf16BytesThatHoldTheirLists) {
   for (const SamplingLimits limits :
-       {SamplingLimits{}, SamplingLimits{1, 0, 0}, SamplingLimits{3, 2, 5}}) {
+       {SamplingLimits{}, SamplingLimits{1, 0, 0, 0}, kLimits}) {
     SamplingSlots slots;
     slots.limits = limits;
     EXPECT_EQ(slots.record_bytes() % 16, 0);
     std::vector<unsigned char> memory(2 * slots.record_bytes());
     slots.records = memory.data();
-    EXPECT_LE(reinterpret_cast<unsigned char*>(slots.recent(0) + limits.recent),
-              reinterpret_cast<unsigned char*>(slots.slot(1)));
+    EXPECT_EQ(slots.allowed(0), slots.recent(0) + limits.recent);
+    EXPECT_LE(
+        reinterpret_cast<unsigned char*>(slots.allowed(0) + limits.allowed),
+        reinterpret_cast<unsigned char*>(slots.slot(1)));
   }
 }
 
@@ -104,6 +110,13 @@ TEST(SamplingSlotsTest, ThePathFollowsFromTheParameters) {
   EXPECT_EQ(PathOf(params), SamplingPath::kDrawBounded);
   params.typical_p = 0.5;
   EXPECT_EQ(PathOf(params), SamplingPath::kDrawJointly);
+  params = {};
+  params.allowed_token_ids = {3};
+  EXPECT_EQ(PathOf(params), SamplingPath::kDrawJointly);
+  params.top_k = 1;
+  EXPECT_EQ(PathOf(params), SamplingPath::kDrawJointly);
+  params.temperature = 0;
+  EXPECT_EQ(PathOf(params), SamplingPath::kBestAdjusted);
 }
 
 TEST(SamplingSlotsTest, TheDeviceSamplesWhatFitsARecord) {
@@ -118,6 +131,11 @@ TEST(SamplingSlotsTest, TheDeviceSamplesWhatFitsARecord) {
   EXPECT_TRUE(SampledOnDevice(params, 0, bins, kLimits));
   params.logit_bias = {{1, 1}, {2, 1}, {3, 1}};
   EXPECT_TRUE(SampledOnDevice(params, 0, bins, kLimits));
+  params.allowed_token_ids = {1, 2, 3, 4};
+  EXPECT_TRUE(SampledOnDevice(params, 0, bins, kLimits));
+  params.allowed_token_ids.push_back(5);
+  EXPECT_FALSE(SampledOnDevice(params, 0, bins, kLimits));
+  params.allowed_token_ids.clear();
   params.logit_bias[4] = 1;
   EXPECT_FALSE(SampledOnDevice(params, 0, bins, kLimits));
 }
@@ -127,6 +145,7 @@ TEST(SamplingSlotsTest, TheDefaultLimitsTakeEveryRequest) {
   params.penalty_window = 4096;
   params.presence_penalty = 1;
   for (int id = 0; id < 1024; ++id) params.logit_bias[id] = 1;
+  params.allowed_token_ids.resize(1024);
   EXPECT_TRUE(SampledOnDevice(params, 64, {{2000}}, {}));
 }
 

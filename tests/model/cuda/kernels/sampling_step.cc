@@ -84,7 +84,7 @@ class Step {
   Stream stream_;
   SamplingArgs args_;
   Array<unsigned char> records_;
-  Array<int32_t> slot_, targets_, top_counts_;
+  Array<int32_t> slot_, targets_, top_counts_, named_;
   Array<int64_t> position_;
   Array<float> head_;
   std::vector<Array<float>> words_;
@@ -124,8 +124,8 @@ Step::Step(const VocabularyBins& bins, const std::vector<RowToSample>& rows,
   tokens_ = Unwritten<int32_t>(count());
   logprobs_ = Unwritten<float>(count());
   statuses_ = Unwritten<SampleStatus>(count());
-  top_ids_ = Unwritten<int32_t>(count() * kMaxTopLogprobs);
-  top_logprobs_ = Unwritten<float>(count() * kMaxTopLogprobs);
+  top_ids_ = Unwritten<int32_t>(count() * kMaxReported);
+  top_logprobs_ = Unwritten<float>(count() * kMaxReported);
   SetArgs(options);
 }
 
@@ -138,6 +138,9 @@ void Step::SetSlots(const SamplingLimits& limits) {
   std::vector<int32_t> slot, targets, top_counts;
   std::vector<int64_t> position;
   bool has_top = false;
+  // A column for each of a row's ids, with a row to spare.
+  args_.named_stride = count() + 1;
+  std::vector<int32_t> named(kMaxNamedIds * args_.named_stride, -1);
   for (const RowToSample& row : rows_) {
     const int32_t index = static_cast<int32_t>(count() - 1 - slot.size());
     SlotContext context;
@@ -156,7 +159,10 @@ void Step::SetSlots(const SamplingLimits& limits) {
     slot.push_back(row.is_used ? index : -1);
     targets.push_back(row.target);
     top_counts.push_back(row.top_count);
-    has_top |= row.top_count > 0;
+    has_top |= row.top_count > 0 || !row.named.empty();
+    for (size_t i = 0; i < row.named.size(); ++i) {
+      named[i * args_.named_stride + slot.size() - 1] = row.named[i];
+    }
     position.push_back(row.position - 1);
   }
   records_ = ToDevice(records);
@@ -164,10 +170,12 @@ void Step::SetSlots(const SamplingLimits& limits) {
   slot_ = ToDevice(slot);
   targets_ = ToDevice(targets);
   top_counts_ = ToDevice(top_counts);
+  named_ = ToDevice(named);
   position_ = ToDevice(position);
   args_.rows = {static_cast<int>(count()), slot_.data(), position_.data()};
   args_.targets = targets_.data();
   args_.top_counts = has_top ? top_counts_.data() : nullptr;
+  args_.named = has_top ? named_.data() : nullptr;
 }
 
 void Step::SetArgs(const StepOptions& options) {
@@ -249,7 +257,7 @@ std::vector<SampledToken> Step::Results() const {
     result.status = statuses[r];
     result.token = tokens[r];
     if (result.status == SampleStatus::kOk) result.logprob = logprobs[r];
-    for (int64_t i = r * kMaxTopLogprobs; i < (r + 1) * kMaxTopLogprobs; ++i) {
+    for (int64_t i = r * kMaxReported; i < (r + 1) * kMaxReported; ++i) {
       if (args_.top_counts == nullptr || ids[i] < 0) break;
       result.top.push_back({ids[i], top_logprobs[i]});
     }
@@ -318,6 +326,7 @@ SampledToken SampleOnHost(const VocabularyBins& bins, const RowToSample& row) {
   result.token = *token;
   result.logprob = LogprobOf(distribution, *token);
   result.top = TopLogprobs(distribution, row.top_count);
+  AppendLogprobs(distribution, row.named, result.top);
   return result;
 }
 

@@ -26,6 +26,7 @@ struct RowToSample {
   int64_t position = 0;  // of the token to sample
   int32_t target = -1;
   int top_count = 0;
+  std::vector<int32_t> named;
   bool is_used = true;
 };
 
@@ -49,7 +50,7 @@ RowToSample RandomRow(std::mt19937& random, const VocabularyBins& bins,
 struct StepOptions {
   int rounds = 1;
   int threads = 64;  // few: the emulator's time goes with them
-  SamplingLimits limits = {16, 8, 32};
+  SamplingLimits limits = {16, 8, 32, 60};
 };
 
 // The device's. Expects the head's and the clusters' numbers to be the same

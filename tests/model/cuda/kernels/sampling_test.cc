@@ -85,6 +85,11 @@ TEST(SamplingTest, TheLongestListsThatARequestCanHaveAreTheHostsToo) {
     row.params.logit_bias[5 * i] = i % 7 - 3;
   }
   for (int i = 0; i < options.limits.banned; ++i) row.banned_ids.push_back(i);
+  for (int i = 0; i < options.limits.allowed; ++i) {
+    row.params.allowed_token_ids.push_back(4 * i + 1);
+  }
+  for (int i = 0; i < kMaxNamedIds; ++i) row.named.push_back(300 * i);
+  row.top_count = kMaxTopLogprobs;
   row.min_position = 100;
   std::vector<RowToSample> rows(4, row);
   for (int r = 0; r < 4; ++r) rows[r].position = r + 1;
@@ -147,6 +152,52 @@ TEST(SamplingTest, FiltersOfTheWholeDistributionAskForAllClusters) {
     set(row.params);
     EXPECT_EQ(SampleOne(row).evaluated, 3u);
   }
+}
+
+TEST(SamplingTest, AllowedIdsAskForTheirClustersOnly) {
+  RowToSample row = SmallRow();
+  SamplingParams bounded;
+  bounded.top_k = 1;
+  for (const SamplingParams& params : {SamplingParams(), Greedy(), bounded}) {
+    row.params = params;
+    row.params.allowed_token_ids = {1};
+    EXPECT_EQ(SampleOne(row).token, 1);
+    EXPECT_EQ(SampleOne(row).evaluated, 0u);
+    row.params.allowed_token_ids = {5};
+    EXPECT_EQ(SampleOne(row).token, 5);
+    EXPECT_EQ(SampleOne(row).evaluated, 2u);
+    EXPECT_EQ(SampleOne(row).logprob, std::log(0.05f));  // the model's own
+    // Words 2 and 3 are the other cluster's.
+    row.params.allowed_token_ids = {6, 0};
+    row.banned_ids = {6};
+    row.min_position = 9;
+    EXPECT_EQ(SampleOne(row).token, 0);
+    row.banned_ids.clear();
+  }
+}
+
+TEST(SamplingTest, NamedWordsAskForTheirClustersAndStandBehindTheBest) {
+  RowToSample row = SmallRow();
+  row.params = Greedy();
+  row.params.allowed_token_ids = {0};
+  row.named = {6, 1, 6};
+  const SampledToken alone = SampleOne(row);
+  EXPECT_EQ(alone.token, 0);
+  EXPECT_EQ(alone.evaluated, 2u);
+  ASSERT_EQ(alone.top.size(), 3u);
+  for (const size_t i : {0, 2}) {
+    EXPECT_EQ(alone.top[i].token_id, 6);
+    EXPECT_EQ(alone.top[i].logprob, std::log(0.05f));
+  }
+  EXPECT_EQ(alone.top[1].token_id, 1);
+  EXPECT_EQ(alone.top[1].logprob, row.head[1]);
+  row.top_count = 1;
+  row.target = 1;
+  const SampledToken scored = SampleOne(row);
+  EXPECT_EQ(scored.evaluated, 3u);
+  ASSERT_EQ(scored.top.size(), 4u);
+  EXPECT_EQ(scored.top[0].token_id, 2);
+  EXPECT_EQ(scored.top[1].token_id, 6);
 }
 
 TEST(SamplingTest, ADrawAtTemperatureOneAsksForTheClusterThatItHits) {
@@ -239,6 +290,8 @@ TEST(SamplingTest, NumbersThatAreNotFiniteAreReported) {
     RowToSample row = SmallRow();
     row.clusters[1][2] = bad;
     row.params.top_p = 0.5;
+    EXPECT_EQ(SampleOne(row).status, SampleStatus::kNotFinite);
+    row.params.allowed_token_ids = {4};  // its words are looked at
     EXPECT_EQ(SampleOne(row).status, SampleStatus::kNotFinite);
     row.params = Greedy();  // does not look there
     EXPECT_EQ(SampleOne(row).status, SampleStatus::kOk);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace txl::cuda {
@@ -78,6 +80,49 @@ TEST_F(CallerRowsTest, NothingIsLeftOfAnEarlierStep) {
   EXPECT_THAT(Column(InputColumn::kTarget, 0), testing::Each(-1));
   EXPECT_THAT(Column(InputColumn::kTopCount, 0), testing::Each(0));
   EXPECT_THAT(Column(InputColumn::kToken, 0), testing::Each(0));
+}
+
+std::shared_ptr<const std::vector<int32_t>> Ids(std::vector<int32_t> ids) {
+  return std::make_shared<const std::vector<int32_t>>(std::move(ids));
+}
+
+TEST_F(CallerRowsTest, NamedIdsAreWrittenByTheirRowsPlaces) {
+  std::vector<StepRow> rows = SomeRows();
+  rows[1].top_logprobs = 0;
+  rows[0].logprob_ids = Ids({1});  // has no output
+  EXPECT_FALSE(CountRows(rows).has_top);
+  rows[3].logprob_ids = Ids({30, 0});
+  rows[4].logprob_ids = Ids(std::vector<int32_t>(kMaxNamedIds, 50));
+  EXPECT_TRUE(CountRows(rows).has_top);
+  WriteRows(CountRows(rows), kMaxRows, 0, input_);
+  const int32_t* named = input_.column(InputColumn::kNamed, 0);
+  for (int i = 0; i < kMaxNamedIds; ++i, named += kMaxRows) {
+    EXPECT_EQ(named[0], -1);
+    EXPECT_EQ(named[1], i == 0 ? 30 : i == 1 ? 0 : -1);
+    EXPECT_EQ(named[2], 50);
+  }
+}
+
+TEST_F(CallerRowsTest, NamedWordsComeBackBehindTheBestOnes) {
+  std::fill_n(host_.unknown(), kMaxRows, 0);
+  StepRow row = {0, 7, RowKind::kScore, 1, 4, 1};
+  row.logprob_ids = Ids({9, 8});
+  host_.statuses()[0] = SampleStatus::kOk;
+  const std::vector<int32_t> ids = {3, 9, 8, -1};
+  std::copy(ids.begin(), ids.end(), host_.top_ids());
+  for (int i = 0; i < 3; ++i) host_.top_logprobs()[i] = -1.0f - i;
+  const RowResult result = ReadRows(CountRows({{row}}), host_)[0];
+  ASSERT_THAT(result.top_logprobs, SizeIs(3));
+  EXPECT_EQ(result.top_logprobs[0].token_id, 3);
+  EXPECT_EQ(result.top_logprobs[2].token_id, 8);
+  EXPECT_EQ(result.top_logprobs[2].logprob, -3.0f);
+  for (const float bad : {std::nanf(""), HUGE_VALF}) {
+    host_.top_logprobs()[2] = bad;
+    const RowResult failed = ReadRows(CountRows({{row}}), host_)[0];
+    EXPECT_EQ(failed.status, NotFinite(7));
+    EXPECT_EQ(failed.token_id, -1);
+    EXPECT_THAT(failed.top_logprobs, IsEmpty());
+  }
 }
 
 TEST_F(CallerRowsTest, ResultsComeBackToTheirRows) {

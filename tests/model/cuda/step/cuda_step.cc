@@ -90,7 +90,7 @@ template <typename T, typename M>
 void CudaStep<T, M>::CaptureGraphs(int rows) {
   WriteInput({});  // rows that do not exist
   layer_graphs_.push_back(model_->Capture([&] {
-    input_.QueueCopy(kBuffer, model_->stream());
+    input_.QueueCopy(kBuffer, /*with_named=*/false, model_->stream());
     model_->QueueLayers(input_.Rows(rows),
                         input_.device_column(InputColumn::kToken));
   }));

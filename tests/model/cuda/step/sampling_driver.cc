@@ -62,6 +62,9 @@ RowResult RowOnHost(NextTokenDistribution& distribution, HostSlot& slot,
   }
   sampled.logprob = LogprobOf(distribution, sampled.token_id);
   sampled.top_logprobs = TopLogprobs(distribution, row.top_logprobs);
+  if (row.logprob_ids != nullptr) {
+    AppendLogprobs(distribution, *row.logprob_ids, sampled.top_logprobs);
+  }
   return sampled;
 }
 
@@ -139,6 +142,10 @@ class Sessions {
       if (row.kind == RowKind::kScore) row.score_target = AnyToken();
       const bool has_top = HasOutput(row.kind) && OneIn(6);
       if (has_top) row.top_logprobs = 1 + static_cast<int>(random_() % 20);
+      if (HasOutput(row.kind) && OneIn(6)) {
+        row.logprob_ids = std::make_shared<const std::vector<int32_t>>(
+            std::vector<int32_t>{AnyToken(), AnyToken()});
+      }
       rows.push_back(row);
     }
   }

@@ -162,6 +162,10 @@ TEST_F(SamplingPromisesTest, StepsOfSeveralPassesHaveTheSameNumbers) {
   std::vector<StepRow> rows = ScoringRows(0, model_.tokens, 0, 40);
   rows[39].kind = RowKind::kDecode;
   for (size_t r = 0; r < rows.size(); r += 7) rows[r].top_logprobs = 5;
+  for (size_t r = 0; r < rows.size(); r += 5) {
+    rows[r].logprob_ids = std::make_shared<const std::vector<int32_t>>(
+        std::vector<int32_t>{45, static_cast<int32_t>(r), 45});
+  }
   for (auto* step : {whole.get(), parts.get()}) {
     step->Configure(0, SamplingParams(), {});
   }

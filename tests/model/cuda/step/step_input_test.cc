@@ -42,7 +42,7 @@ TEST(StepInputTest, EveryArrayOfABufferArrivesAsOneCopy) {
     for (const int buffer : {0, 1}) Fill(input, columns, buffer);
     for (const int buffer : {1, 0}) {
       Stream stream;
-      input.QueueCopy(buffer, stream);
+      input.QueueCopy(buffer, /*with_named=*/true, stream);
       stream.Wait();
       const StepRows rows = input.Rows(5);
       EXPECT_EQ(rows.count, 5);
@@ -57,6 +57,23 @@ TEST(StepInputTest, EveryArrayOfABufferArrivesAsOneCopy) {
       }
     }
   }
+}
+
+TEST(StepInputTest, NamedIdsTravelWhenTheyAreWanted) {
+  StepInput input(kInputRows, kSamplingColumns, 1);
+  Stream stream;
+  Fill(input, kSamplingColumns, 0);
+  input.QueueCopy(0, /*with_named=*/true, stream);
+  stream.Wait();
+  const auto number = [&](InputColumn column) {
+    return Fetch(input.device_column(column), kInputRows)[3];
+  };
+  input.column(InputColumn::kTopCount, 0)[3] = 7;
+  input.column(InputColumn::kNamed, 0)[3] = 7;
+  input.QueueCopy(0, /*with_named=*/false, stream);
+  stream.Wait();
+  EXPECT_EQ(number(InputColumn::kTopCount), 7);
+  EXPECT_EQ(number(InputColumn::kNamed), Number(InputColumn::kNamed, 0, 3));
 }
 
 }  // namespace

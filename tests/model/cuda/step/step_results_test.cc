@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kResultRows = 5;
 constexpr int64_t kEnds = 3;
-constexpr int64_t kTop = kResultRows * kMaxTopLogprobs;
+constexpr int64_t kTop = kResultRows * kMaxReported;
 
 // Every number of the device is its index.
 void FillDevice(const StepResults& results) {
