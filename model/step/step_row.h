@@ -43,6 +43,10 @@ struct StepRow {
   int32_t token_id = 0;      // or kLastSampled
   int32_t score_target = 0;  // kScore only
   int32_t top_logprobs = 0;  // kDecode, kScore: alternatives reported
+  // Of a model with beat positions: BeatCounter::ticks before the input token
+  // (model/base/beat_positions.h). The ids before it say it, so that it is
+  // known for kLastSampled too.
+  int32_t ticks = 0;
 };
 
 // What came of a row. One without output, that failed or was rejected has

@@ -14,14 +14,15 @@ namespace txl::cuda {
 enum class InputColumn {
   kSlot,
   kToken,
+  kTicks,
   kWanted,  // indices of rows
   // Only of steps that sample (kernels/step_tokens.h, kernels/sampling.h).
   kFollowsSampled,
   kTarget,
   kTopCount,
 };
-inline constexpr int kPlainColumns = 3;
-inline constexpr int kSamplingColumns = 6;
+inline constexpr int kPlainColumns = 4;
+inline constexpr int kSamplingColumns = 7;
 
 // Inputs of at most max_rows rows. The host has `buffers` of them, so that it
 // can write one while another is on its way. Thread-compatible. A buffer is
