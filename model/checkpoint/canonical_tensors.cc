@@ -174,6 +174,13 @@ std::map<std::string, CanonicalTensor> CanonicalTensors(
     const ModelConfig& config) {
   TensorMap out;
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) AddBin(config, bin, out);
+  if (config.beat_positions.has_value()) {
+    const auto table = [&](int64_t rows) -> CanonicalTensor {
+      return {{rows, config.d_model}, Presence::kRequired, ""};
+    };
+    out["emb.beat"] = table(config.beat_positions->bar_ticks);
+    out["emb.bar"] = table(config.beat_positions->bars);
+  }
   for (int64_t l = 0; l < config.n_layer; ++l) {
     AddLayer(config, absl::StrCat("layer.", l, "."), out);
   }

@@ -36,6 +36,8 @@ NamedSlots Slots(Weights& w) {
     slots.emplace_back(head + ".b", &w.head[b].b);
     slots.emplace_back(head + ".proj", &w.head[b].proj);
   }
+  slots.emplace_back("emb.beat", &w.beat);
+  slots.emplace_back("emb.bar", &w.bar);
   for (size_t l = 0; l < w.layers.size(); ++l) {
     LayerWeights& layer = w.layers[l];
     const std::pair<const char*, at::Tensor*> parts[] = {
@@ -220,6 +222,8 @@ Weights RandomWeights(const ModelConfig& config, double stddev, uint64_t seed,
         name.ends_with(".b") || name.ends_with(".b1") || name.ends_with(".b2");
     if (is_gain) value.fill_(1);
     if (!is_gain && !is_bias) value.normal_(0, stddev, generator);
+    // The row that is not trained (model/reference/adaptive_softmax.h).
+    if (name == "emb.beat" || name == "emb.bar") value[0].zero_();
     *slot = value.to(target);
     made[name] = *slot;
   }

@@ -47,6 +47,7 @@ struct HeadBin {
 
 struct Weights {
   std::vector<EmbeddingBin> embedding;  // one per bin
+  at::Tensor beat, bar;  // [bar_ticks, d], [bars, d]; undefined: none
   std::vector<LayerWeights> layers;
   at::Tensor final_g, final_b;  // [d]; undefined: no final norm
   std::vector<HeadBin> head;    // one per bin

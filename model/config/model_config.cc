@@ -22,6 +22,13 @@ constexpr int64_t kMaxWidth = int64_t{1} << 20;
 constexpr int64_t kMaxVocabulary = int64_t{1} << 30;
 constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxMemory = int64_t{1} << 24;
+constexpr int64_t kMaxBeatRows = int64_t{1} << 14;
+
+const std::vector<std::string>& BeatPositionFields() {
+  static const std::vector<std::string> fields = {
+      "separator", "duration0", "mask", "restart", "bar_ticks", "bars"};
+  return fields;
+}
 
 void ReadSizes(JsonFields& in, ModelConfig& config) {
   config.vocab_size = in.RequiredInt("vocab_size", 1, kMaxVocabulary);
@@ -79,6 +86,28 @@ void ReadMemory(JsonFields& in, ModelConfig& config) {
       {{"empty", MemoryInit::kEmpty}, {"zeros", MemoryInit::kZeros}});
   in.Enum<int>("mem_policy", 0, {{"rolling", 0}});
   in.Int("ext_len", 0, 0, 0);
+}
+
+// The ids are the vocabulary's, and all sums of ticks fit 32 bits.
+void ReadBeatPositions(JsonFields& in, ModelConfig& config) {
+  std::optional<JsonFields> beats = in.Object("beat_positions");
+  if (!beats.has_value()) return;
+  const auto id = [&](const char* field) {
+    return static_cast<int32_t>(
+        beats->RequiredInt(field, 0, config.vocab_size - 1));
+  };
+  BeatPositions& out = config.beat_positions.emplace();
+  out.separator = id("separator");
+  out.duration0 = id("duration0");
+  out.mask = id("mask");
+  out.restart = id("restart");
+  const auto rows = [&](const char* field) {
+    return static_cast<int32_t>(beats->RequiredInt(field, 1, kMaxBeatRows));
+  };
+  out.bar_ticks = rows("bar_ticks");
+  out.bars = rows("bars");
+  beats->RefuseUnknown(BeatPositionFields());
+  in.FailAs(*beats);
 }
 
 // emb_scale is "sqrt_d", "1" or 1.
@@ -174,6 +203,7 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text,
   ReadArithmetic(in, config);
   ReadPositions(in, config);
   ReadMemory(in, config);
+  ReadBeatPositions(in, config);
   ReadAdaptive(in, object, config);
   TXL_RETURN_IF_ERROR(in.status());
   return config;
@@ -212,6 +242,13 @@ std::string ModelConfigToJson(const ModelConfig& config) {
   out["tie_weight"] = config.tie_weight;
   out["tie_projs"] = config.tie_projs;
   out["head_bias"] = config.head_bias;
+  if (config.beat_positions.has_value()) {
+    const BeatPositions& beats = *config.beat_positions;
+    out["beat_positions"] = {
+        {"separator", beats.separator}, {"duration0", beats.duration0},
+        {"mask", beats.mask},           {"restart", beats.restart},
+        {"bar_ticks", beats.bar_ticks}, {"bars", beats.bars}};
+  }
   return out.dump(2) + "\n";
 }
 
@@ -242,18 +279,20 @@ void CheckTypes(JsonFields& in) {
   }
   in.IntList("cutoffs", kLeast, kMost);
   in.BoolList("tie_projs");
+  in.Object("beat_positions");
 }
 
 }  // namespace
 
 const std::vector<std::string>& ModelConfigFields() {
   static const std::vector<std::string> fields = {
-      "vocab_size", "n_layer",    "n_head",  "d_head",        "d_model",
-      "d_embed",    "d_inner",    "norm",    "final_norm",    "ln_eps",
-      "act",        "ff_out_act", "pos",     "pos_base",      "pos_dtype",
-      "clamp_len",  "window",     "mem_len", "mem_init",      "mem_policy",
-      "emb_scale",  "cutoffs",    "div_val", "emb_proj_bin0", "tie_weight",
-      "tie_projs",  "head_bias"};
+      "vocab_size", "n_layer",   "n_head",    "d_head",
+      "d_model",    "d_embed",   "d_inner",   "norm",
+      "final_norm", "ln_eps",    "act",       "ff_out_act",
+      "pos",        "pos_base",  "pos_dtype", "clamp_len",
+      "window",     "mem_len",   "mem_init",  "mem_policy",
+      "emb_scale",  "cutoffs",   "div_val",   "emb_proj_bin0",
+      "tie_weight", "tie_projs", "head_bias", "beat_positions"};
   return fields;
 }
 

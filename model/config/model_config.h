@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/base/beat_positions.h"
 
 namespace txl {
 
@@ -57,6 +58,8 @@ struct ModelConfig {
   int64_t mem_len = 0;  // M >= 0 rows kept per layer
   MemoryInit mem_init = MemoryInit::kEmpty;
   bool scale_embedding = true;  // emb_scale: "sqrt_d" (true) or "1"
+  // Absent: ids are all that the model is fed.
+  std::optional<BeatPositions> beat_positions;
 
   // Adaptive embedding and softmax (arXiv:1609.04309). Ends of the bins but
   // the last, strictly increasing, in (0, V); empty: one bin.
@@ -74,6 +77,13 @@ struct ModelConfig {
   int64_t bin_begin(int64_t bin) const;
   int64_t bin_size(int64_t bin) const;
   int64_t bin_width(int64_t bin) const;  // e_b >= 1
+
+  // Rows of the tables of beat and bar, [beat_rows, d] in all; 0: none.
+  int64_t beat_rows() const {
+    return beat_positions.has_value()
+               ? beat_positions->bar_ticks + beat_positions->bars
+               : 0;
+  }
 
   // Keys that a query sees when served, itself included: min(window, M + 1).
   // An unlimited window is served with M + 1, which is what the model's own

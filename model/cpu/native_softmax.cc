@@ -64,7 +64,8 @@ NativeSoftmax::NativeSoftmax(const ModelConfig& config,
 
 NativeSoftmax::~NativeSoftmax() = default;
 
-void NativeSoftmax::Embed(absl::Span<const int32_t> tokens, float* out,
+void NativeSoftmax::Embed(absl::Span<const int32_t> tokens,
+                          absl::Span<const int32_t> ticks, float* out,
                           int64_t stride) {
   for (int64_t bin = 0; bin < static_cast<int64_t>(weights_.bins.size());
        ++bin) {
@@ -77,6 +78,21 @@ void NativeSoftmax::Embed(absl::Span<const int32_t> tokens, float* out,
       }
     }
     if (!rows_in_bin_.empty()) EmbedBin(bin, tokens, out, stride);
+  }
+  if (config_.beat_positions.has_value()) AddBeats(tokens, ticks, out, stride);
+}
+
+void NativeSoftmax::AddBeats(absl::Span<const int32_t> tokens,
+                             absl::Span<const int32_t> ticks, float* out,
+                             int64_t stride) {
+  const BeatPositions& beats = *config_.beat_positions;
+  const int64_t d = config_.d_model;
+  for (size_t row = 0; row < tokens.size(); ++row) {
+    const int32_t now = TicksOf(tokens[row], beats, ticks[row]);
+    const float* beat = weights_.beat.data() + BeatRow(beats, now) * d;
+    const float* bar = weights_.bar.data() + BarRow(beats, now) * d;
+    float* to = out + static_cast<int64_t>(row) * stride;
+    for (int64_t k = 0; k < d; ++k) to[k] += beat[k] + bar[k];
   }
 }
 

@@ -27,8 +27,10 @@ class NativeSoftmax {
   ~NativeSoftmax();
 
   // Embeddings of `tokens` (each in [0, V)), scaled as the config says, into
-  // rows of `out`, stride apart; numbers from d on are left alone.
-  void Embed(absl::Span<const int32_t> tokens, float* out, int64_t stride);
+  // rows of `out`, stride apart; numbers from d on are left alone. `ticks`: of
+  // each token, where the model has beat positions.
+  void Embed(absl::Span<const int32_t> tokens, absl::Span<const int32_t> ticks,
+             float* out, int64_t stride);
 
   // Distributions of the next token: hidden [rows, d], rows `stride` apart,
   // which stay as they are until the next call. Valid until then.
@@ -44,6 +46,9 @@ class NativeSoftmax {
   // Embeds the tokens that rows_in_bin_ names.
   void EmbedBin(int64_t bin, absl::Span<const int32_t> tokens, float* out,
                 int64_t stride);
+  // Adds the rows of beat and bar.
+  void AddBeats(absl::Span<const int32_t> tokens,
+                absl::Span<const int32_t> ticks, float* out, int64_t stride);
   // Normalised log-probabilities of a bin's outputs for `rows` of hidden_, in
   // logits_, rows RoundUp(outputs, kPanel) apart.
   void BinLogProbs(int64_t bin, absl::Span<const int64_t> rows);

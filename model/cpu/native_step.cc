@@ -83,6 +83,7 @@ class NativeStep final : public ModelStep {
         underived_(options.slots),
         wanted_(options.max_rows * layers_.stride()) {
     tokens_.reserve(options.max_rows);
+    ticks_.reserve(options.max_rows);
     runs_.reserve(options.max_rows);
     wanted_rows_.reserve(options.max_rows);
   }
@@ -104,6 +105,9 @@ class NativeStep final : public ModelStep {
     return arena_.shape().form == AttentionForm::kProjected;
   }
   bool depends_on_no_cut() const override { return true; }
+  std::optional<BeatPositions> beats() const override {
+    return config_.beat_positions;
+  }
 
   const RingGeometry& ring() const override { return arena_.ring(); }
   const StateIdentity& identity() const override { return identity_; }
@@ -127,7 +131,7 @@ class NativeStep final : public ModelStep {
   std::vector<Underived> underived_;  // of each slot
   AlignedBuffer<float> wanted_;       // rows whose distribution is wanted
   // What the batch that runs is made of.
-  std::vector<int32_t> tokens_;
+  std::vector<int32_t> tokens_, ticks_;
   std::vector<NativeRun> runs_;
   std::vector<int64_t> wanted_rows_;
 };
@@ -135,6 +139,7 @@ class NativeStep final : public ModelStep {
 absl::Span<NextTokenDistribution* const> NativeStep::Run(
     absl::Span<const StepSegment> segments) {
   tokens_.clear();
+  ticks_.clear();
   runs_.clear();
   wanted_rows_.clear();
   for (const StepSegment& segment : segments) {
@@ -147,8 +152,10 @@ absl::Span<NextTokenDistribution* const> NativeStep::Run(
       wanted_rows_.push_back(first + row);
     }
     tokens_.insert(tokens_.end(), segment.tokens.begin(), segment.tokens.end());
+    ticks_.insert(ticks_.end(), segment.ticks.begin(), segment.ticks.end());
+    ticks_.resize(tokens_.size());
   }
-  softmax_.Embed(tokens_, layers_.hidden(), layers_.stride());
+  softmax_.Embed(tokens_, ticks_, layers_.hidden(), layers_.stride());
   layers_.Run(runs_, pool_);
   const int64_t stride = layers_.stride();
   for (size_t i = 0; i < wanted_rows_.size(); ++i) {

@@ -191,6 +191,10 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
     out.bins.push_back(PackBin(config, weights, bin, formats));
   }
+  if (weights.beat.defined()) {
+    out.beat = Padded(weights.beat, weights.beat.numel());
+    out.bar = Padded(weights.bar, weights.bar.numel());
+  }
   if (weights.final_g.defined()) {
     out.final_norm = PackNorm(weights.final_g, weights.final_b);
   }

@@ -85,6 +85,8 @@ struct NativeBin {
 struct NativeWeights {
   std::vector<NativeLayer> layers;
   std::vector<NativeBin> bins;
+  // [bar_ticks, d], [bars, d], in float32 whatever the format; empty: none.
+  AlignedBuffer<float> beat, bar;
   std::optional<NativeNorm> final_norm;
   int64_t distances = 0;  // with their own positional key: 0..distances-1
 };

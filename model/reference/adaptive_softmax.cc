@@ -94,10 +94,21 @@ at::Tensor EmbedInBin(const EmbeddingBin& bin, const at::Tensor& ids) {
   return bin.proj.defined() ? at::linear(rows, bin.proj) : rows;
 }
 
+at::Tensor EmbedBeats(const BeatPositions& beats, const Weights& weights,
+                      const at::Tensor& tokens, const at::Tensor& ticks) {
+  const at::Tensor now = ticks.masked_fill(tokens.eq(beats.restart), 0);
+  const auto row = [](const at::Tensor& table, const at::Tensor& index) {
+    return at::embedding(table, index, /*padding_idx=*/0);
+  };
+  return row(weights.beat, now.remainder(beats.bar_ticks)) +
+         row(weights.bar,
+             now.floor_divide(beats.bar_ticks).remainder(beats.bars));
+}
+
 }  // namespace
 
 at::Tensor Embed(const ModelConfig& config, const Weights& weights,
-                 const at::Tensor& tokens) {
+                 const at::Tensor& tokens, const at::Tensor& ticks) {
   at::Tensor out;  // [..., d]
   if (config.n_bins() == 1) {
     out = EmbedInBin(weights.embedding[0], tokens);
@@ -119,8 +130,11 @@ at::Tensor Embed(const ModelConfig& config, const Weights& weights,
     shape.push_back(config.d_model);
     out = out.view(shape);
   }
-  if (!config.scale_embedding) return out;
-  return out * std::sqrt(static_cast<double>(config.d_model));
+  if (config.scale_embedding) {
+    out = out * std::sqrt(static_cast<double>(config.d_model));
+  }
+  if (!config.beat_positions.has_value()) return out;
+  return out + EmbedBeats(*config.beat_positions, weights, tokens, ticks);
 }
 
 }  // namespace txl

@@ -24,8 +24,11 @@ at::Tensor AdaptiveNll(const ModelConfig& config, const Weights& weights,
 // rows that a projection brings to d_model.
 
 // tokens [...] int64 in [0, V) -> [..., d], times sqrt(d) when the model
-// scales its embedding.
+// scales its embedding. To that a model with beat positions adds the rows of
+// its two tables that `ticks` [...] int64 name (BeatCounter::ticks before each
+// token); undefined: the model has none. Row 0 of a table is not trained, as in
+// musicautobot (padding_idx).
 at::Tensor Embed(const ModelConfig& config, const Weights& weights,
-                 const at::Tensor& tokens);
+                 const at::Tensor& tokens, const at::Tensor& ticks = {});
 
 }  // namespace txl

@@ -25,12 +25,14 @@ class DropoutStream {
   uint64_t calls_ = 0;
 };
 
-// What a forward pass of training adds to the plain one.
+// What a forward pass may need beside tokens and memory.
 struct ForwardOptions {
   double dropout = 0;            // on hidden states, as the paper's code
   double attention_dropout = 0;  // on attention probabilities
   // Where dropout's masks come from; required when one of them is > 0.
   DropoutStream* dropout_stream = nullptr;
+  // [batch, q] int64, of a model with beat positions, training or not.
+  at::Tensor ticks = {};
 };
 
 }  // namespace txl

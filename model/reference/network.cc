@@ -58,7 +58,7 @@ at::Tensor ReferenceNetwork::Forward(const at::Tensor& tokens,
   SegmentContext context =
       MakeSegmentContext(config_, weights_, m, tokens.size(1));
   if (context.encoding.defined()) context.encoding = drop(context.encoding);
-  at::Tensor h = drop(Embed(config_, weights_, tokens));
+  at::Tensor h = drop(Embed(config_, weights_, tokens, options.ticks));
   for (int64_t l = 0; l < config_.n_layer; ++l) {
     at::Tensor& rows = memory.layers[l];
     const at::Tensor input = h;

@@ -39,7 +39,8 @@ class ReferenceNetwork {
 
   // Hidden states of the last layer (after final_norm).
   // tokens [batch, q] int64; replaces `memory` by the last mem_len rows of
-  // [memory ; layer input], detached. Returns [batch, q, d].
+  // [memory ; layer input], detached. options.ticks as of Embed. Returns
+  // [batch, q, d].
   at::Tensor Forward(const at::Tensor& tokens, SegmentMemory& memory,
                      const ForwardOptions& options = {}) const;
 

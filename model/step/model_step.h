@@ -18,6 +18,7 @@
 //   const StateImage image = step->Export(slot, 4);
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -36,6 +37,9 @@ struct StepSegment {
   absl::Span<const int32_t> tokens;  // 1..spare ids in [0, V)
   // Rows (indices into tokens, ascending) whose log-probabilities are wanted.
   absl::Span<const int32_t> outputs;
+  // Of each token, where the model has beats(): BeatCounter::ticks before it;
+  // none: zeros. Others do not look at them.
+  absl::Span<const int32_t> ticks = {};
 };
 
 // Cluster of the distribution with index `row` in Run's result.
@@ -81,6 +85,9 @@ class ModelStep {
   // Whether a row's bits depend on its session's tokens alone, neither on how
   // they were cut into calls nor on the other segments of one.
   virtual bool depends_on_no_cut() const { return false; }
+
+  // What is to be counted for StepSegment::ticks; nothing for most models.
+  virtual std::optional<BeatPositions> beats() const { return std::nullopt; }
 
   virtual const RingGeometry& ring() const = 0;
   virtual const StateIdentity& identity() const = 0;

@@ -48,8 +48,9 @@ struct SlotDraws {
 // The rows of a step that run, as a ModelStep takes them.
 struct Segments {
   std::vector<StepSegment> segments;
-  std::vector<int32_t> tokens, outputs;  // what the segments refer to
-  std::vector<size_t> wanted;            // rows with an output
+  // What the segments refer to.
+  std::vector<int32_t> tokens, ticks, outputs;
+  std::vector<size_t> wanted;  // rows with an output
 };
 
 // Rows whose input nobody knows are left out, and say so in `results`.
@@ -59,6 +60,7 @@ Segments SegmentsOf(absl::Span<const StepRow> rows,
   Segments made;
   // What segments refer to must stay where it is.
   made.tokens.resize(rows.size());
+  made.ticks.resize(rows.size());
   made.outputs.reserve(rows.size());
   bool unknown = false;  // the rest of this slot's rows
   size_t first = 0;      // row of the segment
@@ -80,8 +82,10 @@ Segments SegmentsOf(absl::Span<const StepRow> rows,
       continue;
     }
     made.tokens[i] = row.token_id == kLastSampled ? *last : row.token_id;
+    made.ticks[i] = row.ticks;
     StepSegment& segment = made.segments.back();
     segment.tokens = {made.tokens.data() + first, i - first + 1};
+    segment.ticks = {made.ticks.data() + first, i - first + 1};
     if (!HasOutput(row.kind)) continue;
     made.outputs.push_back(static_cast<int32_t>(i - first));
     made.wanted.push_back(i);

@@ -40,6 +40,12 @@ StateImage FullMemory(const StateImage& source, const RingGeometry& ring) {
   return full;
 }
 
+// Of a row of a model with beat positions: rows of a session differ in them, by
+// beat and by bar.
+int32_t TicksAt(int64_t position) {
+  return static_cast<int32_t>(11 * (position % 997));
+}
+
 class Run {
  public:
   Run(SamplingStep& step, absl::Span<const SelfTestSession> sessions)
@@ -115,6 +121,7 @@ StepRow Run::RowOf(size_t index, int64_t row) const {
   out.kind = row < scored ? RowKind::kScore : RowKind::kDecode;
   if (row < scored) out.score_target = session.targets[row];
   out.top_logprobs = kSelfTestAlternatives;
+  out.ticks = TicksAt(out.position);
   return out;
 }
 
@@ -268,7 +275,9 @@ absl::StatusOr<ReferenceTrace> Follow(ModelStep& reference,
   TXL_RETURN_IF_ERROR(StartReference(reference, trace.start.get()));
   std::vector<int32_t> all(trace.tokens.size());
   std::iota(all.begin(), all.end(), 0);
-  const StepSegment segment = {0, trace.position, trace.tokens, all};
+  std::vector<int32_t> ticks;
+  for (const int32_t row : all) ticks.push_back(TicksAt(trace.position + row));
+  const StepSegment segment = {0, trace.position, trace.tokens, all, ticks};
   const absl::Span<NextTokenDistribution* const> distributions =
       reference.Run({&segment, 1});
   const bool plain =

@@ -48,6 +48,11 @@ struct StepRow {
   int32_t top_logprobs = 0;
   std::shared_ptr<const std::vector<int32_t>> logprob_ids;
 
+  // Of a model with beat positions: BeatCounter::ticks before the input token
+  // (model/base/beat_positions.h). The ids before it say it, so that it is
+  // known for kLastSampled too.
+  int32_t ticks = 0;
+
   int64_t reported_ids() const {
     return logprob_ids == nullptr ? 0
                                   : static_cast<int64_t>(logprob_ids->size());

@@ -273,7 +273,7 @@ int64_t NativeWeightBytes(const ModelConfig& config,
     bytes += BinBytes(config, bin, tensors, BinFormat(format));
   }
   if (config.final_norm) bytes += NormBytes(config);
-  return bytes;
+  return bytes + config.beat_rows() * config.d_model * kFloatBytes;
 }
 
 int64_t NativePositionKeyBytes(const ModelConfig& config,

@@ -79,6 +79,7 @@ class Generation {
   Generation(const OpenModel& model, const ModelConfig& config)
       : network_(config, model.weights),
         memory_(network_.InitialMemory(1)),
+        counter_(config.beat_positions.value_or(BeatPositions())),
         sampler_(BinsOf(config)) {}
 
   // Feeds `ids`; the distribution after the last one is then sampled from.
@@ -86,11 +87,9 @@ class Generation {
     const int64_t count = static_cast<int64_t>(ids.size());
     for (int64_t at = 0; at < count; at += kPromptSegment) {
       const auto part = ids.subspan(at, kPromptSegment);
-      const at::Tensor tokens =
-          at::tensor(at::ArrayRef<int32_t>(part.data(), part.size()), at::kInt)
-              .to(network_.weights().embedding[0].w.device(), at::kLong)
-              .unsqueeze(0);
-      const at::Tensor hidden = network_.Forward(tokens, memory_);
+      ForwardOptions options;
+      options.ticks = Row(counter_.AddAll(part));
+      const at::Tensor hidden = network_.Forward(Row(part), memory_, options);
       last_ = hidden.select(1, hidden.size(1) - 1);
     }
     ids_.insert(ids_.end(), ids.begin(), ids.end());
@@ -109,8 +108,17 @@ class Generation {
   }
 
  private:
+  // [1, numbers] on the network's device.
+  at::Tensor Row(absl::Span<const int32_t> numbers) const {
+    return at::tensor(at::ArrayRef<int32_t>(numbers.data(), numbers.size()),
+                      at::kInt)
+        .to(network_.weights().embedding[0].w.device(), at::kLong)
+        .unsqueeze(0);
+  }
+
   ReferenceNetwork network_;
   SegmentMemory memory_;
+  BeatCounter counter_;  // looked at by models with beat positions
   Sampler sampler_;
   std::vector<int32_t> ids_;
   at::Tensor last_;  // [1, d]

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <memory>
@@ -25,18 +26,23 @@ constexpr int64_t kStepRows = 512;
 struct StreamTokens {
   std::vector<int32_t> inputs;
   std::vector<int32_t> targets;
+  std::vector<int32_t> ticks;  // of the inputs; zeros where none are counted
 };
 
 std::vector<StreamTokens> CountedTokens(const EvaluationBatch& batch) {
   const auto inputs = batch.inputs.accessor<int64_t, 2>();
   const auto targets = batch.targets.accessor<int64_t, 2>();
   const auto counted = batch.counted.accessor<bool, 2>();
+  const at::Tensor all_ticks =
+      batch.ticks.defined() ? batch.ticks : at::zeros_like(batch.inputs);
+  const auto ticks = all_ticks.accessor<int64_t, 2>();
   std::vector<StreamTokens> streams(inputs.size(0));
   for (int64_t stream = 0; stream < inputs.size(0); ++stream) {
     for (int64_t i = 0; i < inputs.size(1) && counted[stream][i]; ++i) {
       streams[stream].inputs.push_back(static_cast<int32_t>(inputs[stream][i]));
       streams[stream].targets.push_back(
           static_cast<int32_t>(targets[stream][i]));
+      streams[stream].ticks.push_back(static_cast<int32_t>(ticks[stream][i]));
     }
   }
   return streams;
@@ -69,14 +75,16 @@ double StepNats(ModelStep& step, absl::Span<const StreamTokens> streams,
   std::vector<StepSegment> segments;
   std::vector<int32_t> targets;
   for (size_t slot = 0; slot < streams.size(); ++slot) {
-    const auto tokens =
-        absl::MakeConstSpan(streams[slot].inputs)
-            .subspan(std::min<size_t>(cut.begin, streams[slot].inputs.size()),
-                     cut.rows);
+    const auto cut_of = [&](const std::vector<int32_t>& all) {
+      return absl::MakeConstSpan(all).subspan(
+          std::min<size_t>(cut.begin, all.size()), cut.rows);
+    };
+    const auto tokens = cut_of(streams[slot].inputs);
     if (tokens.empty()) continue;
     segments.push_back({static_cast<int32_t>(slot), cut.position + cut.begin,
                         tokens,
-                        absl::MakeConstSpan(outputs).first(tokens.size())});
+                        absl::MakeConstSpan(outputs).first(tokens.size()),
+                        cut_of(streams[slot].ticks)});
     const auto first = streams[slot].targets.begin() + cut.begin;
     targets.insert(targets.end(), first,
                    first + static_cast<int64_t>(tokens.size()));
@@ -102,7 +110,7 @@ Evaluation EvaluateStep(ModelStep& step, absl::Span<const int64_t> ids,
                         int64_t rows_per_stream) {
   const at::NoGradGuard no_grad;
   const std::vector<EvaluationBatch> batches =
-      EvaluationStreams(ids, options.shape, options.cut);
+      EvaluationStreams(ids, options.shape, options.cut, step.beats());
   Evaluation result;
   if (batches.empty()) return result;
   for (int32_t slot = 0; slot < batches[0].inputs.size(0); ++slot) {

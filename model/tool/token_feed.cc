@@ -113,16 +113,24 @@ absl::StatusOr<TokenFeed> MakeTokenFeed(const TensorFile& file,
 
 FeedResult FeedReference(const ReferenceNetwork& network,
                          const TokenFeed& feed) {
-  const at::Tensor tokens =
-      at::tensor(feed.tokens, at::kInt)
-          .to(network.weights().embedding[0].w.device(), at::kLong)
-          .unsqueeze(0);
+  const auto row = [&](const std::vector<int32_t>& numbers) {
+    return at::tensor(numbers, at::kInt)
+        .to(network.weights().embedding[0].w.device(), at::kLong)
+        .unsqueeze(0);
+  };
+  const at::Tensor tokens = row(feed.tokens);
+  at::Tensor ticks;
+  if (network.config().beat_positions.has_value()) {
+    ticks = row(TicksBefore(network.config().beat_positions, feed.tokens));
+  }
   SegmentMemory memory = network.InitialMemory(1);
   std::vector<at::Tensor> logprobs;
   int64_t begin = 0;
   for (int64_t cut : feed.cuts) {
+    ForwardOptions options;
+    if (ticks.defined()) options.ticks = ticks.narrow(1, begin, cut);
     const at::Tensor hidden =
-        network.Forward(tokens.narrow(1, begin, cut), memory);
+        network.Forward(tokens.narrow(1, begin, cut), memory, options);
     logprobs.push_back(network.LogProbs(hidden).squeeze(0));
     begin += cut;
   }
@@ -145,13 +153,16 @@ absl::StatusOr<FeedResult> FeedNative(const ModelConfig& config,
   step->Clear(0);
   std::vector<int32_t> all(options.spare_rows);
   std::iota(all.begin(), all.end(), 0);
+  const std::vector<int32_t> ticks =
+      TicksBefore(config.beat_positions, feed.tokens);
   const int64_t total = static_cast<int64_t>(feed.tokens.size());
   const at::Tensor logprobs = at::empty({total, config.vocab_size}, at::kFloat);
   float* out = logprobs.data_ptr<float>();
   ForEachSegment(feed, options.spare_rows, [&](int64_t position, int64_t rows) {
     const StepSegment segment{
         0, position, absl::MakeConstSpan(feed.tokens).subspan(position, rows),
-        absl::MakeConstSpan(all).first(rows)};
+        absl::MakeConstSpan(all).first(rows),
+        absl::MakeConstSpan(ticks).subspan(position, rows)};
     for (NextTokenDistribution* row : step->Run({&segment, 1})) {
       out = CopyLogprobs(*row, out);
     }
@@ -167,11 +178,14 @@ absl::StatusOr<FeedResult> FeedTorch(const ModelConfig& config, Weights weights,
   step->Clear(0);
   std::vector<int32_t> all(options.spare_rows);
   std::iota(all.begin(), all.end(), 0);
+  const std::vector<int32_t> ticks =
+      TicksBefore(config.beat_positions, feed.tokens);
   std::vector<at::Tensor> logprobs;
   ForEachSegment(feed, options.spare_rows, [&](int64_t position, int64_t rows) {
     const StepSegment segment{
         0, position, absl::MakeConstSpan(feed.tokens).subspan(position, rows),
-        absl::MakeConstSpan(all).first(rows)};
+        absl::MakeConstSpan(all).first(rows),
+        absl::MakeConstSpan(ticks).subspan(position, rows)};
     logprobs.push_back(step->Run({&segment, 1}));
   });
   return FeedResult{at::cat(logprobs), at::Tensor()};

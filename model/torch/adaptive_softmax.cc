@@ -73,15 +73,30 @@ void TileLogProbs(const ModelConfig& config, const Weights& weights,
   }
 }
 
+void AddBeats(const BeatPositions& beats, const Weights& weights,
+              const TokenRows& tokens, at::Tensor& out) {
+  std::vector<int64_t> beat, bar;
+  for (size_t i = 0; i < tokens.ids.size(); ++i) {
+    const int32_t ticks = TicksOf(tokens.ids[i], beats, tokens.ticks[i]);
+    beat.push_back(BeatRow(beats, ticks));
+    bar.push_back(BarRow(beats, ticks));
+  }
+  const auto rows = [&](const at::Tensor& table, std::vector<int64_t>& index) {
+    return table.index_select(0, IndexTensor(index, table.device()));
+  };
+  out.narrow(0, 0, static_cast<int64_t>(beat.size()))
+      .add_(rows(weights.beat, beat).add_(rows(weights.bar, bar)));
+}
+
 }  // namespace
 
 at::Tensor EmbedTokens(const ModelConfig& config, const Weights& weights,
-                       absl::Span<const int32_t> tokens, int64_t row_tile) {
+                       const TokenRows& tokens, int64_t row_tile) {
   const at::Tensor& like = weights.embedding[0].w;
   const int64_t rows =
-      PaddedRows(static_cast<int64_t>(tokens.size()), row_tile);
+      PaddedRows(static_cast<int64_t>(tokens.ids.size()), row_tile);
   at::Tensor out = at::zeros({rows, config.d_model}, like.options());
-  std::vector<BinTokens> bins = TokensByBin(config, tokens);
+  std::vector<BinTokens> bins = TokensByBin(config, tokens.ids);
   for (size_t b = 0; b < bins.size(); ++b) {
     if (bins[b].row.empty()) continue;
     const EmbeddingBin& bin = weights.embedding[b];
@@ -96,6 +111,9 @@ at::Tensor EmbedTokens(const ModelConfig& config, const Weights& weights,
   }
   if (config.scale_embedding) {
     out.mul_(std::sqrt(static_cast<double>(config.d_model)));
+  }
+  if (config.beat_positions.has_value()) {
+    AddBeats(*config.beat_positions, weights, tokens, out);
   }
   return out;
 }

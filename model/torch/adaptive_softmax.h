@@ -13,10 +13,17 @@
 
 namespace txl {
 
-// Embeddings of `tokens` (each in [0, V)) followed by zero rows up to a
-// multiple of row_tile: [rows, d], scaled as the config says.
+// Tokens, each in [0, V), and the ticks of each if the model has beat
+// positions.
+struct TokenRows {
+  absl::Span<const int32_t> ids;
+  absl::Span<const int32_t> ticks;  // as of StepSegment
+};
+
+// Embeddings of `tokens` followed by rows that do not count up to a multiple of
+// row_tile: [rows, d], scaled as the config says.
 at::Tensor EmbedTokens(const ModelConfig& config, const Weights& weights,
-                       absl::Span<const int32_t> tokens, int64_t row_tile);
+                       const TokenRows& tokens, int64_t row_tile);
 
 // Log-distribution of the next token, all V ids: hidden [n, d] -> [n, V].
 // log P(id of bin b > 0) = head log P(cluster b) + tail log P(id | bin b).

@@ -135,6 +135,9 @@ void TorchStep::Impl::CheckSegments(
       TORCH_CHECK(token >= 0 && token < config.vocab_size, "token id ", token,
                   " is not in the vocabulary");
     }
+    TORCH_CHECK(
+        segment.ticks.empty() || segment.ticks.size() == segment.tokens.size(),
+        segment.ticks.size(), " ticks for ", count, " tokens");
     for (const int32_t row : segment.outputs) {
       TORCH_CHECK(row >= 0 && row < count, "output row ", row);
     }
@@ -253,17 +256,19 @@ at::Tensor TorchStep::Run(absl::Span<const StepSegment> segments) {
   c10::InferenceMode guard;
   Impl& m = *impl_;
   m.CheckSegments(segments);
-  std::vector<int32_t> tokens;
+  std::vector<int32_t> tokens, ticks;
   std::vector<int64_t> wanted;
   for (const StepSegment& segment : segments) {
     for (const int32_t row : segment.outputs) {
       wanted.push_back(static_cast<int64_t>(tokens.size()) + row);
     }
     tokens.insert(tokens.end(), segment.tokens.begin(), segment.tokens.end());
+    ticks.insert(ticks.end(), segment.ticks.begin(), segment.ticks.end());
+    ticks.resize(tokens.size());
     m.ForgetDiscarded(segment);
   }
   const std::vector<SegmentView> views = m.Views(segments);
-  at::Tensor h = EmbedTokens(m.config, m.weights, tokens, m.row_tile);
+  at::Tensor h = EmbedTokens(m.config, m.weights, {tokens, ticks}, m.row_tile);
   for (int64_t layer = 0; layer < m.config.n_layer; ++layer) {
     h = m.Layer(layer, h, views);
   }
@@ -332,6 +337,10 @@ const RingGeometry& TorchStep::ring() const { return impl_->arena->ring(); }
 
 const StateIdentity& TorchStep::identity() const { return impl_->identity; }
 
+const std::optional<BeatPositions>& TorchStep::beats() const {
+  return impl_->config.beat_positions;
+}
+
 int64_t TorchStep::BytesPerSlot() const {
   const at::Tensor& like = impl_->arena->start_row(0);
   return TorchSlotBytes(impl_->config, ring().spare, like.element_size());
@@ -375,6 +384,7 @@ class TorchModelStep final : public ModelStep {
   const RingGeometry& ring() const override { return step_->ring(); }
   const StateIdentity& identity() const override { return step_->identity(); }
   int64_t BytesPerSlot() const override { return step_->BytesPerSlot(); }
+  std::optional<BeatPositions> beats() const override { return step_->beats(); }
 
  private:
   const std::unique_ptr<TorchStep> step_;

@@ -69,6 +69,7 @@ class TorchStep {
 
   const RingGeometry& ring() const;
   const StateIdentity& identity() const;
+  const std::optional<BeatPositions>& beats() const;
   int64_t BytesPerSlot() const;
 
   ~TorchStep();

@@ -15,8 +15,8 @@ Evaluation Evaluate(const ReferenceNetwork& network,
                     absl::Span<const int64_t> ids,
                     const EvaluationOptions& options) {
   const at::NoGradGuard no_grad;
-  const std::vector<EvaluationBatch> batches =
-      EvaluationStreams(ids, options.shape, options.cut);
+  const std::vector<EvaluationBatch> batches = EvaluationStreams(
+      ids, options.shape, options.cut, network.config().beat_positions);
   Evaluation result;
   if (batches.empty()) return result;
   const at::Device device = network.weights().embedding[0].w.device();
@@ -24,8 +24,10 @@ Evaluation Evaluate(const ReferenceNetwork& network,
   double sum = 0;
   for (size_t i = 0; i < batches.size(); ++i) {
     const EvaluationBatch& batch = batches[i];
+    ForwardOptions forward;
+    if (batch.ticks.defined()) forward.ticks = batch.ticks.to(device);
     const at::Tensor hidden =
-        network.Forward(batch.inputs.to(device), memory).flatten(0, 1);
+        network.Forward(batch.inputs.to(device), memory, forward).flatten(0, 1);
     const at::Tensor nll =
         network.Nll(hidden, batch.targets.to(device).flatten())
             .to(at::kCPU, at::kDouble);

@@ -46,9 +46,24 @@ absl::Status CheckStreams(int64_t count, StreamShape shape) {
   return absl::OkStatus();
 }
 
+at::Tensor TicksBefore(const std::optional<BeatPositions>& beats,
+                       absl::Span<const int64_t> ids) {
+  if (!beats.has_value()) return {};
+  BeatCounter counter(*beats);
+  std::vector<int64_t> ticks;
+  ticks.reserve(ids.size());
+  for (const int64_t id : ids) {
+    ticks.push_back(counter.ticks());
+    counter.Add(static_cast<int32_t>(id));
+  }
+  return ToTensor(ticks);
+}
+
 TrainingStreams::TrainingStreams(absl::Span<const int64_t> ids,
-                                 StreamShape shape, uint64_t seed)
+                                 StreamShape shape, uint64_t seed,
+                                 const std::optional<BeatPositions>& beats)
     : ids_(ToTensor(ids)),
+      ticks_(TicksBefore(beats, ids)),
       shape_(shape),
       seed_(seed),
       stream_length_((static_cast<int64_t>(ids.size()) - 1) / shape.streams),
@@ -68,15 +83,24 @@ SegmentBatch TrainingStreams::At(int64_t step) const {
        at::arange(shape_.segment + 1, at::kLong) +
        (index * shape_.segment + rotation))
           .remainder(static_cast<int64_t>(count));
-  const at::Tensor rows = ids_.index_select(0, positions.view(-1))
-                              .view({shape_.streams, shape_.segment + 1});
-  return {rows.narrow(1, 0, shape_.segment).contiguous(),
-          rows.narrow(1, 1, shape_.segment).contiguous(), index == 0};
+  const auto at_positions = [&](const at::Tensor& of) {
+    return of.index_select(0, positions.view(-1))
+        .view({shape_.streams, shape_.segment + 1});
+  };
+  const at::Tensor rows = at_positions(ids_);
+  SegmentBatch batch;
+  batch.inputs = rows.narrow(1, 0, shape_.segment).contiguous();
+  batch.targets = rows.narrow(1, 1, shape_.segment).contiguous();
+  if (ticks_.defined()) {
+    batch.ticks = at_positions(ticks_).narrow(1, 0, shape_.segment);
+  }
+  batch.first = index == 0;
+  return batch;
 }
 
-std::vector<EvaluationBatch> EvaluationStreams(absl::Span<const int64_t> ids,
-                                               StreamShape shape,
-                                               StreamCut cut) {
+std::vector<EvaluationBatch> EvaluationStreams(
+    absl::Span<const int64_t> ids, StreamShape shape, StreamCut cut,
+    const std::optional<BeatPositions>& beats) {
   std::vector<EvaluationBatch> batches;
   const int64_t count = static_cast<int64_t>(ids.size());
   const int64_t streams = std::min(shape.streams, count - 1);
@@ -87,6 +111,7 @@ std::vector<EvaluationBatch> EvaluationStreams(absl::Span<const int64_t> ids,
       whole ? (count - 1 + streams - 1) / streams : count / streams;
   const int64_t length = whole ? stride : stride - 1;
   const at::Tensor text = ToTensor(ids);
+  const at::Tensor ticks = TicksBefore(beats, ids);
   const at::Tensor begin =
       at::arange(streams, at::kLong).unsqueeze(1) * stride;  // [streams, 1]
   for (int64_t at = 0; at < length; at += shape.segment) {
@@ -94,10 +119,11 @@ std::vector<EvaluationBatch> EvaluationStreams(absl::Span<const int64_t> ids,
     const at::Tensor positions = begin + at::arange(at, at + n, at::kLong);
     const at::Tensor counted = positions.lt(count - 1);
     const at::Tensor inside = positions.clamp_max(count - 2);
-    const auto take = [&](const at::Tensor& where) {
-      return text.index_select(0, where.reshape(-1)).view({streams, n});
+    const auto take = [&](const at::Tensor& of, const at::Tensor& where) {
+      return of.index_select(0, where.reshape(-1)).view({streams, n});
     };
-    batches.push_back({take(inside), take(inside + 1), counted});
+    batches.push_back({take(text, inside), take(text, inside + 1), counted,
+                       ticks.defined() ? take(ticks, inside) : at::Tensor()});
   }
   return batches;
 }

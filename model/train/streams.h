@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "model/base/beat_positions.h"
 
 namespace txl {
 
@@ -25,8 +27,14 @@ struct StreamShape {
 struct SegmentBatch {
   at::Tensor inputs;   // [streams, segment] int64
   at::Tensor targets;  // [streams, segment] int64, the next tokens
+  at::Tensor ticks;    // of the inputs, as of TicksBefore; or undefined
   bool first = false;  // start of a pass: memory must be reset
 };
+
+// [n] int64: BeatCounter::ticks before each id of a text, which begins a piece.
+// Undefined where nothing is to be counted.
+at::Tensor TicksBefore(const std::optional<BeatPositions>& beats,
+                       absl::Span<const int64_t> ids);
 
 // Training order. Each pass over the text rotates it by another offset, so
 // that streams and segments are cut at other places.
@@ -34,13 +42,15 @@ class TrainingStreams {
  public:
   // REQUIRES: CheckStreams is OK.
   TrainingStreams(absl::Span<const int64_t> ids, StreamShape shape,
-                  uint64_t seed);
+                  uint64_t seed,
+                  const std::optional<BeatPositions>& beats = {});
 
   int64_t steps_per_pass() const { return steps_per_pass_; }
   SegmentBatch At(int64_t step) const;
 
  private:
-  at::Tensor ids_;  // [n]
+  at::Tensor ids_;    // [n]
+  at::Tensor ticks_;  // [n] or undefined
   StreamShape shape_;
   uint64_t seed_;
   int64_t stream_length_;  // inputs per stream
@@ -66,10 +76,11 @@ struct EvaluationBatch {
   at::Tensor inputs;   // [streams, n] int64, n <= segment
   at::Tensor targets;  // [streams, n] int64
   at::Tensor counted;  // [streams, n] bool; false: padding
+  at::Tensor ticks;    // [streams, n] int64, as of TicksBefore; or undefined
 };
-std::vector<EvaluationBatch> EvaluationStreams(absl::Span<const int64_t> ids,
-                                               StreamShape shape,
-                                               StreamCut cut);
+std::vector<EvaluationBatch> EvaluationStreams(
+    absl::Span<const int64_t> ids, StreamShape shape, StreamCut cut,
+    const std::optional<BeatPositions>& beats = {});
 
 // A text as token ids, cut into a training part and a held-out end.
 

@@ -108,7 +108,8 @@ class TrainingRun {
         network_(TrainingConfig(config, options), weights_),
         served_(config, weights_),
         adam_(parameters_, options.adam),
-        streams_(corpus.train, options.shape, options.seed) {
+        streams_(corpus.train, options.shape, options.seed,
+                 config.beat_positions) {
     state_.parameters = parameters_;
     state_.adam = &adam_;
     state_.memory = network_.InitialMemory(options.shape.streams);
@@ -162,7 +163,7 @@ absl::StatusOr<double> TrainingRun::Step() {
   }
   DropoutStream dropout(options_.seed, static_cast<uint64_t>(step));
   const ForwardOptions forward{options_.dropout, options_.attention_dropout,
-                               &dropout};
+                               &dropout, batch.ticks};
   adam_.ZeroGrad();
   at::Tensor loss;
   {

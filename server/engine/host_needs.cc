@@ -22,14 +22,18 @@ int64_t RowBytes(const ModelConfig& config) {
 }
 
 int64_t WeightBytes(const ModelConfig& config, NumberFormat format) {
-  const int64_t all = RequiredParameters(config);
-  if (format != NumberFormat::kInt4) return NumberBytes(format) * all;
+  // Always in float32, beside what has the format.
+  const int64_t beats = config.beat_rows() * config.d_model;
+  const int64_t all = RequiredParameters(config) - beats;
+  if (format != NumberFormat::kInt4) {
+    return NumberBytes(format) * all + kFloatBytes * beats;
+  }
   int64_t words = 0;
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
     words += config.bin_size(bin) * config.bin_width(bin);
   }
   if (!config.tie_weight) words *= 2;
-  return words * NumberBytes(BinFormat(format)) +
+  return kFloatBytes * beats + words * NumberBytes(BinFormat(format)) +
          (all - words) * kInt4GroupBytes / (kInt4Group * kPanel);
 }
 

@@ -42,6 +42,7 @@ RunnerInfo MakeInfo(const ModelConfig& config, const BuiltStep& built,
   info.identity = step.identity();
   info.derives = step.derives();
   info.verifies_guesses = step.verifies_guesses();
+  info.beats = config.beat_positions;
   info.rebuild_ids =
       config.mem_len + (config.n_layer - 1) * (info.window - 1) + 1;
   info.device = built.device;

@@ -24,11 +24,13 @@
 #include <future>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/base/beat_positions.h"
 #include "model/memory/state_image.h"
 #include "model/sampling/sampling_params.h"
 #include "model/step/step_row.h"
@@ -80,6 +82,8 @@ struct RunnerInfo {
   bool verifies_guesses = false;
   // Alternatives that a row can report, and ids that it can be asked about.
   int32_t most_top_logprobs = std::numeric_limits<int32_t>::max();
+  // What the rows' ticks count (StepRow); nothing for most models.
+  std::optional<BeatPositions> beats;
   // A state depends on the last so many ids only, M + (N - 1)(W - 1) + 1.
   int64_t rebuild_ids = std::numeric_limits<int64_t>::max();
   StateIdentity identity;

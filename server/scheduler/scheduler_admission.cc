@@ -145,7 +145,8 @@ void SchedulerLoop::WaitToEnter() {
 
 void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
   const int64_t rebuild_ids = slot.rebuild_ids;
-  Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic()),
+  Running running{Sequence(std::move(queued), rebuild_ids, clock_->Monotonic(),
+                           runner_->info().beats),
                   std::move(slot)};
   const auto it = running_.emplace(next_id_++, std::move(running)).first;
   const Sequence& sequence = it->second.sequence;

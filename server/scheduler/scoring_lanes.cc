@@ -38,11 +38,13 @@ ScoringLanes::ScoringLanes(
     ScoringLanesOptions options)
     : alternatives_(alternatives),
       before_(std::move(options.before)),
+      counter_(std::move(options.counter)),
       root_(options.root),
       spare_rows_(options.spare_rows),
       order_(alternatives->size()),
       shared_(alternatives->size(), 0),
       start_(alternatives->size(), 0) {
+  if (counter_.has_value()) ticks_before_ = counter_->AddAll(before_);
   std::iota(order_.begin(), order_.end(), 0);
   std::stable_sort(order_.begin(), order_.end(), [this](int64_t a, int64_t b) {
     return (*alternatives_)[a] < (*alternatives_)[b];
@@ -173,6 +175,7 @@ void ScoringLanes::Begin(Lane& lane, int64_t k) {
     lane.row = first_row();
     lane.written = 0;
   }
+  if (counter_.has_value()) lane.ticks = BeatCounter(*counter_).AddAll(Ids(k));
   lane.alternative = k;
   lane.begun = true;
   start_[k] = lane.row;
@@ -214,6 +217,9 @@ void ScoringLanes::PlanRow(Lane& lane, std::vector<StepRow>& rows) {
     row.kind = RowKind::kRebuild;
     row.position = root_ - lane.again;
     row.token_id = before_[Size(before_) - 1 - lane.again];
+    if (counter_.has_value()) {
+      row.ticks = ticks_before_[Size(before_) - 1 - lane.again];
+    }
     --lane.again;
     rows.push_back(row);
     return;
@@ -223,6 +229,9 @@ void ScoringLanes::PlanRow(Lane& lane, std::vector<StepRow>& rows) {
   row.position = root_ + lane.row;
   row.token_id = lane.row == 0 ? before_.back() : ids[lane.row - 1];
   row.score_target = ids[lane.row];
+  if (counter_.has_value()) {
+    row.ticks = lane.row == 0 ? ticks_before_.back() : lane.ticks[lane.row - 1];
+  }
   rows.push_back(row);
   planned_.push_back({lane.alternative, lane.row});
   ++lane.row;

@@ -35,6 +35,8 @@ struct ScoringLanesOptions {
   // depends on; empty: the alternatives begin their session.
   std::vector<int32_t> before;
   int64_t root = -1;  // P, or -1
+  // Of a model with beat positions: the ids of the session before those.
+  std::optional<BeatCounter> counter;
   int64_t spare_rows = 0;
   int32_t slot = 0;  // of the first lane
 };
@@ -95,6 +97,8 @@ class ScoringLanes {
     int64_t written = 0;       // rows j < written have been
     bool begun = false;        // there was an alternative in this lane
     bool clear = false;        // before its next row
+    // Of the alternative's ids, where ticks are counted.
+    std::vector<int32_t> ticks;
 
     int64_t left() const { return again + rows - row; }
   };
@@ -113,6 +117,9 @@ class ScoringLanes {
 
   const std::vector<std::vector<int32_t>>* const alternatives_;
   const std::vector<int32_t> before_;
+  // Behind the ids before P + 1, and what it said before each of them.
+  std::optional<BeatCounter> counter_;
+  std::vector<int32_t> ticks_before_;
   const int64_t root_;
   const int64_t spare_rows_;
   std::vector<int64_t> order_;

@@ -82,7 +82,8 @@ TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
   return end;
 }
 
-Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
+Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now,
+                   const std::optional<BeatPositions>& beats)
     : turn_(std::move(queued.turn)),
       start_position_(StartPosition(turn_)),
       prompt_tokens_(PromptTokens(turn_)),
@@ -92,6 +93,7 @@ Sequence::Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now)
       submitted_(queued.submitted),
       admitted_(now),
       text_(turn_.stop, Clone(start_detokenizer_.get())) {
+  if (beats.has_value()) counter_.emplace(*beats);
   if (Scores(turn_)) scores_.reserve(turn_.input.size());
   if (turn_.resumed == nullptr) {
     input_pieces_ = text_.AddInput(turn_.input);
@@ -124,6 +126,30 @@ void Sequence::FeedSession(int64_t ids) {
   context_ = std::min(turn_.lease.position(), std::max<int64_t>(ids, 1));
   first_position_ = turn_.lease.position() - context_;
   feed_ = turn_.lease.token_ids().Last(context_);
+  counted_ = 0;
+  if (counter_.has_value()) counter_ = CounterAt(first_position_);
+}
+
+BeatCounter Sequence::CounterAt(int64_t position) const {
+  BeatCounter counter(counter_->positions());
+  const TokenSequence& session = turn_.lease.token_ids();
+  for (int64_t i = 0; i < position; ++i) {
+    const int64_t in_input = i - session.size();
+    counter.Add(in_input < 0 ? session[i] : turn_.input[in_input]);
+  }
+  return counter;
+}
+
+void Sequence::CountTo(int64_t row) {
+  for (; counted_ < row; ++counted_) {
+    if (counted_ < input_rows_) {
+      counter_->Add(feed_[counted_]);
+      continue;
+    }
+    const int64_t at = first_position_ + counted_;
+    if (at >= turn_.lease.position()) return;  // not sampled yet
+    counter_->Add(turn_.lease.token_ids()[at]);
+  }
 }
 
 TurnStarted Sequence::Started() const {
@@ -194,6 +220,10 @@ void Sequence::PlanRows(int64_t count, int32_t slot,
     if (row.kind == RowKind::kScore || row.kind == RowKind::kDecode) {
       row.top_logprobs = turn_.top_logprobs;
       row.logprob_ids = turn_.logprob_ids;
+    }
+    if (counter_.has_value()) {
+      CountTo(planned_);
+      row.ticks = counter_->ticks();
     }
     rows.push_back(row);
   }
@@ -408,6 +438,11 @@ void Sequence::PlanGuesses(absl::Span<const int32_t> ids, int32_t slot,
   // As if the device were to say what they feed.
   PlanRows(static_cast<int64_t>(ids.size()), slot, rows);
   for (size_t i = 0; i < ids.size(); ++i) rows[first + i].token_id = ids[i];
+  if (!counter_.has_value()) return;
+  // Behind the last known token, without keeping what may be rejected.
+  BeatCounter guessed = *counter_;
+  const std::vector<int32_t> ticks = guessed.AddAll(ids);
+  for (size_t i = 0; i < ids.size(); ++i) rows[first + i].ticks = ticks[i];
 }
 
 // Sequence: tokens of the turn that are known before it samples, those that the
@@ -496,6 +531,9 @@ void Sequence::OpenLanes(const RunnerInfo& info, int32_t slot) {
   options.root = position + static_cast<int64_t>(turn_.input.size()) - 1;
   options.spare_rows = info.spare_rows;
   options.slot = slot;
+  if (counter_.has_value()) {
+    options.counter = CounterAt(options.root + 1 - std::ssize(options.before));
+  }
   lanes_ =
       std::make_unique<ScoringLanes>(&turn_.alternatives, std::move(options));
 }

@@ -49,8 +49,10 @@ TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
 class Sequence {
  public:
   // `rebuild_ids` > 0: the session's state is lost, so this many of its last
-  // tokens, or all, are fed first. REQUIRES: a valid turn (turn.h).
-  Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now);
+  // tokens, or all, are fed first. `beats`: what its rows' ticks count.
+  // REQUIRES: a valid turn (turn.h).
+  Sequence(QueuedTurn queued, int64_t rebuild_ids, absl::Duration now,
+           const std::optional<BeatPositions>& beats = std::nullopt);
 
   // The turn comes back to a slot that it had given up between two tokens, and
   // goes on there; `rebuild_ids` as above. REQUIRES: committed, no token in
@@ -162,6 +164,11 @@ class Sequence {
   void BecomeCommitted();
   std::vector<ScoredToken> TakeLaneScores();
   std::shared_ptr<const TurnRecord> MakeRecord(const TurnFinished* finished);
+  // Of the ids of session and input before `position`. REQUIRES: counter_.
+  BeatCounter CounterAt(int64_t position) const;
+  // Counts the known ids of the rows before `row`. Those of all are known,
+  // where two steps are in flight: a row's ticks do not depend on its own id.
+  void CountTo(int64_t row);
   int32_t IdAt(int64_t row) const;
   RowKind KindOf(int64_t row) const;
 
@@ -184,6 +191,12 @@ class Sequence {
   int64_t first_position_ = 0;  // of feed_[0]
   int64_t input_rows_ = 0;      // with the rebuild's
   int64_t scored_rows_ = 0;     // rows of feed_ before an adopted id
+
+  // Of models with beat positions: the ids of the session before
+  // first_position_ and of the first `counted_` rows. The session's ids say it
+  // all, so that nothing of it is kept with states, images or journals.
+  std::optional<BeatCounter> counter_;
+  int64_t counted_ = 0;
 
   // Rows planned in the slot that the turn has now.
   int64_t planned_ = 0;

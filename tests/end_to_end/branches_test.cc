@@ -1,10 +1,13 @@
-// Sessions that are forked, rewound and carried to another server go on with
-// the same bits as sessions that were fed from the start.
+// Sessions that are forked, rewound, carried to another server or left by a
+// server that was killed go on with the same bits as sessions that were fed
+// from the start.
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -18,6 +21,8 @@ namespace txl::testing {
 namespace {
 
 constexpr int64_t kAtATime = 4096;
+// What its tokens are fed with depends on all ids of the session.
+constexpr char kMusic[] = "musicautobot";
 
 void Feed(Client& client, const std::string& id,
           absl::Span<const uint32_t> ids) {
@@ -45,8 +50,13 @@ std::vector<float> Continuation(Client& client, const std::string& id,
   return bits;
 }
 
-class Branches : public ::testing::Test {
+// By the model's directory; empty: the repository's.
+class Branches : public ::testing::TestWithParam<std::string> {
  protected:
+  static std::string Model() {
+    return GetParam().empty() ? ShippedModel() : GoldenModel(GetParam());
+  }
+
   void SetUp() override {
     const auto model = server_.client().GetModel();
     ASSERT_TRUE(model.ok()) << model.status();
@@ -54,6 +64,9 @@ class Branches : public ::testing::Test {
     memory_ = model->memory_length();
     window_ = model->window();
     ids_ = RandomIds(5, 11 * memory_ + 50, vocabulary_);
+    if (GetParam() != kMusic) return;
+    // Separators, each before an id that counts for all that follow.
+    for (size_t i = 1; i < ids_.size(); i += 7) ids_[i] = 8;
   }
 
   absl::Span<const uint32_t> First(int64_t count) const {
@@ -76,14 +89,14 @@ class Branches : public ::testing::Test {
 
   int64_t Count() const { return static_cast<int64_t>(ids_.size()); }
 
-  ServerProcess server_{ShippedModel(), {"--slots", "2"}};
+  ServerProcess server_{Model(), {"--slots", "2"}};
   int64_t vocabulary_ = 0;
   int64_t memory_ = 0;
   int64_t window_ = 0;
   std::vector<uint32_t> ids_;
 };
 
-TEST_F(Branches, AForkAndItsParentGoOnAsIfFedFromTheStart) {
+TEST_P(Branches, AForkAndItsParentGoOnAsIfFedFromTheStart) {
   Client& client = server_.client();
   CreateSession(client, "parent");
   Feed(client, "parent", First(Count()));
@@ -106,7 +119,7 @@ TEST_F(Branches, AForkAndItsParentGoOnAsIfFedFromTheStart) {
   }
 }
 
-TEST_F(Branches, ARewoundSessionHasNeverGoneOn) {
+TEST_P(Branches, ARewoundSessionHasNeverGoneOn) {
   Client& client = server_.client();
   for (const int64_t back : Distances()) {
     const std::string id = absl::StrCat("s-", back);
@@ -145,14 +158,14 @@ absl::Status Import(Client& client, const std::string& id,
       .status();
 }
 
-TEST_F(Branches, AnExportGoesOnElsewhereWithTheSameBits) {
+TEST_P(Branches, AnExportGoesOnElsewhereWithTheSameBits) {
   const std::string key = ::testing::TempDir() + "/export.key";
   std::ofstream(key) << std::string(32, 'k');
   ASSERT_EQ(chmod(key.c_str(), 0600), 0);
-  ServerProcess here(ShippedModel(), {"--slots", "2", "--threads", "1",
-                                      "--export-key-file", key});
-  ServerProcess there(ShippedModel(), {"--slots", "3", "--threads", "2",
-                                       "--export-key-file", key});
+  ServerProcess here(
+      Model(), {"--slots", "2", "--threads", "1", "--export-key-file", key});
+  ServerProcess there(
+      Model(), {"--slots", "3", "--threads", "2", "--export-key-file", key});
   CreateSession(here.client(), "s");
   Feed(here.client(), "s", First(Count()));
   std::string with_state;
@@ -174,11 +187,40 @@ TEST_F(Branches, AnExportGoesOnElsewhereWithTheSameBits) {
   EXPECT_EQ(Continuation(here.client(), "s", vocabulary_), straight);
 }
 
-TEST_F(Branches, AnExportDoesNotGoOntoAnotherModel) {
-  CreateSession(server_.client(), "s");
-  Feed(server_.client(), "s", First(20));
+TEST_P(Branches, AKilledServersSessionGoesOnAsIfFedFromTheStart) {
+  const std::string data =
+      absl::StrCat(::testing::TempDir(), "/killed-", GetParam());
+  std::filesystem::remove_all(data);
+  const std::vector<std::string> flags = {
+      "--slots", "1", "--data-dir", data, "--snapshot-tokens", "40"};
+  const int64_t fed = Count() - 30;
+  {
+    ServerProcess server(Model(), flags);
+    CreateSession(server.client(), "s");
+    Feed(server.client(), "s", First(fed));
+    // Out of the slot, and back in.
+    CreateSession(server.client(), "other");
+    Feed(server.client(), "other", First(10));
+    Feed(server.client(), "s", absl::MakeSpan(ids_).subspan(fed));
+    server.Signal(SIGKILL);
+    server.Wait();
+  }
+  ServerProcess server(Model(), flags);
+  EXPECT_EQ(Continuation(server.client(), "s", vocabulary_), Straight(Count()));
+  EXPECT_EQ(Continuation(server.client(), "other", vocabulary_), Straight(10));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Branches, ::testing::Values("", kMusic),
+                         [](const auto& info) {
+                           return info.param.empty() ? "shipped" : info.param;
+                         });
+
+TEST(BranchesTest, AnExportDoesNotGoOntoAnotherModel) {
+  ServerProcess server(ShippedModel(), {"--slots", "2"});
+  CreateSession(server.client(), "s");
+  ASSERT_TRUE(Append(server.client(), "s", std::vector<uint32_t>(20, 1)).ok());
   std::string file;
-  ASSERT_TRUE(Export(server_.client(), "s", false, &file).ok());
+  ASSERT_TRUE(Export(server.client(), "s", false, &file).ok());
   ServerProcess other(GoldenModel("kimi-char"));
   ExpectError(Import(other.client(), "s", file),
               absl::StatusCode::kFailedPrecondition, "MODEL_MISMATCH");

@@ -3,6 +3,7 @@
 // What a fake device is, and says of itself.
 
 #include <cstdint>
+#include <optional>
 
 #include "model/memory/ring.h"
 #include "server/engine/step_runner.h"
@@ -23,9 +24,14 @@ struct FakeStepRunnerOptions {
   // False: the distribution depends on the ids alone, so that with a small
   // window texts come to repeat themselves.
   bool by_position = true;
+  // A stored row is then an id with the ticks that the row was fed with.
+  std::optional<BeatPositions> beats;
   double device_seconds = 0.001;  // reported for every step
   double row_seconds = 0;         // and for each of its rows
 };
+
+// Beat positions among the 50 ids of the fake vocabulary.
+inline constexpr BeatPositions kFakeBeats = {3, 10, 4, 5, 8, 16};
 
 inline RingGeometry Geometry(const FakeStepRunnerOptions& options) {
   RingGeometry ring;
@@ -48,6 +54,7 @@ inline RunnerInfo Info(const FakeStepRunnerOptions& options) {
   info.derives = options.derives;
   info.imports_aside = options.imports_aside;
   info.verifies_guesses = options.verifies_guesses;
+  info.beats = options.beats;
   info.rebuild_ids = options.mem_len + 1;  // one layer
   info.identity.fingerprint = "fake";
   info.identity.window = options.window;

@@ -176,9 +176,10 @@ std::future<absl::Status> FakeStepRunner::Import(
 std::vector<float> FakeStepRunner::LogProbs(
     absl::Span<const int32_t> ids) const {
   const int64_t newest = static_cast<int64_t>(ids.size()) - 1;
+  const std::vector<int32_t> ticks = TicksBefore(options_.beats, ids);
   std::vector<std::pair<int64_t, int32_t>> seen;
   for (int64_t t = ring_.OldestVisible(newest); t <= newest; ++t) {
-    seen.emplace_back(t, ids[t]);
+    seen.emplace_back(t, Stored(ids[t], ticks[t]));
   }
   return Distribution(seen);
 }
@@ -277,6 +278,12 @@ SlotSampling FakeStepRunner::sampling(int32_t slot) const {
   return slots_.at(slot).sampling;
 }
 
+int32_t FakeStepRunner::Stored(int32_t id, int32_t ticks) const {
+  if (!options_.beats.has_value()) return id;
+  const auto vocabulary = static_cast<int32_t>(options_.vocab_size);
+  return id + vocabulary * TicksOf(id, *options_.beats, ticks);
+}
+
 std::vector<float> FakeStepRunner::Distribution(
     absl::Span<const std::pair<int64_t, int32_t>> seen) const {
   uint64_t hash = 0;
@@ -313,7 +320,8 @@ RowResult FakeStepRunner::RunRow(const StepRow& row, bool step_fails) {
   if (*input < 0 || *input >= options_.vocab_size || row.position < 0) {
     Violation(absl::StrCat("token ", *input, " at position ", row.position));
   }
-  slot.ring[ring_.IndexOf(row.position)] = {row.position, *input};
+  slot.ring[ring_.IndexOf(row.position)] = {row.position,
+                                            Stored(*input, row.ticks)};
   if (row_fails) {
     result.status = absl::InternalError("the row's numbers are not finite");
     return result;
@@ -329,8 +337,8 @@ RowResult FakeStepRunner::RunGuess(const StepRow& row, const RowResult& before,
                                    bool step_fails) {
   if (before.rejected || before.token_id != row.token_id) {
     // Its row is there nevertheless, for whoever would look at it.
-    SlotAt(row.slot).ring[ring_.IndexOf(row.position)] = {row.position,
-                                                          row.token_id};
+    SlotAt(row.slot).ring[ring_.IndexOf(row.position)] = {
+        row.position, Stored(row.token_id, row.ticks)};
     RowResult result;
     result.rejected = before.status.ok();
     result.status = before.status;

@@ -3,7 +3,8 @@
 // A StepRunner without weights for tests of the scheduler. It behaves as a
 // one-layer model with an empty start whose stored row is the id fed at a
 // position: the distribution after position t is a hash of the (position, id)
-// pairs that t sees, and the sampled token is its most probable id. So wrong
+// pairs that t sees (with beat positions, also of their ticks), and the sampled
+// token is its most probable id. So wrong
 // tokens, positions, slots, lost rows or wrong restores change the text.
 //
 // It keeps the same ring as a real runner and two steps in flight, and notes
@@ -86,7 +87,7 @@ class FakeStepRunner : public StepRunner {
  private:
   struct Row {
     int64_t position = -1;  // -1: nothing written
-    int32_t id = 0;
+    int32_t id = 0;         // Stored
   };
   struct Slot {
     std::vector<Row> ring;
@@ -109,6 +110,8 @@ class FakeStepRunner : public StepRunner {
 
   ExportResult MakeImage(int32_t slot, int64_t position)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is stored of a row that feeds `id`.
+  int32_t Stored(int32_t id, int32_t ticks) const;
   std::vector<float> Distribution(
       absl::Span<const std::pair<int64_t, int32_t>> seen) const;
   RowResult RunRow(const StepRow& row, bool step_fails)

@@ -9,7 +9,7 @@
 
 namespace txl {
 
-inline constexpr std::array<const char*, 18> kGoldenCases = {
+inline constexpr std::array<const char*, 19> kGoldenCases = {
     "cpw",
     "hf-adaptive",
     "hf-prelnorm-tied-r",
@@ -22,6 +22,7 @@ inline constexpr std::array<const char*, 18> kGoldenCases = {
     "kimi-shaw",
     "kimi-shaw-clamp",
     "labml-char",
+    "musicautobot",
     "nvidia-2019",
     "nvidia-adaptive",
     "nvidia-div1",

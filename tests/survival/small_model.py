@@ -7,7 +7,11 @@ import subprocess
 import paths
 
 _SMALL = {"d_embed": 32, "d_model": 32, "d_head": 16, "n_head": 2,
-          "d_inner": 64, "n_layer": 2, "mem_len": 31, "window": 32}
+          "d_inner": 64, "n_layer": 2, "mem_len": 31, "window": 32,
+          # What the ids of a whole session say beside its state: the symbol
+          # behind a space counts.
+          "beat_positions": {"separator": 1, "duration0": 10, "mask": 3,
+                             "restart": 40, "bar_ticks": 16, "bars": 8}}
 
 
 def make(program, folder):

@@ -86,11 +86,18 @@ void PlanFastaiLayer(int64_t l, const TrunkSizes& sizes, PlanBuilder& builder) {
   PlanFeedForward(l, sizes, builder);
 }
 
-// Embeddings of beat and bar are added to the input of musicautobot's models,
-// a second stream that text alone does not carry. Without encode_position the
-// original leaves them out as well.
-void PlanBeatPositions(const Context& context, PlanBuilder& builder) {
-  if (!context.is_music) return;
+// The ids of musicautobot's own vocabulary (MusicVocab.create), which its
+// checkpoints do not hold: 9 special tokens from xxbos on, xxsep last, 128
+// notes, then the durations.
+json MusicBeats(int64_t bar_ticks, int64_t bars) {
+  return {{"separator", 8}, {"duration0", 9 + 128},   {"mask", 4},
+          {"restart", 0},   {"bar_ticks", bar_ticks}, {"bars", bars}};
+}
+
+// Embeddings of beat and bar are added to the input of musicautobot's models.
+// Without encode_position the original leaves them out.
+void PlanBeatPositions(const Context& context, int64_t d_model,
+                       PlanBuilder& builder) {
   json encode =
       TypedMember(&context.input.spec, "encode_position", SettingType::kFlag,
                   "the spec's field ", builder.table);
@@ -98,15 +105,25 @@ void PlanBeatPositions(const Context& context, PlanBuilder& builder) {
     encode =
         Configured(context, "encode_position", SettingType::kFlag, builder);
   }
-  if (encode != false) {
-    builder.table.Fail(
-        "tensor 0.beat_enc.beat_enc.weight: beat and bar positions are a "
-        "second input, which this server has not; a --spec with "
-        "\"encode_position\": false leaves them out");
+  if (encode == false) {
+    if (!context.is_music) return;
+    builder.table.IgnorePrefix("0.beat_enc.");
+    builder.Note("encode_position is false: 0.beat_enc.* is left out");
     return;
   }
-  builder.table.IgnorePrefix("0.beat_enc.");
-  builder.Note("encode_position is false: 0.beat_enc.* is left out");
+  // The class's default is true; fastai's own models have no such thing.
+  if (!context.is_music && encode != true) return;
+  const StoredTensor beat =
+      builder.table.Take("0.beat_enc.beat_enc.weight", {-1, d_model});
+  const StoredTensor bar =
+      builder.table.Take("0.beat_enc.bar_enc.weight", {-1, d_model});
+  builder.Add("emb.beat", beat);
+  builder.Add("emb.bar", bar);
+  if (!builder.draft.Get("beat_positions").is_null()) return;
+  builder.draft.FamilyDefault("beat_positions",
+                              MusicBeats(beat.shape[0], bar.shape[0]));
+  builder.Note(
+      "beat_positions: the ids are those of musicautobot's own vocabulary");
 }
 
 // The enumeration Activation of fastai: 'ReLU Swish GeLU', from 1 on; also its
@@ -206,8 +223,8 @@ absl::StatusOr<ConversionPlan> PlanFastai(const PlanInput& input) {
   sizes.d_model = table.Dim(kFastaiSignature, 1);
   sizes.d_inner = table.Dim("0.layers.0.ff.layers.0.weight", 0);
   const int64_t vocabulary = table.Dim(kFastaiSignature, 0);
-  PlanBeatPositions(context, builder);
   if (!SetTrunkSizes(sizes, builder)) return table.status();
+  PlanBeatPositions(context, sizes.d_model, builder);
   builder.draft.FromWeights("vocab_size", vocabulary);
   builder.draft.FromWeights("d_embed", sizes.d_model);
   builder.Add("emb.0.w",

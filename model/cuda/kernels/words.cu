@@ -13,6 +13,17 @@ TXL_DEVICE const T* WordRow(const BinWords<T>& words, int64_t r) {
   return words.table + (token - words.begin) * words.stride;
 }
 
+// Adds to numbers [k, k + 4) of row r.
+TXL_DEVICE void AddBeats(const BeatRows& beats, int32_t token, int64_t r,
+                         int64_t stride, int64_t k, Four<float>& y) {
+  const int32_t ticks = TicksOf(token, beats.positions, beats.ticks[r]);
+  const int64_t beat = BeatRow(beats.positions, ticks);
+  const int64_t bar = BarRow(beats.positions, ticks);
+  const Four<float> a = LoadGroup<4>(beats.beat + beat * stride + k);
+  const Four<float> b = LoadGroup<4>(beats.bar + bar * stride + k);
+  for (int j = 0; j < kElementsEach; ++j) y.x[j] += a.x[j] + b.x[j];
+}
+
 // kVector numbers per thread.
 template <typename T>
 TXL_KERNEL_OF(kElementThreads)
@@ -42,6 +53,10 @@ AddWords(AddWordsArgs<T> args) {
     for (int k = 0; k < kElementsEach; ++k) y.x[k] += word.x[k];
   }
   for (int k = 0; k < kElementsEach; ++k) y.x[k] *= args.scale;
+  if (args.beats.beat != nullptr) {
+    const int64_t stride = args.words.stride;
+    AddBeats(args.beats, args.words.tokens[r], r, stride, i - r * stride, y);
+  }
   StoreGroup(args.wide + i, y);
   if (args.narrow != nullptr) StoreGroup(args.narrow + i, y);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "model/base/beat_positions.h"
 #include "model/cuda/device/numbers.h"
 #include "model/cuda/device/runtime.h"
 
@@ -26,13 +27,24 @@ struct BinWords {
 template <typename T>
 void LaunchFindWords(Stream& stream, const BinWords<T>& words, T* found);
 
-// y[r] = (add[r] + the token's row of the table) * scale, without the row for a
-// token of another bin and where the bin is empty.
+// The rows of beat and bar that a model with beat positions adds
+// (BeatPositions), arrays on the device.
+struct BeatRows {
+  BeatPositions positions;
+  const int32_t* ticks = nullptr;  // [rows], >= 0
+  const float* beat = nullptr;  // [bar_ticks, stride]; null: nothing is added
+  const float* bar = nullptr;   // [bars, stride]
+};
+
+// y[r] = (add[r] + the token's row of the table) * scale + the rows of beat and
+// bar, without the token's row for a token of another bin and where the bin is
+// empty.
 template <typename T>
 struct AddWordsArgs {
   BinWords<T> words;
   const float* add = nullptr;  // [rows, stride]; null: nothing
   float scale = 1;
+  BeatRows beats = {};
   float* wide = nullptr;  // [rows, stride]; may be add
   T* narrow = nullptr;    // [rows, stride], rounded; or null
 };

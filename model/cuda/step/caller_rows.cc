@@ -76,6 +76,7 @@ void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
   std::fill_n(positions, max_rows, 0);
   int32_t* const slots = column(InputColumn::kSlot, -1);
   int32_t* const tokens = column(InputColumn::kToken, 0);
+  int32_t* const ticks = column(InputColumn::kTicks, 0);
   int32_t* const follows = column(InputColumn::kFollowsSampled, 0);
   int32_t* const wanted = column(InputColumn::kWanted, -1);
   int32_t* const targets = column(InputColumn::kTarget, -1);
@@ -88,6 +89,7 @@ void WriteRows(const CallerRows& rows, int64_t max_rows, int buffer,
     slots[r] = row.slot;
     positions[r] = row.position;
     tokens[r] = row.token_id;
+    ticks[r] = row.ticks;
     follows[r] = is_first ? (is_sampled ? 1 : 0) : follows[r - 1];
     if (!HasOutput(row.kind)) continue;
     wanted[outputs] = static_cast<int32_t>(r);

@@ -33,13 +33,13 @@ BinWords<T> CudaEmbedding<T>::Words(int64_t bin, int rows,
 // Every bin adds its own words' rows; of the others' it adds zeros. Bins
 // without a projection come last: the last addition also scales.
 template <typename T>
-void CudaEmbedding<T>::Queue(int rows, const int32_t* tokens, float* wide,
+void CudaEmbedding<T>::Queue(int rows, const FedTokens& tokens, float* wide,
                              T* narrow) {
   const float* sum = nullptr;
   for (int64_t b = 0; b < config_.n_bins(); ++b) {
     const CudaBin<T>& bin = weights_.bins[b];
     if (!bin.in_proj.exists()) continue;
-    LaunchFindWords(stream_, Words(b, rows, tokens), found_.data());
+    LaunchFindWords(stream_, Words(b, rows, tokens.ids), found_.data());
     RowProduct<T> project = {bin.in_proj, found_.data()};
     project.residual = sum;
     project.wide = wide;
@@ -47,19 +47,24 @@ void CudaEmbedding<T>::Queue(int rows, const int32_t* tokens, float* wide,
     sum = wide;
   }
   AddWordsArgs<T> last;
-  last.words = {rows, tokens, 0, 0, nullptr, weights_.shape.stride};  // none
+  last.words = {rows, tokens.ids, 0,
+                0,    nullptr,    weights_.shape.stride};  // none
   for (int64_t b = 0; b < config_.n_bins(); ++b) {
     if (weights_.bins[b].in_proj.exists()) continue;
     if (last.words.begin < last.words.end) {
       LaunchAddWords<T>(stream_, {last.words, sum, 1, wide, nullptr});
       sum = wide;
     }
-    last.words = Words(b, rows, tokens);
+    last.words = Words(b, rows, tokens.ids);
   }
   last.add = sum;
   if (config_.scale_embedding) {
     last.scale =
         static_cast<float>(std::sqrt(static_cast<double>(config_.d_model)));
+  }
+  if (config_.beat_positions.has_value()) {
+    last.beats = {*config_.beat_positions, tokens.ticks, weights_.beat.data(),
+                  weights_.bar.data()};
   }
   last.wide = wide;
   last.narrow = narrow;

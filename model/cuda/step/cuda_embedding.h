@@ -13,6 +13,12 @@
 
 namespace txl::cuda {
 
+// What rows feed, on the device.
+struct FedTokens {
+  const int32_t* ids = nullptr;    // [rows], each in [0, V)
+  const int32_t* ticks = nullptr;  // [rows], of a model with beat positions
+};
+
 // Thread-compatible; work is queued on `stream`. Every reference outlives it.
 template <typename T>
 class CudaEmbedding {
@@ -21,9 +27,9 @@ class CudaEmbedding {
   CudaEmbedding(const ModelConfig& config, const CudaWeights<T>& weights,
                 int64_t max_rows, CudaProducts& products, Stream& stream);
 
-  // Embeddings of tokens [rows], each in [0, V), scaled as the config says:
-  // `wide` and, rounded, `narrow`, [rows, stride], zeros from d on.
-  void Queue(int rows, const int32_t* tokens, float* wide, T* narrow);
+  // Embeddings of the tokens, scaled as the config says: `wide` and, rounded,
+  // `narrow`, [rows, stride], zeros from d on.
+  void Queue(int rows, const FedTokens& tokens, float* wide, T* narrow);
 
  private:
   BinWords<T> Words(int64_t bin, int rows, const int32_t* tokens) const;

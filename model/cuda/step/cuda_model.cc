@@ -50,7 +50,8 @@ CudaModel<T, M>::~CudaModel() {
 }
 
 template <typename T, typename M>
-void CudaModel<T, M>::QueueLayers(const StepRows& rows, const int32_t* tokens) {
+void CudaModel<T, M>::QueueLayers(const StepRows& rows,
+                                  const FedTokens& tokens) {
   embedding_.Queue(rows.count, tokens, layers_.hidden(),
                    layers_.narrow_hidden());
   layers_.Queue(rows);

@@ -38,8 +38,8 @@ class CudaModel {
   // Makes the model's device the one of this thread's calls.
   void Use() const { UseDevice(device_); }
 
-  // Feeds rows tokens [rows.count], on the device, each in [0, V).
-  void QueueLayers(const StepRows& rows, const int32_t* tokens);
+  // Feeds the rows.
+  void QueueLayers(const StepRows& rows, const FedTokens& tokens);
   // What comes out of the last layer, [rows, stride].
   const T* out() const { return layers_.out(); }
 

@@ -155,7 +155,9 @@ void CudaSamplingStep<T, M>::CaptureGraphs(int rows) {
     tokens.tokens = tokens_.data();
     tokens.unknown = results_.device().unknown();
     LaunchResolveTokens(model_->stream(), tokens);
-    model_->QueueLayers(tokens.rows, tokens_.data());
+    model_->QueueLayers(
+        tokens.rows,
+        {tokens_.data(), input_.device_column(InputColumn::kTicks)});
   }));
   for (const bool with_top : {false, true}) {
     sampling_graphs_[with_top].push_back(model_->Capture([&] {

@@ -163,6 +163,10 @@ CudaWeights<T> UploadWeights(const ModelConfig& config,
   for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
     out.bins.push_back(UploadBin<T>(upload, config, weights, bin));
   }
+  if (weights.beat.defined()) {
+    out.beat = upload.Numbers(PadTo(weights.beat, 1, out.shape.stride));
+    out.bar = upload.Numbers(PadTo(weights.bar, 1, out.shape.stride));
+  }
   if (weights.final_g.defined()) {
     out.final_norm = UploadNorm(upload, weights.final_g, weights.final_b);
   }

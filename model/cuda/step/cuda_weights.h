@@ -102,6 +102,8 @@ struct CudaWeights {
   CudaShape shape;
   std::vector<CudaLayer<T>> layers;
   std::vector<CudaBin<T>> bins;
+  // Of beat positions, [bar_ticks, stride] and [bars, stride]; or no numbers.
+  Array<float> beat, bar;
   std::optional<DeviceNorm> final_norm;
 };
 

@@ -16,6 +16,7 @@ namespace txl::cuda {
 enum class InputColumn {
   kSlot,
   kToken,
+  kTicks,
   kWanted,  // indices of rows
   // Only of steps that sample (kernels/step_tokens.h, kernels/sampling.h).
   kFollowsSampled,
@@ -23,8 +24,8 @@ enum class InputColumn {
   kTopCount,
   kNamed,  // kMaxNamedIds columns
 };
-inline constexpr int kPlainColumns = 3;
-inline constexpr int kSamplingColumns = 6 + kMaxNamedIds;
+inline constexpr int kPlainColumns = 4;
+inline constexpr int kSamplingColumns = 7 + kMaxNamedIds;
 
 // Inputs of at most max_rows rows. The host has `buffers` of them, so that it
 // can write one while another is on its way. Thread-compatible. A buffer is

@@ -131,6 +131,19 @@ TEST(CanonicalTensors, TheLastNormIsThereOnDemand) {
   EXPECT_THAT(Names(config, Presence::kRequired), Contains("final.b"));
 }
 
+TEST(CanonicalTensors, BeatPositionsHaveTheirTwoTables) {
+  ModelConfig config = Plain();
+  EXPECT_FALSE(CanonicalTensors(config).contains("emb.beat"));
+  config.beat_positions = BeatPositions{1, 9, 4, 0, 6, 5};
+  const auto tensors = CanonicalTensors(config);
+  EXPECT_THAT(tensors.at("emb.beat").shape, ElementsAre(6, 8));
+  EXPECT_THAT(tensors.at("emb.bar").shape, ElementsAre(5, 8));
+  EXPECT_EQ(RequiredParameters(config) - RequiredParameters(Plain()), 11 * 8);
+  for (const char* name : {"emb.beat", "emb.bar"}) {
+    EXPECT_EQ(tensors.at(name).presence, Presence::kRequired);
+  }
+}
+
 TEST(CanonicalTensors, AHeadWithoutBiasHasNone) {
   ModelConfig config = Plain();
   config.head_bias = false;

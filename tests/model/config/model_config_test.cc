@@ -13,7 +13,9 @@ namespace txl {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // All that has no default.
@@ -242,6 +244,50 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenConfig, testing::ValuesIn(kGoldenCases),
                          [](const auto& info) {
                            return GoldenParamName(info.param);
                          });
+
+json Beats() {
+  return {{"separator", 8}, {"duration0", 9}, {"mask", 4},
+          {"restart", 0},   {"bar_ticks", 6}, {"bars", 5}};
+}
+
+TEST(ModelConfig, BeatPositionsAreReadAndWrittenWhole) {
+  const ModelConfig config = With("beat_positions", Beats());
+  EXPECT_EQ(config.beat_positions, (BeatPositions{8, 9, 4, 0, 6, 5}));
+  EXPECT_EQ(json::parse(ModelConfigToJson(config))["beat_positions"], Beats());
+}
+
+TEST(ModelConfig, WithoutBeatPositionsTheyAreNotMentioned) {
+  for (const ModelConfig& config :
+       {ParseConfig(Smallest()), With("beat_positions", nullptr)}) {
+    EXPECT_EQ(config.beat_positions, std::nullopt);
+    EXPECT_FALSE(
+        json::parse(ModelConfigToJson(config)).contains("beat_positions"));
+  }
+}
+
+TEST(ModelConfig, ABadFieldOfBeatPositionsIsNamed) {
+  const auto expect = [](const json& beats, const std::string& named) {
+    json object = Smallest();
+    object["beat_positions"] = beats;
+    const auto config = ParseModelConfig(object.dump(), "config.json");
+    EXPECT_THAT(std::string(config.status().message()),
+                AllOf(HasSubstr("config.json"), HasSubstr(named)));
+  };
+  expect(true, "beat_positions");
+  for (const auto& [field, value] : Beats().items()) {
+    json beats = Beats();
+    beats.erase(field);
+    expect(beats, "beat_positions." + field);
+    // Ids of the vocabulary; tables of at least a row.
+    for (const json& bad : {json("8"), json(-1), json(1 << 20)}) {
+      beats[field] = bad;
+      expect(beats, "beat_positions." + field);
+    }
+  }
+  json beats = Beats();
+  beats["bar_tick"] = 6;
+  expect(beats, "bar_tick");
+}
 
 TEST(ModelConfigToJson, KeepsAFieldThatWasLeftToTheFile) {
   const json written = json::parse(ModelConfigToJson(ParseConfig(Smallest())));

@@ -65,6 +65,7 @@ const NativeCase kNativeCases[] = {
     {"hf-prelnorm-tied-r", "model.safetensors", "huggingface", {}},
     {"ptb-blog", "state_dict.pt", "ptb-article", kNothing},
     {"cpw", "ep_170.pth.tar", "compound-word", {}},
+    {"musicautobot", "music.pth", "fastai", {}},
 };
 
 std::string TestName(const testing::TestParamInfo<NativeCase>& info) {

@@ -40,13 +40,15 @@ inline void AppendLogprobs(NextTokenDistribution& row,
 inline std::vector<float> Feed(ModelStep& step, int32_t slot,
                                const std::vector<int32_t>& ids, int64_t begin,
                                int64_t end, int64_t cut) {
+  const std::vector<int32_t> ticks = TicksBefore(step.beats(), ids);
   std::vector<float> out;
   for (int64_t at = begin; at < end; at += cut) {
     const int64_t count = std::min(cut, end - at);
     std::vector<int32_t> outputs(count);
     std::iota(outputs.begin(), outputs.end(), 0);
     const StepSegment segment = {
-        slot, at, absl::MakeSpan(ids).subspan(at, count), outputs};
+        slot, at, absl::MakeSpan(ids).subspan(at, count), outputs,
+        absl::MakeSpan(ticks).subspan(at, count)};
     for (NextTokenDistribution* row : step.Run({&segment, 1})) {
       AppendLogprobs(*row, out);
     }

@@ -48,7 +48,7 @@ class Layers {
   std::vector<float> Run(const std::vector<int32_t>& ids, int64_t position,
                          int64_t layers) {
     NativeLayers& run = *first_layers_[layers - 1];
-    softmax_.Embed(ids, run.hidden(), run.stride());
+    softmax_.Embed(ids, {}, run.hidden(), run.stride());
     const NativeRun all = {0, position, 0, static_cast<int64_t>(ids.size())};
     run.Run({&all, 1}, pool_);
     std::vector<float> out;

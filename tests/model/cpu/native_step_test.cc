@@ -60,6 +60,8 @@ TEST_P(NativeStepTest, CompanyCutsAndThreadsChangeNoBit) {
   for (const int threads : {1, 2, 3}) {
     std::mt19937 random(threads);
     auto step = MakeNativeStep(golden_, Options(kSessions, threads));
+    const std::vector<int32_t> ticks =
+        TicksBefore(step->beats(), golden_.tokens);
     std::vector<int64_t> position(kSessions);
     std::vector<std::vector<float>> seen(kSessions);
     while (*std::min_element(position.begin(), position.end()) < length()) {
@@ -74,7 +76,7 @@ TEST_P(NativeStepTest, CompanyCutsAndThreadsChangeNoBit) {
         segments.push_back(
             {s, position[s],
              absl::MakeSpan(golden_.tokens).subspan(position[s], count),
-             outputs[s]});
+             outputs[s], absl::MakeSpan(ticks).subspan(position[s], count)});
         position[s] += count;
       }
       if (segments.empty()) continue;
@@ -297,7 +299,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(
         testing::Values("kimi-char", "kimi-adaptive-div2", "kimi-prelnorm",
                         "kimi-shaw-clamp", "hf-adaptive", "hf-prelnorm-tied-r",
-                        "nvidia-adaptive", "labml-char", "sorter", "thu"),
+                        "nvidia-adaptive", "labml-char", "musicautobot",
+                        "sorter", "thu"),
         testing::Values(AttentionForm::kProjected, AttentionForm::kAbsorbed)),
     TestName);
 

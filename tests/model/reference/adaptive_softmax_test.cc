@@ -105,5 +105,38 @@ TEST_F(AdaptiveSoftmaxTest, EmbeddingProjectsEachBinAndScales) {
       1e-12);
 }
 
+TEST_F(AdaptiveSoftmaxTest, BeatAndBarAreAddedBehindTheScale) {
+  const at::Tensor tokens = at::tensor({3, 17, 5, 8}, at::kLong).view({2, 2});
+  const at::Tensor plain = Embed(config_, weights_, tokens);
+  config_.beat_positions = BeatPositions{1, 9, 4, 5, 4, 3};
+  weights_.beat = at::randn({4, 12}, at::kDouble);
+  weights_.bar = at::randn({3, 12}, at::kDouble);
+  // Token 5 restarts; 14 ticks are 2 of the bar behind the last.
+  const at::Tensor ticks = at::tensor({0, 7, 9, 14}, at::kLong).view({2, 2});
+  const at::Tensor added = Embed(config_, weights_, tokens, ticks) - plain;
+  EXPECT_LE(MaxDifference(added[0][0], weights_.beat[0] + weights_.bar[0]),
+            1e-12);
+  EXPECT_LE(MaxDifference(added[0][1], weights_.beat[3] + weights_.bar[1]),
+            1e-12);
+  EXPECT_LE(MaxDifference(added[1][0], weights_.beat[0] + weights_.bar[0]),
+            1e-12);
+  EXPECT_LE(MaxDifference(added[1][1], weights_.beat[2] + weights_.bar[0]),
+            1e-12);
+}
+
+TEST_F(AdaptiveSoftmaxTest, RowZeroOfBeatAndBarIsNotTrained) {
+  config_.beat_positions = BeatPositions{1, 9, 4, 5, 4, 3};
+  weights_.beat = at::randn({4, 12}, at::kDouble).requires_grad_();
+  weights_.bar = at::randn({3, 12}, at::kDouble).requires_grad_();
+  const at::Tensor tokens = at::tensor({3, 17}, at::kLong);
+  Embed(config_, weights_, tokens, at::tensor({0, 5}, at::kLong))
+      .sum()
+      .backward();
+  EXPECT_EQ(weights_.beat.grad()[0].abs().sum().item<double>(), 0);
+  EXPECT_EQ(weights_.bar.grad()[0].abs().sum().item<double>(), 0);
+  EXPECT_EQ(weights_.beat.grad()[1].sum().item<double>(), 12);
+  EXPECT_EQ(weights_.bar.grad()[1].sum().item<double>(), 12);
+}
+
 }  // namespace
 }  // namespace txl

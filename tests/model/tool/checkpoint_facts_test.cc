@@ -315,7 +315,8 @@ int64_t Bytes(const std::optional<NativeNorm>& norm) {
 }
 
 int64_t PackedBytes(const NativeWeights& weights) {
-  int64_t bytes = Bytes(weights.final_norm);
+  int64_t bytes =
+      Bytes(weights.final_norm) + Bytes(weights.beat) + Bytes(weights.bar);
   for (const NativeLayer& l : weights.layers) {
     for (const PackedMatrix* m : {&l.wq, &l.wkv, &l.wo, &l.ff_w1, &l.ff_w2}) {
       bytes += m->bytes();

@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
                     NativeCase{"hf-adaptive", "pytorch_model.bin"},
                     NativeCase{"hf-prelnorm-tied-r", "model.safetensors"},
                     NativeCase{"ptb-blog", "state_dict.pt"},
-                    NativeCase{"cpw", "ep_170.pth.tar"}),
+                    NativeCase{"cpw", "ep_170.pth.tar"},
+                    NativeCase{"musicautobot", "music.pth"}),
     [](const auto& param) { return GoldenParamName(param.param.golden_case); });
 
 TEST(ConvertCommandTest, SaysWhatItFoundAndWhoSaidIt) {

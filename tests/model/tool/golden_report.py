@@ -85,7 +85,7 @@ def native_checkpoints(case):
     """Files and folders that `txl-model convert` takes."""
     native = case / "native"
     for path in sorted(native.iterdir()):
-        if path.suffix in (".pt", ".bin", ".tar", ".safetensors"):
+        if path.suffix in (".pt", ".pth", ".bin", ".tar", ".safetensors"):
             if not path.name.startswith("vocab"):
                 yield path
         elif path.is_dir():

@@ -42,8 +42,10 @@ inline at::Tensor FeedRange(TorchStep& step, int32_t slot,
                             int64_t end) {
   const std::vector<int32_t> outputs =
       AllRows(static_cast<size_t>(end - begin));
+  const std::vector<int32_t> ticks = TicksBefore(step.beats(), ids);
   const StepSegment segment = {
-      slot, begin, absl::MakeSpan(ids).subspan(begin, end - begin), outputs};
+      slot, begin, absl::MakeSpan(ids).subspan(begin, end - begin), outputs,
+      absl::MakeSpan(ticks).subspan(begin, end - begin)};
   return step.Run({segment});
 }
 

@@ -40,6 +40,8 @@ TEST_P(TorchStepTest, SessionsAtDifferentPositionsShareABatch) {
   constexpr int64_t kSessions = 5;
   auto alone = MakeStep(golden_, 1, 8);
   auto batch = MakeStep(golden_, kSessions, 8);
+  const std::vector<int32_t> ticks =
+      TicksBefore(batch->beats(), golden_.tokens);
   std::vector<at::Tensor> expected;
   std::vector<int64_t> position(kSessions);
   std::vector<std::vector<at::Tensor>> seen(kSessions);
@@ -57,10 +59,12 @@ TEST_P(TorchStepTest, SessionsAtDifferentPositionsShareABatch) {
       const int64_t end = std::min(position[s] + 1 + s, length());
       if (round < s || end == position[s]) continue;
       outputs[s] = AllRows(end - position[s]);
-      segments.push_back({s, position[s],
-                          absl::MakeSpan(golden_.tokens)
-                              .subspan(position[s], end - position[s]),
-                          outputs[s]});
+      segments.push_back(
+          {s, position[s],
+           absl::MakeSpan(golden_.tokens)
+               .subspan(position[s], end - position[s]),
+           outputs[s],
+           absl::MakeSpan(ticks).subspan(position[s], end - position[s])});
       position[s] = end;
     }
     const at::Tensor logprobs = batch->Run(segments);
@@ -174,7 +178,8 @@ TEST_P(TorchStepTest, AClearedSlotIsAsNew) {
 // Both starts, both norms, window below mem_len + 1, clamp, tables.
 INSTANTIATE_TEST_SUITE_P(Models, TorchStepTest,
                          testing::Values("hf-adaptive", "hf-prelnorm-tied-r",
-                                         "kimi-char", "thu", "kimi-shaw-clamp"),
+                                         "kimi-char", "thu", "kimi-shaw-clamp",
+                                         "musicautobot"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

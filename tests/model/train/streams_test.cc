@@ -61,6 +61,43 @@ TEST(TrainingStreamsTest, IsAFunctionOfSeedAndStep) {
   EXPECT_FALSE(a.At(60).inputs.equal(c.At(60).inputs));
 }
 
+// An id behind id 1 counts; every stream has the ticks of the whole text.
+constexpr BeatPositions kBeats = {1, 10, 2, 0, 4, 100};
+
+TEST(StreamTicksTest, AreThoseOfTheTextWhereverStreamsAndSegmentsBegin) {
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < 200; ++i) ids.push_back(i % 5 == 0 ? 1 : 10 + i % 7);
+  std::vector<int64_t> expected(ids.size());
+  for (size_t i = 2; i < ids.size(); ++i) {
+    expected[i] = expected[i - 1] + (ids[i - 2] == 1 ? ids[i - 1] - 10 : 0);
+  }
+  // A text whose ids are places.
+  const std::vector<int64_t> places = Counting(200);
+  const TrainingStreams text(ids, {3, 8}, 5, kBeats);
+  const TrainingStreams place(places, {3, 8}, 5);
+  for (int64_t step = 0; step < 30; ++step) {
+    const at::Tensor ticks = text.At(step).ticks.reshape(-1);
+    const at::Tensor from = place.At(step).inputs.reshape(-1);
+    EXPECT_FALSE(place.At(step).ticks.defined());
+    for (int64_t i = 0; i < ticks.numel(); ++i) {
+      EXPECT_EQ(ticks[i].item<int64_t>(),
+                expected[from[i].item<int64_t>()] % 400);
+    }
+  }
+  for (const StreamCut cut : {StreamCut::kWhole, StreamCut::kOriginal}) {
+    const auto batches = EvaluationStreams(ids, {3, 8}, cut, kBeats);
+    const auto from = EvaluationStreams(places, {3, 8}, cut);
+    for (size_t b = 0; b < batches.size(); ++b) {
+      const at::Tensor ticks = batches[b].ticks.reshape(-1);
+      const at::Tensor at = from[b].inputs.reshape(-1);
+      for (int64_t i = 0; i < ticks.numel(); ++i) {
+        EXPECT_EQ(ticks[i].item<int64_t>(),
+                  expected[at[i].item<int64_t>()] % 400);
+      }
+    }
+  }
+}
+
 TEST(CheckStreamsTest, NeedsOneSegmentPerStream) {
   EXPECT_TRUE(CheckStreams(21, {4, 5}).ok());
   EXPECT_FALSE(CheckStreams(20, {4, 5}).ok());

@@ -222,5 +222,43 @@ TEST(ScoringLanes, ASlotBehindALongAlternativeIsNotCopied) {
   EXPECT_EQ(lanes.written_end(), 1 + 6);
 }
 
+// Ids 1 wait: the id behind one counts itself less ten.
+constexpr BeatPositions kBeats = {1, 10, 2, 0, 4, 100};
+
+TEST(ScoringLanes, TicksOfARowCountAllIdsBeforeItInItsAlternative) {
+  const Ids session = {1, 17};  // before those that the lanes are fed again
+  const Ids before = {20, 1, 13, 21};
+  const Alternatives alternatives = {{1, 15, 22, 23, 24}, {1, 12, 30}, {5}};
+  for (const int64_t spare_rows : {2, 100}) {
+    ScoringLanesOptions options = After(before, spare_rows);
+    options.root += std::ssize(session);
+    options.counter.emplace(kBeats);
+    options.counter->AddAll(session);
+    ScoringLanes lanes(&alternatives, std::move(options));
+    Ids ids = {session.begin(), session.end()};
+    ids.insert(ids.end(), before.begin(), before.end() - 1);
+    int rows_seen = 0;
+    while (lanes.rows_now() > 0) {
+      std::vector<StepRow> rows;
+      std::vector<int32_t> clear;
+      lanes.PlanRows(100, rows, clear);
+      for (const StepRow& row : rows) {
+        ids.resize(row.position);
+        EXPECT_EQ(row.ticks,
+                  [&] {
+                    BeatCounter counter(kBeats);
+                    for (const int32_t id : ids) counter.Add(id);
+                    return counter.ticks();
+                  }())
+            << row.position << ", spare rows " << spare_rows;
+        ids.push_back(row.token_id);
+        ++rows_seen;
+        if (row.kind == RowKind::kScore) lanes.Collect(0);
+      }
+    }
+    EXPECT_GE(rows_seen, 7);
+  }
+}
+
 }  // namespace
 }  // namespace txl

@@ -86,6 +86,15 @@ class SequenceTest : public ::testing::Test {
   SessionStore store_{SessionStoreOptions(), &clock_};
 };
 
+// Ids 1 wait: the id behind one counts itself less ten. Id 0 begins a piece.
+constexpr BeatPositions kBeats = {1, 10, 2, 0, 4, 100};
+
+Ids TicksOf(const std::vector<StepRow>& rows) {
+  Ids ticks;
+  for (const StepRow& row : rows) ticks.push_back(row.ticks);
+  return ticks;
+}
+
 TEST_F(SequenceTest, GenerateFeedsTheLastTokenAndTheWholeInput) {
   Sequence first = Make(TurnKind::kGenerate, {}, {5, 6, 7});
   EXPECT_EQ(PlanInput(first), "P5@0 P6@1 D7@2");
@@ -380,6 +389,88 @@ TEST_F(SequenceTest, ACancelledTurnsEndSaysHowLongThatTook) {
   EXPECT_EQ(queued.turn.cancel->why(), CancelToken::Why::kDeadline);
   EXPECT_EQ(cancelled(5), 2);
   EXPECT_EQ(cancelled(2), 0);
+}
+
+TEST_F(SequenceTest, ModelsWithoutBeatPositionsHaveNoTicks) {
+  Sequence sequence = Make(TurnKind::kGenerate, {1, 15, 20}, {1, 13, 20}, 9);
+  std::vector<StepRow> rows;
+  sequence.PlanRows(6, 0, rows);
+  EXPECT_EQ(TicksOf(rows), (Ids{0, 0, 0, 0, 0, 0}));
+}
+
+// Whatever is fed of the session, all of its ids count.
+TEST_F(SequenceTest, TicksCountEveryIdOfTheSession) {
+  const Ids context = {0, 1, 15, 20, 1, 13, 21};
+  for (const int64_t rebuild_ids : {0, 1, 3, 100}) {
+    Sequence sequence(
+        Queued(TurnKind::kGenerate, context, {1, 12, 30, 1, 40, 31}),
+        rebuild_ids, absl::ZeroDuration(), kBeats);
+    std::vector<StepRow> rows;
+    sequence.PlanRows(sequence.prompt_rows_left(), 0, rows);
+    const Ids all = {0, 0, 0, 5, 5, 5, 8, 8, 8, 10, 10, 10, 40};
+    const Ids ticks = TicksOf(rows);
+    EXPECT_EQ(ticks, Ids(all.end() - std::ssize(ticks), all.end()))
+        << rebuild_ids;
+  }
+}
+
+// What a row feeds does not move itself, so that a token on its way to the host
+// need not be known.
+TEST_F(SequenceTest, TicksOfSampledTokensAreKnownWhileTheyAreInFlight) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {5, 1});
+  queued.turn.stop.max_tokens = 9;
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kBeats);
+  std::vector<StepRow> rows;
+  sequence.PlanRows(2, 0, rows);
+  for (const int32_t id : {16, 1, 30, 17, 1, 11}) {
+    sequence.PlanRows(1, 0, rows);
+    EXPECT_EQ(rows.back().token_id, kLastSampled);
+    sequence.CommitToken(Sampled(id), absl::ZeroDuration());
+  }
+  sequence.PlanRows(1, 0, rows);
+  EXPECT_EQ(rows.back().token_id, kLastSampled);
+  EXPECT_EQ(TicksOf(rows), (Ids{0, 0, 0, 6, 6, 26, 26, 26, 27}));
+}
+
+TEST_F(SequenceTest, TicksOfGuessesCountTheGuessesBeforeThem) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {5, 1});
+  queued.turn.stop.max_tokens = 20;
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kBeats);
+  std::vector<StepRow> rows;
+  sequence.PlanRows(2, 0, rows);
+  const Ids guesses = {13, 1, 15, 20};
+  sequence.PlanGuesses(guesses, 0, rows);
+  EXPECT_EQ(TicksOf(rows), (Ids{0, 0, 0, 3, 3, 8}));
+  // The first was right, the second was not: what it said is forgotten.
+  sequence.CollectRow(RowKind::kPrefill);
+  sequence.CommitToken(Sampled(13), absl::ZeroDuration());
+  sequence.CommitToken(Sampled(30), absl::ZeroDuration());
+  for (int i = 0; i < 3; ++i) sequence.RejectRow();
+  rows.clear();
+  sequence.PlanRows(1, 0, rows);
+  sequence.PlanGuesses(Ids{1, 14, 20}, 0, rows);
+  EXPECT_EQ(rows.front().token_id, 30);
+  EXPECT_EQ(TicksOf(rows), (Ids{3, 3, 3, 7}));
+}
+
+TEST_F(SequenceTest, ATurnThatComesBackCountsWhatItHasSampled) {
+  QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 14}, {5});
+  queued.turn.stop.max_tokens = 9;
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kBeats);
+  std::vector<StepRow> rows;
+  sequence.PlanRows(sequence.prompt_rows_left(), 0, rows);
+  sequence.CollectRow(RowKind::kPrefill);
+  for (const int32_t id : {1, 13, 20}) {
+    sequence.CommitToken(Sampled(id), absl::ZeroDuration());
+    if (id != 20) sequence.PlanRows(1, 0, rows);
+  }
+  for (const int64_t rebuild_ids : {0, 4}) {
+    sequence.Return(rebuild_ids);
+    rows.clear();
+    sequence.PlanRows(sequence.prompt_rows_left(), 0, rows);
+    const Ids all = {0, 0, 4, 4, 4, 7};
+    EXPECT_EQ(TicksOf(rows), Ids(all.end() - std::ssize(rows), all.end()));
+  }
 }
 
 }  // namespace

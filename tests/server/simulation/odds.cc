@@ -49,6 +49,8 @@ FakeStepRunnerOptions DrawRunner(Random& random) {
   runner.imports_aside = random.Chance(0.5);
   runner.verifies_guesses = random.Chance(0.5);
   runner.by_position = random.Chance(0.5);
+  // Ids of the eleven. Tokens far behind a state count in it.
+  if (random.Chance(0.5)) runner.beats = BeatPositions{3, 5, 4, 6, 4, 5};
   return runner;
 }
 

@@ -13,6 +13,7 @@ namespace txl {
 namespace {
 
 using nlohmann::json;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -189,22 +190,84 @@ TEST(FastaiTest, AModelThatLooksAheadIsRefused) {
   EXPECT_THAT(plan.status().message(), HasSubstr("mask"));
 }
 
-TEST(FastaiTest, BeatPositionsAreRefusedUnlessLeftOutOnPurpose) {
+// The two tables of beat and bar, with numbers of their own.
+void AddBeats(std::map<std::string, Values>& model) {
+  const auto table = [](int64_t rows, float first) {
+    Values values = {{rows, 32}, {}};
+    for (int64_t i = 0; i < rows * 32; ++i) values.data.push_back(first + i);
+    return values;
+  };
+  model["0.beat_enc.beat_enc.weight"] = table(16, 0);
+  model["0.beat_enc.bar_enc.weight"] = table(64, 0.5f);
+}
+
+json MusicBeats() {
+  return {{"separator", 8}, {"duration0", 60}, {"mask", 4},
+          {"restart", 0},   {"bar_ticks", 16}, {"bars", 64}};
+}
+
+// The golden vocabulary is smaller than musicautobot's: a spec names its ids.
+TEST(FastaiTest, BeatPositionsAreTakenAsTheClassDoesUnlessToldOtherwise) {
+  GoldenWeights golden = FastaiGolden();
+  auto model = StateDictOf(golden);
+  AddBeats(model);
+  golden.config["beat_positions"] = MusicBeats();
+  golden.tensors["emb.beat"] = model["0.beat_enc.beat_enc.weight"];
+  golden.tensors["emb.bar"] = model["0.beat_enc.bar_enc.weight"];
+  for (const json& config :
+       {json{{"encode_position", true}}, json(nullptr), json{{"act", 1}}}) {
+    const auto plan = PlanOf("fastai", Saved(model, config), golden.config);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ExpectWeights(*plan, golden);
+    ExpectConfig(*plan, golden);
+    EXPECT_EQ(plan->config.beat_positions,
+              (BeatPositions{8, 60, 4, 0, 16, 64}));
+  }
+}
+
+TEST(FastaiTest, WithoutASpecBeatPositionsHaveTheIdsOfTheOriginalVocabulary) {
+  auto model = StateDictOf(FastaiGolden());
+  AddBeats(model);
+  // Ids that this vocabulary of 97 does not have.
+  EXPECT_THAT(PlanOf("fastai", Saved(model)).status().message(),
+              HasSubstr("beat_positions.duration0"));
+  model["0.encoder.weight"] = {{312, 32}, std::vector<float>(312 * 32)};
+  model["1.decoder.bias"] = {{312}, std::vector<float>(312)};
+  const auto plan = PlanOf("fastai", Saved(model));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->config.beat_positions, (BeatPositions{8, 137, 4, 0, 16, 64}));
+  EXPECT_EQ(plan->fields.at("beat_positions").origin, FieldOrigin::kFamily);
+  EXPECT_THAT(plan->oddities, Contains(HasSubstr("beat_positions")));
+}
+
+TEST(FastaiTest, BeatPositionsAreLeftOutWhereEncodePositionIsFalse) {
   const GoldenWeights golden = FastaiGolden();
   auto model = StateDictOf(golden);
-  model["0.beat_enc.beat_enc.weight"] = {{32, 32}, std::vector<float>(1024)};
-  model["0.beat_enc.bar_enc.weight"] = {{64, 32}, std::vector<float>(2048)};
-  const json encodes = {{"encode_position", true}};
-  EXPECT_THAT(PlanOf("fastai", Saved(model, encodes)).status().message(),
-              HasSubstr("second input"));
-  EXPECT_THAT(PlanOf("fastai", Saved(model)).status().message(),
-              HasSubstr("encode_position"));
+  const json off = {{"encode_position", false}};
   json spec = golden.config;
+  // Such a model has no tables; those of another run are not used.
+  const auto without = PlanOf("fastai", Saved(model, off), spec);
+  ASSERT_TRUE(without.ok()) << without.status();
+  ExpectWeights(*without, golden);
+  EXPECT_THAT(without->oddities, IsEmpty());
+  AddBeats(model);
   spec["encode_position"] = false;
-  const auto plan = PlanOf("fastai", Saved(model, encodes), spec);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  ExpectWeights(*plan, golden);
-  EXPECT_THAT(plan->oddities, ElementsAre(HasSubstr("encode_position")));
+  for (const auto& [config, given] :
+       {std::pair(off, golden.config),
+        std::pair(json{{"encode_position", true}}, spec)}) {
+    const auto plan = PlanOf("fastai", Saved(model, config), given);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    ExpectWeights(*plan, golden);
+    EXPECT_EQ(plan->config.beat_positions, std::nullopt);
+    EXPECT_THAT(plan->oddities, ElementsAre(HasSubstr("encode_position")));
+  }
+}
+
+TEST(FastaiTest, TablesThatTheConfigurationWantsAreMissed) {
+  const auto model = StateDictOf(FastaiGolden());
+  const json on = {{"encode_position", true}};
+  EXPECT_THAT(PlanOf("fastai", Saved(model, on)).status().message(),
+              HasSubstr("0.beat_enc.beat_enc.weight"));
 }
 
 TEST(FastaiTest, EachTensorIsChecked) {

@@ -114,5 +114,45 @@ TYPED_TEST(WordsTest, AnEmptyBinOnlyScales) {
   EXPECT_EQ(ToHost(wide), std::vector<float>(this->size(), 2.5f));
 }
 
+TYPED_TEST(WordsTest, BeatAndBarAreAddedBehindTheScale) {
+  using T = TypeParam;
+  const auto number = [](int32_t row, int64_t k) { return 0.5f * row + k; };
+  const auto table = [&](int32_t first, int32_t rows) {
+    std::vector<float> numbers;
+    for (int32_t row = first; row < first + rows; ++row) {
+      for (int64_t k = 0; k < kWordStride; ++k) {
+        numbers.push_back(number(row, k));
+      }
+    }
+    return numbers;
+  };
+  // Token 9 restarts; bar 3 is bar 0 again.
+  const std::vector<int32_t> ticks = {0, 7, 3, 4, 11, 12, 17};
+  const std::vector<int32_t> beats = {0, 0, 3, 0, 3, 0, 1};
+  const std::vector<int32_t> bars = {0, 0, 0, 1, 2, 0, 1};
+  const Array<int32_t> ticks_there = ToDevice(ticks);
+  const Array<float> beat = ToDevice(table(0, 4));
+  const Array<float> bar = ToDevice(table(100, 3));
+  const Array<float> wide = ToDevice(std::vector<float>(this->size(), 2));
+  AddWordsArgs<T> args;
+  args.words = this->Words();
+  args.words.end = args.words.begin;
+  args.add = wide.data();
+  args.scale = 3;
+  args.beats = {{1, 2, 3, /*restart=*/9, /*bar_ticks=*/4, /*bars=*/3},
+                ticks_there.data(),
+                beat.data(),
+                bar.data()};
+  args.wide = wide.data();
+  LaunchAddWords(this->stream_, args);
+  this->stream_.Wait();
+  const std::vector<float> y = ToHost(wide);
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t r = i / kWordStride;
+    const int64_t k = i % kWordStride;
+    EXPECT_EQ(y[i], 6 + number(beats[r], k) + number(100 + bars[r], k)) << r;
+  }
+}
+
 }  // namespace
 }  // namespace txl::cuda

@@ -21,9 +21,9 @@ constexpr int64_t kMaxRows = 6;
 // sampled token and a score behind it; slot 5's sampled token.
 std::vector<StepRow> SomeRows() {
   return {{3, 10, RowKind::kPrefill, 7},
-          {3, 11, RowKind::kDecode, 8, 0, 2},
+          {3, 11, RowKind::kDecode, 8, 0, 2, 6},
           {1, 4, RowKind::kPrefill, kLastSampled},
-          {1, 5, RowKind::kScore, 9, 40},
+          {1, 5, RowKind::kScore, 9, 40, 0, 9},
           {5, 0, RowKind::kDecode, kLastSampled}};
 }
 
@@ -61,6 +61,8 @@ TEST_F(CallerRowsTest, AreWrittenInOrderAndRowsThatDoNotExistBehindThem) {
                 ElementsAre(3, 3, 1, 1, 5, -1));
     EXPECT_THAT(Column(InputColumn::kToken, buffer),
                 ElementsAre(7, 8, -1, 9, -1, 0));
+    EXPECT_THAT(Column(InputColumn::kTicks, buffer),
+                ElementsAre(0, 6, 0, 9, 0, 0));
     EXPECT_THAT(Column(InputColumn::kFollowsSampled, buffer),
                 ElementsAre(0, 0, 1, 1, 1, 0));
     EXPECT_THAT(Column(InputColumn::kWanted, buffer),

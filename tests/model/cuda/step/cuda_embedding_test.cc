@@ -53,6 +53,16 @@ double Expected(const RandomCase& model, int32_t token, int64_t k) {
   return number * (config.scale_embedding ? std::sqrt(70.0) : 1);
 }
 
+// What the row gets of beat and bar.
+const std::vector<int32_t> kTicks = {0, 3, 5, 6, 11, 14};
+double Beats(const RandomCase& model, int row, int64_t k) {
+  if (!model.config.beat_positions.has_value()) return 0;
+  const std::vector<int> beats = {0, 3, 1, 2, 3, 2};
+  const std::vector<int> bars = {0, 0, 1, 1, 2, 0};
+  return model.weights.beat[beats[row]][k].item<double>() +
+         model.weights.bar[bars[row]][k].item<double>();
+}
+
 // Of 6 rows, in both outputs: numbers, and zeros behind them.
 void Check(const RandomCase& model) {
   // The first and the last word of every bin.
@@ -64,14 +74,17 @@ void Check(const RandomCase& model) {
   const Array<int32_t> tokens_there = ToDevice(tokens);
   const Array<float> wide = Unwritten<float>(16 * 128);
   const Array<float> narrow = Unwritten<float>(16 * 128);
-  embedding.Queue(kEmbeddedRows, tokens_there.data(), wide.data(),
-                  narrow.data());
+  const Array<int32_t> ticks_there = ToDevice(kTicks);
+  embedding.Queue(kEmbeddedRows, {tokens_there.data(), ticks_there.data()},
+                  wide.data(), narrow.data());
   stream.Wait();
   const std::vector<float> found = ToHost(wide);
   const std::vector<float> rounded = ToHost(narrow);
   for (int i = 0; i < kEmbeddedRows * 128; ++i) {
-    const double expected =
-        i % 128 < 70 ? Expected(model, tokens[i / 128], i % 128) : 0;
+    const double expected = i % 128 < 70
+                                ? Expected(model, tokens[i / 128], i % 128) +
+                                      Beats(model, i / 128, i % 128)
+                                : 0;
     EXPECT_NEAR(found[i], expected, 1e-5) << "row " << i / 128;
     EXPECT_EQ(rounded[i], found[i]);
   }
@@ -86,6 +99,14 @@ TEST(CudaEmbeddingTest, AllBinsAreProjected) {
 
 TEST(CudaEmbeddingTest, AllBinsButTheFirstAreProjected) {
   Check(Case(2, false, true));
+}
+
+TEST(CudaEmbeddingTest, BeatAndBarAreAddedToWordsOfEveryBin) {
+  for (const bool tied : {false, true}) {
+    ModelConfig config = Case(2, false, tied).config;
+    config.beat_positions = BeatPositions{1, 9, 4, 5, 4, 3};
+    Check(CaseOf(config, 4, 1));
+  }
 }
 
 }  // namespace

@@ -65,6 +65,9 @@ class CudaStep final : public ModelStep {
 
   const RingGeometry& ring() const override { return model_->arena().ring(); }
   const StateIdentity& identity() const override { return model_->identity(); }
+  std::optional<BeatPositions> beats() const override {
+    return model_->config().beat_positions;
+  }
   int64_t BytesPerSlot() const override {
     return model_->arena().bytes_per_slot();
   }
@@ -92,7 +95,8 @@ void CudaStep<T, M>::CaptureGraphs(int rows) {
   layer_graphs_.push_back(model_->Capture([&] {
     input_.QueueCopy(kBuffer, /*with_named=*/false, model_->stream());
     model_->QueueLayers(input_.Rows(rows),
-                        input_.device_column(InputColumn::kToken));
+                        {input_.device_column(InputColumn::kToken),
+                         input_.device_column(InputColumn::kTicks)});
   }));
   head_graphs_.push_back(model_->Capture([&] {
     softmax_.QueueHead(rows, model_->out(),
@@ -106,6 +110,7 @@ typename CudaStep<T, M>::Counts CudaStep<T, M>::WriteInput(
   int64_t* const positions = input_.positions(kBuffer);
   int32_t* const slots = input_.column(InputColumn::kSlot, kBuffer);
   int32_t* const tokens = input_.column(InputColumn::kToken, kBuffer);
+  int32_t* const ticks = input_.column(InputColumn::kTicks, kBuffer);
   int32_t* const wanted = input_.column(InputColumn::kWanted, kBuffer);
   Counts counts;
   for (const StepSegment& segment : segments) {
@@ -115,6 +120,7 @@ typename CudaStep<T, M>::Counts CudaStep<T, M>::WriteInput(
     for (size_t i = 0; i < segment.tokens.size(); ++i) {
       slots[counts.rows] = segment.slot;
       positions[counts.rows] = segment.position + static_cast<int64_t>(i);
+      ticks[counts.rows] = segment.ticks.empty() ? 0 : segment.ticks[i];
       tokens[counts.rows++] = segment.tokens[i];
     }
   }
@@ -123,6 +129,7 @@ typename CudaStep<T, M>::Counts CudaStep<T, M>::WriteInput(
   std::fill(slots + counts.rows, slots + size, -1);
   std::fill(positions + counts.rows, positions + size, 0);
   std::fill(tokens + counts.rows, tokens + size, 0);
+  std::fill(ticks + counts.rows, ticks + size, 0);
   std::fill(wanted + counts.wanted, wanted + size, 0);
   return counts;
 }

@@ -81,6 +81,7 @@ ModelConfig RandomConfig(uint32_t seed) {
   config.scale_embedding = Coin(random);
   config.head_bias = Coin(random);
   AddBins(random, config);
+  if (seed % 3 == 1) config.beat_positions = BeatPositions{1, 6, 4, 5, 4, 3};
   return config;
 }
 
@@ -121,6 +122,7 @@ RandomCase PromiseCase() {
   config.tie_weight = true;
   config.emb_proj_bin0 = false;
   config.tie_projs = {false, true, false};
+  config.beat_positions = BeatPositions{1, 6, 4, 5, 4, 3};
   return CaseOf(config, 5, 70);
 }
 

@@ -72,7 +72,7 @@ RowResult RowOnHost(NextTokenDistribution& distribution, HostSlot& slot,
 struct HostSegment {
   int32_t slot;
   int64_t position;
-  std::vector<int32_t> tokens, outputs;
+  std::vector<int32_t> tokens, outputs, ticks;
 };
 
 std::vector<HostSegment> SegmentsOf(const std::vector<StepRow>& rows,
@@ -80,7 +80,7 @@ std::vector<HostSegment> SegmentsOf(const std::vector<StepRow>& rows,
   std::vector<HostSegment> segments;
   for (const StepRow& row : rows) {
     if (segments.empty() || segments.back().slot != row.slot) {
-      segments.push_back({row.slot, row.position, {}, {}});
+      segments.push_back({row.slot, row.position, {}, {}, {}});
     }
     HostSegment& segment = segments.back();
     if (HasOutput(row.kind)) {
@@ -88,6 +88,7 @@ std::vector<HostSegment> SegmentsOf(const std::vector<StepRow>& rows,
     }
     segment.tokens.push_back(row.token_id == kLastSampled ? slots[row.slot].last
                                                           : row.token_id);
+    segment.ticks.push_back(row.ticks);
   }
   return segments;
 }
@@ -98,8 +99,8 @@ std::vector<RowResult> StepOnHost(ModelStep& step,
   const std::vector<HostSegment> segments = SegmentsOf(rows, slots);
   std::vector<StepSegment> views;
   for (const HostSegment& segment : segments) {
-    views.push_back(
-        {segment.slot, segment.position, segment.tokens, segment.outputs});
+    views.push_back({segment.slot, segment.position, segment.tokens,
+                     segment.outputs, segment.ticks});
   }
   const auto distributions = step.Run(views);
   std::vector<RowResult> sampled;
@@ -133,6 +134,7 @@ class Sessions {
       StepRow row;
       row.slot = slot;
       row.position = positions_[slot]++;
+      row.ticks = static_cast<int32_t>(7 * row.position % 100);
       row.token_id = goes_on && i == 0 ? kLastSampled : AnyToken();
       if (OneIn(3)) row.kind = RowKind::kScore;
       if (i + 1 == std::min(count, room) && !OneIn(4)) {

@@ -33,10 +33,13 @@ TEST_P(SamplingGoldenTest, ScoresAndBestWordsEqualTheOriginal) {
   // More than any case's memory in prompts, then token by token.
   constexpr int64_t kPrompt = 52;
   constexpr int64_t kLength = 56;
+  const std::vector<int32_t> ticks =
+      TicksBefore(golden.config.beat_positions, golden.tokens);
   for (int64_t at = 0; at < kLength;) {
     const int64_t end = at < kPrompt ? at + 26 : at + 1;
     std::vector<StepRow> rows = ScoringRows(0, golden.tokens, at, end);
     for (StepRow& row : rows) {
+      row.ticks = ticks[row.position];
       row.top_logprobs = static_cast<int32_t>(
           std::min<int64_t>(cuda::kMaxTopLogprobs, vocabulary));
     }
