@@ -9,7 +9,7 @@
 namespace txl::cli {
 namespace {
 
-// "pedal (12), tempo (3)"
+// "Note On_109 (2), note without an end (1)"
 std::string ListOf(const v1::TokenizeResponse& response) {
   return absl::StrJoin(
       response.left_out(), ", ", [](std::string* out, const v1::LeftOut& part) {
@@ -37,7 +37,7 @@ absl::StatusOr<v1::TokenizeResponse> TokenizeMidi(Client& client,
   auto response = client.Tokenize(request, options);
   if (!response.ok()) return response;
   if (response->left_out_size() > 0) {
-    std::fprintf(stderr, "txl: %s: not in the model's vocabulary: %s\n",
+    std::fprintf(stderr, "txl: %s: left out: %s\n",
                  path.c_str(), ListOf(*response).c_str());
   }
   if (response->token_ids().empty()) {

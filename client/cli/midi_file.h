@@ -11,7 +11,7 @@
 namespace txl::cli {
 
 // The tokens of a MIDI file, "-": standard input. Says on standard error what
-// the model's vocabulary cannot express. Errors: NotFound, naming a file that
+// they leave out. Errors: NotFound, naming a file that
 // cannot be read; InvalidArgument, naming one that is larger than the server
 // takes or has no tokens; the server's.
 absl::StatusOr<v1::TokenizeResponse> TokenizeMidi(Client& client,

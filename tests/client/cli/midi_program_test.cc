@@ -69,16 +69,16 @@ TEST_F(MidiProgram, ADashTakesTheFileFromStandardInput) {
 }
 
 TEST_F(MidiProgram, WhatWasLeftOutIsToldOnStandardError) {
-  server_->left_out = {{"pedal", 12}, {"lyrics", 3}};
+  server_->left_out = {{"note without an end", 12}, {"Note On_109", 3}};
   const std::string file = File(kFile);
   const std::string told = "txl: " + file +
-                           ": not in the model's vocabulary: lyrics (3), " +
-                           "pedal (12)\n";
+                           ": left out: Note On_109 (3), " +
+                           "note without an end (12)\n";
   EXPECT_EQ(Run({"generate", "--midi", file}).err, told);
   const Completed ids = Run({"tokenize", "--midi", file, "--json"});
   EXPECT_EQ(ids.err, told);
   EXPECT_THAT(ids.out,
-              HasSubstr(R"("leftOut":[{"what":"lyrics","count":"3"},)"));
+              HasSubstr(R"("leftOut":[{"what":"Note On_109","count":"3"},)"));
 }
 
 TEST_F(MidiProgram, AFileOfManyTokensIsFedInParts) {
