@@ -64,6 +64,16 @@ def test_kaldi_gets_costs_and_the_best_words(kaldi, tmp_path):
         "text": "spk1-utt-1 the cat sad\nspk2-utt \n"}
 
 
+def test_kaldi_costs_have_the_order_of_the_words(tmp_path):
+    put(tmp_path / "words_text", "a-1 x\na-1-1 y\na-2 z\n")  # of a and a-1
+    lists = n_best.read_kaldi(tmp_path)
+    n_best.write_kaldi(tmp_path / "out", [
+        Rescored(lists[0], [-1.0, -3.0], [0.0, 0.0]),
+        Rescored(lists[1], [-2.0], [0.0])])
+    assert files(tmp_path / "out")["lmwt.nn"] == (
+        "a-1 1.0\na-1-1 2.0\na-2 3.0\n")
+
+
 @pytest.mark.parametrize("file, text, error", [
     ("words_text", "utt a b\n", "words_text:1: utt is not UTTERANCE-N"),
     ("words_text", "u-1 a\nu-1 b\n",

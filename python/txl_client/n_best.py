@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import pathlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _TENSOR = re.compile(r"tensor\(([^,()]+)[^()]*\)")
@@ -30,6 +30,7 @@ class Hypothesis:
     weighted: float = 0.0
     # What its files have besides, as it is there.
     columns: Mapping[str, str] = field(default_factory=dict)
+    row: int = 0  # its place in a file of all lists
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def read_kaldi(folder: pathlib.Path) -> list[NBest]:
     costs = {name: _table(folder / name)
              for name in ("acwt", "lmwt.nolm") if (folder / name).exists()}
     lists: dict[str, list[Hypothesis]] = {}
-    for key, (name, text) in texts.items():
+    for row, (key, (name, text)) in enumerate(texts.items()):
         utterance, dash, number = key.rpartition("-")
         if not dash or not utterance or not number.isdecimal():
             raise ValueError(f"{name}: {key} is not UTTERANCE-N")
@@ -133,20 +134,23 @@ def read_kaldi(folder: pathlib.Path) -> list[NBest]:
             for file in ("acwt", "lmwt.nolm"))
         words = text.split()
         lists.setdefault(utterance, []).append(Hypothesis(
-            " ".join(words), acoustic, len(words), graph, {"key": key}))
+            " ".join(words), acoustic, len(words), graph, {"key": key}, row))
     return [NBest(name, tuple(each)) for name, each in lists.items()]
 
 
 def write_kaldi(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
-    """lmwt.nn, of the model's costs; score; text, of the best hypotheses."""
-    def column(values: Callable[[Rescored], Sequence[float]]) -> Iterator[str]:
-        return (f"{each.columns['key']} {value!r}" for result in results
-                for each, value in zip(result.n_best.hypotheses,
-                                       values(result)))
+    """lmwt.nn, of the model's costs; score; text, of the best hypotheses.
 
-    write_lines(folder / "lmwt.nn", column(
-        lambda result: [-each for each in result.logprobs]))
-    write_lines(folder / "score", column(lambda result: result.scores))
+    The first two have the order of words_text, since scripts paste them.
+    """
+    rows = sorted((each.row, each.columns["key"], logprob, score)
+                  for result in results for each, logprob, score in zip(
+                      result.n_best.hypotheses, result.logprobs,
+                      result.scores))
+    write_lines(folder / "lmwt.nn", (f"{key} {-logprob!r}"
+                                     for _, key, logprob, _ in rows))
+    write_lines(folder / "score", (f"{key} {score!r}"
+                                   for _, key, _, score in rows))
     write_lines(folder / "text", (f"{result.n_best.name} {result.best.text}"
                                   for result in results))
 
