@@ -26,5 +26,6 @@ Command AddRandomCommand(CLI::App& app);
 Command AddInspectCommand(CLI::App& app);
 Command AddConvertCommand(CLI::App& app);
 Command AddNgramsCommand(CLI::App& app);
+Command AddMidiCommand(CLI::App& app);
 
 }  // namespace txl

@@ -49,7 +49,7 @@ int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
       AddTrainCommand(app),    AddEvalCommand(app),   AddLogprobsCommand(app),
       AddGenerateCommand(app), AddRandomCommand(app), AddInspectCommand(app),
-      AddConvertCommand(app),  AddNgramsCommand(app)};
+      AddConvertCommand(app),  AddNgramsCommand(app), AddMidiCommand(app)};
   if (const std::optional<int> exit_code =
           ParseCommandLine(app, argc, argv, kUsage)) {
     return *exit_code;

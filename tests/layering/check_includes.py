@@ -28,6 +28,7 @@ RULES = {
     "model/memory": ("model/base",),
     "model/sampling": ("model/base",),
     "model/text": ("model/base",),
+    "model/music": ("model/base", "model/text"),
     "model/config": ("model/base", "model/sampling",
                      "program/nearest_name.h"),
     "model/checkpoint": PLAIN_MODEL,

@@ -1,0 +1,181 @@
+#include "model/music/beat_chords.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "model/base/bad.h"
+#include "model/base/status_macros.h"
+
+namespace txl {
+namespace {
+
+// What a tick of each interval above the root adds to the score.
+struct Template {
+  absl::string_view quality;
+  std::array<int, 12> weights;
+};
+constexpr Template kTemplates[] = {
+    {"M", {10, -2, -1, -2, 10, -5, -2, 10, -2, -1, -2, 0}},
+    {"m", {10, -2, -1, 10, -2, -5, -2, 10, -1, -2, 0, -2}},
+    {"o", {10, -2, -1, 10, -2, -1, 10, -2, -2, 1, -1, -2}},
+    {"+", {10, -2, -1, -2, 10, -1, -2, -2, 10, -1, -2, 0}},
+    {"sus2", {10, -2, 5, -2, -1, -5, -2, 5, -2, -1, -2, 0}},
+    {"sus4", {10, -2, -1, -2, -5, 5, -2, 5, -2, -1, -2, 0}}};
+
+// A chord over a bass that is so far below its root is another one.
+struct Inversion {
+  absl::string_view heard;
+  int interval;  // from the bass up to the root
+  absl::string_view meant;
+};
+constexpr Inversion kInversions[] = {
+    {"o", 4, "7"},   {"o", 3, "o7"},      {"M", 3, "m7"},     {"m", 4, "M7"},
+    {"m", 3, "/o7"}, {"sus2", 5, "sus4"}, {"sus4", 7, "sus2"}};
+
+// Groups of notes that begin together, and how many groups before a window
+// still count in it, as get_notes_at has it.
+using NotesByStart = std::vector<std::vector<MidiNote>>;
+constexpr int64_t kGroupsBefore = 10;
+constexpr int64_t kMostVisits = int64_t{1} << 27;
+
+struct Chord {
+  int root = -1;  // -1: none
+  absl::string_view quality;
+  int bass = -1;
+  double score = -1;
+};
+
+// What sounds in a window, in ticks.
+struct Sounding {
+  std::array<int64_t, 12> classes = {};
+  std::array<int64_t, 128> pitches = {};
+};
+
+int BassOf(const Sounding& sounding, int64_t window) {
+  for (int pitch = 0; pitch < 128; ++pitch) {
+    // A note that only touches the window would count in one of no length.
+    if (8 * sounding.pitches[pitch] >= window) return pitch % 12;
+  }
+  return -1;
+}
+
+// The best template and root, the first of several.
+Chord BestTemplate(const std::array<int64_t, 12>& classes) {
+  Chord best;
+  best.score = 0;
+  for (int root = 0; root < 12; ++root) {
+    if (classes[root] == 0) continue;
+    for (const Template& tried : kTemplates) {
+      int64_t score = 0;
+      for (int i = 0; i < 12; ++i) {
+        score += classes[(root + i) % 12] * tried.weights[i];
+      }
+      if (static_cast<double>(score) > best.score) {
+        best = {root, tried.quality, -1, static_cast<double>(score)};
+      }
+    }
+  }
+  return best;
+}
+
+Chord WindowChord(const Sounding& sounding, int64_t window) {
+  Chord chord = BestTemplate(sounding.classes);
+  if (chord.score < static_cast<double>(10 * window)) return {};
+  chord.bass = BassOf(sounding, window);
+  if (chord.bass >= 0) {
+    const int interval = (chord.root - chord.bass + 12) % 12;
+    for (const Inversion& inversion : kInversions) {
+      if (inversion.heard != chord.quality || inversion.interval != interval) {
+        continue;
+      }
+      chord.root = chord.bass;
+      chord.quality = inversion.meant;
+      break;
+    }
+  }
+  const int64_t major = sounding.classes[(chord.root + 11) % 12];
+  const int64_t minor = sounding.classes[(chord.root + 10) % 12];
+  if (chord.quality == "M" && major != minor) {
+    chord.quality = major > minor ? "M7" : "7";
+  } else if (chord.quality == "m" && minor > 0) {
+    chord.quality = "m7";
+  }
+  return chord;
+}
+
+NotesByStart GroupNotes(const Instruments& music) {
+  std::map<int64_t, std::vector<MidiNote>> by_start;
+  for (const std::vector<MidiNote>& notes : music.notes) {
+    for (const MidiNote& note : notes) by_start[note.start].push_back(note);
+  }
+  NotesByStart groups;
+  for (auto& [start, notes] : by_start) {
+    std::sort(notes.begin(), notes.end(),
+              [](const auto& a, const auto& b) { return a.end > b.end; });
+    groups.push_back(std::move(notes));
+  }
+  return groups;
+}
+
+// The chords of all windows of so many ticks.
+absl::StatusOr<std::vector<Chord>> WindowChords(const NotesByStart& groups,
+                                                int64_t ticks, int64_t window) {
+  std::vector<Chord> chords;
+  int64_t visits = 0;
+  const auto size = static_cast<int64_t>(groups.size());
+  int64_t first = 0;  // group that begins in or after the window
+  for (int64_t start = 0; start < ticks; start += window) {
+    while (first < size && groups[first].front().start < start) ++first;
+    Sounding sounding;
+    for (int64_t g = std::max<int64_t>(first - kGroupsBefore, 0);
+         g < size && groups[g].front().start < start + window; ++g) {
+      for (const MidiNote& note : groups[g]) {
+        if (note.end < start) break;
+        if (++visits > kMostVisits) {
+          return Bad("the MIDI file has too many notes that sound at once");
+        }
+        const int64_t length =
+            std::min(start + window, note.end) - std::max(start, note.start);
+        sounding.classes[note.pitch % 12] += length;
+        sounding.pitches[note.pitch] += length;
+      }
+    }
+    chords.push_back(WindowChord(sounding, window));
+  }
+  return chords;
+}
+
+std::string NameOf(const Chord& chord) {
+  if (chord.root < 0 || chord.bass < 0) return "N_N_N";
+  return absl::StrCat(kPitchNames[chord.root], "_", chord.quality, "_",
+                      kPitchNames[chord.bass]);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> BeatChords(const Instruments& music) {
+  const NotesByStart groups = GroupNotes(music);
+  TXL_ASSIGN_OR_RETURN(const std::vector<Chord> ones,
+                       WindowChords(groups, music.ticks, kTicksPerBeat));
+  TXL_ASSIGN_OR_RETURN(const std::vector<Chord> twos,
+                       WindowChords(groups, music.ticks, 2 * kTicksPerBeat));
+  std::vector<std::string> names;
+  for (size_t beat = 0; beat < ones.size(); ++beat) {
+    const Chord& both = twos[beat / 2];
+    const double score = both.score / 2;
+    const size_t first = beat / 2 * 2;
+    const bool is_pair = first + 1 < ones.size();
+    const bool apart =
+        is_pair ? ones[first].score >= score && ones[first + 1].score >= score
+                : ones[first].score > score;
+    names.push_back(NameOf(apart ? ones[beat] : both));
+  }
+  return names;
+}
+
+}  // namespace txl

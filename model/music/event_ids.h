@@ -1,0 +1,72 @@
+#pragma once
+
+// The events of a music model by name, and the ids of a file while they are
+// found.
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "model/text/vocabulary.h"
+
+namespace txl {
+
+// What the ids don't say of the file, and how often.
+struct LeftOut {
+  std::string what;  // an event without an id ("Note On_109"), or a plain name
+  int64_t count = 0;
+};
+
+struct MidiIds {
+  std::vector<int32_t> ids;
+  std::vector<LeftOut> left_out;  // ordered by name
+};
+
+// Thread-safe.
+class EventIds {
+ public:
+  explicit EventIds(const Vocabulary& vocabulary);
+
+  // -1: there is no such event.
+  int32_t Find(absl::string_view event) const;
+  bool Has(absl::string_view event) const { return Find(event) >= 0; }
+
+  bool HasPrefix(absl::string_view prefix) const;
+
+  // The value that an event KIND_VALUE has and that is closest, the smaller one
+  // of two; `value` if no event is of this kind.
+  int64_t Closest(absl::string_view kind, int64_t value) const;
+
+ private:
+  absl::flat_hash_map<std::string, int32_t> ids_;
+  absl::flat_hash_map<std::string, absl::btree_set<int64_t>> values_;
+};
+
+class EventList {
+ public:
+  explicit EventList(const EventIds& events) : events_(events) {}
+
+  const EventIds& events() const { return events_; }
+
+  // Adds all, or none if one has no id: an event means nothing without those
+  // that it comes with. The first that is missing counts as left out.
+  void Add(std::initializer_list<std::string> events);
+
+  // As EventIds::Closest; another value than `value` counts as left out.
+  int64_t Closest(absl::string_view kind, int64_t value);
+
+  void LeaveOut(absl::string_view what, int64_t count = 1);
+  MidiIds Take();
+
+ private:
+  const EventIds& events_;
+  std::vector<int32_t> ids_;
+  std::map<std::string, int64_t, std::less<>> left_out_;
+};
+
+}  // namespace txl

@@ -1,0 +1,68 @@
+#include "model/music/midi_encoder.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "model/base/bad.h"
+#include "model/base/status_macros.h"
+#include "model/music/compound_word_events.h"
+#include "model/music/event_ids.h"
+#include "model/music/instruments.h"
+#include "model/music/midi_file.h"
+#include "model/music/remi_events.h"
+#include "model/music/step_events.h"
+
+namespace txl {
+namespace {
+
+absl::Status NoNote() { return Bad("the MIDI file has no note to encode"); }
+
+}  // namespace
+
+MidiEncoder::MidiEncoder(Family family, std::shared_ptr<const EventIds> events)
+    : family_(family), events_(std::move(events)) {}
+
+absl::StatusOr<MidiEncoder> MidiEncoder::Make(const Vocabulary& vocabulary) {
+  auto events = std::make_shared<const EventIds>(vocabulary);
+  if (events->Has("xxbos") && events->Has("xxsep") && events->Has("d1")) {
+    return MidiEncoder(Family::kMusicautobot, std::move(events));
+  }
+  if (events->Has("Bar_None") && events->Has("Position_1/16") &&
+      events->HasPrefix("Note On_")) {
+    return MidiEncoder(Family::kRemi, std::move(events));
+  }
+  if (events->Has("Bar_None") && events->Has("Beat_0") &&
+      events->HasPrefix("Note_Pitch_")) {
+    return MidiEncoder(Family::kCompoundWord, std::move(events));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("MIDI needs a model of music (REMI, compound-word or "
+                   "musicautobot); this vocabulary is of kind ",
+                   vocabulary.kind()));
+}
+
+absl::StatusOr<MidiIds> MidiEncoder::Encode(
+    absl::string_view midi_bytes) const {
+  TXL_ASSIGN_OR_RETURN(const MidiFile file, ParseMidi(midi_bytes));
+  EventList events(*events_);
+  if (family_ == Family::kMusicautobot) {
+    if (!AddStepEvents(file, events)) return NoNote();
+    return events.Take();
+  }
+  const Instruments music = ReadInstruments(file);
+  if (music.notes.empty()) return NoNote();
+  events.LeaveOut("note without an end", music.dropped);
+  for (size_t i = 1; i < music.notes.size(); ++i) {
+    events.LeaveOut("note of another instrument than the first",
+                    static_cast<int64_t>(music.notes[i].size()));
+  }
+  if (family_ == Family::kRemi) {
+    AddRemiEvents(music, events);
+  } else {
+    TXL_RETURN_IF_ERROR(AddCompoundWordEvents(music, events));
+  }
+  return events.Take();
+}
+
+}  // namespace txl
