@@ -39,6 +39,9 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
   facts.config = model.config;
   facts.generation = model.generation;
   facts.vocabulary = model.vocabulary.get();
+  if (facts.vocabulary != nullptr) {
+    facts.midi = MidiEncoder::Make(*facts.vocabulary);
+  }
   facts.memory_length = info.mem_len;
   facts.window = info.window;
   facts.bytes_per_session = info.bytes_per_slot;

@@ -8,6 +8,7 @@
 #include "client/cli/generate_flags.h"
 #include "client/cli/line_reader.h"
 #include "client/cli/long_text.h"
+#include "client/cli/midi_file.h"
 #include "client/cli/output.h"
 #include "client/cli/samples.h"
 #include "client/retrying_client.h"
@@ -112,10 +113,16 @@ int Generate(GenerateCommandFlags flags) {
   if (!printed.ok()) return FailUsage(std::string(printed.message()));
   const absl::Status read = ReadPrompt(&flags.turn);
   if (!read.ok()) return FailInput(read);
-  const absl::StatusOr<v1::GenerateRequest> request =
-      MakeGenerateRequest(flags.turn);
+  absl::StatusOr<v1::GenerateRequest> request = MakeGenerateRequest(flags.turn);
   if (!request.ok()) return FailUsage(std::string(request.status().message()));
   return WithClient(flags.server, [&](Client& client) {
+    if (flags.turn.midi_file) {
+      auto music = TokenizeMidi(client, *flags.turn.midi_file,
+                                flags.server.call_options());
+      if (!music.ok()) return Fail(music.status());
+      request->mutable_tokens()->mutable_ids()->Swap(
+          music->mutable_token_ids());
+    }
     return flags.samples > 1 ? RunSamples(client, flags, *request)
                              : RunTurn(client, flags, *request);
   });

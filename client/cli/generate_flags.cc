@@ -136,11 +136,20 @@ void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {
                       "file whose text to feed first [default: none]")
           ->type_name("FILE")
           ->excludes(prompt);
+  CLI::Option* midi =
+      command
+          .add_option("--midi", flags->midi_file,
+                      "MIDI file whose music to continue, -: standard input "
+                      "[default: none]")
+          ->type_name("FILE")
+          ->excludes(prompt)
+          ->excludes(file);
   AddUnknownFlag(command, &flags->unknown);
   AddNumbers(command, "--tokens", &flags->tokens,
              "prompt as token ids, comma-separated [default: none]")
       ->excludes(prompt)
-      ->excludes(file);
+      ->excludes(file)
+      ->excludes(midi);
   command
       .add_option("--request-id", flags->request_id,
                   "name of this turn in its session [default: none]")

@@ -21,7 +21,8 @@ struct GenerateFlags {
   std::string session;
   std::optional<std::string> prompt;  // text; "-" is standard input
   std::string prompt_file;            // empty: none
-  std::string unknown;                // "": not given
+  std::optional<std::string> midi_file;
+  std::string unknown;  // "": not given
   std::vector<uint32_t> tokens;
   std::string request_id;
   std::optional<int64_t> expected_position;
@@ -52,8 +53,8 @@ struct GenerateFlags {
 // --temperature ... --min-tokens, --max-tokens, --stop ...: how to sample and
 // when to stop.
 void AddSamplingFlags(CLI::App& command, GenerateFlags* flags);
-// --session, --prompt, --prompt-file, --unknown, --tokens, --request-id,
-// --expected-position.
+// --session, --prompt, --prompt-file, --midi, --unknown, --tokens,
+// --request-id, --expected-position.
 void AddPromptFlags(CLI::App& command, GenerateFlags* flags);
 // --logprobs, --token-bytes.
 void AddOutputFlags(CLI::App& command, GenerateFlags* flags);

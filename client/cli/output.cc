@@ -47,20 +47,25 @@ std::string ToJson(const google::protobuf::Message& message) {
   return json;
 }
 
-absl::StatusOr<std::string> ReadInput(const std::string& path) {
+absl::StatusOr<std::string> ReadBytes(const std::string& path) {
   std::ifstream file;
   if (path != "-") file.open(path, std::ios::binary);
   std::istream& in = path == "-" ? std::cin : file;
-  std::ostringstream text;
-  text << in.rdbuf();
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
   if (path != "-" && (!file.is_open() || std::filesystem::is_directory(path))) {
     return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   }
-  const std::string all = std::move(text).str();
+  return std::move(bytes).str();
+}
+
+absl::StatusOr<std::string> ReadInput(const std::string& path) {
+  const absl::StatusOr<std::string> all = ReadBytes(path);
+  if (!all.ok()) return all;
   const absl::Status status =
-      CheckTextFile(path == "-" ? "standard input" : path, all);
+      CheckTextFile(path == "-" ? "standard input" : path, *all);
   if (!status.ok()) return status;
-  return std::string(WithoutMark(all));
+  return std::string(WithoutMark(*all));
 }
 
 std::string TurnPrinter::FormatToken(const v1::Token& token) {

@@ -25,9 +25,12 @@ absl::Status OutputStatus();
 // (a first token's index) and without a line end.
 std::string ToJson(const google::protobuf::Message& message);
 
-// The text of a file, or of standard input for "-", without a byte order mark
-// at its beginning. Errors name it: NotFound when it cannot be read,
-// InvalidArgument when it is not UTF-8 or holds a NUL.
+// The bytes of a file, or of standard input for "-". Errors: NotFound, naming a
+// file that cannot be read.
+absl::StatusOr<std::string> ReadBytes(const std::string& path);
+
+// ReadBytes of a text, without a byte order mark at its beginning. Errors also:
+// InvalidArgument, naming a file that is not UTF-8 or holds a NUL.
 absl::StatusOr<std::string> ReadInput(const std::string& path);
 
 // What a turn looks like on standard output.

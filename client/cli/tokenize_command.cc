@@ -1,4 +1,4 @@
-// txl tokenize: text to token ids and back.
+// txl tokenize: text or a MIDI file to token ids, and back to text.
 
 #include <CLI/CLI.hpp>
 
@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/command.h"
 #include "client/cli/long_text.h"
+#include "client/cli/midi_file.h"
 #include "client/cli/output.h"
 #include "program/command_line.h"
 #include "program/flag_checks.h"
@@ -16,7 +17,8 @@ namespace {
 struct TokenizeFlags {
   ServerFlags server;
   std::string text;
-  std::string unknown;  // "": not given
+  std::string midi_file;  // empty: none
+  std::string unknown;    // "": not given
   std::vector<uint32_t> ids;
   bool json = false;
 };
@@ -31,6 +33,19 @@ int Decode(Client& client, const TokenizeFlags& flags) {
   return kDone;
 }
 
+int Print(const v1::TokenizeResponse& response, const TokenizeFlags& flags) {
+  WriteOut(absl::StrCat(
+      flags.json ? ToJson(response) : absl::StrJoin(response.token_ids(), ","),
+      "\n"));
+  return kDone;
+}
+
+int EncodeMidi(Client& client, const TokenizeFlags& flags) {
+  const auto music =
+      TokenizeMidi(client, flags.midi_file, flags.server.call_options());
+  return music.ok() ? Print(*music, flags) : Fail(music.status());
+}
+
 int Encode(Client& client, const TokenizeFlags& flags) {
   const absl::StatusOr<std::string> text =
       flags.text == "-" ? ReadInput("-") : flags.text;
@@ -40,16 +55,15 @@ int Encode(Client& client, const TokenizeFlags& flags) {
   if (!ids.ok()) return Fail(ids.status());
   v1::TokenizeResponse response;
   response.mutable_token_ids()->Assign(ids->begin(), ids->end());
-  WriteOut(absl::StrCat(
-      flags.json ? ToJson(response) : absl::StrJoin(*ids, ","), "\n"));
-  return kDone;
+  return Print(response, flags);
 }
 
 }  // namespace
 
 void AddTokenizeCommand(CLI::App& program, Run* run) {
   CLI::App* command = program.add_subcommand(
-      "tokenize", "Print the token ids of a text, or the text of token ids");
+      "tokenize",
+      "Print the token ids of a text or a MIDI file, or the text of token ids");
   auto flags = std::make_shared<TokenizeFlags>();
   AddServerFlags(*command, &flags->server);
   CLI::Option* text = command->add_option("TEXT", flags->text,
@@ -60,16 +74,25 @@ void AddTokenizeCommand(CLI::App& program, Run* run) {
       AddNumbers(*command, "--decode", &flags->ids,
                  "comma-separated token ids to decode [default: none]")
           ->excludes(text);
+  CLI::Option* midi = command
+                          ->add_option("--midi", flags->midi_file,
+                                       "MIDI file to encode, -: standard input "
+                                       "[default: none]")
+                          ->type_name("FILE")
+                          ->excludes(text)
+                          ->excludes(decode);
   command->add_flag("--json", flags->json,
                     "print the response as a line of JSON [default: off]");
-  command->callback([run, flags, text, decode] {
-    if (text->empty() && decode->empty()) {
-      throw CLI::RequiredError("TEXT or --decode");
+  command->callback([run, flags, text, decode, midi] {
+    if (text->empty() && decode->empty() && midi->empty()) {
+      throw CLI::RequiredError("TEXT, --midi or --decode");
     }
-    *run = [flags, decoding = !decode->empty()] {
-      return WithClient(flags->server, [&](Client& client) {
-        return decoding ? Decode(client, *flags) : Encode(client, *flags);
-      });
+    const auto act = !decode->empty() ? Decode
+                     : !midi->empty() ? EncodeMidi
+                                      : Encode;
+    *run = [flags, act] {
+      return WithClient(flags->server,
+                        [&](Client& client) { return act(client, *flags); });
     };
   });
 }

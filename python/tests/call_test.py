@@ -5,6 +5,7 @@ import pytest
 
 from txl_client import call
 from txl_client._proto import generation_service_pb2 as generation
+from txl_client._proto import model_service_pb2 as model_service
 from txl_client._proto import session_service_pb2 as session_service
 from txl_client._proto import token_pb2
 from txl_client.channel import Stubs
@@ -84,6 +85,22 @@ def test_inputs_are_texts_or_ids_in_every_place():
         tokens=token_pb2.TokenIds(ids=[3]), alternatives=[
             generation.Alternative(text="a"),
             generation.Alternative(tokens=token_pb2.TokenIds(ids=[1, 2]))])
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_a_midi_file_is_sent_as_it_is(kind):
+    sent = call.tokenize_midi(kind(b"MThd\x00\xff")).request
+    assert sent == model_service.TokenizeRequest(midi=b"MThd\x00\xff")
+    # Bytes that are none are no text.
+    assert call.tokenize_midi(kind(b"")).request.HasField("midi")
+
+
+def test_what_a_midi_file_lost_is_beside_its_ids():
+    music = call.tokenize_midi(b"MThd").read(model_service.TokenizeResponse(
+        token_ids=[3, 1], left_out=[
+            model_service.LeftOut(what="pedal", count=12)]))
+    assert music == [3, 1]
+    assert music.left_out == {"pedal": 12}
 
 
 def test_scores_are_read_in_their_order():

@@ -6,6 +6,7 @@ Each is made on both clients, with a server that would remember a call.
 import asyncio
 import io
 import math
+import pathlib
 
 import numpy
 import pandas
@@ -118,6 +119,19 @@ def test_a_text_that_is_none_has_no_ids(fails):
         assert fails(lambda c: c.tokenize(text),
                      TypeError).startswith("text: ")
     assert fails(lambda c: c.tokenize(HALF), ValueError).startswith("text: ")
+
+
+@pytest.mark.parametrize("midi", ["song.mid", pathlib.Path("song.mid"), 5,
+                                  [77, 84], io.BytesIO(b"MThd")],
+                         ids=lambda value: str(type(value)))
+def test_a_midi_file_is_given_as_its_bytes(fails, midi):
+    assert fails(lambda c: c.tokenize(midi=midi),
+                 TypeError).startswith("midi: ")
+
+
+def test_a_midi_file_and_a_text_are_not_given_together(fails):
+    assert fails(lambda c: c.tokenize("a", midi=b"MThd"),
+                 TypeError).startswith("midi: ")
 
 
 OPTIONS = [

@@ -214,6 +214,15 @@ def test_a_call_ends_with_its_client():
     assert caught.value.attempts == 1
 
 
+def test_ids_of_a_midi_file_are_a_prompt(run):
+    with ScriptedServer([OK], [started(), finished()]) as server:
+        ids = run(server.address, lambda client: client.tokenize(midi=b"MThd"))
+        run(server.address, lambda client: client.generate(ids))
+        (_, asked, _), (_, turn, _) = server.calls
+    assert asked == model_service.TokenizeRequest(midi=b"MThd")
+    assert turn.tokens.ids == ids == [1, 2]
+
+
 @pytest.mark.parametrize("timeout", [math.inf, 1e30])
 def test_an_endless_timeout_ends_no_call(run, timeout):
     with ScriptedServer([OK], [started(), finished()]) as server:

@@ -21,8 +21,8 @@ from txl_client.errors import (AbortedError, AlreadyExistsError,
                                UnimplementedError)
 from txl_client.events import (Event, Finished, FinishReason, Generation,
                                Started, Token, TokenLogprob)
-from txl_client.infos import (ModelInfo, ServerStatus, SessionInfo,
-                              SessionState)
+from txl_client.infos import (MidiTokens, ModelInfo, ServerStatus,
+                              SessionInfo, SessionState)
 from txl_client.options import Prompt, TurnOptions
 from txl_client.retry import RetryPolicy
 from txl_client.scores import AlternativeScore, Appended, Score, ScoredToken
@@ -34,8 +34,8 @@ __all__ = [
     "AsyncClient", "AsyncSession", "AsyncTurnStream", "CancelledError",
     "Client", "DataLossError", "DeadlineExceededError", "Event",
     "FailedPreconditionError", "FinishReason", "Finished", "Generation",
-    "InternalError", "InvalidArgumentError", "ModelInfo", "NotFoundError",
-    "PermissionDeniedError", "Prompt", "ResourceExhaustedError",
+    "InternalError", "InvalidArgumentError", "MidiTokens", "ModelInfo",
+    "NotFoundError", "PermissionDeniedError", "Prompt", "ResourceExhaustedError",
     "RetryPolicy", "Score", "ScoredToken", "ServerStatus", "Session",
     "SessionInfo", "SessionState", "Started", "Token", "TokenLogprob",
     "TurnOptions", "TurnStream", "TxlError", "UnauthenticatedError",

@@ -98,9 +98,20 @@ class AsyncClient(AsyncCaller):
             (await self.limits()).max_alternatives)
         return plan.fill([each async for each in self.many(plan.calls())])
 
-    async def tokenize(self, text: str) -> list[int]:
-        """The ids of a text."""
-        return await self.run(calls.tokenize(text))
+    @overload
+    async def tokenize(self, text: str) -> list[int]: ...
+
+    @overload
+    async def tokenize(self, *, midi: bytes) -> infos.MidiTokens: ...
+
+    async def tokenize(self, text: Any = None, *,
+                       midi: bytes | None = None) -> list[int]:
+        """The ids of a text, or of the bytes of a MIDI file."""
+        if midi is None:
+            return await self.run(calls.tokenize(text))
+        if text is not None:
+            raise TypeError("midi: cannot be given together with a text")
+        return await self.run(calls.tokenize_midi(midi))
 
     async def detokenize(self, ids: Iterable[int]) -> str:
         """The text of ids."""

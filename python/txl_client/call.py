@@ -41,6 +41,17 @@ def tokenize(text: str) -> Call[list[int]]:
                 lambda response: list(response.token_ids))
 
 
+def tokenize_midi(midi: bytes) -> Call[infos.MidiTokens]:
+    """The ids of a MIDI file."""
+    if not isinstance(midi, (bytes, bytearray, memoryview)):
+        raise checks.kind_error("midi", "the bytes of a MIDI file", midi)
+    return Call("Model.Tokenize",
+                model_service.TokenizeRequest(midi=bytes(midi)),
+                lambda response: infos.MidiTokens(
+                    response.token_ids,
+                    {part.what: part.count for part in response.left_out}))
+
+
 def detokenize(ids: Iterable[int]) -> Call[str]:
     """The text of ids."""
     request = model_service.DetokenizeRequest(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from txl_client.events import SamplingParams, StopConditions
@@ -101,6 +102,17 @@ class ModelInfo:
     default_stop: StopConditions
     start_tokens: tuple[int, ...]
     end_tokens: tuple[int, ...]
+
+
+class MidiTokens(list[int]):
+    """The token ids of a MIDI file, for use as a prompt.
+
+    `left_out`: number of parts of each kind that the vocabulary cannot express.
+    """
+
+    def __init__(self, ids: Iterable[int], left_out: Mapping[str, int]) -> None:
+        super().__init__(ids)
+        self.left_out = dict(left_out)
 
 
 class ServerState(str, enum.Enum):

@@ -26,6 +26,9 @@ constexpr char kNoTokenizer[] =
 
 constexpr char kPageTokenPrefix[] = "p";
 
+// compound-word's event behind the last bar.
+constexpr char kEndOfPiece[] = "EOS_None";
+
 template <typename Request>
 absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
   const std::string& id = request.request_id();
@@ -34,6 +37,14 @@ absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
   // Nobody can come back to a temporary session: nothing is kept for it.
   if (request.session_id().empty()) return TurnIdentity();
   return TurnIdentity{id, RequestDigest(request)};
+}
+
+absl::Status CheckPromptBytes(absl::string_view bytes, absl::string_view field,
+                              const RequestLimits& limits) {
+  const auto count = static_cast<int64_t>(bytes.size());
+  if (count <= limits.prompt_bytes) return absl::OkStatus();
+  return OverLimitError(
+      field, absl::StrCat(count, " bytes, at most ", limits.prompt_bytes));
 }
 
 absl::Status CheckTokenCount(int64_t count, absl::string_view field,
@@ -50,10 +61,7 @@ absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& text,
                                                 const ModelFacts& facts,
                                                 const RequestLimits& limits) {
   if (facts.vocabulary == nullptr) return FieldError(field, kNoTokenizer);
-  if (static_cast<int64_t>(text.size()) > limits.prompt_bytes) {
-    return OverLimitError(field, absl::StrCat(text.size(), " bytes, at most ",
-                                              limits.prompt_bytes));
-  }
+  TXL_RETURN_IF_ERROR(CheckPromptBytes(text, field, limits));
   if (!IsValidUtf8(text)) return FieldError(field, "is not valid UTF-8");
   absl::StatusOr<std::vector<int32_t>> ids =
       facts.vocabulary->Encode(text, options);
@@ -242,6 +250,26 @@ absl::StatusOr<std::vector<int32_t>> ReadTokenize(
   TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
                        ReadUnknown(request.unknown(), facts, limits));
   return EncodeText(request.text(), options, "text", facts, limits);
+}
+
+absl::StatusOr<MidiIds> ReadMidi(const v1::TokenizeRequest& request,
+                                 const ModelFacts& facts,
+                                 const RequestLimits& limits) {
+  constexpr char kField[] = "midi";
+  TXL_RETURN_IF_ERROR(ReadUnknown(request.unknown(), facts, limits).status());
+  if (!request.text().empty()) {
+    return FieldError(kField, "cannot be sent together with a text");
+  }
+  if (!facts.midi.ok())
+    return FieldError(kField, facts.midi.status().message());
+  TXL_RETURN_IF_ERROR(CheckPromptBytes(request.midi(), kField, limits));
+  absl::StatusOr<MidiIds> music = facts.midi->Encode(request.midi());
+  if (!music.ok()) return FieldError(kField, music.status().message());
+  std::vector<int32_t>& ids = music->ids;
+  if (!ids.empty() && facts.vocabulary->TokenBytes(ids.back()) == kEndOfPiece) {
+    ids.pop_back();
+  }
+  return music;
 }
 
 absl::StatusOr<std::vector<int32_t>> ReadDetokenize(

@@ -107,10 +107,14 @@ absl::StatusOr<FeedParams> ReadAppend(const v1::AppendTokensRequest& request,
 absl::StatusOr<FeedParams> ReadScore(const v1::ScoreRequest& request,
                                      const ModelFacts& facts,
                                      const RequestLimits& limits);
-// An empty text gives no ids.
+// Of a request without `midi`; an empty text gives no ids.
 absl::StatusOr<std::vector<int32_t>> ReadTokenize(
     const v1::TokenizeRequest& request, const ModelFacts& facts,
     const RequestLimits& limits);
+// Of a request with `midi`: ids that can be continued.
+absl::StatusOr<MidiIds> ReadMidi(const v1::TokenizeRequest& request,
+                                 const ModelFacts& facts,
+                                 const RequestLimits& limits);
 absl::StatusOr<std::vector<int32_t>> ReadDetokenize(
     const v1::DetokenizeRequest& request, const ModelFacts& facts,
     const RequestLimits& limits);

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "model/config/generation_defaults.h"
 #include "model/config/model_config.h"
+#include "model/music/midi_encoder.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
@@ -18,6 +20,9 @@ struct ModelFacts {
   ModelConfig config;
   GenerationDefaults generation;
   const Vocabulary* vocabulary = nullptr;  // null: token ids only; outlives us
+  // An error: why the model takes no MIDI files.
+  absl::StatusOr<MidiEncoder> midi =
+      absl::FailedPreconditionError("the model has no tokenizer");
 
   // What the engine says of itself.
   int64_t memory_length = 0;  // rows of segment memory for each layer

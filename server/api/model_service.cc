@@ -9,6 +9,19 @@
 
 namespace txl {
 
+namespace {
+
+void WriteMidi(const MidiIds& music, v1::TokenizeResponse* out) {
+  out->mutable_token_ids()->Add(music.ids.begin(), music.ids.end());
+  for (const LeftOut& part : music.left_out) {
+    v1::LeftOut* told = out->add_left_out();
+    told->set_what(part.what);
+    told->set_count(part.count);
+  }
+}
+
+}  // namespace
+
 void GetModel(const ServedModel& model, const std::shared_ptr<ApiCall>& call) {
   AnswerCall<v1::GetModelRequest, v1::GetModelResponse>(
       *call, [&](const auto&, auto* out) {
@@ -28,6 +41,12 @@ void GetServerStatus(const std::shared_ptr<ApiCall>& call) {
 void Tokenize(const ServedModel& model, const std::shared_ptr<ApiCall>& call) {
   AnswerCall<v1::TokenizeRequest, v1::TokenizeResponse>(
       *call, [&](const auto& in, auto* out) -> absl::Status {
+        if (in.has_midi()) {
+          TXL_ASSIGN_OR_RETURN(const MidiIds music,
+                               ReadMidi(in, *model.facts, model.limits));
+          WriteMidi(music, out);
+          return absl::OkStatus();
+        }
         TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
                              ReadTokenize(in, *model.facts, model.limits));
         out->mutable_token_ids()->Add(ids.begin(), ids.end());

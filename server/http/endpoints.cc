@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -68,8 +69,19 @@ absl::StatusOr<ScoreBody> ReadScoreBody(const HttpRequest& http) {
 
 absl::Status ReadTokenizeBody(BodyFields& fields, v1::TokenizeRequest* to) {
   TXL_ASSIGN_OR_RETURN(const auto prompt, fields.String("prompt"));
-  if (!prompt.has_value()) return FieldError("prompt", "must be set");
-  to->set_text(*prompt);
+  TXL_ASSIGN_OR_RETURN(const auto midi, fields.String("midi"));
+  if (prompt.has_value() && midi.has_value()) {
+    return FieldError("midi", "cannot be sent together with a prompt");
+  }
+  if (midi.has_value()) {
+    if (!absl::Base64Unescape(*midi, to->mutable_midi())) {
+      return FieldError("midi", "is not base64");
+    }
+  } else if (prompt.has_value()) {
+    to->set_text(*prompt);
+  } else {
+    return FieldError("prompt", "must be set, or midi");
+  }
   TXL_RETURN_IF_ERROR(ReadNamed(fields, "unknown", to));
   return fields.RefuseMisspelt();
 }
@@ -232,11 +244,12 @@ class Router {
     CallWithBody<v1::TokenizeRequest>(
         api_.desk, exchange_, "ModelService/Tokenize", "", ReadTokenizeBody,
         [most](const Message& message) -> Json {
-          const auto& ids =
-              static_cast<const v1::TokenizeResponse&>(message).token_ids();
-          return {{"tokens", std::vector<uint32_t>(ids.begin(), ids.end())},
-                  {"count", ids.size()},
-                  {"max_model_len", most}};
+          Json answer = MessageToJson(message);
+          const size_t count = answer["token_ids"].size();
+          return {{"tokens", std::move(answer["token_ids"])},
+                  {"count", count},
+                  {"max_model_len", most},
+                  {"left_out", std::move(answer["left_out"])}};
         });
   }
 

@@ -304,6 +304,14 @@ grpc::Status FakeService::GetServerStatus(
 grpc::Status FakeService::Tokenize(grpc::ServerContext* context,
                                    const v1::TokenizeRequest* request,
                                    v1::TokenizeResponse* response) {
+  for (const auto& [what, count] : left_out) {
+    v1::LeftOut* part = response->add_left_out();
+    part->set_what(what);
+    part->set_count(count);
+  }
+  for (const unsigned char byte : request->midi()) {
+    response->add_token_ids(byte);
+  }
   if (static_cast<int64_t>(request->text().size()) >
       std::min(max_prompt_bytes, max_prompt_tokens)) {
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too long",

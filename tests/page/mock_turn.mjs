@@ -8,7 +8,7 @@
 //   @cut        cuts the connection behind three tokens, the first time
 
 import { sample } from "./mock_model.mjs";
-import { Refusal } from "./mock_sessions.mjs";
+import { Refusal, checkLength } from "./mock_sessions.mjs";
 
 const DEFAULT_RATE = 200;
 const TICK_MS = 4;
@@ -38,7 +38,7 @@ export class MockTurns {
     checkRange(request, "top_p", Number.MIN_VALUE, 1);
     const session = request.session_id
       ? this.#sessions.find(request.session_id) : { ids: [] };
-    const wishes = readWishes(request.prompt ?? "");
+    const wishes = readWishes(String(request.prompt ?? ""));
     const again = this.#disturbed.has(request.request_id);
     this.#refuse(request, wishes, again);
     // JSON.parse would round it.
@@ -72,7 +72,9 @@ export class MockTurns {
   }
 
   #feed({ request, session }) {
-    const ids = this.#model.tokenize(request.prompt ?? "");
+    const prompt = request.prompt ?? "";
+    if (Array.isArray(prompt)) checkLength("prompt", prompt);
+    const ids = Array.isArray(prompt) ? prompt : this.#model.tokenize(prompt);
     if (ids.includes(-1)) {
       throw new Refusal(400, "holds a symbol that the vocabulary lacks",
         { param: "prompt", code: "FIELD_INVALID" });

@@ -29,6 +29,6 @@ CHROMIUM=$(command -v chromium)
 export CHROMIUM
 
 # One file after the other: each has a browser of its own.
-for file in page_test page_parts_test page_mock_test page_order_test; do
+for file in page_test page_parts_test page_mock_test page_midi_test page_order_test; do
   node --test "$here/$file.mjs"
 done

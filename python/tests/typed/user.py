@@ -7,8 +7,8 @@ import datetime
 from typing_extensions import assert_type
 
 from txl_client import (AlternativeScore, AsyncClient, AsyncSession,
-                        AsyncTurnStream, Client, Event, Generation, ModelInfo,
-                        Score, ServerStatus, Session, SessionInfo, TurnStream)
+                        AsyncTurnStream, Client, Event, Generation, MidiTokens,
+                        ModelInfo, Score, ServerStatus, Session, SessionInfo, TurnStream)
 
 
 def waiting(client: Client) -> None:
@@ -20,6 +20,10 @@ def waiting(client: Client) -> None:
     assert_type(client.score(["a"]), list[Score])
     assert_type(client.score_alternatives(["a"]), list[AlternativeScore])
     assert_type(client.tokenize("a"), list[int])
+    music = client.tokenize(midi=b"MThd")
+    assert_type(music, MidiTokens)
+    assert_type(music.left_out, dict[str, int])
+    client.generate(music)
     client.generate("a", timeout=datetime.timedelta(minutes=1))
     client.score(["a"], session_id="verona")
     Client(timeout=None)
@@ -51,6 +55,7 @@ def wrong(client: Client) -> None:
     # Each would be an error that mypy does not expect if it were none.
     client.generate("a", max_tokenz=3)  # type: ignore[call-overload]
     client.generate("a", top_k="x")  # type: ignore[call-overload]
+    client.tokenize("a", midi=b"a")  # type: ignore[call-overload]
     client.score("a", 3)  # type: ignore[call-arg]
     client.session("a").rewind()  # type: ignore[call-arg]
     client.session(None)  # type: ignore[arg-type]

@@ -36,6 +36,7 @@ export class Api {
 
   models = () => this.#json("GET", "v1/models");
   status = () => this.#json("GET", "v1/status");
+  tokenizeMidi = (midi) => this.#json("POST", "tokenize", { midi });
   detokenize = (ids) => this.#json("POST", "detokenize", { tokens: ids });
 
   listSessions = (pageSize, pageToken) => this.#json("GET",
@@ -50,6 +51,8 @@ export class Api {
     `${sessionPath(id)}?include_tokens=true&page_size=${TOKENS}&page_token=` +
     encodeURIComponent(pageToken), undefined, id);
 
+  append = (id, tokens) => this.#json("POST", `${sessionPath(id)}/append`,
+    { tokens }, id);
   sessionState = (id) => this.#json("GET", sessionPath(id), undefined, id);
   deleteSession = (id) => this.#json("DELETE", sessionPath(id), undefined, id);
   rewindSession = (id, position) => this.#json("POST",

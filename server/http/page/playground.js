@@ -3,7 +3,9 @@
 import { curlCommand, grpcurlCommand, pythonProgram } from "./copy.js";
 import { byId, copyText, element, showError } from "./dom.js";
 import { ParameterForm } from "./form.js";
+import { pieces, readMidiPrompt } from "./midi_prompt.js";
 import { Music } from "./music.js";
+import { count } from "./rates.js";
 import { newRequestId, requestOf } from "./request.js";
 import { patiently } from "./retry.js";
 import { settleSession } from "./settle.js";
@@ -31,6 +33,9 @@ export class Playground {
   // Whether nobody but this page knows that session.
   #own = false;
   #musical = false;
+  #limits = {};
+  // The MIDI file that the prompt was made of: {text, ids}; null for none.
+  #midi = null;
 
   // `onTurn(clock)` is told of every turn that ended.
   constructor(api, onTurn) {
@@ -46,6 +51,8 @@ export class Playground {
   setModel(model) {
     this.#form.setModel(model);
     this.#musical = model.vocabulary_kind === "events";
+    this.#limits = model.limits ?? {};
+    byId("midi-part").hidden = !this.#musical;
     if (this.#musical) this.#music.show();
   }
 
@@ -66,7 +73,54 @@ export class Playground {
     byId("continue").focus();
   }
 
+  // Makes a MIDI file the prompt of a new text, and shows its music.
+  async #openMidi(file) {
+    const opening = (this.#opening += 1);
+    const late = () => opening !== this.#opening || this.#abort !== null;
+    if (late()) return;
+    this.#form.mark(null);
+    this.#say(`Reading ${file.name}…`);
+    try {
+      const midi = await readMidiPrompt(this.#api, file, this.#limits);
+      if (late()) return;
+      this.#newText();
+      this.#midi = midi;
+      byId("prompt").value = midi.text;
+      this.#music.push(midi.text);
+      this.#music.end();
+      this.#say(midi.said);
+    } catch (error) {
+      if (!late()) this.#fail(error);
+    }
+  }
+
+  #newText() {
+    byId("session_id").value = "";
+    this.#leaveSession();
+    this.#clear();
+  }
+
+  #listenToFiles() {
+    byId("midi").addEventListener("change", ({ target }) => {
+      const [file] = target.files;
+      if (file !== undefined) this.#openMidi(file);
+      // The same file, changed, can be chosen again.
+      target.value = "";
+    });
+    const place = byId("playground-part");
+    const isFile = ({ dataTransfer }) => dataTransfer.types.includes("Files");
+    place.addEventListener("dragover", (event) => {
+      if (isFile(event)) event.preventDefault();
+    });
+    place.addEventListener("drop", (event) => {
+      if (!isFile(event)) return;
+      event.preventDefault();
+      this.#openMidi(event.dataTransfer.files[0]);
+    });
+  }
+
   #listen() {
+    this.#listenToFiles();
     byId("turn-form").addEventListener("submit", (event) => {
       event.preventDefault();
       const prompt = byId("prompt").value;
@@ -81,9 +135,7 @@ export class Playground {
     byId("continue").addEventListener("click", () => this.#start(null, false));
     byId("stop").addEventListener("click", () => this.#abort?.abort());
     byId("clear").addEventListener("click", () => {
-      byId("session_id").value = "";
-      this.#leaveSession();
-      this.#clear();
+      this.#newText();
       byId("prompt").focus();
     });
     addEventListener("pagehide", (event) => {
@@ -114,8 +166,9 @@ export class Playground {
       // What is wrong with a field is said before a session is made.
       this.#request(prompt, null);
       await this.#enterSession(anew);
-      const request = this.#request(prompt, newRequestId());
-      await this.#stream(request, clock);
+      const request = this.#request(await this.#feedMidi(prompt),
+        newRequestId());
+      await this.#stream(request, prompt ?? "", clock);
     } catch (error) {
       this.#fail(error);
     } finally {
@@ -153,6 +206,20 @@ export class Playground {
     signal.throwIfAborted();
   }
 
+  // What a turn takes of a prompt: the last ids of a MIDI file. Those before
+  // are fed to the session.
+  async #feedMidi(prompt) {
+    if (prompt === null || prompt !== this.#midi?.text) return prompt;
+    const parts = pieces(this.#midi.ids, count(this.#limits.max_prompt_tokens));
+    const signal = this.#abort.signal;
+    for (const part of parts.slice(0, -1)) {
+      await patiently(() => this.#api.append(this.#session, part),
+        { signal, onWait: this.#sayWait });
+      signal.throwIfAborted();
+    }
+    return parts.at(-1);
+  }
+
   // The session is one that the user has named.
   #name(id) {
     byId("session_id").value = id;
@@ -167,7 +234,7 @@ export class Playground {
     this.#own = false;
   }
 
-  async #stream(request, clock) {
+  async #stream(request, prompt, clock) {
     const signal = this.#abort.signal;
     let tokens = 0;
     this.#say("Waiting for the server…");
@@ -175,7 +242,7 @@ export class Playground {
       const turn = runTurn(this.#api, request, signal, {
         onWait: this.#sayWait,
         onStart: ({ seed }) => {
-          this.#showPrompt(request.prompt ?? "");
+          this.#showPrompt(prompt);
           this.#showSeed(seed);
           this.#say("Generating…");
         },
@@ -250,6 +317,7 @@ export class Playground {
     byId("generate").disabled = running;
     byId("continue").disabled = running || !(named || this.#own);
     byId("clear").disabled = running;
+    byId("midi").disabled = running;
     byId("stop").disabled = !running;
   }
 

@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "tests/server/api/music_model.h"
 #include "tests/server/exporter/scrape.h"
 #include "tests/server/http/http_world.h"
 
@@ -70,6 +72,40 @@ TEST(Tokenize, GivesIdsAndTheirNumber) {
   EXPECT_EQ(json["tokens"], Json({'h', 'e', 'y'}));
   EXPECT_EQ(json["count"], 3);
   EXPECT_EQ(json["max_model_len"], RequestLimits().prompt_tokens);
+}
+
+TEST(Tokenize, TakesAMidiFileInBase64) {
+  HttpWorld world;
+  world.rpc.facts.midi = MidiEncoder::Make(RemiVocabulary());
+  const Json whole =
+      world.Post("/tokenize", {{"midi", absl::Base64Escape(kOneNote)}}).json();
+  EXPECT_EQ(whole["tokens"], Json(kOneNoteIds));
+  EXPECT_EQ(whole["count"], 8);
+  EXPECT_EQ(whole["left_out"], Json::array());
+  const std::string two = MidiOf(NoteOf(60) + NoteOf(109));
+  EXPECT_EQ(world.Post("/tokenize", {{"midi", absl::Base64Escape(two)}})
+                .json()["left_out"],
+            Json({{{"what", "Note On_109"}, {"count", 1}}}));
+}
+
+TEST(Tokenize, RefusesWhatIsNoMidiFileOfAModelOfMusic) {
+  HttpWorld world;
+  const auto post = [&](const Json& body) {
+    const HttpAnswer answer = world.Post("/tokenize", body);
+    return answer.outcome();
+  };
+  const std::string file = absl::Base64Escape(kOneNote);
+  EXPECT_EQ(post({{"midi", file}}), "400 FIELD_INVALID midi");
+  world.rpc.facts.midi = MidiEncoder::Make(RemiVocabulary());
+  for (const Json& midi :
+       {Json(""), Json("bm8gbXVzaWM="), Json(file.substr(0, 40)), Json("%%"),
+        Json(7), Json({77, 84}), Json(absl::Base64Escape("MThd"))}) {
+    EXPECT_EQ(post({{"midi", midi}}), "400 FIELD_INVALID midi") << midi;
+  }
+  EXPECT_EQ(post({{"midi", file}, {"prompt", "a"}}), "400 FIELD_INVALID midi");
+  EXPECT_EQ(post({{"midi", nullptr}, {"prompt", "a"}}), "200");
+  const std::string large(RequestLimits().prompt_bytes + 1, 'M');
+  EXPECT_EQ(post({{"midi", absl::Base64Escape(large)}}), "400 OVER_LIMIT midi");
 }
 
 TEST(Detokenize, GivesTheTextOfIds) {

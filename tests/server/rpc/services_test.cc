@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/api/music_model.h"
 #include "tests/server/rpc/rpc_world.h"
 
 namespace txl {
@@ -219,6 +220,27 @@ TEST(Tokenize, AndDetokenizeAreInverse) {
                          "token_ids: [72, 105, 33]", &text)),
             "OK");
   EXPECT_EQ(text.text(), "Hi!");
+}
+
+TEST(Tokenize, TakesAMidiFileOfAModelOfMusic) {
+  RpcWorld world;
+  v1::TokenizeRequest request;
+  request.set_midi(MidiOf(NoteOf(60) + NoteOf(109)));
+  v1::TokenizeResponse response;
+  grpc::ClientContext of_text;
+  EXPECT_EQ(Outcome(world.model->Tokenize(&of_text, request, &response)),
+            "INVALID_ARGUMENT FIELD_INVALID midi");
+  world.facts.midi = MidiEncoder::Make(RemiVocabulary());
+  grpc::ClientContext of_music;
+  EXPECT_EQ(Outcome(world.model->Tokenize(&of_music, request, &response)),
+            "OK");
+  // The first note; the second has no event.
+  EXPECT_EQ(std::vector<int32_t>(response.token_ids().begin(),
+                                 response.token_ids().begin() + 8),
+            kOneNoteIds);
+  ASSERT_THAT(response.left_out(), SizeIs(1));
+  EXPECT_EQ(response.left_out(0).what(), "Note On_109");
+  EXPECT_EQ(response.left_out(0).count(), 1);
 }
 
 TEST(GetServerStatus, AgreesWithTheTurnsThatRan) {
