@@ -27,7 +27,7 @@ packages=(
   zlib1g-dev libisal-dev libpcre2-dev
   libhwy-dev libbenchmark-dev libsqlite3-dev libhiredis-dev redis-server
   liblua5.1-0-dev
-  prometheus-cpp-dev python3-yaml
+  prometheus-cpp-dev python3-yaml curl
 )
 # Debian 12 has two; elsewhere there is one.
 if grep -qs '^VERSION_ID="12"' /etc/os-release; then
@@ -151,7 +151,7 @@ if [ ! -f "$(site_packages)/google/rpc/error_details.proto" ]; then
   pip_install "googleapis-common-protos==$googleapis_version"
 fi
 for package in hpack==4.2.0 protobuf==7.36.2 lizard==1.24.3 pathspec==1.1.1 \
-    pygments==2.21.0; do
+    pygments==2.21.0 packaging==26.4 mido==1.3.3; do
   if [ ! -d "$(site_packages)/${package/==/-}.dist-info" ]; then
     say "installing Python's $package for the tests"
     pip_install "$package"

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from txl_client.bounded import map_bounded, map_bounded_async
+from txl_client.bounded import as_done, map_bounded, map_bounded_async
 
 
 class Gauge:
@@ -32,6 +32,8 @@ def test_at_least_one_is_in_flight(in_flight, error):
 
     with pytest.raises(error, match="^in_flight: "):
         list(map_bounded(str, [1], in_flight))
+    with pytest.raises(error, match="^in_flight: "):
+        list(as_done(str, [1], in_flight))
     with pytest.raises(error, match="^in_flight: "):
         asyncio.run(run())
 
@@ -113,3 +115,33 @@ def test_an_awaited_error_cancels_the_others():
     with pytest.raises(ValueError, match="zero"):
         asyncio.run(run())
     assert cancelled == [1, 2]
+
+
+def test_results_come_as_calls_end():
+    gauge, gates = Gauge(), [threading.Event() for _ in range(4)]
+
+    def work(number):
+        with gauge:
+            gates[number].wait(10)
+            return number
+
+    results = as_done(work, range(4), 2)
+    for number in (1, 2, 0, 3):
+        gates[number].set()
+        assert next(results) == number
+    assert list(results) == []
+    assert gauge.most == 2
+
+
+def test_an_error_ends_calls_that_come_as_they_end():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        if number == 1:
+            raise KeyError(number)
+        return number
+
+    with pytest.raises(KeyError):
+        list(as_done(work, range(100), 1))
+    assert begun == [0, 1]

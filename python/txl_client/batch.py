@@ -3,6 +3,9 @@
 Ray runs this part on its workers. A row's result depends only on the row and
 its key, so a batch that runs again, on any worker and with any other rows,
 gives the same rows.
+
+As a program, python -m txl_client.batch, it answers the requests of a file
+(jsonl_batch.py).
 """
 
 from __future__ import annotations
@@ -120,3 +123,9 @@ class Task:
                 "", prompt, cast(TurnOptions, seeded)).result()
 
         return run
+
+
+if __name__ == "__main__":
+    from txl_client.jsonl_batch import main
+
+    raise SystemExit(main())

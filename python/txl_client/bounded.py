@@ -1,4 +1,4 @@
-"""Many calls, a limited number at a time, with their results in order."""
+"""Many calls, a limited number at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 def map_bounded(function: Callable[[T], R], items: Iterable[T],
                 in_flight: int) -> Iterator[R]:
-    """function(item) of each, on `in_flight` threads.
+    """function(item) of each in order, on `in_flight` threads.
 
     Items are taken only when there is room, so there may be any number of them.
     After an error no further call begins.
@@ -32,6 +32,26 @@ def map_bounded(function: Callable[[T], R], items: Iterable[T],
             waiting.append(pool.submit(function, item))
         while waiting:
             yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def as_done(function: Callable[[T], R], items: Iterable[T],
+            in_flight: int) -> Iterator[R]:
+    """As map_bounded, but results come in the order in which calls end."""
+    checks.integer("in_flight", in_flight, 1)
+    running: set[futures.Future[R]] = set()
+    pool = futures.ThreadPoolExecutor(in_flight)
+    try:
+        for item in items:
+            if len(running) == in_flight:
+                done, running = futures.wait(
+                    running, return_when=futures.FIRST_COMPLETED)
+                for each in done:
+                    yield each.result()
+            running.add(pool.submit(function, item))
+        for each in futures.as_completed(running):
+            yield each.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

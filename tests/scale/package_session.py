@@ -1,41 +1,21 @@
 """A session of the Python package, with its retries."""
 
 import contextlib
-import importlib.util
+import importlib
 import os
-import shutil
 import sys
-import types
 
-import paths
+import unpacked_package
 from life import bits
 from turn_worker import PATIENCE, Failed
 
 
 def unpack(folder):
-    """Puts the package with its generated parts into `folder`, from which it is
-    imported then, as an installed one would be."""
-    target = folder / "txl_client"
-    shutil.copytree(paths.ROOT / "python/txl_client", target,
-                    ignore=shutil.ignore_patterns("_proto", "__pycache__"))
-    hook = _build_hook()
-    hook.generate(paths.ROOT / "proto", target / "_proto")
-    hook.write_waiting(target)
+    """Puts the package into `folder`, from which it is imported then."""
+    unpacked_package.unpack(folder)
     sys.path.insert(0, str(folder))
     # Children run other programs: they need nothing of gRPC's.
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
-
-
-def _build_hook():
-    """The package's own; of hatchling it needs a class to derive from."""
-    interface = types.ModuleType("hatchling.builders.hooks.plugin.interface")
-    interface.BuildHookInterface = list
-    sys.modules.setdefault(interface.__name__, interface)
-    spec = importlib.util.spec_from_file_location(
-        "hatch_build", paths.ROOT / "python/hatch_build.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class PackageSession:

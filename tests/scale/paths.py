@@ -1,4 +1,4 @@
-"""Finds the modules of tests/survival and tests/attack."""
+"""Finds modules of other folders."""
 
 import pathlib
 import sys
@@ -7,5 +7,5 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAKESPEARE = ROOT / "models/shakespeare"
 SERVER = ROOT / "build/bin/txl-server"
 CLOCK = ROOT / "build/tests/libtxl_moved_clock.so"
-for _folder in ("tests/attack", "tests/survival"):
+for _folder in ("tests/attack", "tests/survival", "tests/client/package"):
     sys.path.insert(0, str(ROOT / _folder))

@@ -1,0 +1,81 @@
+"""Programs of the package: flags that reach a server, messages, exit statuses.
+
+The flags, their environment variables and the exit statuses are those of txl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+from collections.abc import Callable
+
+from txl_client.channel import ClientOptions, Settings
+from txl_client.errors import TxlError
+
+FAILED = 1
+USAGE = 2  # also for an input file that is not what it should be
+INTERRUPTED = 130
+
+
+def add_server_flags(parser: argparse.ArgumentParser, address: str,
+                     default: str) -> None:
+    """The flags of every program; `address` describes that of --server."""
+    parser.add_argument("--server", metavar="ADDRESS", default=default,
+                        help=f"{address} (default: %(default)s)")
+    parser.add_argument("--ca", metavar="FILE",
+                        help="PEM file with the roots to trust")
+    parser.add_argument("--tls-cert", metavar="FILE",
+                        help="PEM file with the client certificate")
+    parser.add_argument("--tls-key", metavar="FILE",
+                        help="PEM file with the certificate's private key")
+    parser.add_argument("--key-file", metavar="FILE",
+                        default=os.environ.get("TXL_KEY_FILE"),
+                        help="file with the API key, for a server with --keys "
+                        "[$TXL_KEY_FILE]")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=0,
+                        help="longest time of a call with all its attempts, "
+                        "0: no limit (default: 0)")
+    parser.add_argument("--in-flight", metavar="N", type=int,
+                        default=Settings.in_flight,
+                        help="calls at a time (default: %(default)s)")
+
+
+def client_options(arguments: argparse.Namespace) -> ClientOptions:
+    """The options that the flags of add_server_flags() give."""
+    options = ClientOptions(in_flight=arguments.in_flight)
+    if arguments.timeout:
+        options["timeout"] = arguments.timeout
+    if arguments.ca:
+        options["ca"] = arguments.ca
+    if arguments.tls_cert:
+        options["cert"] = arguments.tls_cert
+    if arguments.tls_key:
+        options["key"] = arguments.tls_key
+    if arguments.key_file:
+        options["bearer"] = pathlib.Path(arguments.key_file).read_text("utf-8")
+    return options
+
+
+def say(program: str, message: str) -> None:
+    """A line on standard error."""
+    print(f"{program}: {message}", file=sys.stderr, flush=True)
+
+
+def run(program: str, work: Callable[[], int]) -> int:
+    """The exit status of `work`, whose exceptions become messages.
+
+    A ValueError or TypeError is a mistake of the user.
+    """
+    try:
+        return work()
+    except (ValueError, TypeError) as error:
+        say(program, str(error))
+        return USAGE
+    except (TxlError, OSError) as error:
+        say(program, str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        say(program, "interrupted")
+        return INTERRUPTED
