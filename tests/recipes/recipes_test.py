@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+import mido
+
 from kitchen import ROOT, Kitchen
 from recipe_page import recipes
 
@@ -67,6 +69,19 @@ class RecipesTest(unittest.TestCase):
         rows = [line.split() for line in said.splitlines()[-2:]]
         self.assertLess(float(rows[0][0]), float(rows[1][0]))
         self.assertEqual(["19", "17"], [row[2] for row in rows])
+
+    def test_fine_tune(self):
+        place, said = self.cook("Fine-tune")
+        self.assertTrue((place / "my-model/losses.svg").exists())
+        self.assertIn("ROMEO:", said)
+
+    def test_continue_a_midi_file(self):
+        place, said = self.cook("Continue a MIDI file")
+        notes = [[each.note for each in mido.MidiFile(place / name)
+                  if each.type == "note_on" and each.velocity]
+                 for name in ("song.mid", "longer.mid")]
+        self.assertEqual(notes[0], notes[1][:len(notes[0])])
+        self.assertTrue(said.split("\n", 3)[-1].strip())
 
     def test_rescore(self):
         place, _ = self.cook("Rescore")
