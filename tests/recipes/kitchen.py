@@ -4,13 +4,17 @@ The programs are those of a build. Servers get their own addresses, and training
 is small.
 """
 
+import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+
+import mido
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/client/package"))
@@ -18,7 +22,7 @@ import unpacked_package
 
 _PLAY = "ROMEO:\nBut, soft! what light through yonder window breaks?\n"
 _WORDS = ["<unk>", "<eos>", "the", "cat", "sat", "on", "mat"]
-_TRAINING = "--steps 2 --streams 2 --segment 16 --mem-len 16"
+_TRAINING = "--streams 2 --segment 16 --mem-len 16"
 _SHAPE = "--layers 1 --d-model 16 --heads 2 --d-head 8 --d-inner 16"
 _WAIT = """
 set -euo pipefail
@@ -70,6 +74,7 @@ class Kitchen:
         rpc = f"unix:{place}/socket"
         script = recipe.script.replace("127.0.0.1:8080", http).replace(
             "127.0.0.1:50051", rpc)
+        script = re.sub(r"--steps \d+", "--steps 2", script)
         process = subprocess.Popen(
             ["bash", "-c", _WAIT + script], cwd=place, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -83,7 +88,8 @@ class Kitchen:
             # Its servers have the pipes too, so this is not communicate().
             status = process.wait(120)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # no server is left
+                os.killpg(process.pid, signal.SIGKILL)
             said, complaints = process.communicate()
         if status:
             raise AssertionError(f"{recipe.title}: status {status}:\n{said}\n"
@@ -97,9 +103,19 @@ def lay_out(place):
     shutil.copy(ROOT / "tests/golden/kimi-char/native/model.pt", place)
     filler = [f"word{n}" for n in range(61 - len(_WORDS))]
     (place / "vocab.txt").write_text("\n".join(_WORDS + filler) + "\n")
-    for name in ("play.txt", "my.txt"):
-        (place / name).write_text(_PLAY)
+    (place / "play.txt").write_text(_PLAY)
+    (place / "my.txt").write_text(_PLAY * 10)
+    shutil.copytree(ROOT / "tests/golden/cpw/native", place / "remi-xl")
+    _melody().save(place / "song.mid")
     _lay_out_n_best(place)
+
+
+def _melody():
+    track = mido.MidiTrack()
+    for pitch in (60, 64, 67, 72) * 2:
+        track.append(mido.Message("note_on", note=pitch, velocity=80))
+        track.append(mido.Message("note_off", note=pitch, time=480))
+    return mido.MidiFile(tracks=[track])
 
 
 def _lay_out_n_best(place):

@@ -1,6 +1,6 @@
 """The recipes of docs/recipes.md do what the page says.
 
-Usage: recipes_test.py PROGRAM...
+Usage: recipes_test.py TXL TXL_MODEL TXL_SERVER [TEST...]
 """
 
 import json
@@ -8,6 +8,8 @@ import pathlib
 import sys
 import tempfile
 import unittest
+
+import mido
 
 from kitchen import ROOT, Kitchen
 from recipe_page import recipes
@@ -68,6 +70,19 @@ class RecipesTest(unittest.TestCase):
         self.assertLess(float(rows[0][0]), float(rows[1][0]))
         self.assertEqual(["19", "17"], [row[2] for row in rows])
 
+    def test_fine_tune(self):
+        place, said = self.cook("Fine-tune")
+        self.assertTrue((place / "my-model/losses.svg").exists())
+        self.assertEqual(100 + len("\n"), len(said), said)
+
+    def test_continue_a_midi_file(self):
+        place, said = self.cook("Continue a MIDI file")
+        notes = [[each.note for each in mido.MidiFile(place / name)
+                  if each.type == "note_on" and each.velocity]
+                 for name in ("song.mid", "longer.mid")]
+        self.assertEqual(notes[0], notes[1][:len(notes[0])])
+        self.assertTrue(said.split("\n", 3)[-1].strip())
+
     def test_rescore(self):
         place, _ = self.cook("Rescore")
         for text in ("kaldi-out/text", "espnet-out/1best_recog/text",
@@ -87,6 +102,6 @@ class RecipesTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAMS[:] = map(pathlib.Path, sys.argv[1:])
-    del sys.argv[1:]
+    PROGRAMS[:] = map(pathlib.Path, sys.argv[1:4])
+    del sys.argv[1:4]
     unittest.main()
