@@ -60,10 +60,11 @@ def read_midi(file: str | os.PathLike[str], model: str | os.PathLike[str], *,
     fails in another way.
     """
     path, directory = checks.path("file", file), checks.path("model", model)
+    found = _found(checks.path("program", program))
     for needed in (path, directory):
         os.stat(needed)  # its error names the path
     done = subprocess.run(
-        [_found(checks.path("program", program)), "midi", directory, path],
+        [found, "midi", directory, path],
         stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         kind = ValueError if done.returncode > 0 else RuntimeError
