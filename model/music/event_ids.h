@@ -12,10 +12,20 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "model/music/midi_encoder.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
+
+// What the ids don't say of the file, and how often.
+struct LeftOut {
+  std::string what;  // an event without an id ("Note On_109"), or a plain name
+  int64_t count = 0;
+};
+
+struct MidiIds {
+  std::vector<int32_t> ids;
+  std::vector<LeftOut> left_out;  // ordered by name
+};
 
 // Thread-safe.
 class EventIds {

@@ -14,29 +14,18 @@
 // compound-word's ids end with Bar_None and EOS_None where its vocabulary has
 // them. To go on with the music, leave EOS_None out.
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "model/music/event_ids.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
 
-class EventIds;
-
-// What the ids don't say of the file, and how often.
-struct LeftOut {
-  std::string what;  // an event without an id ("Note On_109"), or a plain name
-  int64_t count = 0;
-};
-
-struct MidiIds {
-  std::vector<int32_t> ids;
-  std::vector<LeftOut> left_out;  // ordered by name
-};
+// The largest file that is worth reading.
+inline constexpr size_t kMostMidiBytes = size_t{64} << 20;
 
 // Thread-safe. Refers to nothing of the vocabulary that made it.
 class MidiEncoder {

@@ -31,8 +31,8 @@ struct MidiFile {
 
 // A note-on of velocity 0 is a note-off. Chunks of other kinds and what follows
 // the last track are skipped. Memory and time are in proportion to the file.
-// Errors: INVALID_ARGUMENT: not such a file, cut off, an event that is none,
-// SMPTE time, format 2, more than kMostMidiBeats beats.
+// Errors: INVALID_ARGUMENT: not such a file, cut off, a byte where no event has
+// it, SMPTE time, format 2, more than kMostMidiBeats beats.
 absl::StatusOr<MidiFile> ParseMidi(absl::string_view bytes);
 
 }  // namespace txl

@@ -93,11 +93,12 @@ int64_t Steps(double beats) {
 class Quantiser {
  public:
   Quantiser(const std::vector<TrackNote>& notes, int64_t ticks_per_beat,
-            size_t part, std::vector<StepNote>& out)
+            size_t part, std::vector<StepNote>& out, EventList& events)
       : notes_(notes),
         ticks_per_beat_(static_cast<double>(ticks_per_beat)),
         part_(part),
-        out_(out) {}
+        out_(out),
+        events_(events) {}
 
   void Run() && {
     std::vector<bool> in_chord(notes_.size());
@@ -138,11 +139,14 @@ class Quantiser {
     const int64_t ticks = first.end - notes_[last].start;
     const int64_t step =
         Steps(static_cast<double>(first.start) / ticks_per_beat_);
-    // No length is that of a beat, a negative one none.
-    const int64_t steps =
-        ticks == 0 ? kStepsPerBeat
-                   : Steps(static_cast<double>(std::max<int64_t>(ticks, 0)) /
-                           ticks_per_beat_);
+    if (ticks == 0) {
+      events_.LeaveOut("note without a length",
+                       static_cast<int64_t>(chord.size()));
+      return;
+    }
+    // A chord whose last note begins after the end of its first is short.
+    const int64_t steps = Steps(
+        static_cast<double>(std::max<int64_t>(ticks, 0)) / ticks_per_beat_);
     for (const size_t note : chord) {
       out_.push_back(
           {step, notes_[note].pitch, part_, std::max<int64_t>(steps, 1)});
@@ -153,6 +157,7 @@ class Quantiser {
   const double ticks_per_beat_;
   const size_t part_;
   std::vector<StepNote>& out_;
+  EventList& events_;
   std::set<std::pair<int64_t, size_t>> window_;
 };
 
@@ -185,7 +190,7 @@ bool AddStepEvents(const MidiFile& file, EventList& events) {
   std::vector<StepNote> notes;
   for (size_t part = 0; part < file.tracks.size(); ++part) {
     const std::vector<TrackNote> paired = PairNotes(file.tracks[part], events);
-    Quantiser(paired, file.ticks_per_beat, part, notes).Run();
+    Quantiser(paired, file.ticks_per_beat, part, notes, events).Run();
   }
   if (notes.empty()) return false;
   events.Add({"xxbos", "xxpad"});

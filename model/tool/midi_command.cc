@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/music/midi_encoder.h"
-#include "model/text/text_file.h"
 #include "model/tool/command.h"
 
 namespace txl {
@@ -29,7 +29,8 @@ absl::Status RunMidi(const MidiFlags& flags) {
   }
   TXL_ASSIGN_OR_RETURN(const MidiEncoder encoder,
                        MidiEncoder::Make(*directory.vocabulary));
-  TXL_ASSIGN_OR_RETURN(const std::string bytes, ReadTextFile(flags.file));
+  TXL_ASSIGN_OR_RETURN(const std::string bytes,
+                       ReadRegularFile(flags.file, kMostMidiBytes));
   const absl::StatusOr<MidiIds> found = encoder.Encode(bytes);
   if (!found.ok()) {
     return absl::InvalidArgumentError(
