@@ -260,8 +260,9 @@ absl::StatusOr<MidiIds> ReadMidi(const v1::TokenizeRequest& request,
   if (!request.text().empty()) {
     return FieldError(kField, "cannot be sent together with a text");
   }
-  if (!facts.midi.ok())
+  if (!facts.midi.ok()) {
     return FieldError(kField, facts.midi.status().message());
+  }
   TXL_RETURN_IF_ERROR(CheckPromptBytes(request.midi(), kField, limits));
   absl::StatusOr<MidiIds> music = facts.midi->Encode(request.midi());
   if (!music.ok()) return FieldError(kField, music.status().message());
