@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "model/base/host_memory.h"
 #include "model/base/status_macros.h"
 #include "model/config/model_config.h"
 #include "model/text/ngram_table.h"
 #include "server/base/log.h"
-#include "server/engine/host_memory.h"
 #include "server/engine/host_needs.h"
 
 namespace txl {

@@ -71,11 +71,16 @@ absl::StatusOr<std::vector<int32_t>> ByteTable::Encode(
     const int32_t id = ids_[static_cast<unsigned char>(text[i])];
     if (id >= 0) {
       TXL_RETURN_IF_ERROR(ids.Add(id));
-    } else if (text[i] != '\n' && !options.skip_unknown) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the vocabulary has no symbol for byte ",
-                       static_cast<int>(static_cast<unsigned char>(text[i])),
-                       " at offset ", i, " of the text"));
+    } else if (text[i] != '\n') {
+      const std::optional<absl::Status> added =
+          ids.AddUnknown(text.substr(i, 1));
+      if (!added) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the vocabulary has no symbol for byte ",
+                         static_cast<int>(static_cast<unsigned char>(text[i])),
+                         " at offset ", i, " of the text"));
+      }
+      TXL_RETURN_IF_ERROR(*added);
     }
   }
   return ids.Take();

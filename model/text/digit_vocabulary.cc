@@ -43,13 +43,18 @@ absl::StatusOr<std::vector<int32_t>> DigitVocabulary::Encode(
   TokenList ids(options);
   while (!text.empty()) {
     const Utf8Character next = FirstCharacter(text);
+    const absl::string_view piece = text.substr(0, next.length);
     const int32_t digit = next.code_point - '0';
     if (digit >= 0 && digit < size_) {
       TXL_RETURN_IF_ERROR(ids.Add(digit));
-    } else if (!IsWhitespace(next.code_point) && !options.skip_unknown) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, next.length)),
-                       "\" is not a digit from 0 to ", size_ - 1));
+    } else if (!IsWhitespace(next.code_point)) {
+      const std::optional<absl::Status> added = ids.AddUnknown(piece);
+      if (!added) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("\"", absl::Utf8SafeCEscape(piece),
+                         "\" is not a digit from 0 to ", size_ - 1));
+      }
+      TXL_RETURN_IF_ERROR(*added);
     }
     text.remove_prefix(next.length);
   }

@@ -1,6 +1,7 @@
 #include "model/text/sentencepiece_vocabulary.h"
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -129,8 +130,10 @@ absl::StatusOr<std::vector<int32_t>> SentencePieceVocabulary::Encode(
         const bool unknown = cut.id == model_.unknown_id;
         const bool again = std::exchange(after_unknown, unknown) && unknown;
         if (unknown && !byte_ids_.empty()) return AddBytes(cut.text, ids);
-        const bool left_out = unknown && (again || ids.skips_unknown());
-        return left_out ? absl::OkStatus() : ids.Add(cut.id);
+        if (unknown && again) return absl::OkStatus();
+        std::optional<absl::Status> added;
+        if (unknown) added = ids.AddUnknown(cut.text);
+        return added ? *added : ids.Add(cut.id);
       }));
   return ids.Take();
 }

@@ -183,7 +183,7 @@ absl::Status SymbolVocabulary::AppendPiece(const Source& source,
 absl::Status SymbolVocabulary::AppendUnknown(const Source& source,
                                              absl::string_view piece,
                                              TokenList& ids) const {
-  if (ids.skips_unknown()) return absl::OkStatus();
+  if (const auto added = ids.AddUnknown(piece)) return *added;
   if (!rules_.unknown_id) return NoSymbol(source, piece);
   return ids.Add(*rules_.unknown_id);
 }

@@ -27,6 +27,16 @@ absl::StatusOr<std::unique_ptr<Detokenizer>> Vocabulary::RestoreDetokenizer(
       "the bytes are not state of a detokenizer of this vocabulary");
 }
 
+std::optional<absl::Status> TokenList::AddUnknown(absl::string_view piece) {
+  if (options_.skip_unknown) return absl::OkStatus();
+  if (options_.unknown_counts != nullptr) {
+    ++(*options_.unknown_counts)[std::string(piece)];
+    return absl::OkStatus();
+  }
+  if (options_.unknown_id) return Add(*options_.unknown_id);
+  return std::nullopt;
+}
+
 absl::Status TokenList::Full() const {
   return absl::OutOfRangeError(
       absl::StrCat("more than ", options_.max_tokens, " tokens"));

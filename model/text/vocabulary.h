@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +26,13 @@ inline constexpr int64_t kNoTokenLimit = std::numeric_limits<int64_t>::max();
 
 struct EncodeOptions {
   int64_t max_tokens = kNoTokenLimit;  // >= 0
-  // Pieces of text without a symbol are left out. Else each becomes the unknown
-  // symbol; where the vocabulary has none, the text is refused.
+  // What becomes of pieces of text without a symbol, by the first of these that
+  // is set: they are left out; they are left out and counted; each becomes this
+  // id of the vocabulary. Else each becomes the unknown symbol; where the
+  // vocabulary has none, the text is refused.
   bool skip_unknown = false;
+  std::map<std::string, int64_t>* unknown_counts = nullptr;
+  std::optional<int32_t> unknown_id;
 };
 
 class TokenList {
@@ -40,7 +46,10 @@ class TokenList {
     return absl::OkStatus();
   }
 
-  bool skips_unknown() const { return options_.skip_unknown; }
+  // Does what the options say of a piece without a symbol. Absent: they say
+  // nothing.
+  std::optional<absl::Status> AddUnknown(absl::string_view piece);
+
   int64_t size() const { return static_cast<int64_t>(ids_.size()); }
   std::vector<int32_t> Take() { return std::exchange(ids_, {}); }
 

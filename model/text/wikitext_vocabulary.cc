@@ -202,7 +202,7 @@ absl::Status WikitextVocabulary::AppendWord(absl::string_view word,
   if (const auto found = ids_.find(word); found != ids_.end()) {
     return ids.Add(found->second);
   }
-  if (ids.skips_unknown()) return absl::OkStatus();
+  if (const auto added = ids.AddUnknown(word)) return *added;
   if (rules_.unknown_id) return ids.Add(*rules_.unknown_id);
   return absl::InvalidArgumentError(
       absl::StrCat("the vocabulary has no symbol for \"",

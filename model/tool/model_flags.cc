@@ -4,14 +4,18 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/cpu/attention_form.h"
 #include "model/text/text_file.h"
+#include "model/text/utf8.h"
 #include "model/train/streams.h"
 #include "program/command_line.h"
 #include "program/flag_checks.h"
@@ -51,8 +55,49 @@ absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
   }
   EncodeOptions options;
   options.skip_unknown = word == kSkipUnknown;
+  if (word.empty() || word == kUnknownSymbol || word == kSkipUnknown) {
+    return options;
+  }
+  const auto ids = vocabulary.Encode(word);
+  if (!ids.ok() || ids->size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--unknown: \"", absl::Utf8SafeCEscape(word),
+                     "\" is not one symbol of the vocabulary"));
+  }
+  options.unknown_id = ids->front();
   return options;
 }
+
+namespace {
+
+// "; without a symbol are 13 pieces of text: "é" 12 times, "ß" once", the most
+// frequent first.
+std::string UnknownPieces(const Vocabulary& vocabulary,
+                          absl::string_view text) {
+  constexpr size_t kShown = 8;
+  std::map<std::string, int64_t> counts;
+  EncodeOptions options;
+  options.unknown_counts = &counts;
+  if (!vocabulary.EncodeDocument(text, options).ok() || counts.empty()) {
+    return "";
+  }
+  std::vector<std::pair<int64_t, std::string>> order;
+  int64_t all = 0;
+  for (const auto& [piece, count] : counts) {
+    order.emplace_back(-count, piece);
+    all += count;
+  }
+  std::sort(order.begin(), order.end());
+  std::string said = absl::StrCat("; pieces of text without a symbol: ", all);
+  for (size_t i = 0; i < std::min(order.size(), kShown); ++i) {
+    absl::StrAppend(&said, i == 0 ? " (" : ", ", "\"",
+                    absl::Utf8SafeCEscape(Utf8Prefix(order[i].second, 40)),
+                    "\" ", -order[i].first, "x");
+  }
+  return absl::StrCat(said, order.size() > kShown ? ", ..." : "", ")");
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
                                                const Vocabulary& vocabulary,
@@ -66,7 +111,12 @@ absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
   }
   TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
                        EncodeOptionsOf(vocabulary, unknown));
-  return vocabulary.EncodeDocument(text, options);
+  absl::StatusOr<std::vector<int32_t>> ids =
+      vocabulary.EncodeDocument(text, options);
+  if (ids.ok()) return ids;
+  return absl::Status(ids.status().code(),
+                      absl::StrCat(path, ": ", ids.status().message(),
+                                   UnknownPieces(vocabulary, text)));
 }
 
 absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags) {

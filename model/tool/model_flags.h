@@ -40,15 +40,16 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags);
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name);
 
 // How a word of --unknown (program/command_line.h; empty: not given) has text
-// encoded. Errors: InvalidArgument naming the flag, where it asks for an
-// unknown symbol that the vocabulary lacks.
+// encoded; another word is the symbol that stands for what has none. Errors:
+// InvalidArgument naming the flag, where it asks for a symbol that the
+// vocabulary lacks.
 absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
                                               absl::string_view word);
 
 // A file's text as ids, as a document. A byte order mark counts as text for
 // vocabularies of bytes alone. Errors: NotFound; InvalidArgument naming the
-// file: no UTF-8 (but for bytes), text that the vocabulary refuses; those of
-// EncodeOptionsOf.
+// file: no UTF-8 (but for bytes), text that the vocabulary refuses, with how
+// often each piece occurs that has no symbol; those of EncodeOptionsOf.
 absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
                                                const Vocabulary& vocabulary,
                                                absl::string_view unknown);

@@ -1,31 +1,46 @@
-// txl-model train: trains on one text, writes a model directory.
+// txl-model train: trains on one text, from nothing or on from a model, and
+// writes a model directory.
 
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "model/base/host_memory.h"
 #include "model/base/status_macros.h"
+#include "model/checkpoint/model_directory.h"
 #include "model/text/text_file.h"
 #include "model/tool/command.h"
+#include "model/tool/midi_corpus.h"
 #include "model/tool/model_flags.h"
 #include "model/tool/progress_bar.h"
 #include "model/train/model_files.h"
 #include "model/train/trainer.h"
+#include "model/train/training_log.h"
 #include "program/flag_checks.h"
 
 namespace txl {
 namespace {
 
 constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
+// Of a model that is trained on; a new one has TrainOptions' own.
+constexpr double kPeakOfStart = 2.5e-4;
 
 struct TrainFlags {
-  std::string text, out;
+  std::string from;       // model directory; empty: a new model
+  std::string text, ids;  // files; one of them, or a folder of MIDI files
+  MidiFolder midi;
+  std::string unknown;  // "": not given
+  std::string out;
   CorpusVocabulary vocabulary = CorpusVocabulary::kCharacters;
   double held_out = 0.1;
   int64_t serve_mem_len = -1;
@@ -34,6 +49,8 @@ struct TrainFlags {
   at::ScalarType dtype = at::kFloat;
   int threads = 2;
   bool overwrite = false;
+  std::optional<double> peak;     // learning rate
+  std::optional<int64_t> memory;  // in training
   TrainOptions options;
 
   TrainFlags() {
@@ -56,6 +73,7 @@ CLI::Validator Even() {
       "");
 }
 
+// Flags of a new model: one that is trained on has its own.
 void AddModelFlags(CLI::App& app, TrainFlags& f) {
   app.add_option("--layers", f.config.n_layer, "number of layers")
       ->check(WholeBetween(1, 4096, kInt64Max))
@@ -84,9 +102,17 @@ void AddModelFlags(CLI::App& app, TrainFlags& f) {
                  "more; -1: as in training, segment + mem-len - 1")
       ->check(WholeBetween(-1, 1 << 24, kInt64Max))
       ->group("Model");
+  AddNamedFlag(app, "--vocabulary", f.vocabulary, VocabularyNames(),
+               "of a new model: all bytes, or the text's characters")
+      ->group("Model");
+  CLI::Option* from = app.get_option("--from");
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_group() == "Model") option->excludes(from);
+  }
 }
 
-void AddOptimisationFlags(CLI::App& app, TrainOptions& o) {
+void AddOptimisationFlags(CLI::App& app, TrainFlags& f) {
+  TrainOptions& o = f.options;
   const auto add = [&app](const char* name, auto& value, const char* help,
                           const CLI::Validator& check) {
     app.add_option(name, value, help)->check(check)->group("Optimisation");
@@ -99,8 +125,10 @@ void AddOptimisationFlags(CLI::App& app, TrainOptions& o) {
       count);
   add("--streams", o.shape.streams, "parallel streams of the text", count);
   add("--segment", o.shape.segment, "tokens of a stream per step", count);
-  add("--mem-len", o.memory, "memory rows per layer in training", AtLeast(0));
-  add("--lr", o.schedule.peak, "peak learning rate", Above(0));
+  add("--mem-len", f.memory,
+      "memory rows per layer in training [128; of --from: the model's]",
+      AtLeast(0));
+  add("--lr", f.peak, "peak learning rate [1e-3; of --from: 2.5e-4]", Above(0));
   add("--final-lr-share", o.schedule.final_share,
       "learning rate at the end, as a share of the peak", share);
   add("--warmup", o.schedule.warmup_steps, "steps until the peak", AtLeast(0));
@@ -119,14 +147,25 @@ void AddOptimisationFlags(CLI::App& app, TrainOptions& o) {
 
 void PrintProgress(const TrainProgress& p) {
   const int64_t left = static_cast<int64_t>(p.seconds_left);
+  const std::string held_out =
+      p.held_out ? absl::StrFormat("  held-out %.4f", *p.held_out) : "";
+  if (!p.loss) {
+    std::cerr << absl::StrFormat("step %d/%d%s\n", p.step, p.total_steps,
+                                 held_out);
+    return;
+  }
   std::cerr << absl::StrFormat(
       "step %d/%d  loss %.4f%s  lr %.2g  norm %.2f  %.0f tokens/s  eta "
       "%d:%02d\n",
-      p.step, p.total_steps, p.loss,
-      p.held_out ? absl::StrFormat("  held-out %.4f", *p.held_out) : "",
-      p.learning_rate, p.gradient_norm, p.tokens_per_second, left / 60,
-      left % 60);
+      p.step, p.total_steps, *p.loss, held_out, p.learning_rate,
+      p.gradient_norm, p.tokens_per_second, left / 60, left % 60);
 }
+
+// What is trained, and on what.
+struct Task {
+  ModelConfig config;
+  Corpus corpus;
+};
 
 absl::StatusOr<ModelConfig> ServedConfig(const TrainFlags& f,
                                          const Corpus& corpus) {
@@ -153,7 +192,7 @@ void PrintEnd(const TrainFlags& f, const TrainResult& result) {
     return;
   }
   std::cerr << absl::StrFormat("done in %.0f s", result.seconds);
-  if (result.best_step > 0) {
+  if (result.held_out > 0) {
     std::cerr << absl::StrFormat(": held-out %.4f nats per token at step %d",
                                  result.held_out, result.best_step);
   }
@@ -162,46 +201,131 @@ void PrintEnd(const TrainFlags& f, const TrainResult& result) {
 
 // Hours of training are not replaced by a flag that somebody forgot.
 absl::Status CheckOut(const TrainFlags& f) {
-  if (f.options.resume || f.overwrite) return absl::OkStatus();
-  for (const char* file : {"/checkpoint.safetensors", "/model.safetensors"}) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(f.out + file, ignored)) continue;
-    return absl::AlreadyExistsError(absl::StrCat(
-        "--out: ", f.out, file,
-        " exists; --resume continues its run, --overwrite replaces it"));
+  std::error_code ignored;
+  if (!f.from.empty() && std::filesystem::equivalent(f.from, f.out, ignored)) {
+    return absl::InvalidArgumentError(
+        "--out: is the model of --from, which stays as it is");
   }
-  return absl::OkStatus();
+  if (f.options.resume || f.overwrite ||
+      !std::filesystem::exists(f.out, ignored) ||
+      std::filesystem::is_empty(f.out, ignored)) {
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(absl::StrCat(
+      "--out: ", f.out,
+      " exists; --resume continues its run, --overwrite replaces it"));
 }
 
-absl::Status RunTrain(TrainFlags& f) {
-  TXL_RETURN_IF_ERROR(CheckOut(f));
-  at::set_num_threads(f.threads);
+absl::Status CheckFlags(const TrainFlags& f) {
+  if (!f.text.empty() + !f.ids.empty() + !f.midi.path.empty() != 1) {
+    return absl::InvalidArgumentError(
+        "one of --text, --ids and --midi is needed");
+  }
+  if (f.from.empty() && (f.text.empty() || !f.unknown.empty())) {
+    return absl::InvalidArgumentError(
+        "--ids, --midi and --unknown need --from, whose vocabulary they are "
+        "of");
+  }
+  return CheckOut(f);
+}
+
+// A new model, of the text's own vocabulary.
+absl::StatusOr<Task> NewModel(const TrainFlags& f) {
   TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(f.text));
   absl::string_view text = file;
   if (f.vocabulary != CorpusVocabulary::kBytes) {
     TXL_ASSIGN_OR_RETURN(text, TextOfFile(file, f.text));
   }
-  TXL_ASSIGN_OR_RETURN(const Corpus corpus,
-                       MakeCorpus(text, f.vocabulary, f.held_out));
-  TXL_ASSIGN_OR_RETURN(const ModelConfig config, ServedConfig(f, corpus));
-  // A resumed run has them, and is refused if they were to change.
-  if (!f.options.resume) {
-    TXL_RETURN_IF_ERROR(WriteModelFiles(f.out, config, corpus));
+  if (text.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(f.text, ": is empty"));
   }
+  Task task;
+  TXL_ASSIGN_OR_RETURN(task.corpus, MakeCorpus(text, f.vocabulary, f.held_out));
+  TXL_ASSIGN_OR_RETURN(task.config, ServedConfig(f, task.corpus));
+  return task;
+}
+
+// The ids to train on, in the vocabulary of the model that is trained on.
+absl::StatusOr<std::vector<int64_t>> IdsOf(const TrainFlags& f,
+                                           const ModelDirectory& model) {
+  if (!f.ids.empty()) {
+    TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(f.ids));
+    return ParseIds(file, model.config.vocab_size, f.ids);
+  }
+  if (model.vocabulary == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(f.from, ": has no tokenizer.json, so it needs --ids"));
+  }
+  if (!f.midi.path.empty()) {
+    return IdsOfMidiFolder(f.midi, *model.vocabulary, std::cerr);
+  }
+  TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                       IdsOfFile(f.text, *model.vocabulary, f.unknown));
+  return std::vector<int64_t>(ids.begin(), ids.end());
+}
+
+absl::StatusOr<Task> ModelOfFrom(TrainFlags& f) {
+  TXL_ASSIGN_OR_RETURN(const ModelDirectory model, OpenModelDirectory(f.from));
+  TXL_ASSIGN_OR_RETURN(std::vector<int64_t> ids, IdsOf(f, model));
+  if (ids.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(f.text, f.ids, ": holds nothing to train on"));
+  }
+  f.options.memory = model.config.mem_len;
+  f.options.schedule.peak = kPeakOfStart;
+  TXL_ASSIGN_OR_RETURN(Weights weights, LoadDirectoryWeights(model, {}));
+  f.options.start = TrainingStart{std::move(weights), model.fingerprint};
+  return Task{model.config, SplitIds(std::move(ids), f.held_out)};
+}
+
+absl::Status CheckMemory(const Task& task, const TrainOptions& options) {
+  const int64_t needed = TrainingBytes(task.config, options);
+  const std::optional<int64_t> available = AvailableHostBytes();
+  if (!available || needed <= *available) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "training needs at least %.1f GiB and this machine has %.1f GiB left; "
+      "lower --streams, --segment or --mem-len",
+      std::ldexp(static_cast<double>(needed), -30),
+      std::ldexp(static_cast<double>(*available), -30)));
+}
+
+absl::Status WriteFiles(const TrainFlags& f, const Task& task) {
+  if (!f.from.empty()) return CopyModelFiles(f.from, f.out);
+  return WriteModelFiles(f.out, task.config, task.corpus);
+}
+
+absl::Status RunTrain(TrainFlags& f) {
+  TXL_RETURN_IF_ERROR(CheckFlags(f));
+  at::set_num_threads(f.threads);
+  TXL_ASSIGN_OR_RETURN(const Task task,
+                       f.from.empty() ? NewModel(f) : ModelOfFrom(f));
+  f.options.memory = f.memory.value_or(f.options.memory);
+  f.options.schedule.peak = f.peak.value_or(f.options.schedule.peak);
+  TXL_RETURN_IF_ERROR(CheckTraining(task.config, task.corpus, f.options));
+  TXL_RETURN_IF_ERROR(CheckMemory(task, f.options));
+  // A resumed run has them, and is refused if they were to change.
+  if (!f.options.resume) TXL_RETURN_IF_ERROR(WriteFiles(f, task));
   f.options.checkpoint_dir = f.out;
   f.options.evaluation_shape = {f.options.shape.streams,
                                 f.options.shape.segment};
+  TrainingLog log(f.out, f.options.resume);
   TrainCallbacks callbacks;
-  callbacks.progress = PrintProgress;
+  callbacks.progress = [&](const TrainProgress& progress) {
+    PrintProgress(progress);
+    const absl::Status logged = log.Add(progress);
+    if (!logged.ok()) std::cerr << "warning: " << logged.message() << "\n";
+  };
   callbacks.best = [&](const Weights& weights, double) {
-    return SaveWeights(weights, config, f.out + "/model.safetensors", f.dtype);
+    return SaveWeights(weights, task.config, f.out + "/model.safetensors",
+                       f.dtype);
   };
   callbacks.stop = &InterruptFlag();
   std::cerr << absl::StrFormat(
       "%d training and %d held-out tokens, vocabulary of %d\n",
-      corpus.train.size(), corpus.held_out.size(), corpus.vocab_size());
+      task.corpus.train.size(), task.corpus.held_out.size(),
+      task.config.vocab_size);
   TXL_ASSIGN_OR_RETURN(const TrainResult result,
-                       Train(config, corpus, f.options, callbacks));
+                       Train(task.config, task.corpus, f.options, callbacks));
   PrintEnd(f, result);
   return absl::OkStatus();
 }
@@ -211,22 +335,46 @@ absl::Status RunTrain(TrainFlags& f) {
 Command AddTrainCommand(CLI::App& app) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* sub = app.add_subcommand(
-      "train", "Train a model on a text and write a model directory");
+      "train",
+      "Train a model on a text, a new one or on from a model, and write a "
+      "model directory");
+  sub->add_option("--from", flags->from,
+                  "model directory to train on from, with its vocabulary, "
+                  "memory and window; it stays as it is")
+      ->check(CLI::ExistingDirectory);
   sub->add_option("--text", flags->text,
-                  "UTF-8 text (with --vocabulary bytes: any bytes)")
-      ->required()
+                  "UTF-8 text (where the vocabulary is of bytes: any bytes)")
       ->check(CLI::ExistingFile);
+  sub->add_option("--ids", flags->ids,
+                  "instead of --text: token ids as numbers parted by "
+                  "whitespace; needs --from")
+      ->check(CLI::ExistingFile);
+  sub->add_option("--midi", flags->midi.path,
+                  "instead of --text: a folder whose *.mid and *.midi, also in "
+                  "folders below it, are trained on; needs --from, a model of "
+                  "music")
+      ->check(CLI::ExistingDirectory);
+  sub->add_flag("--skip-unreadable", flags->midi.skip_unreadable,
+                "leave files of --midi out that cannot be read");
+  sub->add_option("--unknown", flags->unknown,
+                  "text without a symbol in the vocabulary of --from: skip "
+                  "leaves it out, unk takes the vocabulary's unknown symbol; "
+                  "any other symbol of the vocabulary stands for it [unk "
+                  "where there is one, else refused with counts]");
   sub->add_option("--out", flags->out,
-                  "model directory: weights of the lowest held-out loss, and "
-                  "checkpoint.safetensors to resume from")
+                  "model directory: weights of the lowest held-out loss, "
+                  "checkpoint.safetensors to resume from, log.jsonl and "
+                  "losses.svg")
       ->required();
-  AddNamedFlag(*sub, "--vocabulary", flags->vocabulary, VocabularyNames(), "");
   sub->add_option("--held-out", flags->held_out,
                   "share of the text, at its end, that is held out, below 1")
       ->check(Between(0, 1));
   AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
                "format of the written weights");
   sub->add_option("--threads", flags->threads, "number of threads")
+      ->check(AtLeast(1));
+  sub->add_option("--log-every", flags->options.log_every,
+                  "steps between reports")
       ->check(AtLeast(1));
   sub->add_option("--evaluate-every", flags->options.evaluate_every,
                   "steps between evaluations")
@@ -239,7 +387,7 @@ Command AddTrainCommand(CLI::App& app) {
   sub->add_flag("--overwrite", flags->overwrite,
                 "replace the model and the checkpoint in OUT");
   AddModelFlags(*sub, *flags);
-  AddOptimisationFlags(*sub, flags->options);
+  AddOptimisationFlags(*sub, *flags);
   return {sub, [flags] { return RunTrain(*flags); }};
 }
 

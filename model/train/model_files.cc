@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
@@ -57,14 +58,45 @@ absl::Status WriteTextFile(const std::string& path, absl::string_view text) {
   return absl::OkStatus();
 }
 
-absl::Status WriteModelFiles(const std::string& directory,
-                             const ModelConfig& config, const Corpus& corpus) {
+namespace {
+
+absl::Status MakeFolder(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  if (error) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(directory, ": ", error.message()));
+  if (!error) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(directory, ": ", error.message()));
+}
+
+}  // namespace
+
+absl::Status CopyModelFiles(const std::string& from, const std::string& to) {
+  TXL_RETURN_IF_ERROR(MakeFolder(to));
+  std::vector<std::string> names = {"config.json", "tokenizer.json",
+                                    "generation.json"};
+  std::ifstream tokenizer(from + "/tokenizer.json");
+  const auto json = nlohmann::json::parse(tokenizer, nullptr, false);
+  if (json.is_object() && json.contains("file")) {
+    names.push_back(json["file"].get<std::string>());
   }
+  for (const std::string& name : names) {
+    std::error_code error;
+    const std::string file = absl::StrCat(from, "/", name);
+    if (!std::filesystem::exists(file, error)) continue;
+    std::filesystem::copy_file(
+        file, absl::StrCat(to, "/", name),
+        std::filesystem::copy_options::overwrite_existing, error);
+    if (error) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(to, "/", name, ": ", error.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteModelFiles(const std::string& directory,
+                             const ModelConfig& config, const Corpus& corpus) {
+  TXL_RETURN_IF_ERROR(MakeFolder(directory));
   TXL_RETURN_IF_ERROR(
       WriteTextFile(directory + "/config.json", ModelConfigToJson(config)));
   TXL_RETURN_IF_ERROR(

@@ -11,8 +11,12 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <utility>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "model/base/status_macros.h"
 
 namespace txl {
@@ -41,7 +45,8 @@ absl::Status CheckStreams(int64_t count, StreamShape shape) {
   if ((count - 1) / shape.streams < shape.segment) {
     return absl::InvalidArgumentError(
         absl::StrCat("a text of ", count, " tokens is too short for ",
-                     shape.streams, " streams of segments of ", shape.segment));
+                     shape.streams, " streams of segments of ", shape.segment,
+                     "; lower --streams or --segment"));
   }
   return absl::OkStatus();
 }
@@ -174,11 +179,38 @@ absl::StatusOr<Corpus> MakeCorpus(absl::string_view text, CorpusVocabulary kind,
   } else {
     TXL_ASSIGN_OR_RETURN(ids, CharacterIds(text, corpus.symbols));
   }
+  Corpus split = SplitIds(std::move(ids), held_out_share);
+  corpus.train = std::move(split.train);
+  corpus.held_out = std::move(split.held_out);
+  return corpus;
+}
+
+Corpus SplitIds(std::vector<int64_t> ids, double held_out_share) {
   const int64_t border =
       HeldOutBegin(static_cast<int64_t>(ids.size()), held_out_share);
-  corpus.train.assign(ids.begin(), ids.begin() + border);
+  Corpus corpus;
   corpus.held_out.assign(ids.begin() + border, ids.end());
+  ids.resize(static_cast<size_t>(border));
+  corpus.train = std::move(ids);
   return corpus;
+}
+
+absl::StatusOr<std::vector<int64_t>> ParseIds(absl::string_view text,
+                                              int64_t vocab_size,
+                                              absl::string_view name) {
+  std::vector<int64_t> ids;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty())) {
+    int64_t id = -1;
+    if (!absl::SimpleAtoi(word, &id) || id < 0 || id >= vocab_size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": word ", ids.size() + 1, ", \"",
+                       absl::Utf8SafeCEscape(word.substr(0, 40)),
+                       "\", is not an id from 0 to ", vocab_size - 1));
+    }
+    ids.push_back(id);
+  }
+  return ids;
 }
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {

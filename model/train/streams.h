@@ -96,6 +96,15 @@ struct Corpus {
 absl::StatusOr<Corpus> MakeCorpus(absl::string_view text, CorpusVocabulary kind,
                                   double held_out_share);
 
+// The same of ids that a given vocabulary made; kind and symbols say nothing.
+Corpus SplitIds(std::vector<int64_t> ids, double held_out_share);
+
+// Ids as decimal numbers parted by whitespace. Errors: InvalidArgument opening
+// with `name` and naming the first word that is not an id in [0, vocab_size).
+absl::StatusOr<std::vector<int64_t>> ParseIds(absl::string_view text,
+                                              int64_t vocab_size,
+                                              absl::string_view name);
+
 // Index of the first held-out token of `count` tokens.
 int64_t HeldOutBegin(int64_t count, double held_out_share);
 

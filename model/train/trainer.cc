@@ -2,20 +2,21 @@
 
 #include <ATen/autocast_mode.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "model/base/status_macros.h"
+#include "model/checkpoint/canonical_tensors.h"
 #include "model/reference/network.h"
 #include "model/train/evaluation.h"
 #include "model/train/training_state.h"
 
 namespace txl {
 namespace {
-
-constexpr int64_t kReportEvery = 50;  // steps
 
 double Now() {
   return std::chrono::duration<double>(
@@ -65,10 +66,11 @@ std::string RunIdentity(const ModelConfig& config, const Corpus& corpus,
       " beta=", o.adam.beta1, ",", o.adam.beta2, " eps=", o.adam.epsilon,
       " decay=", o.adam.weight_decay, " clip=", o.adam.clip_norm,
       " dropout=", o.dropout, ",", o.attention_dropout, " init=", o.init_stddev,
-      " seed=", o.seed, " bf16=", o.bfloat16);
+      " seed=", o.seed, " bf16=", o.bfloat16,
+      o.start ? absl::StrCat(" from=", o.start->name) : "");
 }
 
-absl::Status CheckOptions(const Corpus& corpus, const TrainOptions& o) {
+absl::Status CheckOptions(const TrainOptions& o) {
   const auto share = [](double p) { return p >= 0 && p < 1; };
   if (!share(o.dropout) || !share(o.attention_dropout)) {
     return absl::InvalidArgumentError("dropout must be in [0, 1)");
@@ -78,20 +80,32 @@ absl::Status CheckOptions(const Corpus& corpus, const TrainOptions& o) {
     return absl::InvalidArgumentError(
         "steps and learning rate must be positive, warmup not negative");
   }
-  if (o.memory < 0 || o.evaluate_every < 1 || o.checkpoint_every < 1) {
+  if (o.memory < 0 || o.log_every < 1 || o.evaluate_every < 1 ||
+      o.checkpoint_every < 1) {
     return absl::InvalidArgumentError(
-        "memory must be >= 0, evaluate_every and checkpoint_every >= 1");
+        "memory must be >= 0; log_every, evaluate_every and checkpoint_every "
+        ">= 1");
   }
   if (!(o.adam.clip_norm > 0)) {
     return absl::InvalidArgumentError("clip_norm must be positive");
   }
-  return CheckStreams(static_cast<int64_t>(corpus.train.size()), o.shape);
+  return absl::OkStatus();
 }
 
-// The model while it trains: short memory, every key in sight.
+absl::Status CheckIds(absl::Span<const int64_t> ids, int64_t vocab_size) {
+  for (const int64_t id : ids) {
+    if (id >= 0 && id < vocab_size) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "id ", id, " of the text is outside the vocabulary of ", vocab_size));
+  }
+  return absl::OkStatus();
+}
+
+// The model while it trains: short memory and, where it is new, every key in
+// sight.
 ModelConfig TrainingConfig(ModelConfig config, const TrainOptions& options) {
   config.mem_len = options.memory;
-  config.window.reset();
+  if (!options.start) config.window.reset();
   return config;
 }
 
@@ -103,7 +117,9 @@ class TrainingRun {
         options_(options),
         callbacks_(callbacks),
         identity_(RunIdentity(config, corpus, options)),
-        weights_(RandomWeights(config, options.init_stddev, options.seed, {})),
+        weights_(options.start ? options.start->weights
+                               : RandomWeights(config, options.init_stddev,
+                                               options.seed, {})),
         parameters_(MakeTrainable(config, weights_)),
         network_(TrainingConfig(config, options), weights_),
         served_(config, weights_),
@@ -128,6 +144,11 @@ class TrainingRun {
   // Held-out loss of the model as it is served; hands the weights out when
   // they are the best so far.
   absl::StatusOr<double> MeasureHeldOut();
+  bool HasHeldOut() const { return corpus_.held_out.size() > 1; }
+  // What a run begins with: a checkpoint, or the weights of a start.
+  absl::Status Begin();
+  // Hands out the last weights of a run without a best.
+  absl::Status HandOutLast();
   void Report(std::optional<double> held_out);
   TrainResult Result(bool stopped) const;
 
@@ -194,7 +215,7 @@ absl::StatusOr<double> TrainingRun::MeasureHeldOut() {
                {options_.evaluation_shape, StreamCut::kWhole, nullptr})
           .nats;
   TrainingProgressState& progress = state_.progress;
-  if (progress.best_step == 0 || nats < progress.best_held_out) {
+  if (progress.best_held_out == 0 || nats < progress.best_held_out) {
     progress.best_held_out = nats;
     progress.best_step = progress.step;
     if (callbacks_.best) {
@@ -204,21 +225,31 @@ absl::StatusOr<double> TrainingRun::MeasureHeldOut() {
   return nats;
 }
 
+absl::Status TrainingRun::HandOutLast() {
+  if (state_.progress.best_held_out != 0 || !callbacks_.best) {
+    return absl::OkStatus();
+  }
+  return callbacks_.best(weights_, 0);
+}
+
 void TrainingRun::Report(std::optional<double> held_out) {
-  if (callbacks_.progress && loss_steps_ > 0) {
-    const double per_step = step_seconds_ / static_cast<double>(loss_steps_);
+  if (callbacks_.progress) {
     TrainProgress report;
     report.step = state_.progress.step;
     report.total_steps = options_.schedule.total_steps;
-    report.loss = loss_sum_ / static_cast<double>(loss_steps_);
-    report.learning_rate = learning_rate_;
-    report.gradient_norm = gradient_norm_;
+    report.seconds = state_.progress.seconds;
     report.held_out = held_out;
-    report.tokens_per_second =
-        static_cast<double>(options_.shape.streams * options_.shape.segment) /
-        per_step;
-    report.seconds_left =
-        static_cast<double>(report.total_steps - report.step) * per_step;
+    if (loss_steps_ > 0) {
+      const double per_step = step_seconds_ / static_cast<double>(loss_steps_);
+      report.loss = loss_sum_ / static_cast<double>(loss_steps_);
+      report.learning_rate = learning_rate_;
+      report.gradient_norm = gradient_norm_;
+      report.tokens_per_second =
+          static_cast<double>(options_.shape.streams * options_.shape.segment) /
+          per_step;
+      report.seconds_left =
+          static_cast<double>(report.total_steps - report.step) * per_step;
+    }
     callbacks_.progress(report);
   }
   loss_sum_ = step_seconds_ = 0;
@@ -229,15 +260,13 @@ absl::Status TrainingRun::AfterStep() {
   const int64_t step = state_.progress.step;
   const bool last = step == options_.schedule.total_steps;
   const bool evaluate = step % options_.evaluate_every == 0 || last;
-  if (evaluate && corpus_.held_out.size() > 1) {
+  if (evaluate && HasHeldOut()) {
     TXL_ASSIGN_OR_RETURN(const double held_out, MeasureHeldOut());
     Report(held_out);
-  } else if (step % kReportEvery == 0 || last) {
+  } else if (step % options_.log_every == 0 || last) {
     Report(std::nullopt);
   }
-  if (last && corpus_.held_out.size() <= 1 && callbacks_.best) {
-    TXL_RETURN_IF_ERROR(callbacks_.best(weights_, 0));
-  }
+  if (last) TXL_RETURN_IF_ERROR(HandOutLast());
   if (last || step % options_.checkpoint_every == 0) return Checkpoint();
   return absl::OkStatus();
 }
@@ -252,12 +281,22 @@ TrainResult TrainingRun::Result(bool stopped) const {
           weights_};
 }
 
-absl::StatusOr<TrainResult> TrainingRun::Run() {
+absl::Status TrainingRun::Begin() {
   if (options_.resume) {
-    TXL_RETURN_IF_ERROR(LoadTrainingState(CheckpointPath(), identity_, state_));
+    return LoadTrainingState(CheckpointPath(), identity_, state_);
   }
+  if (!options_.start) return absl::OkStatus();
+  if (!HasHeldOut()) return HandOutLast();
+  TXL_ASSIGN_OR_RETURN(const double held_out, MeasureHeldOut());
+  Report(held_out);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainResult> TrainingRun::Run() {
+  TXL_RETURN_IF_ERROR(Begin());
   while (state_.progress.step < options_.schedule.total_steps) {
     if (Stopping()) {
+      TXL_RETURN_IF_ERROR(HandOutLast());
       TXL_RETURN_IF_ERROR(Checkpoint());
       return Result(true);
     }
@@ -276,16 +315,45 @@ absl::StatusOr<TrainResult> TrainingRun::Run() {
 
 }  // namespace
 
+absl::Status CheckTraining(const ModelConfig& config, const Corpus& corpus,
+                           const TrainOptions& options) {
+  TXL_RETURN_IF_ERROR(CheckOptions(options));
+  TXL_RETURN_IF_ERROR(CheckIds(corpus.train, config.vocab_size));
+  TXL_RETURN_IF_ERROR(CheckIds(corpus.held_out, config.vocab_size));
+  return CheckStreams(static_cast<int64_t>(corpus.train.size()), options.shape);
+}
+
+int64_t TrainingBytes(const ModelConfig& config, const TrainOptions& options) {
+  double parameters = 0;
+  for (const auto& [name, tensor] : CanonicalTensors(config)) {
+    if (tensor.presence != Presence::kRequired) continue;
+    double count = 1;
+    for (const int64_t size : tensor.shape) {
+      count *= static_cast<double>(size < 0 ? config.mem_len + 1 : size);
+    }
+    parameters += count;
+  }
+  const auto of = [](int64_t n) { return static_cast<double>(n); };
+  const double rows = of(options.shape.streams) * of(options.shape.segment);
+  const double keys = of(options.memory) + of(options.shape.segment);
+  // Scores and probabilities; keys and values; the feed-forward part.
+  const double layer = 2 * rows * of(config.n_head) * keys +
+                       2 * of(options.shape.streams) * keys *
+                           of(config.n_head) * of(config.d_head) +
+                       2 * rows * of(config.d_inner);
+  const double logits = rows * of(config.bin_size(0));
+  // Weights, gradients and two moments.
+  const double bytes =
+      4 * (4 * parameters + of(config.n_layer) * layer + 2 * logits);
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(bytes, kMost));
+}
+
 absl::StatusOr<TrainResult> Train(const ModelConfig& config,
                                   const Corpus& corpus,
                                   const TrainOptions& options,
                                   const TrainCallbacks& callbacks) {
-  TXL_RETURN_IF_ERROR(CheckOptions(corpus, options));
-  if (config.vocab_size != corpus.vocab_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("vocab_size: the model has ", config.vocab_size,
-                     ", the text ", corpus.vocab_size()));
-  }
+  TXL_RETURN_IF_ERROR(CheckTraining(config, corpus, options));
   return TrainingRun(config, corpus, options, callbacks).Run();
 }
 

@@ -65,7 +65,7 @@ absl::StatusOr<TrainingProgressState> ParseProgress(const std::string& text,
 
 // A run's settings by name: the fields of its config.json, then name=value.
 std::map<std::string, std::string> SettingsOf(absl::string_view run) {
-  std::map<std::string, std::string> settings;
+  std::map<std::string, std::string> settings = {{"from", "nothing"}};
   const size_t end = std::min(run.find("\n text="), run.size());
   const auto config = nlohmann::json::parse(run.substr(0, end), nullptr,
                                             /*allow_exceptions=*/false);
@@ -78,7 +78,7 @@ std::map<std::string, std::string> SettingsOf(absl::string_view run) {
            run.substr(end), absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
     const std::pair<std::string, std::string> setting =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
-    settings.insert(setting);
+    settings[setting.first] = setting.second;
   }
   return settings;
 }
@@ -115,8 +115,29 @@ absl::Status CheckHeader(const TensorFile& file, const std::string& run,
 
 }  // namespace
 
+namespace {
+
+// One handle for all where all are equal, and not zero, as unused ones may be.
+void TieIfEqual(const std::vector<at::Tensor*>& tensors) {
+  const at::Tensor& first = *tensors.front();
+  if (!first.defined() || first.eq(0).all().item<bool>()) return;
+  for (const at::Tensor* tensor : tensors) {
+    if (!tensor->defined() || !tensor->equal(first)) return;
+  }
+  for (at::Tensor* tensor : tensors) *tensor = first;
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, at::Tensor>> MakeTrainable(
     const ModelConfig& config, Weights& weights) {
+  std::vector<at::Tensor*> u, v, projections;
+  for (LayerWeights& layer : weights.layers) {
+    u.push_back(&layer.u);
+    v.push_back(&layer.v);
+  }
+  for (EmbeddingBin& bin : weights.embedding) projections.push_back(&bin.proj);
+  for (const auto& tied : {u, v, projections}) TieIfEqual(tied);
   for (int64_t b = 0; b < config.n_bins(); ++b) {
     if (config.tie_weight) weights.head[b].w = weights.embedding[b].w;
     if (b < static_cast<int64_t>(config.tie_projs.size()) &&

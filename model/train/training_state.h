@@ -23,13 +23,16 @@ namespace txl {
 
 struct TrainingProgressState {
   int64_t step = 0;          // finished steps
-  double best_held_out = 0;  // nats per token; meaningful if best_step > 0
+  double best_held_out = 0;  // nats per token; 0: none was measured
   int64_t best_step = 0;
   double seconds = 0;  // of training so far
 };
 
 // The unique leaves of `weights` by canonical name (a tied tensor under its
-// first name), made to require grad. Tied members become one handle.
+// first name), made to require grad. Tied members become one handle: those that
+// the configuration ties, and those that the original code has once and our
+// files have for every layer or bin (u, v, projections of the embedding), which
+// are recognised by their equal values.
 std::vector<std::pair<std::string, at::Tensor>> MakeTrainable(
     const ModelConfig& config, Weights& weights);
 

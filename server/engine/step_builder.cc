@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/base/host_memory.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
 #include "model/config/model_config.h"
@@ -16,7 +17,6 @@
 #include "model/torch/torch_step.h"
 #include "server/engine/device_memory.h"
 #include "server/engine/device_name.h"
-#include "server/engine/host_memory.h"
 
 namespace txl {
 namespace {

@@ -1,7 +1,9 @@
-#include "server/engine/host_memory.h"
+#include "model/base/host_memory.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -9,7 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "server/base/text_file.h"
 
 namespace txl {
 namespace {
@@ -33,10 +34,17 @@ constexpr GroupVersion kVersion1 = {"memory", "memory.limit_in_bytes",
 constexpr GroupVersion kVersion2 = {"", "memory.max", "memory.current",
                                     "inactive_file"};
 
+// Empty where there is no such file. The sizes of these files say nothing.
+std::string KernelText(const path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
 // Nothing where there is no such file or it holds no number ("max").
 std::optional<int64_t> ReadNumber(const path& file) {
   int64_t number = 0;
-  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(ReadTextFile(file)),
+  if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(KernelText(file)),
                         &number)) {
     return std::nullopt;
   }
@@ -71,7 +79,7 @@ std::optional<int64_t> LeftOfGroup(const path& group,
   const std::optional<int64_t> used = ReadNumber(group / version.used);
   if (!limit.has_value() || !used.has_value()) return std::nullopt;
   const int64_t reclaimable =
-      FindNumber(ReadTextFile(group / "memory.stat"), version.reclaimable)
+      FindNumber(KernelText(group / "memory.stat"), version.reclaimable)
           .value_or(0);
   const int64_t kept = std::max<int64_t>(0, *used - reclaimable);
   return std::max<int64_t>(0, *limit - kept);
@@ -95,7 +103,7 @@ std::optional<int64_t> LeftOfGroups(const path& root, absl::string_view name,
 // Lines "0::/group" of version 2 and "number:controllers:/group" of version 1.
 std::optional<int64_t> LeftOfAllGroups(const path& root) {
   std::optional<int64_t> left;
-  const std::string groups = ReadTextFile(root / "proc/self/cgroup");
+  const std::string groups = KernelText(root / "proc/self/cgroup");
   for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
     const std::vector<absl::string_view> fields =
         absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -113,7 +121,7 @@ std::optional<int64_t> LeftOfAllGroups(const path& root) {
 
 std::optional<int64_t> AvailableHostBytes(const std::string& root) {
   std::optional<int64_t> available =
-      FindNumber(ReadTextFile(path(root) / "proc/meminfo"), "MemAvailable");
+      FindNumber(KernelText(path(root) / "proc/meminfo"), "MemAvailable");
   if (available.has_value()) *available *= 1024;  // "kB"
   return Least(available, LeftOfAllGroups(root));
 }

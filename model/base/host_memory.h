@@ -6,9 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
-#include "server/engine/runner_options.h"
-
 namespace txl {
 
 // Bytes that this process can still take without swapping: what Linux says is

@@ -1,4 +1,4 @@
-#include "server/engine/host_memory.h"
+#include "model/base/host_memory.h"
 
 #include <gtest/gtest.h>
 
