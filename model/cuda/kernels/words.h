@@ -44,9 +44,9 @@ struct AddWordsArgs {
   BinWords<T> words;
   const float* add = nullptr;  // [rows, stride]; null: nothing
   float scale = 1;
-  BeatRows beats = {};
   float* wide = nullptr;  // [rows, stride]; may be add
   T* narrow = nullptr;    // [rows, stride], rounded; or null
+  BeatRows beats = {};
 };
 
 template <typename T>

@@ -274,7 +274,8 @@ TEST(ModelConfig, ABadFieldOfBeatPositionsIsNamed) {
                 AllOf(HasSubstr("config.json"), HasSubstr(named)));
   };
   expect(true, "beat_positions");
-  for (const auto& [field, value] : Beats().items()) {
+  const json whole = Beats();
+  for (const auto& [field, value] : whole.items()) {
     json beats = Beats();
     beats.erase(field);
     expect(beats, "beat_positions." + field);

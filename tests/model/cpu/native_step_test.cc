@@ -217,8 +217,9 @@ TEST_P(NativeStepTest, OnlyWantedRowsComeBackInOrder) {
   const int64_t vocabulary = golden_.config.vocab_size;
   auto step = MakeNativeStep(golden_, Options(1));
   const std::vector<int32_t> wanted = {2, 9};
+  const std::vector<int32_t> ticks = TicksBefore(step->beats(), golden_.tokens);
   const StepSegment segment = {0, 0, absl::MakeSpan(golden_.tokens).first(10),
-                               wanted};
+                               wanted, absl::MakeSpan(ticks).first(10)};
   const auto rows = step->Run({&segment, 1});
   ASSERT_EQ(rows.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {

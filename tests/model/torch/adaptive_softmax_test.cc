@@ -51,7 +51,7 @@ TEST_P(AdaptiveSoftmaxTest, EmbedsEveryIdFromItsBin) {
   const ModelConfig& config = golden_.config;
   std::vector<int32_t> ids(config.vocab_size);
   std::iota(ids.rbegin(), ids.rend(), 0);  // descending: bins interleave rows
-  const at::Tensor rows = EmbedTokens(config, golden_.weights, ids, 16);
+  const at::Tensor rows = EmbedTokens(config, golden_.weights, {ids, {}}, 16);
   ASSERT_EQ(rows.size(0) % 16, 0);
   const double scale =
       config.scale_embedding ? std::sqrt(double(config.d_model)) : 1;

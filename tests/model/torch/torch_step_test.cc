@@ -89,8 +89,9 @@ TEST_P(TorchStepTest, OnlyWantedRowsComeBackInOrder) {
   const auto tokens = absl::MakeSpan(golden_.tokens).first(10);
   const std::vector<int32_t> first = {2, 9};
   const std::vector<int32_t> second = {0};
+  const std::vector<int32_t> ticks = TicksBefore(step->beats(), tokens);
   const at::Tensor some =
-      step->Run({{1, 0, tokens, first}, {0, 0, tokens, second}});
+      step->Run({{1, 0, tokens, first, ticks}, {0, 0, tokens, second, ticks}});
   ASSERT_EQ(some.size(0), 3);
   EXPECT_LE(MaxAbsDifference(some[0], all[2]), 2e-5);
   EXPECT_LE(MaxAbsDifference(some[1], all[9]), 2e-5);

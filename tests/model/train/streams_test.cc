@@ -62,7 +62,7 @@ TEST(TrainingStreamsTest, IsAFunctionOfSeedAndStep) {
 }
 
 // An id behind id 1 counts; every stream has the ticks of the whole text.
-constexpr BeatPositions kBeats = {1, 10, 2, 0, 4, 100};
+constexpr BeatPositions kStreamBeats = {1, 10, 2, 0, 4, 100};
 
 TEST(StreamTicksTest, AreThoseOfTheTextWhereverStreamsAndSegmentsBegin) {
   std::vector<int64_t> ids;
@@ -73,7 +73,7 @@ TEST(StreamTicksTest, AreThoseOfTheTextWhereverStreamsAndSegmentsBegin) {
   }
   // A text whose ids are places.
   const std::vector<int64_t> places = Counting(200);
-  const TrainingStreams text(ids, {3, 8}, 5, kBeats);
+  const TrainingStreams text(ids, {3, 8}, 5, kStreamBeats);
   const TrainingStreams place(places, {3, 8}, 5);
   for (int64_t step = 0; step < 30; ++step) {
     const at::Tensor ticks = text.At(step).ticks.reshape(-1);
@@ -85,7 +85,7 @@ TEST(StreamTicksTest, AreThoseOfTheTextWhereverStreamsAndSegmentsBegin) {
     }
   }
   for (const StreamCut cut : {StreamCut::kWhole, StreamCut::kOriginal}) {
-    const auto batches = EvaluationStreams(ids, {3, 8}, cut, kBeats);
+    const auto batches = EvaluationStreams(ids, {3, 8}, cut, kStreamBeats);
     const auto from = EvaluationStreams(places, {3, 8}, cut);
     for (size_t b = 0; b < batches.size(); ++b) {
       const at::Tensor ticks = batches[b].ticks.reshape(-1);

@@ -223,7 +223,7 @@ TEST(ScoringLanes, ASlotBehindALongAlternativeIsNotCopied) {
 }
 
 // Ids 1 wait: the id behind one counts itself less ten.
-constexpr BeatPositions kBeats = {1, 10, 2, 0, 4, 100};
+constexpr BeatPositions kLaneBeats = {1, 10, 2, 0, 4, 100};
 
 TEST(ScoringLanes, TicksOfARowCountAllIdsBeforeItInItsAlternative) {
   const Ids session = {1, 17};  // before those that the lanes are fed again
@@ -232,7 +232,7 @@ TEST(ScoringLanes, TicksOfARowCountAllIdsBeforeItInItsAlternative) {
   for (const int64_t spare_rows : {2, 100}) {
     ScoringLanesOptions options = After(before, spare_rows);
     options.root += std::ssize(session);
-    options.counter.emplace(kBeats);
+    options.counter.emplace(kLaneBeats);
     options.counter->AddAll(session);
     ScoringLanes lanes(&alternatives, std::move(options));
     Ids ids = {session.begin(), session.end()};
@@ -246,7 +246,7 @@ TEST(ScoringLanes, TicksOfARowCountAllIdsBeforeItInItsAlternative) {
         ids.resize(row.position);
         EXPECT_EQ(row.ticks,
                   [&] {
-                    BeatCounter counter(kBeats);
+                    BeatCounter counter(kLaneBeats);
                     for (const int32_t id : ids) counter.Add(id);
                     return counter.ticks();
                   }())

@@ -87,7 +87,7 @@ class SequenceTest : public ::testing::Test {
 };
 
 // Ids 1 wait: the id behind one counts itself less ten. Id 0 begins a piece.
-constexpr BeatPositions kBeats = {1, 10, 2, 0, 4, 100};
+constexpr BeatPositions kSequenceBeats = {1, 10, 2, 0, 4, 100};
 
 Ids TicksOf(const std::vector<StepRow>& rows) {
   Ids ticks;
@@ -404,7 +404,7 @@ TEST_F(SequenceTest, TicksCountEveryIdOfTheSession) {
   for (const int64_t rebuild_ids : {0, 1, 3, 100}) {
     Sequence sequence(
         Queued(TurnKind::kGenerate, context, {1, 12, 30, 1, 40, 31}),
-        rebuild_ids, absl::ZeroDuration(), kBeats);
+        rebuild_ids, absl::ZeroDuration(), kSequenceBeats);
     std::vector<StepRow> rows;
     sequence.PlanRows(sequence.prompt_rows_left(), 0, rows);
     const Ids all = {0, 0, 0, 5, 5, 5, 8, 8, 8, 10, 10, 10, 40};
@@ -419,7 +419,7 @@ TEST_F(SequenceTest, TicksCountEveryIdOfTheSession) {
 TEST_F(SequenceTest, TicksOfSampledTokensAreKnownWhileTheyAreInFlight) {
   QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {5, 1});
   queued.turn.stop.max_tokens = 9;
-  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kBeats);
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kSequenceBeats);
   std::vector<StepRow> rows;
   sequence.PlanRows(2, 0, rows);
   for (const int32_t id : {16, 1, 30, 17, 1, 11}) {
@@ -435,7 +435,7 @@ TEST_F(SequenceTest, TicksOfSampledTokensAreKnownWhileTheyAreInFlight) {
 TEST_F(SequenceTest, TicksOfGuessesCountTheGuessesBeforeThem) {
   QueuedTurn queued = Queued(TurnKind::kGenerate, {}, {5, 1});
   queued.turn.stop.max_tokens = 20;
-  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kBeats);
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kSequenceBeats);
   std::vector<StepRow> rows;
   sequence.PlanRows(2, 0, rows);
   const Ids guesses = {13, 1, 15, 20};
@@ -456,7 +456,7 @@ TEST_F(SequenceTest, TicksOfGuessesCountTheGuessesBeforeThem) {
 TEST_F(SequenceTest, ATurnThatComesBackCountsWhatItHasSampled) {
   QueuedTurn queued = Queued(TurnKind::kGenerate, {1, 14}, {5});
   queued.turn.stop.max_tokens = 9;
-  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kBeats);
+  Sequence sequence(std::move(queued), 0, absl::ZeroDuration(), kSequenceBeats);
   std::vector<StepRow> rows;
   sequence.PlanRows(sequence.prompt_rows_left(), 0, rows);
   sequence.CollectRow(RowKind::kPrefill);

@@ -118,6 +118,7 @@ Plan RandomPlan(int32_t sessions, int64_t length, uint32_t seed) {
 std::vector<std::vector<float>> RunPlan(ModelStep& step, const Plan& plan,
                                         const RandomCase& model,
                                         int32_t sessions) {
+  const std::vector<int32_t> ticks = TicksBefore(step.beats(), model.tokens);
   std::vector<std::vector<float>> seen(sessions);
   for (const std::vector<Plan::Part>& parts : plan.steps) {
     std::vector<StepSegment> segments;
@@ -128,7 +129,8 @@ std::vector<std::vector<float>> RunPlan(ModelStep& step, const Plan& plan,
       segments.push_back(
           {part.slot, part.position,
            absl::MakeSpan(model.tokens).subspan(part.position, part.count),
-           outputs.back()});
+           outputs.back(),
+           absl::MakeSpan(ticks).subspan(part.position, part.count)});
     }
     const std::vector<float> rows = LogprobsOf(step, step.Run(segments));
     auto row = rows.begin();
@@ -242,8 +244,9 @@ TEST_F(CudaStepTest, OnlyWantedRowsComeBackInOrder) {
   auto step = MakeCudaStep(model_, Options(2));
   const std::vector<float> all = FeedRows(*step, 0, model_.tokens, 0, 10, 10);
   const std::vector<int32_t> wanted = {2, 9};
+  const std::vector<int32_t> ticks = TicksBefore(step->beats(), model_.tokens);
   const StepSegment segment = {1, 0, absl::MakeSpan(model_.tokens).first(10),
-                               wanted};
+                               wanted, absl::MakeSpan(ticks).first(10)};
   const auto rows = step->Run({&segment, 1});
   ASSERT_EQ(rows.size(), 2u);
   const int64_t vocabulary = model_.config.vocab_size;
