@@ -46,7 +46,7 @@ struct StepRow {
   // kDecode, kScore: most probable ids that are reported, and ids that are
   // reported whatever their probability; null: none.
   int32_t top_logprobs = 0;
-  std::shared_ptr<const std::vector<int32_t>> logprob_ids;
+  std::shared_ptr<const std::vector<int32_t>> logprob_ids = nullptr;
 
   // Of a model with beat positions: BeatCounter::ticks before the input token
   // (model/base/beat_positions.h). The ids before it say it, so that it is

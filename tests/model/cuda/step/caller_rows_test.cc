@@ -84,17 +84,18 @@ TEST_F(CallerRowsTest, NothingIsLeftOfAnEarlierStep) {
   EXPECT_THAT(Column(InputColumn::kToken, 0), testing::Each(0));
 }
 
-std::shared_ptr<const std::vector<int32_t>> Ids(std::vector<int32_t> ids) {
+std::shared_ptr<const std::vector<int32_t>> SharedIds(
+    std::vector<int32_t> ids) {
   return std::make_shared<const std::vector<int32_t>>(std::move(ids));
 }
 
 TEST_F(CallerRowsTest, NamedIdsAreWrittenByTheirRowsPlaces) {
   std::vector<StepRow> rows = SomeRows();
   rows[1].top_logprobs = 0;
-  rows[0].logprob_ids = Ids({1});  // has no output
+  rows[0].logprob_ids = SharedIds({1});  // has no output
   EXPECT_FALSE(CountRows(rows).has_top);
-  rows[3].logprob_ids = Ids({30, 0});
-  rows[4].logprob_ids = Ids(std::vector<int32_t>(kMaxNamedIds, 50));
+  rows[3].logprob_ids = SharedIds({30, 0});
+  rows[4].logprob_ids = SharedIds(std::vector<int32_t>(kMaxNamedIds, 50));
   EXPECT_TRUE(CountRows(rows).has_top);
   WriteRows(CountRows(rows), kMaxRows, 0, input_);
   const int32_t* named = input_.column(InputColumn::kNamed, 0);
@@ -108,7 +109,7 @@ TEST_F(CallerRowsTest, NamedIdsAreWrittenByTheirRowsPlaces) {
 TEST_F(CallerRowsTest, NamedWordsComeBackBehindTheBestOnes) {
   std::fill_n(host_.unknown(), kMaxRows, 0);
   StepRow row = {0, 7, RowKind::kScore, 1, 4, 1};
-  row.logprob_ids = Ids({9, 8});
+  row.logprob_ids = SharedIds({9, 8});
   host_.statuses()[0] = SampleStatus::kOk;
   const std::vector<int32_t> ids = {3, 9, 8, -1};
   std::copy(ids.begin(), ids.end(), host_.top_ids());
