@@ -26,7 +26,8 @@ bool IsPromptOverLimit(const absl::Status& status) {
   const std::vector<std::string> fields = GetCallError(status).fields;
   return IsOverLimit(status) &&
          std::any_of(fields.begin(), fields.end(), [](const std::string& f) {
-           return f == "text" || f == "tokens" || f == "prompt";
+           return f == "text" || f == "tokens" || f == "tokens.ids" ||
+                  f == "prompt";
          });
 }
 

@@ -131,7 +131,7 @@ grpc::Status FakeService::Generate(grpc::ServerContext* context,
                              : request->tokens().ids_size();
   if (prompt > max_prompt_tokens) {
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too many tokens",
-                     "OVER_LIMIT", request->has_text() ? "text" : "tokens");
+                     "OVER_LIMIT", request->has_text() ? "text" : "tokens.ids");
   }
   {
     absl::MutexLock lock(&mutex_);
@@ -250,7 +250,7 @@ grpc::Status FakeService::AppendTokens(grpc::ServerContext* context,
   if (on_append) return on_append(context);
   if (request->tokens().ids_size() > max_prompt_tokens) {
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too many tokens",
-                     "OVER_LIMIT", "tokens");
+                     "OVER_LIMIT", "tokens.ids");
   }
   absl::MutexLock lock(&mutex_);
   append_sizes_.push_back(request->tokens().ids_size());

@@ -1,5 +1,6 @@
 """Sends a case's request over gRPC or HTTP; what came back, in one form."""
 
+import base64
 import dataclasses
 import functools
 import http.client
@@ -321,6 +322,8 @@ def _json_value(case, path, ids):
     if case.field(path).kind == "enum" and \
             case.changes.get(path) != "other":
         value = _ENUM.get(value, str(value))
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     if isinstance(value, float) and not math.isfinite(value) or \
             isinstance(value, dict) and any(map(math.isinf, filter(
                 lambda v: isinstance(v, float), value.values()))):

@@ -233,10 +233,12 @@ METHODS = {
         {}, {}, "same", Http("GET", "/v1/status", {}, query=True),
         states=False),
     "ModelService/Tokenize": Method(
-        {"text": dataclasses.replace(TEXT, low=0), "unknown": UNKNOWN},
+        {"text": dataclasses.replace(TEXT, low=0), "unknown": UNKNOWN,
+         "midi": Field("midi")},
         {"text": "ROMEO:"}, "same",
-        Http("POST", "/tokenize", {"text": "prompt", "unknown": "unknown"},
-             strict=False), weight=2, states=False),
+        Http("POST", "/tokenize", {"text": "prompt", "unknown": "unknown",
+                                   "midi": "midi"}, strict=False),
+        weight=2, states=False),
     "ModelService/Detokenize": Method(
         {"token_ids": dataclasses.replace(IDS, low=0)},
         {"token_ids": [1, 2]}, "same",

@@ -40,6 +40,10 @@ _WORDS = {  # kind: {how: values}
               "above": ["loud"], "huge": ["w" * 9000]},
     "file": {"empty": [b""], "below": [b"\0"], "above": [b"\xff" * 64],
              "huge": [b"txl" * 100_000]},
+    # The model is one of text: it takes none.
+    "midi": {"empty": [b""], "below": [b"ROMEO:", b"MThd\0\0\0\6"],
+             "above": [b"MThd\0\0\0\6\0\0\0\1\1\xe0MTrk\0\0\0\4\0\xff\x2f\0"],
+             "huge": [b"MThd" * 25_000]},
     "model": {"empty": [""], "above": ["another"], "huge": ["m" * 9000]},
     "any": {"empty": [""], "high": ["somebody"], "huge": ["u" * 9000]},
     "unserved": {"above": ["something"]},
@@ -67,7 +71,7 @@ _OTHER = {"name": [7, [], {}], "flag": [1, "yes"], "whole": ["a", 1.5, [], {}],
           "span": ["soon", [], True], "enum": [1, [], "neither"],
           "page": [7, []], "alternatives": [7, {}, "a", [7], [{}]],
           "model": [7, []], "unserved": [7], "prompts": [7, {}, True],
-          "messages": [7, {}, "a"]}
+          "messages": [7, {}, "a"], "midi": [7, {}, "%%", "TVRoZA="]}
 
 
 def bounds(field, limits):
@@ -131,7 +135,8 @@ def refused(field, how, door, query=False):
     if how in ("absent", "null"):
         return field.must
     if how == "empty":
-        return field.must or field.kind in ("span", "text") and field.low != 0
+        return field.must or field.kind == "midi" or \
+            field.kind in ("span", "text") and field.low != 0
     if how == "other":
         if door == "grpc" or query:
             return field.must and field.kind != "name"

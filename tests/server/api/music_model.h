@@ -44,6 +44,11 @@ inline std::string NoteOf(char pitch) {
          std::string(1, '\0');
 }
 
+// A note for which RemiVocabulary has no event, with kOneNote's.
+inline const std::string kUnknownNote =
+    MidiOf(std::string("\0\x90\x6d\x40", 4) + NoteOf(60) +
+           std::string("\0\x80\x6d\0", 4));
+
 // REMI: velocity 64 is bin 64 / 4, a beat the eighth of eighths of a beat; 120
 // a minute are 30 above the lowest of the middle class.
 inline const std::string kOneNote = MidiOf(NoteOf(60));
