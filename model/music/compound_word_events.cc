@@ -96,7 +96,6 @@ class CompoundWordWriter {
     events_.LeaveOut("note after the last bar",
                      static_cast<int64_t>(notes_.size() - note));
     events_.Add({"Bar_None"});
-    if (events_.events().Has("EOS_None")) events_.Add({"EOS_None"});
   }
 
  private:

@@ -42,6 +42,10 @@ absl::StatusOr<MidiEncoder> MidiEncoder::Make(const Vocabulary& vocabulary) {
                    vocabulary.kind()));
 }
 
+int32_t MidiEncoder::end_id() const {
+  return family_ == Family::kCompoundWord ? events_->Find("EOS_None") : -1;
+}
+
 absl::StatusOr<MidiIds> MidiEncoder::Encode(
     absl::string_view midi_bytes) const {
   TXL_ASSIGN_OR_RETURN(const MidiFile file, ParseMidi(midi_bytes));

@@ -2,19 +2,16 @@
 
 // MIDI files as the ids of music models, by the rules of the code that the
 // models come from:
-//   REMI           YatingMusic/remi, utils.py and chord_recognition.py
-//   compound-word  YatingMusic/compound-word-transformer, its remi-xl:
-//   analyzer,
-//                  midi2corpus and corpus2events, chords by chorder 0.1.4
-//   musicautobot   bearpelican/musicautobot, numpy_encode.py over music21 6
+// - REMI: YatingMusic/remi, utils.py and chord_recognition.py;
+// - compound-word: remi-xl of YatingMusic/compound-word-transformer, its
+//   analyzer, midi2corpus and corpus2events, with the chords of chorder 0.1.4;
+// - musicautobot: bearpelican/musicautobot, numpy_encode.py over music21 6.7.
 // The first two read the first instrument of a file, as miditoolkit 0.1.16
 // orders them, in ticks of 1/480 beat; files of other divisions are scaled.
 // musicautobot reads all but the percussion of channel 10.
-//
-// compound-word's ids end with Bar_None and EOS_None where its vocabulary has
-// them. To go on with the music, leave EOS_None out.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -36,6 +33,10 @@ class MidiEncoder {
   // Errors: INVALID_ARGUMENT naming what is wrong with the file, as ParseMidi;
   // also when there is no note to encode.
   absl::StatusOr<MidiIds> Encode(absl::string_view midi_bytes) const;
+
+  // What the original puts behind the ids of a whole piece that is trained on;
+  // it isn't among those of Encode, so that they can be continued. -1: nothing.
+  int32_t end_id() const;
 
  private:
   enum class Family { kRemi, kCompoundWord, kMusicautobot };

@@ -34,7 +34,7 @@ struct StepNote {
   int64_t step;
   int pitch;
   size_t part;
-  int64_t steps;  // of its length, >= 1
+  int64_t steps;  // of its length; 0: no note, in music21's sense
 
   auto Place() const { return std::tuple(step, -pitch, part); }
 };
@@ -93,12 +93,11 @@ int64_t Steps(double beats) {
 class Quantiser {
  public:
   Quantiser(const std::vector<TrackNote>& notes, int64_t ticks_per_beat,
-            size_t part, std::vector<StepNote>& out, EventList& events)
+            size_t part, std::vector<StepNote>& out)
       : notes_(notes),
         ticks_per_beat_(static_cast<double>(ticks_per_beat)),
         part_(part),
-        out_(out),
-        events_(events) {}
+        out_(out) {}
 
   void Run() && {
     std::vector<bool> in_chord(notes_.size());
@@ -139,17 +138,15 @@ class Quantiser {
     const int64_t ticks = first.end - notes_[last].start;
     const int64_t step =
         Steps(static_cast<double>(first.start) / ticks_per_beat_);
-    if (ticks == 0) {
-      events_.LeaveOut("note without a length",
-                       static_cast<int64_t>(chord.size()));
-      return;
-    }
     // A chord whose last note begins after the end of its first is short.
-    const int64_t steps = Steps(
-        static_cast<double>(std::max<int64_t>(ticks, 0)) / ticks_per_beat_);
+    const int64_t steps =
+        ticks == 0
+            ? 0
+            : std::max<int64_t>(
+                  1, Steps(static_cast<double>(std::max<int64_t>(ticks, 0)) /
+                           ticks_per_beat_));
     for (const size_t note : chord) {
-      out_.push_back(
-          {step, notes_[note].pitch, part_, std::max<int64_t>(steps, 1)});
+      out_.push_back({step, notes_[note].pitch, part_, steps});
     }
   }
 
@@ -157,7 +154,6 @@ class Quantiser {
   const double ticks_per_beat_;
   const size_t part_;
   std::vector<StepNote>& out_;
-  EventList& events_;
   std::set<std::pair<int64_t, size_t>> window_;
 };
 
@@ -188,14 +184,23 @@ void AddRest(int64_t steps, EventList& events) {
 
 bool AddStepEvents(const MidiFile& file, EventList& events) {
   std::vector<StepNote> notes;
+  int64_t count = 0;
   for (size_t part = 0; part < file.tracks.size(); ++part) {
     const std::vector<TrackNote> paired = PairNotes(file.tracks[part], events);
-    Quantiser(paired, file.ticks_per_beat, part, notes, events).Run();
+    count += static_cast<int64_t>(paired.size());
+    Quantiser(paired, file.ticks_per_beat, part, notes).Run();
   }
   if (notes.empty()) return false;
+  notes = LongestOfEachPlace(std::move(notes));
+  events.LeaveOut("note that a longer one covers",
+                  count - static_cast<int64_t>(notes.size()));
   events.Add({"xxbos", "xxpad"});
   int64_t now = 0;
-  for (const StepNote& note : LongestOfEachPlace(std::move(notes))) {
+  for (const StepNote& note : notes) {
+    if (note.steps == 0) {
+      events.LeaveOut("note without a length");
+      continue;
+    }
     if (note.pitch < kLowestPitch || note.pitch > kHighestPitch) {
       events.LeaveOut(absl::StrCat("n", note.pitch));
       continue;

@@ -20,6 +20,7 @@
 #include "model/checkpoint/model_directory.h"
 #include "model/text/text_file.h"
 #include "model/tool/command.h"
+#include "model/tool/midi_corpus.h"
 #include "model/tool/model_flags.h"
 #include "model/tool/progress_bar.h"
 #include "model/train/model_files.h"
@@ -36,8 +37,9 @@ constexpr double kPeakOfStart = 2.5e-4;
 
 struct TrainFlags {
   std::string from;       // model directory; empty: a new model
-  std::string text, ids;  // files, one of them
-  std::string unknown;    // "": not given
+  std::string text, ids;  // files; one of them, or a folder of MIDI files
+  MidiFolder midi;
+  std::string unknown;  // "": not given
   std::string out;
   CorpusVocabulary vocabulary = CorpusVocabulary::kCharacters;
   double held_out = 0.1;
@@ -215,12 +217,14 @@ absl::Status CheckOut(const TrainFlags& f) {
 }
 
 absl::Status CheckFlags(const TrainFlags& f) {
-  if (f.text.empty() == f.ids.empty()) {
-    return absl::InvalidArgumentError("one of --text and --ids is needed");
-  }
-  if (f.from.empty() && !(f.ids.empty() && f.unknown.empty())) {
+  if (!f.text.empty() + !f.ids.empty() + !f.midi.path.empty() != 1) {
     return absl::InvalidArgumentError(
-        "--ids and --unknown need --from, whose vocabulary they are of");
+        "one of --text, --ids and --midi is needed");
+  }
+  if (f.from.empty() && (f.text.empty() || !f.unknown.empty())) {
+    return absl::InvalidArgumentError(
+        "--ids, --midi and --unknown need --from, whose vocabulary they are "
+        "of");
   }
   return CheckOut(f);
 }
@@ -249,8 +253,11 @@ absl::StatusOr<std::vector<int64_t>> IdsOf(const TrainFlags& f,
     return ParseIds(file, model.config.vocab_size, f.ids);
   }
   if (model.vocabulary == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        f.from, ": has no tokenizer.json, so it needs --ids, not --text"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(f.from, ": has no tokenizer.json, so it needs --ids"));
+  }
+  if (!f.midi.path.empty()) {
+    return IdsOfMidiFolder(f.midi, *model.vocabulary, std::cerr);
   }
   TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
                        IdsOfFile(f.text, *model.vocabulary, f.unknown));
@@ -342,6 +349,13 @@ Command AddTrainCommand(CLI::App& app) {
                   "instead of --text: token ids as numbers parted by "
                   "whitespace; needs --from")
       ->check(CLI::ExistingFile);
+  sub->add_option("--midi", flags->midi.path,
+                  "instead of --text: a folder whose *.mid and *.midi, also in "
+                  "folders below it, are trained on; needs --from, a model of "
+                  "music")
+      ->check(CLI::ExistingDirectory);
+  sub->add_flag("--skip-unreadable", flags->midi.skip_unreadable,
+                "leave files of --midi out that cannot be read");
   sub->add_option("--unknown", flags->unknown,
                   "text without a symbol in the vocabulary of --from: skip "
                   "leaves it out, unk takes the vocabulary's unknown symbol; "

@@ -1,8 +1,16 @@
-"""MIDI files from the events of music models; needs the extra `midi`."""
+"""MIDI files of music models: written from events, read as token ids.
+
+Writing needs the extra `midi`, reading the program txl-model.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import pathlib
+import shutil
+import subprocess
+import warnings
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
@@ -12,7 +20,7 @@ from txl_client.music import (TICKS_PER_BEAT, Chord, Music, Note, Tempo,
                               read_events)
 
 __all__ = ["Chord", "Music", "Note", "Tempo", "midi_file", "read_events",
-           "write_midi"]
+           "read_midi", "write_midi"]
 
 _LEAST_BPM, _MOST_BPM = 4, 60_000_000
 
@@ -39,6 +47,46 @@ def write_midi(events: Generation | str | Iterable[str],
     else:
         made.save(file=file)
     return music
+
+
+def read_midi(file: str | os.PathLike[str], model: str | os.PathLike[str], *,
+              program: str = "txl-model") -> list[int]:
+    """The token ids of a MIDI file, as a prompt for a model of music.
+
+    `model`: its directory. `program`: the program that reads the file; looked
+    for on PATH, and in the build of a checkout that holds this package. A
+    UserWarning counts what the ids leave out of the file. ValueError if it is
+    not such a file or the model not one of music; RuntimeError if the program
+    fails in another way.
+    """
+    path, directory = checks.path("file", file), checks.path("model", model)
+    found = _found(checks.path("program", program))
+    for needed in (path, directory):
+        os.stat(needed)  # its error names the path
+    done = subprocess.run(
+        [found, "midi", directory, path],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        kind = ValueError if done.returncode > 0 else RuntimeError
+        raise kind(done.stderr.strip().removeprefix("txl-model: ")
+                   or f"{program} ended with {done.returncode}")
+    music = json.loads(done.stdout)
+    if music["left_out"]:
+        counts = ", ".join(f"{what} ({count})"
+                           for what, count in music["left_out"].items())
+        warnings.warn(f"{path}: left out: {counts}", stacklevel=2)
+    return list(music["ids"])
+
+
+def _found(program: str) -> str:
+    """Where a program lies; FileNotFoundError if it is not there."""
+    built = pathlib.Path(__file__).resolve().parents[2] / "build/bin" / program
+    found = shutil.which(program) or shutil.which(built)
+    if found is None:
+        raise FileNotFoundError(
+            f"{program} is not on PATH; install it, or give its path as "
+            "`program`")
+    return found
 
 
 def midi_file(music: Music, bpm: int = 120) -> Any:

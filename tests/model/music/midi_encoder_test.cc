@@ -65,6 +65,16 @@ TEST(MidiEncoder, NeedsAVocabularyOfMusic) {
       MidiEncoder::Make(*EventVocabulary({"Bar_None", "Beat_0"})).ok());
 }
 
+TEST(MidiEncoder, TellsTheEventThatEndsAPieceInTraining) {
+  const auto end = [](const std::string& family) {
+    const auto vocabulary = FamilyVocabulary(family);
+    return vocabulary->TokenBytes(MidiEncoder::Make(*vocabulary)->end_id());
+  };
+  EXPECT_EQ(end("compound_word"), "EOS_None");
+  EXPECT_EQ(end("remi"), "");
+  EXPECT_EQ(end("musicautobot"), "");
+}
+
 TEST(MidiEncoder, RefusesFilesWithoutNotes) {
   for (const char* family : kFamilies) {
     EXPECT_EQ(ErrorOf(family, MidiOf({TrackBytes().Tempo(0, 90)})),
@@ -195,7 +205,7 @@ TEST(CompoundWordEvents, BarsBeginWithTheFirstNoteAndEndBeforeTheLast) {
             "Beat_0 Chord_N_N Tempo_101 "
             "Note_Pitch_60 Note_Velocity_64 Note_Duration_240 "
             "Note_Pitch_72 Note_Velocity_40 Note_Duration_1920 "
-            "Bar_None EOS_None");
+            "Bar_None");
   EXPECT_EQ(found.left_out, LeftOutMap({{"note after the last bar", 1}}));
 }
 
@@ -289,6 +299,7 @@ TEST(StepEvents, PartsMayPlayTheSameNoteAndAPartPlaysTheLongestOnly) {
               TrackBytes().On(0, 72).On(0, 72).Off(480, 72).Off(960, 72)}));
   EXPECT_EQ(found.events,
             "xxbos xxpad n72 d8 n60 d2 n60 d2 xxsep d2 n64 d2 n64 d2");
+  EXPECT_EQ(found.left_out, LeftOutMap({{"note that a longer one covers", 1}}));
 }
 
 }  // namespace
