@@ -106,7 +106,9 @@ def lay_out(place):
     (place / "play.txt").write_text(_PLAY)
     (place / "my.txt").write_text(_PLAY * 10)
     shutil.copytree(ROOT / "tests/golden/cpw/native", place / "remi-xl")
-    _melody().save(place / "song.mid")
+    (place / "songs").mkdir()
+    for file in ("song.mid", "songs/1.mid", "songs/2.mid"):
+        _melody().save(place / file)
     _lay_out_n_best(place)
 
 

@@ -83,6 +83,12 @@ class RecipesTest(unittest.TestCase):
         self.assertEqual(notes[0], notes[1][:len(notes[0])])
         self.assertTrue(said.split("\n", 3)[-1].strip())
 
+    def test_from_a_folder_of_midi_files(self):
+        place, said = self.cook("From a folder")
+        self.assertTrue((place / "my-music/losses.svg").exists())
+        events = said.split("\nhttp on ")[1].split("\n", 1)[1].split()
+        self.assertEqual(200, len(events))
+
     def test_rescore(self):
         place, _ = self.cook("Rescore")
         for text in ("kaldi-out/text", "espnet-out/1best_recog/text",
