@@ -4,13 +4,16 @@ import collections
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import warnings
 
 import mido
 import pytest
-from server_process import ROOT, model, program
+from server_process import ROOT, ServerProcess, model, program
 
+from txl_client import Client
 from txl_client.midi import read_midi, write_midi
 from txl_client.music import read_events
 
@@ -144,6 +147,33 @@ def test_a_file_that_is_none_is_named_with_its_fault(models, tmp_path, content,
         read_midi(path, models["remi"], program=TOOL)
     assert str(caught.value).startswith(f"{path}: ")
     assert reason in str(caught.value)
+
+
+def test_a_client_asks_its_server(models, tmp_path, monkeypatch):
+    path = song(tmp_path / "song.mid", [(0, 1, 60), (1.5, 2, 62), (3, 4, 127)])
+    spec = json.loads((ROOT / "tests/fuzz/requests/small.json").read_text())
+    spec["vocab_size"] = len(vocabulary("remi"))
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    served = tmp_path / "served"
+    subprocess.run([TOOL, "random", served, "--spec", tmp_path / "spec.json"],
+                   check=True, capture_output=True)
+    for name in ("tokenizer.json", "events.txt"):
+        shutil.copy(models["remi"] / name, served)
+    monkeypatch.setenv("TXL_MODEL", str(served))
+    server = ServerProcess()
+    try:
+        with Client(server.address) as client:
+            with warnings.catch_warnings(record=True) as warned:
+                warnings.simplefilter("always")
+                ids = read_midi(path, client)
+                assert ids == read_midi(path, served, program=TOOL)
+            first, second = (str(each.message) for each in warned)
+            assert first == second and "Note On_127 (1)" in first
+            (tmp_path / "text.mid").write_text("a song")
+            with pytest.raises(ValueError, match="text.mid: .*MThd"):
+                read_midi(tmp_path / "text.mid", client)
+    finally:
+        server.close()
 
 
 def test_a_model_of_words_takes_no_music(tmp_path):

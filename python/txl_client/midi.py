@@ -1,6 +1,6 @@
 """MIDI files of music models: written from events, read as token ids.
 
-Writing needs the extra `midi`, reading the program txl-model.
+Writing needs the extra `midi`, reading a server or the program txl-model.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 from txl_client import checks
+from txl_client.client import Client
+from txl_client.errors import FailedPreconditionError, InvalidArgumentError
 from txl_client.events import Generation
 from txl_client.music import (TICKS_PER_BEAT, Chord, Music, Note, Tempo,
                               read_events)
@@ -49,33 +51,49 @@ def write_midi(events: Generation | str | Iterable[str],
     return music
 
 
-def read_midi(file: str | os.PathLike[str], model: str | os.PathLike[str], *,
+def read_midi(file: str | os.PathLike[str],
+              model: Client | str | os.PathLike[str], *,
               program: str = "txl-model") -> list[int]:
     """The token ids of a MIDI file, as a prompt for a model of music.
 
-    `model`: its directory. `program`: the program that reads the file; looked
-    for on PATH, and in the build of a checkout that holds this package. A
-    UserWarning counts what the ids leave out of the file. ValueError if it is
-    not such a file or the model not one of music; RuntimeError if the program
-    fails in another way.
+    `model`: a client of its server, or its directory. `program`: what reads the
+    file for a directory; looked for on PATH, and in the build of a checkout
+    that holds this package. A UserWarning counts what the ids leave out of the
+    file. ValueError if it is not such a file or the model not one of music;
+    RuntimeError if the program fails in another way; with a client also the
+    errors of a call.
     """
-    path, directory = checks.path("file", file), checks.path("model", model)
-    found = _found(checks.path("program", program))
+    path = checks.path("file", file)
+    if isinstance(model, Client):
+        try:
+            tokens = model.tokenize(midi=pathlib.Path(path).read_bytes())
+        except (InvalidArgumentError, FailedPreconditionError) as error:
+            raise ValueError(f"{path}: {error}") from error
+        ids, left_out = list(tokens), tokens.left_out
+    else:
+        ids, left_out = _read_by_program(checks.path("program", program),
+                                         checks.path("model", model), path)
+    if left_out:
+        counts = ", ".join(f"{what} ({count})"
+                           for what, count in left_out.items())
+        warnings.warn(f"{path}: left out: {counts}", stacklevel=2)
+    return ids
+
+
+def _read_by_program(program: str, directory: str,
+                     path: str) -> tuple[list[int], dict[str, int]]:
+    found = _found(program)
     for needed in (path, directory):
         os.stat(needed)  # its error names the path
     done = subprocess.run(
-        [found, "midi", directory, path],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        [found, "midi", directory, path], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True)
     if done.returncode:
         kind = ValueError if done.returncode > 0 else RuntimeError
         raise kind(done.stderr.strip().removeprefix("txl-model: ")
                    or f"{program} ended with {done.returncode}")
     music = json.loads(done.stdout)
-    if music["left_out"]:
-        counts = ", ".join(f"{what} ({count})"
-                           for what, count in music["left_out"].items())
-        warnings.warn(f"{path}: left out: {counts}", stacklevel=2)
-    return list(music["ids"])
+    return list(music["ids"]), dict(music["left_out"])
 
 
 def _found(program: str) -> str:
