@@ -37,8 +37,8 @@ absl::StatusOr<v1::TokenizeResponse> TokenizeMidi(Client& client,
   auto response = client.Tokenize(request, options);
   if (!response.ok()) return response;
   if (response->left_out_size() > 0) {
-    std::fprintf(stderr, "txl: %s: left out: %s\n",
-                 path.c_str(), ListOf(*response).c_str());
+    std::fprintf(stderr, "txl: %s: left out: %s\n", path.c_str(),
+                 ListOf(*response).c_str());
   }
   if (response->token_ids().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds no token"));

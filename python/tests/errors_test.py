@@ -102,6 +102,13 @@ def test_the_server_s_errors_arrive_as_their_classes(client):
     assert caught.value.field == "stop.max_tokens"
 
 
+def test_a_model_of_text_takes_no_midi_file(client):
+    with pytest.raises(txl_client.InvalidArgumentError, match="music") as caught:
+        client.tokenize(midi=b"MThd")
+    assert caught.value.reason == "FIELD_INVALID"
+    assert caught.value.field == "midi"
+
+
 def test_a_timeout_is_one(client):
     with pytest.raises(TimeoutError) as caught:
         client.generate("ROMEO:", max_tokens=4000, timeout=0.05)

@@ -26,9 +26,6 @@ constexpr char kNoTokenizer[] =
 
 constexpr char kPageTokenPrefix[] = "p";
 
-// compound-word's event behind the last bar.
-constexpr char kEndOfPiece[] = "EOS_None";
-
 template <typename Request>
 absl::StatusOr<TurnIdentity> ReadIdentity(const Request& request) {
   const std::string& id = request.request_id();
@@ -262,15 +259,12 @@ absl::StatusOr<MidiIds> ReadMidi(const v1::TokenizeRequest& request,
   if (!request.text().empty()) {
     return FieldError(kField, "cannot be sent together with a text");
   }
-  if (!facts.midi.ok())
+  if (!facts.midi.ok()) {
     return FieldError(kField, facts.midi.status().message());
+  }
   TXL_RETURN_IF_ERROR(CheckPromptBytes(request.midi(), kField, limits));
   absl::StatusOr<MidiIds> music = facts.midi->Encode(request.midi());
   if (!music.ok()) return FieldError(kField, music.status().message());
-  std::vector<int32_t>& ids = music->ids;
-  if (!ids.empty() && facts.vocabulary->TokenBytes(ids.back()) == kEndOfPiece) {
-    ids.pop_back();
-  }
   return music;
 }
 

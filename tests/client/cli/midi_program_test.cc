@@ -71,8 +71,7 @@ TEST_F(MidiProgram, ADashTakesTheFileFromStandardInput) {
 TEST_F(MidiProgram, WhatWasLeftOutIsToldOnStandardError) {
   server_->left_out = {{"note without an end", 12}, {"Note On_109", 3}};
   const std::string file = File(kFile);
-  const std::string told = "txl: " + file +
-                           ": left out: Note On_109 (3), " +
+  const std::string told = "txl: " + file + ": left out: Note On_109 (3), " +
                            "note without an end (12)\n";
   EXPECT_EQ(Run({"generate", "--midi", file}).err, told);
   const Completed ids = Run({"tokenize", "--midi", file, "--json"});
