@@ -41,7 +41,7 @@ constexpr Inversion kInversions[] = {
 // still count in it, as get_notes_at has it.
 using NotesByStart = std::vector<std::vector<MidiNote>>;
 constexpr int64_t kGroupsBefore = 10;
-constexpr int64_t kMostVisits = int64_t{1} << 27;
+constexpr int64_t kMostVisits = int64_t{1} << 24;  // of a note in a window
 
 struct Chord {
   int root = -1;  // -1: none
