@@ -212,7 +212,7 @@ absl::StatusOr<double> TrainingRun::MeasureHeldOut() {
   const Bfloat16Products products(options_.bfloat16);
   const double nats =
       Evaluate(served_, corpus_.held_out,
-               {options_.evaluation_shape, StreamCut::kWhole, nullptr})
+               {options_.evaluation_shape, StreamCut::kWhole, nullptr, nullptr})
           .nats;
   TrainingProgressState& progress = state_.progress;
   if (progress.best_held_out == 0 || nats < progress.best_held_out) {
