@@ -126,8 +126,17 @@ def test_without_a_server_it_stops_and_continues_later(batch, capsys):
         assert batch(server.url, [line("a", {})]) == 0
     lines = [line("a", {}), line("b", {})]
     assert batch(server.url, lines, "--timeout", "1") == 1
-    assert "continues when the server is there" in capsys.readouterr().err
+    assert "refused; the same command continues" in capsys.readouterr().err
     assert list(batch.answers()) == ["a"]
+
+
+def test_a_refused_key_stops_the_run(batch, capsys):
+    with WebServer(lambda *request: (401, {}, b"who are you?")) as server:
+        assert batch(server.url, [line(str(n), {}) for n in range(9)],
+                     "--in-flight", "1") == 1
+        assert len(server.requests) == 1
+    assert "it refuses the key: who are you?" in capsys.readouterr().err
+    assert batch.answers() == {}
 
 
 def test_a_request_without_an_answer_has_an_error(batch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import http
 import pathlib
 import re
 import sys
@@ -102,11 +103,13 @@ class Batch:
     def answer(self, web: Web, request: Request) -> str:
         """Sends a request and writes its answer; empty, or what went wrong.
 
-        NoServerError if there is no server.
+        NoServerError if there is no server for this key.
         """
         response, error, trouble = None, None, ""
         try:
             answer = web.post(request.url, request.body, request.repeatable)
+            if answer.status == http.HTTPStatus.UNAUTHORIZED:
+                raise NoServerError(f"it refuses the key: {_message(answer)}")
             response = {"status_code": answer.status,
                         "request_id": answer.request_id, "body": answer.body}
             if answer.status != 200:
@@ -171,7 +174,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except NoServerError as error:
         raise NoServerError(
             f"{arguments.server}: {error.message}; the same command "
-            "continues when the server is there") from error
+            "continues later") from error
     finally:
         batch.close()
     print(f"{total} requests: {sent - failed} answered, {failed} failed, "

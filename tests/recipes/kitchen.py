@@ -86,7 +86,7 @@ class Kitchen:
                 "PYTHONDONTWRITEBYTECODE": "1"})
         try:
             # Its servers have the pipes too, so this is not communicate().
-            status = process.wait(120)
+            status = process.wait(300)
         finally:
             with contextlib.suppress(ProcessLookupError):  # no server is left
                 os.killpg(process.pid, signal.SIGKILL)

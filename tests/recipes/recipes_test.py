@@ -72,7 +72,7 @@ class RecipesTest(unittest.TestCase):
 
     def test_fine_tune(self):
         place, said = self.cook("Fine-tune")
-        self.assertTrue((place / "my-model/losses.svg").exists())
+        self.assertTrue((place / "my-shakespeare/losses.svg").exists())
         self.assertEqual(100 + len("\n"), len(said), said)
 
     def test_continue_a_midi_file(self):
