@@ -25,7 +25,7 @@ struct FakeStepRunnerOptions {
   // window texts come to repeat themselves.
   bool by_position = true;
   // A stored row is then an id with the ticks that the row was fed with.
-  std::optional<BeatPositions> beats;
+  std::optional<BeatPositions> beats = std::nullopt;
   double device_seconds = 0.001;  // reported for every step
   double row_seconds = 0;         // and for each of its rows
 };
