@@ -139,7 +139,11 @@ class Caller {
     if (Below(3) == 0) params.repetition_penalty = 1.3;
     if (Below(3) == 0) params.frequency_penalty = 0.4;
     if (Below(3) == 0) params.logit_bias = {{Token(), 2.5}, {Token(), -100}};
-    if (Below(4) == 0) params.allowed_token_ids = {Token(), Token(), Token()};
+    // More than are banned.
+    for (uint64_t i = 0; i < 12 && params.seed % 4 == 0; ++i) {
+      params.allowed_token_ids.push_back(
+          static_cast<int32_t>((params.seed + 7 * i) % vocabulary_));
+    }
     params.penalty_window = 1 + Below(8);
     for (int i = Below(8); i > 0; --i) sampling.recent_ids.push_back(Token());
     for (int i = Below(8); i > 0; --i) sampling.banned_ids.push_back(Token());

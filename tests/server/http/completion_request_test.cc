@@ -382,7 +382,6 @@ TEST(ReadCompletion, FieldsOfOthersAreNotTakenForMisspeltOnes) {
                             "spaces_between_special_tokens",
                             "truncate_prompt_tokens",
                             "prompt_logprobs",
-                            "allowed_token_ids",
                             "bad_words",
                             "add_special_tokens",
                             "guided_json",
