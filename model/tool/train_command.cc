@@ -342,11 +342,7 @@ Command AddTrainCommand(CLI::App& app) {
                   "instead of --text: token ids as numbers parted by "
                   "whitespace; needs --from")
       ->check(CLI::ExistingFile);
-  sub->add_option("--unknown", flags->unknown,
-                  "text without a symbol in the vocabulary of --from: skip "
-                  "leaves it out, unk takes the vocabulary's unknown symbol; "
-                  "any other symbol of the vocabulary stands for it [unk "
-                  "where there is one, else refused with counts]");
+  AddUnknownSymbolFlag(*sub, &flags->unknown);
   sub->add_option("--out", flags->out,
                   "model directory: weights of the lowest held-out loss, "
                   "checkpoint.safetensors to resume from, log.jsonl and "

@@ -223,6 +223,13 @@ TEST_F(TrainFromTest, DynamicEvaluationPrintsBothLosses) {
   EXPECT_LT(json.at("dynamic").at("nats_per_token"), json.at("nats_per_token"));
 }
 
+TEST_F(TrainFromTest, EvaluationTakesTheSymbolForWhatHasNoneToo) {
+  const std::string eval =
+      "eval " + Path("model") + " --threads 1 --text " + Path("more");
+  EXPECT_THAT(RunTxlModel(eval).errors, HasSubstr("symbol: 107"));
+  EXPECT_EQ(RunTxlModel(eval + " --unknown a").exit_code, 0);
+}
+
 TEST_F(TrainFromTest, DynamicEvaluationWithALearningRateOfNothingIsStatic) {
   const ProgramResult result =
       RunTxlModel("eval " + Path("model") + " --text " + Path("second") +
