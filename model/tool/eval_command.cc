@@ -1,4 +1,5 @@
-// txl-model eval: perplexity and bits per token of a text.
+// txl-model eval: perplexity and bits per token of a text, of a model as it is
+// and of one that learns from the text as it goes.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "model/tool/model_flags.h"
 #include "model/tool/progress_bar.h"
 #include "model/tool/serving_evaluation.h"
+#include "model/train/dynamic_evaluation.h"
 #include "model/train/evaluation.h"
 #include "model/train/streams.h"
 #include "program/command_line.h"
@@ -34,6 +36,9 @@ struct EvalFlags {
   int64_t max_segments = 0;
   std::optional<int64_t> mem_len, clamp_len, window;
   bool json = false;
+  std::optional<DynamicSteps> steps;  // absent: the weights stay as they are
+  DynamicOptions dynamic;
+  std::string statistics;  // file
 };
 
 // The model's configuration with what the flags replace.
@@ -102,7 +107,21 @@ EvaluationOptions MakeOptions(const EvalFlags& flags, ProgressBar& bar) {
   return options;
 }
 
-void Print(const Evaluation& result, const EvalFlags& flags) {
+nlohmann::ordered_json JsonOf(const Evaluation& result) {
+  return {{"nats_per_token", result.nats},
+          {"bits_per_token", result.bits()},
+          {"perplexity", result.perplexity()},
+          {"tokens", result.tokens}};
+}
+
+std::string LineOf(const Evaluation& result) {
+  return absl::StrFormat(
+      "%.6f nats per token, %.6f bits per token, perplexity %.4f, %d tokens\n",
+      result.nats, result.bits(), result.perplexity(), result.tokens);
+}
+
+void Print(const Evaluation& result, const std::optional<Evaluation>& dynamic,
+           const EvalFlags& flags) {
   const int64_t streams = flags.shape.streams;
   if (streams > 1 && !flags.original_streams) {
     std::cerr << "note: the text was cut into " << streams
@@ -110,18 +129,49 @@ void Print(const Evaluation& result, const EvalFlags& flags) {
                  "one\n";
   }
   if (flags.json) {
-    std::cout << nlohmann::ordered_json{{"nats_per_token", result.nats},
-                                        {"bits_per_token", result.bits()},
-                                        {"perplexity", result.perplexity()},
-                                        {"tokens", result.tokens},
-                                        {"streams", streams}}
-                     .dump()
-              << "\n";
+    nlohmann::ordered_json json = JsonOf(result);
+    json["streams"] = streams;
+    if (dynamic) json["dynamic"] = JsonOf(*dynamic);
+    std::cout << json.dump() << "\n";
     return;
   }
-  std::cout << absl::StrFormat(
-      "%.6f nats per token, %.6f bits per token, perplexity %.4f, %d tokens\n",
-      result.nats, result.bits(), result.perplexity(), result.tokens);
+  std::cout << (dynamic ? "static:  " : "") << LineOf(result);
+  if (dynamic) std::cout << "dynamic: " << LineOf(*dynamic);
+}
+
+absl::Status CheckDynamic(const EvalFlags& flags) {
+  const bool rms = flags.steps == DynamicSteps::kRms;
+  if (flags.steps && flags.engine == "serving") {
+    return absl::InvalidArgumentError(
+        "--dynamic: the serving engine does not learn");
+  }
+  if (rms == flags.statistics.empty()) {
+    return absl::InvalidArgumentError(
+        "--statistics: --dynamic rms needs it, and nothing else does");
+  }
+  return absl::OkStatus();
+}
+
+// Evaluates again, with weights that learn.
+absl::StatusOr<Evaluation> EvaluateDynamic(const EvalFlags& flags,
+                                           const ModelConfig& config,
+                                           const OpenModel& model,
+                                           absl::Span<const int64_t> ids,
+                                           ProgressBar& bar) {
+  DynamicOptions dynamic = flags.dynamic;
+  dynamic.steps = *flags.steps;
+  DynamicEvaluation evaluation(config, model.weights, dynamic);
+  EvalFlags all = flags;
+  all.max_segments = 0;
+  all.held_out = 0;
+  if (!flags.statistics.empty()) {
+    all.text = flags.statistics;
+    TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> statistics,
+                         EvaluatedIds(model.directory, all));
+    evaluation.Gather(statistics, MakeOptions(all, bar));
+  }
+  if (InterruptFlag()) return absl::CancelledError("interrupted");
+  return evaluation.Run(ids, MakeOptions(flags, bar));
 }
 
 // Only the native step has forms and formats other than the arithmetic's own.
@@ -153,6 +203,7 @@ absl::StatusOr<Evaluation> EvaluateServing(const EvalFlags& flags,
 
 absl::Status RunEval(EvalFlags& flags) {
   TXL_RETURN_IF_ERROR(CheckFormats(flags));
+  TXL_RETURN_IF_ERROR(CheckDynamic(flags));
   TXL_ASSIGN_OR_RETURN(OpenModel model, OpenModelOf(flags.model));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config,
                        EvaluatedConfig(model.directory.config, flags));
@@ -163,6 +214,7 @@ absl::Status RunEval(EvalFlags& flags) {
   // A short text has no more streams than targets.
   flags.shape.streams = std::min(flags.shape.streams, tokens - 1);
   Evaluation result;
+  std::optional<Evaluation> dynamic;
   std::optional<ProgressBar> bar("tokens");
   const EvaluationOptions options = MakeOptions(flags, *bar);
   if (flags.engine == "serving") {
@@ -170,13 +222,44 @@ absl::Status RunEval(EvalFlags& flags) {
         result,
         EvaluateServing(flags, config, std::move(model.weights), ids, options));
   } else {
-    result = Evaluate(ReferenceNetwork(config, std::move(model.weights)), ids,
-                      options);
+    result = Evaluate(ReferenceNetwork(config, model.weights), ids, options);
+    if (flags.steps && !InterruptFlag()) {
+      bar.emplace("tokens");
+      TXL_ASSIGN_OR_RETURN(dynamic,
+                           EvaluateDynamic(flags, config, model, ids, *bar));
+    }
   }
   bar.reset();
   if (InterruptFlag()) return absl::CancelledError("interrupted");
-  Print(result, flags);
+  Print(result, dynamic, flags);
   return absl::OkStatus();
+}
+
+void AddDynamicFlags(CLI::App& sub, EvalFlags& flags) {
+  const NamesOf<DynamicSteps> names = {{"sgd", DynamicSteps::kSgd},
+                                       {"rms", DynamicSteps::kRms}};
+  sub.add_option("--dynamic", flags.steps,
+                 "also evaluate with weights that learn from each segment "
+                 "after it was predicted (arXiv:1904.08378): by plain steps "
+                 "of the gradient, or by steps that --statistics scales")
+      ->transform(OneOf(names))
+      ->group("Dynamic evaluation");
+  sub.add_option("--statistics", flags.statistics,
+                 "rms: text like the model's training text, of which gradients "
+                 "are gathered; about 10,000 to 100,000 tokens")
+      ->check(CLI::ExistingFile)
+      ->group("Dynamic evaluation");
+  sub.add_option("--lr", flags.dynamic.learning_rate, "learning rate")
+      ->check(Above(0))
+      ->group("Dynamic evaluation");
+  sub.add_option("--decay", flags.dynamic.decay,
+                 "rms: how fast weights return to the model's")
+      ->check(AtLeast(0))
+      ->group("Dynamic evaluation");
+  sub.add_option("--epsilon", flags.dynamic.epsilon,
+                 "rms: what is added to the gathered roots")
+      ->check(Above(0))
+      ->group("Dynamic evaluation");
 }
 
 }  // namespace
@@ -195,7 +278,7 @@ Command AddEvalCommand(CLI::App& app) {
       ->transform(OneOf({"reference", "serving"}));
   AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
-  AddUnknownFlag(*sub, &flags->unknown);
+  AddUnknownSymbolFlag(*sub, &flags->unknown);
   sub->add_option("--held-out", flags->held_out,
                   "share of the text, at its end, to evaluate; 0: all");
   sub->add_option("--streams", flags->shape.streams,
@@ -220,6 +303,7 @@ Command AddEvalCommand(CLI::App& app) {
          "keys that a token sees, itself included; 0: all [the model's]")
       ->check(AtLeast(0));
   sub->add_flag("--json", flags->json);
+  AddDynamicFlags(*sub, *flags);
   return {sub, [flags] { return RunEval(*flags); }};
 }
 

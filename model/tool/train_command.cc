@@ -230,7 +230,9 @@ absl::Status CheckFlags(const TrainFlags& f) {
 }
 
 // A new model, of the text's own vocabulary.
-absl::StatusOr<Task> NewModel(const TrainFlags& f) {
+absl::StatusOr<Task> NewModel(TrainFlags& f) {
+  f.options.memory = f.memory.value_or(f.options.memory);
+  f.options.schedule.peak = f.peak.value_or(f.options.schedule.peak);
   TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(f.text));
   absl::string_view text = file;
   if (f.vocabulary != CorpusVocabulary::kBytes) {
@@ -271,8 +273,8 @@ absl::StatusOr<Task> ModelOfFrom(TrainFlags& f) {
     return absl::InvalidArgumentError(
         absl::StrCat(f.text, f.ids, ": holds nothing to train on"));
   }
-  f.options.memory = model.config.mem_len;
-  f.options.schedule.peak = kPeakOfStart;
+  f.options.memory = f.memory.value_or(model.config.mem_len);
+  f.options.schedule.peak = f.peak.value_or(kPeakOfStart);
   TXL_ASSIGN_OR_RETURN(Weights weights, LoadDirectoryWeights(model, {}));
   f.options.start = TrainingStart{std::move(weights), model.fingerprint};
   return Task{model.config, SplitIds(std::move(ids), f.held_out)};
@@ -299,8 +301,6 @@ absl::Status RunTrain(TrainFlags& f) {
   at::set_num_threads(f.threads);
   TXL_ASSIGN_OR_RETURN(const Task task,
                        f.from.empty() ? NewModel(f) : ModelOfFrom(f));
-  f.options.memory = f.memory.value_or(f.options.memory);
-  f.options.schedule.peak = f.peak.value_or(f.options.schedule.peak);
   TXL_RETURN_IF_ERROR(CheckTraining(task.config, task.corpus, f.options));
   TXL_RETURN_IF_ERROR(CheckMemory(task, f.options));
   // A resumed run has them, and is refused if they were to change.
@@ -356,11 +356,7 @@ Command AddTrainCommand(CLI::App& app) {
       ->check(CLI::ExistingDirectory);
   sub->add_flag("--skip-unreadable", flags->midi.skip_unreadable,
                 "leave files of --midi out that cannot be read");
-  sub->add_option("--unknown", flags->unknown,
-                  "text without a symbol in the vocabulary of --from: skip "
-                  "leaves it out, unk takes the vocabulary's unknown symbol; "
-                  "any other symbol of the vocabulary stands for it [unk "
-                  "where there is one, else refused with counts]");
+  AddUnknownSymbolFlag(*sub, &flags->unknown);
   sub->add_option("--out", flags->out,
                   "model directory: weights of the lowest held-out loss, "
                   "checkpoint.safetensors to resume from, log.jsonl and "

@@ -14,7 +14,7 @@ double Evaluation::perplexity() const { return std::exp(nats); }
 Evaluation Evaluate(const ReferenceNetwork& network,
                     absl::Span<const int64_t> ids,
                     const EvaluationOptions& options) {
-  const at::NoGradGuard no_grad;
+  const at::AutoGradMode gradients(static_cast<bool>(options.learn));
   const std::vector<EvaluationBatch> batches =
       EvaluationStreams(ids, options.shape, options.cut);
   Evaluation result;
@@ -28,8 +28,10 @@ Evaluation Evaluate(const ReferenceNetwork& network,
         network.Forward(batch.inputs.to(device), memory).flatten(0, 1);
     const at::Tensor nll =
         network.Nll(hidden, batch.targets.to(device).flatten())
-            .to(at::kCPU, at::kDouble);
-    sum += nll.masked_select(batch.counted.flatten()).sum().item<double>();
+            .to(at::kCPU, at::kDouble)
+            .masked_select(batch.counted.flatten());
+    sum += nll.sum().item<double>();
+    if (options.learn) options.learn(nll.mean());
     result.tokens += batch.counted.sum().item<int64_t>();
     result.nats = sum / static_cast<double>(result.tokens);
     const double share =

@@ -2,6 +2,8 @@
 
 // Mean negative log-likelihood of a text: perplexity and bits per character.
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <functional>
 
@@ -24,6 +26,9 @@ struct EvaluationOptions {
   // Called after every segment with the figures so far and the share of the
   // segments that are done; returning false ends the evaluation early.
   std::function<bool(const Evaluation& so_far, double share)> observer;
+  // Called with each segment's mean loss, which has a gradient, before the
+  // observer; may change the weights. Empty: no gradients are kept.
+  std::function<void(const at::Tensor& loss)> learn;
 };
 
 // Feeds `ids` as parallel streams in segments with memory carried, each stream

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -62,6 +63,27 @@ TEST(UnknownWords, AreRefusedOrSkippedWithoutAnUnknownSymbol) {
   EXPECT_TRUE(absl::IsInvalidArgument(vocabulary.Encode("the dog").status()));
   EXPECT_THAT(*vocabulary.Encode("the dog cat\nbird\n", kSkip),
               ElementsAre(kThe, kCat, kEos, kEos));
+}
+
+TEST(UnknownWords, BecomeTheSymbolThatIsAskedFor) {
+  const EncodeOptions cat = {.unknown_id = kCat};
+  for (const SymbolRules& rules : {LineRules(), StrictRules()}) {
+    EXPECT_THAT(
+        *SymbolVocabulary("symbols", Words(), rules).Encode("the dog\n", cat),
+        ElementsAre(kThe, kCat, kEos));
+  }
+  EXPECT_THAT(*DigitVocabulary(4).Encode("1x", {.unknown_id = 3}),
+              ElementsAre(1, 3));
+}
+
+TEST(UnknownWords, AreCountedOnRequest) {
+  std::map<std::string, int64_t> counts;
+  const EncodeOptions counting = {.unknown_counts = &counts};
+  const SymbolVocabulary words("symbols", Words(), StrictRules());
+  EXPECT_THAT(*words.Encode("dog the bird dog", counting), ElementsAre(kThe));
+  EXPECT_THAT(*DigitVocabulary(4).Encode("1 9x9", counting), ElementsAre(1));
+  EXPECT_EQ(counts, (std::map<std::string, int64_t>{
+                        {"9", 2}, {"bird", 1}, {"dog", 2}, {"x", 1}}));
 }
 
 TEST(UnknownWords, AreNotWhatSpellsTheUnknownSymbol) {

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "model/text/symbol_vocabulary.h"
 
@@ -46,6 +48,33 @@ TEST(ModelFlagsTest, TheUnknownSymbolHasToBeThere) {
   const auto lacking = EncodeOptionsOf(strict, "unk");
   EXPECT_EQ(lacking.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(lacking.status().message(), testing::HasSubstr("--unknown"));
+}
+
+TEST(ModelFlagsTest, ASymbolOfTheVocabularyStandsForWhatHasNone) {
+  SymbolRules rules;
+  rules.split = SymbolSplit::kCharacters;
+  const SymbolVocabulary letters("characters", {"a", "b", "?"}, rules);
+  EXPECT_EQ(EncodeOptionsOf(letters, "?")->unknown_id, 2);
+  for (const char* word : {"x", "ab"}) {
+    EXPECT_THAT(EncodeOptionsOf(letters, word).status().message(),
+                testing::HasSubstr("is not one symbol"))
+        << word;
+  }
+}
+
+TEST(ModelFlagsTest, ARefusedFileIsNamedWithTheCountOfEachPiece) {
+  SymbolRules rules;
+  rules.split = SymbolSplit::kCharacters;
+  const SymbolVocabulary letters("characters", {"a", "b", "?"}, rules);
+  const std::string path = testing::TempDir() + "/refused_text";
+  std::ofstream(path) << "a\xC3\xA9x"
+                      << "b\xC3\xA9";
+  EXPECT_THAT(std::string(IdsOfFile(path, letters, "").status().message()),
+              testing::AllOf(testing::StartsWith(path),
+                             testing::HasSubstr("symbol: 3 (\"\xC3\xA9\" 2x, "
+                                                "\"x\" 1x)")));
+  EXPECT_EQ(*IdsOfFile(path, letters, "?"),
+            (std::vector<int32_t>{0, 2, 2, 1, 2}));
 }
 
 TEST(ModelFlagsTest, AMissingDirectoryIsNamed) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <set>
+
 #include "model/config/generation_defaults.h"
 #include "model/text/vocabulary_loader.h"
 
@@ -62,6 +65,36 @@ TEST(ModelFilesTest, GenerationStartsAfterALineBreakWhereThereIsOne) {
     ASSERT_TRUE(defaults.ok()) << defaults.status();
     EXPECT_EQ(defaults->start_tokens, start);
   }
+}
+
+TEST(ModelFilesTest, ACopyHasEverythingButWeightsAndTables) {
+  const Corpus corpus = *MakeCorpus("b\na", CorpusVocabulary::kCharacters, 0);
+  const std::string from = Folder("from"), to = Folder("to");
+  std::filesystem::remove_all(to);
+  ASSERT_TRUE(WriteModelFiles(from, ConfigOf(corpus), corpus).ok());
+  for (const char* other : {"/model.safetensors", "/ngrams.bin"}) {
+    ASSERT_TRUE(WriteTextFile(from + other, "x").ok());
+  }
+  ASSERT_TRUE(CopyModelFiles(from, to).ok());
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(to)) {
+    names.insert(entry.path().filename());
+    EXPECT_EQ(*ReadTextFile(entry.path()),
+              *ReadTextFile(from + "/" + entry.path().filename().string()));
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"config.json", "generation.json",
+                                          "tokenizer.json", "vocab.json"}));
+}
+
+TEST(ModelFilesTest, ACopyOfAModelOfIdsHasItsConfigurationAlone) {
+  const std::string from = Folder("ids"), to = Folder("ids copy");
+  std::filesystem::remove_all(to);
+  std::filesystem::create_directories(from);
+  ASSERT_TRUE(WriteTextFile(from + "/config.json", "{}").ok());
+  ASSERT_TRUE(CopyModelFiles(from, to).ok());
+  EXPECT_EQ(*ReadTextFile(to + "/config.json"), "{}");
+  EXPECT_THAT(std::string(CopyModelFiles(from, "/proc/no/such").message()),
+              testing::HasSubstr("/proc/no/such"));
 }
 
 TEST(ModelFilesTest, AFolderThatCannotBeMadeIsNamed) {

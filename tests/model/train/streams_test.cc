@@ -161,6 +161,28 @@ TEST(CorpusTest, EmptyTextsAndImpossibleSharesAreRefused) {
   EXPECT_FALSE(MakeCorpus("a", CorpusVocabulary::kBytes, -0.1).ok());
 }
 
+TEST(CorpusTest, IdsAreCutLikeText) {
+  const Corpus corpus = SplitIds({7, 8, 9, 1, 2}, 0.4);
+  EXPECT_THAT(corpus.train, ElementsAre(7, 8, 9));
+  EXPECT_THAT(corpus.held_out, ElementsAre(1, 2));
+}
+
+TEST(ParseIdsTest, NumbersArePartedByWhitespace) {
+  EXPECT_THAT(*ParseIds("3 0\n41\t\r\n 2\n", 42, "f"),
+              ElementsAre(3, 0, 41, 2));
+  EXPECT_TRUE(ParseIds(" \n", 42, "f")->empty());
+}
+
+TEST(ParseIdsTest, TheFirstWordThatIsNoIdIsNamed) {
+  for (const char* bad : {"42", "-1", "x", "1.5", "99999999999999999999"}) {
+    const auto ids = ParseIds(std::string("3 0 ") + bad + " y", 42, "file");
+    EXPECT_EQ(ids.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(ids.status().message()),
+                testing::AllOf(testing::StartsWith("file: word 3, \""),
+                               HasSubstr(bad), HasSubstr("from 0 to 41")));
+  }
+}
+
 TEST(CorpusTest, AMissingFileIsNamed) {
   const auto text = ReadTextFile("/no/such/file");
   EXPECT_EQ(text.status().code(), absl::StatusCode::kNotFound);

@@ -8,6 +8,9 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <utility>
+
+#include "model/train/evaluation.h"
 
 namespace txl {
 namespace {
@@ -235,6 +238,133 @@ TEST(TrainerTest, OptionsThatCannotWorkAreRefused) {
   EXPECT_TRUE(refused([](TrainOptions& o) { o.evaluate_every = 0; }));
   EXPECT_TRUE(refused([](TrainOptions& o) { o.adam.clip_norm = 0; }));
   EXPECT_TRUE(refused([](TrainOptions& o) { o.shape.streams = 500; }));
+}
+
+TrainOptions OptionsFrom(const Weights& start) {
+  TrainOptions options = TinyOptions();
+  Weights copy = start;
+  for (LayerWeights& layer : copy.layers) layer.wq = layer.wq.detach().clone();
+  options.start = TrainingStart{copy, "start"};
+  return options;
+}
+
+Weights StartWeights(const Corpus& corpus) {
+  return RandomWeights(TinyConfig(corpus), 0.1, 5, {});
+}
+
+TEST(TrainerTest, TrainingOnBeginsWithTheStartsOwnLossAndWeights) {
+  const Corpus corpus = SyntheticCorpus();
+  const ModelConfig config = TinyConfig(corpus);
+  TrainOptions options = OptionsFrom(StartWeights(corpus));
+  const double of_start =
+      Evaluate(ReferenceNetwork(config, StartWeights(corpus)), corpus.held_out,
+               {options.evaluation_shape, StreamCut::kWhole, nullptr, nullptr})
+          .nats;
+  TrainCallbacks callbacks;
+  std::vector<TrainProgress> reports;
+  callbacks.progress = [&](const TrainProgress& p) { reports.push_back(p); };
+  bool first = true;
+  callbacks.best = [&](const Weights& weights, double) {
+    if (std::exchange(first, false)) {
+      ExpectSameWeights(weights, StartWeights(corpus));
+    }
+    return absl::OkStatus();
+  };
+  const auto result = Train(config, corpus, options, callbacks);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports[0].step, 0);
+  EXPECT_FALSE(reports[0].loss.has_value());
+  EXPECT_NEAR(*reports[0].held_out, of_start, 1e-6);
+  EXPECT_LT(result->held_out, of_start);
+}
+
+TEST(TrainerTest, AStartThatNoStepImprovesStaysTheBest) {
+  const Corpus corpus = SyntheticCorpus();
+  const auto trained = Train(TinyConfig(corpus), corpus, TinyOptions(), {});
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  TrainOptions options = OptionsFrom(trained->weights);
+  options.schedule.peak = 10;  // destroys it
+  options.schedule.total_steps = 3;
+  const auto result = Train(TinyConfig(corpus), corpus, options, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->best_step, 0);
+  EXPECT_GT(result->held_out, 0);
+}
+
+TEST(TrainerTest, AStoppedRunThatMeasuredNothingHandsOutItsWeights) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = TinyOptions();
+  options.log_every = 1;
+  std::atomic<bool> stop = false;
+  TrainCallbacks callbacks;
+  callbacks.stop = &stop;
+  callbacks.progress = [&](const TrainProgress&) { stop = true; };
+  int handed = 0;
+  callbacks.best = [&](const Weights&, double held_out) {
+    ++handed;
+    EXPECT_EQ(held_out, 0);
+    return absl::OkStatus();
+  };
+  const auto result = Train(TinyConfig(corpus), corpus, options, callbacks);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->steps, 1);
+  EXPECT_EQ(handed, 1);
+}
+
+TEST(TrainerTest, AStopDoesNotWaitForTheHeldOutLoss) {
+  const Corpus corpus = SyntheticCorpus();
+  const TrainOptions options = OptionsFrom(StartWeights(corpus));
+  const std::atomic<bool> stop = true;
+  TrainCallbacks callbacks;
+  callbacks.stop = &stop;
+  callbacks.progress = [](const TrainProgress&) {
+    ADD_FAILURE() << "a loss that was measured in part";
+  };
+  int handed = 0;
+  callbacks.best = [&](const Weights&, double held_out) {
+    ++handed;
+    EXPECT_EQ(held_out, 0);
+    return absl::OkStatus();
+  };
+  const auto result = Train(TinyConfig(corpus), corpus, options, callbacks);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->stopped);
+  EXPECT_EQ(handed, 1);
+}
+
+TEST(TrainerTest, AResumedRunHasToBeOfTheSameStart) {
+  const Corpus corpus = SyntheticCorpus();
+  TrainOptions options = OptionsFrom(StartWeights(corpus));
+  options.checkpoint_dir = FreshFolder("start");
+  options.schedule.total_steps = 2;
+  ASSERT_TRUE(Train(TinyConfig(corpus), corpus, options, {}).ok());
+  options.resume = true;
+  options.schedule.total_steps = 3;
+  EXPECT_TRUE(Train(TinyConfig(corpus), corpus, options, {}).ok());
+  options.start->name = "another";
+  EXPECT_THAT(Train(TinyConfig(corpus), corpus, options, {}).status().message(),
+              HasSubstr("from start, now another"));
+  options.start.reset();
+  EXPECT_THAT(Train(TinyConfig(corpus), corpus, options, {}).status().message(),
+              HasSubstr("from start, now nothing"));
+}
+
+TEST(TrainerTest, MemoryIsOfFourCopiesOfTheWeightsAndOfEveryScore) {
+  const Corpus corpus = SyntheticCorpus();
+  ModelConfig config = TinyConfig(corpus);
+  TrainOptions options = TinyOptions();
+  const int64_t weights =
+      RandomWeights(config, 1, 1, {}).Bytes();  // float32, none twice
+  const int64_t bytes = TrainingBytes(config, options);
+  EXPECT_GT(bytes, 4 * weights);
+  // Two more memory rows: 2 layers, 4 * 8 rows, 2 heads, score and probability;
+  // and keys and values of 16 numbers in 4 streams.
+  options.memory += 2;
+  EXPECT_EQ(TrainingBytes(config, options) - bytes,
+            4 * 2 * (2 * 32 * 2 * 2 + 2 * 4 * 2 * 16));
+  options.memory = int64_t{1} << 60;
+  EXPECT_GT(TrainingBytes(config, options), int64_t{1} << 60);
 }
 
 TEST(TrainerTest, IdsOutsideTheVocabularyAreRefused) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
@@ -47,6 +48,46 @@ TEST(TensorFileTest, ADtypeWithoutANameIsRefused) {
                       {{{"x", at::zeros({1}, at::kComplexFloat)}}, {}});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), testing::HasSubstr("tensor x"));
+}
+
+// Two layers, an adaptive embedding of two bins with projections of one width.
+ModelConfig TwoBins() {
+  ModelConfig config;
+  config.vocab_size = 9;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.d_head = 3;
+  config.d_model = 6;
+  config.d_embed = 4;
+  config.d_inner = 5;
+  config.cutoffs = {4};
+  config.tie_weight = true;
+  config.tie_projs = {false, true};
+  return config;
+}
+
+Weights TwoBinWeights() {
+  Weights weights = RandomWeights(TwoBins(), 0.5, 3, {});
+  for (EmbeddingBin& bin : weights.embedding) bin.proj = at::ones({6, 4});
+  return weights;
+}
+
+TEST(MakeTrainableTest, WhatTheOriginalHasOnceIsTrainedOnce) {
+  Weights weights = TwoBinWeights();
+  weights.layers[1].u = weights.layers[0].u.clone();
+  MakeTrainable(TwoBins(), weights);
+  EXPECT_TRUE(weights.layers[1].u.is_same(weights.layers[0].u));
+  EXPECT_TRUE(weights.embedding[1].proj.is_same(weights.embedding[0].proj));
+  EXPECT_TRUE(weights.head[1].proj.is_same(weights.embedding[0].proj));
+}
+
+TEST(MakeTrainableTest, BiasesOfEachLayersOwnStayApart) {
+  Weights weights = TwoBinWeights();
+  weights.layers[0].v.zero_();  // unused ones are equal, and are not one
+  weights.layers[1].v.zero_();
+  MakeTrainable(TwoBins(), weights);
+  EXPECT_FALSE(weights.layers[1].u.is_same(weights.layers[0].u));
+  EXPECT_FALSE(weights.layers[1].v.is_same(weights.layers[0].v));
 }
 
 TEST(TensorFileTest, AMissingFileIsNotFound) {

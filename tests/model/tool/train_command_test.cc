@@ -1,0 +1,255 @@
+// Training on from a model, and dynamic evaluation, as a user sees them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/model/golden_paths.h"
+#include "tests/model/tool/program.h"
+
+namespace txl {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kSmall[] =
+    " --streams 4 --segment 8 --threads 1 --held-out 0.2 --dropout 0";
+
+std::string Pattern(const std::string& a, const std::string& b) {
+  std::string text;
+  for (int i = 0; i < 160; ++i) text += i % 3 == 0 ? a : b;
+  return text;
+}
+
+// A trained model of the letters a to e, made once, and texts.
+class TrainFromTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = FreshTestFolder("train_from");
+    WriteTestFile(Path("first"), Pattern("abcde\n", "edcba\n"));
+    WriteTestFile(Path("second"), Pattern("aacce\n", "bbdda\n"));
+    WriteTestFile(Path("more"), Pattern("aacce\n", "bbXda\n") + "Y");
+    WriteTestFile(Path("empty"), "");
+    WriteTestFile(Path("short"), "abc");
+  }
+
+  void SetUp() override {
+    if (std::filesystem::exists(Path("model"))) return;
+    const ProgramResult made = RunTxlModel(
+        "train --text " + Path("first") + " --out " + Path("model") + kSmall +
+        " --layers 1 --d-model 16 --heads 2 --d-head 8 --d-inner 32"
+        " --mem-len 8 --lr 0.01 --warmup 5 --steps 60");
+    ASSERT_EQ(made.exit_code, 0) << made.errors;
+  }
+
+  static std::string Path(const std::string& name) {
+    return folder_ + "/" + name;
+  }
+  static std::string From(const std::string& source, const std::string& out) {
+    return "train --from " + Path("model") + " " + source + " --out " +
+           Path(out) + kSmall + " --lr 0.01 --warmup 5";
+  }
+  static std::string Text(const std::string& name) {
+    return "--text " + Path(name);
+  }
+  static double Nats(const std::string& model, const std::string& flags) {
+    const ProgramResult result =
+        RunTxlModel("eval " + Path(model) + " --json --threads 1 " + flags);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return nlohmann::json::parse(result.output).at("nats_per_token");
+  }
+
+  static std::string folder_;
+};
+
+std::string TrainFromTest::folder_;
+
+TEST_F(TrainFromTest, TheModelLearnsAnotherTextAndTheOldOneStaysAsItIs) {
+  const std::string before = ReadTestFile(Path("model/model.safetensors"));
+  const ProgramResult result = RunTxlModel(From(Text("second"), "learnt") +
+                                           " --steps 60 --evaluate-every 20");
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("step 0/60  held-out"));
+  EXPECT_THAT(result.errors, HasSubstr("tokens/s  eta 0:00"));
+  const std::string held_out = Text("second") + " --held-out 0.2";
+  EXPECT_LT(Nats("learnt", held_out), Nats("model", held_out) - 0.1);
+  EXPECT_EQ(ReadTestFile(Path("model/model.safetensors")), before);
+  for (const char* file : {"config.json", "vocab.json", "generation.json"}) {
+    EXPECT_EQ(ReadTestFile(Path("learnt/") + file),
+              ReadTestFile(Path("model/") + file));
+  }
+}
+
+TEST_F(TrainFromTest, TheRunLeavesALogAndAPicture) {
+  ASSERT_EQ(
+      RunTxlModel(From(Text("second"), "logged") + " --steps 30 --log-every 10")
+          .exit_code,
+      0);
+  std::istringstream log(ReadTestFile(Path("logged/log.jsonl")));
+  std::vector<int64_t> steps;
+  for (std::string line; std::getline(log, line);) {
+    steps.push_back(nlohmann::json::parse(line).at("step"));
+  }
+  EXPECT_EQ(steps, (std::vector<int64_t>{0, 10, 20, 30}));
+  EXPECT_THAT(ReadTestFile(Path("logged/losses.svg")), HasSubstr("</svg>"));
+}
+
+TEST_F(TrainFromTest, IdsDoInsteadOfText) {
+  std::string ids;
+  for (int i = 0; i < 600; ++i) ids += std::to_string(i * i % 6) + " ";
+  WriteTestFile(Path("ids"), ids);
+  EXPECT_EQ(RunTxlModel(From("--ids " + Path("ids"), "by_ids") + " --steps 3")
+                .exit_code,
+            0);
+  WriteTestFile(Path("bad_ids"), "1 2 6");
+  EXPECT_THAT(RunTxlModel(From("--ids " + Path("bad_ids"), "none")).errors,
+              HasSubstr("bad_ids: word 3, \"6\", is not an id from 0 to 5"));
+}
+
+TEST_F(TrainFromTest, ModelsOfEveryFamilyCanBeTrainedOn) {
+  std::string ids;
+  for (int i = 0; i < 600; ++i) ids += std::to_string(i * i % 10) + " ";
+  WriteTestFile(Path("golden_ids"), ids);
+  for (const char* name : kGoldenCases) {
+    const ProgramResult result = RunTxlModel(
+        "train --from " + GoldenDirectory(name) + " --ids " +
+        Path("golden_ids") + " --steps 2 --out " + Path(name) + kSmall);
+    EXPECT_EQ(result.exit_code, 0) << name << ": " << result.errors;
+    EXPECT_THAT(result.errors, Not(HasSubstr("nan"))) << name;
+    EXPECT_EQ(RunTxlModel("inspect " + Path(name)).exit_code, 0) << name;
+  }
+}
+
+TEST_F(TrainFromTest, TextWithoutSymbolsIsRefusedWithCountsOrMapped) {
+  const ProgramResult refused = RunTxlModel(From(Text("more"), "mapped"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("symbol: 107 (\"X\" 106x, \"Y\" 1x)"));
+  EXPECT_FALSE(std::filesystem::exists(Path("mapped")));
+  EXPECT_THAT(RunTxlModel(From(Text("more"), "mapped") + " --unknown Z").errors,
+              HasSubstr("--unknown: \"Z\" is not one symbol"));
+  const ProgramResult mapped =
+      RunTxlModel(From(Text("more"), "mapped") + " --unknown a --steps 2");
+  EXPECT_EQ(mapped.exit_code, 0) << mapped.errors;
+}
+
+TEST_F(TrainFromTest, WhatCannotBeTrainedOnIsRefusedBeforeAnythingIsWritten) {
+  const std::string huge =
+      From(Text("second"), "none") + " --mem-len 1000000000000";
+  for (const auto& [command, message] :
+       std::vector<std::pair<std::string, std::string>>{
+           {From(Text("empty"), "none"), "empty: holds nothing to train on"},
+           {From("--ids " + Path("empty"), "none"), "holds nothing"},
+           {From(Text("short"), "none"), "too short for 4 streams"},
+           {From("", "none"), "one of --text and --ids"},
+           {From(Text("second") + " --ids " + Path("empty"), "none"),
+            "one of --text and --ids"},
+           {From(Text("second"), "none") + " --resume", "none"},
+           {From(Text("second"), "model") + " --overwrite", "--from"},
+           {huge, "this machine has"},
+           {"train --text " + Path("second") + " --unknown a --out " +
+                Path("none"),
+            "need --from"},
+           {"train --text " + Path("empty") + " --out " + Path("none"),
+            "empty: is empty"},
+           {"train --text " + Path("short") + " --out " + Path("none"),
+            "too short"},
+           {"train --from " + GoldenDirectory("kimi-char") + " --text " +
+                Path("second") + " --out " + Path("none"),
+            "needs --ids"}}) {
+    const ProgramResult result = RunTxlModel(command);
+    EXPECT_EQ(result.exit_code, 1) << command;
+    EXPECT_THAT(result.errors, HasSubstr(message)) << command;
+    EXPECT_FALSE(std::filesystem::exists(Path("none"))) << command;
+  }
+}
+
+TEST_F(TrainFromTest, FlagsOfANewModelAreRefused) {
+  const ProgramResult result =
+      RunTxlModel(From(Text("second"), "none") + " --layers 3");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors,
+              testing::AllOf(HasSubstr("--layers"), HasSubstr("--from")));
+}
+
+TEST_F(TrainFromTest, AnyFolderWithFilesIsReplacedOnlyWhenAsked) {
+  std::filesystem::create_directories(Path("mine"));
+  WriteTestFile(Path("mine/notes"), "x");
+  const std::string train = From(Text("second"), "mine") + " --steps 2";
+  const ProgramResult refused = RunTxlModel(train);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("mine exists"));
+  EXPECT_FALSE(std::filesystem::exists(Path("mine/config.json")));
+  EXPECT_EQ(RunTxlModel(train + " --overwrite").exit_code, 0);
+}
+
+TEST_F(TrainFromTest, AnInterruptedRunLeavesAModelThatLoadsAndResumes) {
+  const std::string train = From(Text("second"), "stopped") +
+                            " --steps 100000000 --evaluate-every 90000000";
+  const ProgramResult stopped = InterruptTxlModel(train, "step 50/");
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.errors;
+  EXPECT_GT(Nats("stopped", Text("second")), 0);
+  const ProgramResult resumed =
+      InterruptTxlModel(train + " --resume", "tokens/s");
+  EXPECT_EQ(resumed.exit_code, 130) << resumed.errors;
+  EXPECT_THAT(resumed.errors, Not(HasSubstr("step 50/")));
+  std::istringstream log(ReadTestFile(Path("stopped/log.jsonl")));
+  std::set<int64_t> steps;
+  for (std::string line; std::getline(log, line);) {
+    const int64_t step = nlohmann::json::parse(line).at("step");
+    EXPECT_TRUE(steps.insert(step).second) << line;
+  }
+}
+
+TEST_F(TrainFromTest, DynamicEvaluationPrintsBothLosses) {
+  const std::string eval = "eval " + Path("model") + " --text " +
+                           Path("second") + " --streams 1 --threads 1";
+  const ProgramResult sgd = RunTxlModel(eval + " --dynamic sgd --lr 0.1");
+  ASSERT_EQ(sgd.exit_code, 0) << sgd.errors;
+  EXPECT_THAT(sgd.output, testing::ContainsRegex(
+                              "static:  .* nats per token.*perplexity.*\n"
+                              "dynamic: .* nats per token.*perplexity"));
+  const ProgramResult rms = RunTxlModel(
+      eval + " --json --dynamic rms --lr 0.001 --statistics " + Path("first"));
+  ASSERT_EQ(rms.exit_code, 0) << rms.errors;
+  const auto json = nlohmann::json::parse(rms.output);
+  EXPECT_NEAR(json.at("nats_per_token"),
+              Nats("model", Text("second") + " --streams 1"), 1e-9);
+  EXPECT_LT(json.at("dynamic").at("nats_per_token"), json.at("nats_per_token"));
+}
+
+TEST_F(TrainFromTest, EvaluationTakesTheSymbolForWhatHasNoneToo) {
+  const std::string eval =
+      "eval " + Path("model") + " --threads 1 --text " + Path("more");
+  EXPECT_THAT(RunTxlModel(eval).errors, HasSubstr("symbol: 107"));
+  EXPECT_EQ(RunTxlModel(eval + " --unknown a").exit_code, 0);
+}
+
+TEST_F(TrainFromTest, DynamicEvaluationWithALearningRateOfNothingIsStatic) {
+  const ProgramResult result =
+      RunTxlModel("eval " + Path("model") + " --text " + Path("second") +
+                  " --json --threads 1 --dynamic sgd --lr 1e-300");
+  const auto json = nlohmann::json::parse(result.output);
+  EXPECT_EQ(json.at("dynamic").at("nats_per_token"), json.at("nats_per_token"));
+}
+
+TEST_F(TrainFromTest, DynamicEvaluationNamesTheFlagThatIsWrong) {
+  const std::string eval =
+      "eval " + Path("model") + " --text " + Path("second");
+  EXPECT_THAT(RunTxlModel(eval + " --dynamic rms").errors,
+              HasSubstr("--statistics"));
+  EXPECT_THAT(RunTxlModel(eval + " --statistics " + Path("first")).errors,
+              HasSubstr("--statistics"));
+  EXPECT_THAT(RunTxlModel(eval + " --dynamic sgd --engine serving").errors,
+              HasSubstr("--dynamic"));
+  EXPECT_THAT(RunTxlModel(eval + " --dynamic adam").errors,
+              HasSubstr("--dynamic"));
+}
+
+}  // namespace
+}  // namespace txl
