@@ -246,7 +246,7 @@ void AddDynamicFlags(CLI::App& sub, EvalFlags& flags) {
       ->group("Dynamic evaluation");
   sub.add_option("--statistics", flags.statistics,
                  "rms: text like the model's training text, of which gradients "
-                 "are gathered; some 10,000 to 100,000 tokens")
+                 "are gathered; about 10,000 to 100,000 tokens")
       ->check(CLI::ExistingFile)
       ->group("Dynamic evaluation");
   sub.add_option("--lr", flags.dynamic.learning_rate, "learning rate")
@@ -278,7 +278,7 @@ Command AddEvalCommand(CLI::App& app) {
       ->transform(OneOf({"reference", "serving"}));
   AddFormatFlags(*sub, flags->formats);
   sub->add_option("--text", flags->text)->required()->check(CLI::ExistingFile);
-  AddUnknownFlag(*sub, &flags->unknown);
+  AddUnknownSymbolFlag(*sub, &flags->unknown);
   sub->add_option("--held-out", flags->held_out,
                   "share of the text, at its end, to evaluate; 0: all");
   sub->add_option("--streams", flags->shape.streams,

@@ -47,6 +47,14 @@ absl::StatusOr<c10::Device> ParseDevice(const std::string& name) {
   return c10::Device(name);
 }
 
+void AddUnknownSymbolFlag(CLI::App& app, std::string* word) {
+  app.add_option("--unknown", *word,
+                 "text without a symbol: skip leaves it out, unk takes the "
+                 "vocabulary's unknown symbol; any other symbol of the "
+                 "vocabulary stands for it [unk where there is one, else "
+                 "refused with counts]");
+}
+
 absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
                                               absl::string_view word) {
   if (word == kUnknownSymbol && !vocabulary.has_unknown()) {
@@ -70,8 +78,8 @@ absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
 
 namespace {
 
-// "; without a symbol are 13 pieces of text: "é" 12 times, "ß" once", the most
-// frequent first.
+// "; pieces of text without a symbol: 13 ("X" 12x, "Y" 1x)", the most frequent
+// first; empty where there are none.
 std::string UnknownPieces(const Vocabulary& vocabulary,
                           absl::string_view text) {
   constexpr size_t kShown = 8;

@@ -39,8 +39,11 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags);
 // Errors: InvalidArgument naming the flag.
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name);
 
-// How a word of --unknown (program/command_line.h; empty: not given) has text
-// encoded; another word is the symbol that stands for what has none. Errors:
+// --unknown with the words of program/command_line.h, or a symbol that stands
+// for pieces of text without one.
+void AddUnknownSymbolFlag(CLI::App& app, std::string* word);
+
+// How a word of --unknown (empty: not given) has text encoded. Errors:
 // InvalidArgument naming the flag, where it asks for a symbol that the
 // vocabulary lacks.
 absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,

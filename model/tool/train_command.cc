@@ -356,11 +356,7 @@ Command AddTrainCommand(CLI::App& app) {
       ->check(CLI::ExistingDirectory);
   sub->add_flag("--skip-unreadable", flags->midi.skip_unreadable,
                 "leave files of --midi out that cannot be read");
-  sub->add_option("--unknown", flags->unknown,
-                  "text without a symbol in the vocabulary of --from: skip "
-                  "leaves it out, unk takes the vocabulary's unknown symbol; "
-                  "any other symbol of the vocabulary stands for it [unk "
-                  "where there is one, else refused with counts]");
+  AddUnknownSymbolFlag(*sub, &flags->unknown);
   sub->add_option("--out", flags->out,
                   "model directory: weights of the lowest held-out loss, "
                   "checkpoint.safetensors to resume from, log.jsonl and "

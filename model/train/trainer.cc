@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -143,8 +144,9 @@ class TrainingRun {
   absl::StatusOr<double> Step();
   absl::Status AfterStep();
   // Held-out loss of the model as it is served; hands the weights out when
-  // they are the best so far.
-  absl::StatusOr<double> MeasureHeldOut();
+  // they are the best so far. Absent: a stop came first, and it was not the
+  // last step's.
+  absl::StatusOr<std::optional<double>> MeasureHeldOut();
   bool HasHeldOut() const { return corpus_.held_out.size() > 1; }
   // What a run begins with: a checkpoint, or the weights of a start.
   absl::Status Begin();
@@ -209,13 +211,18 @@ absl::StatusOr<double> TrainingRun::Step() {
   return value;
 }
 
-absl::StatusOr<double> TrainingRun::MeasureHeldOut() {
+absl::StatusOr<std::optional<double>> TrainingRun::MeasureHeldOut() {
   const Bfloat16Products products(options_.bfloat16);
-  const double nats =
-      Evaluate(served_, corpus_.held_out,
-               {options_.evaluation_shape, StreamCut::kWhole, nullptr, nullptr})
-          .nats;
   TrainingProgressState& progress = state_.progress;
+  const bool last = progress.step == options_.schedule.total_steps;
+  const auto observer = [&](const Evaluation&, double) {
+    return last || !Stopping();
+  };
+  const double nats = Evaluate(served_, corpus_.held_out,
+                               {options_.evaluation_shape, StreamCut::kWhole,
+                                observer, nullptr})
+                          .nats;
+  if (!last && Stopping()) return std::nullopt;
   if (progress.best_held_out == 0 || nats < progress.best_held_out) {
     progress.best_held_out = nats;
     progress.best_step = progress.step;
@@ -223,7 +230,7 @@ absl::StatusOr<double> TrainingRun::MeasureHeldOut() {
       TXL_RETURN_IF_ERROR(callbacks_.best(weights_, nats));
     }
   }
-  return nats;
+  return std::optional<double>(nats);
 }
 
 absl::Status TrainingRun::HandOutLast() {
@@ -262,7 +269,7 @@ absl::Status TrainingRun::AfterStep() {
   const bool last = step == options_.schedule.total_steps;
   const bool evaluate = step % options_.evaluate_every == 0 || last;
   if (evaluate && HasHeldOut()) {
-    TXL_ASSIGN_OR_RETURN(const double held_out, MeasureHeldOut());
+    TXL_ASSIGN_OR_RETURN(const auto held_out, MeasureHeldOut());
     Report(held_out);
   } else if (step % options_.log_every == 0 || last) {
     Report(std::nullopt);
@@ -288,8 +295,8 @@ absl::Status TrainingRun::Begin() {
   }
   if (!options_.start) return absl::OkStatus();
   if (!HasHeldOut()) return HandOutLast();
-  TXL_ASSIGN_OR_RETURN(const double held_out, MeasureHeldOut());
-  Report(held_out);
+  TXL_ASSIGN_OR_RETURN(const auto held_out, MeasureHeldOut());
+  if (held_out) Report(held_out);
   return absl::OkStatus();
 }
 

@@ -146,9 +146,9 @@ TEST_F(TrainFromTest, WhatCannotBeTrainedOnIsRefusedBeforeAnythingIsWritten) {
            {From(Text("empty"), "none"), "empty: holds nothing to train on"},
            {From("--ids " + Path("empty"), "none"), "holds nothing"},
            {From(Text("short"), "none"), "too short for 4 streams"},
-           {From("", "none"), "one of --text and --ids"},
+           {From("", "none"), "one of --text, --ids and --midi"},
            {From(Text("second") + " --ids " + Path("empty"), "none"),
-            "one of --text and --ids"},
+            "one of --text, --ids and --midi"},
            {From(Text("second"), "none") + " --resume", "none"},
            {From(Text("second"), "model") + " --overwrite", "--from"},
            {huge, "this machine has"},
@@ -221,6 +221,13 @@ TEST_F(TrainFromTest, DynamicEvaluationPrintsBothLosses) {
   EXPECT_NEAR(json.at("nats_per_token"),
               Nats("model", Text("second") + " --streams 1"), 1e-9);
   EXPECT_LT(json.at("dynamic").at("nats_per_token"), json.at("nats_per_token"));
+}
+
+TEST_F(TrainFromTest, EvaluationTakesTheSymbolForWhatHasNoneToo) {
+  const std::string eval =
+      "eval " + Path("model") + " --threads 1 --text " + Path("more");
+  EXPECT_THAT(RunTxlModel(eval).errors, HasSubstr("symbol: 107"));
+  EXPECT_EQ(RunTxlModel(eval + " --unknown a").exit_code, 0);
 }
 
 TEST_F(TrainFromTest, DynamicEvaluationWithALearningRateOfNothingIsStatic) {

@@ -312,6 +312,27 @@ TEST(TrainerTest, AStoppedRunThatMeasuredNothingHandsOutItsWeights) {
   EXPECT_EQ(handed, 1);
 }
 
+TEST(TrainerTest, AStopDoesNotWaitForTheHeldOutLoss) {
+  const Corpus corpus = SyntheticCorpus();
+  const TrainOptions options = OptionsFrom(StartWeights(corpus));
+  const std::atomic<bool> stop = true;
+  TrainCallbacks callbacks;
+  callbacks.stop = &stop;
+  callbacks.progress = [](const TrainProgress&) {
+    ADD_FAILURE() << "a loss that was measured in part";
+  };
+  int handed = 0;
+  callbacks.best = [&](const Weights&, double held_out) {
+    ++handed;
+    EXPECT_EQ(held_out, 0);
+    return absl::OkStatus();
+  };
+  const auto result = Train(TinyConfig(corpus), corpus, options, callbacks);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->stopped);
+  EXPECT_EQ(handed, 1);
+}
+
 TEST(TrainerTest, AResumedRunHasToBeOfTheSameStart) {
   const Corpus corpus = SyntheticCorpus();
   TrainOptions options = OptionsFrom(StartWeights(corpus));
