@@ -32,7 +32,7 @@ struct EncodeOptions {
   // vocabulary has none, the text is refused.
   bool skip_unknown = false;
   std::map<std::string, int64_t>* unknown_counts = nullptr;
-  std::optional<int32_t> unknown_id;
+  std::optional<int32_t> unknown_id = std::nullopt;
 };
 
 class TokenList {
