@@ -69,6 +69,22 @@ test("a file that is dropped is as good as one that is chosen", async () => {
   assert.equal(await page.locator("#prompt").inputValue(), START_TEXT);
 });
 
+test("music is played until it ends, or until one stops it", async () => {
+  const page = await music.open();
+  const button = page.locator("#play-music");
+  const says = (text) => page.waitForFunction((wanted) =>
+    document.getElementById("play-music").textContent === wanted, text);
+  assert.ok(await button.isDisabled());
+  await choose(page, file(START));
+  await said(page, "8 tokens");
+  await button.click();
+  await says("Stop");
+  await says("Play");  // its one note is short
+  await button.click();
+  await button.click();
+  await says("Play");
+});
+
 test("a prompt that was changed since is a text", async () => {
   const page = await music.open();
   await choose(page, file(START));

@@ -3,7 +3,7 @@
 
 import { TICKS_PER_BEAT } from "./events.js";
 
-const DEFAULT_BPM = 120;
+export const DEFAULT_BPM = 120;  // until a tempo comes
 
 // A quantity of 7 bits a byte, all bytes but the last with their top bit set;
 // in [0, 2^28).

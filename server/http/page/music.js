@@ -1,16 +1,19 @@
-// The music of a turn's events: a picture, and a file to download.
+// The music of a turn's events: a picture, sound, and a file to download.
 
 import { byId, oncePerFrame } from "./dom.js";
 import { MusicReader } from "./events.js";
 import { midiFile } from "./midi.js";
 import { drawNotes, summary } from "./pianoroll.js";
+import { Player } from "./player.js";
 
 export class Music {
   #reader = new MusicReader();
   #draw = oncePerFrame(() => this.#drawNow());
+  #player = new Player(() => this.#drawNow());
 
   constructor() {
     byId("download-midi").addEventListener("click", () => this.#download());
+    byId("play-music").addEventListener("click", () => this.#playOrStop());
     matchMedia("(prefers-color-scheme: dark)")
       .addEventListener("change", this.#draw);
     addEventListener("resize", this.#draw);
@@ -22,6 +25,7 @@ export class Music {
   }
 
   clear() {
+    this.#player.stop();
     this.#reader = new MusicReader();
     this.#draw();
   }
@@ -42,7 +46,19 @@ export class Music {
     if (byId("music").hidden) return;
     drawNotes(byId("roll"), this.#reader.notes);
     byId("roll-summary").textContent = summary(this.#reader.notes);
-    byId("download-midi").disabled = this.#reader.notes.length === 0;
+    const empty = this.#reader.notes.length === 0;
+    byId("download-midi").disabled = empty;
+    byId("play-music").disabled = empty;
+    byId("play-music").textContent = this.#player.playing ? "Stop" : "Play";
+  }
+
+  #playOrStop() {
+    if (this.#player.playing) {
+      this.#player.stop();
+    } else {
+      this.#player.play(this.#reader.notes, this.#reader.tempos);
+      this.#drawNow();
+    }
   }
 
   #download() {
