@@ -21,9 +21,9 @@ constexpr int64_t kMaxRows = 6;
 // sampled token and a score behind it; slot 5's sampled token.
 std::vector<StepRow> SomeRows() {
   return {{3, 10, RowKind::kPrefill, 7},
-          {3, 11, RowKind::kDecode, 8, 0, 2, 6},
+          {3, 11, RowKind::kDecode, 8, 0, 2, nullptr, 6},
           {1, 4, RowKind::kPrefill, kLastSampled},
-          {1, 5, RowKind::kScore, 9, 40, 0, 9},
+          {1, 5, RowKind::kScore, 9, 40, 0, nullptr, 9},
           {5, 0, RowKind::kDecode, kLastSampled}};
 }
 
