@@ -140,14 +140,13 @@ void Print(const Evaluation& result, const std::optional<Evaluation>& dynamic,
 }
 
 absl::Status CheckDynamic(const EvalFlags& flags) {
-  const bool rms = flags.steps == DynamicSteps::kRms;
   if (flags.steps && flags.engine == "serving") {
     return absl::InvalidArgumentError(
         "--dynamic: the serving engine does not learn");
   }
-  if (rms == flags.statistics.empty()) {
+  if (!flags.statistics.empty() && flags.steps != DynamicSteps::kRms) {
     return absl::InvalidArgumentError(
-        "--statistics: --dynamic rms needs it, and nothing else does");
+        "--statistics: only --dynamic rms takes it");
   }
   return absl::OkStatus();
 }
@@ -164,8 +163,13 @@ absl::StatusOr<Evaluation> EvaluateDynamic(const EvalFlags& flags,
   EvalFlags all = flags;
   all.max_segments = 0;
   all.held_out = 0;
-  if (!flags.statistics.empty()) {
-    all.text = flags.statistics;
+  if (dynamic.steps == DynamicSteps::kRms) {
+    if (flags.statistics.empty()) {
+      std::cerr << "note: gradients are gathered from the evaluated text "
+                   "itself; --statistics names another\n";
+    } else {
+      all.text = flags.statistics;
+    }
     TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> statistics,
                          EvaluatedIds(model.directory, all));
     evaluation.Gather(statistics, MakeOptions(all, bar));
@@ -246,7 +250,7 @@ void AddDynamicFlags(CLI::App& sub, EvalFlags& flags) {
       ->group("Dynamic evaluation");
   sub.add_option("--statistics", flags.statistics,
                  "rms: text like the model's training text, of which gradients "
-                 "are gathered; about 10,000 to 100,000 tokens")
+                 "are gathered, 10,000 to 100,000 tokens [--text]")
       ->check(CLI::ExistingFile)
       ->group("Dynamic evaluation");
   sub.add_option("--lr", flags.dynamic.learning_rate, "learning rate")

@@ -42,8 +42,8 @@ TEST(PassRowsTest, LeaveABucketForTheLastPass) {
 TEST(PassRowBytesTest, AreOfAllWordsPadded) {
   ModelConfig config;
   config.vocab_size = 1000;
-  SamplingLimits limits = {10, 20, 30};
-  const int64_t besides = 60 * sizeof(AdjustedWord) + sizeof(SamplingRowState);
+  SamplingLimits limits = {10, 20, 30, 40};
+  const int64_t besides = 100 * sizeof(AdjustedWord) + sizeof(SamplingRowState);
   EXPECT_EQ(PassRowBytes(config, limits), 1024 * 4 + besides);
   config.cutoffs = {100, 700};
   config.div_val = 2;
