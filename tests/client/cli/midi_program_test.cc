@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/fake_service.h"
 #include "tests/client/process.h"
 
@@ -29,7 +30,11 @@ class MidiProgram : public ::testing::Test {
   }
 
   static std::string File(const std::string& bytes) {
-    const std::string path = ::testing::TempDir() + "/program.mid";
+    // Tests run beside each other.
+    const std::string path = absl::StrCat(
+        ::testing::TempDir(), "/",
+        ::testing::UnitTest::GetInstance()->current_test_info()->name(),
+        ".mid");
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
