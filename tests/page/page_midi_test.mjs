@@ -152,9 +152,11 @@ test("the keyboard reaches the file", async () => {
   await page.locator("#prompt").focus();
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.id), "midi");
-  const [chooser] = await Promise.all([page.waitForEvent("filechooser"),
-    page.keyboard.press("Space")]);
-  await chooser.setFiles(file(START));
+  const chooser = page.waitForEvent("filechooser");
+  // The browser has to know that the dialog is awaited before it opens.
+  await page.evaluate(() => {});
+  await page.keyboard.press("Space");
+  await (await chooser).setFiles(file(START));
   await said(page, "8 tokens");
 });
 
