@@ -21,10 +21,6 @@ constexpr int64_t kAbsorbedQueries = 24;
 // read again as values.
 constexpr int64_t kProjectedLength = 512;
 constexpr int64_t kAbsorbedLength = 128;
-// Columns that the tiled rows of a chunk see, in whole panels.
-constexpr int64_t kPositionsLength = kProjectedLength + 2 * kPanel;
-static_assert(kProjectedLength + kTiledRows - 1 + kPanel - 1 <=
-              kPositionsLength);
 
 int64_t FloorTo(int64_t position, int64_t unit) {
   return position - ((position % unit) + unit) % unit;
@@ -78,37 +74,10 @@ bool ChunkAttention::has_row_scales() const {
   return IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8;
 }
 
-// Behind the scores two halves of their weights, in bytes, and then positional
-// scores.
+// Behind the scores two halves of their weights, in bytes.
 AlignedBuffer<float> ChunkAttention::MakeScratch() const {
   const int64_t scores = max_queries() * length_;
-  return AlignedBuffer<float>(
-      has_integers() ? scores + scores / 2 + max_queries() * kPositionsLength
-                     : scores);
-}
-
-// A chunk's columns of the first row are not those of the last: the range is
-// some columns longer, and begins within a panel.
-ChunkAttention::PositionRows ChunkAttention::ScorePositions(
-    const AttentionQueries& queries, const Piece& piece, float* scratch) const {
-  if (queries.position_layer == nullptr) {
-    return {queries.position, queries.position_stride,
-            positions_.Column(0, 0) - positions_.Index(0, 0)};
-  }
-  const NativeRun& run = queries.run;
-  const int64_t last = run.position + run.rows - 1;
-  const int64_t begin =
-      FloorTo(positions_.Column(last, piece.begin), kPanel) / kPanel;
-  float* const out = scratch + max_queries() * (length_ + length_ / 2);
-  PositionScores::Queries rows;
-  rows.rows = run.rows;
-  rows.integers = queries.position_integers;
-  rows.out = out;
-  rows.out_stride = kPositionsLength;
-  positions_.ComputePanels(
-      *queries.position_layer, queries.head, rows,
-      {begin, positions_.Column(run.position, piece.end - 1) / kPanel + 1});
-  return {out, kPositionsLength, begin * kPanel};
+  return AlignedBuffer<float>(has_integers() ? scores + scores / 2 : scores);
 }
 
 void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
@@ -123,7 +92,6 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
   piece.end = std::min(chunk + length_, FloorTo(newest, kPanel) + kPanel);
   ScoreContent(queries, piece, scratch);
   if (has_row_scales()) ScaleByRows(queries, piece, scratch);
-  const PositionRows positions = ScorePositions(queries, piece, scratch);
   const ValueTiles tiles =
       has_integers() ? TilesOf(queries, piece) : ValueTiles();
   const float scale =
@@ -135,9 +103,8 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
     float* scores = scratch + i * length_;
     result.parts[i] = {};
     if (begin >= end) continue;
-    const float* position = positions.data + i * positions.stride +
-                            positions_.Column(t, piece.begin) -
-                            positions.origin;
+    const float* position = queries.position + i * queries.position_stride +
+                            positions_.Index(t, piece.begin);
     result.parts[i] = SoftmaxWeights(
         scores, position, scale,
         {begin - piece.begin, end - piece.begin, piece.end - piece.begin},

@@ -41,10 +41,6 @@ struct AttentionQueries {
   const float* position = nullptr;  // [rows * heads], as PositionScores says
   int64_t position_stride = 0;
   IntegerFactor integers;  // content, where keys are int8
-  // In place of `position`: what it is made of. Each chunk makes its part, so
-  // that many rows' scores don't leave the caches in between. One head's, int8.
-  const NativeLayer* position_layer = nullptr;
-  IntegerFactor position_integers;
 
   int64_t count() const { return run.rows * heads; }
 };
@@ -99,16 +95,6 @@ class ChunkAttention {
     int64_t first = 0;
     int64_t last = 0;
   };
-
-  // Positional scores: a row for each query, whose first number is that of
-  // column `origin` of the position keys.
-  struct PositionRows {
-    const float* data = nullptr;
-    int64_t stride = 0;
-    int64_t origin = 0;
-  };
-  PositionRows ScorePositions(const AttentionQueries& queries,
-                              const Piece& piece, float* scratch) const;
 
   // Of one head, in int8: the value tiles of a piece and their scales.
   struct ValueTiles {

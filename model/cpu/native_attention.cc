@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/cpu/tile_product.h"
-
 namespace txl {
 namespace {
 
@@ -68,27 +66,18 @@ void NativeAttention::Run(const NativeLayer& layer, int64_t layer_index,
     while (end < runs.size() && count + runs[end].rows <= kBatchRows) {
       count += runs[end++].rows;
     }
-    const absl::Span<const NativeRun> some = runs.subspan(begin, end - begin);
-    RunBatch({&layer, layer_index, some, some[0].first_row, count, rows,
-              PositionsByChunk(some)},
+    RunBatch({&layer, layer_index, runs.subspan(begin, end - begin),
+              runs[begin].first_row, count, rows},
              pool);
     begin = end;
   }
-}
-
-bool NativeAttention::PositionsByChunk(absl::Span<const NativeRun> runs) const {
-  return !absorbed_ && shape_.derived == NumberFormat::kInt8 &&
-         positions_.has_every_distance() &&
-         std::all_of(runs.begin(), runs.end(), [](const NativeRun& run) {
-           return run.rows >= kTileProductRows;
-         });
 }
 
 void NativeAttention::RunBatch(const Batch& batch, ThreadPool& pool) {
   AddBiases(batch);
   if (shape_.derived == NumberFormat::kInt8) QuantiseQueries(batch, pool);
   if (absorbed_) AbsorbKeys(batch, pool);
-  if (!batch.positions_by_chunk) ScorePositions(batch, pool);
+  ScorePositions(batch, pool);
   if (Units(batch) < split_units_) {
     RunUnitsInChunks(batch, pool);
   } else {
@@ -182,11 +171,6 @@ AttentionQueries NativeAttention::Queries(const Batch& batch,
     queries.content_stride = width_;
     queries.integers = RowsOfHead(content_integers_, row, queries.head);
     queries.position_stride = shape_.heads * positions_.stride();
-    if (batch.positions_by_chunk) {
-      queries.position_layer = batch.layer;
-      queries.position_integers =
-          RowsOfHead(position_integers_, row, queries.head);
-    }
   }
   queries.position = position_scores_.data() +
                      (row * shape_.heads + queries.head) * positions_.stride();

@@ -51,7 +51,6 @@ class NativeAttention {
     int64_t first_row = 0;
     int64_t rows = 0;
     Rows places;
-    bool positions_by_chunk = false;
   };
   // One worker's.
   struct Scratch {
@@ -74,9 +73,6 @@ class NativeAttention {
   }
 
   void RunBatch(const Batch& batch, ThreadPool& pool);
-  // Whether each chunk makes its positional scores: where every run's rows are
-  // enough for tiles. Few rows share one table, whose keys are read once.
-  bool PositionsByChunk(absl::Span<const NativeRun> runs) const;
   void AddBiases(const Batch& batch);
   void QuantiseQueries(const Batch& batch, ThreadPool& pool);
   void AbsorbKeys(const Batch& batch, ThreadPool& pool);

@@ -32,30 +32,13 @@ class PositionScores {
   void Compute(const NativeLayer& layer, int64_t head,
                const Queries& queries) const;
 
-  // The scores of panels [begin, end) of the position keys alone: column c of
-  // panel p at (p - begin) * kPanel + c of a row. Where there is no such panel
-  // a row stays as it was. REQUIRES: has_every_distance().
-  struct Panels {
-    int64_t begin = 0;
-    int64_t end = 0;
-  };
-  void ComputePanels(const NativeLayer& layer, int64_t head,
-                     const Queries& queries, const Panels& panels) const;
-  // Whether no distance of the window shares the farthest one's score.
-  bool has_every_distance() const { return distances_ >= window_; }
-  // Column of the position keys for position j and a query at t. Negative, or
-  // behind the last one, where the query does not see j.
-  int64_t Column(int64_t t, int64_t j) const { return columns_ - 1 - t + j; }
-
   // Place of the score of position j for a query at t, j from t - W + 1 to t.
   // Up to two panels on either side may be read; their numbers mean nothing.
-  int64_t Index(int64_t t, int64_t j) const { return offset_ + Column(t, j); }
+  int64_t Index(int64_t t, int64_t j) const {
+    return offset_ + columns_ - 1 - t + j;
+  }
 
  private:
-  // One panel's, into rows of `out`.
-  void ComputePanel(const NativeLayer& layer, int64_t head,
-                    const Queries& queries, int64_t panel, float* out) const;
-
   const int64_t window_;
   const int64_t distances_;
   const int64_t columns_;  // of a layer's position keys

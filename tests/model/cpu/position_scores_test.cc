@@ -67,7 +67,6 @@ TEST_F(PositionScoresTest, AreOfTheDistanceOfEachPosition) {
     layer_ = {};
     Make(distances);
     const PositionScores scores(window, distances);
-    EXPECT_EQ(scores.has_every_distance(), distances >= window);
     std::vector<float> out(kQueries * scores.stride());
     scores.Compute(layer_, kOfHead, Into(out, scores.stride()));
     constexpr int64_t kNow = 1000;
@@ -77,28 +76,6 @@ TEST_F(PositionScoresTest, AreOfTheDistanceOfEachPosition) {
                     Expected(row, kNow - j), 1e-5)
             << distances << " distances, row " << row << ", position " << j;
       }
-    }
-  }
-}
-
-TEST_F(PositionScoresTest, SomePanelsHaveTheBitsOfAll) {
-  Make(150);
-  const PositionScores scores(150, 150);
-  std::vector<float> all(kQueries * scores.stride());
-  scores.Compute(layer_, kOfHead, Into(all, scores.stride()));
-  // Of three panels; -1 and 3 are none, and their places stay as they were.
-  constexpr int64_t kBegin = -1, kEnd = 4, kStride = (kEnd - kBegin) * kPanel;
-  std::vector<float> some(kQueries * kStride, 7);
-  scores.ComputePanels(layer_, kOfHead, Into(some, kStride), {kBegin, kEnd});
-  constexpr int64_t kNow = 1000;
-  for (int64_t row = 0; row < kQueries; ++row) {
-    for (int64_t i = 0; i < kStride; ++i) {
-      const int64_t column = kBegin * kPanel + i;
-      const int64_t j = column - scores.Column(kNow, 0);
-      const bool is_one = column >= 0 && column < columns_;
-      ASSERT_EQ(some[row * kStride + i],
-                is_one ? all[row * scores.stride() + scores.Index(kNow, j)] : 7)
-          << "row " << row << ", column " << column;
     }
   }
 }
