@@ -121,6 +121,8 @@ class BetweenScoreAndTurn : public ::testing::Test {
 
 TEST_F(BetweenScoreAndTurn, AClientThatLeavesHasChangedNothing) {
   { const RawClient left = Ask(); }
+  // The front has seen that it left before it answers the next connection.
+  EXPECT_EQ(world_.Get("/health").outcome(), "200");
   Release();
   ASSERT_TRUE(world_.ComesToRest());
   EXPECT_EQ(world_.rpc.GetSession("s").position(), 2);
