@@ -51,7 +51,7 @@ class BeatCounter {
       : positions_(positions) {}
 
   const BeatPositions& positions() const { return positions_; }
-  // Of the id that is added next, unless that restarts; in [0, period).
+  // Ticks of the next id, unless that id restarts the count; in [0, period).
   int32_t ticks() const { return ticks_; }
   void Add(int32_t id) {
     ticks_ = TicksOf(id, positions_, ticks_);

@@ -96,7 +96,7 @@ class ChunkAttention {
     int64_t last = 0;
   };
 
-  // Of one head, in int8: the value tiles of a piece and their scales.
+  // One head's int8 value tiles of a piece, and their scales.
   struct ValueTiles {
     static constexpr int64_t kMost = 8;  // as SumIntegers adds up
     const int8_t* numbers[kMost];

@@ -38,8 +38,8 @@ class EventIds {
 
   bool HasPrefix(absl::string_view prefix) const;
 
-  // The value that an event KIND_VALUE has and that is closest, the smaller one
-  // of two; `value` if no event is of this kind.
+  // The closest value for which there is an event KIND_VALUE. The smaller one
+  // wins a tie. Returns `value` if there is no event of this kind.
   int64_t Closest(absl::string_view kind, int64_t value) const;
 
  private:
@@ -57,7 +57,7 @@ class EventList {
   // that it comes with. The first that is missing counts as left out.
   void Add(std::initializer_list<std::string> events);
 
-  // As EventIds::Closest; another value than `value` counts as left out.
+  // EventIds::Closest; counts `value` as left out if the result differs.
   int64_t Closest(absl::string_view kind, int64_t value);
 
   void LeaveOut(absl::string_view what, int64_t count = 1);

@@ -101,8 +101,9 @@ class InstrumentReader {
 
   const MidiFile& file_;
   Instruments read_;
-  // Of the track: what plays on each channel, the place of each program and
-  // channel in read_.notes, and the notes of each channel and pitch.
+  // State of the current track: the program of each channel, the index of each
+  // program and channel in read_.notes, and the open notes by channel and
+  // pitch.
   std::array<int, 16> program_ = {};
   std::map<std::pair<int, int>, size_t> index_;
   std::map<std::pair<int, int>, std::vector<OpenNote>> open_;

@@ -14,7 +14,7 @@ namespace txl {
 inline constexpr int64_t kTicksPerBeat = 480;
 inline constexpr int64_t kTicksPerBar = 4 * kTicksPerBeat;
 
-// Of pitch % 12.
+// Names by pitch % 12.
 inline constexpr absl::string_view kPitchNames[] = {
     "C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"};
 

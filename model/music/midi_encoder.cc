@@ -16,6 +16,13 @@
 namespace txl {
 namespace {
 
+absl::Status NotOfMusic(const Vocabulary& vocabulary) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("MIDI needs a model of music (REMI, compound-word or "
+                   "musicautobot); this vocabulary is of kind ",
+                   vocabulary.kind()));
+}
+
 absl::Status NoNote() { return Bad("the MIDI file has no note to encode"); }
 
 }  // namespace
@@ -24,6 +31,8 @@ MidiEncoder::MidiEncoder(Family family, std::shared_ptr<const EventIds> events)
     : family_(family), events_(std::move(events)) {}
 
 absl::StatusOr<MidiEncoder> MidiEncoder::Make(const Vocabulary& vocabulary) {
+  // A vocabulary of text can be large, and a server asks whenever it starts.
+  if (vocabulary.kind() != "events") return NotOfMusic(vocabulary);
   auto events = std::make_shared<const EventIds>(vocabulary);
   if (events->Has("xxbos") && events->Has("xxsep") && events->Has("d1")) {
     return MidiEncoder(Family::kMusicautobot, std::move(events));
@@ -36,10 +45,7 @@ absl::StatusOr<MidiEncoder> MidiEncoder::Make(const Vocabulary& vocabulary) {
       events->HasPrefix("Note_Pitch_")) {
     return MidiEncoder(Family::kCompoundWord, std::move(events));
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("MIDI needs a model of music (REMI, compound-word or "
-                   "musicautobot); this vocabulary is of kind ",
-                   vocabulary.kind()));
+  return NotOfMusic(vocabulary);
 }
 
 int32_t MidiEncoder::end_id() const {

@@ -158,7 +158,7 @@ class Quantiser {
   std::set<std::pair<int64_t, size_t>> window_;
 };
 
-// Of notes at one place the longest sounds.
+// Keeps the longest of the notes at each place.
 std::vector<StepNote> LongestOfEachPlace(std::vector<StepNote> notes) {
   std::sort(notes.begin(), notes.end(),
             [](const StepNote& a, const StepNote& b) {

@@ -37,8 +37,8 @@ struct StepSegment {
   absl::Span<const int32_t> tokens;  // 1..spare ids in [0, V)
   // Rows (indices into tokens, ascending) whose log-probabilities are wanted.
   absl::Span<const int32_t> outputs;
-  // Of each token, where the model has beats(): BeatCounter::ticks before it;
-  // none: zeros. Others do not look at them.
+  // For a model with beats(): BeatCounter::ticks before each token. Empty means
+  // zeros. Other models ignore it.
   absl::Span<const int32_t> ticks = {};
 };
 

@@ -80,9 +80,8 @@ class SamplingStep {
                          const SampleContext& context) = 0;
 
   // REQUIRES: 1..max_rows rows, fewer than kDepth steps not collected; slots of
-  // rows that sample were configured; at most kMostTopLogprobs alternatives and
-  // as many logprob_ids.
-  // Nothing is queued when it throws.
+  // rows that sample were configured; at most kMostTopLogprobs alternatives,
+  // and at most that many logprob_ids. Nothing is queued when it throws.
   virtual std::unique_ptr<QueuedStep> Queue(absl::Span<const StepRow> rows) = 0;
 
   // ModelStep's. Clear, Copy and Import forget the last sampled token of the

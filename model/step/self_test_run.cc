@@ -40,7 +40,7 @@ StateImage FullMemory(const StateImage& source, const RingGeometry& ring) {
   return full;
 }
 
-// Of a row of a model with beat positions: rows of a session differ in them, by
+// Ticks of a row, for models with beat positions. Rows of a session differ by
 // beat and by bar.
 int32_t TicksAt(int64_t position) {
   return static_cast<int32_t>(11 * (position % 997));

@@ -34,7 +34,7 @@ void ReadOutput(const StepRow& row, int64_t wanted, const ResultArrays& results,
     if (results.top_ids()[i] < 0) break;
     sampled.top_logprobs.push_back(
         {results.top_ids()[i], results.top_logprobs()[i]});
-    // Of named words: NaN is none of the best.
+    // A NaN can only be a named word: it is never among the best.
     if (!(results.top_logprobs()[i] < HUGE_VALF)) {
       sampled = {};
       sampled.status = NotFinite(row.position);

@@ -102,7 +102,7 @@ struct CudaWeights {
   CudaShape shape;
   std::vector<CudaLayer<T>> layers;
   std::vector<CudaBin<T>> bins;
-  // Of beat positions, [bar_ticks, stride] and [bars, stride]; or no numbers.
+  // Tables of beat positions: [bar_ticks, stride], [bars, stride]; or empty.
   Array<float> beat, bar;
   std::optional<DeviceNorm> final_norm;
 };

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -292,6 +293,15 @@ TEST(TrainerTest, AStartThatNoStepImprovesStaysTheBest) {
   EXPECT_GT(result->held_out, 0);
 }
 
+// Counts how often weights without a held-out loss are handed out.
+std::function<absl::Status(const Weights&, double)> CountHandouts(int& handed) {
+  return [&handed](const Weights&, double held_out) {
+    ++handed;
+    EXPECT_EQ(held_out, 0);
+    return absl::OkStatus();
+  };
+}
+
 TEST(TrainerTest, AStoppedRunThatMeasuredNothingHandsOutItsWeights) {
   const Corpus corpus = SyntheticCorpus();
   TrainOptions options = TinyOptions();
@@ -301,11 +311,7 @@ TEST(TrainerTest, AStoppedRunThatMeasuredNothingHandsOutItsWeights) {
   callbacks.stop = &stop;
   callbacks.progress = [&](const TrainProgress&) { stop = true; };
   int handed = 0;
-  callbacks.best = [&](const Weights&, double held_out) {
-    ++handed;
-    EXPECT_EQ(held_out, 0);
-    return absl::OkStatus();
-  };
+  callbacks.best = CountHandouts(handed);
   const auto result = Train(TinyConfig(corpus), corpus, options, callbacks);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->steps, 1);
@@ -322,11 +328,7 @@ TEST(TrainerTest, AStopDoesNotWaitForTheHeldOutLoss) {
     ADD_FAILURE() << "a loss that was measured in part";
   };
   int handed = 0;
-  callbacks.best = [&](const Weights&, double held_out) {
-    ++handed;
-    EXPECT_EQ(held_out, 0);
-    return absl::OkStatus();
-  };
+  callbacks.best = CountHandouts(handed);
   const auto result = Train(TinyConfig(corpus), corpus, options, callbacks);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->stopped);
