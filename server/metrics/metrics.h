@@ -218,6 +218,16 @@ struct Snapshot {
   int64_t rebuilds_ok = 0;
   int64_t rebuilds_failed = 0;  // the turn did not come to a commit
   int64_t turns_parked = 0;     // now
+  // Turns that were looked up in the prefix cache, those that found something,
+  // and the prompt tokens that they found. prefix_hits <= prefix_lookups
+  int64_t prefix_lookups = 0;
+  int64_t prefix_hits = 0;
+  int64_t tokens_cached = 0;
+  // State images in the prefix cache and their host bytes, now; and how many
+  // were given up for others.
+  int64_t prefix_images = 0;
+  int64_t prefix_bytes = 0;
+  int64_t prefix_evictions = 0;
   // Parked turns that gave their slot up for others, now, and how often that
   // has happened. turns_parked_out <= turns_parked
   int64_t turns_parked_out = 0;

@@ -41,6 +41,9 @@ struct SchedulerOptions {
   // Tokens that a step may guess ahead for a stream (guesser.h), where the
   // runner verifies guesses; 0: none.
   int32_t speculate_tokens = 8;
+  // Host bytes for states of prompts that later turns may begin with
+  // (prefix_cache.h). 0: prompts are never looked for, not in slots either.
+  int64_t prefix_cache_bytes = 0;
   // What they are guessed from beside the session's own ids; may be null.
   std::shared_ptr<const NgramTable> ngrams;
 };

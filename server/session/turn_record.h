@@ -59,6 +59,10 @@ struct TurnFinished {
   std::string matched_stop_text;
   int64_t prompt_tokens = 0;
   int64_t generated_tokens = 0;
+  // Of the prompt, those whose rows were in the prefix cache.
+  int64_t cached_tokens = 0;
+  // Tokens of the session fed again, since its state was lost.
+  int64_t rebuilt_tokens = 0;
   TurnTiming timing;
 };
 
