@@ -204,6 +204,7 @@ absl::Status RunTurn(const TurnContext& service, ApiCall& call,
   }
   TXL_ASSIGN_OR_RETURN(Turn turn,
                        MakeTurn(service, std::move(params), std::move(leased)));
+  turn.prefix_tenant = call.caller().tenant;
   return SubmitTurn(service, std::move(turn), call.account(), stream);
 }
 

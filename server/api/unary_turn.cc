@@ -24,6 +24,7 @@ void UnaryTurn::Attach(const std::shared_ptr<UnaryTurn>& sink, Turn* turn) {
   turn->sink = sink;
   turn->cancel = sink->cancel_;
   turn->account = sink->account_;
+  turn->prefix_tenant = sink->tenant_;
   turn->deadline = sink->deadline_;
 }
 
@@ -33,6 +34,7 @@ UnaryTurn::UnaryTurn(const TurnContext& service, std::shared_ptr<ApiCall> call,
       answer_(std::move(answer)),
       deadline_(call->Deadline()),
       account_(call->account()),
+      tenant_(call->caller().tenant),
       clock_(call->record().clock),
       call_(std::move(call)) {
   absl::MutexLock lock(&mutex_);

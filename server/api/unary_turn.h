@@ -60,6 +60,7 @@ class UnaryTurn final : public TokenSink, public CallEvents {
   const MakeAnswer answer_;
   const std::optional<absl::Duration> deadline_;  // on the record's clock
   TenantAccount* const account_;
+  const std::string tenant_;
   Clock* const clock_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 

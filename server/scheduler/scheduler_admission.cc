@@ -97,9 +97,15 @@ void SchedulerLoop::Start(QueuedTurn queued, const SlotChoice& choice) {
     Refuse(std::move(queued), NoSessionMemory(options_.retry_after));
     return;
   }
+  SlotChoice place = AfterYield(choice, queued.turn.lease);
+  PrefixHit taken;
+  if (prefixes_.on() && place.kind == SlotChoice::Kind::kFree) {
+    place.slot = prefixes_.Place(queued.turn, slots_.table(), &taken);
+  }
   TurnSlot slot =
-      slots_.Claim(AfterYield(choice, queued.turn.lease), queued.turn.lease,
+      slots_.Claim(place, queued.turn.lease,
                    RowsBeforeCommit(queued.turn, runner_->info().depth));
+  slot.taken = std::move(taken);
   Go({std::move(queued), 0, std::move(slot)});
 }
 
@@ -113,6 +119,12 @@ void SchedulerLoop::Go(Entering entering) {
 
 void SchedulerLoop::Enter(Entering entering) {
   TurnSlot& slot = entering.slot;
+  const bool resident = slot.claimed_as == SlotChoice::Kind::kResident;
+  if (!resident && slot.taken.rows == 0) {
+    prefixes_.Overwrite(slot.index);
+  } else if (resident && entering.queued.has_value()) {
+    prefixes_.GoOn(slot.index, entering.queued->turn);
+  }
   if (!entering.queued.has_value()) {
     const auto it = running_.find(entering.returning);
     const absl::Status status = slots_.Enter(slot, it->second.sequence.lease());
@@ -158,6 +170,7 @@ void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
   if (turn.kind == TurnKind::kAlternatives) {
     it->second.sequence.OpenLanes(runner_->info(), it->second.slot.index);
   }
+  BeginOrWait(it);
   turn.sink->Started(sequence.Started());
   for (const TokenEvent& token : sequence.Replayed()) turn.sink->Token(token);
   if (sequence.all_collected()) FinishInput(it);

@@ -33,13 +33,19 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
       resting_(options, parts.metrics),
       guesses_(
           parts.runner->info().verifies_guesses ? options.speculate_tokens : 0,
-          options_.ngrams.get()) {}
+          options_.ngrams.get()),
+      prefixes_(options.prefix_cache_bytes, parts.runner, parts.metrics) {}
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
   AnswerReports();
   Poll();
+  prefixes_.Poll([this](uint64_t id) {
+    const auto it = running_.find(id);
+    return it == running_.end() ? 0 : it->second.sequence.collected_end();
+  });
   Admit();
+  ServeWaiting();
   bool submitted = false;
   const bool waits = guesses_.waits() && !in_flight_.empty();
   if (!waits &&
@@ -149,6 +155,7 @@ SchedulerLoop::PlannableTurns() {
   for (auto it = running_.begin(); it != running_.end(); ++it) {
     Running& running = it->second;
     if (running.rest.rests() || !MayPlan(running)) continue;
+    if (running.prefix.leader.has_value()) continue;
     if (resting_.asked(it->first) || !allowance.Grant(running)) continue;
     const bool waits = runner_->info().imports_aside && running.slot.arriving();
     (waits ? arriving : able).push_back(it);
@@ -248,7 +255,10 @@ void SchedulerLoop::ShareOut(Running& running) {
                   lanes.rows_waiting(), options_.prompt_rows_per_step);
   if (useful == 1) return;
   const std::vector<int32_t> taken = slots_.TakeFree(useful - 1);
-  for (const int32_t to : taken) runner_->Copy(slot.index, to);
+  for (const int32_t to : taken) {
+    prefixes_.Overwrite(to);
+    runner_->Copy(slot.index, to);
+  }
   lanes.AddLanes(taken);
 }
 
@@ -271,6 +281,12 @@ bool SchedulerLoop::MayPlan(const Running& running) const {
 void SchedulerLoop::Submit(StepPlan plan, InFlight record) {
   ++steps_planned_;
   record.step = runner_->Submit(std::move(plan));
+  for (size_t i = 0; i < record.owners.size(); ++i) {
+    if (i > 0 && record.owners[i] == record.owners[i - 1]) continue;
+    Running& running = running_.at(record.owners[i]);
+    prefixes_.Planned(record.owners[i], running.sequence, running.slot,
+                      running.prefix);
+  }
   in_flight_.push_back(std::move(record));
 }
 

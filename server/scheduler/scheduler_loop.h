@@ -5,7 +5,7 @@
 // scheduler_loop.cc (what may have changed, the rows of a step, the report),
 // scheduler_admission.cc (from the queue to a slot; which tenant waits for
 // which), scheduler_readers.cc (turns that stand still; tokens that are guessed
-// ahead) and scheduler_results.cc (from the device to the sinks).
+// ahead; prompts that are there already) and scheduler_results.cc (from the device to the sinks).
 
 #include <atomic>
 #include <cstdint>
@@ -32,6 +32,7 @@
 #include "server/scheduler/session_slots.h"
 #include "server/scheduler/step_ledger.h"
 #include "server/scheduler/stream_guesses.h"
+#include "server/scheduler/turn_prefixes.h"
 #include "server/session/session_store.h"
 
 namespace txl {
@@ -78,6 +79,7 @@ class SchedulerLoop {
     Sequence sequence;
     TurnSlot slot;
     TurnRest rest = {};
+    TurnPrefix prefix = {};
   };
   using RunningMap = std::map<uint64_t, Running>;
   // A turn whose slot is claimed and not ready: no step waits for it.
@@ -145,6 +147,14 @@ class SchedulerLoop {
   // Nothing else is to be done: waits until the first turn can enter.
   void WaitToEnter();
   void Refuse(QueuedTurn queued, const absl::Status& status);
+
+  // The turn begins with what the prefix cache has, or waits for an older turn
+  // that feeds the same prompt now.
+  void BeginOrWait(RunningMap::iterator it);
+  // Turns that waited begin, where their leader has fed what they share, or
+  // stands still.
+  void ServeWaiting();
+  void ServeWaiting(RunningMap::iterator it);
 
   // Asks the running turn of the same tenant that is due last, after the
   // wanting one and with a lower priority, to give its slot up: it gets no more
@@ -217,6 +227,8 @@ class SchedulerLoop {
   uint64_t steps_planned_ = 0;
   bool stepping_ = false;  // the last iteration had a step in flight
   StreamGuesses guesses_;
+  TurnPrefixes prefixes_;
+  int64_t waiting_ = 0;  // running turns that wait for a leader
   absl::Duration next_expiry_ = -absl::InfiniteDuration();
 };
 

@@ -131,6 +131,7 @@ bool SchedulerLoop::CheckImport(RunningMap::iterator it) {
   // An image that does not fit or is damaged stays so.
   if (absl::IsInvalidArgument(status) || absl::IsDataLoss(status)) {
     slots_.DropBadImage(it->second.sequence.lease());
+    prefixes_.DropImage(it->second.prefix);
   }
   slot.import_failed = true;
   Fail(it, StepFailed("the session's state could not be restored", status));
@@ -144,6 +145,9 @@ void SchedulerLoop::EmitToken(RunningMap::iterator it, RowResult result) {
       running.sequence.CommitToken(std::move(result), clock_->Monotonic());
   guesses_.Saw(it->first, token);
   slots_.Committed(running.slot);
+  if (generated.time.first) {
+    prefixes_.InputDone(running.sequence, running.slot, running.prefix);
+  }
   ledger_.KeptToken(running.sequence.TakePending(), generated.time);
   running.sequence.turn().sink->Token(std::move(generated.event));
   if (generated.reason.has_value()) {
@@ -166,6 +170,9 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
   }
   ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()),
                     sequence.turn().tenant_counts);
+  if (prefixes_.on() && sequence.scores_input()) {
+    running.prefix.scores = sequence.InputScores();
+  }
   std::vector<ScoredToken> scores = sequence.TakeScores();
   if (!scores.empty()) sequence.turn().sink->Scored(std::move(scores));
   Finish(it, sequence.reason());
@@ -184,7 +191,7 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Retire(it, kind == TurnKind::kGenerate ? name : "OK", &finished);
   running_.erase(it);
   ledger_.TurnEnded(end);
-  if (account != nullptr) account->EndTurn();
+  if (account != nullptr) account->EndTurn(finished.cached_tokens);
   sink->Finished(finished);
   --shared_->live_turns;
 }
@@ -229,14 +236,16 @@ void SchedulerLoop::Retire(RunningMap::iterator it, const std::string& outcome,
   // Without a commit the rows of the session may be overwritten, may still be
   // on their way in, or may never have been there.
   const TurnSlot& slot = running.slot;
-  const bool arrived = !slot.import.valid() && !slot.import_failed &&
-                       slot.rows_underived == 0 &&
-                       (slot.rebuild_ids == 0 || sequence.advanced());
+  const bool arrived =
+      slot.arrived() && (slot.rebuild_ids == 0 || sequence.advanced());
   const bool intact =
       arrived && sequence.rows_past_commit() <= runner_->info().spare_rows;
   if (sequence.lanes() != nullptr) slots_.GiveBack(sequence.lanes()->slots());
   guesses_.Ended(it->first);
   BookRebuild(running);
+  if (running.prefix.leader.has_value()) --waiting_;
+  prefixes_.Ended(it->first, sequence, slot, running.prefix,
+                  arrived && finished != nullptr);
   if (intact && finished != nullptr && sequence.turn().moves_out) {
     slots_.LeaveEmpty(slot, sequence.lease(), clock_->Monotonic());
   } else {

@@ -66,6 +66,14 @@ int64_t RowsBeforeCommit(const Turn& turn, int32_t depth) {
   return rows + std::min(depth, turn.stop.max_tokens) - 1;
 }
 
+int64_t SkippableRows(const Turn& turn) {
+  const bool begins = turn.lease.position() == 0 && turn.resumed == nullptr &&
+                      turn.kind != TurnKind::kSave;
+  if (!begins || !turn.prefix_tenant.has_value()) return 0;
+  // A row of the input samples, or scores what is adopted.
+  return std::max<int64_t>(std::ssize(turn.input) - 1, 0);
+}
+
 TurnEnd EndOfTurn(const Turn& turn, absl::Duration submitted,
                   absl::Duration now) {
   TurnEnd end;
@@ -126,6 +134,7 @@ void Sequence::FeedSession(int64_t ids) {
   context_ = std::min(turn_.lease.position(), std::max<int64_t>(ids, 1));
   first_position_ = turn_.lease.position() - context_;
   feed_ = turn_.lease.token_ids().Last(context_);
+  rebuilt_ += std::max<int64_t>(context_ - 1, 0);
   counted_ = 0;
   if (counter_.has_value()) counter_ = CounterAt(first_position_);
 }
@@ -189,8 +198,9 @@ int64_t Sequence::tokens_in_flight() const {
 }
 
 int64_t Sequence::tokens_unused() const {
-  if (turn_.kind != TurnKind::kGenerate) return 0;
-  return std::max<int64_t>(turn_.stop.max_tokens - known_ - generated_, 0);
+  if (turn_.kind != TurnKind::kGenerate) return skipped_;
+  return skipped_ +
+         std::max<int64_t>(turn_.stop.max_tokens - known_ - generated_, 0);
 }
 
 bool Sequence::all_collected() const {
@@ -369,6 +379,8 @@ TurnFinished Sequence::Finish(FinishReason reason, absl::Duration now) {
   finished.matched_stop_text = matched_stop_text_;
   finished.prompt_tokens = prompt_tokens_;
   finished.generated_tokens = known_ + generated_;
+  finished.cached_tokens = skipped_;
+  finished.rebuilt_tokens = rebuilt_;
   const absl::Duration input_done = input_done_.value_or(now);
   finished.timing.queued_seconds =
       absl::ToDoubleSeconds(admitted_ - submitted_);
@@ -428,6 +440,39 @@ RowKind Sequence::KindOf(int64_t row) const {
     return RowKind::kPrefill;
   }
   return row < last ? RowKind::kScore : RowKind::kDecode;
+}
+
+// Sequence: rows that are in the slot before the turn.
+
+int64_t Sequence::SkippableRows() const {
+  return planned_ > 0 || committed_ ? 0 : txl::SkippableRows(turn_);
+}
+
+void Sequence::Skip(int64_t rows, const PrefixScores* scores) {
+  assert(rows <= SkippableRows());
+  planned_ = collected_ = skipped_ = rows;
+  if (!scores_input()) return;
+  for (int64_t i = 0; i < rows; ++i) {
+    ScoredToken token;
+    token.token_id = turn_.input[i + 1];
+    token.logprob = scores->logprobs[i];
+    const std::vector<TokenLogprob>& top = scores->top_logprobs[i];
+    token.top_logprobs.assign(top.begin(), top.begin() + turn_.top_logprobs);
+    scores_.push_back(std::move(token));
+  }
+}
+
+bool Sequence::scores_input() const { return Scores(turn_); }
+
+std::shared_ptr<const PrefixScores> Sequence::InputScores() const {
+  // Ids that were asked for stand among the alternatives.
+  if (!Scores(turn_) || turn_.logprob_ids != nullptr) return nullptr;
+  auto scores = std::make_shared<PrefixScores>();
+  for (const ScoredToken& token : scores_) {
+    scores->logprobs.push_back(*token.logprob);
+    scores->top_logprobs.push_back(token.top_logprobs);
+  }
+  return scores;
 }
 
 // Sequence: tokens that are guessed.

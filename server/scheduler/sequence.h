@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "server/engine/step_runner.h"
 #include "server/scheduler/admission_queue.h"
+#include "server/scheduler/prefix_cache.h"
 #include "server/scheduler/scoring_lanes.h"
 #include "server/scheduler/step_ledger.h"
 #include "server/scheduler/turn.h"
@@ -40,6 +41,10 @@ int64_t InputRows(const Turn& turn);
 // The most rows that it writes before it commits, with `depth` steps in flight.
 // For a turn that saves the state, so many that the state must be saved.
 int64_t RowsBeforeCommit(const Turn& turn, int32_t depth);
+
+// Leading rows of its input that a turn which begins its session need not run
+// if they are in its slot already; 0 for every other turn.
+int64_t SkippableRows(const Turn& turn);
 
 // What is booked of a turn that ends `now`: all but its status and reason, and
 // no token generated yet.
@@ -67,6 +72,24 @@ class Sequence {
   // Whether the next rows are theirs: those before them are planned.
   bool in_lanes() const { return lanes_ != nullptr && planned_ >= input_rows_; }
 
+  // SkippableRows of the turn; 0 from its first planned row on.
+  int64_t SkippableRows() const;
+  // They are there: the first `rows` of them. `scores`: of as many ids behind
+  // the first one, where the turn reports them. REQUIRES: at most
+  // SkippableRows().
+  void Skip(int64_t rows, const PrefixScores* scores);
+  // Whether the log-probability of each id of the input is reported.
+  bool scores_input() const;
+  // What is known of them so far.
+  std::shared_ptr<const PrefixScores> InputScores() const;
+  // The ids whose rows it plans before any other: of input and what is adopted.
+  absl::Span<const int32_t> fed() const { return feed_; }
+  // Rows that it runs before it samples, of a turn that begins its session.
+  int64_t prompt_end() const { return first_position_ + input_rows_; }
+  // Rows before these positions are planned, or have come back whole.
+  int64_t planned_end() const { return first_position_ + planned_; }
+  int64_t collected_end() const { return first_position_ + collected_; }
+
   const Turn& turn() const { return turn_; }
   SessionLease& lease() { return turn_.lease; }
   bool committed() const { return committed_; }
@@ -74,8 +97,10 @@ class Sequence {
   bool advanced() const { return committed_ && generated_ >= advanced_from_; }
   // Tokens that this run sampled.
   int64_t generated() const { return generated_; }
-  // Tokens of MostTokens that it has not generated yet.
+  // Tokens of MostTokens that it has neither fed nor generated.
   int64_t tokens_unused() const;
+  // Tokens of the input that were not fed.
+  int64_t cached_tokens() const { return skipped_; }
   // Adopted tokens stand behind the turn's end: it must fail.
   bool contradicted() const { return contradicted_; }
   // What the sink hears first, and the resumed tokens that it hears then.
@@ -201,6 +226,8 @@ class Sequence {
   // Rows planned in the slot that the turn has now.
   int64_t planned_ = 0;
   int64_t collected_ = 0;
+  int64_t skipped_ = 0;
+  int64_t rebuilt_ = 0;  // rows of lost states, in all slots
   int64_t generated_ = 0;
   int64_t generated_before_ = 0;  // of them, in slots that it gave up
   int64_t advanced_from_ = 0;     // see advanced

@@ -198,7 +198,7 @@ void SessionSlots::MoveIn(TurnSlot& slot, const SessionLease& lease) {
   const bool useful = image != nullptr && missing >= 0 &&
                       missing + 1 < runner_->info().rebuild_ids;
   if (!useful) {
-    runner_->Clear(slot.index);
+    if (slot.taken.rows == 0) runner_->Clear(slot.index);
     slot.rebuild_ids = rows > 0 ? runner_->info().rebuild_ids : 0;
     return;
   }

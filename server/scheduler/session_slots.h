@@ -29,6 +29,7 @@
 #include "server/base/clock.h"
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
+#include "server/scheduler/prefix_cache.h"
 #include "server/session/session_store.h"
 
 namespace txl {
@@ -123,6 +124,9 @@ class SlotTable {
   void GiveBack(int32_t slot) { free_.insert(slot); }
 
   int64_t free() const { return static_cast<int64_t>(free_.size()); }
+  std::vector<int32_t> FreeSlots() const {
+    return {free_.begin(), free_.end()};
+  }
   int64_t used() const {
     return static_cast<int64_t>(entries_.size()) - free();
   }
@@ -142,6 +146,10 @@ struct TurnSlot {
   // that moves out or of the turn's own. Invalid: nothing to save.
   std::future<absl::StatusOr<StateImage>> save;
 
+  // What the turn begins with in a slot that it takes over: the slot is not
+  // cleared. rows 0: nothing.
+  PrefixHit taken;
+
   // From then on. What the slot holds is not the session's state yet: so many
   // of the session's last tokens must be fed again, or all of them; 0: none.
   int64_t rebuild_ids = 0;
@@ -157,6 +165,10 @@ struct TurnSlot {
   bool ready() const;
   // Whether the state's image is still on its way in.
   bool arriving() const;
+  // Whether all of it is there, and known to be.
+  bool arrived() const {
+    return !import.valid() && !import_failed && rows_underived == 0;
+  }
 };
 
 // Owned by the scheduler's loop; not thread-safe.

@@ -128,6 +128,9 @@ struct Turn {
   // kSave only: the session leaves its slot, too.
   bool moves_out = false;
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
+  // Whose prompts the turn may begin with, and whose may begin with its own
+  // (prefix_cache.h). Nothing: it shares none.
+  std::optional<std::string> prefix_tenant = std::nullopt;
   // The tenant's account; null: all turns are of one tenant, without quotas.
   TenantAccount* account = nullptr;  // outlives the scheduler
   // Values of the account when the turn was submitted: a turn ends in the

@@ -57,6 +57,7 @@ TestTurn World::Submit(const std::string& session, TurnKind kind, Ids input,
             .identity = {},
             .resumed = nullptr,
             .deadline = std::nullopt,
+            .prefix_tenant = "",
             .sink = test.sink,
             .cancel = test.cancel};
   if (change) change(turn);

@@ -1,0 +1,325 @@
+#include "server/scheduler/turn_prefixes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace txl {
+namespace {
+
+// A session that holds more ids does not stay findable in its slot: its ids
+// would be copied at the end of each turn.
+constexpr int64_t kMostIdsInSlot = 65536;
+// A copy to the host costs about as much as a row in so many that it has.
+constexpr int64_t kRowsOfACopy = 8;
+
+bool ScoresInput(const Turn& turn) {
+  return turn.kind == TurnKind::kScore ||
+         (turn.kind == TurnKind::kAppend && turn.return_scored);
+}
+
+// Of `scores` those of the first `ids` ids.
+std::shared_ptr<const PrefixScores> FirstOf(
+    const std::shared_ptr<const PrefixScores>& scores, int64_t ids) {
+  if (scores == nullptr || scores->size() < ids) return scores;
+  auto first = std::make_shared<PrefixScores>(*scores);
+  first->logprobs.resize(std::max<int64_t>(ids - 1, 0));
+  first->top_logprobs.resize(first->logprobs.size());
+  return first;
+}
+
+}  // namespace
+
+TurnPrefixes::TurnPrefixes(int64_t bytes, StepRunner* runner, Metrics* metrics)
+    : runner_(runner),
+      info_(runner->info()),
+      metrics_(metrics),
+      cache_({bytes, runner->info().slots}) {}
+
+PrefixQuery TurnPrefixes::QueryFor(const Turn& turn) const {
+  PrefixQuery query;
+  if (!turn.prefix_tenant.has_value()) return query;
+  query.tenant = *turn.prefix_tenant;
+  query.ids = turn.input;
+  query.scores = ScoresInput(turn);
+  query.top_logprobs = turn.top_logprobs;
+  // The log-probabilities of ids that are asked for are not kept.
+  const bool named = query.scores && turn.logprob_ids != nullptr;
+  query.most_rows = named ? 0 : SkippableRows(turn);
+  const bool samples = turn.kind == TurnKind::kGenerate;
+  query.most_rows_of_image =
+      samples ? query.most_rows : std::max<int64_t>(query.most_rows - 1, 0);
+  return query;
+}
+
+bool TurnPrefixes::IsFree(int32_t slot, const SlotTable& slots) const {
+  return slot >= 0 && !slots.at(slot).key.has_value();
+}
+
+int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
+                            PrefixHit* taken) const {
+  const std::vector<int32_t> free = slots.FreeSlots();
+  if (!on()) return free.front();
+  const PrefixHits hits = cache_.Find(QueryFor(turn));
+  const PrefixChoice choice =
+      ChoosePrefix(hits, IsFree(hits.slot.slot, slots), info_.mem_len);
+  if (choice.kind == PrefixChoice::Kind::kTakeOver) {
+    *taken = hits.slot;
+    return hits.slot.slot;
+  }
+  return cache_.LeastUseful(free);
+}
+
+void TurnPrefixes::Overwrite(int32_t slot) {
+  std::optional<KeptPrompt> kept = cache_.TakeSlot(slot);
+  if (!kept.has_value() || !cache_.IsWorthAnImage(*kept)) return;
+  Export(std::nullopt, slot, *std::move(kept));
+}
+
+void TurnPrefixes::GoOn(int32_t slot, const Turn& turn) {
+  if (!cache_.Holds(slot)) return;
+  const int64_t position = turn.lease.position();
+  if (position < cache_.IdsIn(slot)) {
+    // The session was rewound: what it holds now the next turn's end says.
+    cache_.TakeSlot(slot);
+  } else if (!IsDivisible(position + MostTokens(turn))) {
+    Overwrite(slot);
+  }
+}
+
+int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
+  const PrefixHits hits = cache_.Find(QueryFor(turn));
+  return ChoosePrefix(hits, /*slot_is_free=*/false, info_.mem_len).rows;
+}
+
+int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader,
+                                   const Turn& turn) const {
+  const Turn& other = leader.turn();
+  const absl::Span<const int32_t> fed = leader.fed();
+  // Its slot serves as long as none of the prompt's rows was overwritten.
+  const bool serves = other.kind != TurnKind::kAlternatives &&
+                      other.lease.position() == 0 &&
+                      IsDivisible(std::ssize(fed) + info_.depth);
+  if (!serves || other.priority < turn.priority ||
+      other.prefix_tenant != turn.prefix_tenant) {
+    return 0;
+  }
+  const int64_t common = CommonIds(fed, turn.input);
+  const int64_t rows =
+      std::min({common, SkippableRows(turn), leader.prompt_end()});
+  if (!ScoresInput(turn)) return rows;
+  const bool scores = leader.scores_input() && other.logprob_ids == nullptr &&
+                      turn.logprob_ids == nullptr &&
+                      other.top_logprobs >= turn.top_logprobs;
+  return scores ? std::min(rows, common - 1) : 0;
+}
+
+void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
+                         TurnPrefix& prefix) {
+  if (!on() || sequence.SkippableRows() < kLeastPrefixRows) return;
+  PrefixHits hits = cache_.Find(QueryFor(sequence.turn()));
+  PrefixChoice choice = ChoosePrefix(hits, false, info_.mem_len);
+  if (slot.taken.rows > 0) {
+    hits.slot = std::exchange(slot.taken, {});
+    choice = {PrefixChoice::Kind::kTakeOver, hits.slot.rows};
+    cache_.TakeSlot(slot.index);
+  }
+  const bool imports = choice.kind == PrefixChoice::Kind::kImport;
+  const PrefixHit& hit = imports ? hits.image : hits.slot;
+  if (choice.kind == PrefixChoice::Kind::kCopy) {
+    runner_->Copy(hit.slot, slot.index);
+  }
+  if (imports) {
+    prefix.image = hit.image;
+    slot.import = runner_->Import(slot.index, prefix.image);
+    if (info_.derives) {
+      slot.rows_to_derive = slot.rows_underived = prefix.image->rows;
+    }
+    cache_.Used(prefix.image.get());
+  }
+  if (choice.rows > 0) {
+    sequence.Skip(choice.rows, hit.scores.get());
+    prefix.scores = FirstOf(hit.scores, hit.matched);
+  }
+  SetCheckpoints(sequence, hits.shared, prefix);
+  CountLookup(choice.rows);
+}
+
+void TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
+                               int64_t rows, Sequence& sequence,
+                               const TurnSlot& slot) {
+  runner_->Copy(leader_slot, slot.index);
+  const std::shared_ptr<const PrefixScores> scores = leader.InputScores();
+  sequence.Skip(rows, scores.get());
+  CountLookup(rows);
+}
+
+void TurnPrefixes::CountLookup(int64_t rows) {
+  metrics_->Update([rows](Snapshot& s) {
+    ++s.prefix_lookups;
+    if (rows > 0) ++s.prefix_hits;
+    s.tokens_cached += rows;
+  });
+}
+
+// Rows of a long prompt are overwritten before its turn ends. Those of its
+// first M ids serve every shorter prefix; where it parts from another prompt, a
+// third one may go on; and the same prompt may come again.
+void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int64_t shared,
+                                  TurnPrefix& prefix) const {
+  const int64_t end = sequence.prompt_end();
+  if (IsDivisible(end)) return;
+  std::vector<int64_t> wanted = {shared, end};
+  if (!info_.identity.zero_start) wanted.push_back(info_.mem_len);
+  std::sort(wanted.begin(), wanted.end());
+  int64_t last = sequence.planned_end();
+  for (const int64_t position : wanted) {
+    const int64_t least = std::max(
+        kLeastPrefixRows, std::min(position, info_.mem_len) / kRowsOfACopy);
+    if (position > end || position - last < least) continue;
+    prefix.checkpoints.push_back(position);
+    last = position;
+  }
+}
+
+void TurnPrefixes::Planned(uint64_t id, const Sequence& sequence,
+                           const TurnSlot& slot, TurnPrefix& prefix) {
+  std::vector<int64_t>& left = prefix.checkpoints;
+  while (!left.empty() && sequence.planned_end() >= left.front()) {
+    const int64_t rows = left.front();
+    left.erase(left.begin());
+    KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(rows), rows);
+    prompt.divisible = IsDivisible(rows);
+    if (cache_.IsWorthAnImage(prompt)) {
+      Export(id, slot.index, std::move(prompt));
+    }
+  }
+}
+
+void TurnPrefixes::InputDone(const Sequence& sequence, const TurnSlot& slot,
+                             const TurnPrefix& prefix) {
+  const Turn& turn = sequence.turn();
+  const bool began = turn.resumed == nullptr &&
+                     turn.prefix_tenant.has_value() &&
+                     sequence.Started().position == 0;
+  if (!on() || !began || !IsDivisible(MostTokens(turn))) return;
+  const int64_t rows = sequence.prompt_end();
+  KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(rows), rows);
+  prompt.divisible = true;
+  prompt.scores = prefix.scores;
+  cache_.KeepSlot(slot.index, std::move(prompt));
+}
+
+void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
+                         const TurnSlot& slot, const TurnPrefix& prefix,
+                         bool good) {
+  for (auto it = leaving_.begin(); it != leaving_.end();) {
+    const bool its = it->turn == id;
+    if (its && good) it->turn.reset();
+    it = its && !good ? leaving_.erase(it) : it + 1;
+  }
+  if (!on() || slot.index < 0 || sequence.turn().kind == TurnKind::kSave) {
+    return;
+  }
+  const bool commits = sequence.turn().kind == TurnKind::kGenerate ||
+                       sequence.turn().kind == TurnKind::kAppend;
+  // A turn that leaves its session as it was leaves the session's rows there,
+  // too: GoOn has seen to it.
+  if (good && !commits && sequence.turn().lease.position() > 0) return;
+  std::optional<KeptPrompt> prompt;
+  if (good && sequence.turn().prefix_tenant.has_value()) {
+    prompt = PromptAtEnd(sequence);
+  }
+  if (!prompt.has_value()) {
+    cache_.TakeSlot(slot.index);
+    return;
+  }
+  prompt->scores = prefix.scores;
+  cache_.KeepSlot(slot.index, *std::move(prompt));
+}
+
+std::optional<KeptPrompt> TurnPrefixes::PromptAtEnd(
+    const Sequence& sequence) const {
+  const Turn& turn = sequence.turn();
+  const int64_t position = turn.lease.position();
+  const bool stays = !turn.lease.name().empty();
+  const int64_t most = stays ? info_.mem_len : kMostIdsInSlot;
+  std::vector<int32_t> of_session;
+  if (position > 0 && position <= most) {
+    of_session = turn.lease.token_ids().Last(position);
+  }
+  const absl::Span<const int32_t> ids =
+      position > 0 ? absl::Span<const int32_t>(of_session) : turn.input;
+  if (ids.empty()) return std::nullopt;
+  const int64_t rows = std::ssize(ids) - 1;
+  const int64_t past = position > 0 ? sequence.rows_past_commit()
+                                    : sequence.rows_past_commit() - rows;
+  KeptPrompt prompt = PromptOf(sequence, ids, rows);
+  prompt.divisible = past <= info_.mem_len && IsDivisible(rows + past);
+  if (!prompt.divisible && past > info_.spare_rows) return std::nullopt;
+  return prompt;
+}
+
+void TurnPrefixes::DropImage(const TurnPrefix& prefix) {
+  if (prefix.image == nullptr) return;
+  cache_.DropImage(prefix.image.get());
+  Publish();
+}
+
+void TurnPrefixes::DropTenant(absl::string_view tenant) {
+  cache_.DropTenant(tenant);
+  for (auto it = leaving_.begin(); it != leaving_.end();) {
+    it = it->prompt.tenant == tenant ? leaving_.erase(it) : it + 1;
+  }
+  Publish();
+}
+
+void TurnPrefixes::Poll(absl::FunctionRef<int64_t(uint64_t id)> collected_end) {
+  bool changed = false;
+  for (auto it = leaving_.begin(); it != leaving_.end();) {
+    const bool whole = !it->turn.has_value() ||
+                       collected_end(*it->turn) >= it->prompt.rows;
+    const bool here =
+        whole && it->image.wait_for(std::chrono::seconds(0)) ==
+                     std::future_status::ready;
+    if (!here) {
+      ++it;
+      continue;
+    }
+    absl::StatusOr<StateImage> image = it->image.get();
+    if (image.ok()) {
+      cache_.KeepImage(std::move(it->prompt),
+                       std::make_shared<const StateImage>(*std::move(image)));
+      changed = true;
+    }
+    it = leaving_.erase(it);
+  }
+  if (changed) Publish();
+}
+
+KeptPrompt TurnPrefixes::PromptOf(const Sequence& sequence,
+                                  absl::Span<const int32_t> ids,
+                                  int64_t rows) {
+  KeptPrompt prompt;
+  prompt.tenant = *sequence.turn().prefix_tenant;
+  prompt.ids.assign(ids.begin(), ids.end());
+  prompt.rows = rows;
+  return prompt;
+}
+
+void TurnPrefixes::Export(std::optional<uint64_t> turn, int32_t slot,
+                          KeptPrompt prompt) {
+  const int64_t rows = prompt.rows;
+  leaving_.push_back({turn, std::move(prompt), runner_->Export(slot, rows)});
+}
+
+void TurnPrefixes::Publish() {
+  metrics_->Update([this](Snapshot& s) {
+    s.prefix_images = cache_.images();
+    s.prefix_bytes = cache_.bytes();
+    s.prefix_evictions = cache_.evictions();
+  });
+}
+
+}  // namespace txl
