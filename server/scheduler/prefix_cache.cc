@@ -17,6 +17,9 @@ constexpr int64_t kNewPart = 8;
 // Once so many images in a row were given up unused, only every kNewPart-th
 // prompt gets one.
 constexpr int64_t kUnusedInARow = 16;
+// Rows are copied from slot to slot so many times as fast as they are fed, at
+// least.
+constexpr int64_t kRowsOfASlotCopy = 16;
 // Bytes of an entry beside its ids, scores and rows.
 constexpr int64_t kEntryBytes = 512;
 
@@ -84,18 +87,18 @@ void PrefixCache::LookAround(const View& query, const Look& look) const {
   ConstIterator it = at;
   for (int i = 0; i < kNeighbours && it != entries_.end(); ++i, ++it) {
     const int64_t ids = shared(it);
-    if (ids < kLeastPrefixRows) break;
+    if (ids < options_.least_rows) break;
     look(it, ids);
   }
   it = at;
   int64_t before = 0;
   for (int i = 0; i < kNeighbours && it != entries_.begin(); ++i) {
     const int64_t ids = shared(--it);
-    if (ids < kLeastPrefixRows) break;
+    if (ids < options_.least_rows) break;
     if (i == 0) before = ids;
     look(it, ids);
   }
-  for (int i = 0; i < kAncestors && before >= kLeastPrefixRows; ++i) {
+  for (int i = 0; i < kAncestors && before >= options_.least_rows; ++i) {
     const View prefix{query.tenant,
                       query.ids.first(static_cast<size_t>(before))};
     const ConstIterator first = entries_.lower_bound(prefix);
@@ -107,7 +110,7 @@ void PrefixCache::LookAround(const View& query, const Look& look) const {
     if (first == entries_.begin()) break;
     it = std::prev(first);
     const int64_t ids = shared(it);
-    if (ids >= kLeastPrefixRows) look(it, ids);
+    if (ids >= options_.least_rows) look(it, ids);
     before = std::min(ids, before - 1);
   }
 }
@@ -119,7 +122,7 @@ PrefixHits PrefixCache::Find(const PrefixQuery& query) const {
     const Entry& entry = it->second;
     const int64_t rows = UsefulRows(entry, query, matched);
     PrefixHit& best = entry.image == nullptr ? hits.slot : hits.image;
-    if (rows < kLeastPrefixRows || rows <= best.rows) return;
+    if (rows < options_.least_rows || rows <= best.rows) return;
     best = {rows,       matched,     entry.rows,
             entry.slot, entry.image, entry.scores};
   });
@@ -160,7 +163,7 @@ void PrefixCache::Erase(Entries::iterator entry) {
 
 void PrefixCache::KeepSlot(int32_t slot, KeptPrompt prompt) {
   TakeSlot(slot);
-  if (!on() || prompt.rows < kLeastPrefixRows) return;
+  if (!on() || prompt.rows < options_.least_rows) return;
   Entry entry;
   entry.slot = slot;
   in_slot_[slot] = Insert(std::move(prompt), std::move(entry));
@@ -203,13 +206,13 @@ bool PrefixCache::IsCovered(const KeptPrompt& prompt) const {
                          entry.scores->size() >= prompt.scores->size());
     covered = serves && scored &&
               prompt.rows - rows < std::max<int64_t>(prompt.rows / kNewPart,
-                                                     kLeastPrefixRows);
+                                                     options_.least_rows);
   });
   return covered;
 }
 
 bool PrefixCache::IsWorthAnImage(const KeptPrompt& prompt) {
-  if (!on() || prompt.rows < kLeastPrefixRows || IsCovered(prompt)) {
+  if (!on() || prompt.rows < options_.least_rows || IsCovered(prompt)) {
     return false;
   }
   return unused_in_a_row_ < kUnusedInARow || ++asked_ % kNewPart == 0;
@@ -275,19 +278,18 @@ void PrefixCache::DropTenant(absl::string_view tenant) {
 }
 
 PrefixChoice ChoosePrefix(const PrefixHits& hits, bool slot_is_free,
-                          int64_t slot_rows) {
+                          int64_t mem_len, int64_t least_rows) {
   using Kind = PrefixChoice::Kind;
   const PrefixHit& slot = hits.slot;
   const PrefixHit& image = hits.image;
   // What little more an image has is fed sooner than it is moved.
-  const bool nearly = slot.rows + kLeastPrefixRows > image.rows;
+  const bool nearly = slot.rows + least_rows > image.rows;
   // A prompt of which little is used stays for those that use more.
   if (slot_is_free && nearly && slot.rows > 0 &&
       2 * slot.rows >= slot.kept_rows) {
     return {Kind::kTakeOver, slot.rows};
   }
-  // Rows are copied some sixteen times as fast as they are fed, at least.
-  if (nearly && slot.rows > 0 && kLeastPrefixRows * slot.rows >= slot_rows) {
+  if (nearly && slot.rows > 0 && kRowsOfASlotCopy * slot.rows >= mem_len) {
     return {Kind::kCopy, slot.rows};
   }
   if (image.rows > 0) return {Kind::kImport, image.rows};

@@ -29,9 +29,6 @@
 
 namespace txl {
 
-// Fewer rows are fed sooner than they are found and moved.
-inline constexpr int64_t kLeastPrefixRows = 16;
-
 // Log-probabilities of a prompt's ids behind the first one.
 struct PrefixScores {
   std::vector<float> logprobs;  // of ids 1, 2, ...
@@ -97,6 +94,7 @@ struct PrefixHits {
 struct PrefixCacheOptions {
   int64_t bytes = 0;     // of images, ids and scores, on the host; 0: off
   int32_t slots = 0;
+  int64_t least_rows = 16;    // fewer are neither kept nor found
   int64_t images_a_path = 4;  // of prompts that begin with each other
 };
 
@@ -207,8 +205,9 @@ struct PrefixChoice {
 };
 
 // Pure. `slot_is_free`: no session lives in the slot that was found.
-// `slot_rows`: what a copy of a slot moves, however much of it is used.
+// `mem_len`: rows that a copy of a slot moves, however much of it is used.
+// `least_rows`: as PrefixCacheOptions has it.
 PrefixChoice ChoosePrefix(const PrefixHits& hits, bool slot_is_free,
-                          int64_t slot_rows);
+                          int64_t mem_len, int64_t least_rows);
 
 }  // namespace txl

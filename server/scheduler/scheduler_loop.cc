@@ -34,7 +34,7 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
       guesses_(
           parts.runner->info().verifies_guesses ? options.speculate_tokens : 0,
           options_.ngrams.get()),
-      prefixes_(options.prefix_cache_bytes, parts.runner, parts.metrics) {}
+      prefixes_(options, parts.runner, parts.metrics) {}
 
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());

@@ -44,6 +44,8 @@ struct SchedulerOptions {
   // Host bytes for states of prompts that later turns may begin with
   // (prefix_cache.h). 0: prompts are never looked for, not in slots either.
   int64_t prefix_cache_bytes = 0;
+  // Fewer rows are fed sooner than they are found and moved. >= 1
+  int64_t least_prefix_rows = 16;
   // What they are guessed from beside the session's own ids; may be null.
   std::shared_ptr<const NgramTable> ngrams;
 };

@@ -86,7 +86,7 @@ void SchedulerLoop::BeginOrWait(RunningMap::iterator it) {
   const Turn& turn = running.sequence.turn();
   RunningMap::iterator leader = it;
   // What little more it has is fed sooner than waited for.
-  int64_t rows = prefixes_.RowsFor(turn) + kLeastPrefixRows;
+  int64_t rows = prefixes_.RowsFor(turn) + prefixes_.least_rows() - 1;
   for (auto other = running_.begin(); other != it; ++other) {
     const Running& older = other->second;
     if (running.slot.taken.rows > 0 || older.rest.rests()) continue;

@@ -191,7 +191,7 @@ void SchedulerLoop::Finish(RunningMap::iterator it, FinishReason reason) {
   Retire(it, kind == TurnKind::kGenerate ? name : "OK", &finished);
   running_.erase(it);
   ledger_.TurnEnded(end);
-  if (account != nullptr) account->EndTurn(finished.cached_tokens);
+  if (account != nullptr) account->EndTurn(0, finished.cached_tokens);
   sink->Finished(finished);
   --shared_->live_turns;
 }

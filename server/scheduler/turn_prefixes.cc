@@ -31,11 +31,14 @@ std::shared_ptr<const PrefixScores> FirstOf(
 
 }  // namespace
 
-TurnPrefixes::TurnPrefixes(int64_t bytes, StepRunner* runner, Metrics* metrics)
-    : runner_(runner),
+TurnPrefixes::TurnPrefixes(const SchedulerOptions& options, StepRunner* runner,
+                           Metrics* metrics)
+    : least_rows_(options.least_prefix_rows),
+      runner_(runner),
       info_(runner->info()),
       metrics_(metrics),
-      cache_({bytes, runner->info().slots}) {}
+      cache_({options.prefix_cache_bytes, runner->info().slots,
+              options.least_prefix_rows}) {}
 
 PrefixQuery TurnPrefixes::QueryFor(const Turn& turn) const {
   PrefixQuery query;
@@ -63,7 +66,8 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
   if (!on()) return free.front();
   const PrefixHits hits = cache_.Find(QueryFor(turn));
   const PrefixChoice choice =
-      ChoosePrefix(hits, IsFree(hits.slot.slot, slots), info_.mem_len);
+      ChoosePrefix(hits, IsFree(hits.slot.slot, slots), info_.mem_len,
+                   least_rows_);
   if (choice.kind == PrefixChoice::Kind::kTakeOver) {
     *taken = hits.slot;
     return hits.slot.slot;
@@ -90,7 +94,8 @@ void TurnPrefixes::GoOn(int32_t slot, const Turn& turn) {
 
 int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
   const PrefixHits hits = cache_.Find(QueryFor(turn));
-  return ChoosePrefix(hits, /*slot_is_free=*/false, info_.mem_len).rows;
+  return ChoosePrefix(hits, /*slot_is_free=*/false, info_.mem_len,
+                      least_rows_).rows;
 }
 
 int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader,
@@ -117,9 +122,9 @@ int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader,
 
 void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
                          TurnPrefix& prefix) {
-  if (!on() || sequence.SkippableRows() < kLeastPrefixRows) return;
+  if (!on() || sequence.SkippableRows() < least_rows_) return;
   PrefixHits hits = cache_.Find(QueryFor(sequence.turn()));
-  PrefixChoice choice = ChoosePrefix(hits, false, info_.mem_len);
+  PrefixChoice choice = ChoosePrefix(hits, false, info_.mem_len, least_rows_);
   if (slot.taken.rows > 0) {
     hits.slot = std::exchange(slot.taken, {});
     choice = {PrefixChoice::Kind::kTakeOver, hits.slot.rows};
@@ -176,7 +181,7 @@ void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int64_t shared,
   int64_t last = sequence.planned_end();
   for (const int64_t position : wanted) {
     const int64_t least = std::max(
-        kLeastPrefixRows, std::min(position, info_.mem_len) / kRowsOfACopy);
+        least_rows_, std::min(position, info_.mem_len) / kRowsOfACopy);
     if (position > end || position - last < least) continue;
     prefix.checkpoints.push_back(position);
     last = position;

@@ -27,6 +27,7 @@
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
 #include "server/scheduler/prefix_cache.h"
+#include "server/scheduler/scheduler_options.h"
 #include "server/scheduler/sequence.h"
 #include "server/scheduler/session_slots.h"
 #include "server/scheduler/turn.h"
@@ -48,10 +49,11 @@ struct TurnPrefix {
 // Owned by the scheduler's loop; not thread-safe.
 class TurnPrefixes {
  public:
-  // `bytes`: SchedulerOptions::prefix_cache_bytes.
-  TurnPrefixes(int64_t bytes, StepRunner* runner, Metrics* metrics);
+  TurnPrefixes(const SchedulerOptions& options, StepRunner* runner,
+               Metrics* metrics);
 
   bool on() const { return cache_.on(); }
+  int64_t least_rows() const { return least_rows_; }
 
   // Of the free slots the one that the turn takes, and what it finds there.
   // REQUIRES: there is a free slot.
@@ -119,6 +121,7 @@ class TurnPrefixes {
   void Export(std::optional<uint64_t> turn, int32_t slot, KeptPrompt prompt);
   void Publish();
 
+  const int64_t least_rows_;
   StepRunner* const runner_;
   const RunnerInfo& info_;
   Metrics* const metrics_;

@@ -322,6 +322,7 @@ void World::Submit(const std::shared_ptr<Call>& call, SessionLease lease,
   turn.identity = asked.identity;
   turn.deadline = call->deadline;
   turn.account = call->account;
+  turn.prefix_tenant = call->account == nullptr ? "" : call->account->name();
   turn.priority = call->priority;
   turn.sink = call;
   turn.cancel = call->cancel;

@@ -50,6 +50,7 @@ constexpr std::array<const char*, kFaults> kNames = {
     "late_retry",
     "other_request",
     "other_while_it_runs",
+    "prefix_found",
     "interleaved_at_mutex",
     "interleaved_in_sink",
     "interleaved_in_callback",

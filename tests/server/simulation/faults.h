@@ -62,6 +62,7 @@ enum class Fault {
   kLateRetry,     // the same request after another one
   kOtherRequest,  // another request under the id of a finished or broken one
   kOtherWhileItRuns,  // ... of a running one
+  kPrefixFound,       // a turn begins with rows of another one
   // Threads.
   kInterleavedAtMutex,
   kInterleavedInSink,

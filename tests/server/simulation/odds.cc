@@ -147,6 +147,11 @@ Odds DrawOdds(Random& random) {
     default:
       break;
   }
+  odds.prefixes = random.Chance(0.5);
+  if (odds.prefixes) {
+    odds.scheduler.prefix_cache_bytes = random.Between(600, 6000);
+    odds.scheduler.least_prefix_rows = random.Between(1, 3);
+  }
   return odds;
 }
 

@@ -66,6 +66,7 @@ struct Odds {
   bool few_images = false;   // fit into the budget
   bool few_records = false;  // likewise
   bool priorities = false;   // turns have some
+  bool prefixes = false;     // prompts are looked for, and begin alike
   // Of each tenant; none: turns have no accounts.
   std::vector<TenantLimits> tenants;
   // Of the one tenant whose all sessions are.

@@ -25,6 +25,20 @@ Ids SomeIds(World& world, int64_t count) {
   return ids;
 }
 
+// What prompts of several clients begin with: one of two texts, or a part.
+Ids AlikeIds(World& world, const Ids& end) {
+  Random& random = world.random;
+  const int32_t salt = static_cast<int32_t>(random.Below(2));
+  Ids ids;
+  for (int64_t i = random.Between(1, 14); i > 0; --i) {
+    const auto place = static_cast<int64_t>(ids.size());
+    ids.push_back(static_cast<int32_t>((3 * place + salt * place * place + 1) %
+                                       world.odds.runner.vocab_size));
+  }
+  if (random.Chance(0.7)) ids.insert(ids.end(), end.begin(), end.end());
+  return ids;
+}
+
 // Null: there is none.
 std::shared_ptr<Call> AnyCall(World& world) {
   if (world.calls.empty()) return nullptr;
@@ -106,11 +120,16 @@ void RemoveSession(World& world) { DeleteSession(world, AnyName(world)); }
 Request NewRequest(World& world, TurnKind kind) {
   Random& random = world.random;
   Request request;
-  if (random.Chance(0.9)) request.session = AnyName(world);
+  if (random.Chance(world.odds.prefixes ? 0.5 : 0.9)) {
+    request.session = AnyName(world);
+  }
   request.kind = kind;
   // Now and then more than the ring has to spare, or than one step takes.
   request.input =
       SomeIds(world, random.Between(1, random.Chance(0.2) ? 20 : 5));
+  if (world.odds.prefixes && random.Chance(0.7)) {
+    request.input = AlikeIds(world, request.input);
+  }
   request.top_logprobs = static_cast<int>(random.Below(3));
   if (!request.session.empty() && random.Chance(0.6)) {
     const auto number = world.calls.size();

@@ -78,6 +78,22 @@ void World::OnScored(Call& call, const std::vector<ScoredToken>& scored) {
   }
 }
 
+// What prompts of its tenant can have fed for it.
+int64_t World::MostCached(const Call& call) const {
+  const Ids& input = call.request.input;
+  if (!call.before.empty() || call.resumed > 0 || input.empty()) return 0;
+  size_t most = 0;
+  for (const std::shared_ptr<Call>& other : calls) {
+    if (other.get() == &call || other->account != call.account) continue;
+    const auto differ = std::mismatch(
+        input.begin(), input.end() - 1, other->context.begin(),
+        other->context.end());
+    most = std::max(most,
+                    static_cast<size_t>(differ.first - input.begin()));
+  }
+  return static_cast<int64_t>(most);
+}
+
 void World::OnFinished(Call& call, const TurnFinished& finished) {
   Note("call ", call.id, " finished at ", finished.position);
   if (call.phase != Call::Phase::kSubmitted || !call.started.has_value()) {
@@ -108,6 +124,11 @@ void World::OnFinished(Call& call, const TurnFinished& finished) {
       finished.generated_tokens != static_cast<int64_t>(call.tokens.size()) ||
       !Timed(finished.timing)) {
     Diverge("call ", call.id, " ends with other counts");
+  }
+  if (finished.cached_tokens > 0) faults.Fired(Fault::kPrefixFound);
+  if (finished.cached_tokens > MostCached(call)) {
+    Diverge("call ", call.id, " began with ", finished.cached_tokens,
+            " rows of somebody else");
   }
   Settle(call, /*finished=*/true,
          finished.reason != FinishReason::kServerDrain);

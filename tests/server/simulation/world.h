@@ -124,6 +124,9 @@ class World : public CallObserver {
   void AtPoint(Fault where);
   void DrawNextPoint();
 
+  // turn_checks.cc
+  int64_t MostCached(const Call& call) const;
+
   // client.cc
   void CheckNoRoom(int64_t most_sessions);
   void SendTemporary(const std::shared_ptr<Call>& call);
