@@ -52,6 +52,7 @@ void WriteQuotas(const TenantUse& use, const SessionUse& kept,
              quotas->mutable_calls_per_second());
   WriteQuota(limits.tokens_in_per_minute, use.tokens_in,
              quotas->mutable_tokens_in_per_minute());
+  quotas->set_count_cached_tokens(limits.count_cached_tokens);
   WriteQuota(limits.tokens_out_per_minute, use.tokens_out,
              quotas->mutable_tokens_out_per_minute());
   if (limits.longest_turn.has_value()) {

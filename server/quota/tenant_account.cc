@@ -114,9 +114,10 @@ absl::Status TenantAccount::StartTurn(int64_t tokens_in, absl::Duration now) {
   return status;
 }
 
-void TenantAccount::EndTurn(int64_t tokens_back) {
+void TenantAccount::EndTurn(int64_t tokens_back, int64_t cached) {
   absl::MutexLock lock(&mutex_);
   --turns_;
+  if (!limits_.count_cached_tokens) tokens_back += cached;
   if (tokens_in_.has_value()) tokens_in_->GiveBack(tokens_back);
 }
 

@@ -57,7 +57,9 @@ struct TenantLimits {
   // SessionLimits (server/session/session_quota.h).
   std::optional<int64_t> sessions;
   std::optional<int64_t> bytes;
-  std::optional<int64_t> tokens_in_per_minute;   // of prompts
+  std::optional<int64_t> tokens_in_per_minute;  // of prompts
+  // Whether that counts prompt tokens of the prefix cache, too.
+  bool count_cached_tokens = false;
   std::optional<int64_t> tokens_out_per_minute;  // handed to streams
   std::optional<int64_t> calls_per_second;
   std::optional<absl::Duration> longest_turn;  // its wait included
@@ -104,11 +106,13 @@ class TenantAccount {
   // Quota calls_per_second.
   absl::Status AdmitCall(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Quotas turns and tokens_in_per_minute. OK: EndTurn is due; a turn that did
-  // not come to run gives its tokens back.
+  // Quotas turns and tokens_in_per_minute. OK: EndTurn is due. A turn that did
+  // not come to run gives its tokens back; another one names those that were
+  // `cached`, and the limits of that moment say whether they come back.
   absl::Status StartTurn(int64_t tokens_in, absl::Duration now)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void EndTurn(int64_t tokens_back = 0) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndTurn(int64_t tokens_back = 0, int64_t cached = 0)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Quota tokens_out_per_minute. Tokens that may be sampled now; each is taken
   // before it is, and given back where its stream did not get it, so that 64

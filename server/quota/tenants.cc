@@ -84,7 +84,8 @@ constexpr NumberKey kNumbers[] = {
 };
 
 std::vector<std::string> KeyNames() {
-  std::vector<std::string> names = {"bytes", "longest_turn", "weight"};
+  std::vector<std::string> names = {"bytes", "count_cached_tokens",
+                                    "longest_turn", "weight"};
   for (const NumberKey& key : kNumbers) names.emplace_back(key.name);
   std::sort(names.begin(), names.end());
   return names;
@@ -136,6 +137,12 @@ absl::StatusOr<absl::Duration> Time(const toml::node& node) {
   return Wrong("must be a time above 0, like \"90s\" or \"10m\"");
 }
 
+absl::StatusOr<bool> TrueOrFalse(const toml::node& node) {
+  const auto value = node.value_exact<bool>();
+  if (value.has_value()) return *value;
+  return Wrong("must be true or false");
+}
+
 absl::Status SetKey(const std::string& key, const toml::node& node,
                     TenantLimits& limits) {
   if (key == "weight") {
@@ -144,6 +151,10 @@ absl::Status SetKey(const std::string& key, const toml::node& node,
   }
   if (key == "longest_turn") {
     TXL_ASSIGN_OR_RETURN(limits.longest_turn, Time(node));
+    return absl::OkStatus();
+  }
+  if (key == "count_cached_tokens") {
+    TXL_ASSIGN_OR_RETURN(limits.count_cached_tokens, TrueOrFalse(node));
     return absl::OkStatus();
   }
   if (key == "bytes") {

@@ -58,6 +58,7 @@ class Tenants {
 //   sessions = 1000
 //   bytes = "512MiB"
 //   tokens_in_per_minute = 60000
+//   count_cached_tokens = true
 //   tokens_out_per_minute = 12000
 //   calls_per_second = 50
 //   longest_turn = "10m"
@@ -71,9 +72,9 @@ inline constexpr int64_t kMostTenantsFileBytes = 1 << 20;
 // Parses the file's text. Errors name `path` with the line or the key.
 // InvalidArgument if it is not TOML, a key is unknown (with the nearest name),
 // a value has another type or is out of range (weight in [0.001, 1000000],
-// longest_turn above 0, all others whole and at least 1; bytes also with a
-// unit, in powers of 1024), a name is not 1 to 64 of [A-Za-z0-9_-], or is
-// "other", or there are more than kMostTenants.
+// longest_turn above 0, count_cached_tokens true or false, all others whole and
+// at least 1; bytes also with a unit, in powers of 1024), a name is not 1 to 64
+// of [A-Za-z0-9_-], or is "other", or there are more than kMostTenants.
 absl::StatusOr<TenantTable> ParseTenants(absl::string_view text,
                                          const std::string& path);
 absl::StatusOr<TenantTable> ReadTenants(const std::string& path);

@@ -99,6 +99,48 @@ TEST(TenantAccount, TokensOfPromptsAreCountedAndComeBackUnused) {
   EXPECT_TRUE(account.StartTurn(120, kNow).ok());
 }
 
+TEST(TenantAccount, CachedTokensComeBackAtTheEndOfTheirTurn) {
+  TenantLimits limits;
+  limits.tokens_in_per_minute = 120;
+  TenantAccount account("t", limits, 0, kNow);
+  ASSERT_TRUE(account.StartTurn(100, kNow).ok());
+  account.EndTurn(0, 90);
+  EXPECT_EQ(account.Use(kNow).tokens_in, 10);
+  EXPECT_EQ(account.Use(kNow).turns, 0);
+}
+
+TEST(TenantAccount, CachedTokensStayTakenWhereTheyCount) {
+  TenantLimits limits;
+  limits.tokens_in_per_minute = 120;
+  limits.count_cached_tokens = true;
+  TenantAccount account("t", limits, 0, kNow);
+  ASSERT_TRUE(account.StartTurn(100, kNow).ok());
+  account.EndTurn(0, 90);
+  EXPECT_EQ(account.Use(kNow).tokens_in, 100);
+  ASSERT_TRUE(account.StartTurn(20, kNow).ok());
+  account.EndTurn(20);
+  EXPECT_EQ(account.Use(kNow).tokens_in, 100) << "a turn that did not run";
+}
+
+TEST(TenantAccount, WhetherCachedTokensCountIsDecidedAtTheTurnsEnd) {
+  TenantLimits limits;
+  limits.tokens_in_per_minute = 120;
+  TenantAccount account("t", limits, 0, kNow);
+  ASSERT_TRUE(account.StartTurn(100, kNow).ok());
+  limits.count_cached_tokens = true;
+  account.SetLimits(limits, kNow);
+  account.EndTurn(0, 90);
+  EXPECT_EQ(account.Use(kNow).tokens_in, 100);
+}
+
+TEST(TenantAccount, CachedTokensOfATenantWithoutQuotaChangeNothing) {
+  TenantAccount account("t", TenantLimits(), 0, kNow);
+  ASSERT_TRUE(account.StartTurn(100, kNow).ok());
+  account.EndTurn(0, 100);
+  EXPECT_EQ(account.Use(kNow).turns, 0);
+  EXPECT_FALSE(account.Use(kNow).tokens_in.has_value());
+}
+
 TEST(TenantAccount, APromptOverTheQuotaIsNotToldToComeAgain) {
   TenantLimits limits;
   limits.tokens_in_per_minute = 120;

@@ -102,6 +102,7 @@ turns = 8
 sessions = 1000
 bytes = 1048576
 tokens_in_per_minute = 60000
+count_cached_tokens = true
 tokens_out_per_minute = 12000
 calls_per_second = 50
 longest_turn = "1m30s"
@@ -117,11 +118,13 @@ longest_turn = "1m30s"
   EXPECT_EQ(limits.sessions, 1000);
   EXPECT_EQ(limits.bytes, 1 << 20);
   EXPECT_EQ(limits.tokens_in_per_minute, 60000);
+  EXPECT_TRUE(limits.count_cached_tokens);
   EXPECT_EQ(limits.tokens_out_per_minute, 12000);
   EXPECT_EQ(limits.calls_per_second, 50);
   EXPECT_EQ(limits.longest_turn, absl::Seconds(90));
   const TenantLimits& none = tenants->at("web-1");
   EXPECT_EQ(none.weight, 1);
+  EXPECT_FALSE(none.count_cached_tokens);
   EXPECT_FALSE(none.turns.has_value());
   EXPECT_FALSE(none.sessions.has_value());
   EXPECT_FALSE(none.bytes.has_value());
@@ -183,6 +186,10 @@ TEST(TenantsFile, ValuesOutOfRangeAreNamed) {
        {"5", "\"\"", "\"0\"", "\"-5s\"", "\"inf\"", "\"soon\""}) {
     EXPECT_EQ(KeyError(std::string("longest_turn = ") + value),
               "longest_turn: must be a time above 0, like \"90s\" or \"10m\"");
+  }
+  for (const char* value : {"0", "1", "\"true\"", "[true]"}) {
+    EXPECT_EQ(KeyError(std::string("count_cached_tokens = ") + value),
+              "count_cached_tokens: must be true or false");
   }
 }
 

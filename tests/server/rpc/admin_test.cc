@@ -207,6 +207,7 @@ TEST(GetQuotas, AreThoseOfAllTenantsAndWhatIsTaken) {
   limits.turns = 4;
   limits.sessions = 9;
   limits.tokens_in_per_minute = 1;
+  limits.count_cached_tokens = true;
   limits.longest_turn = absl::Milliseconds(90500);
   RpcWorldOptions options;
   options.tenants = {{"alice", limits}};
@@ -231,6 +232,7 @@ TEST(GetQuotas, AreThoseOfAllTenantsAndWhatIsTaken) {
   EXPECT_EQ(alice.bytes().used(), 2048) << "an empty session";
   EXPECT_EQ(alice.tokens_in_per_minute().limit(), 1);
   EXPECT_EQ(alice.tokens_in_per_minute().used(), 1);
+  EXPECT_TRUE(alice.count_cached_tokens());
   EXPECT_FALSE(alice.calls_per_second().has_limit());
   EXPECT_FALSE(alice.calls_per_second().has_used());
   EXPECT_EQ(alice.longest_turn().seconds(), 90);
@@ -239,6 +241,7 @@ TEST(GetQuotas, AreThoseOfAllTenantsAndWhatIsTaken) {
   EXPECT_EQ(bob.tenant(), "bob");
   EXPECT_TRUE(bob.draining());
   EXPECT_EQ(bob.weight(), 1);
+  EXPECT_FALSE(bob.count_cached_tokens());
   EXPECT_FALSE(bob.has_longest_turn());
   v1::DrainTenantResponse drain;
   EXPECT_EQ(world.Call(&Admin::DrainTenant, "tenant: 'alice'", &drain), "OK");
