@@ -18,8 +18,9 @@ together  seconds until all of several clients with one preamble have their firs
           token, beside one client alone
 miss      prompts that share nothing: tokens/s and seconds to the first token of
           `txl bench`, what the cache costs
-harness   lm-evaluation-harness itself, where it is installed, with a task of the
-          form of few-shot; DIR needs a vocabulary of text
+harness   lm-evaluation-harness itself, its own time included, where it is
+          installed (lm-eval[api]), with a task of the form of few-shot; DIR
+          needs a vocabulary of text
 
 Every round has shots and preambles of its own, so that none is known from the
 round before. Each line of the output has the medians over the rounds.
@@ -135,8 +136,8 @@ def few_shot_prompts(options, ids):
 
 def harness_request(prompt):
     """As local-completions asks for a loglikelihood."""
-    return {"prompt": prompt, "temperature": 0, "max_tokens": 1, "logprobs": 1,
-            "seed": 1234, "echo": True}
+    return {"prompt": [prompt], "temperature": 0, "max_tokens": 1,
+            "logprobs": 1, "seed": 1234, "echo": True}
 
 
 def figures_of(answer):

@@ -71,7 +71,7 @@ class PrefixBench(unittest.TestCase):
         rate, figures, share = prefix_bench.score_documents(
             who, [[[1, 2], [1, 3]]])
         self.assertEqual([body["prompt"] for _, body in who.asked],
-                         [[1, 2], [1, 3]])
+                         [[[1, 2]], [[1, 3]]])
         self.assertEqual({path for path, _ in who.asked}, {"/v1/completions"})
         body = who.asked[0][1]
         self.assertTrue(body["echo"])
