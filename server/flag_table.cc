@@ -192,6 +192,32 @@ void FlagTable::Bytes(const std::string& name, int64_t* target, int64_t low,
   Add(name, option, [target] { return std::to_string(*target); });
 }
 
+void FlagTable::BytesOrAuto(const std::string& name,
+                            std::optional<int64_t>* target, int64_t low,
+                            int64_t high, const std::string& help) {
+  const CLI::Validator size = SizeBetween(low, high);
+  const auto show = [target] {
+    return target->has_value() ? FormatSize(**target) : "auto";
+  };
+  auto* option = app().add_option_function<std::string>(
+      "--" + name,
+      [target](const std::string& text) {
+        int64_t bytes = 0;
+        *target = absl::SimpleAtoi(text, &bytes) ? std::optional(bytes)
+                                                 : std::nullopt;
+      },
+      help);
+  option->transform(CLI::Validator(
+      [size](std::string& text) -> std::string {
+        if (absl::EqualsIgnoreCase(text, "auto")) return "";
+        const std::string error = size(text);
+        return error.empty() ? "" : absl::StrCat(error, " or auto");
+      },
+      absl::StrCat("auto or ", size.get_description())));
+  option->type_name("")->default_str(show());
+  Add(name, option, [show] { return TomlText(show()); });
+}
+
 void FlagTable::Duration(const std::string& name, absl::Duration* target,
                          absl::Duration low, absl::Duration high,
                          const std::string& help) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,9 @@ class FlagTable {
   // "64KiB", "1GiB", or a plain number.
   void Bytes(const std::string& name, int64_t* target, int64_t low,
              int64_t high, const std::string& help);
+  // As Bytes, or "auto": the value is absent.
+  void BytesOrAuto(const std::string& name, std::optional<int64_t>* target,
+                   int64_t low, int64_t high, const std::string& help);
   // "90s", "1h30m", "0".
   void Duration(const std::string& name, absl::Duration* target,
                 absl::Duration low, absl::Duration high,

@@ -221,6 +221,12 @@ void AddSessionFlags(ServerFlags* flags, FlagTable* table) {
                "Bytes of host memory for the answers of turns with a "
                "request_id; beyond it the oldest are dropped; 0: a share of "
                "--memory-limit");
+  table->BytesOrAuto(
+      "prefix-cache", &flags->prefix_cache, 0, kInt64Max,
+      "Bytes of host memory for the state of prompts, so that later prompts of "
+      "the same tenant with the same beginning feed only the rest; the answers "
+      "are the same to the bit. auto: a share of --memory-limit. 0: every "
+      "prompt is fed whole");
   table->Text("export-key-file", &flags->export_key_file,
               "File with a secret of 32 to 4096 bytes, of mode 0640 or less. "
               "Exports that ask for it then contain the session's state, "

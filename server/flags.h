@@ -5,6 +5,7 @@
 // --config, then the default). docs/settings.md is made of it.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct ServerFlags {
   int64_t memory_limit = 0;
   int64_t session_memory = 0;
   int64_t replay_memory = 0;
+  std::optional<int64_t> prefix_cache;  // absent: by division; 0: none
   int32_t threads = 0;  // of a step on the CPU; 0: see ChooseThreads
   absl::Duration drain_timeout = absl::Seconds(30);
   // Work waits and no step ended for this long: health is NOT_SERVING.

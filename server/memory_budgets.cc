@@ -34,6 +34,7 @@ void LogDivision(const MemoryDivision& memory, int64_t guesses) {
        {"weights", memory.weights},
        {"slots", memory.slots},
        {"images", memory.images},
+       {"prefixes", memory.prefixes},
        {"ids", memory.ids},
        {"records", memory.records},
        {"requests", memory.requests},
@@ -73,8 +74,10 @@ absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
   wishes.slot_memory = flags->runner.slot_bytes;
   wishes.session_memory = flags->session_memory;
   wishes.replay_memory = flags->replay_memory;
+  wishes.prefix_cache = flags->prefix_cache;
   TXL_ASSIGN_OR_RETURN(const MemoryDivision memory, DivideMemory(wishes));
   if (on_host) flags->runner.slot_bytes = memory.slots;
+  flags->scheduler.prefix_cache_bytes = memory.prefixes;
   LogDivision(memory, guess_bytes);
   return memory;
 }

@@ -17,8 +17,8 @@ namespace txl {
 struct ModelConfig;
 
 // Divides what the flags or the host give for a model with this configuration,
-// logs it and sets what the engine may take for slots. Errors as DivideMemory
-// and HostNeedsOf.
+// logs it and sets what the engine may take for slots and the scheduler for
+// prefixes. Errors as DivideMemory and HostNeedsOf.
 absl::StatusOr<MemoryDivision> DivideMemoryFor(const ModelConfig& config,
                                                ServerFlags* flags);
 

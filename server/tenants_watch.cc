@@ -24,9 +24,20 @@ absl::StatusOr<std::unique_ptr<TenantsWatch>> TenantsWatch::Start(
 
 absl::Status TenantsWatch::Read() {
   version_ = FileVersion(path_);  // first: a change meanwhile is seen later
-  TXL_ASSIGN_OR_RETURN(const TenantTable table, ReadTenants(path_));
+  TXL_ASSIGN_OR_RETURN(TenantTable table, ReadTenants(path_));
   tenants_->SetLimits(table, clock_->Monotonic());
+  const TenantTable before = std::exchange(table_, std::move(table));
+  if (removed_ == nullptr) return absl::OkStatus();
+  for (const auto& [tenant, limits] : before) {
+    if (table_.count(tenant) == 0) removed_(tenant);
+  }
   return absl::OkStatus();
+}
+
+void TenantsWatch::OnRemoved(
+    std::function<void(const std::string& tenant)> removed) {
+  absl::MutexLock lock(&mutex_);
+  removed_ = std::move(removed);
 }
 
 absl::Status TenantsWatch::Reload() {

@@ -2,6 +2,7 @@
 
 // The file of --tenants, read again when it changes.
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,12 @@ class TenantsWatch {
       std::string path, Tenants* tenants, Clock* clock,
       LineFile* audit = nullptr, absl::Duration interval = absl::Seconds(1));
 
+  // Called from now on with each tenant that a new file does not have any more,
+  // after its limits have gone; by the thread that reads the file, one call at
+  // a time. It must not call the watch.
+  void OnRemoved(std::function<void(const std::string& tenant)> removed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Reads the file now. One that is broken changes nothing but a warning in the
   // log, once for each change; errors are those of Start.
   absl::Status Reload() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -48,6 +55,8 @@ class TenantsWatch {
   LineFile* const audit_;
   absl::Mutex mutex_;
   std::string version_ ABSL_GUARDED_BY(mutex_);
+  TenantTable table_ ABSL_GUARDED_BY(mutex_);  // of the file last taken
+  std::function<void(const std::string&)> removed_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Periodic> periodic_;  // last
 };
 

@@ -35,6 +35,16 @@ std::string FormatGuesses(const v1::GetServerStatusResponse& status) {
                          status.steps_saved());
 }
 
+// A line about prompts that began alike; none where none was looked for.
+std::string FormatPrefixes(const v1::GetServerStatusResponse& status) {
+  if (status.prefix_lookups() == 0) return "";
+  return absl::StrFormat(
+      "prefixes     %d of %d prompts found, %d tokens cached; %d images, %d "
+      "bytes\n",
+      status.prefix_hits(), status.prefix_lookups(), status.tokens_cached(),
+      status.prefix_images(), status.prefix_bytes());
+}
+
 // A line about the store of sessions; none without one.
 std::string FormatStore(const v1::GetServerStatusResponse& status) {
   if (!status.has_store()) return "";
@@ -108,7 +118,7 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       "turns        %d started, %d active; finished: %s\n"
       "tokens       %d sampled, %d delivered, %d discarded\n"
       "streams      %d tokens unread\n"
-      "%s%s%s%s",
+      "%s%s%s%s%s",
       StateName(status.state()), status.uptime().seconds(),
       status.sessions_busy(), status.sessions_idle(), status.slots_used(),
       status.slots_total(), status.queued_calls(), status.queued_tokens(),
@@ -116,7 +126,8 @@ std::string FormatStatus(const v1::GetServerStatusResponse& status) {
       FormatCounts(finished), status.tokens_sampled(),
       status.tokens_delivered(), status.tokens_discarded(),
       status.stream_queue_tokens(), FormatGuesses(status),
-      FormatSoftmax(status), FormatStore(status), FormatSelfTest(status));
+      FormatSoftmax(status), FormatPrefixes(status), FormatStore(status),
+      FormatSelfTest(status));
 }
 
 std::string FormatWatchLine(const v1::GetServerStatusResponse& status,

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from txl_client import call
+from txl_client import call, events
 from txl_client._proto import generation_service_pb2 as generation
 from txl_client._proto import model_service_pb2 as model_service
 from txl_client._proto import session_service_pb2 as session_service
@@ -112,6 +112,18 @@ def test_scores_are_read_in_their_order():
     assert (first.sum_logprob, first.token_count) == (-1.5, 2)
     assert [(t.id, t.logprob, t.text) for t in second.tokens] == [
         (4, -0.5, "x")]
+
+
+def test_scores_and_appends_say_what_they_took():
+    usage = generation.Usage(prompt_tokens=9, cached_tokens=7,
+                             rebuilt_tokens=2)
+    for method, response in (
+            ("Generation.Score", generation.ScoreResponse(usage=usage)),
+            ("Session.AppendTokens",
+             session_service.AppendTokensResponse(usage=usage))):
+        assert CALLS[method].read(response).usage == events.Usage(
+            prompt_tokens=9, generated_tokens=0, cached_tokens=7,
+            rebuilt_tokens=2)
 
 
 def test_a_file_goes_in_pieces_behind_a_message_that_names_the_session():

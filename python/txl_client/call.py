@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from txl_client import checks, convert, infos, scores
+from txl_client import checks, convert, events, infos, scores
 from txl_client._proto import generation_service_pb2 as generation
 from txl_client._proto import model_service_pb2 as model_service
 from txl_client._proto import session_service_pb2 as session_service
@@ -64,6 +64,10 @@ def _reader(cls: type[R]) -> Callable[[Any], R]:
     return functools.partial(convert.from_message, cls)
 
 
+def _usage(response: Any) -> events.Usage:
+    return convert.from_message(events.Usage, response.usage)
+
+
 def model() -> Call[infos.ModelInfo]:
     """The model that the server runs."""
     return Call("Model.GetModel", model_service.GetModelRequest(),
@@ -90,7 +94,8 @@ def score(text: Prompt, logprobs: int = 0, session_id: str = "",
     def read(response: Any) -> scores.Score:
         return scores.Score(
             tuple(convert.scored_token(token) for token in response.tokens),
-            response.sum_logprob, response.position)
+            response.sum_logprob, response.position,
+            _usage(response))
 
     return Call("Generation.Score", request, read, session_id)
 
@@ -194,7 +199,7 @@ def append(session_id: str, value: Prompt, return_logprobs: bool,
         return scores.Appended(
             response.position,
             tuple(convert.scored_token(token) for token in response.scored),
-            response.sum_logprob)
+            response.sum_logprob, _usage(response))
 
     return Call("Session.AppendTokens", request, read, session_id)
 

@@ -109,6 +109,8 @@ class Usage:
 
     prompt_tokens: int
     generated_tokens: int
+    cached_tokens: int = 0  # of the prompt; not fed, their state was known
+    rebuilt_tokens: int = 0  # of the session; fed again, its state was lost
 
 
 @dataclass(frozen=True)

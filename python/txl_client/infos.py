@@ -146,6 +146,7 @@ class MemoryDivision:
     requests: int
     streams: int
     reserve: int
+    prefixes: int
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,12 @@ class ServerStatus:
     tokens_guessed: int
     guesses_accepted: int
     steps_saved: int
+    prefix_lookups: int
+    prefix_hits: int
+    tokens_cached: int
+    prefix_images: int
+    prefix_bytes: int
+    prefix_evictions: int
     connections_open: int
     connections_limit: int
     connections_refused: int

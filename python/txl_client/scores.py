@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from txl_client.events import TokenLogprob
+from txl_client.events import TokenLogprob, Usage
+
+_NO_USAGE = Usage(prompt_tokens=0, generated_tokens=0)
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Score:
     sum_logprob: float  # natural logarithm, of the tokens that have one
     # Of the session after which the text was scored; 0 without a session.
     position: int = 0
+    usage: Usage = _NO_USAGE
 
     @property
     def token_count(self) -> int:
@@ -56,3 +59,4 @@ class Appended:
     position: int  # tokens that the session holds now
     scored: tuple[ScoredToken, ...] = ()  # on return_logprobs
     sum_logprob: float = 0.0
+    usage: Usage = _NO_USAGE

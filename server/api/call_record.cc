@@ -37,6 +37,7 @@ LogFields FieldsOf(const CallRecord& record, const absl::Status& status) {
           {"session", record.session},
           {"request_id", record.request_id},
           {"prompt_tokens", record.prompt_tokens},
+          {"cached_tokens", record.cached_tokens},
           {"generated_tokens", record.generated_tokens}};
 }
 

@@ -66,6 +66,7 @@ struct CallRecord {
   std::string session;  // HashOf the one it names; empty: none
   std::string request_id;  // the client's, or HTTP's; empty: none
   int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;     // of the prompt, where the turn ended well
   int64_t generated_tokens = 0;  // handed to the stream
   TurnTimes times;
 };

@@ -66,6 +66,7 @@ void WriteDivision(const MemoryDivision& from, v1::MemoryDivision* to) {
   to->set_weights(from.weights);
   to->set_slots(from.slots);
   to->set_images(from.images);
+  to->set_prefixes(from.prefixes);
   to->set_ids(from.ids);
   to->set_records(from.records);
   to->set_requests(from.requests);
@@ -99,6 +100,15 @@ void WriteUse(const ServerStatus& status, v1::GetServerStatusResponse* to) {
   to->set_connections_open(status.connections.open);
   to->set_connections_limit(status.connections.limit);
   to->set_connections_refused(status.connections.refused);
+}
+
+void WritePrefixes(const Snapshot& s, v1::GetServerStatusResponse* to) {
+  to->set_prefix_lookups(s.prefix_lookups);
+  to->set_prefix_hits(s.prefix_hits);
+  to->set_tokens_cached(s.tokens_cached);
+  to->set_prefix_images(s.prefix_images);
+  to->set_prefix_bytes(s.prefix_bytes);
+  to->set_prefix_evictions(s.prefix_evictions);
 }
 
 void WriteSelfTest(const SelfTestReport& report, v1::SelfTest* message) {
@@ -160,13 +170,19 @@ void WriteToken(const TokenEvent& event, const Vocabulary* bytes_of,
   }
 }
 
+void WriteUsage(const TurnFinished& finished, v1::Usage* message) {
+  message->set_prompt_tokens(finished.prompt_tokens);
+  message->set_generated_tokens(finished.generated_tokens);
+  message->set_cached_tokens(finished.cached_tokens);
+  message->set_rebuilt_tokens(finished.rebuilt_tokens);
+}
+
 void WriteFinished(const TurnFinished& finished, v1::Finished* message) {
   message->set_reason(ToProto(finished.reason));
   message->set_position(finished.position);
   message->set_text(finished.text);
   message->set_matched_stop_text(finished.matched_stop_text);
-  message->mutable_usage()->set_prompt_tokens(finished.prompt_tokens);
-  message->mutable_usage()->set_generated_tokens(finished.generated_tokens);
+  WriteUsage(finished, message->mutable_usage());
   v1::Timing* timing = message->mutable_timing();
   timing->set_queued_seconds(finished.timing.queued_seconds);
   timing->set_prefill_seconds(finished.timing.prefill_seconds);
@@ -321,6 +337,7 @@ void WriteStatus(const ServerStatus& status,
     to->set_skipped(tail.skipped);
   }
   WriteUse(status, message);
+  WritePrefixes(s, message);
 }
 
 namespace {
@@ -399,7 +416,7 @@ absl::StatusOr<AlternativesParams> ReadAlternatives(
 
 v1::ScoreAlternativesResponse WriteAlternatives(
     const AlternativesParams& params, const Detokenizer* detokenizer,
-    absl::Span<const ScoredToken> scored) {
+    const TurnFinished& finished, absl::Span<const ScoredToken> scored) {
   std::unique_ptr<Detokenizer> before;
   if (params.return_tokens && detokenizer != nullptr) {
     before = detokenizer->Clone();
@@ -407,6 +424,8 @@ v1::ScoreAlternativesResponse WriteAlternatives(
     for (const int32_t id : params.context) before->Add(id);
   }
   v1::ScoreAlternativesResponse response;
+  WriteUsage(finished, response.mutable_usage());
+  response.mutable_usage()->set_prompt_tokens(params.tokens());
   size_t begin = 0;
   for (const Ids& ids : params.alternatives) {
     const absl::Span<const ScoredToken> part =

@@ -29,6 +29,7 @@ void WriteStarted(const TurnStarted& started, v1::Started* message);
 // `bytes_of`: where token_bytes come from; null: they stay empty.
 void WriteToken(const TokenEvent& event, const Vocabulary* bytes_of,
                 v1::Token* message);
+void WriteUsage(const TurnFinished& finished, v1::Usage* message);
 void WriteFinished(const TurnFinished& finished, v1::Finished* message);
 // Adds one ScoredToken each and returns the sum of the present logprobs.
 double WriteScored(
@@ -80,6 +81,6 @@ absl::StatusOr<AlternativesParams> ReadAlternatives(
 // a tokenizer; used with return_tokens only.
 v1::ScoreAlternativesResponse WriteAlternatives(
     const AlternativesParams& params, const Detokenizer* detokenizer,
-    absl::Span<const ScoredToken> scored);
+    const TurnFinished& finished, absl::Span<const ScoredToken> scored);
 
 }  // namespace txl

@@ -213,6 +213,7 @@ AnswerMessage ScoreAnswer(const TurnFinished& finished,
   auto response = std::make_unique<v1::ScoreResponse>();
   response->set_sum_logprob(WriteScored(scored, response->mutable_tokens()));
   response->set_position(finished.position);
+  WriteUsage(finished, response->mutable_usage());
   return response;
 }
 
@@ -306,9 +307,11 @@ void ScoreAlternatives(const TurnContext& service,
   work->params = *std::move(params);
   const auto sink = UnaryTurn::Create(
       service, call, *std::move(hold),
-      [work](const TurnFinished&, const std::vector<ScoredToken>& scored) {
+      [work](const TurnFinished& finished,
+             const std::vector<ScoredToken>& scored) {
         return std::make_unique<v1::ScoreAlternativesResponse>(
-            WriteAlternatives(work->params, work->detokenizer.get(), scored));
+            WriteAlternatives(work->params, work->detokenizer.get(), finished,
+                              scored));
       });
   LeaseSession(service, {std::move(session), TurnIdentity(), std::nullopt},
                [&service, sink, work](absl::StatusOr<LeasedSession> leased) {

@@ -94,6 +94,7 @@ AnswerMessage AppendAnswer(const TurnFinished& finished,
   auto response = std::make_unique<v1::AppendTokensResponse>();
   response->set_position(finished.position);
   response->set_sum_logprob(WriteScored(scored, response->mutable_scored()));
+  WriteUsage(finished, response->mutable_usage());
   return response;
 }
 

@@ -44,6 +44,7 @@ void TokenStream::Scored(std::vector<ScoredToken>) {}
 void TokenStream::Finished(const TurnFinished& finished) {
   {
     absl::MutexLock lock(&mutex_);
+    cached_tokens_ = finished.cached_tokens;
     EndWell(finished.timing, &times_);
   }
   Push(finished, absl::OkStatus());
@@ -232,6 +233,7 @@ void TokenStream::OnDone() {
     self = std::move(self_);
     status = end_.value_or(absl::CancelledError());
     record.prompt_tokens = prompt_tokens_;
+    record.cached_tokens = cached_tokens_;
     record.generated_tokens = tokens_;
     record.times = times_;
     queue_.Clear();

@@ -158,6 +158,7 @@ class TokenStream final : public TokenSink,
   int64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // events
   int64_t tokens_ ABSL_GUARDED_BY(mutex_) = 0;   // taken
   int64_t prompt_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t cached_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   int32_t max_tokens_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: as in the options
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
   TurnTimes times_ ABSL_GUARDED_BY(mutex_);

@@ -78,6 +78,7 @@ void UnaryTurn::End(const absl::Status& status, TurnFinished finished) {
     times_.ended = Now();
     if (status.ok()) EndWell(finished.timing, &times_);
     call->record().times = times_;
+    call->record().cached_tokens = finished.cached_tokens;
   }
   if (!status.ok()) {
     service_.callbacks->Run([call, status] { call->End(status); });

@@ -99,7 +99,7 @@ std::vector<Part> Parts(const MemoryWishes& wishes) {
   const int64_t slot = wishes.bytes_per_slot;
   std::vector<Part> parts = {
       // An image is smaller than a slot.
-      {&MemoryDivision::images, "--session-memory", wishes.session_memory, 20,
+      {&MemoryDivision::images, "--session-memory", wishes.session_memory, 10,
        slot, std::numeric_limits<int64_t>::max()},
       {&MemoryDivision::records, "--replay-memory", wishes.replay_memory, 6,
        kMiB / 4, 4 * kGiB},
@@ -109,6 +109,10 @@ std::vector<Part> Parts(const MemoryWishes& wishes) {
        2 * kGiB},
       {&MemoryDivision::streams, nullptr, 0, 10, kMiB, 2 * kGiB},
   };
+  if (wishes.prefix_cache != 0) {
+    parts.push_back({&MemoryDivision::prefixes, "--prefix-cache",
+                     wishes.prefix_cache.value_or(0), 10, 0, 16 * kGiB});
+  }
   if (slot > 0) {
     parts.insert(
         parts.begin(),

@@ -63,6 +63,7 @@ struct MemoryDivision {
   int64_t weights = 0;   // the model, as it is kept for steps
   int64_t slots = 0;     // segment memory of sessions that have a slot
   int64_t images = 0;    // state images of those that have none
+  int64_t prefixes = 0;  // of beginnings of prompts, kept for later prompts
   int64_t ids = 0;       // session records and their token ids
   int64_t records = 0;   // answers of turns with a request_id
   int64_t requests = 0;  // messages half received, calls in flight
@@ -70,7 +71,8 @@ struct MemoryDivision {
   int64_t reserve = 0;  // libraries, stacks, a step's tensors, the heap's waste
 };
 
-// What is there and what is asked for. Bytes; 0 in a wish: by division.
+// What is there and what is asked for. Bytes; 0 in a wish: by division, except
+// where absence says so.
 struct MemoryWishes {
   int64_t limit = 0;    // > 0
   int64_t weights = 0;  // of the host; 0: they are on a device
@@ -83,6 +85,8 @@ struct MemoryWishes {
   int64_t slot_memory = 0;     // --slot-memory, where --slots says nothing
   int64_t session_memory = 0;  // --session-memory
   int64_t replay_memory = 0;   // --replay-memory
+  // --prefix-cache; absent: by division, 0: none.
+  std::optional<int64_t> prefix_cache;
 };
 
 // Weights, the reserve and wishes are taken off the limit; the rest goes to the

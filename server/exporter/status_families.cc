@@ -258,6 +258,24 @@ void AddResidency(const ExporterFacts& facts, const ServerStatus& status,
       .Sample(s.distributions.restore_seconds, {{"source", "image"}});
 }
 
+void AddPrefixes(const Snapshot& s, FamilyList& out) {
+  out.Counter("txl_prefix_cache_lookups_total",
+              "Turns for whose prompt a known beginning was looked for")
+      .Sample(Value(s.prefix_lookups));
+  out.Counter("txl_prefix_cache_hits_total", "Turns that found one")
+      .Sample(Value(s.prefix_hits));
+  out.Counter("txl_prompt_tokens_cached_total",
+              "Prompt tokens that were found and not fed")
+      .Sample(Value(s.tokens_cached));
+  out.Gauge("txl_prefix_cache_images", "State images of prompts")
+      .Sample(Value(s.prefix_images));
+  out.Gauge("txl_prefix_cache_bytes", "Bytes of these images")
+      .Sample(Value(s.prefix_bytes));
+  out.Counter("txl_prefix_cache_evictions_total",
+              "Images given up to make room for others")
+      .Sample(Value(s.prefix_evictions));
+}
+
 void AddMemory(const ServerStatus& status, FamilyList& out) {
   const MemoryUse& memory = status.memory;
   const MemoryDivision& division = memory.division;
@@ -267,6 +285,7 @@ void AddMemory(const ServerStatus& status, FamilyList& out) {
       .Sample(Value(division.weights), {{"part", "weights"}})
       .Sample(Value(division.slots), {{"part", "slots"}})
       .Sample(Value(division.images), {{"part", "images"}})
+      .Sample(Value(division.prefixes), {{"part", "prefixes"}})
       .Sample(Value(division.ids), {{"part", "ids"}})
       .Sample(Value(division.records), {{"part", "records"}})
       .Sample(Value(division.requests), {{"part", "requests"}})
@@ -274,6 +293,7 @@ void AddMemory(const ServerStatus& status, FamilyList& out) {
       .Sample(Value(division.reserve), {{"part", "reserve"}});
   out.Gauge("txl_memory_used_bytes", "What is used of a part")
       .Sample(Value(status.sessions.image_bytes), {{"part", "images"}})
+      .Sample(Value(status.snapshot.prefix_bytes), {{"part", "prefixes"}})
       .Sample(Value(status.sessions.id_bytes), {{"part", "ids"}})
       .Sample(Value(status.sessions.turn_record_bytes), {{"part", "records"}})
       .Sample(Value(memory.request_bytes), {{"part", "requests"}})
@@ -399,6 +419,7 @@ std::vector<prometheus::MetricFamily> StatusFamilies(
   AddSoftmax(status.snapshot.softmax_tails, out);
   AddSessions(status.sessions, out);
   AddResidency(facts, status, out);
+  AddPrefixes(status.snapshot, out);
   AddMemory(status, out);
   AddCalls(status, out);
   AddStore(status, out);

@@ -108,10 +108,12 @@ Json FinishJson(v1::FinishReason reason) {
   }
 }
 
-Json UsageJson(int64_t prompt_tokens, int64_t generated_tokens) {
+Json UsageJson(int64_t prompt_tokens, int64_t cached_tokens,
+               int64_t generated_tokens) {
   return {{"prompt_tokens", prompt_tokens},
           {"completion_tokens", generated_tokens},
-          {"total_tokens", prompt_tokens + generated_tokens}};
+          {"total_tokens", prompt_tokens + generated_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", cached_tokens}}}};
 }
 
 Json CompletionJson(const CompletionHead& head, Json choices) {

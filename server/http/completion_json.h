@@ -58,7 +58,9 @@ nlohmann::json LogprobLists(const std::vector<TokenPlace>& places,
 // "stop", "length"; null for a turn that goes on.
 nlohmann::json FinishJson(v1::FinishReason reason);
 
-nlohmann::json UsageJson(int64_t prompt_tokens, int64_t generated_tokens);
+// `cached_tokens`: of the prompt's.
+nlohmann::json UsageJson(int64_t prompt_tokens, int64_t cached_tokens,
+                         int64_t generated_tokens);
 
 // What all objects of one answer have.
 struct CompletionHead {

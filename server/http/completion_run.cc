@@ -160,7 +160,15 @@ void CompletionRun::StartScored(int64_t prompt,
       TurnBehind(scores, std::move(request_.turns[prompt]));
   if (!turn.ok()) return Fail(turn.status());
   request_.turns[prompt] = *std::move(turn);
+  SetCached(prompt, scores.usage());
   StartChoices(prompt, &scores.tokens());
+}
+
+void CompletionRun::SetCached(int64_t prompt, const v1::Usage& usage) {
+  const size_t first = FirstChoice(prompt);
+  for (int64_t j = 0; j < request_.best_of; ++j) {
+    choices_[first + j].cached_tokens = usage.cached_tokens();
+  }
 }
 
 void CompletionRun::StartChoices(int64_t prompt, const ScoredTokens* scores) {
@@ -198,6 +206,7 @@ void CompletionRun::StartSamples(int64_t prompt) {
         for (int64_t j = 0; j < run->request_.best_of; ++j) {
           run->choices_[first + j].prompt_before = fed->position();
         }
+        run->SetCached(prompt, fed->usage());
         run->StartChoices(prompt,
                           logprobs.has_value() ? &fed->scored() : nullptr);
       });
@@ -278,6 +287,9 @@ void CompletionRun::TakeEnd(size_t choice, const v1::Finished& finished,
   choices_[choice].prompt_tokens =
       choices_[choice].prompt_before + finished.usage().prompt_tokens();
   choices_[choice].generated_tokens = finished.usage().generated_tokens();
+  if (!choices_[choice].cached_tokens.has_value()) {
+    choices_[choice].cached_tokens = finished.usage().cached_tokens();
+  }
   if (finished.reason() == v1::FINISH_REASON_SERVER_DRAIN) {
     return Fail(BrokenOffError());
   }
@@ -303,9 +315,11 @@ void CompletionRun::Add(size_t choice, const CompletionChoice& part,
   Json chunk = CompletionJson(
       head_, Json::array({request_.chat ? ChatDeltaJson(index, part, format_)
                                         : ChoiceJson(index, part, format_)}));
-  chunk["usage"] = request_.continuous_usage
-                       ? UsageJson(of.prompt_tokens, of.generated_tokens)
-                       : Json();
+  chunk["usage"] =
+      request_.continuous_usage
+          ? UsageJson(of.prompt_tokens, of.cached_tokens.value_or(0),
+                      of.generated_tokens)
+          : Json();
   stream_->Send(DumpJson(chunk), std::move(taken));
 }
 
@@ -387,14 +401,16 @@ void CompletionRun::AppendChosen(std::string* body) {
 // A prompt counts once, whatever was drawn behind it.
 Json CompletionRun::Usage() const {
   int64_t prompt = 0;
+  int64_t cached = 0;
   int64_t generated = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {
     if (i % static_cast<size_t>(request_.best_of) == 0) {
       prompt += choices_[i].prompt_tokens;
+      cached += choices_[i].cached_tokens.value_or(0);
     }
     generated += choices_[i].generated_tokens;
   }
-  return UsageJson(prompt, generated);
+  return UsageJson(prompt, cached, generated);
 }
 
 void CompletionRun::Fail(const absl::Status& of_call) {

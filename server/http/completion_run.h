@@ -54,6 +54,8 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
     int64_t code_points = 0;    // of the prompt and the text so far
     int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;
+    // Of the prompt, in the call that saw it first; absent: not known yet.
+    std::optional<int64_t> cached_tokens;
     int64_t generated_tokens = 0;
     bool done = false;
   };
@@ -70,6 +72,7 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   void StartChoices(int64_t prompt, const ScoredTokens* scores);
   void StartSamples(int64_t prompt);
   void StartTurn(size_t choice, v1::GenerateRequest turn);
+  void SetCached(int64_t prompt, const v1::Usage& usage);
   // What comes before the choice's tokens: whose message it is, the prompt.
   // Errors: those of a prompt of ids whose text is wanted.
   absl::Status Begin(size_t choice, const v1::GenerateRequest& turn,

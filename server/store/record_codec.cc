@@ -100,18 +100,38 @@ ScoredToken ReadScored(ByteReader& in) {
   return token;
 }
 
-void WriteFinished(const TurnFinished& finished, ByteWriter& out) {
+// What stands where a record's end may be.
+enum EndForm : uint8_t {
+  kNoEnd = 0,
+  kPlainEnd = 1,
+  // Tokens that were cached or rebuilt follow the others.
+  kEndWithReuse = 2,
+};
+
+EndForm FormOf(const std::optional<TurnFinished>& finished) {
+  if (!finished.has_value()) return kNoEnd;
+  const bool reuses =
+      finished->cached_tokens != 0 || finished->rebuilt_tokens != 0;
+  return reuses ? kEndWithReuse : kPlainEnd;
+}
+
+void WriteFinished(const TurnFinished& finished, EndForm form,
+                   ByteWriter& out) {
   out.U8(static_cast<uint8_t>(finished.reason));
   out.I64(finished.position);
   out.Text(finished.text);
   out.Text(finished.matched_stop_text);
   out.I64(finished.prompt_tokens);
   out.I64(finished.generated_tokens);
+  if (form == kEndWithReuse) {
+    out.I64(finished.cached_tokens);
+    out.I64(finished.rebuilt_tokens);
+  }
   WriteDouble(finished.timing.queued_seconds, out);
   WriteDouble(finished.timing.prefill_seconds, out);
   WriteDouble(finished.timing.decode_seconds, out);
 }
-TurnFinished ReadFinished(ByteReader& in) {
+TurnFinished ReadFinished(uint8_t form, ByteReader& in) {
   TurnFinished finished;
   finished.reason = static_cast<FinishReason>(in.U8());
   finished.position = in.I64();
@@ -119,6 +139,10 @@ TurnFinished ReadFinished(ByteReader& in) {
   finished.matched_stop_text = in.Text();
   finished.prompt_tokens = in.I64();
   finished.generated_tokens = in.I64();
+  if (form == kEndWithReuse) {
+    finished.cached_tokens = in.I64();
+    finished.rebuilt_tokens = in.I64();
+  }
   finished.timing.queued_seconds = ReadDouble(in);
   finished.timing.prefill_seconds = ReadDouble(in);
   finished.timing.decode_seconds = ReadDouble(in);
@@ -174,8 +198,9 @@ std::string EncodeRecord(const TurnRecord& record) {
   out.I64(record.prompt_tokens);
   out.U64(record.seed);
   out.Text(record.detokenizer == nullptr ? "" : record.detokenizer->State());
-  out.U8(record.finished.has_value() ? 1 : 0);
-  if (record.finished.has_value()) WriteFinished(*record.finished, out);
+  const EndForm form = FormOf(record.finished);
+  out.U8(form);
+  if (form != kNoEnd) WriteFinished(*record.finished, form, out);
   WriteList(record.tokens.size(), out,
             [&](size_t i) { WriteEvent(record.tokens[i], out); });
   WriteList(record.scored.size(), out,
@@ -193,11 +218,13 @@ absl::StatusOr<KeptRecord> DecodeRecord(absl::string_view bytes) {
   record.prompt_tokens = in.I64();
   record.seed = in.U64();
   kept.detokenizer = in.Text();
-  if (in.U8() != 0) record.finished = ReadFinished(in);
+  const uint8_t form = in.U8();
+  if (form != kNoEnd) record.finished = ReadFinished(form, in);
   ReadList(in, [&] { record.tokens.push_back(ReadEvent(in)); });
   ReadList(in, [&] { record.scored.push_back(ReadScored(in)); });
-  const bool known = !record.finished.has_value() ||
-                     record.finished->reason <= FinishReason::kServerDrain;
+  const bool known =
+      form == kNoEnd || (form <= kEndWithReuse &&
+                         record.finished->reason <= FinishReason::kServerDrain);
   if (!in.done() || !known) return Damaged();
   return kept;
 }

@@ -143,7 +143,8 @@ function status(sessions, turns, begin) {
     steps_with_decode: String(turns.delivered),
     tokens_sampled: String(turns.delivered),
     tokens_delivered: String(turns.delivered), resident_bytes: "104857600",
-    connections_open: "3" };
+    connections_open: "3", prefix_lookups: "9", prefix_hits: "7",
+    tokens_cached: "1234" };
 }
 
 async function sendFile(pathname, response) {

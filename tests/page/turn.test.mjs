@@ -4,7 +4,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { Api, ApiError } from "../../server/http/page/api.js";
 import { newRequestId } from "../../server/http/page/request.js";
 import { settleSession } from "../../server/http/page/settle.js";
-import { runTurn } from "../../server/http/page/turn.js";
+import { cachedText, runTurn } from "../../server/http/page/turn.js";
 import { startMock } from "./mock_server.mjs";
 
 let mock;
@@ -52,6 +52,15 @@ test("usage is given where it was asked for", async () => {
   const told = await run(requestOf("a",
     { stream_options: { include_usage: true } }));
   assert.equal(told.end.usage.completion_tokens, 8);
+});
+
+test("what was cached is told where anything was", () => {
+  const usage = (cached) => ({ prompt_tokens: 100,
+    prompt_tokens_details: { cached_tokens: cached } });
+  assert.equal(cachedText(usage(90)), "; 90 of 100 prompt tokens were cached");
+  assert.equal(cachedText(usage(0)), "");
+  assert.equal(cachedText({ prompt_tokens: 100 }), "");
+  assert.equal(cachedText(null), "");
 });
 
 test("bytes that come one by one make the same tokens", async () => {

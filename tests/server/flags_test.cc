@@ -229,6 +229,35 @@ TEST_F(FlagsTest, UnderstandDurationsAndSizes) {
   EXPECT_EQ(flags.memory_limit, 64 << 10);
 }
 
+TEST_F(FlagsTest, GiveThePrefixCacheAShareASizeOrNothing) {
+  EXPECT_FALSE(Parse({}).prefix_cache.has_value());
+  EXPECT_FALSE(Parse({"--prefix-cache", "AUTO"}).prefix_cache.has_value());
+  EXPECT_EQ(Parse({"--prefix-cache", "2GiB"}).prefix_cache, int64_t{2} << 30);
+  EXPECT_EQ(Parse({"--prefix-cache", "0"}).prefix_cache, 0);
+  for (const char* line :
+       {"prefix-cache = \"64KiB\"", "prefix-cache = 65536"}) {
+    EXPECT_EQ(Parse({"--config", WriteFile(line)}).prefix_cache, 64 << 10);
+  }
+  const Environment cache("TXL_PREFIX_CACHE", "auto");
+  EXPECT_FALSE(Parse({"--config", WriteFile("prefix-cache = 1")})
+                   .prefix_cache.has_value());
+  for (const char* bad : {"much", "-1", ""}) {
+    EXPECT_THAT(Error({"--prefix-cache", bad}),
+                AllOf(HasSubstr("--prefix-cache"), HasSubstr("or auto")))
+        << bad;
+  }
+}
+
+TEST_F(FlagsTest, PrintThePrefixCacheAsTheyReadIt) {
+  for (const char* size : {"auto", "64KiB", "0"}) {
+    const auto settings =
+        ParseFlags({"--model", "m", "--prefix-cache", size, "--print-config"});
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_THAT(settings->print,
+                HasSubstr(absl::StrCat("\nprefix-cache = '", size, "'\n")));
+  }
+}
+
 TEST_F(FlagsTest, UnderstandTheSameInAFile) {
   const ServerFlags flags = Parse(
       {"--config", WriteFile("drain-timeout = \"2s\"\nslot-memory = \"1MiB\"\n"

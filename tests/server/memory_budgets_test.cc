@@ -23,11 +23,14 @@ TEST(DivideMemoryForTest, TakesTheFlagsAndSetsTheEnginesPart) {
   flags.memory_limit = kGiB;
   flags.session_memory = 100 * kMiB;
   flags.replay_memory = 10 * kMiB;
+  flags.prefix_cache = 20 * kMiB;
   const auto memory = DivideMemoryFor(TinyConfig(), &flags);
   ASSERT_TRUE(memory.ok()) << memory.status();
   EXPECT_EQ(memory->limit, kGiB);
   EXPECT_EQ(memory->images, 100 * kMiB);
   EXPECT_EQ(memory->records, 10 * kMiB);
+  EXPECT_EQ(memory->prefixes, 20 * kMiB);
+  EXPECT_EQ(flags.scheduler.prefix_cache_bytes, 20 * kMiB);
   EXPECT_GT(memory->slots, 0);
   EXPECT_EQ(flags.runner.slot_bytes, memory->slots);
   ASSERT_EQ(log.lines().size(), 1u);
@@ -35,6 +38,17 @@ TEST(DivideMemoryForTest, TakesTheFlagsAndSetsTheEnginesPart) {
   EXPECT_EQ(line["event"], "memory");
   EXPECT_EQ(line["fields"]["limit"], kGiB);
   EXPECT_EQ(line["fields"]["reserve"], memory->reserve);
+  EXPECT_EQ(line["fields"]["prefixes"], 20 * kMiB);
+}
+
+TEST(DivideMemoryForTest, ThePrefixCacheIsOnUnlessTurnedOff) {
+  ServerFlags flags;
+  flags.memory_limit = kGiB;
+  EXPECT_GT(DivideMemoryFor(TinyConfig(), &flags)->prefixes, 0);
+  EXPECT_GT(flags.scheduler.prefix_cache_bytes, 0);
+  flags.prefix_cache = 0;
+  EXPECT_EQ(DivideMemoryFor(TinyConfig(), &flags)->prefixes, 0);
+  EXPECT_EQ(flags.scheduler.prefix_cache_bytes, 0);
 }
 
 TEST(DivideMemoryForTest, TheTableOfNgramsIsCounted) {

@@ -11,7 +11,7 @@ import { patiently } from "./retry.js";
 import { settleSession } from "./settle.js";
 import { TokenView, describeToken } from "./tokens.js";
 import { TurnClock } from "./clock.js";
-import { runTurn } from "./turn.js";
+import { cachedText, runTurn } from "./turn.js";
 
 const COMMANDS = { curl: curlCommand, python: pythonProgram,
   grpcurl: grpcurlCommand };
@@ -254,10 +254,10 @@ export class Playground {
         },
       });
       // Who is told of the end finds the whole text.
-      const { finishReason } = await turn.finally(() => this.#showAll());
+      const { finishReason, usage } = await turn.finally(() => this.#showAll());
       const why = finishReason === "length" ? "the length asked for"
         : "the text's end";
-      this.#say(`Ended at ${why}: ${clock.summary()}.`);
+      this.#say(`Ended at ${why}: ${clock.summary()}${cachedText(usage)}.`);
     } catch (error) {
       if (error.name !== "AbortError") throw error;
       await settleSession(this.#api, request, tokens);

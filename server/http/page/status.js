@@ -132,6 +132,10 @@ function facts(status, state, rates) {
     ["Memory of the process", bytesText(status.resident_bytes)],
     ["Connections", number("connections_open")],
   ];
+  if (count(status.prefix_lookups) > 0) {
+    all.push(["Prompts that began alike", `${number("prefix_hits")} of ` +
+      `${number("prefix_lookups")}, ${number("tokens_cached")} tokens cached`]);
+  }
   const store = status.store;
   if (store) {
     all.push(["Store", `${store.state}, ${count(store.sessions)} sessions, ` +

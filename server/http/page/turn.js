@@ -63,3 +63,10 @@ async function* untilCut(events) {
     throw error.name === "AbortError" ? error : cutError();
   }
 }
+
+// "; 90 of 100 prompt tokens were cached", where a usage says so of any.
+export function cachedText(usage) {
+  const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
+  return cached === 0 ? ""
+    : `; ${cached} of ${usage.prompt_tokens} prompt tokens were cached`;
+}

@@ -113,6 +113,19 @@ TEST(FormatStatus, SaysWhatGuessesBrought) {
               HasSubstr("guesses      900, 700 accepted, 650 steps saved\n"));
 }
 
+TEST(FormatStatus, SaysWhatPromptsBeganAlike) {
+  v1::GetServerStatusResponse status = Busy();
+  EXPECT_THAT(FormatStatus(status), Not(HasSubstr("prefixes")));
+  status.set_prefix_lookups(9);
+  status.set_prefix_hits(7);
+  status.set_tokens_cached(700);
+  status.set_prefix_images(3);
+  status.set_prefix_bytes(4096);
+  EXPECT_THAT(FormatStatus(status),
+              HasSubstr("prefixes     7 of 9 prompts found, 700 tokens cached; "
+                        "3 images, 4096 bytes\n"));
+}
+
 TEST(FormatStatus, SaysWhatSessionsSurvive) {
   v1::GetServerStatusResponse status;
   EXPECT_THAT(FormatStatus(status), Not(HasSubstr("store")));

@@ -92,6 +92,7 @@ TEST_F(EndRecordTest, WritesOneLineWithNeitherTextNorIds) {
   record.request_id = "retry-1";
   record.trace.trace_id = kTrace;
   record.prompt_tokens = 3;
+  record.cached_tokens = 2;
   record.generated_tokens = 4;
   record.times = {clock_.Monotonic(), clock_.Monotonic() + absl::Seconds(0.25),
                   clock_.Monotonic() + absl::Seconds(0.5),
@@ -112,6 +113,7 @@ TEST_F(EndRecordTest, WritesOneLineWithNeitherTextNorIds) {
                                   {"session", "0123456789abcdef"},
                                   {"request_id", "retry-1"},
                                   {"prompt_tokens", 3},
+                                  {"cached_tokens", 2},
                                   {"generated_tokens", 4},
                                   {"trace_id", kTrace},
                                   {"queue_seconds", 0.25},

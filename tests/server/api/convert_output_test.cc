@@ -44,13 +44,16 @@ TEST(WriteFinished, CopiesEveryField) {
   finished.matched_stop_text = "stop";
   finished.prompt_tokens = 4;
   finished.generated_tokens = 8;
+  finished.cached_tokens = 3;
+  finished.rebuilt_tokens = 5;
   finished.timing = {0.5, 0.25, 2};
   v1::Finished message;
   WriteFinished(finished, &message);
   EXPECT_EQ(message.ShortDebugString(),
             "reason: FINISH_REASON_STOP_TEXT position: 12 text: \"rest\" "
             "matched_stop_text: \"stop\" "
-            "usage { prompt_tokens: 4 generated_tokens: 8 } "
+            "usage { prompt_tokens: 4 generated_tokens: 8 "
+            "cached_tokens: 3 rebuilt_tokens: 5 } "
             "timing { queued_seconds: 0.5 prefill_seconds: 0.25 "
             "decode_seconds: 2 }");
 }
@@ -168,6 +171,15 @@ StoreUse SomeStore() {
   return store;
 }
 
+void FillPrefixes(Snapshot& s) {
+  s.prefix_lookups = 96;
+  s.prefix_hits = 94;
+  s.tokens_cached = 95;
+  s.prefix_images = 93;
+  s.prefix_bytes = 92;
+  s.prefix_evictions = 91;
+}
+
 TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   ServerStatus facts;
   facts.phase = ServerPhase::kDraining;
@@ -184,7 +196,8 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   s.softmax_tails = {{.computed = 4, .skipped = 3}, {.skipped = 7}};
   s.step_seconds = 0.5;
   s.tokens_guessed = s.guesses_accepted = s.steps_saved = 1;
-  facts.memory.division = {36, 1, 2, 3, 4, 5, 6, 7, 8};
+  FillPrefixes(s);
+  facts.memory.division = {45, 1, 2, 3, 9, 4, 5, 6, 7, 8};
   facts.memory.resident_bytes = 11;
   facts.memory.shedding = true;
   facts.memory.request_bytes = 12;
@@ -193,8 +206,7 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   facts.memory.streams_refused = 15;
   facts.calls = {21, 22, 23, 24};
   facts.work = {31, 32, 33, 34};
-  facts.log_lines_dropped = 41;
-  facts.audit_lines_lost = 42;
+  facts.log_lines_dropped = facts.audit_lines_lost = 41;
   facts.span_lines_lost = 43;
   facts.connections = {51, 52, 53};
   facts.store = SomeStore();
@@ -202,8 +214,8 @@ TEST(WriteStatus, LeavesNoFieldOfABusyServerUnset) {
   v1::GetServerStatusResponse message;
   WriteStatus(facts, &message);
   EXPECT_EQ(message.memory().ShortDebugString(),
-            "limit: 36 weights: 1 slots: 2 images: 3 ids: 4 records: 5 "
-            "requests: 6 streams: 7 reserve: 8");
+            "limit: 45 weights: 1 slots: 2 images: 3 ids: 4 records: 5 "
+            "requests: 6 streams: 7 reserve: 8 prefixes: 9");
   EXPECT_EQ(message.self_test().ShortDebugString(),
             "result: \"fell_back\" step: \"native\" objection: \"rows "
             "differ\" seconds: 1.5");
@@ -239,6 +251,19 @@ TEST(WriteStatus, HasTheGuessesAsTheMetricsDo) {
   EXPECT_EQ(message.tokens_guessed(), 83);
   EXPECT_EQ(message.guesses_accepted(), 82);
   EXPECT_EQ(message.steps_saved(), 81);
+}
+
+TEST(WriteStatus, HasThePrefixCacheAsTheMetricsDo) {
+  ServerStatus facts;
+  FillPrefixes(facts.snapshot);
+  v1::GetServerStatusResponse message;
+  WriteStatus(facts, &message);
+  EXPECT_EQ(message.prefix_lookups(), 96);
+  EXPECT_EQ(message.prefix_hits(), 94);
+  EXPECT_EQ(message.tokens_cached(), 95);
+  EXPECT_EQ(message.prefix_images(), 93);
+  EXPECT_EQ(message.prefix_bytes(), 92);
+  EXPECT_EQ(message.prefix_evictions(), 91);
 }
 
 TEST(WriteSampling, SetsEveryField) {
@@ -344,13 +369,28 @@ TEST(WriteAlternatives, SumsWhatEachHas) {
   AlternativesParams params;
   params.alternatives = {{1, 2}, {3}};
   const auto response = WriteAlternatives(
-      params, nullptr, {Token(1, std::nullopt), Token(2, -0.5f), Token(3, -2)});
+      params, nullptr, TurnFinished(),
+      {Token(1, std::nullopt), Token(2, -0.5f), Token(3, -2)});
   ASSERT_EQ(response.scores_size(), 2);
   EXPECT_EQ(response.scores(0).sum_logprob(), -0.5);
   EXPECT_EQ(response.scores(0).token_count(), 2);
   EXPECT_EQ(response.scores(0).tokens_size(), 0);
   EXPECT_EQ(response.scores(1).sum_logprob(), -2);
   EXPECT_EQ(response.scores(1).token_count(), 1);
+}
+
+TEST(WriteAlternatives, CountsContextAndAlternativesAsThePrompt) {
+  AlternativesParams params;
+  params.context = {1, 2, 3};
+  params.alternatives = {{4, 5}, {6}};
+  TurnFinished finished;
+  finished.prompt_tokens = 3;
+  finished.cached_tokens = 2;
+  finished.rebuilt_tokens = 7;
+  const auto response = WriteAlternatives(
+      params, nullptr, finished, {Token(4, -1), Token(5, -1), Token(6, -1)});
+  EXPECT_EQ(response.usage().ShortDebugString(),
+            "prompt_tokens: 6 cached_tokens: 2 rebuilt_tokens: 7");
 }
 
 TEST(WriteAlternatives, ShowsEveryTokenWithTheTextThatItHasThere) {
@@ -361,7 +401,7 @@ TEST(WriteAlternatives, ShowsEveryTokenWithTheTextThatItHasThere) {
   const ModelFacts facts = ByteModel();
   const auto detokenizer = facts.vocabulary->NewDetokenizer();
   const auto response = WriteAlternatives(
-      params, detokenizer.get(),
+      params, detokenizer.get(), TurnFinished(),
       {Token(0xa9, -1), Token('a', -2), Token('b', -3), Token(0xc3, -4)});
   EXPECT_EQ(response.scores(0).tokens(0).text(), "\xc3\xa9");
   EXPECT_EQ(response.scores(0).tokens(1).text(), "a");

@@ -118,9 +118,9 @@ MemoryWishes Wishes(int64_t limit) {
 }
 
 int64_t Sum(const MemoryDivision& division) {
-  return division.weights + division.slots + division.images + division.ids +
-         division.records + division.requests + division.streams +
-         division.reserve;
+  return division.weights + division.slots + division.images +
+         division.prefixes + division.ids + division.records +
+         division.requests + division.streams + division.reserve;
 }
 
 std::string Error(const MemoryWishes& wishes) {
@@ -138,6 +138,8 @@ TEST(DivideMemoryTest, ThePartsAreTheLimitWhateverItIs) {
     EXPECT_EQ(Sum(*division), limit);
     EXPECT_EQ(division->weights, 8 * kMiB);
     EXPECT_GT(division->images, 0);
+    EXPECT_GT(division->prefixes, 0);
+    EXPECT_LE(division->prefixes, 16 * kGiB);
     EXPECT_GE(division->ids, kMiB);
     EXPECT_GT(division->records, 0);
     EXPECT_GE(division->requests, 8 * kMiB);
@@ -177,12 +179,26 @@ TEST(DivideMemoryTest, FlagsAreHonoured) {
   wishes.slots = 20;
   wishes.session_memory = 200 * kMiB;
   wishes.replay_memory = 30 * kMiB;
+  wishes.prefix_cache = 40 * kMiB;
   const auto division = DivideMemory(wishes);
   ASSERT_TRUE(division.ok()) << division.status();
   EXPECT_EQ(division->slots, 20 * 5 * kMiB);
   EXPECT_EQ(division->images, 200 * kMiB);
   EXPECT_EQ(division->records, 30 * kMiB);
+  EXPECT_EQ(division->prefixes, 40 * kMiB);
   EXPECT_EQ(Sum(*division), kGiB);
+}
+
+TEST(DivideMemoryTest, WithoutAPrefixCacheTheOtherPartsHaveItsShare) {
+  MemoryWishes wishes = Wishes(kGiB);
+  const auto with = DivideMemory(wishes);
+  wishes.prefix_cache = 0;
+  const auto without = DivideMemory(wishes);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->prefixes, 0);
+  EXPECT_EQ(Sum(*without), kGiB);
+  EXPECT_GT(without->slots, with->slots);
+  EXPECT_GT(without->streams, with->streams);
 }
 
 TEST(DivideMemoryTest, MoreSlotsThanAreOfUseAreTheUsersChoice) {
@@ -209,6 +225,9 @@ TEST(DivideMemoryTest, AFlagThatDoesNotFitIsNamedWithWhatItAsksAndWhatIsLeft) {
   wishes = Wishes(kGiB);
   wishes.replay_memory = kGiB;
   EXPECT_THAT(Error(wishes), HasSubstr("--replay-memory"));
+  wishes = Wishes(kGiB);
+  wishes.prefix_cache = kGiB;
+  EXPECT_THAT(Error(wishes), HasSubstr("--prefix-cache: asks for 1073741824"));
   wishes = Wishes(kGiB);
   wishes.slot_memory = kGiB;
   EXPECT_THAT(Error(wishes), HasSubstr("--slot-memory"));

@@ -54,7 +54,7 @@ void FillMemory(ServerStatus& status) {
   status.sessions.image_bytes = 7777;
   status.sessions.id_bytes = 6666;
   status.sessions.turn_record_bytes = 5555;
-  status.memory.division = {360, 10, 20, 30, 40, 50, 60, 70, 80};
+  status.memory.division = {395, 10, 20, 30, 35, 40, 50, 60, 70, 80};
   status.memory.shedding = true;
   status.memory.request_bytes = 4444;
   status.memory.requests_refused = 44;
@@ -128,6 +128,12 @@ void FillSteps(Snapshot& s) {
   s.image_restores_failed = 1;
   s.rebuilds_ok = 5;
   s.rebuilds_failed = 2;
+  s.prefix_lookups = 88;
+  s.prefix_hits = 66;
+  s.tokens_cached = 333;
+  s.prefix_images = 13;
+  s.prefix_bytes = 2222;
+  s.prefix_evictions = 14;
   s.step_seconds = 31.625;
 }
 

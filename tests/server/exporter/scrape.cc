@@ -175,6 +175,10 @@ void ExpectConserved(const Scrape& scrape) {
             scrape.At("txl_tokens_guessed_total"));
   EXPECT_LE(scrape.At("txl_steps_saved_total"),
             scrape.At("txl_guesses_accepted_total"));
+  EXPECT_LE(scrape.At("txl_prefix_cache_hits_total"),
+            scrape.At("txl_prefix_cache_lookups_total"));
+  EXPECT_LE(scrape.At("txl_prefix_cache_hits_total"),
+            scrape.At("txl_prompt_tokens_cached_total"));
   EXPECT_EQ(scrape.At("txl_steps_total"),
             scrape.At("txl_steps_failed_total") +
                 scrape.Sum("txl_step_seconds_count"));

@@ -52,9 +52,11 @@ TEST_F(Chat, AnswersWhatTheCompletionOfItsPromptDoes) {
   EXPECT_EQ(choice["message"]["content"],
             Complete({{"max_tokens", 9}}).json()["choices"][0]["text"]);
   EXPECT_EQ(choice["finish_reason"], "length");
-  EXPECT_EQ(json["usage"], Json({{"prompt_tokens", 7},
-                                 {"completion_tokens", 9},
-                                 {"total_tokens", 16}}));
+  EXPECT_EQ(json["usage"],
+            Json({{"prompt_tokens", 7},
+                  {"completion_tokens", 9},
+                  {"total_tokens", 16},
+                  {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
 }
 
 TEST_F(Chat, AStreamBeginsWithTheRoleAndGivesTheSameText) {

@@ -106,9 +106,11 @@ TEST(FinishJson, IsOpenAisWord) {
 }
 
 TEST(UsageJson, AddsUp) {
-  EXPECT_EQ(UsageJson(3, 4), Json({{"prompt_tokens", 3},
-                                   {"completion_tokens", 4},
-                                   {"total_tokens", 7}}));
+  EXPECT_EQ(UsageJson(3, 2, 4),
+            Json({{"prompt_tokens", 3},
+                  {"completion_tokens", 4},
+                  {"total_tokens", 7},
+                  {"prompt_tokens_details", {{"cached_tokens", 2}}}}));
 }
 
 TEST(CompletionJson, HasTheHeadAndTheStartOfTheFingerprint) {

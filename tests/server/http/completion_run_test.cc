@@ -44,9 +44,11 @@ TEST(Completions, AnswerHasWhatOpenAiSaysOfOne) {
   EXPECT_EQ(json["model"], "fake");
   EXPECT_EQ(json["system_fingerprint"], "f00d");
   EXPECT_TRUE(json["created"].is_number_integer());
-  EXPECT_EQ(json["usage"], Json({{"prompt_tokens", 2},
-                                 {"completion_tokens", 3},
-                                 {"total_tokens", 5}}));
+  EXPECT_EQ(json["usage"],
+            Json({{"prompt_tokens", 2},
+                  {"completion_tokens", 3},
+                  {"total_tokens", 5},
+                  {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
   ASSERT_THAT(json["choices"], SizeIs(1));
   EXPECT_EQ(json["choices"][0]["index"], 0);
   EXPECT_EQ(json["choices"][0]["finish_reason"], "length");

@@ -131,9 +131,11 @@ TEST(CompletionStream, UsageOfAllComesInAChunkOfItsOwn) {
                        {"stream_options", {{"include_usage", true}}}})
           .chunks();
   EXPECT_EQ(chunks.back()["choices"], Json::array());
-  EXPECT_EQ(chunks.back()["usage"], Json({{"prompt_tokens", 2},
-                                          {"completion_tokens", 6},
-                                          {"total_tokens", 8}}));
+  EXPECT_EQ(chunks.back()["usage"],
+            Json({{"prompt_tokens", 2},
+                  {"completion_tokens", 6},
+                  {"total_tokens", 8},
+                  {"prompt_tokens_details", {{"cached_tokens", 0}}}}));
   for (size_t i = 0; i + 1 < chunks.size(); ++i) {
     EXPECT_EQ(chunks[i]["usage"], Json());
   }
@@ -150,6 +152,7 @@ TEST(CompletionStream, ContinuousUsageCountsTheTokensOfEachChunk) {
     EXPECT_EQ(chunks[i]["usage"]["completion_tokens"],
               std::min<size_t>(i + 1, 3));
     EXPECT_EQ(chunks[i]["usage"]["prompt_tokens"], 2);
+    EXPECT_EQ(chunks[i]["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
   }
 }
 

@@ -88,6 +88,10 @@ void CheckSigns(const Snapshot& s, Laws& laws) {
   laws.NotNegative("slots_used", s.slots_used);
   laws.NotNegative("sessions_moved_out", s.sessions_moved_out);
   laws.NotNegative("sessions_moved_in", s.sessions_moved_in);
+  laws.NotNegative("prefix_hits", s.prefix_hits);
+  laws.NotNegative("prefix_images", s.prefix_images);
+  laws.NotNegative("prefix_bytes", s.prefix_bytes);
+  laws.NotNegative("prefix_evictions", s.prefix_evictions);
   laws.NotNegative("turns_parked", s.turns_parked);
   laws.NotNegative("turns_parked_out", s.turns_parked_out);
   laws.NotNegative("parked_moves", s.parked_moves);
@@ -164,6 +168,8 @@ std::vector<std::string> BrokenLaws(const Snapshot& s) {
   laws.AtMost("steps_with_decode <= steps", s.steps_with_decode, s.steps);
   laws.AtMost("steps_with_prompt_and_decode <= steps_with_decode",
               s.steps_with_prompt_and_decode, s.steps_with_decode);
+  laws.AtMost("prefix_hits <= prefix_lookups", s.prefix_hits, s.prefix_lookups);
+  laws.AtMost("prefix_hits <= tokens_cached", s.prefix_hits, s.tokens_cached);
   CheckDistributions(s, finished, laws);
   CheckTenants(s, laws);
   CheckReasons(s, laws);

@@ -28,6 +28,7 @@ namespace txl {
 //   steps_with_prompt_and_decode <= steps_with_decode <= steps
 //   turns_parked_out <= turns_parked
 //   steps_saved <= guesses_accepted <= tokens_guessed
+//   prefix_hits <= prefix_lookups, prefix_hits <= tokens_cached
 //   turns_started, turns_active, tokens_prompt and tokens_delivered equal their
 //   sums over all tenants
 // and no counter is negative.

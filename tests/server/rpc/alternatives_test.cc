@@ -67,6 +67,7 @@ TEST(ScoreAlternatives, ShowsTokensOnlyWhenAsked) {
   EXPECT_EQ(response.scores(0).tokens_size(), 0);
   EXPECT_EQ(response.scores(0).token_count(), 3);
   EXPECT_LT(response.scores(0).sum_logprob(), 0);
+  EXPECT_EQ(response.usage().ShortDebugString(), "prompt_tokens: 3");
 }
 
 TEST(ScoreAlternatives, OfWhatIsNotThereOrBusyIsRefused) {

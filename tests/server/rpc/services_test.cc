@@ -170,6 +170,7 @@ TEST(AppendTokens, FeedsAndScores) {
   EXPECT_NEAR(response.sum_logprob(),
               response.scored(1).logprob() + response.scored(2).logprob(),
               1e-6);
+  EXPECT_EQ(response.usage().ShortDebugString(), "prompt_tokens: 3");
 }
 
 TEST(AppendTokens, ScoresNothingUnlessAsked) {
@@ -202,6 +203,7 @@ TEST(Score, LeavesTheSessionAsItWas) {
   EXPECT_EQ(static_cast<int32_t>(response.tokens(0).top_logprobs(0).token_id()),
             world.runner.NextToken(std::vector<int32_t>{1, 2}));
   EXPECT_EQ(response.position(), 2);
+  EXPECT_EQ(response.usage().ShortDebugString(), "prompt_tokens: 1");
   EXPECT_EQ(world.GetSession("s").position(), 2);
   EXPECT_EQ(Outcome(Call(*world.generation, &Generation::Score,
                          "tokens { ids: [3, 4] }", &response)),

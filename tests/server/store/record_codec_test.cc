@@ -63,6 +63,8 @@ TurnRecord FullRecord() {
   finished.matched_stop_text = "stop";
   finished.prompt_tokens = 7;
   finished.generated_tokens = 8;
+  finished.cached_tokens = 9;
+  finished.rebuilt_tokens = 10;
   finished.timing = {0.1, 1e-300, 3.0};
   record.finished = finished;
   return record;
@@ -121,6 +123,8 @@ TEST(RecordCodec, ARecordComesBackWithEveryFieldAndEveryBitOfItsFloats) {
   EXPECT_EQ(record.finished->matched_stop_text, "stop");
   EXPECT_EQ(record.finished->prompt_tokens, 7);
   EXPECT_EQ(record.finished->generated_tokens, 8);
+  EXPECT_EQ(record.finished->cached_tokens, 9);
+  EXPECT_EQ(record.finished->rebuilt_tokens, 10);
   EXPECT_EQ(record.finished->timing.queued_seconds, 0.1);
   EXPECT_EQ(record.finished->timing.prefill_seconds, 1e-300);
   EXPECT_EQ(record.finished->timing.decode_seconds, 3.0);
@@ -136,6 +140,46 @@ TEST(RecordCodec, ATokenBehindWhichNothingIsHeldHasNoFieldForIt) {
   ByteWriter more;
   WriteTokens(tokens, more);
   EXPECT_EQ(more.Take().size(), out.Take().size() + 4);
+}
+
+// What a server wrote before it counted cached and rebuilt tokens: the record
+// of a turn whose end is all that differs from the defaults.
+TEST(RecordCodec, AnEndWithoutCachedTokensIsReadAndWrittenAsBefore) {
+  ByteWriter old;
+  old.Text("");
+  old.Text("");
+  old.I64(0);
+  old.I64(0);
+  old.U64(0);
+  old.Text("");
+  old.U8(1);  // an end follows
+  old.U8(0);
+  old.I64(6);
+  old.Text("rest");
+  old.Text("");
+  old.I64(7);
+  old.I64(8);
+  for (int i = 0; i < 3; ++i) old.U64(0);
+  old.U32(0);
+  old.U32(0);
+  const std::string bytes = old.Take();
+  const auto back = DecodeRecord(bytes);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->record.finished->generated_tokens, 8);
+  EXPECT_EQ(back->record.finished->cached_tokens, 0);
+  EXPECT_EQ(back->record.finished->rebuilt_tokens, 0);
+  EXPECT_EQ(EncodeRecord(back->record), bytes);
+}
+
+TEST(RecordCodec, AnEndOfAnotherFormIsRefused) {
+  TurnRecord record;
+  record.finished.emplace().text = "rest";
+  std::string bytes = EncodeRecord(record);
+  // Behind two texts, three numbers and another text.
+  const size_t form = 3 * sizeof(uint32_t) + 3 * sizeof(int64_t);
+  ASSERT_EQ(bytes[form], 1);
+  bytes[form] = 3;
+  EXPECT_FALSE(DecodeRecord(bytes).ok());
 }
 
 TEST(RecordCodec, ARecordOfABrokenTurnHasNoEnd) {
