@@ -166,6 +166,11 @@ void Server::MakeParts() {
   store_ = std::make_unique<SessionStore>(flags_.sessions, clock);
   scheduler_ = std::make_unique<Scheduler>(flags_.scheduler, runner_.get(),
                                            store_.get(), &metrics_, clock);
+  if (tenants_watch_ != nullptr) {
+    tenants_watch_->OnRemoved([this](const std::string& tenant) {
+      scheduler_->ForgetPrefixes(tenant);
+    });
+  }
   TurnContext& turns = context_.turns;
   turns.model = {&facts_, flags_.limits, flags_.scheduler, flags_.sessions,
                  self_test_};
@@ -349,7 +354,8 @@ std::string Server::metrics_address() const {
 
 Server::~Server() {
   if (grpc_ != nullptr) Drain();
-  scheduler_.reset();  // before the threads and stores that it uses
+  tenants_watch_.reset();  // it calls the scheduler
+  scheduler_.reset();      // before the threads and stores that it uses
   if (stored_ != nullptr) stored_->Stop();
 }
 

@@ -36,10 +36,9 @@ template <typename Entry>
 int64_t UsefulRows(const Entry& entry, const PrefixQuery& query,
                    int64_t matched) {
   const PrefixScores* const scores = entry.scores.get();
-  int64_t useful = std::min({entry.rows, matched,
-                             entry.image == nullptr
-                                 ? query.most_rows
-                                 : query.most_rows_of_image});
+  int64_t useful = std::min(
+      {entry.rows, matched,
+       entry.image == nullptr ? query.most_rows : query.most_rows_of_image});
   if (query.scores) {
     // The row of an id scores the next one.
     const bool enough =
@@ -62,14 +61,14 @@ bool PrefixCache::Before::operator()(const Key& a, const Key& b) const {
 
 bool PrefixCache::Before::operator()(const Key& a, const View& b) const {
   if (a.tenant != b.tenant) return a.tenant < b.tenant;
-  return std::lexicographical_compare(a.ids.begin(), a.ids.end(),
-                                      b.ids.begin(), b.ids.end());
+  return std::lexicographical_compare(a.ids.begin(), a.ids.end(), b.ids.begin(),
+                                      b.ids.end());
 }
 
 bool PrefixCache::Before::operator()(const View& a, const Key& b) const {
   if (a.tenant != b.tenant) return a.tenant < b.tenant;
-  return std::lexicographical_compare(a.ids.begin(), a.ids.end(),
-                                      b.ids.begin(), b.ids.end());
+  return std::lexicographical_compare(a.ids.begin(), a.ids.end(), b.ids.begin(),
+                                      b.ids.end());
 }
 
 // In the order of ids, those that share most with the query stand next to
@@ -123,8 +122,7 @@ PrefixHits PrefixCache::Find(const PrefixQuery& query) const {
     const int64_t rows = UsefulRows(entry, query, matched);
     PrefixHit& best = entry.image == nullptr ? hits.slot : hits.image;
     if (rows < options_.least_rows || rows <= best.rows) return;
-    best = {rows,       matched,     entry.rows,
-            entry.slot, entry.image, entry.scores};
+    best = {rows, matched, entry.rows, entry.slot, entry.image, entry.scores};
   });
   return hits;
 }
@@ -186,11 +184,10 @@ std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
 }
 
 int32_t PrefixCache::LeastUseful(absl::Span<const int32_t> slots) const {
-  return *std::min_element(slots.begin(), slots.end(),
-                           [this](int32_t a, int32_t b) {
-                             return std::pair(kept_at_[a], a) <
-                                    std::pair(kept_at_[b], b);
-                           });
+  return *std::min_element(
+      slots.begin(), slots.end(), [this](int32_t a, int32_t b) {
+        return std::pair(kept_at_[a], a) < std::pair(kept_at_[b], b);
+      });
 }
 
 bool PrefixCache::IsCovered(const KeptPrompt& prompt) const {

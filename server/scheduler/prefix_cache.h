@@ -2,7 +2,8 @@
 
 // Prompts whose rows are still there: in a slot, or in a state image on the
 // host. A turn that begins a session looks for the longest common prefix of its
-// prompt with one of them and feeds the rest only (docs/design/prefix-cache.md).
+// prompt with one of them and feeds the rest only
+// (docs/design/prefix-cache.md).
 //
 // A row depends on its position and the ids up to it, on nothing else. So the
 // rows of a prompt of at most M ids serve every prefix of it. Behind M ids the
@@ -92,7 +93,7 @@ struct PrefixHits {
 };
 
 struct PrefixCacheOptions {
-  int64_t bytes = 0;     // of images, ids and scores, on the host; 0: off
+  int64_t bytes = 0;  // of images, ids and scores, on the host; 0: off
   int32_t slots = 0;
   int64_t least_rows = 16;    // fewer are neither kept nor found
   int64_t images_a_path = 4;  // of prompts that begin with each other

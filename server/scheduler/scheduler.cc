@@ -171,6 +171,11 @@ void Scheduler::Report(TakeReport take) {
   Wake();
 }
 
+void Scheduler::ForgetPrefixes(const std::string& tenant) {
+  impl_->shared.forgotten_tenants.Add(tenant);
+  Wake();
+}
+
 absl::Duration Scheduler::StallTime() const {
   return impl_->shared.heartbeat.Age(impl_->clock->Monotonic());
 }

@@ -81,6 +81,10 @@ class Scheduler {
   // must not wait. Not while the device hangs.
   void Report(TakeReport take);
 
+  // The tenant's prompts leave the prefix cache soon. Those of turns that run
+  // now come in at their end.
+  void ForgetPrefixes(const std::string& tenant);
+
   // Age of the last finished step while work waits; zero when nothing waits.
   absl::Duration StallTime() const;
 

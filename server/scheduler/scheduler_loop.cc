@@ -39,6 +39,9 @@ SchedulerLoop::SchedulerLoop(const SchedulerOptions& options,
 bool SchedulerLoop::Iterate() {
   if (shared_->live_turns > 0) shared_->heartbeat.Start(clock_->Monotonic());
   AnswerReports();
+  for (const std::string& tenant : shared_->forgotten_tenants.TakeAll()) {
+    prefixes_.DropTenant(tenant);
+  }
   Poll();
   prefixes_.Poll([this](uint64_t id) {
     const auto it = running_.find(id);

@@ -5,7 +5,8 @@
 // scheduler_loop.cc (what may have changed, the rows of a step, the report),
 // scheduler_admission.cc (from the queue to a slot; which tenant waits for
 // which), scheduler_readers.cc (turns that stand still; tokens that are guessed
-// ahead; prompts that are there already) and scheduler_results.cc (from the device to the sinks).
+// ahead; prompts that are there already) and scheduler_results.cc (from the
+// device to the sinks).
 
 #include <atomic>
 #include <cstdint>
@@ -43,7 +44,8 @@ struct SchedulerShared {
       : queue(options, metrics) {}
   AdmissionQueue queue;
   Heartbeat heartbeat;
-  ReportRequests reports;
+  Inbox<TakeReport> reports;
+  Inbox<std::string> forgotten_tenants;  // Scheduler::ForgetPrefixes
   std::atomic<bool> end_all{false};
   std::atomic<int64_t> live_turns{0};  // accepted and not ended
 };

@@ -117,9 +117,9 @@ void SchedulerLoop::ServeWaiting(RunningMap::iterator it) {
   Running& running = it->second;
   const auto leader = running_.find(*running.prefix.leader);
   const bool there = leader != running_.end();
-  const bool fed = there && leader->second.slot.arrived() &&
-                   leader->second.sequence.collected_end() >=
-                       running.prefix.rows_of_leader;
+  const bool fed =
+      there && leader->second.slot.arrived() &&
+      leader->second.sequence.collected_end() >= running.prefix.rows_of_leader;
   // A leader that stands still would hold up turns that need not.
   if (there && !fed && !leader->second.rest.rests() &&
       !resting_.asked(leader->first)) {

@@ -63,21 +63,22 @@ struct SchedulerReport {
 
 using TakeReport = std::function<void(SchedulerReport)>;
 
-// Who wants to know, until the loop comes to it. Thread-safe.
-class ReportRequests {
+// What other threads want of the loop, until it comes to it. Thread-safe.
+template <typename Request>
+class Inbox {
  public:
-  void Add(TakeReport take) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void Add(Request take) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     waiting_.push_back(std::move(take));
   }
-  std::vector<TakeReport> TakeAll() ABSL_LOCKS_EXCLUDED(mutex_) {
+  std::vector<Request> TakeAll() ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return std::exchange(waiting_, {});
   }
 
  private:
   absl::Mutex mutex_;
-  std::vector<TakeReport> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Request> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Entries of each list in a report.

@@ -65,9 +65,8 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
   const std::vector<int32_t> free = slots.FreeSlots();
   if (!on()) return free.front();
   const PrefixHits hits = cache_.Find(QueryFor(turn));
-  const PrefixChoice choice =
-      ChoosePrefix(hits, IsFree(hits.slot.slot, slots), info_.mem_len,
-                   least_rows_);
+  const PrefixChoice choice = ChoosePrefix(hits, IsFree(hits.slot.slot, slots),
+                                           info_.mem_len, least_rows_);
   if (choice.kind == PrefixChoice::Kind::kTakeOver) {
     *taken = hits.slot;
     return hits.slot.slot;
@@ -78,7 +77,7 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
 void TurnPrefixes::Overwrite(int32_t slot) {
   std::optional<KeptPrompt> kept = cache_.TakeSlot(slot);
   if (!kept.has_value() || !cache_.IsWorthAnImage(*kept)) return;
-  Export(std::nullopt, slot, *std::move(kept));
+  Export(std::nullopt, false, slot, *std::move(kept));
 }
 
 void TurnPrefixes::GoOn(int32_t slot, const Turn& turn) {
@@ -94,8 +93,8 @@ void TurnPrefixes::GoOn(int32_t slot, const Turn& turn) {
 
 int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
   const PrefixHits hits = cache_.Find(QueryFor(turn));
-  return ChoosePrefix(hits, /*slot_is_free=*/false, info_.mem_len,
-                      least_rows_).rows;
+  return ChoosePrefix(hits, /*slot_is_free=*/false, info_.mem_len, least_rows_)
+      .rows;
 }
 
 int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader,
@@ -175,13 +174,15 @@ void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int64_t shared,
                                   TurnPrefix& prefix) const {
   const int64_t end = sequence.prompt_end();
   if (IsDivisible(end)) return;
-  std::vector<int64_t> wanted = {shared, end};
+  // The row of the last id that both have scores what follows.
+  std::vector<int64_t> wanted = {sequence.scores_input() ? shared - 1 : shared,
+                                 end};
   if (!info_.identity.zero_start) wanted.push_back(info_.mem_len);
   std::sort(wanted.begin(), wanted.end());
   int64_t last = sequence.planned_end();
   for (const int64_t position : wanted) {
-    const int64_t least = std::max(
-        least_rows_, std::min(position, info_.mem_len) / kRowsOfACopy);
+    const int64_t least =
+        std::max(least_rows_, std::min(position, info_.mem_len) / kRowsOfACopy);
     if (position > end || position - last < least) continue;
     prefix.checkpoints.push_back(position);
     last = position;
@@ -194,10 +195,12 @@ void TurnPrefixes::Planned(uint64_t id, const Sequence& sequence,
   while (!left.empty() && sequence.planned_end() >= left.front()) {
     const int64_t rows = left.front();
     left.erase(left.begin());
-    KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(rows), rows);
+    // The last row scores the id behind it.
+    const auto ids = std::min<size_t>(rows + 1, sequence.fed().size());
+    KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(ids), rows);
     prompt.divisible = IsDivisible(rows);
-    if (cache_.IsWorthAnImage(prompt)) {
-      Export(id, slot.index, std::move(prompt));
+    if (sequence.scores_input() || cache_.IsWorthAnImage(prompt)) {
+      Export(id, sequence.scores_input(), slot.index, std::move(prompt));
     }
   }
 }
@@ -221,7 +224,10 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
                          bool good) {
   for (auto it = leaving_.begin(); it != leaving_.end();) {
     const bool its = it->turn == id;
-    if (its && good) it->turn.reset();
+    if (its && good) {
+      it->turn.reset();
+      it->prompt.scores = FirstOf(prefix.scores, std::ssize(it->prompt.ids));
+    }
     it = its && !good ? leaving_.erase(it) : it + 1;
   }
   if (!on() || slot.index < 0 || sequence.turn().kind == TurnKind::kSave) {
@@ -241,6 +247,12 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
     return;
   }
   prompt->scores = prefix.scores;
+  // A turn that goes on with a session keeps what is known of the session.
+  const std::optional<KeptPrompt> before = cache_.TakeSlot(slot.index);
+  if (prompt->scores == nullptr && before.has_value()) {
+    prompt->scores =
+        FirstOf(before->scores, CommonIds(before->ids, prompt->ids));
+  }
   cache_.KeepSlot(slot.index, *std::move(prompt));
 }
 
@@ -283,11 +295,11 @@ void TurnPrefixes::DropTenant(absl::string_view tenant) {
 void TurnPrefixes::Poll(absl::FunctionRef<int64_t(uint64_t id)> collected_end) {
   bool changed = false;
   for (auto it = leaving_.begin(); it != leaving_.end();) {
-    const bool whole = !it->turn.has_value() ||
-                       collected_end(*it->turn) >= it->prompt.rows;
-    const bool here =
-        whole && it->image.wait_for(std::chrono::seconds(0)) ==
-                     std::future_status::ready;
+    const bool whole =
+        !it->turn.has_value() ||
+        (!it->scored && collected_end(*it->turn) >= it->prompt.rows);
+    const bool here = whole && it->image.wait_for(std::chrono::seconds(0)) ==
+                                   std::future_status::ready;
     if (!here) {
       ++it;
       continue;
@@ -304,8 +316,7 @@ void TurnPrefixes::Poll(absl::FunctionRef<int64_t(uint64_t id)> collected_end) {
 }
 
 KeptPrompt TurnPrefixes::PromptOf(const Sequence& sequence,
-                                  absl::Span<const int32_t> ids,
-                                  int64_t rows) {
+                                  absl::Span<const int32_t> ids, int64_t rows) {
   KeptPrompt prompt;
   prompt.tenant = *sequence.turn().prefix_tenant;
   prompt.ids.assign(ids.begin(), ids.end());
@@ -313,10 +324,11 @@ KeptPrompt TurnPrefixes::PromptOf(const Sequence& sequence,
   return prompt;
 }
 
-void TurnPrefixes::Export(std::optional<uint64_t> turn, int32_t slot,
-                          KeptPrompt prompt) {
+void TurnPrefixes::Export(std::optional<uint64_t> turn, bool scored,
+                          int32_t slot, KeptPrompt prompt) {
   const int64_t rows = prompt.rows;
-  leaving_.push_back({turn, std::move(prompt), runner_->Export(slot, rows)});
+  leaving_.push_back(
+      {turn, scored, std::move(prompt), runner_->Export(slot, rows)});
 }
 
 void TurnPrefixes::Publish() {

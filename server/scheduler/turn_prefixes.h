@@ -6,10 +6,10 @@
 //
 //   int32_t slot = prefixes.Place(turn, table, &taken);  // it gets a free one
 //   prefixes.Overwrite(slot);                            // unless it is taken
-//   prefixes.Begin(sequence, slot, prefix);              // before its first row
-//   prefixes.Planned(id, sequence, slot, prefix);        // after each step
-//   prefixes.InputDone(sequence, slot, prefix);          // its first token came
-//   prefixes.Ended(id, sequence, slot, prefix, good);    // at its end
+//   prefixes.Begin(sequence, slot, prefix);              // before its first
+//   row prefixes.Planned(id, sequence, slot, prefix);        // after each step
+//   prefixes.InputDone(sequence, slot, prefix);          // its first token
+//   came prefixes.Ended(id, sequence, slot, prefix, good);    // at its end
 //   prefixes.Poll(collected_end);                        // before turns begin
 
 #include <cstdint>
@@ -83,8 +83,8 @@ class TurnPrefixes {
   // The turn's first token has come, so that its prompt's rows are whole.
   void InputDone(const Sequence& sequence, const TurnSlot& slot,
                  const TurnPrefix& prefix);
-  // `good`: it ended well, and the slot holds the rows of what it fed. The lease
-  // is still held.
+  // `good`: it ended well, and the slot holds the rows of what it fed. The
+  // lease is still held.
   void Ended(uint64_t id, const Sequence& sequence, const TurnSlot& slot,
              const TurnPrefix& prefix, bool good);
   // The image could not be read.
@@ -99,6 +99,7 @@ class TurnPrefixes {
   // On its way to the host.
   struct Leaving {
     std::optional<uint64_t> turn;  // that may still fail
+    bool scored = false;           // its end tells the ids' scores
     KeptPrompt prompt;
     std::future<absl::StatusOr<StateImage>> image;
   };
@@ -118,7 +119,8 @@ class TurnPrefixes {
   }
   void SetCheckpoints(const Sequence& sequence, int64_t shared,
                       TurnPrefix& prefix) const;
-  void Export(std::optional<uint64_t> turn, int32_t slot, KeptPrompt prompt);
+  void Export(std::optional<uint64_t> turn, bool scored, int32_t slot,
+              KeptPrompt prompt);
   void Publish();
 
   const int64_t least_rows_;

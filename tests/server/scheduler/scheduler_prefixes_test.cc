@@ -46,10 +46,9 @@ class Prefixes : public ::testing::Test {
   // Runs a turn to its end; it gives what the model gives.
   int64_t CachedOf(const Ids& input, int tokens = 3,
                    const std::string& tenant = "") {
-    const TestTurn turn =
-        world().Generate("", input, tokens, [&tenant](Turn& turn) {
-          turn.prefix_tenant = tenant;
-        });
+    const TestTurn turn = world().Generate(
+        "", input, tokens,
+        [&tenant](Turn& turn) { turn.prefix_tenant = tenant; });
     world().Run();
     return Check(turn, input, tokens);
   }
@@ -193,9 +192,9 @@ std::vector<float> ScoresOf(const TestTurn& turn) {
 TEST_F(Prefixes, ScoresComeFromTheCacheToo) {
   const Ids context = World::SomeIds(24);
   const auto score = [this](const Ids& ids, int top) {
-    const TestTurn turn = world().Submit(
-        "", TurnKind::kScore, ids,
-        [top](Turn& turn) { turn.top_logprobs = top; });
+    const TestTurn turn =
+        world().Submit("", TurnKind::kScore, ids,
+                       [top](Turn& turn) { turn.top_logprobs = top; });
     world().Run();
     return turn;
   };
@@ -219,6 +218,58 @@ TEST_F(Prefixes, ScoresComeFromTheCacheToo) {
   // More alternatives than were kept are fed again.
   EXPECT_EQ(score(Join(context, {0, 0, 5}), 3).sink->finished()->cached_tokens,
             0);
+}
+
+TEST_F(Prefixes, ScoresOfALongPromptServeOneThatPartsFromIt) {
+  const Ids context = World::SomeIds(60);
+  const auto score = [this](const Ids& ids) {
+    const TestTurn turn = world().Submit("", TurnKind::kScore, ids);
+    world().Run();
+    return turn;
+  };
+  WorldOptions off = WithCache(1);
+  off.scheduler.prefix_cache_bytes = 0;
+  Make(off);
+  const std::vector<float> expected =
+      ScoresOf(score(Join(context, World::SomeIds(20, 3))));
+  Make(WithCache(1));
+  score(Join(context, World::SomeIds(20, 1)));
+  score(Join(context, World::SomeIds(20, 2)));
+  const TestTurn third = score(Join(context, World::SomeIds(20, 3)));
+  EXPECT_EQ(third.sink->finished()->cached_tokens, 59);
+  EXPECT_EQ(ScoresOf(third), expected);
+}
+
+// What a harness for multiple choice does over HTTP: a session is scored, goes
+// on by a token, and is deleted.
+TEST_F(Prefixes, ADeletedSessionsScoresStay) {
+  Make(WithCache(2));
+  const Ids context = World::SomeIds(24);
+  int64_t cached = 0;
+  for (int i = 0; i < 4; ++i) {
+    const std::string session = "s" + std::to_string(i);
+    world().CreateSession(session);
+    const TestTurn append =
+        world().Submit(session, TurnKind::kAppend, Join(context, {i, 2}),
+                       [](Turn& turn) { turn.return_scored = true; });
+    world().Run();
+    cached += append.sink->finished()->cached_tokens;
+    EXPECT_EQ(append.sink->scored().size(), context.size() + 2);
+    world().Generate(session, {}, 1);
+    world().Run();
+    ASSERT_TRUE(
+        world().store->Delete(SessionName::OfDefaultTenant(session)).ok());
+  }
+  EXPECT_EQ(cached, 3 * 23);
+}
+
+TEST_F(Prefixes, ATenantThatIsRemovedLeavesNothing) {
+  Make(WithCache(1));
+  const Ids prompt = World::SomeIds(24);
+  CachedOf(prompt, 3, "a");
+  CachedOf(World::SomeIds(24, 9), 3, "a");  // the first is an image now
+  world().scheduler->ForgetPrefixes("a");
+  EXPECT_EQ(CachedOf(prompt, 3, "a"), 0);
 }
 
 // Turns of a few tenants, with prompts that part from each other at random,
@@ -277,12 +328,12 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
       }
       const std::string tenant = pick(5) == 0 ? "other" : "";
       if (pick(40) == 0) world().runner->FailRow(pick(2), pick(30));
-      next.turn = world().Submit(session, next.kind, next.input,
-                                 [&](Turn& turn) {
-                                   turn.prefix_tenant = tenant;
-                                   turn.stop.max_tokens = 1 + i % 6;
-                                   turn.priority = i % 7 == 0 ? 1 : 0;
-                                 });
+      next.turn =
+          world().Submit(session, next.kind, next.input, [&](Turn& turn) {
+            turn.prefix_tenant = tenant;
+            turn.stop.max_tokens = 1 + i % 6;
+            turn.priority = i % 7 == 0 ? 1 : 0;
+          });
       sent.push_back(next);
       for (int steps = pick(6); steps > 0; --steps) world().Step();
       if (pick(12) == 0) {
@@ -308,8 +359,8 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
       for (size_t i = 0; i < scored.size(); ++i) {
         const size_t at = one.before.size() + i;
         if (at == 0) continue;
-        const std::vector<float> logprobs = world().runner->LogProbs(
-            absl::MakeConstSpan(ids).first(at));
+        const std::vector<float> logprobs =
+            world().runner->LogProbs(absl::MakeConstSpan(ids).first(at));
         ASSERT_EQ(scored[i].logprob, logprobs[ids[at]])
             << "seed " << seed << ", id " << i;
       }

@@ -85,11 +85,10 @@ int64_t World::MostCached(const Call& call) const {
   size_t most = 0;
   for (const std::shared_ptr<Call>& other : calls) {
     if (other.get() == &call || other->account != call.account) continue;
-    const auto differ = std::mismatch(
-        input.begin(), input.end() - 1, other->context.begin(),
-        other->context.end());
-    most = std::max(most,
-                    static_cast<size_t>(differ.first - input.begin()));
+    const auto differ =
+        std::mismatch(input.begin(), input.end() - 1, other->context.begin(),
+                      other->context.end());
+    most = std::max(most, static_cast<size_t>(differ.first - input.begin()));
   }
   return static_cast<int64_t>(most);
 }
