@@ -45,8 +45,7 @@ int64_t UsefulRows(const Entry& entry, const PrefixQuery& query,
         scores != nullptr && scores->top() >= query.top_logprobs;
     useful = enough ? std::min({useful, matched - 1, scores->size()}) : 0;
   }
-  if (!entry.divisible && useful < entry.rows) return 0;
-  return useful;
+  return useful < entry.shortest ? 0 : useful;
 }
 
 }  // namespace
@@ -140,7 +139,7 @@ void PrefixCache::Used(const StateImage* image) {
 PrefixCache::Entries::iterator PrefixCache::Insert(KeptPrompt prompt,
                                                    Entry entry) {
   entry.rows = prompt.rows;
-  entry.divisible = prompt.divisible;
+  entry.shortest = prompt.shortest;
   entry.scores = std::move(prompt.scores);
   entry.bytes = kEntryBytes + BytesOf(entry.scores.get()) +
                 static_cast<int64_t>(prompt.ids.size() * sizeof(int32_t)) +
@@ -178,7 +177,7 @@ std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
   prompt.tenant = std::move(node.key().tenant);
   prompt.ids = std::move(node.key().ids);
   prompt.rows = node.mapped().rows;
-  prompt.divisible = node.mapped().divisible;
+  prompt.shortest = node.mapped().shortest;
   prompt.scores = std::move(node.mapped().scores);
   return prompt;
 }
@@ -196,7 +195,7 @@ bool PrefixCache::IsCovered(const KeptPrompt& prompt) const {
     const Entry& entry = it->second;
     if (entry.image == nullptr || covered) return;
     const int64_t rows = std::min(entry.rows, ids);
-    const bool serves = entry.divisible || entry.rows <= ids;
+    const bool serves = entry.shortest <= rows;
     const bool scored = prompt.scores == nullptr ||
                         (entry.scores != nullptr &&
                          entry.scores->top() >= prompt.scores->top() &&
@@ -229,7 +228,8 @@ void PrefixCache::EraseCovered(const KeptPrompt& prompt) {
                         (prompt.scores != nullptr &&
                          prompt.scores->top() >= entry.scores->top() &&
                          prompt.scores->size() >= entry.scores->size());
-    if (once && prompt.divisible && scores && entry.rows <= prompt.rows) {
+    if (once && prompt.shortest <= entry.rows && scores &&
+        entry.rows <= prompt.rows) {
       covered.push_back(found);
     }
   });

@@ -7,7 +7,8 @@
 //
 // A row depends on its position and the ids up to it, on nothing else. So the
 // rows of a prompt of at most M ids serve every prefix of it. Behind M ids the
-// first rows are overwritten, and a state serves the position at its end only.
+// first rows are overwritten: an image then serves the position at its end
+// only, and a slot as far back as its ring has spare rows.
 //
 // Prompts are found by their ids, not by a digest of them, and only by turns of
 // their own tenant: neither a collision nor another tenant's turn can hit.
@@ -57,8 +58,9 @@ struct KeptPrompt {
   std::vector<int32_t> ids;
   // Rows of the first ids that are there; at most ids.size().
   int64_t rows = 0;
-  // Whether they serve shorter prefixes too.
-  bool divisible = false;
+  // The shortest prefix that they serve: of fewer rows some that it needs were
+  // overwritten. In [1, rows].
+  int64_t shortest = 1;
   std::shared_ptr<const PrefixScores> scores = nullptr;  // maybe not of all ids
 };
 
@@ -115,8 +117,15 @@ class PrefixCache {
   void KeepSlot(int32_t slot, KeptPrompt prompt);
   // The rows of the slot are about to change. What it held, if anything.
   std::optional<KeptPrompt> TakeSlot(int32_t slot);
+  // More rows of the slot are overwritten: prefixes of fewer than `shortest`
+  // rows are no longer there. REQUIRES: Holds, at most the prompt's rows.
+  void Shorten(int32_t slot, int64_t shortest) {
+    int64_t& was = (*in_slot_[slot])->second.shortest;
+    was = std::max(was, shortest);
+  }
   bool Holds(int32_t slot) const { return in_slot_[slot].has_value(); }
-  // How many ids the prompt there has. REQUIRES: Holds.
+  // How many rows and ids the prompt there has. REQUIRES: Holds.
+  int64_t RowsIn(int32_t slot) const { return (*in_slot_[slot])->second.rows; }
   int64_t IdsIn(int32_t slot) const {
     return static_cast<int64_t>((*in_slot_[slot])->first.ids.size());
   }
@@ -160,7 +169,7 @@ class PrefixCache {
   using UseList = std::list<Entries::iterator>;
   struct Entry {
     int64_t rows = 0;
-    bool divisible = false;
+    int64_t shortest = 1;
     std::shared_ptr<const PrefixScores> scores;
     int32_t slot = -1;
     std::shared_ptr<const StateImage> image;

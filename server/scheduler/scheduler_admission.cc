@@ -121,9 +121,11 @@ void SchedulerLoop::Enter(Entering entering) {
   TurnSlot& slot = entering.slot;
   const bool resident = slot.claimed_as == SlotChoice::Kind::kResident;
   if (!resident && slot.taken.rows == 0) {
-    prefixes_.Overwrite(slot.index);
-  } else if (resident && entering.queued.has_value()) {
-    prefixes_.GoOn(slot.index, entering.queued->turn);
+    const SessionLease& lease =
+        entering.queued.has_value()
+            ? entering.queued->turn.lease
+            : running_.at(entering.returning).sequence.lease();
+    prefixes_.Overwrite(slot.index, lease.position());
   }
   if (!entering.queued.has_value()) {
     const auto it = running_.find(entering.returning);
@@ -170,6 +172,7 @@ void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
   if (turn.kind == TurnKind::kAlternatives) {
     it->second.sequence.OpenLanes(runner_->info(), it->second.slot.index);
   }
+  prefixes_.Entered(turn, it->second.slot, it->second.prefix);
   BeginOrWait(it);
   turn.sink->Started(sequence.Started());
   for (const TokenEvent& token : sequence.Replayed()) turn.sink->Token(token);

@@ -259,7 +259,7 @@ void SchedulerLoop::ShareOut(Running& running) {
   if (useful == 1) return;
   const std::vector<int32_t> taken = slots_.TakeFree(useful - 1);
   for (const int32_t to : taken) {
-    prefixes_.Overwrite(to);
+    prefixes_.Overwrite(to, 0);
     runner_->Copy(slot.index, to);
   }
   lanes.AddLanes(taken);

@@ -90,8 +90,10 @@ void SchedulerLoop::BeginOrWait(RunningMap::iterator it) {
   for (auto other = running_.begin(); other != it; ++other) {
     const Running& older = other->second;
     if (running.slot.taken.rows > 0 || older.rest.rests()) continue;
+    if (older.slot.index < 0) continue;
     if (older.sequence.phase() != SequencePhase::kPrompting) continue;
-    const int64_t shared = prefixes_.RowsOfLeader(older.sequence, turn);
+    const int64_t shared =
+        prefixes_.RowsOfLeader(older.sequence, older.slot.index, turn);
     if (shared <= rows) continue;
     leader = other;
     rows = shared;
@@ -127,13 +129,11 @@ void SchedulerLoop::ServeWaiting(RunningMap::iterator it) {
   }
   running.prefix.leader.reset();
   --waiting_;
-  if (fed && leader->second.slot.index >= 0) {
-    prefixes_.BeginBehind(leader->second.sequence, leader->second.slot.index,
-                          running.prefix.rows_of_leader, running.sequence,
-                          running.slot);
-  } else {
-    BeginOrWait(it);
-  }
+  const bool begun =
+      fed &&
+      prefixes_.BeginBehind(leader->second.sequence, leader->second.slot.index,
+                            running.sequence, running.slot, running.prefix);
+  if (!begun) BeginOrWait(it);
   if (running.sequence.all_collected()) FinishInput(it);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 // A session that holds more ids does not stay findable in its slot: its ids
 // would be copied at the end of each turn.
-constexpr int64_t kMostIdsInSlot = 65536;
+constexpr int64_t kMostIdsInSlot = 16384;
 // A copy to the host costs about as much as a row in so many that it has.
 constexpr int64_t kRowsOfACopy = 8;
 
@@ -34,9 +34,11 @@ std::shared_ptr<const PrefixScores> FirstOf(
 TurnPrefixes::TurnPrefixes(const SchedulerOptions& options, StepRunner* runner,
                            Metrics* metrics)
     : least_rows_(options.least_prefix_rows),
+      guesses_(runner->info().verifies_guesses ? options.speculate_tokens : 0),
       runner_(runner),
       info_(runner->info()),
       metrics_(metrics),
+      extents_(runner->info().slots),
       cache_({options.prefix_cache_bytes, runner->info().slots,
               options.least_prefix_rows}) {}
 
@@ -74,21 +76,49 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
   return cache_.LeastUseful(free);
 }
 
-void TurnPrefixes::Overwrite(int32_t slot) {
+void TurnPrefixes::Overwrite(int32_t slot, int64_t position) {
+  // The state that moves in, or is fed again, is right in its last M rows.
+  extents_[slot] = {std::max<int64_t>(position - 1 - info_.mem_len, 0), 0};
+  KeepAsImage(slot);
+}
+
+void TurnPrefixes::KeepAsImage(int32_t slot) {
   std::optional<KeptPrompt> kept = cache_.TakeSlot(slot);
   if (!kept.has_value() || !cache_.IsWorthAnImage(*kept)) return;
   Export(std::nullopt, false, slot, *std::move(kept));
 }
 
-void TurnPrefixes::GoOn(int32_t slot, const Turn& turn) {
-  if (!cache_.Holds(slot)) return;
+void TurnPrefixes::Entered(const Turn& turn, const TurnSlot& slot,
+                           TurnPrefix& prefix) {
+  if (!on() || slot.index < 0) return;
   const int64_t position = turn.lease.position();
-  if (position < cache_.IdsIn(slot)) {
+  int64_t& written = extents_[slot.index].written;
+  prefix.written_before = written;
+  written = std::max(written, position + MostTokens(turn) + guesses_);
+  if (!cache_.Holds(slot.index) || slot.taken.rows > 0) return;
+  const int64_t shortest = Shortest(extents_[slot.index]);
+  if (position < cache_.IdsIn(slot.index)) {
     // The session was rewound: what it holds now the next turn's end says.
-    cache_.TakeSlot(slot);
-  } else if (!IsDivisible(position + MostTokens(turn))) {
-    Overwrite(slot);
+    cache_.TakeSlot(slot.index);
+  } else if (shortest <= cache_.RowsIn(slot.index)) {
+    cache_.Shorten(slot.index, shortest);
+  } else if (IsDivisible(prefix.written_before)) {
+    KeepAsImage(slot.index);
+  } else {
+    // A session goes on turn by turn: no image for each.
+    cache_.TakeSlot(slot.index);
   }
+}
+
+int64_t TurnPrefixes::Shortest(const SlotExtent& extent) const {
+  int64_t shortest = 1;
+  if (!IsDivisible(extent.written)) {
+    shortest = std::max(shortest, extent.written - info_.spare_rows);
+  }
+  if (extent.first > 0) {
+    shortest = std::max(shortest, extent.first + info_.mem_len);
+  }
+  return shortest;
 }
 
 int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
@@ -97,26 +127,28 @@ int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
       .rows;
 }
 
-int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader,
+int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader, int32_t leader_slot,
                                    const Turn& turn) const {
   const Turn& other = leader.turn();
   const absl::Span<const int32_t> fed = leader.fed();
   // Its slot serves as long as none of the prompt's rows was overwritten.
-  const bool serves = other.kind != TurnKind::kAlternatives &&
-                      other.lease.position() == 0 &&
-                      IsDivisible(std::ssize(fed) + info_.depth);
+  const bool serves =
+      other.kind != TurnKind::kAlternatives && other.lease.position() == 0;
   if (!serves || other.priority < turn.priority ||
       other.prefix_tenant != turn.prefix_tenant) {
     return 0;
   }
   const int64_t common = CommonIds(fed, turn.input);
-  const int64_t rows =
-      std::min({common, SkippableRows(turn), leader.prompt_end()});
+  int64_t rows = std::min({common, SkippableRows(turn), leader.prompt_end()});
+  if (ScoresInput(turn)) rows = std::min(rows, common - 1);
+  SlotExtent extent = extents_[leader_slot];
+  extent.written = std::ssize(fed) + info_.depth + guesses_;
+  if (rows < Shortest(extent)) return 0;
   if (!ScoresInput(turn)) return rows;
   const bool scores = leader.scores_input() && other.logprob_ids == nullptr &&
                       turn.logprob_ids == nullptr &&
                       other.top_logprobs >= turn.top_logprobs;
-  return scores ? std::min(rows, common - 1) : 0;
+  return scores ? rows : 0;
 }
 
 void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
@@ -133,9 +165,12 @@ void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
   const PrefixHit& hit = imports ? hits.image : hits.slot;
   if (choice.kind == PrefixChoice::Kind::kCopy) {
     runner_->Copy(hit.slot, slot.index);
+    CopyExtent(hit.slot, slot.index, prefix);
   }
   if (imports) {
     prefix.image = hit.image;
+    prefix.written_before = hit.image->position;
+    extents_[slot.index].first = hit.image->position - hit.image->rows;
     slot.import = runner_->Import(slot.index, prefix.image);
     if (info_.derives) {
       slot.rows_to_derive = slot.rows_underived = prefix.image->rows;
@@ -150,13 +185,25 @@ void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
   CountLookup(choice.rows);
 }
 
-void TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
-                               int64_t rows, Sequence& sequence,
-                               const TurnSlot& slot) {
+bool TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
+                               Sequence& sequence, const TurnSlot& slot,
+                               TurnPrefix& prefix) {
+  const int64_t rows = prefix.rows_of_leader;
+  const SlotExtent& extent = extents_[leader_slot];
+  if (extent.first > 0 && rows < extent.first + info_.mem_len) return false;
   runner_->Copy(leader_slot, slot.index);
+  CopyExtent(leader_slot, slot.index, prefix);
   const std::shared_ptr<const PrefixScores> scores = leader.InputScores();
   sequence.Skip(rows, scores.get());
   CountLookup(rows);
+  return true;
+}
+
+void TurnPrefixes::CopyExtent(int32_t from, int32_t to, TurnPrefix& prefix) {
+  const SlotExtent& extent = extents_[from];
+  prefix.written_before = std::max(prefix.written_before, extent.written);
+  extents_[to].first = extent.first;
+  extents_[to].written = std::max(extents_[to].written, extent.written);
 }
 
 void TurnPrefixes::CountLookup(int64_t rows) {
@@ -198,7 +245,6 @@ void TurnPrefixes::Planned(uint64_t id, const Sequence& sequence,
     // The last row scores the id behind it.
     const auto ids = std::min<size_t>(rows + 1, sequence.fed().size());
     KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(ids), rows);
-    prompt.divisible = IsDivisible(rows);
     if (sequence.scores_input() || cache_.IsWorthAnImage(prompt)) {
       Export(id, sequence.scores_input(), slot.index, std::move(prompt));
     }
@@ -211,10 +257,12 @@ void TurnPrefixes::InputDone(const Sequence& sequence, const TurnSlot& slot,
   const bool began = turn.resumed == nullptr &&
                      turn.prefix_tenant.has_value() &&
                      sequence.Started().position == 0;
-  if (!on() || !began || !IsDivisible(MostTokens(turn))) return;
+  if (!on() || !began) return;
   const int64_t rows = sequence.prompt_end();
+  const int64_t shortest = Shortest(extents_[slot.index]);
+  if (shortest > rows) return;
   KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(rows), rows);
-  prompt.divisible = true;
+  prompt.shortest = shortest;
   prompt.scores = prefix.scores;
   cache_.KeepSlot(slot.index, std::move(prompt));
 }
@@ -230,19 +278,25 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
     }
     it = its && !good ? leaving_.erase(it) : it + 1;
   }
-  if (!on() || slot.index < 0 || sequence.turn().kind == TurnKind::kSave) {
-    return;
+  const Turn& turn = sequence.turn();
+  if (!on() || slot.index < 0 || turn.kind == TurnKind::kSave) return;
+  const int64_t past = sequence.rows_past_commit();
+  if (good && past <= info_.mem_len) {
+    const int64_t rows = std::max<int64_t>(turn.lease.position() - 1, 0);
+    extents_[slot.index].written =
+        std::max(prefix.written_before, rows + past + guesses_);
   }
-  const bool commits = sequence.turn().kind == TurnKind::kGenerate ||
-                       sequence.turn().kind == TurnKind::kAppend;
+  const bool commits =
+      turn.kind == TurnKind::kGenerate || turn.kind == TurnKind::kAppend;
   // A turn that leaves its session as it was leaves the session's rows there,
-  // too: GoOn has seen to it.
-  if (good && !commits && sequence.turn().lease.position() > 0) return;
+  // too: Entered has seen to it.
+  if (good && !commits && turn.lease.position() > 0) return;
   std::optional<KeptPrompt> prompt;
-  if (good && sequence.turn().prefix_tenant.has_value()) {
-    prompt = PromptAtEnd(sequence);
+  if (good && turn.prefix_tenant.has_value()) prompt = PromptAtEnd(sequence);
+  if (prompt.has_value()) {
+    prompt->shortest = Shortest(extents_[slot.index]);
   }
-  if (!prompt.has_value()) {
+  if (!prompt.has_value() || prompt->shortest > prompt->rows) {
     cache_.TakeSlot(slot.index);
     return;
   }
@@ -256,26 +310,17 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
   cache_.KeepSlot(slot.index, *std::move(prompt));
 }
 
-std::optional<KeptPrompt> TurnPrefixes::PromptAtEnd(
-    const Sequence& sequence) const {
+std::optional<KeptPrompt> TurnPrefixes::PromptAtEnd(const Sequence& sequence) {
   const Turn& turn = sequence.turn();
   const int64_t position = turn.lease.position();
-  const bool stays = !turn.lease.name().empty();
-  const int64_t most = stays ? info_.mem_len : kMostIdsInSlot;
   std::vector<int32_t> of_session;
-  if (position > 0 && position <= most) {
+  if (position > 0 && position <= kMostIdsInSlot) {
     of_session = turn.lease.token_ids().Last(position);
   }
   const absl::Span<const int32_t> ids =
       position > 0 ? absl::Span<const int32_t>(of_session) : turn.input;
   if (ids.empty()) return std::nullopt;
-  const int64_t rows = std::ssize(ids) - 1;
-  const int64_t past = position > 0 ? sequence.rows_past_commit()
-                                    : sequence.rows_past_commit() - rows;
-  KeptPrompt prompt = PromptOf(sequence, ids, rows);
-  prompt.divisible = past <= info_.mem_len && IsDivisible(rows + past);
-  if (!prompt.divisible && past > info_.spare_rows) return std::nullopt;
-  return prompt;
+  return PromptOf(sequence, ids, std::ssize(ids) - 1);
 }
 
 void TurnPrefixes::DropImage(const TurnPrefix& prefix) {
@@ -327,6 +372,7 @@ KeptPrompt TurnPrefixes::PromptOf(const Sequence& sequence,
 void TurnPrefixes::Export(std::optional<uint64_t> turn, bool scored,
                           int32_t slot, KeptPrompt prompt) {
   const int64_t rows = prompt.rows;
+  prompt.shortest = IsDivisible(rows) ? 1 : rows;
   leaving_.push_back(
       {turn, scored, std::move(prompt), runner_->Export(slot, rows)});
 }

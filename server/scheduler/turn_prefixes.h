@@ -6,6 +6,7 @@
 //
 //   int32_t slot = prefixes.Place(turn, table, &taken);  // it gets a free one
 //   prefixes.Overwrite(slot);                            // unless it is taken
+//   prefixes.Entered(turn, slot, prefix);
 //   prefixes.Begin(sequence, slot, prefix);              // before its first
 //   row prefixes.Planned(id, sequence, slot, prefix);        // after each step
 //   prefixes.InputDone(sequence, slot, prefix);          // its first token
@@ -44,6 +45,8 @@ struct TurnPrefix {
   // The turn waits until this older one has fed what both begin with.
   std::optional<uint64_t> leader;
   int64_t rows_of_leader = 0;
+  // Up to where its slot was written before it.
+  int64_t written_before = 0;
 };
 
 // Owned by the scheduler's loop; not thread-safe.
@@ -59,23 +62,27 @@ class TurnPrefixes {
   // REQUIRES: there is a free slot.
   int32_t Place(const Turn& turn, const SlotTable& slots,
                 PrefixHit* taken) const;
-  // The slot's rows are about to be another session's.
-  void Overwrite(int32_t slot);
-  // The session in the slot goes on with this turn.
-  void GoOn(int32_t slot, const Turn& turn);
+  // The slot's rows are about to be those of another session of `position` ids.
+  void Overwrite(int32_t slot, int64_t position);
+  // The turn has entered its slot, which may hold its session.
+  void Entered(const Turn& turn, const TurnSlot& slot, TurnPrefix& prefix);
 
   // Rows that the turn would begin with, in a slot of its own.
   int64_t RowsFor(const Turn& turn) const;
   // Rows of an older turn that one could begin with, once they are fed; 0: it
-  // does not share them, is less urgent or overwrites them.
-  int64_t RowsOfLeader(const Sequence& leader, const Turn& turn) const;
+  // does not share them, is less urgent or overwrites them. REQUIRES: the older
+  // one has a slot.
+  int64_t RowsOfLeader(const Sequence& leader, int32_t leader_slot,
+                       const Turn& turn) const;
 
   // Before the turn's first row is planned: what the cache has comes into its
   // slot.
   void Begin(Sequence& sequence, TurnSlot& slot, TurnPrefix& prefix);
   // Instead: with what RowsOfLeader said of a leader that has fed them since.
-  void BeginBehind(const Sequence& leader, int32_t leader_slot, int64_t rows,
-                   Sequence& sequence, const TurnSlot& slot);
+  // False: by now they would not serve.
+  bool BeginBehind(const Sequence& leader, int32_t leader_slot,
+                   Sequence& sequence, const TurnSlot& slot,
+                   TurnPrefix& prefix);
 
   // Rows of the turn were submitted.
   void Planned(uint64_t id, const Sequence& sequence, const TurnSlot& slot,
@@ -96,6 +103,13 @@ class TurnPrefixes {
   void Poll(absl::FunctionRef<int64_t(uint64_t id)> collected_end);
 
  private:
+  // Which positions' rows a slot can have, since all of it was overwritten.
+  struct SlotExtent {
+    int64_t first = 0;
+    // The end of what was ever written, or will be by the turn that is there.
+    // What those rows overwrote stays lost when a turn begins before them.
+    int64_t written = 0;
+  };
   // On its way to the host.
   struct Leaving {
     std::optional<uint64_t> turn;  // that may still fail
@@ -109,7 +123,9 @@ class TurnPrefixes {
   static KeptPrompt PromptOf(const Sequence& sequence,
                              absl::Span<const int32_t> ids, int64_t rows);
   // What the slot of a turn that ended well holds, if it serves others.
-  std::optional<KeptPrompt> PromptAtEnd(const Sequence& sequence) const;
+  static std::optional<KeptPrompt> PromptAtEnd(const Sequence& sequence);
+  void KeepAsImage(int32_t slot);
+  void CopyExtent(int32_t from, int32_t to, TurnPrefix& prefix);
   void CountLookup(int64_t rows);
   bool IsFree(int32_t slot, const SlotTable& slots) const;
   // Whether a slot that was written up to `end` still has all rows from 0 on,
@@ -117,6 +133,8 @@ class TurnPrefixes {
   bool IsDivisible(int64_t end) const {
     return !info_.identity.zero_start && end <= info_.mem_len;
   }
+  // KeptPrompt::shortest of what a slot holds.
+  int64_t Shortest(const SlotExtent& extent) const;
   void SetCheckpoints(const Sequence& sequence, int64_t shared,
                       TurnPrefix& prefix) const;
   void Export(std::optional<uint64_t> turn, bool scored, int32_t slot,
@@ -124,9 +142,11 @@ class TurnPrefixes {
   void Publish();
 
   const int64_t least_rows_;
+  const int64_t guesses_;  // rows that a stream's step may write in vain
   StepRunner* const runner_;
   const RunnerInfo& info_;
   Metrics* const metrics_;
+  std::vector<SlotExtent> extents_;  // of slots
   PrefixCache cache_;
   std::vector<Leaving> leaving_;
 };
