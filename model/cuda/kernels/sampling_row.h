@@ -33,6 +33,8 @@ struct SamplingBlockRow {
   uint32_t known = 0, need = 0, wanted = 0;
   int32_t drawn = -1;
   uint32_t draws = 0, exact = 0;
+  // What holds behind the slot's last id; null: the slot does not follow kinds.
+  const KindRule* rule = nullptr;
 
   TXL_DEVICE BinRange all() const { return {0, bins}; }
   TXL_DEVICE float* head() const { return args.head + row * args.head_stride; }
@@ -46,6 +48,11 @@ struct SamplingBlockRow {
   }
   TXL_DEVICE int32_t target() const {
     return args.targets == nullptr ? -1 : args.targets[row];
+  }
+  // Not in the cluster-first draw, which follows no kinds.
+  TXL_DEVICE double temperature() const {
+    return rule == nullptr ? slot->temperature
+                           : slot->temperature * rule->next_temperature;
   }
   TXL_DEVICE double NextUniform() {
     return UniformDraw(slot->seed, args.rows.position[row] + 1, draws++);
@@ -64,6 +71,21 @@ TXL_DEVICE SamplingBlockRow ThisRow(const SamplingArgs& args,
           scratch,
           index < 0 ? nullptr : args.slots.slot(index),
           {scratch.bins, nullptr}};
+}
+
+// Finds the rule that a row which samples follows, and forbids its words to
+// the view.
+TXL_DEVICE void FollowKinds(SamplingBlockRow& row) {
+  const SamplingSlot& slot = *row.slot;
+  if (slot.follows_kinds == 0 || slot.recent_count == 0) return;
+  const SamplingSlots& slots = row.args.slots;
+  const int32_t last = slots.recent(
+      row.args.rows
+          .slot[row.row])[(slot.recent_count - 1) % slots.limits.recent];
+  row.rule = row.args.rules + row.args.kinds[last];
+  if (row.rule->restricts == 0) return;
+  row.words.kinds = row.args.kinds;
+  row.words.next_kinds = row.rule->next;
 }
 
 // A block per row; shared memory for a RowScratch and the tiles behind it.
@@ -182,7 +204,7 @@ TXL_DEVICE bool FindFilter(SamplingBlockRow& row, const BestWord& best,
   Ranking ranking;
   Filter& filter = ranking.filter;
   filter.best = best.logprob;
-  filter.inverse_temperature = InverseOf(slot.temperature);
+  filter.inverse_temperature = InverseOf(row.temperature());
   TXL_NO_UNROLL
   for (int stage = 0; stage < 3; ++stage) {
     ranking.kind = static_cast<RunKind>(stage);
