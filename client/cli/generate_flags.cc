@@ -125,9 +125,13 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
       ->allow_extra_args(false);
   AddNumbers(command, "--allowed-tokens", &flags->allowed_tokens,
              "only token ids to draw, comma-separated [default: all]");
-  command.add_flag("--follow-kinds,!--no-follow-kinds", flags->follow_kinds,
-                   "only tokens of kinds that may follow, such as events of "
-                   "music [default: the model's, else off]");
+  command.add_flag_callback(
+      "--follow-kinds", [flags] { flags->follow_kinds = true; },
+      "only tokens of kinds that may follow, such as events of music "
+      "[default: the model's, else off]");
+  command.add_flag_callback(
+      "--no-follow-kinds", [flags] { flags->follow_kinds = false; },
+      "tokens of any kind");
   command.add_option("--seed", flags->seed,
                      "seed of the draws [default: chosen by the server]");
   AddOptional(command, "--min-tokens", &flags->min_tokens,

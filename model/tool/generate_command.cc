@@ -195,8 +195,9 @@ Command AddGenerateCommand(CLI::App& app) {
   sub->add_option("--repetition-penalty", s.repetition_penalty, "1: off [1]");
   sub->add_option("--presence-penalty", s.presence_penalty, "0: off [0]");
   sub->add_option("--frequency-penalty", s.frequency_penalty, "0: off [0]");
-  sub->add_flag("--follow-kinds", s.follow_kinds,
-                "only tokens that kinds.json lets follow [off]");
+  sub->add_flag_callback(
+      "--follow-kinds", [flags] { flags->sampling.follow_kinds = true; },
+      "only tokens that kinds.json lets follow [off]");
   sub->add_option("--seed", s.seed, "seed of the draws [chosen and printed]");
   return {sub, [flags] { return RunGenerate(*flags); }};
 }

@@ -14,6 +14,7 @@ struct RowScratch {
   BorderScratch border;
   WordBin bins[kMaxSampledClusters + 1];
   double mass[kMaxSampledClusters];  // SamplingRowState's
+  double temperature;                // of a joint draw
   int32_t found;                     // of the best words
   int32_t is_last_block;
 };
@@ -33,8 +34,6 @@ struct SamplingBlockRow {
   uint32_t known = 0, need = 0, wanted = 0;
   int32_t drawn = -1;
   uint32_t draws = 0, exact = 0;
-  // What holds behind the slot's last id; null: the slot does not follow kinds.
-  const KindRule* rule = nullptr;
 
   TXL_DEVICE BinRange all() const { return {0, bins}; }
   TXL_DEVICE float* head() const { return args.head + row * args.head_stride; }
@@ -48,11 +47,6 @@ struct SamplingBlockRow {
   }
   TXL_DEVICE int32_t target() const {
     return args.targets == nullptr ? -1 : args.targets[row];
-  }
-  // Not in the cluster-first draw, which follows no kinds.
-  TXL_DEVICE double temperature() const {
-    return rule == nullptr ? slot->temperature
-                           : slot->temperature * rule->next_temperature;
   }
   TXL_DEVICE double NextUniform() {
     return UniformDraw(slot->seed, args.rows.position[row] + 1, draws++);
@@ -73,19 +67,20 @@ TXL_DEVICE SamplingBlockRow ThisRow(const SamplingArgs& args,
           {scratch.bins, nullptr}};
 }
 
-// Finds the rule that a row which samples follows, and forbids its words to
-// the view.
+// What the kind of the slot's last id says of a row that samples; before Open.
 TXL_DEVICE void FollowKinds(SamplingBlockRow& row) {
   const SamplingSlot& slot = *row.slot;
-  if (slot.follows_kinds == 0 || slot.recent_count == 0) return;
-  const SamplingSlots& slots = row.args.slots;
-  const int32_t last = slots.recent(
-      row.args.rows
-          .slot[row.row])[(slot.recent_count - 1) % slots.limits.recent];
-  row.rule = row.args.rules + row.args.kinds[last];
-  if (row.rule->restricts == 0) return;
-  row.words.kinds = row.args.kinds;
-  row.words.next_kinds = row.rule->next;
+  double temperature = slot.temperature;
+  if (slot.follows_kinds != 0 && slot.recent_count > 0) {
+    const SamplingSlots& slots = row.args.slots;
+    const int64_t last = (slot.recent_count - 1) % slots.limits.recent;
+    const int32_t id = slots.recent(row.args.rows.slot[row.row])[last];
+    const KindRule& rule = row.args.rules[row.args.kinds[id]];
+    temperature *= rule.next_temperature;
+    row.words.kinds = rule.restricts != 0 ? row.args.kinds : nullptr;
+    row.words.next_kinds = rule.next;
+  }
+  if (Thread() == 0) row.scratch.temperature = temperature;
 }
 
 // A block per row; shared memory for a RowScratch and the tiles behind it.
@@ -204,7 +199,7 @@ TXL_DEVICE bool FindFilter(SamplingBlockRow& row, const BestWord& best,
   Ranking ranking;
   Filter& filter = ranking.filter;
   filter.best = best.logprob;
-  filter.inverse_temperature = InverseOf(row.temperature());
+  filter.inverse_temperature = InverseOf(row.scratch.temperature);
   TXL_NO_UNROLL
   for (int stage = 0; stage < 3; ++stage) {
     ranking.kind = static_cast<RunKind>(stage);
