@@ -39,6 +39,7 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
   facts.config = model.config;
   facts.generation = model.generation;
   facts.vocabulary = model.vocabulary.get();
+  facts.kinds = model.kinds;
   if (facts.vocabulary != nullptr) {
     facts.midi = MidiEncoder::Make(*facts.vocabulary);
   }

@@ -73,6 +73,7 @@ absl::Status FillSampling(const GenerateFlags& flags, v1::SamplingParams* out) {
     out->set_frequency_penalty(*flags.frequency_penalty);
   }
   if (flags.penalty_window) out->set_penalty_window(*flags.penalty_window);
+  if (flags.follow_kinds) out->set_follow_kinds(*flags.follow_kinds);
   if (flags.seed) out->set_seed(*flags.seed);
   if (flags.min_tokens) out->set_min_tokens(*flags.min_tokens);
   out->mutable_allowed_token_ids()->Assign(flags.allowed_tokens.begin(),
@@ -124,6 +125,13 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
       ->allow_extra_args(false);
   AddNumbers(command, "--allowed-tokens", &flags->allowed_tokens,
              "only token ids to draw, comma-separated [default: all]");
+  command.add_flag_callback(
+      "--follow-kinds", [flags] { flags->follow_kinds = true; },
+      "only tokens of kinds that may follow, such as events of music "
+      "[default: the model's, else off]");
+  command.add_flag_callback(
+      "--no-follow-kinds", [flags] { flags->follow_kinds = false; },
+      "tokens of any kind");
   command.add_option("--seed", flags->seed,
                      "seed of the draws [default: chosen by the server]");
   AddOptional(command, "--min-tokens", &flags->min_tokens,

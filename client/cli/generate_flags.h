@@ -38,6 +38,7 @@ struct GenerateFlags {
   std::optional<int32_t> penalty_window;
   std::vector<std::string> logit_bias;  // ID=VALUE
   std::vector<uint32_t> allowed_tokens;
+  std::optional<bool> follow_kinds;
   std::optional<uint64_t> seed;
   std::optional<int32_t> min_tokens;
 

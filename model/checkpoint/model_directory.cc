@@ -5,12 +5,14 @@
 
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/config/json_fields.h"
+#include "model/config/token_kinds_file.h"
 #include "model/text/vocabulary_loader.h"
 
 namespace txl {
@@ -59,6 +61,32 @@ bool Exists(const std::string& path) {
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
+// generation.json and kinds.json, where they are.
+absl::Status ReadSamplingFiles(ModelDirectory& directory) {
+  const int64_t vocab_size = directory.config.vocab_size;
+  const std::string kinds_path =
+      absl::StrCat(directory.path, "/", kTokenKindsFile);
+  if (Exists(kinds_path)) {
+    TXL_ASSIGN_OR_RETURN(const std::string text,
+                         ReadRegularFile(kinds_path, kMaxJsonBytes));
+    TXL_ASSIGN_OR_RETURN(TokenKinds kinds,
+                         ParseTokenKinds(text, kinds_path, vocab_size));
+    directory.kinds = std::make_shared<const TokenKinds>(std::move(kinds));
+  }
+  const std::string path = absl::StrCat(directory.path, "/generation.json");
+  if (!Exists(path)) return absl::OkStatus();
+  TXL_ASSIGN_OR_RETURN(const std::string text,
+                       ReadRegularFile(path, kMaxJsonBytes));
+  TXL_ASSIGN_OR_RETURN(directory.generation,
+                       ParseGenerationDefaults(text, path, vocab_size));
+  const absl::Status valid = ValidateSamplingParams(
+      ApplyOverrides(SamplingParams(), directory.generation.sampling),
+      vocab_size, directory.kinds != nullptr);
+  if (valid.ok()) return valid;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": field ", valid.message()));
+}
+
 }  // namespace
 
 bool IsForeignConfig(absl::string_view text) {
@@ -84,14 +112,7 @@ absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
   }
   TXL_ASSIGN_OR_RETURN(directory.config, ParseModelConfig(config, config_path));
 
-  const std::string generation_path = absl::StrCat(path, "/generation.json");
-  if (Exists(generation_path)) {
-    TXL_ASSIGN_OR_RETURN(const std::string text,
-                         ReadRegularFile(generation_path, kMaxJsonBytes));
-    TXL_ASSIGN_OR_RETURN(directory.generation,
-                         ParseGenerationDefaults(text, generation_path,
-                                                 directory.config.vocab_size));
-  }
+  TXL_RETURN_IF_ERROR(ReadSamplingFiles(directory));
   if (Exists(absl::StrCat(path, "/tokenizer.json"))) {
     TXL_ASSIGN_OR_RETURN(directory.vocabulary,
                          LoadVocabulary(path, directory.config.vocab_size));

@@ -1,7 +1,8 @@
 #pragma once
 
 // A model directory: config.json, model.safetensors, and, optionally,
-// tokenizer.json with its file and generation.json. All that a server opens.
+// tokenizer.json with its file, generation.json and kinds.json. All that a
+// server opens.
 
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "model/checkpoint/weights.h"
 #include "model/config/generation_defaults.h"
 #include "model/config/model_config.h"
+#include "model/sampling/token_kinds.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
@@ -21,6 +23,8 @@ struct ModelDirectory {
   ModelConfig config;
   GenerationDefaults generation;
   std::unique_ptr<Vocabulary> vocabulary;  // null: token ids only
+  std::shared_ptr<const TokenKinds>
+      kinds;  // of kinds.json; null: there is none
   // Lower-case hex SHA-256 over config.json's and model.safetensors' bytes.
   std::string fingerprint;
 };

@@ -29,6 +29,7 @@ const std::vector<std::string>& KnownFields() {
                                                   "frequency_penalty",
                                                   "penalty_window",
                                                   "logit_bias",
+                                                  "follow_kinds",
                                                   "seed",
                                                   "min_tokens"};
   return fields;
@@ -85,6 +86,9 @@ SamplingOverrides ReadSampling(JsonFields& in, const json& object,
   sampling.frequency_penalty = in.OptionalNumber("frequency_penalty");
   sampling.penalty_window = Int32(in, "penalty_window", 0);
   sampling.min_tokens = Int32(in, "min_tokens", 0);
+  if (in.Has("follow_kinds")) {
+    sampling.follow_kinds = in.Bool("follow_kinds", false);
+  }
   sampling.seed = in.OptionalUint64("seed");
   ReadBias(in, object, vocab_size, sampling);
   return sampling;
@@ -138,6 +142,7 @@ std::string GenerationDefaultsToJson(const GenerationDefaults& defaults) {
   Put(out, "presence_penalty", sampling.presence_penalty);
   Put(out, "frequency_penalty", sampling.frequency_penalty);
   Put(out, "penalty_window", sampling.penalty_window);
+  Put(out, "follow_kinds", sampling.follow_kinds);
   Put(out, "seed", sampling.seed);
   Put(out, "min_tokens", sampling.min_tokens);
   for (const auto& [id, bias] : sampling.logit_bias) {

@@ -10,11 +10,13 @@
 
 namespace txl {
 
+std::string EventName(const Vocabulary& vocabulary, int32_t id) {
+  return absl::StrReplaceAll(vocabulary.TokenBytes(id), {{"%20", " "}});
+}
+
 EventIds::EventIds(const Vocabulary& vocabulary) {
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    // A vocabulary of events spells spaces so.
-    const std::string event =
-        absl::StrReplaceAll(vocabulary.TokenBytes(id), {{"%20", " "}});
+    const std::string event = EventName(vocabulary, id);
     ids_.emplace(event, id);
     const size_t split = event.rfind('_');
     int64_t value = 0;
@@ -45,6 +47,20 @@ int64_t EventIds::Closest(absl::string_view kind, int64_t value) const {
   const int64_t below = *std::prev(above);
   return above == values.end() || value - below <= *above - value ? below
                                                                   : *above;
+}
+
+std::optional<MusicFamily> FamilyOf(const EventIds& events) {
+  if (events.Has("xxbos") && events.Has("xxsep") && events.Has("d1")) {
+    return MusicFamily::kMusicautobot;
+  }
+  if (!events.Has("Bar_None")) return std::nullopt;
+  if (events.Has("Position_1/16") && events.HasPrefix("Note On_")) {
+    return MusicFamily::kRemi;
+  }
+  if (events.Has("Beat_0") && events.HasPrefix("Note_Pitch_")) {
+    return MusicFamily::kCompoundWord;
+  }
+  return std::nullopt;
 }
 
 void EventList::Add(std::initializer_list<std::string> events) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct MidiIds {
   std::vector<LeftOut> left_out;  // ordered by name
 };
 
+// The name of an event. A vocabulary spells a space in it as %20.
+std::string EventName(const Vocabulary& vocabulary, int32_t id);
+
 // Thread-safe.
 class EventIds {
  public:
@@ -46,6 +50,12 @@ class EventIds {
   absl::flat_hash_map<std::string, int32_t> ids_;
   absl::flat_hash_map<std::string, absl::btree_set<int64_t>> values_;
 };
+
+// What names its events so; midi_encoder.h says whose rules these are.
+enum class MusicFamily { kRemi, kCompoundWord, kMusicautobot };
+
+// Nothing: these are not the events of a family.
+std::optional<MusicFamily> FamilyOf(const EventIds& events);
 
 class EventList {
  public:

@@ -1,5 +1,6 @@
 #include "model/music/midi_encoder.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -27,36 +28,28 @@ absl::Status NoNote() { return Bad("the MIDI file has no note to encode"); }
 
 }  // namespace
 
-MidiEncoder::MidiEncoder(Family family, std::shared_ptr<const EventIds> events)
+MidiEncoder::MidiEncoder(MusicFamily family,
+                         std::shared_ptr<const EventIds> events)
     : family_(family), events_(std::move(events)) {}
 
 absl::StatusOr<MidiEncoder> MidiEncoder::Make(const Vocabulary& vocabulary) {
   // A vocabulary of text can be large, and a server asks whenever it starts.
   if (vocabulary.kind() != "events") return NotOfMusic(vocabulary);
   auto events = std::make_shared<const EventIds>(vocabulary);
-  if (events->Has("xxbos") && events->Has("xxsep") && events->Has("d1")) {
-    return MidiEncoder(Family::kMusicautobot, std::move(events));
-  }
-  if (events->Has("Bar_None") && events->Has("Position_1/16") &&
-      events->HasPrefix("Note On_")) {
-    return MidiEncoder(Family::kRemi, std::move(events));
-  }
-  if (events->Has("Bar_None") && events->Has("Beat_0") &&
-      events->HasPrefix("Note_Pitch_")) {
-    return MidiEncoder(Family::kCompoundWord, std::move(events));
-  }
-  return NotOfMusic(vocabulary);
+  const std::optional<MusicFamily> family = FamilyOf(*events);
+  if (!family.has_value()) return NotOfMusic(vocabulary);
+  return MidiEncoder(*family, std::move(events));
 }
 
 int32_t MidiEncoder::end_id() const {
-  return family_ == Family::kCompoundWord ? events_->Find("EOS_None") : -1;
+  return family_ == MusicFamily::kCompoundWord ? events_->Find("EOS_None") : -1;
 }
 
 absl::StatusOr<MidiIds> MidiEncoder::Encode(
     absl::string_view midi_bytes) const {
   TXL_ASSIGN_OR_RETURN(const MidiFile file, ParseMidi(midi_bytes));
   EventList events(*events_);
-  if (family_ == Family::kMusicautobot) {
+  if (family_ == MusicFamily::kMusicautobot) {
     if (!AddStepEvents(file, events)) return NoNote();
     return events.Take();
   }
@@ -67,7 +60,7 @@ absl::StatusOr<MidiIds> MidiEncoder::Encode(
     events.LeaveOut("note of another instrument than the first",
                     static_cast<int64_t>(music.notes[i].size()));
   }
-  if (family_ == Family::kRemi) {
+  if (family_ == MusicFamily::kRemi) {
     AddRemiEvents(music, events);
   } else {
     TXL_RETURN_IF_ERROR(AddCompoundWordEvents(music, events));

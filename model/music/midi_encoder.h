@@ -39,11 +39,9 @@ class MidiEncoder {
   int32_t end_id() const;
 
  private:
-  enum class Family { kRemi, kCompoundWord, kMusicautobot };
+  MidiEncoder(MusicFamily family, std::shared_ptr<const EventIds> events);
 
-  MidiEncoder(Family family, std::shared_ptr<const EventIds> events);
-
-  Family family_;
+  MusicFamily family_;
   std::shared_ptr<const EventIds> events_;
 };
 

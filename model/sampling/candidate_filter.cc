@@ -199,7 +199,7 @@ bool HasPenalties(const SamplingParams& params) {
 
 bool HasAdjustments(const SamplingParams& params) {
   return HasPenalties(params) || !params.logit_bias.empty() ||
-         !params.allowed_token_ids.empty();
+         !params.allowed_token_ids.empty() || params.follow_kinds;
 }
 
 void ApplyBiasAndPenalties(const SamplingParams& params,

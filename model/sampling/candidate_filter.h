@@ -51,7 +51,7 @@ void FilterCandidates(const SamplingParams& params,
 
 // Whether any of the three penalties differs from its default (= off).
 bool HasPenalties(const SamplingParams& params);
-// Whether any penalty, the bias or the allowed ids do.
+// Whether any penalty, the bias, the allowed ids or follow_kinds do.
 bool HasAdjustments(const SamplingParams& params);
 
 // Changes `logprobs` [V] in place, in this order:

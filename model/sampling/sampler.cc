@@ -191,12 +191,15 @@ absl::StatusOr<std::vector<Candidate>> BoundedCandidates(
   return candidates;
 }
 
-// Every word, after allowed ids, bias, penalties and bans.
+// Every word, after allowed ids, kinds, bias, penalties and bans.
 absl::StatusOr<std::vector<double>> Adjusted(
     NextTokenDistribution& distribution, const SamplingParams& params,
-    const SampleContext& context) {
+    const SampleContext& context, const TokenKinds* kinds) {
   TXL_ASSIGN_OR_RETURN(std::vector<double> adjusted,
                        Widened(distribution, params.allowed_token_ids));
+  if (params.follow_kinds && !context.recent_ids.empty()) {
+    kinds->Forbid(context.recent_ids.back(), absl::MakeSpan(adjusted));
+  }
   ApplyBiasAndPenalties(params, context.recent_ids, absl::MakeSpan(adjusted));
   ApplyBans(context.banned_ids, absl::MakeSpan(adjusted));
   return adjusted;
@@ -204,14 +207,15 @@ absl::StatusOr<std::vector<double>> Adjusted(
 
 absl::StatusOr<int32_t> DrawJointly(NextTokenDistribution& distribution,
                                     const SamplingParams& params,
-                                    const SampleContext& context) {
+                                    const SampleContext& context,
+                                    const TokenKinds* kinds) {
   std::vector<Candidate> candidates;
   if (HasLowerBound(params) && !HasAdjustments(params)) {
     TXL_ASSIGN_OR_RETURN(candidates,
                          BoundedCandidates(distribution, params, context));
   } else {
     TXL_ASSIGN_OR_RETURN(const std::vector<double> adjusted,
-                         Adjusted(distribution, params, context));
+                         Adjusted(distribution, params, context, kinds));
     AppendCandidates(adjusted, 0, candidates);
   }
   if (candidates.empty()) return NothingToSample();
@@ -232,10 +236,13 @@ bool UsesJointDistribution(const SamplingParams& params) {
 }
 
 absl::Status NothingToSample() {
-  return absl::InternalError("no token has a probability above 0");
+  return absl::InternalError(
+      "no token has a probability above 0; allowed_token_ids, follow_kinds and "
+      "min_tokens may have left none");
 }
 
-Sampler::Sampler(VocabularyBins bins) : bins_(std::move(bins)) {}
+Sampler::Sampler(VocabularyBins bins, std::shared_ptr<const TokenKinds> kinds)
+    : bins_(std::move(bins)), kinds_(std::move(kinds)) {}
 
 absl::StatusOr<int32_t> Sampler::Sample(NextTokenDistribution& distribution,
                                         const SamplingParams& params,
@@ -247,12 +254,18 @@ absl::StatusOr<int32_t> Sampler::Sample(NextTokenDistribution& distribution,
   }
   const bool joint = UsesJointDistribution(params);
   if (params.temperature > 0) {
-    return joint ? DrawJointly(distribution, params, context)
-                 : DrawByCluster(distribution, params, context);
+    if (!joint) return DrawByCluster(distribution, params, context);
+    if (!params.follow_kinds || context.recent_ids.empty()) {
+      return DrawJointly(distribution, params, context, nullptr);
+    }
+    SamplingParams here = params;
+    here.temperature *=
+        kinds_->After(context.recent_ids.back()).next_temperature;
+    return DrawJointly(distribution, here, context, kinds_.get());
   }
   if (!joint) return BestWord(distribution, context);
   TXL_ASSIGN_OR_RETURN(const std::vector<double> adjusted,
-                       Adjusted(distribution, params, context));
+                       Adjusted(distribution, params, context, kinds_.get()));
   return Best(adjusted);
 }
 

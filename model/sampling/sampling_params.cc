@@ -123,13 +123,14 @@ SamplingParams ApplyOverrides(SamplingParams base,
   if (!overrides.allowed_token_ids.empty()) {
     base.allowed_token_ids = overrides.allowed_token_ids;
   }
+  Override(overrides.follow_kinds, base.follow_kinds);
   Override(overrides.seed, base.seed);
   Override(overrides.min_tokens, base.min_tokens);
   return base;
 }
 
 absl::Status ValidateSamplingParams(const SamplingParams& params,
-                                    int64_t vocab_size) {
+                                    int64_t vocab_size, bool has_kinds) {
   if (!InClosed(params.temperature, 0, kMaxTemperature)) {
     return OutOfRange("temperature", "[0, 100]", params.temperature);
   }
@@ -145,6 +146,10 @@ absl::Status ValidateSamplingParams(const SamplingParams& params,
   }
   if (absl::Status status = ValidateAllowed(params, vocab_size); !status.ok()) {
     return status;
+  }
+  if (params.follow_kinds && !has_kinds) {
+    return absl::InvalidArgumentError(
+        "follow_kinds: the model has no kinds of tokens (kinds.json)");
   }
   if (params.min_tokens < 0) {
     return OutOfRange("min_tokens", "[0, max_tokens]", params.min_tokens);

@@ -35,6 +35,9 @@ struct SamplingParams {
   std::map<int32_t, double> logit_bias;  // id -> [-100, 100]; <= 1024 entries
   // The only ids that are drawn, distinct; <= 1024. Empty: all.
   std::vector<int32_t> allowed_token_ids;
+  // A token is of a kind that may follow the session's last one, and the
+  // temperature is that kind's (token_kinds.h). Needs a model with kinds.
+  bool follow_kinds = false;
   uint64_t seed = 0;
   int32_t min_tokens = 0;  // [0, max_tokens]; bans stop and end tokens before
 };
@@ -52,6 +55,7 @@ struct SamplingOverrides {
   std::optional<int32_t> penalty_window;
   std::map<int32_t, double> logit_bias;
   std::vector<int32_t> allowed_token_ids;
+  std::optional<bool> follow_kinds;
   std::optional<uint64_t> seed;
   std::optional<int32_t> min_tokens;
 };
@@ -62,8 +66,9 @@ SamplingParams ApplyOverrides(SamplingParams base,
                               const SamplingOverrides& overrides);
 
 // InvalidArgument naming the field that is out of range (or not finite) for a
-// vocabulary of vocab_size ids. The message starts with "FIELD: ".
+// vocabulary of vocab_size ids, or that needs kinds of tokens when the model
+// has none. The message starts with "FIELD: ".
 absl::Status ValidateSamplingParams(const SamplingParams& params,
-                                    int64_t vocab_size);
+                                    int64_t vocab_size, bool has_kinds = true);
 
 }  // namespace txl

@@ -38,7 +38,8 @@ struct SlotDraws {
   void Remember(int32_t token) {
     last = token;
     recent_ids.push_back(token);
-    const auto window = static_cast<size_t>(std::max(params.penalty_window, 0));
+    // The last one is what follow_kinds looks at.
+    const auto window = static_cast<size_t>(std::max(params.penalty_window, 1));
     if (recent_ids.size() > window) {
       recent_ids.erase(recent_ids.begin(), recent_ids.end() - window);
     }
@@ -172,11 +173,13 @@ class MovedIn final : public StateArrival {
 
 class SamplingOnHost final : public SamplingStep {
  public:
-  SamplingOnHost(std::unique_ptr<ModelStep> step, VocabularyBins bins,
+  SamplingOnHost(std::unique_ptr<ModelStep> step, Sampler sampler,
                  int32_t slots)
-      : sampler_(std::move(bins)), step_(std::move(step)), slots_(slots) {}
+      : sampler_(std::move(sampler)), step_(std::move(step)), slots_(slots) {}
 
-  bool CanSample(const SamplingParams&, int64_t) const override { return true; }
+  bool CanSample(const SamplingParams& params, int64_t) const override {
+    return !params.follow_kinds || sampler_.has_kinds();
+  }
 
   void Configure(int32_t slot, const SamplingParams& params,
                  const SampleContext& context) override {
@@ -308,10 +311,11 @@ RowResult SamplingOnHost::Report(const StepRow& row,
 
 }  // namespace
 
-std::unique_ptr<SamplingStep> SampleOnHost(std::unique_ptr<ModelStep> step,
-                                           VocabularyBins bins, int32_t slots) {
-  return std::make_unique<SamplingOnHost>(std::move(step), std::move(bins),
-                                          slots);
+std::unique_ptr<SamplingStep> SampleOnHost(
+    std::unique_ptr<ModelStep> step, VocabularyBins bins, int32_t slots,
+    std::shared_ptr<const TokenKinds> kinds) {
+  return std::make_unique<SamplingOnHost>(
+      std::move(step), Sampler(std::move(bins), std::move(kinds)), slots);
 }
 
 }  // namespace txl

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model/sampling/distribution.h"
+#include "model/sampling/token_kinds.h"
 #include "model/step/model_step.h"
 #include "model/step/sampling_step.h"
 
@@ -16,8 +17,10 @@ namespace txl {
 // only hand over. Samples with any parameters and reports any number of
 // alternatives. Throws what `step` throws and stays of use afterwards: a step
 // that was not queued leaves its rows' slots as they were before their
-// positions, with no last sampled token. `slots`: how many the step has.
-std::unique_ptr<SamplingStep> SampleOnHost(std::unique_ptr<ModelStep> step,
-                                           VocabularyBins bins, int32_t slots);
+// positions, with no last sampled token. `slots`: how many the step has;
+// `kinds`: the model's, null when it has none.
+std::unique_ptr<SamplingStep> SampleOnHost(
+    std::unique_ptr<ModelStep> step, VocabularyBins bins, int32_t slots,
+    std::shared_ptr<const TokenKinds> kinds = nullptr);
 
 }  // namespace txl

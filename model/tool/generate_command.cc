@@ -80,7 +80,7 @@ class Generation {
       : network_(config, model.weights),
         memory_(network_.InitialMemory(1)),
         counter_(config.beat_positions.value_or(BeatPositions())),
-        sampler_(BinsOf(config)) {}
+        sampler_(BinsOf(config), model.directory.kinds) {}
 
   // Feeds `ids`; the distribution after the last one is then sampled from.
   void Feed(absl::Span<const int32_t> ids) {
@@ -158,7 +158,8 @@ absl::Status RunGenerate(const GenerateFlags& flags) {
   ModelConfig config = directory.config;
   config.window = config.serving_window();
   const SamplingParams params = Sampling(directory, flags);
-  TXL_RETURN_IF_ERROR(ValidateSamplingParams(params, config.vocab_size));
+  TXL_RETURN_IF_ERROR(ValidateSamplingParams(params, config.vocab_size,
+                                             directory.kinds != nullptr));
   TXL_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt,
                        PromptIds(directory, flags));
   Generation generation(model, config);
@@ -194,6 +195,9 @@ Command AddGenerateCommand(CLI::App& app) {
   sub->add_option("--repetition-penalty", s.repetition_penalty, "1: off [1]");
   sub->add_option("--presence-penalty", s.presence_penalty, "0: off [0]");
   sub->add_option("--frequency-penalty", s.frequency_penalty, "0: off [0]");
+  sub->add_flag_callback(
+      "--follow-kinds", [flags] { flags->sampling.follow_kinds = true; },
+      "only tokens that kinds.json lets follow [off]");
   sub->add_option("--seed", s.seed, "seed of the draws [chosen and printed]");
   return {sub, [flags] { return RunGenerate(*flags); }};
 }

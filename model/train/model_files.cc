@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/config/generation_defaults.h"
+#include "model/config/token_kinds_file.h"
 
 namespace txl {
 namespace {
@@ -73,7 +74,7 @@ absl::Status MakeFolder(const std::string& directory) {
 absl::Status CopyModelFiles(const std::string& from, const std::string& to) {
   TXL_RETURN_IF_ERROR(MakeFolder(to));
   std::vector<std::string> names = {"config.json", "tokenizer.json",
-                                    "generation.json"};
+                                    "generation.json", kTokenKindsFile};
   std::ifstream tokenizer(from + "/tokenizer.json");
   const auto json = nlohmann::json::parse(tokenizer, nullptr, false);
   if (json.is_object() && json.contains("file")) {

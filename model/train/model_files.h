@@ -18,8 +18,9 @@ absl::Status WriteModelFiles(const std::string& directory,
                              const ModelConfig& config, const Corpus& corpus);
 
 // Copies what the model directory `from` holds beside weights and n-grams:
-// config.json, tokenizer.json with its file, and generation.json. Makes the
-// folder `to` when it is missing. Errors: PermissionDenied naming the file.
+// config.json, tokenizer.json with its file, generation.json and kinds.json.
+// Makes the folder `to` when it is missing. Errors: PermissionDenied naming the
+// file.
 absl::Status CopyModelFiles(const std::string& from, const std::string& to);
 
 // Writes a whole text file. Errors: PermissionDenied naming the path.

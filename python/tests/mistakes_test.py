@@ -147,6 +147,7 @@ OPTIONS = [
                  "stop_texts": ["a", b"a", {"a": 1}, [b"a"], [None], 5],
                  "stop_token_ids": [5, "5", [5.0], [True], ["5"], {5: 1}],
                  "allowed_token_ids": [5, [5.0], {5: 1}],
+                 "follow_kinds": [1, "yes"],
                  "logprob_token_ids": [5, [5.0], {5}],
                  "token_count": [5, (5, 1), {"id": 5}, {},
                                  {"id": 5, "count": 1, "more": 1}],

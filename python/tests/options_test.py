@@ -18,7 +18,7 @@ def test_each_option_goes_to_its_place():
         "temperature": 0.0, "logit_bias": {3: -1.5}, "max_tokens": 9,
         "stop_texts": ["\n\n"], "stop_token_ids": (4, 5), "logprobs": 2,
         "allowed_token_ids": range(6), "logprob_token_ids": [7, 3],
-        "token_count": {"id": 0, "count": 8},
+        "token_count": {"id": 0, "count": 8}, "follow_kinds": True,
         "expected_position": 0, "request_id": "turn-1", "timeout": 3.0})
     expected = generation_service_pb2.GenerateRequest(
         session_id="verona", text="JULIET:", request_id="turn-1",
@@ -31,6 +31,7 @@ def test_each_option_goes_to_its_place():
     expected.output.logprobs = 2
     expected.sampling.allowed_token_ids.extend(range(6))
     expected.output.logprob_token_ids.extend([7, 3])
+    expected.sampling.follow_kinds = True
     expected.stop.token_count.id = 0
     expected.stop.token_count.count = 8
     assert request == expected

@@ -38,6 +38,7 @@ class SamplingParams:
     seed: int
     min_tokens: int
     allowed_token_ids: tuple[int, ...] = ()  # empty: all
+    follow_kinds: bool = False
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ class ModelInfo:
     default_stop: StopConditions
     start_tokens: tuple[int, ...]
     end_tokens: tuple[int, ...]
+    token_kinds: tuple[str, ...] = ()  # for follow_kinds; empty: none
 
 
 class MidiTokens(list[int]):

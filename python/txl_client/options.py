@@ -27,6 +27,7 @@ class TurnOptions(TypedDict, total=False):
     penalty_window: int
     logit_bias: Mapping[int, float]
     allowed_token_ids: Sequence[int]  # only these are drawn
+    follow_kinds: bool  # only what the model's kinds of tokens let follow
     seed: int
     min_tokens: int
 

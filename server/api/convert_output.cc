@@ -275,6 +275,10 @@ void WriteModel(const ServedModel& model, v1::GetModelResponse* message) {
   for (const int32_t id : facts.generation.end_tokens) {
     message->add_end_tokens(static_cast<uint32_t>(id));
   }
+  if (facts.kinds == nullptr) return;
+  for (const TokenKind& kind : facts.kinds->kinds()) {
+    message->add_token_kinds(kind.name);
+  }
 }
 
 void WriteStore(const StoreUse& store, v1::StoreStatus* message) {

@@ -55,6 +55,7 @@ absl::StatusOr<SamplingOverrides> Overrides(const v1::SamplingParams& request,
     o.frequency_penalty = Plain(request.frequency_penalty());
   }
   if (request.has_penalty_window()) o.penalty_window = request.penalty_window();
+  if (request.has_follow_kinds()) o.follow_kinds = request.follow_kinds();
   if (request.has_seed()) o.seed = request.seed();
   if (request.has_min_tokens()) o.min_tokens = request.min_tokens();
   TXL_ASSIGN_OR_RETURN(o.logit_bias,
@@ -191,7 +192,8 @@ absl::StatusOr<SamplingParams> ReadSampling(const v1::SamplingParams& request,
                        Overrides(request, vocab_size, limits));
   const SamplingParams params =
       ApplyOverrides(DefaultSampling(facts), overrides);
-  const absl::Status status = ValidateSamplingParams(params, vocab_size);
+  const absl::Status status =
+      ValidateSamplingParams(params, vocab_size, facts.kinds != nullptr);
   if (status.ok()) return params;
   // "FIELD: what is wrong".
   const std::string message(status.message());
@@ -300,6 +302,7 @@ void WriteSampling(const SamplingParams& params, v1::SamplingParams* message) {
   }
   message->mutable_allowed_token_ids()->Assign(params.allowed_token_ids.begin(),
                                                params.allowed_token_ids.end());
+  message->set_follow_kinds(params.follow_kinds);
   message->set_seed(params.seed);
   message->set_min_tokens(params.min_tokens);
 }

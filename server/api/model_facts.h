@@ -4,12 +4,14 @@
 // from the model directory and the engine. Constant while the server runs.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "model/config/generation_defaults.h"
 #include "model/config/model_config.h"
 #include "model/music/midi_encoder.h"
+#include "model/sampling/token_kinds.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
@@ -19,7 +21,8 @@ struct ModelFacts {
   std::string fingerprint;  // SHA-256, lower-case hex
   ModelConfig config;
   GenerationDefaults generation;
-  const Vocabulary* vocabulary = nullptr;  // null: token ids only; outlives us
+  const Vocabulary* vocabulary = nullptr;   // null: token ids only; outlives us
+  std::shared_ptr<const TokenKinds> kinds;  // null: it has none
   // An error: why the model takes no MIDI files.
   absl::StatusOr<MidiEncoder> midi =
       absl::FailedPreconditionError("the model has no tokenizer");

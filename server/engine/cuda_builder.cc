@@ -93,7 +93,9 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
   cuda.max_rows = options.max_rows;
   cuda.overlapped_rows = options.overlapped_rows;
   cuda.fingerprint = fingerprint;
-  const CudaSamplingBytes bytes = CudaSamplingStepBytes(config, cuda);
+  CudaSamplingOptions sampling;
+  sampling.kinds = options.kinds;
+  const CudaSamplingBytes bytes = CudaSamplingStepBytes(config, cuda, sampling);
   StepRunnerOptions room = options;
   room.slot_bytes = SlotBytes(weights, cuda.weights, bytes.shared, options);
   // Sessions that wait for their users stay on the device: moving one there
@@ -103,7 +105,7 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
       SlotCount(bytes.slot, std::numeric_limits<int32_t>::max(), room));
   cuda.slots = built.slots;
   TXL_ASSIGN_OR_RETURN(built.sampling,
-                       CreateCudaSamplingStep(config, weights, cuda));
+                       CreateCudaSamplingStep(config, weights, cuda, sampling));
   return built;
 }
 

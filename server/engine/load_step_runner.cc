@@ -74,10 +74,11 @@ absl::StatusOr<ServingStep> Build(const Served& served) {
   }));
   ServingStep serving;
   serving.on_host = built.step != nullptr;
-  serving.step = serving.on_host
-                     ? SampleOnHost(std::move(built.step),
-                                    BinsOf(served.config), built.slots)
-                     : std::move(built.sampling);
+  serving.step =
+      serving.on_host
+          ? SampleOnHost(std::move(built.step), BinsOf(served.config),
+                         built.slots, served.options.kinds)
+          : std::move(built.sampling);
   serving.facts = std::move(built);
   return serving;
 }
@@ -191,8 +192,10 @@ absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
 }
 
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& options,
+    const ModelDirectory& directory, const StepRunnerOptions& asked,
     SelfTestReport* report) {
+  StepRunnerOptions options = asked;
+  options.kinds = directory.kinds;
   TXL_RETURN_IF_ERROR(CheckStepOptions(options));
   TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
   StepRunnerOptions torch = options;

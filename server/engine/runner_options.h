@@ -3,11 +3,13 @@
 // How the engine is to run a model.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "model/sampling/token_kinds.h"
 
 namespace txl {
 
@@ -49,6 +51,8 @@ struct StepRunnerOptions {
   // serve all of it.
   int64_t banned_ids = 64;    // stop and end tokens
   int64_t top_logprobs = 20;  // alternatives of a token
+  // The model's kinds of tokens, which LoadStepRunner sets; null: it has none.
+  std::shared_ptr<const TokenKinds> kinds = nullptr;
 };
 
 // Presets of the CPU's number formats: what --quality sets.

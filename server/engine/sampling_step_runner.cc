@@ -160,7 +160,8 @@ absl::Status SamplingStepRunner::ConfigureNow(int32_t slot,
     if (!step_->CanSample(sampling.params, banned)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the device cannot sample with these parameters (a filter that it "
-          "does not know, or too many of something): ",
+          "does not know, kinds that the model lacks, or too many of "
+          "something): ",
           sampling.params.logit_bias.size(), " biases, ",
           sampling.params.allowed_token_ids.size(), " allowed ids, ", banned,
           " banned ids, a window of ", sampling.params.penalty_window));

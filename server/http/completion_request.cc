@@ -177,6 +177,7 @@ absl::Status ReadSampling(BodyFields& fields, v1::SamplingParams* sampling) {
     (sampling->*set)(static_cast<int32_t>(*number));
   }
   TXL_RETURN_IF_ERROR(ReadNamed(fields, "allowed_token_ids", sampling));
+  TXL_RETURN_IF_ERROR(ReadNamed(fields, "follow_kinds", sampling));
   return ReadLogitBias(fields.Find("logit_bias"), sampling);
 }
 

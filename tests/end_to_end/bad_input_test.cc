@@ -115,6 +115,8 @@ std::vector<BadGenerate> BadSampling() {
        [](auto& r) {
          for (int i = 0; i <= 1024; ++i) Sampling(r).add_allowed_token_ids(1);
        }},
+      {"kinds of a model without them", "FIELD_INVALID", "follow_kinds",
+       [](auto& r) { Sampling(r).set_follow_kinds(true); }},
       {"negative min_tokens", "FIELD_INVALID", "min_tokens",
        [](auto& r) { Sampling(r).set_min_tokens(-1); }},
       {"min_tokens above max_tokens", "FIELD_INVALID", "min_tokens",

@@ -3,9 +3,11 @@
 // What a fake device is, and says of itself.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "model/memory/ring.h"
+#include "model/sampling/token_kinds.h"
 #include "server/engine/step_runner.h"
 
 namespace txl {
@@ -26,6 +28,8 @@ struct FakeStepRunnerOptions {
   bool by_position = true;
   // A stored row is then an id with the ticks that the row was fed with.
   std::optional<BeatPositions> beats = std::nullopt;
+  // The model's kinds of tokens; null: none.
+  std::shared_ptr<const TokenKinds> kinds = nullptr;
   double device_seconds = 0.001;  // reported for every step
   double row_seconds = 0;         // and for each of its rows
 };

@@ -371,6 +371,7 @@ void FakeStepRunner::ReportRow(const StepRow& row, Slot& slot,
         banned.push_back(id);
       }
     }
+    if (slot.sampling.params.follow_kinds) BanKinds(row, slot, banned);
     result.token_id = Argmax(logprobs, banned);
     slot.last_sampled = result.token_id;
     slot.sampling.recent_ids.push_back(result.token_id);
@@ -388,6 +389,23 @@ void FakeStepRunner::ReportRow(const StepRow& row, Slot& slot,
   for (int64_t i = 0; i < row.reported_ids(); ++i) {
     const int32_t id = (*row.logprob_ids)[i];
     result.top_logprobs.push_back({id, logprobs.at(id)});
+  }
+}
+
+void FakeStepRunner::BanKinds(const StepRow& row, const Slot& slot,
+                              std::vector<int32_t>& banned) {
+  const std::vector<int32_t>& recent = slot.sampling.recent_ids;
+  if (options_.kinds == nullptr || recent.empty() ||
+      Stored(recent.back(), row.ticks) !=
+          slot.ring[ring_.IndexOf(row.position)].id) {
+    Violation(absl::StrCat("slot ", row.slot, " at ", row.position,
+                           ": the last recent id is not what the row feeds"));
+    return;
+  }
+  std::vector<double> allowed(options_.vocab_size);
+  options_.kinds->Forbid(recent.back(), absl::MakeSpan(allowed));
+  for (int32_t id = 0; id < options_.vocab_size; ++id) {
+    if (allowed[id] != 0) banned.push_back(id);
   }
 }
 

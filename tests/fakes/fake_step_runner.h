@@ -114,6 +114,10 @@ class FakeStepRunner : public StepRunner {
   int32_t Stored(int32_t id, int32_t ticks) const;
   std::vector<float> Distribution(
       absl::Span<const std::pair<int64_t, int32_t>> seen) const;
+  // Adds what may not stand behind the slot's last id, which is the row's.
+  void BanKinds(const StepRow& row, const Slot& slot,
+                std::vector<int32_t>& banned)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RowResult RunRow(const StepRow& row, bool step_fails)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row behind one that sampled.

@@ -63,7 +63,9 @@ void RunGenerate(const std::string& bytes) {
   if (params->input.has_value()) CheckInput(*params->input);
   Check(params->stop.max_tokens >= 1 && params->stop.max_tokens <= 100);
   Check(params->sampling.min_tokens <= params->stop.max_tokens);
-  Check(ValidateSamplingParams(params->sampling, ByteVocabulary::kSize).ok());
+  Check(ValidateSamplingParams(params->sampling, ByteVocabulary::kSize,
+                               Facts().kinds != nullptr)
+            .ok());
   for (const int64_t room : {0, 1, 50, 1000}) {
     const auto most = FitMaxTokens(*params, 10, room);
     if (most.ok()) Check(*most >= 1 && 10 + *most <= room);

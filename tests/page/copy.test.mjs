@@ -17,7 +17,7 @@ const HOSTILE = ["ROMEO:", "it's \"quoted\" and `ticked`", "$(touch /tmp/x)",
   "naïve 中 😀 \u{e0041}", "@file", "-d x"];
 const requestOf = (prompt) => ({ prompt, max_tokens: 3, temperature: 0.5,
   top_p: 1, seed: 18446744073709551615n, stop: [prompt, "\n"],
-  ignore_eos: false, logprobs: 2, return_token_ids: true, stream: true,
+  ignore_eos: false, follow_kinds: true, logprobs: 2, return_token_ids: true, stream: true,
   stream_options: { include_usage: true } });
 const BASE = "http://127.0.0.1:8080/";
 
@@ -80,7 +80,8 @@ test("grpcurl sends the same turn as a GenerateRequest", async () => {
     assert.deepEqual([plaintext, d, address, method], ["-plaintext", "-d",
       "127.0.0.1:50051", "txl.v1.GenerationService/Generate"]);
     assert.deepEqual(JSON.parse(json), { text: prompt,
-      sampling: { temperature: 0.5, top_p: 1, seed: "18446744073709551615" },
+      sampling: { temperature: 0.5, top_p: 1, follow_kinds: true,
+        seed: "18446744073709551615" },
       stop: { max_tokens: 3, stop_texts: [prompt, "\n"],
         ignore_end_token: false },
       output: { logprobs: 2 } });

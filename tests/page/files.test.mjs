@@ -66,7 +66,7 @@ test("nothing comes from elsewhere", () => {
 test("ids are unique, and every id that a script names is there", () => {
   const ids = [...html.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
   assert.equal(new Set(ids).size, ids.length);
-  const made = ["stop-texts", "ignore_eos"];
+  const made = ["stop-texts", "ignore_eos", "follow_kinds"];
   for (const name of scripts) {
     for (const [, id] of text(name).matchAll(/byId\("([^"$]+)"\)/g)) {
       assert.ok([...ids, ...made].includes(id), `${name} names ${id}`);

@@ -39,6 +39,7 @@ class TextModel {
 
 class MusicModel {
   kind = "events";
+  kinds = ["Bar", "Position"];
   vocabulary = [...new Set(PIECE)];
 
   tokenize(text) {

@@ -123,12 +123,14 @@ function modelCard(model) {
     device: "cpu", kernel: "native avx2", form: "absorbed",
     weight_dtype: "f32", memory_dtype: "f32", server_version: "1.0",
     api_version: "txl.v1", start_tokens: [0], end_tokens: [],
+    token_kinds: model.kinds ?? [],
     limits: { max_prompt_tokens: String(MOST_TOKENS),
       max_prompt_bytes: "1000", max_tokens: "10000", max_logprobs: "20", min_ttl: "1s",
       max_ttl: "2592000s" },
     default_sampling: { temperature: 0.8, top_k: "0", top_p: 1, min_p: 0,
       typical_p: 1, repetition_penalty: 1, presence_penalty: 0,
-      frequency_penalty: 0, penalty_window: 64, min_tokens: 0 },
+      frequency_penalty: 0, penalty_window: 64, min_tokens: 0,
+      follow_kinds: false },
     default_stop: { max_tokens: 128, ignore_end_token: false } };
 }
 

@@ -147,6 +147,21 @@ test("an error of a file is its field's, and the prompt stays", async () => {
   assert.deepEqual(await accessibilityFindings(page), []);
 });
 
+test("kinds of tokens are followed where the model has them", async () => {
+  const field = "Only tokens of kinds that may follow";
+  const page = await music.open();
+  await page.locator("#parameters summary").click();
+  await page.getByLabel(field).check();
+  await generate(page, { prompt: "Bar_None", max_tokens: 2 });
+  assert.equal(lastBody().follow_kinds, true);
+  await page.getByLabel(field).uncheck();
+  await generate(page, { prompt: "Bar_None", max_tokens: 2 });
+  assert.ok(!("follow_kinds" in lastBody()));
+  const other = await text.open();
+  await other.locator("#parameters summary").click();
+  assert.ok(await other.getByLabel(field).isHidden());
+});
+
 test("the keyboard reaches the file", async () => {
   const page = await music.open();
   await page.locator("#prompt").focus();

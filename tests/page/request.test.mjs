@@ -22,6 +22,18 @@ test("fields begin with the model's defaults", () => {
   assert.equal(DEFAULTS.seed, "");
   assert.equal(DEFAULTS.stop, "\\n\\n\na\\\\b");
   assert.equal(DEFAULTS.ignore_eos, false);
+  assert.equal(DEFAULTS.follow_kinds, false);
+});
+
+test("kinds of tokens are followed where model and form differ", () => {
+  const model = { ...MODEL, default_sampling: { ...MODEL.default_sampling,
+    follow_kinds: true } };
+  const defaults = defaultFields(model);
+  assert.equal(defaults.follow_kinds, true);
+  assert.ok(!("follow_kinds" in requestOf(defaults, defaults, PARTS)));
+  const off = requestOf({ ...defaults, follow_kinds: false }, defaults, PARTS);
+  assert.equal(off.follow_kinds, false);
+  assert.equal(request({ follow_kinds: true }).follow_kinds, true);
 });
 
 test("the page asks for no more alternatives than the server gives", () => {

@@ -88,6 +88,12 @@ class RecipesTest(unittest.TestCase):
         self.assertTrue((place / "my-music/losses.svg").exists())
         events = said.split("\nhttp on ")[1].split("\n", 1)[1].split()
         self.assertEqual(200, len(events))
+        # --follow-kinds: a note is three events.
+        for before, event in zip(events, events[1:]):
+            for first, second in (("Note_Pitch_", "Note_Velocity_"),
+                                  ("Note_Velocity_", "Note_Duration_")):
+                self.assertEqual(before.startswith(first),
+                                 event.startswith(second), (before, event))
 
     def test_rescore(self):
         place, _ = self.cook("Rescore")

@@ -7,6 +7,7 @@
 namespace txl {
 
 // Every parameter for some sessions, alone and with others; a quarter greedy.
+// For a model with kinds of tokens.
 inline SamplingParams SamplingOf(int session) {
   SamplingParams sampling;
   sampling.seed = 100 + static_cast<uint64_t>(session);
@@ -20,6 +21,7 @@ inline SamplingParams SamplingOf(int session) {
   if (session % 11 == 6) sampling.frequency_penalty = -0.4;
   if (session % 6 == 1) sampling.logit_bias = {{1, 2.5}, {3, -100}};
   if (session % 12 == 7) sampling.allowed_token_ids = {1, 2, 4, 7};
+  if (session % 13 == 8) sampling.follow_kinds = true;
   return sampling;
 }
 

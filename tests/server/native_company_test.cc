@@ -22,6 +22,7 @@
 #include "server/scheduler/scheduler.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/recording_sink.h"
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/model/torch/golden_case.h"
 #include "tests/server/engine/test_runners.h"
 #include "tests/server/engine/timed_runner.h"
@@ -137,8 +138,8 @@ enum class Runner {
 };
 
 std::unique_ptr<StepRunner> MakeRunner(const GoldenCase& golden,
-                                       const StepRunnerOptions& options,
-                                       Runner kind) {
+                                       StepRunnerOptions options, Runner kind) {
+  options.kinds = SomeTable(golden.config.vocab_size);
   if (kind == Runner::kSampling) {
     return MakeTestRunner(RunnerKind::kSampling, golden, options).runner;
   }

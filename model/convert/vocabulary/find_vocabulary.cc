@@ -10,10 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
+#include "model/config/token_kinds_file.h"
 #include "model/convert/container/torch_checkpoint.h"
 #include "model/convert/vocabulary/native_vocabulary.h"
 #include "model/convert/vocabulary/vocabulary_files.h"
 #include "model/convert/vocabulary/vocabulary_kind.h"
+#include "model/music/event_kinds.h"
 #include "model/text/sentencepiece_model.h"
 #include "model/text/text_file.h"
 #include "model/text/tokenizer_fields.h"
@@ -77,11 +79,17 @@ absl::StatusOr<VocabularyFiles> FromOwn(const fs::path& path, const json& own,
   if (const auto file = own.find("file"); file != own.end()) {
     names.push_back(file->get<std::string>());
   }
-  if (IsFile(directory / "generation.json")) names.push_back("generation.json");
+  for (const char* beside : {"generation.json", kTokenKindsFile}) {
+    if (IsFile(directory / beside)) names.emplace_back(beside);
+  }
   for (const std::string& name : names) {
     TXL_ASSIGN_OR_RETURN(
         found.files[name],
         ReadRegularFile(directory / name, kMaxVocabularyFileBytes));
+  }
+  const std::vector<TokenKind> kinds = KindsOfMusic(**loaded);
+  if (!kinds.empty()) {
+    found.files.try_emplace(kTokenKindsFile, TokenKindsToJson(kinds));
   }
   return found;
 }

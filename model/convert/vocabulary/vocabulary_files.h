@@ -24,7 +24,8 @@ struct VocabularyRequest {
 
 struct VocabularyFiles {
   // Name in the model directory -> content: tokenizer.json, its file,
-  // generation.json. Empty: none found, the model is served with ids only.
+  // generation.json, and kinds.json of music. Empty: none found, the model is
+  // served with ids only.
   std::map<std::string, std::string> files;
   std::string source;  // where it was found, for people
 };

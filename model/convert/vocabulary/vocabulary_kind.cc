@@ -15,7 +15,10 @@
 #include "absl/strings/str_join.h"
 #include "model/base/status_macros.h"
 #include "model/config/generation_defaults.h"
+#include "model/config/token_kinds_file.h"
+#include "model/music/event_kinds.h"
 #include "model/text/sentencepiece_model.h"
+#include "model/text/symbol_vocabulary.h"
 #include "model/text/utf8.h"
 
 namespace txl {
@@ -110,6 +113,14 @@ void PutStart(std::optional<int32_t> id,
   files["generation.json"] = GenerationDefaultsToJson(defaults);
 }
 
+// REQUIRES: symbols of events.
+void PutKinds(const Symbols& symbols,
+              std::map<std::string, std::string>& files) {
+  const std::vector<TokenKind> kinds =
+      KindsOfMusic(SymbolVocabulary("events", symbols, SymbolRules()));
+  if (!kinds.empty()) files[kTokenKindsFile] = TokenKindsToJson(kinds);
+}
+
 void DescribeEvents(const Symbols& symbols, DescribedVocabulary& described) {
   json tokenizer = {{"kind", "events"}};
   PutSymbols(symbols, "events", tokenizer, described.files);
@@ -119,6 +130,7 @@ void DescribeEvents(const Symbols& symbols, DescribedVocabulary& described) {
     if (absl::StartsWith(symbols[i], "Bar")) bar = static_cast<int32_t>(i);
   }
   PutStart(bar, described.files);
+  PutKinds(symbols, described.files);
 }
 
 void DescribeCharacters(const Symbols& symbols,

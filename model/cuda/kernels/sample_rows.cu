@@ -59,6 +59,7 @@ TXL_DEVICE void DecideToken(SamplingBlockRow& row) {
   BlockScratch& scratch = row.scratch.border.block;
   row.words.adjusted = lists.adjusted;
   row.words.only_adjusted = lists.allowed_count > 0;
+  if (!is_scored) FollowKinds(row);
   Open(row, starts ? 0 : by_cluster ? row.known : row.wanted);
   bool bad = Adjust(lists, row.words, row.all(), scratch);
   const BestWord best =

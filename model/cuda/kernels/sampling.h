@@ -28,7 +28,7 @@
 //     round 0 those whose mass reaches the best word of the head, the k-th best
 //     one, or what min_p keeps
 //   allowed ids: at round 0 those that hold one
-//   other filters, penalties, bias: at round 0 all
+//   other filters, kinds, penalties, bias: at round 0 all
 //   none of these (cluster-first draw): the one that is drawn, and when that is
 //     refused, which only happens at other temperatures than 1 or with bans,
 //     the next that is drawn. Before the last round such a row asks for all
@@ -44,6 +44,7 @@
 #include "model/cuda/device/runtime.h"
 #include "model/cuda/kernels/rows.h"
 #include "model/cuda/kernels/sampling_slots.h"
+#include "model/sampling/token_kinds.h"
 
 namespace txl::cuda {
 
@@ -122,6 +123,10 @@ struct SamplingArgs {
   int64_t head_stride = 0;
   ClusterWords words[kMaxSampledClusters];
   SamplingSlots slots;
+  // The model's kinds of tokens (model/sampling/token_kinds.h): of each id,
+  // [V], and the rules, [kNoTokenKind + 1]. Null: no slot follows kinds.
+  const uint8_t* kinds = nullptr;
+  const KindRule* rules = nullptr;
   SamplingWork work;
   ClusterLists lists;
   int round = 0;

@@ -70,7 +70,8 @@ TXL_DEVICE double SumTiles(const RowWords& words, BinRange range,
       for (int j = 0; j < kTileWordsPerLane; ++j) {
         const int i = tile * kTileWords + j * kWarp + Lane();
         if (i < bin.size) {
-          sum += weigh(bin.first_id + i, words.Logprob(loaded[0]));
+          const int32_t id = bin.first_id + i;
+          sum += weigh(id, words.Logprob(id, loaded[0]));
         }
         TXL_UNROLL
         for (int u = 1; u < kTileWordsPerLane; ++u) loaded[u - 1] = loaded[u];
@@ -124,8 +125,9 @@ TXL_DEVICE int32_t FindInTile(const RowWords& words, const WordBin& bin,
                               double target) {
   const int begin = tile * kTileWords + Lane() * kTileWordsPerLane;
   const auto weight_of = [&](int i) {
-    return i < bin.size ? weigh(bin.first_id + i, words.Logprob(bin.words[i]))
-                        : 0.0;
+    if (i >= bin.size) return 0.0;
+    const int32_t id = bin.first_id + i;
+    return weigh(id, words.Logprob(id, bin.words[i]));
   };
   double mine = 0;
   TXL_NO_UNROLL

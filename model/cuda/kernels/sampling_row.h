@@ -14,6 +14,7 @@ struct RowScratch {
   BorderScratch border;
   WordBin bins[kMaxSampledClusters + 1];
   double mass[kMaxSampledClusters];  // SamplingRowState's
+  double temperature;                // of a joint draw
   int32_t found;                     // of the best words
   int32_t is_last_block;
 };
@@ -64,6 +65,22 @@ TXL_DEVICE SamplingBlockRow ThisRow(const SamplingArgs& args,
           scratch,
           index < 0 ? nullptr : args.slots.slot(index),
           {scratch.bins, nullptr}};
+}
+
+// What the kind of the slot's last id says of a row that samples; before Open.
+TXL_DEVICE void FollowKinds(SamplingBlockRow& row) {
+  const SamplingSlot& slot = *row.slot;
+  double temperature = slot.temperature;
+  if (slot.follows_kinds != 0 && slot.recent_count > 0) {
+    const SamplingSlots& slots = row.args.slots;
+    const int64_t last = (slot.recent_count - 1) % slots.limits.recent;
+    const int32_t id = slots.recent(row.args.rows.slot[row.row])[last];
+    const KindRule& rule = row.args.rules[row.args.kinds[id]];
+    temperature *= rule.next_temperature;
+    row.words.kinds = rule.restricts != 0 ? row.args.kinds : nullptr;
+    row.words.next_kinds = rule.next;
+  }
+  if (Thread() == 0) row.scratch.temperature = temperature;
 }
 
 // A block per row; shared memory for a RowScratch and the tiles behind it.
@@ -182,7 +199,7 @@ TXL_DEVICE bool FindFilter(SamplingBlockRow& row, const BestWord& best,
   Ranking ranking;
   Filter& filter = ranking.filter;
   filter.best = best.logprob;
-  filter.inverse_temperature = InverseOf(slot.temperature);
+  filter.inverse_temperature = InverseOf(row.scratch.temperature);
   TXL_NO_UNROLL
   for (int stage = 0; stage < 3; ++stage) {
     ranking.kind = static_cast<RunKind>(stage);

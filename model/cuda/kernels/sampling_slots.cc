@@ -37,7 +37,8 @@ bool SampledOnDevice(const SamplingParams& params, int64_t banned_ids,
          static_cast<int64_t>(params.allowed_token_ids.size()) <=
              limits.allowed &&
          banned_ids <= limits.banned &&
-         (!HasPenalties(params) || params.penalty_window <= limits.recent);
+         (!HasPenalties(params) || params.penalty_window <= limits.recent) &&
+         (!params.follow_kinds || limits.recent > 0);
 }
 
 void FillSamplingSlot(const SamplingParams& params, const SlotContext& context,
@@ -52,6 +53,7 @@ void FillSamplingSlot(const SamplingParams& params, const SlotContext& context,
   slot.window =
       HasPenalties(params) ? std::max<int32_t>(params.penalty_window, 0) : 0;
   slot.top_k = static_cast<int32_t>(params.top_k);
+  slot.follows_kinds = params.follow_kinds ? 1 : 0;
   slot.seed = params.seed;
   slot.temperature = params.temperature;
   slot.top_p = params.top_p;

@@ -30,7 +30,7 @@ struct SamplingLimits {
 // How a token is found; a function of the parameters.
 enum class SamplingPath : int32_t {
   kBest,           // greedy, on the model's own distribution
-  kBestAdjusted,   // greedy, after penalties, bias or allowed ids
+  kBestAdjusted,   // greedy, after penalties, bias, allowed ids or kinds
   kDrawByCluster,  // neither filters nor what kBestAdjusted has
   kDrawBounded,    // top_k or min_p tells which clusters count
   kDrawJointly,    // all words of all clusters
@@ -47,6 +47,7 @@ struct SamplingSlot {
   int64_t recent_count;   // ids that were ever put into the ring of recent ones
   int32_t window;         // of the penalties; 0 where they are off
   int32_t top_k;          // 0 = off
+  int32_t follows_kinds;  // 1: as the kind of the last recent id has it
   uint64_t seed;
   double temperature, top_p, min_p, typical_p;
   double repetition_penalty, presence_penalty, frequency_penalty;
@@ -56,7 +57,8 @@ struct SamplingSlot {
 //   double  biases[limits.biases]
 //   int32_t bias_ids[limits.biases]  ids in [0, V), all different
 //   int32_t banned[limits.banned]
-//   int32_t recent[limits.recent]    the n-th id that was put in at index n mod
+//   int32_t recent[limits.recent]    ids in [0, V); the n-th id that was put in
+//   at index n mod
 //                                    limits.recent; the device adds what it
 //                                    samples
 //   int32_t allowed[limits.allowed]  ids in [0, V), all different

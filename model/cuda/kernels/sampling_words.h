@@ -42,12 +42,19 @@ struct RowWords {
   const AdjustedWord* adjusted;
   // Words without an AdjustedWord are impossible.
   bool only_adjusted = false;
+  // Kind of each id; words of other kinds than `next_kinds` are impossible.
+  // Null: no word is for its kind.
+  const uint8_t* kinds = nullptr;
+  uint64_t next_kinds = 0;
 
-  TXL_DEVICE double Logprob(float word) const {
+  TXL_DEVICE double Logprob(int32_t id, float word) const {
     const int entry = EntryIn(word);
-    if (entry >= 0) return adjusted[entry].logprob;
+    const double logprob =
+        entry >= 0 ? adjusted[entry].logprob : static_cast<double>(word);
+    const bool is_out = (only_adjusted && entry < 0) ||
+                        (kinds != nullptr && !HoldsKind(next_kinds, kinds[id]));
     // A sum, so that NaN and +inf show.
-    return only_adjusted ? word + kImpossible : static_cast<double>(word);
+    return is_out ? logprob + kImpossible : logprob;
   }
 };
 
@@ -71,7 +78,7 @@ TXL_DEVICE void ForWords(const RowWords& words, BinRange range,
       TXL_NO_UNROLL
       for (int at = i; at < bin.size && at < i + kWordsAhead * Threads();
            at += Threads()) {
-        use(bin.first_id + at, words.Logprob(loaded[0]));
+        use(bin.first_id + at, words.Logprob(bin.first_id + at, loaded[0]));
         TXL_UNROLL
         for (int u = 1; u < kWordsAhead; ++u) loaded[u - 1] = loaded[u];
       }

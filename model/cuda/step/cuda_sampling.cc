@@ -68,6 +68,16 @@ CudaSampling<T>::CudaSampling(const Parts& parts, const VocabularyBins& bins,
     }
   }
   parts.stream.Fill(finished_blocks_.data(), 0, sizeof(int));
+  if (parts.kinds != nullptr) {
+    const std::vector<uint8_t>& kinds = parts.kinds->kind_of();
+    const TokenKinds::Rules& rules = parts.kinds->rules();
+    kinds_ =
+        Array<uint8_t>(MemoryKind::kDevice, static_cast<int64_t>(kinds.size()));
+    rules_ = Array<KindRule>(MemoryKind::kDevice,
+                             static_cast<int64_t>(rules.size()));
+    parts.stream.Copy(kinds_.data(), kinds.data(), kinds.size());
+    parts.stream.Copy(rules_.data(), rules.data(), sizeof(rules));
+  }
   if (clusters == 0) return;
   listed_ = Array<T>(MemoryKind::kDevice, hidden_.size());
   list_rows_ = Array<int32_t>(MemoryKind::kDevice, clusters * pass_rows);
@@ -97,6 +107,8 @@ SamplingArgs CudaSampling<T>::Args(const Pass& pass, bool with_top) const {
                      parts_.weights.bins[c + 1].words.outputs};
   }
   args.slots = parts_.slots;
+  args.kinds = kinds_.data();
+  args.rules = rules_.data();
   args.work = {states_.data(), adjusted_.data(), finished_blocks_.data()};
   args.lists = {list_rows_.data(), list_places_.data(), list_begins_.data(),
                 results.list_ends() + pass.first / pass_rows_ * clusters};

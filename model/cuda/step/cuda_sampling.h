@@ -20,6 +20,7 @@
 #include "model/cuda/step/cuda_weights.h"
 #include "model/cuda/step/step_input.h"
 #include "model/cuda/step/step_results.h"
+#include "model/sampling/token_kinds.h"
 
 namespace txl::cuda {
 
@@ -49,6 +50,7 @@ class CudaSampling {
     const StepInput& input;
     const StepResults& results;
     const SamplingSlots& slots;
+    const TokenKinds* kinds;  // null: the model has none
     Stream& stream;
   };
   // REQUIRES: at most kMaxSampledClusters clusters; pass_rows of PassRows.
@@ -84,13 +86,15 @@ class CudaSampling {
   // What a pass knows of its wanted rows.
   Array<int32_t> index_, slot_;
   Array<int64_t> position_;
-  Array<T> hidden_;                         // [pass_rows, stride]
-  Array<T> listed_;                         // those of a cluster's list
-  Array<float> head_;                       // [pass_rows, outputs padded]
-  std::vector<Array<float>> clusters_;      // as head_, one for each cluster
-  Array<SamplingRowState> states_;          // [pass_rows]
-  Array<AdjustedWord> adjusted_;            // kernels/sampling.h
-  Array<int> finished_blocks_;              // [1]
+  Array<T> hidden_;                     // [pass_rows, stride]
+  Array<T> listed_;                     // those of a cluster's list
+  Array<float> head_;                   // [pass_rows, outputs padded]
+  std::vector<Array<float>> clusters_;  // as head_, one for each cluster
+  Array<SamplingRowState> states_;      // [pass_rows]
+  Array<AdjustedWord> adjusted_;        // kernels/sampling.h
+  Array<int> finished_blocks_;          // [1]
+  Array<uint8_t> kinds_;                // kernels/sampling.h
+  Array<KindRule> rules_;
   Array<int32_t> list_rows_, list_places_;  // [clusters, pass_rows]
   Array<int32_t> list_begins_;              // [clusters]
 };

@@ -34,12 +34,14 @@ template <typename T, typename M>
 class CudaSamplingStep final : public SamplingStep {
  public:
   CudaSamplingStep(const ModelConfig& config, const Weights& weights,
-                   const CudaStepOptions& options, int pass_rows);
+                   const CudaStepOptions& options,
+                   const CudaSamplingOptions& sampling);
   ~CudaSamplingStep() override;
 
   bool CanSample(const SamplingParams& params,
                  int64_t banned_ids) const override {
-    return SampledOnDevice(params, banned_ids, bins_, records_.slots().limits);
+    return (!params.follow_kinds || kinds_ != nullptr) &&
+           SampledOnDevice(params, banned_ids, bins_, records_.slots().limits);
   }
   void Configure(int32_t slot, const SamplingParams& params,
                  const SampleContext& context) override {
@@ -87,6 +89,7 @@ class CudaSamplingStep final : public SamplingStep {
 
   const std::unique_ptr<CudaModel<T, M>> model_;
   const VocabularyBins bins_;
+  const std::shared_ptr<const TokenKinds> kinds_;
   SlotRecords records_;
   StepInput input_;
   StepResults results_;
@@ -112,19 +115,22 @@ template <typename T, typename M>
 CudaSamplingStep<T, M>::CudaSamplingStep(const ModelConfig& config,
                                          const Weights& weights,
                                          const CudaStepOptions& options,
-                                         int pass_rows)
+                                         const CudaSamplingOptions& sampling)
     : model_(std::make_unique<CudaModel<T, M>>(config, weights, options,
                                                kStatesOnTheirWay)),
       bins_(BinsOf(config)),
+      kinds_(sampling.kinds),
       records_(options.slots, SamplingLimits(), kStagedRecords,
                model_->stream()),
       input_(model_->max_rows(), kSamplingColumns, kDepth),
       results_(model_->max_rows(),
-               MostListEnds(model_->max_rows(), pass_rows, bins_), kDepth),
+               MostListEnds(model_->max_rows(),
+                            PassRowsOf(config, options, sampling), bins_),
+               kDepth),
       tokens_(MemoryKind::kDevice, model_->max_rows()),
       sampling_({model_->weights(), model_->products(), input_, results_,
-                 records_.slots(), model_->stream()},
-                bins_, pass_rows) {
+                 records_.slots(), kinds_.get(), model_->stream()},
+                bins_, PassRowsOf(config, options, sampling)) {
   // Rows that do not exist, for the first run of every graph.
   WriteRows({}, model_->max_rows(), 0, input_);
   input_.QueueCopy(0, /*with_named=*/false, model_->stream());
@@ -257,11 +263,10 @@ absl::StatusOr<std::unique_ptr<SamplingStep>> CreateCudaSamplingStep(
                      cuda::kMaxSampledClusters));
   }
   cuda::UseDevice(options.device);
-  const int pass_rows = cuda::PassRowsOf(config, options, sampling);
   return cuda::WithFormats(
       options, [&]<typename T, typename M>() -> std::unique_ptr<SamplingStep> {
         return std::make_unique<cuda::CudaSamplingStep<T, M>>(
-            config, weights, options, pass_rows);
+            config, weights, options, sampling);
       });
 }
 

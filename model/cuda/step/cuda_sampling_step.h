@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "model/config/model_config.h"
 #include "model/cuda/step/cuda_step_options.h"
+#include "model/sampling/token_kinds.h"
 #include "model/step/sampling_step.h"
 
 namespace txl {
@@ -32,6 +33,8 @@ struct CudaSamplingOptions {
   // by part, and reads the weights of the words for every part; 16 rows are
   // always there. (262,144 words take 1.1 MB a row.)
   int64_t words_bytes = int64_t{256} << 20;
+  // The model's kinds of tokens; null: it has none.
+  std::shared_ptr<const TokenKinds> kinds = nullptr;
 };
 
 // States that may be on their way at once (Export that was not taken, Import

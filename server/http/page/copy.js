@@ -91,7 +91,7 @@ export function grpcRequest(request) {
     .map(([name, field]) => [field, request[name]]));
   const sampling = pick(Object.fromEntries(["temperature", "top_k", "top_p",
     "min_p", "typical_p", "repetition_penalty", "presence_penalty",
-    "frequency_penalty"].map((name) => [name, name])));
+    "frequency_penalty", "follow_kinds"].map((name) => [name, name])));
   if (request.seed !== undefined) {
     // Protobuf's JSON writes 64 bits as text; ours are unsigned.
     sampling.seed = BigInt.asUintN(64, request.seed).toString();

@@ -4,7 +4,7 @@ import { byId, element } from "./dom.js";
 import { PARAMETERS, defaultFields } from "./request.js";
 
 // Fields that stand elsewhere in the form, or hold no number.
-const OTHER = ["seed", "stop", "logprobs", "ignore_eos"];
+const OTHER = ["seed", "stop", "logprobs", "ignore_eos", "follow_kinds"];
 
 // What fields are called here and in GenerateRequest.
 const GRPC_NAMES = { text: "prompt", stop_texts: "stop",
@@ -22,16 +22,17 @@ export class ParameterForm {
           element("span", { class: "hint" }, "one a line, \\n for a break")),
         element("textarea", { id: "stop-texts", name: "stop", rows: "2",
           spellcheck: "false" })),
-      element("div", { class: "check" },
-        element("input", { id: "ignore_eos", name: "ignore_eos",
-          type: "checkbox" }),
-        element("label", { for: "ignore_eos" }, "Ignore end tokens")));
+      checkField({ name: "ignore_eos", label: "Ignore end tokens" }),
+      checkField({ name: "follow_kinds",
+        label: "Only tokens of kinds that may follow" }));
     byId("reset-parameters").addEventListener("click", () => this.reset());
   }
 
   // `model` is the `txl` object of GET /v1/models.
   setModel(model) {
     this.#defaults = defaultFields(model);
+    fieldOf("follow_kinds").parentElement.hidden =
+      (model.token_kinds ?? []).length === 0;
     this.reset();
   }
 
@@ -72,6 +73,12 @@ export class ParameterForm {
 function fieldOf(param) {
   const name = param.replace(/\[.*/, "").split(".").at(-1);
   return byId("turn-form").elements.namedItem(GRPC_NAMES[name] ?? name);
+}
+
+function checkField({ name, label }) {
+  return element("div", { class: "check" },
+    element("input", { id: name, name, type: "checkbox" }),
+    element("label", { for: name }, label));
 }
 
 function numberField({ name, label, step }) {

@@ -21,6 +21,7 @@ const FACTS = [
   ["Device", "device"], ["Kernel", "kernel"], ["Attention", "form"],
   ["Weights", "weight_dtype"], ["Memory", "memory_dtype"],
   ["Start tokens", "start_tokens", list], ["End tokens", "end_tokens", list],
+  ["Kinds of tokens", "token_kinds", list],
   ["Server", "server_version"], ["Interface", "api_version"],
 ];
 

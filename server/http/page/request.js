@@ -42,6 +42,7 @@ export function defaultFields(model) {
   fields.logprobs = String(Math.min(LOGPROBS, most));
   fields.stop = (parts.stop.stop_texts ?? []).map(escapeLine).join("\n");
   fields.ignore_eos = Boolean(parts.stop.ignore_end_token);
+  fields.follow_kinds = Boolean(parts.sampling.follow_kinds);
   return fields;
 }
 
@@ -57,8 +58,8 @@ export function requestOf(fields, defaults, { prompt, sessionId, requestId }) {
   }
   if (fields.seed !== "") request.seed = readSeed(fields.seed);
   if (fields.stop !== defaults.stop) request.stop = stopTexts(fields.stop);
-  if (fields.ignore_eos !== defaults.ignore_eos) {
-    request.ignore_eos = fields.ignore_eos;
+  for (const name of ["ignore_eos", "follow_kinds"]) {
+    if (fields[name] !== defaults[name]) request[name] = fields[name];
   }
   if (fields.logprobs !== "") request.logprobs = Number(fields.logprobs);
   if (sessionId) request.session_id = sessionId;

@@ -40,7 +40,8 @@ TEST(GenerateFlags, EverySamplingFlagSetsItsField) {
       "--temperature 0.5 --top-k 3 --top-p 0.25 --min-p 0.125 --typical-p 0.75 "
       "--repetition-penalty 1.5 --presence-penalty -1 --frequency-penalty 2 "
       "--penalty-window 9 --logit-bias 4=-100 --logit-bias 5=1.5 "
-      "--seed 18446744073709551615 --min-tokens 6 --allowed-tokens 8,0,8");
+      "--seed 18446744073709551615 --min-tokens 6 --allowed-tokens 8,0,8 "
+      "--follow-kinds");
   ASSERT_TRUE(request.ok()) << request.status();
   v1::SamplingParams expected;
   expected.set_temperature(0.5);
@@ -57,6 +58,7 @@ TEST(GenerateFlags, EverySamplingFlagSetsItsField) {
   expected.set_seed(18446744073709551615u);
   expected.set_min_tokens(6);
   for (const uint32_t id : {8, 0, 8}) expected.add_allowed_token_ids(id);
+  expected.set_follow_kinds(true);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(
       request->sampling(), expected))
       << request->sampling().DebugString();
@@ -68,6 +70,13 @@ TEST(GenerateFlags, AZeroThatIsGivenIsPresent) {
   EXPECT_TRUE(request->sampling().has_temperature());
   EXPECT_TRUE(request->sampling().has_seed());
   EXPECT_TRUE(request->stop().has_max_tokens());
+}
+
+TEST(GenerateFlags, KindsAreFollowedAsTheModelSaysUnlessAFlagDoes) {
+  EXPECT_FALSE(Request("")->sampling().has_follow_kinds());
+  const auto off = Request("--no-follow-kinds");
+  EXPECT_TRUE(off->sampling().has_follow_kinds());
+  EXPECT_FALSE(off->sampling().follow_kinds());
 }
 
 TEST(GenerateFlags, StopAndOutputFlagsSetTheirFields) {

@@ -76,6 +76,8 @@ SAMPLING = {
     "min_tokens": Field("whole", 0, "max_tokens", relative=True),
     "allowed_token_ids": Field("ids", 0, "max_allowed_tokens",
                                also=("sampling.min_tokens",)),
+    # The model of the tests has no kinds.
+    "follow_kinds": dataclasses.replace(FLAG, relative=True),
 }
 STOP = {
     "max_tokens": Field("whole", 1, "max_tokens",

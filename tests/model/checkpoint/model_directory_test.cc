@@ -91,6 +91,7 @@ TEST_F(ModelDirectoryTest, AnyChangedByteChangesTheFingerprint) {
 TEST_F(ModelDirectoryTest, OtherFilesDoNotChangeTheFingerprint) {
   const std::string before = Open().fingerprint;
   Write("generation.json", R"({"temperature": 0.5})");
+  Write("kinds.json", R"({"kinds": {}})");
   Write("README.md", "hello");
   EXPECT_EQ(Open().fingerprint, before);
 }
@@ -106,6 +107,29 @@ TEST_F(ModelDirectoryTest, GenerationDefaultsAreCheckedWithTheVocabulary) {
   Write("generation.json", R"({"start_tokens": [4]})");
   const absl::Status status = Refusal(folder_ + "/generation.json");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ModelDirectoryTest, KindsOfTokensAreReadWhereTheyAre) {
+  EXPECT_EQ(Open().kinds, nullptr);
+  Write("kinds.json", R"({"kinds": {"A": {"tokens": [[1, 3]]}}})");
+  const ModelDirectory directory = Open();
+  ASSERT_NE(directory.kinds, nullptr);
+  EXPECT_EQ(directory.kinds->KindOf(3), 0);
+}
+
+TEST_F(ModelDirectoryTest, KindsOfTokensAreCheckedWithTheVocabulary) {
+  Write("kinds.json", R"({"kinds": {"A": {"tokens": [[1, 4]]}}})");
+  EXPECT_EQ(Refusal(folder_ + "/kinds.json").code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ModelDirectoryTest, ADefaultThatFollowsKindsNeedsThem) {
+  Write("generation.json", R"({"follow_kinds": true})");
+  const absl::Status status = Refusal(folder_ + "/generation.json");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("follow_kinds"));
+  Write("kinds.json", R"({"kinds": {"A": {"tokens": [0]}}})");
+  EXPECT_EQ(Open().generation.sampling.follow_kinds, true);
 }
 
 TEST_F(ModelDirectoryTest, AVocabularyIsReadWithItsFile) {

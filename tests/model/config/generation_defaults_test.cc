@@ -40,8 +40,8 @@ constexpr char kEverything[] = R"({
   "stop_texts": ["\n\n", "END"], "temperature": 0.8, "top_k": 40,
   "top_p": 0.9, "min_p": 0.05, "typical_p": 0.95, "repetition_penalty": 1.1,
   "presence_penalty": -0.5, "frequency_penalty": 0.25, "penalty_window": 32,
-  "logit_bias": {"3": -100, "12": 1.5}, "seed": 18446744073709551615,
-  "min_tokens": 2})";
+  "logit_bias": {"3": -100, "12": 1.5}, "follow_kinds": true,
+  "seed": 18446744073709551615, "min_tokens": 2})";
 
 TEST(GenerationDefaults, EveryFieldIsTakenOver) {
   const GenerationDefaults defaults = Parse(kEverything);
@@ -60,6 +60,7 @@ TEST(GenerationDefaults, EveryFieldIsTakenOver) {
   EXPECT_EQ(sampling.frequency_penalty, 0.25);
   EXPECT_EQ(sampling.penalty_window, 32);
   EXPECT_THAT(sampling.logit_bias, ElementsAre(Pair(3, -100), Pair(12, 1.5)));
+  EXPECT_EQ(sampling.follow_kinds, true);
   EXPECT_EQ(sampling.seed, std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(sampling.min_tokens, 2);
 }
@@ -126,6 +127,7 @@ constexpr BadDefault kBad[] = {
     {"BiasWithTwoSpellings", R"({"logit_bias": {"05": 1}})", "logit_bias"},
     {"BiasTooLarge", R"({"logit_bias": {"5": 101}})", "logit_bias"},
     {"BiasAsText", R"({"logit_bias": {"5": "1"}})", "logit_bias"},
+    {"FollowKindsAsNumber", R"({"follow_kinds": 1})", "follow_kinds"},
     {"NegativeSeed", R"({"seed": -1})", "seed"},
     {"NegativeMinimum", R"({"min_tokens": -1})", "min_tokens"},
 };

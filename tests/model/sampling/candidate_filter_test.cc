@@ -262,6 +262,9 @@ TEST(Adjustments, TheWindowAloneAdjustsNothing) {
   params.penalty_window = 10;
   params.top_k = 3;
   EXPECT_FALSE(HasAdjustments(params));
+  params.follow_kinds = true;
+  EXPECT_TRUE(HasAdjustments(params));
+  params.follow_kinds = false;
   params.logit_bias[1] = 0.5;
   EXPECT_TRUE(HasAdjustments(params));
   EXPECT_FALSE(HasPenalties(params));

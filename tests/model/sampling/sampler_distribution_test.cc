@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "model/sampling/sampler.h"
 #include "tests/model/sampling/sampling_oracle.h"
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/model/sampling/statistics.h"
 
 namespace txl {
@@ -28,13 +29,14 @@ class SamplerDistributionTest : public testing::Test {
     std::mt19937 random(1);
     logprobs_ = RandomLogprobs(random, kVocabSize, 1.2);
     context_.recent_ids = {1, 2, 3, 3, 7, 2, 9, 3};
+    context_.kinds = SomeKinds(kVocabSize);
   }
 
   // How often each id is drawn at positions 0, 1, ... under one seed. None on
   // an error.
   std::vector<int64_t> Draw(const SamplingParams& params,
                             std::vector<int64_t> bin_ends = {kVocabSize}) {
-    const Sampler sampler({std::move(bin_ends)});
+    const Sampler sampler({std::move(bin_ends)}, SomeTable(kVocabSize));
     std::vector<int64_t> counts(kVocabSize);
     SampleContext context;
     context.recent_ids = context_.recent_ids;

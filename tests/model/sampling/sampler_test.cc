@@ -12,6 +12,7 @@
 #include "model/sampling/cluster_draw.h"
 #include "model/sampling/draw.h"
 #include "tests/model/sampling/sampling_oracle.h"
+#include "tests/model/sampling/some_kinds.h"
 
 namespace txl {
 namespace {
@@ -153,6 +154,91 @@ TEST(Sampler, NoTokenIsLeftWhereAllThatAreAllowedAreBannedOrImpossible) {
     EXPECT_EQ(sampler.Sample({-1, kNeverSampled, -1}, params, context).status(),
               NothingToSample());
   }
+}
+
+TEST(FollowedKinds, AreThoseOfTheRuleBehindTheLastId) {
+  const Sampler sampler({{4, 10}}, SomeTable(10));
+  SamplingParams params = Greedy();
+  params.follow_kinds = true;
+  // Id 9, the best, is of no kind.
+  std::vector<float> logprobs(10);
+  for (int id = 0; id < 10; ++id) logprobs[id] = static_cast<float>(id - 20);
+  const auto best_behind = [&](std::vector<int32_t> recent) {
+    SampleContext context;
+    context.recent_ids = recent;
+    return *sampler.Sample(logprobs, params, context);
+  };
+  EXPECT_EQ(best_behind({}), 9);
+  EXPECT_EQ(best_behind({0}), 8);     // A: A, B, D
+  EXPECT_EQ(best_behind({0, 6}), 7);  // B: A, C
+  EXPECT_EQ(best_behind({6, 2}), 9);  // C: anything
+  EXPECT_EQ(best_behind({2, 8}), 7);  // D: A, B, C
+  EXPECT_EQ(best_behind({8, 4}), 9);  // no kind: anything
+  params.allowed_token_ids = {0, 4, 6, 9};
+  EXPECT_EQ(best_behind({0}), 6);
+  params.follow_kinds = false;
+  EXPECT_EQ(best_behind({0}), 9);
+}
+
+TEST(FollowedKinds, AreTheOraclesUnderEveryOtherParameter) {
+  std::mt19937 random(11);
+  const Sampler sampler({{6, 11, 16}}, SomeTable(16));
+  OracleContext oracle;
+  oracle.kinds = SomeKinds(16);
+  oracle.banned_ids = {1};
+  for (int round = 0; round < 40; ++round) {
+    const std::vector<float> logprobs = RandomLogprobs(random, 16, 2);
+    oracle.recent_ids = {3, 5, static_cast<int32_t>(round % 16)};
+    SampleContext context;
+    context.recent_ids = oracle.recent_ids;
+    context.banned_ids = oracle.banned_ids;
+    for (const ParameterCase& c : AllParameterCases()) {
+      SamplingParams params;
+      c.set(params);
+      params.follow_kinds = true;
+      const std::vector<double> p =
+          OracleDistribution(logprobs, params, oracle);
+      for (context.position = 0; context.position < 20; ++context.position) {
+        const double uniform =
+            UniformDraw(params.seed, context.position, /*draw=*/0);
+        ASSERT_EQ(*sampler.Sample(logprobs, params, context),
+                  static_cast<int32_t>(PickByWeight(p, uniform)))
+            << c.name << " behind " << oracle.recent_ids.back();
+      }
+      params.temperature = 0;
+      const std::vector<double> l = OracleAdjusted(logprobs, params, oracle);
+      ASSERT_EQ(*sampler.Sample(logprobs, params, context),
+                std::max_element(l.begin(), l.end()) - l.begin())
+          << c.name;
+    }
+  }
+}
+
+TEST(FollowedKinds, LeaveNothingWhereOtherRulesForbidTheRest) {
+  const Sampler sampler({{2, 5}}, SomeTable(5));
+  SampleContext context;
+  const std::vector<int32_t> recent = {1}, banned = {2};
+  context.recent_ids = recent;
+  for (const double temperature : {0.0, 1.0}) {
+    SamplingParams params;
+    params.temperature = temperature;
+    params.follow_kinds = true;
+    params.allowed_token_ids = {1, 2, 4};
+    const std::vector<float> logprobs = {-1, -1, -2, -1, -2};
+    EXPECT_EQ(*sampler.Sample(logprobs, params, context), 2);
+    SampleContext banning = context;
+    banning.banned_ids = banned;
+    const absl::Status status =
+        sampler.Sample(logprobs, params, banning).status();
+    EXPECT_EQ(status, NothingToSample());
+    EXPECT_THAT(std::string(status.message()),
+                testing::HasSubstr("follow_kinds"));
+  }
+}
+
+TEST(FollowedKinds, AModelWithoutThemHasNone) {
+  EXPECT_FALSE(Sampler({{4}}).has_kinds());
+  EXPECT_TRUE(Sampler({{4}}, SomeTable(4)).has_kinds());
 }
 
 TEST(Sampler, OneBinAtTemperatureOneWalksTheIdsWithDrawZero) {

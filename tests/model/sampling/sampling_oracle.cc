@@ -38,6 +38,25 @@ void KeepMass(const std::vector<size_t>& order, double mass,
   Normalize(p);
 }
 
+// Null: the id is of none.
+const TokenKind* KindOf(const std::vector<TokenKind>& kinds, size_t id) {
+  for (const TokenKind& kind : kinds) {
+    for (const auto& [first, last] : kind.tokens) {
+      for (int32_t each = first; each <= last; ++each) {
+        if (static_cast<size_t>(each) == id) return &kind;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// Of the session's last id; null also where nobody asks.
+const TokenKind* LastKind(const SamplingParams& params,
+                          const OracleContext& context) {
+  if (!params.follow_kinds || context.recent_ids.empty()) return nullptr;
+  return KindOf(context.kinds, context.recent_ids.back());
+}
+
 }  // namespace
 
 std::vector<double> OracleAdjusted(const std::vector<float>& logprobs,
@@ -47,6 +66,15 @@ std::vector<double> OracleAdjusted(const std::vector<float>& logprobs,
   const std::vector<int32_t>& allowed = params.allowed_token_ids;
   for (size_t id = 0; id < l.size() && !allowed.empty(); ++id) {
     if (std::count(allowed.begin(), allowed.end(), id) == 0) l[id] = kNever;
+  }
+  const TokenKind* before = LastKind(params, context);
+  for (size_t id = 0; id < l.size(); ++id) {
+    if (before == nullptr || !before->next.has_value()) break;
+    const TokenKind* kind = KindOf(context.kinds, id);
+    const bool may_follow =
+        kind != nullptr &&
+        std::count(before->next->begin(), before->next->end(), kind->name) > 0;
+    if (!may_follow) l[id] = kNever;
   }
   for (const auto& [id, bias] : params.logit_bias) l[id] += bias;
   const auto& recent = context.recent_ids;
@@ -68,10 +96,13 @@ std::vector<double> OracleDistribution(const std::vector<float>& logprobs,
                                        const SamplingParams& params,
                                        const OracleContext& context) {
   const std::vector<double> l = OracleAdjusted(logprobs, params, context);
+  const TokenKind* before = LastKind(params, context);
+  const double temperature =
+      params.temperature * (before == nullptr ? 1 : before->next_temperature);
   const double largest = *std::max_element(l.begin(), l.end());
   std::vector<double> p(l.size());
   for (size_t id = 0; id < l.size(); ++id) {
-    p[id] = std::exp((l[id] - largest) / params.temperature);
+    p[id] = std::exp((l[id] - largest) / temperature);
   }
   Normalize(p);
   const std::vector<size_t> best_first =
@@ -134,6 +165,7 @@ std::vector<ParameterCase> AllParameterCases() {
        [](SamplingParams& p) {
          p.allowed_token_ids = {1, 3, 4, 7, 8, 11, 12, 14};
        }},
+      {"kinds", [](SamplingParams& p) { p.follow_kinds = true; }},
       {"window", [](SamplingParams& p) { p.penalty_window = 3; }},
   };
 }

@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "model/sampling/sampling_params.h"
+#include "model/sampling/token_kinds.h"
 
 namespace txl {
 
 struct OracleContext {
   std::vector<int32_t> recent_ids;
   std::vector<int32_t> banned_ids;
+  std::vector<TokenKind> kinds;
 };
 
 // Probability of each id; 0 for ids that are not kept.
@@ -24,7 +26,7 @@ std::vector<double> OracleDistribution(const std::vector<float>& logprobs,
                                        const SamplingParams& params,
                                        const OracleContext& context);
 
-// The adjusted log-probabilities alone: bias, penalties, bans.
+// The adjusted log-probabilities alone: kinds, bias, penalties, bans.
 std::vector<double> OracleAdjusted(const std::vector<float>& logprobs,
                                    const SamplingParams& params,
                                    const OracleContext& context);

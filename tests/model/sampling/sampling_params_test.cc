@@ -173,6 +173,29 @@ TEST(ValidateSamplingParams, AllowedIdsAreInTheVocabularyAtMost1024) {
   ExpectRefused(params, "allowed_token_ids");
 }
 
+TEST(ValidateSamplingParams, KindsAreFollowedWhereTheModelHasThem) {
+  SamplingParams params;
+  EXPECT_TRUE(ValidateSamplingParams(params, kVocabSize, false).ok());
+  params.follow_kinds = true;
+  EXPECT_TRUE(ValidateSamplingParams(params, kVocabSize, true).ok());
+  const absl::Status status =
+      ValidateSamplingParams(params, kVocabSize, /*has_kinds=*/false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), StartsWith("follow_kinds: "));
+}
+
+TEST(ApplyOverrides, KindsAreFollowedAsTheLastOneSays) {
+  SamplingParams base;
+  SamplingOverrides overrides;
+  EXPECT_FALSE(ApplyOverrides(base, overrides).follow_kinds);
+  overrides.follow_kinds = true;
+  base = ApplyOverrides(base, overrides);
+  EXPECT_TRUE(base.follow_kinds);
+  EXPECT_TRUE(ApplyOverrides(base, SamplingOverrides()).follow_kinds);
+  overrides.follow_kinds = false;
+  EXPECT_FALSE(ApplyOverrides(base, overrides).follow_kinds);
+}
+
 TEST(ApplyOverrides, AllowedIdsThatAreGivenReplaceTheBase) {
   SamplingParams base;
   base.allowed_token_ids = {1, 2};

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/model/sampling/some_kinds.h"
+
 namespace txl {
 namespace {
 
@@ -122,7 +124,7 @@ class SamplingOnHostTest : public ::testing::Test {
 
   SamplingParams params_;
   NotingStep::Notes notes_;
-  const std::unique_ptr<SamplingStep> step_ = SampleOnHost(
+  std::unique_ptr<SamplingStep> step_ = SampleOnHost(
       std::make_unique<NotingStep>(&notes_), VocabularyBins{{4}}, 3);
 };
 
@@ -180,6 +182,75 @@ TEST_F(SamplingOnHostTest, AllowedIdsLeaveTheModelsOwnLogprobs) {
   const RowResult result = Draw(0, 4);
   EXPECT_EQ(result.token_id, 2);
   EXPECT_EQ(result.logprob, kFourIds[2]);
+}
+
+// Behind 0 stands 1, behind 1 stands 2, behind 2 stands 0; 3 never does.
+std::shared_ptr<const TokenKinds> Circle() {
+  return TableOf({{"A", {{0, 0}}, {{"B"}}},
+                  {"B", {{1, 1}}, {{"C"}}},
+                  {"C", {{2, 2}}, {{"A"}}}},
+                 4);
+}
+
+class FollowedKindsOnHost : public SamplingOnHostTest {
+ protected:
+  FollowedKindsOnHost() {
+    step_ = SampleOnHost(std::make_unique<NotingStep>(&notes_), notes_.bins, 3,
+                         Circle());
+    params_.follow_kinds = true;
+  }
+
+  void Begin(int32_t slot, const std::vector<int32_t>& recent) {
+    SampleContext context;
+    context.recent_ids = recent;
+    Configure(slot, context);
+  }
+};
+
+TEST_F(FollowedKindsOnHost, EachTokenFollowsTheOneThatWasDrawnBefore) {
+  for (const int32_t window : {0, 1, 64}) {
+    params_.penalty_window = window;
+    Begin(0, {3, 0});
+    Begin(1, {1});
+    std::vector<int32_t> drawn = {Draw(0, 4).token_id, Draw(1, 9).token_id};
+    for (int64_t position = 5; position < 8; ++position) {
+      drawn.push_back(Draw(0, position, kLastSampled).token_id);
+    }
+    drawn.push_back(Draw(1, 10, kLastSampled).token_id);
+    EXPECT_THAT(drawn, ElementsAre(1, 2, 2, 0, 1, 0)) << window;
+  }
+}
+
+TEST_F(FollowedKindsOnHost, AGuessIsJudgedByTheRuleBehindTheGuessBeforeIt) {
+  params_.penalty_window = 0;
+  Begin(0, {0});
+  const std::vector<RowResult> rows =
+      Run({Row(0, 4, 0, RowKind::kDecode), Row(0, 5, 1, RowKind::kDecode),
+           Row(0, 6, 2, RowKind::kDecode), Row(0, 7, 1, RowKind::kDecode)});
+  EXPECT_EQ(rows[0].token_id, 1);
+  EXPECT_EQ(rows[1].token_id, 2);
+  EXPECT_EQ(rows[2].token_id, 0);
+  EXPECT_TRUE(rows[3].rejected);
+  EXPECT_EQ(Draw(0, 7, kLastSampled).token_id, 1);
+}
+
+TEST_F(FollowedKindsOnHost, ARowForWhichNothingIsLeftFailsAlone) {
+  params_.allowed_token_ids = {3};
+  Begin(0, {0});
+  params_.allowed_token_ids = {};
+  Begin(1, {0});
+  const std::vector<RowResult> rows =
+      Run({Row(0, 4, 0, RowKind::kDecode), Row(1, 4, 0, RowKind::kDecode)});
+  EXPECT_EQ(rows[0].status, NothingToSample());
+  EXPECT_EQ(rows[1].token_id, 1);
+}
+
+TEST_F(FollowedKindsOnHost, AModelWithoutKindsCannotBeSampledByThem) {
+  EXPECT_TRUE(step_->CanSample(params_, 0));
+  step_ = SampleOnHost(std::make_unique<NotingStep>(&notes_), notes_.bins, 3);
+  EXPECT_FALSE(step_->CanSample(params_, 0));
+  params_.follow_kinds = false;
+  EXPECT_TRUE(step_->CanSample(params_, 0));
 }
 
 // Each cluster's weights are read once, for the rows that are known to need it.

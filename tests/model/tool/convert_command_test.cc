@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "model/train/training_state.h"
@@ -73,6 +74,32 @@ INSTANTIATE_TEST_SUITE_P(
                     NativeCase{"cpw", "ep_170.pth.tar"},
                     NativeCase{"musicautobot", "music.pth"}),
     [](const auto& param) { return GoldenParamName(param.param.golden_case); });
+
+TEST(ConvertCommandTest, AModelOfMusicGetsTheKindsOfItsEvents) {
+  const std::string folder = FreshTestFolder("convert_kinds");
+  const ProgramResult result =
+      RunTxlModel("convert " + Native("cpw", "ep_170.pth.tar") + " " + folder +
+                  "/model" + Spec("cpw"));
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const json kinds =
+      json::parse(ReadTestFile(folder + "/model/kinds.json")).at("kinds");
+  EXPECT_EQ(kinds.at("Note_Pitch").at("next"), json({"Note_Velocity"}));
+  const ProgramResult run =
+      RunTxlModel("generate " + folder +
+                  "/model --max-tokens 60 --seed 5 --threads 1 --follow-kinds");
+  ASSERT_EQ(run.exit_code, 0) << run.errors;
+  std::istringstream events(run.output);
+  std::string before, event;
+  int velocities = 0;
+  while (events >> event) {
+    const bool is_velocity = event.rfind("Note_Velocity_", 0) == 0;
+    EXPECT_EQ(is_velocity, before.rfind("Note_Pitch_", 0) == 0)
+        << event << " behind " << before;
+    velocities += is_velocity ? 1 : 0;
+    before = event;
+  }
+  EXPECT_GT(velocities, 0);
+}
 
 TEST(ConvertCommandTest, SaysWhatItFoundAndWhoSaidIt) {
   const std::string folder = FreshTestFolder("convert_summary");

@@ -34,6 +34,8 @@ std::string MusicModel(const std::string& folder) {
   WriteTestFile(model + "/tokenizer.json",
                 R"({"kind": "events", "file": "events.txt"})");
   WriteTestFile(model + "/events.txt", events);
+  WriteTestFile(model + "/kinds.json",
+                R"({"kinds": {"Bar": {"tokens": [0]}}})");
   return model;
 }
 
@@ -164,8 +166,9 @@ TEST(TrainMidi, TrainsOnTheFilesOfAFolder) {
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.errors,
               HasSubstr("3 MIDI files, " + std::to_string(tokens) + " tokens"));
-  EXPECT_EQ(ReadTestFile(folder + "/out/events.txt"),
-            ReadTestFile(model + "/events.txt"));
+  for (const char* file : {"/events.txt", "/kinds.json"}) {
+    EXPECT_EQ(ReadTestFile(folder + "/out" + file), ReadTestFile(model + file));
+  }
 }
 
 TEST(TrainMidi, AModelOfWordsTakesNoMusic) {

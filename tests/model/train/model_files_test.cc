@@ -72,7 +72,8 @@ TEST(ModelFilesTest, ACopyHasEverythingButWeightsAndTables) {
   const std::string from = Folder("from"), to = Folder("to");
   std::filesystem::remove_all(to);
   ASSERT_TRUE(WriteModelFiles(from, ConfigOf(corpus), corpus).ok());
-  for (const char* other : {"/model.safetensors", "/ngrams.bin"}) {
+  for (const char* other :
+       {"/model.safetensors", "/ngrams.bin", "/kinds.json"}) {
     ASSERT_TRUE(WriteTextFile(from + other, "x").ok());
   }
   ASSERT_TRUE(CopyModelFiles(from, to).ok());
@@ -83,7 +84,8 @@ TEST(ModelFilesTest, ACopyHasEverythingButWeightsAndTables) {
               *ReadTextFile(from + "/" + entry.path().filename().string()));
   }
   EXPECT_EQ(names, (std::set<std::string>{"config.json", "generation.json",
-                                          "tokenizer.json", "vocab.json"}));
+                                          "kinds.json", "tokenizer.json",
+                                          "vocab.json"}));
 }
 
 TEST(ModelFilesTest, ACopyOfAModelOfIdsHasItsConfigurationAlone) {

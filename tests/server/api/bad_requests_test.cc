@@ -89,6 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Sampling, BadGenerate,
     testing::ValuesIn(std::vector<BadRequest>{
+        {"KindsOfAModelWithoutThem", "sampling { follow_kinds: true }",
+         "FIELD_INVALID sampling.follow_kinds"},
         {"TemperatureNegative", "sampling { temperature: -0.1 }",
          "FIELD_INVALID sampling.temperature"},
         {"TemperatureTooHigh", "sampling { temperature: 100.5 }",

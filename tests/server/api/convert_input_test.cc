@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/server/api/convert_fixture.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/session_service.pb.h"
@@ -94,6 +95,25 @@ TEST(ReadGenerate, AcceptsTheEndsOfEveryRange) {
   ReadInput(
       "sampling { top_p: 1e-300 repetition_penalty: 1e-300 } "
       "stop { max_tokens: 1 } expected_position: 0");
+}
+
+ModelFacts ModelWithKinds() {
+  ModelFacts facts = ByteModel();
+  facts.kinds = SomeTable(facts.config.vocab_size);
+  return facts;
+}
+
+TEST(ReadGenerate, FollowsTheKindsOfAModelThatHasThem) {
+  ModelFacts facts = ModelWithKinds();
+  EXPECT_FALSE(ReadInput("", facts).sampling.follow_kinds);
+  EXPECT_TRUE(ReadInput("sampling { follow_kinds: true }", facts)
+                  .sampling.follow_kinds);
+  facts.generation.sampling.follow_kinds = true;
+  EXPECT_TRUE(ReadInput("", facts).sampling.follow_kinds);
+  EXPECT_FALSE(ReadInput("sampling { follow_kinds: false }", facts)
+                   .sampling.follow_kinds);
+  EXPECT_FALSE(
+      ReadInput("sampling { follow_kinds: false }").sampling.follow_kinds);
 }
 
 TEST(ReadGenerate, TurnsNegativeZeroIntoZero) {

@@ -6,10 +6,13 @@
 
 #include "gmock/gmock.h"
 #include "server/api/convert_sampling.h"
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/server/api/convert_fixture.h"
 
 namespace txl {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(WriteToken, CopiesEveryField) {
   TokenEvent event;
@@ -142,6 +145,7 @@ TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
   facts.config.d_embed = facts.config.d_inner = 2;
   facts.generation.start_tokens = {1};
   facts.generation.end_tokens = {2};
+  facts.kinds = SomeTable(256);
   facts.memory_length = facts.window = facts.bytes_per_session = 5;
   const std::string known = "known";
   facts.device = facts.kernel = facts.form = facts.weight_dtype = known;
@@ -156,6 +160,7 @@ TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
             v1::GetModelResponse::descriptor()->field_count())
       << message.ShortDebugString();
   EXPECT_EQ(message.vocabulary_kind(), "bytes");
+  EXPECT_THAT(message.token_kinds(), ElementsAre("A", "B", "C", "D"));
   EXPECT_FALSE(message.default_sampling().has_seed());
 }
 
@@ -270,12 +275,14 @@ TEST(WriteSampling, SetsEveryField) {
   SamplingParams params;
   params.logit_bias = {{1, 2.5}};
   params.allowed_token_ids = {3};
+  params.follow_kinds = true;
   v1::SamplingParams message;
   WriteSampling(params, &message);
   std::vector<const google::protobuf::FieldDescriptor*> set;
   message.GetReflection()->ListFields(message, &set);
   EXPECT_EQ(static_cast<int>(set.size()),
             v1::SamplingParams::descriptor()->field_count());
+  EXPECT_TRUE(message.follow_kinds());
 }
 
 TEST(WriteStop, SetsTheCountedTokenWhereThereIsOne) {
@@ -287,8 +294,6 @@ TEST(WriteStop, SetsTheCountedTokenWhereThereIsOne) {
   WriteStop(stop, &message);
   EXPECT_EQ(message.token_count().ShortDebugString(), "id: 7 count: 8");
 }
-
-using ::testing::ElementsAre;
 
 using Ids = std::vector<int32_t>;
 

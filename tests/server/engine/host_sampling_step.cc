@@ -116,7 +116,7 @@ HostSamplingStep::HostSamplingStep(std::unique_ptr<ModelStep> step,
                                    VocabularyBins bins,
                                    const HostSamplingOptions& options,
                                    std::shared_ptr<StepControl> control)
-    : sampler_(std::move(bins)),
+    : sampler_(std::move(bins), options.kinds),
       options_(options),
       control_(std::move(control)),
       step_(std::move(step)),
@@ -146,9 +146,10 @@ void HostSamplingStep::DoUntil(int64_t number) {
   }
 }
 
-bool HostSamplingStep::CanSample(const SamplingParams&,
+bool HostSamplingStep::CanSample(const SamplingParams& params,
                                  int64_t banned_ids) const {
-  return banned_ids <= options_.most_banned;
+  return banned_ids <= options_.most_banned &&
+         (!params.follow_kinds || options_.kinds != nullptr);
 }
 
 void HostSamplingStep::Configure(int32_t slot, const SamplingParams& params,

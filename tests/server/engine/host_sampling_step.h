@@ -70,6 +70,7 @@ class StepControl {
 struct HostSamplingOptions {
   int64_t slots = 0;
   int64_t most_banned = 64;
+  std::shared_ptr<const TokenKinds> kinds = nullptr;
   double device_seconds = 0.25;  // reported for every step
 };
 

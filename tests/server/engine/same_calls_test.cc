@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/server/engine/test_runners.h"
 
 namespace txl {
@@ -24,8 +25,9 @@ constexpr int kSteps = 150;
 class Twins {
  public:
   explicit Twins(const GoldenCase& golden)
-      : sampling_(MakeTestRunner(RunnerKind::kSampling, golden)),
-        host_(MakeTestRunner(RunnerKind::kNative, golden)) {}
+      : sampling_(
+            MakeTestRunner(RunnerKind::kSampling, golden, WithKinds(golden))),
+        host_(MakeTestRunner(RunnerKind::kNative, golden, WithKinds(golden))) {}
 
   void Submit(const StepPlan& plan) {
     in_flight_.push_back({sampling_->Submit(plan), host_->Submit(plan)});
@@ -66,6 +68,12 @@ class Twins {
   int64_t rows_ok = 0, rows_failed = 0;
 
  private:
+  static StepRunnerOptions WithKinds(const GoldenCase& golden) {
+    StepRunnerOptions options = SmallOptions();
+    options.kinds = SomeTable(golden.config.vocab_size);
+    return options;
+  }
+
   TestRunner sampling_, host_;
   std::deque<std::pair<StepId, StepId>> in_flight_;
 };
@@ -144,8 +152,11 @@ class Caller {
       params.allowed_token_ids.push_back(
           static_cast<int32_t>((params.seed + 7 * i) % vocabulary_));
     }
-    params.penalty_window = 1 + Below(8);
-    for (int i = Below(8); i > 0; --i) sampling.recent_ids.push_back(Token());
+    params.follow_kinds = params.seed % 4 == 1;
+    params.penalty_window = Below(9);
+    for (int i = 1 + Below(8); i > 0; --i) {
+      sampling.recent_ids.push_back(Token());
+    }
     for (int i = Below(8); i > 0; --i) sampling.banned_ids.push_back(Token());
     sampling.min_position = positions_[slot] + Below(6);
     twins_.Both([&](StepRunner& runner) { runner.Configure(slot, sampling); });

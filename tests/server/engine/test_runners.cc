@@ -38,6 +38,7 @@ TestRunner MakeSampling(const GoldenCase& golden,
   HostSamplingOptions host;
   host.slots = built->slots;
   host.most_banned = kMostBanned;
+  host.kinds = options.kinds;
   TestRunner made;
   made.control = std::make_shared<StepControl>();
   made.runner = MakeSamplingStepRunner(

@@ -107,7 +107,7 @@ TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
       "min_p": 0.1, "typical_p": 0.8, "repetition_penalty": 1.1,
       "presence_penalty": 0.2, "frequency_penalty": -0.3, "penalty_window": 9,
       "min_tokens": 2, "logit_bias": {"7": -100, "9": 1.5}, "prompt": "a",
-      "allowed_token_ids": [9, 7.0]})");
+      "allowed_token_ids": [9, 7.0], "follow_kinds": true})");
   ASSERT_TRUE(request.ok()) << request.status();
   const v1::SamplingParams& sampling = request->turns[0].sampling();
   EXPECT_EQ(sampling.temperature(), 0.5);
@@ -123,6 +123,10 @@ TEST(ReadCompletion, SamplingFieldsBecomeTheTurns) {
   EXPECT_EQ(sampling.logit_bias().at(7), -100);
   EXPECT_EQ(sampling.logit_bias().at(9), 1.5);
   EXPECT_THAT(sampling.allowed_token_ids(), ElementsAre(9, 7));
+  EXPECT_TRUE(sampling.follow_kinds());
+  const auto off = ReadBody(R"({"follow_kinds": false})");
+  EXPECT_TRUE(off->turns[0].sampling().has_follow_kinds());
+  EXPECT_FALSE(off->turns[0].sampling().follow_kinds());
   EXPECT_EQ(ReadBody(R"({"top_k": -1})")->turns[0].sampling().top_k(), 0);
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/text/utf8.h"
 #include "server/base/error.h"
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/server/http/http_world.h"
 #include "tests/server/rpc/rpc_world.h"
 
@@ -475,6 +476,36 @@ TEST(Completions, OnlyAllowedTokensAreDrawn) {
   EXPECT_EQ(choice["text"].get<std::string>().find_first_not_of("xy"),
             std::string::npos);
   EXPECT_THAT(choice["text"].get<std::string>(), SizeIs(20));
+}
+
+TEST(Completions, TokensFollowTheKindsOfTheModel) {
+  HttpWorldOptions options;
+  const auto kinds = SomeTable(256);
+  options.rpc.runner.kinds = kinds;
+  HttpWorld world(options);
+  const auto breaks = [&](bool follow) {
+    const Json choice = world
+                            .Complete({{"prompt", "ab"},
+                                       {"max_tokens", 60},
+                                       {"follow_kinds", follow},
+                                       {"return_token_ids", true}})
+                            .json()["choices"][0];
+    Ids ids = choice["token_ids"].get<Ids>();
+    EXPECT_THAT(ids, SizeIs(60));
+    ids.insert(ids.begin(), 'b');
+    int broken = 0;
+    for (size_t i = 0; i + 1 < ids.size(); ++i) {
+      const KindRule& rule = kinds->After(ids[i]);
+      const bool may = HoldsKind(rule.next, kinds->KindOf(ids[i + 1]));
+      broken += rule.restricts != 0 && !may ? 1 : 0;
+    }
+    return broken;
+  };
+  EXPECT_EQ(breaks(true), 0);
+  EXPECT_GT(breaks(false), 0);
+  const Json model = world.Get("/v1/models").json()["data"][0]["txl"];
+  EXPECT_EQ(model["token_kinds"], Json({"A", "B", "C", "D"}));
+  EXPECT_EQ(model["default_sampling"]["follow_kinds"], false);
 }
 
 // Also where the prompt is scored: by itself, in a session, or once for all.

@@ -69,6 +69,7 @@ RpcWorld::RpcWorld(RpcWorldOptions options)
   facts.config.vocab_size = ByteVocabulary::kSize;
   facts.generation = options.generation;
   if (options.tokenizer) facts.vocabulary = &vocabulary;
+  facts.kinds = options.runner.kinds;
   TurnContext& turns = context.turns;
   turns.model = {&facts, options.limits, options.scheduler, store_options,
                  SelfTestReport()};

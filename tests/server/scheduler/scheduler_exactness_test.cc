@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/model/sampling/some_kinds.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
 namespace txl {
@@ -316,6 +317,89 @@ TEST_P(SchedulerExactness, OnlyAllowedIdsAreSampled) {
     ids.push_back(token.token_id);
   }
   EXPECT_EQ(ids.size(), 14u);
+  world.ExpectAtRest();
+}
+
+// What follows `ids`, each token by the rule behind the one before it.
+Ids ContinueByKinds(const World& world, Ids ids, int count) {
+  const auto kinds = SomeTable(50);
+  const size_t begin = ids.size();
+  for (int i = 0; i < count; ++i) {
+    const KindRule& rule = kinds->After(ids.back());
+    Ids banned;
+    for (int32_t id = 0; id < 50; ++id) {
+      const bool may = HoldsKind(rule.next, kinds->KindOf(id));
+      if (rule.restricts != 0 && !may) banned.push_back(id);
+    }
+    ids.push_back(world.runner->NextToken(ids, banned));
+  }
+  return {ids.begin() + begin, ids.end()};
+}
+
+// On fewer slots than sessions, so that turns leave and come back; a window of
+// no ids, so that the last one is there for its kind alone.
+TEST_P(SchedulerExactness, EachTokenFollowsTheKindOfTheOneBeforeIt) {
+  WorldOptions options = Options();
+  options.runner.kinds = SomeTable(50);
+  World world(options);
+  const auto follow = [](Turn& turn) {
+    turn.sampling.follow_kinds = true;
+    turn.sampling.penalty_window = 0;
+  };
+  std::vector<Ids> ids(9);
+  for (int s = 0; s < 9; ++s) world.CreateSession(absl::StrCat("s", s));
+  bool differs = false;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<TestTurn> turns;
+    std::vector<Ids> expected;
+    for (int s = 0; s < 9; ++s) {
+      const Ids prompt =
+          World::SomeIds((s * 5 + round * 9) % 37 + 1, s + round);
+      ids[s] = Concat(ids[s], prompt);
+      expected.push_back(ContinueByKinds(world, ids[s], 12));
+      differs |= expected.back() != world.runner->Continue(ids[s], 12);
+      ids[s] = Concat(ids[s], expected.back());
+      turns.push_back(world.Generate(absl::StrCat("s", s), prompt, 12, follow));
+      world.Step();
+    }
+    world.Run();
+    for (int s = 0; s < 9; ++s) {
+      EXPECT_EQ(turns[s].sink->ids(), expected[s])
+          << round << ", session " << s;
+    }
+  }
+  EXPECT_TRUE(differs);
+  world.ExpectAtRest();
+}
+
+TEST_P(SchedulerExactness,
+       KindsAreThoseBehindWhatASessionWasRewoundOrForkedTo) {
+  WorldOptions options = Options();
+  options.runner.kinds = SomeTable(50);
+  World world(options);
+  const auto follow = [](Turn& turn) { turn.sampling.follow_kinds = true; };
+  world.CreateSession("a");
+  const Ids prompt = World::SomeIds(20);
+  world.Generate("a", prompt, 8, follow);
+  world.Run();
+  for (const int64_t position : {25, 22, 20, 3}) {
+    const Ids whole = world.TokensOf("a");
+    const Ids start(whole.begin(), whole.begin() + position);
+    const std::string fork = absl::StrCat("fork", position);
+    ASSERT_TRUE(
+        world.store
+            ->Fork(
+                {.session = "a", .new_session_id = fork, .position = position})
+            .ok());
+    ASSERT_TRUE(
+        world.store->Rewind({.session = "a", .position = position}).ok());
+    const Ids expected = ContinueByKinds(world, start, 8);
+    const TestTurn one = world.Generate("a", {}, 8, follow);
+    const TestTurn other = world.Generate(fork, {}, 8, follow);
+    world.Run();
+    EXPECT_EQ(one.sink->ids(), expected) << position;
+    EXPECT_EQ(other.sink->ids(), expected) << position;
+  }
   world.ExpectAtRest();
 }
 

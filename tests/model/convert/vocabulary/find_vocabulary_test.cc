@@ -121,6 +121,22 @@ TEST_F(FindVocabularyTest, AFileOfOursIsTakenWithWhatBelongsToIt) {
   EXPECT_EQ(found->files.at("generation.json"), R"({"start_tokens": [1]})");
 }
 
+TEST_F(FindVocabularyTest, KindsOfAFileOfOursStayAndMusicWithoutThemGetsThem) {
+  folder_.Write("tokenizer.json",
+                R"({"kind": "events", "file": "events.txt"})");
+  folder_.Write("events.txt", "Bar_None\nPosition_1/16\nNote On_60\nx_1\n");
+  const auto made = Find("remi", 4);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->files.at("kinds.json"),
+            "{\"kinds\": {\n"
+            "  \"Bar\": {\"tokens\":[0],\"next\":[\"Bar\",\"Position\"]},\n"
+            "  \"Position\": {\"tokens\":[1]},\n"
+            "  \"Note On\": {\"tokens\":[2]}\n"
+            "}}\n");
+  folder_.Write("kinds.json", R"({"kinds": {}})");
+  EXPECT_EQ(Find("remi", 4)->files.at("kinds.json"), R"({"kinds": {}})");
+}
+
 TEST_F(FindVocabularyTest, AForeignTokenizerJsonIsPassedOver) {
   folder_.Write("tokenizer.json", R"({"version": "1.0", "model": {}})");
   EXPECT_EQ(KindOf(Find("huggingface", 2)), "none");

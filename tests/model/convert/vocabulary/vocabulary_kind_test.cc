@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/config/generation_defaults.h"
+#include "model/config/token_kinds_file.h"
 #include "tests/model/convert/vocabulary/vocabulary_directory.h"
 
 namespace txl {
@@ -141,6 +142,21 @@ TEST(DescribeVocabulary, MusicStartsWithABar) {
   EXPECT_THAT(StartTokens(Describe({"x_1", "Bar_A", "Bar_B"}, "remi")),
               ElementsAre(1));
   EXPECT_THAT(StartTokens(Describe({"x_1", "y_2"}, "remi")), ElementsAre());
+}
+
+TEST(DescribeVocabulary, MusicHasTheKindsOfItsEvents) {
+  NativeVocabulary vocabulary;
+  vocabulary.symbols = {"Bar_None",   "Position_1/16",   "Note Velocity_9",
+                        "Note On_60", "Note Duration_3", "Position_2/16"};
+  vocabulary.events = true;
+  const auto described = Describe(vocabulary, "");
+  const auto kinds =
+      ParseTokenKinds(described.files.at("kinds.json"), "kinds.json", 6);
+  ASSERT_TRUE(kinds.ok()) << kinds.status();
+  EXPECT_EQ(kinds->KindOf(1), kinds->KindOf(5));
+  EXPECT_TRUE(HoldsKind(kinds->After(5).next, kinds->KindOf(2)));
+  EXPECT_FALSE(HoldsKind(kinds->After(5).next, kinds->KindOf(3)));
+  EXPECT_EQ(Describe({"x_1", "y_2"}, "remi").files.count("kinds.json"), 0u);
 }
 
 TEST(DescribeVocabulary, RepairsAreNoted) {

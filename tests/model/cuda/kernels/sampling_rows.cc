@@ -86,6 +86,7 @@ RowToSample AnyRow(std::mt19937& random, const VocabularyBins& bins) {
   row.forgotten = dice.Below(100);
   if (dice.OneIn(3)) SetPenalties(dice, vocab, row);
   if (dice.OneIn(4)) SetAllowed(dice, vocab, row.params);
+  row.params.follow_kinds = dice.OneIn(3);
   for (int i = dice.Below(9); i > 0; --i) {
     row.banned_ids.push_back(dice.Below(vocab + 2));
   }
@@ -108,7 +109,9 @@ std::string Describe(const RowToSample& row) {
       ", min_p ", p.min_p, ", typical_p ", p.typical_p, ", penalties ",
       p.repetition_penalty, " ", p.presence_penalty, " ", p.frequency_penalty,
       ", biases ", p.logit_bias.size(), ", allowed ",
-      p.allowed_token_ids.size(), ", named ", row.named.size(), ", bans ",
+      p.allowed_token_ids.size(), ", kinds ",
+      p.follow_kinds && !row.recent_ids.empty() ? row.recent_ids.back() : -1,
+      ", named ", row.named.size(), ", bans ",
       row.position < row.min_position ? row.banned_ids.size() : 0, ", target ",
       row.target, ", head ", row.head.size());
 }

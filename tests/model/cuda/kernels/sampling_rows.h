@@ -14,9 +14,9 @@ namespace txl::cuda {
 // are no multiple of anything.
 std::vector<VocabularyBins> ManyBins();
 
-// Temperature, filters, penalties, biases, bans, allowed ids, best and named
-// words each at times; logits that
-// are equal at times, words that are impossible at times.
+// Temperature, filters, penalties, biases, bans, allowed ids, kinds, best and
+// named words each at times; logits that are equal at times, words that are
+// impossible at times.
 RowToSample AnyRow(std::mt19937& random, const VocabularyBins& bins);
 
 // Its parameters, for messages.

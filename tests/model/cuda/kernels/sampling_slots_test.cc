@@ -40,6 +40,7 @@ TEST(SamplingSlotsTest, ARecordHoldsParametersAndLists) {
   params.penalty_window = 4;
   params.logit_bias = {{9, 1.5}, {2, -2.0}};
   params.allowed_token_ids = {7, 9};
+  params.follow_kinds = true;
   const std::vector<int32_t> recent = {1, 2, 3, 4, 5, 6};
   const std::vector<int32_t> banned = {8};
   FillSamplingSlot(params, {recent, banned, 12}, records.slots(), 1);
@@ -50,6 +51,7 @@ TEST(SamplingSlotsTest, ARecordHoldsParametersAndLists) {
   EXPECT_EQ(slot.seed, 77u);
   EXPECT_EQ(slot.frequency_penalty, 0.25);
   EXPECT_EQ(slot.window, 4);
+  EXPECT_EQ(slot.follows_kinds, 1);
   EXPECT_EQ(slot.min_position, 12);
   EXPECT_EQ(slot.last_sampled, -1);
   ASSERT_EQ(slot.bias_count, 2);
@@ -65,6 +67,8 @@ TEST(SamplingSlotsTest, ARecordHoldsParametersAndLists) {
   ASSERT_EQ(slot.recent_count, 5);  // the last ones that fit
   for (int i = 0; i < 5; ++i) EXPECT_EQ(slots.recent(1)[i], i + 2);
   EXPECT_EQ(slots.slot(0)->seed, 0u);  // untouched
+  FillSamplingSlot({}, {}, slots, 1);
+  EXPECT_EQ(slots.slot(1)->follows_kinds, 0);
 }
 
 TEST(SamplingSlotsTest, RecordsAreMultiplesOf16BytesThatHoldTheirLists) {
@@ -117,6 +121,13 @@ TEST(SamplingSlotsTest, ThePathFollowsFromTheParameters) {
   EXPECT_EQ(PathOf(params), SamplingPath::kDrawJointly);
   params.temperature = 0;
   EXPECT_EQ(PathOf(params), SamplingPath::kBestAdjusted);
+  params = {};
+  params.follow_kinds = true;
+  EXPECT_EQ(PathOf(params), SamplingPath::kDrawJointly);
+  params.top_k = 1;
+  EXPECT_EQ(PathOf(params), SamplingPath::kDrawJointly);
+  params.temperature = 0;
+  EXPECT_EQ(PathOf(params), SamplingPath::kBestAdjusted);
 }
 
 TEST(SamplingSlotsTest, TheDeviceSamplesWhatFitsARecord) {
@@ -138,6 +149,11 @@ TEST(SamplingSlotsTest, TheDeviceSamplesWhatFitsARecord) {
   params.allowed_token_ids.clear();
   params.logit_bias[4] = 1;
   EXPECT_FALSE(SampledOnDevice(params, 0, bins, kLimits));
+  params = {};
+  params.follow_kinds = true;
+  EXPECT_TRUE(SampledOnDevice(params, 0, bins, kLimits));
+  // The ring holds the last id.
+  EXPECT_FALSE(SampledOnDevice(params, 0, bins, {3, 2, 0, 4}));
 }
 
 TEST(SamplingSlotsTest, TheDefaultLimitsTakeEveryRequest) {

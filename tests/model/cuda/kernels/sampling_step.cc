@@ -9,6 +9,7 @@
 
 #include "model/sampling/sampler.h"
 #include "tests/model/cuda/device_data.h"
+#include "tests/model/sampling/some_kinds.h"
 
 namespace txl::cuda {
 namespace {
@@ -84,6 +85,8 @@ class Step {
   Stream stream_;
   SamplingArgs args_;
   Array<unsigned char> records_;
+  Array<uint8_t> kinds_;
+  Array<KindRule> rules_;
   Array<int32_t> slot_, targets_, top_counts_, named_;
   Array<int64_t> position_;
   Array<float> head_;
@@ -179,6 +182,12 @@ void Step::SetSlots(const SamplingLimits& limits) {
 }
 
 void Step::SetArgs(const StepOptions& options) {
+  const auto kinds = SomeTable(bins_.ends.back());
+  kinds_ = ToDevice(kinds->kind_of());
+  rules_ = ToDevice(
+      std::vector<KindRule>(kinds->rules().begin(), kinds->rules().end()));
+  args_.kinds = kinds_.data();
+  args_.rules = rules_.data();
   args_.clusters = static_cast<int>(clusters());
   std::copy(bins_.ends.begin(), bins_.ends.end(), args_.ends);
   args_.head = head_.data();
@@ -313,11 +322,11 @@ SampledToken SampleOnHost(const VocabularyBins& bins, const RowToSample& row) {
   if (row.position < row.min_position) context.banned_ids = row.banned_ids;
   absl::StatusOr<int32_t> token = row.target;
   if (row.target < 0) {
-    token = Sampler(bins).Sample(distribution, row.params, context);
+    token = Sampler(bins, SomeTable(bins.ends.back()))
+                .Sample(distribution, row.params, context);
   }
   if (!token.ok()) {
-    const bool is_nothing =
-        token.status().message() == "no token has a probability above 0";
+    const bool is_nothing = token.status() == NothingToSample();
     result.status =
         is_nothing ? SampleStatus::kNothingLeft : SampleStatus::kNotFinite;
     return result;

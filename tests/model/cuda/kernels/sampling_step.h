@@ -53,6 +53,8 @@ struct StepOptions {
   SamplingLimits limits = {16, 8, 32, 60};
 };
 
+// Rows that follow kinds follow SomeTable of the vocabulary.
+
 // The device's. Expects the head's and the clusters' numbers to be the same
 // after every launch, and lists in ascending order that ask once.
 std::vector<SampledToken> SampleOnDevice(const VocabularyBins& bins,

@@ -176,6 +176,54 @@ TEST(SamplingTest, AllowedIdsAskForTheirClustersOnly) {
   }
 }
 
+// Ids 0 and 5 are of kind A, 1 and 6 of B, 2 of C, 3 of D, 4 of none.
+TEST(SamplingTest, KindsAreThoseBehindTheLastIdAndAskForAllClusters) {
+  RowToSample row = SmallRow();
+  row.params = Greedy();
+  const auto best_behind = [&](std::vector<int32_t> recent) {
+    row.recent_ids = std::move(recent);
+    const SampledToken sampled = SampleOne(row);
+    EXPECT_EQ(sampled.evaluated, 3u);
+    EXPECT_EQ(sampled.recent_ids.back(), sampled.token);
+    return sampled.token;
+  };
+  row.params.follow_kinds = true;
+  EXPECT_EQ(best_behind({1}), 2);     // A, C
+  EXPECT_EQ(best_behind({1, 0}), 0);  // A, B, D: 0.3, 0.1, 0.08, 0.05 twice
+  row.params.allowed_token_ids = {3, 4, 6};
+  EXPECT_EQ(best_behind({5}), 3);
+  EXPECT_EQ(best_behind({3}), 6);  // A, B, C
+  EXPECT_EQ(best_behind({2}), 4);  // all; id 4 is 0.1
+  row.recent_ids = {1};
+  EXPECT_EQ(SampleOne(row).status, SampleStatus::kNothingLeft);
+  EXPECT_EQ(SampleOne(row).last_sampled, -1);
+  row.target = 3;  // a score follows no kinds
+  EXPECT_EQ(SampleOne(row).token, 3);
+}
+
+TEST(SamplingTest, KindsHaveTheHostsTokensBehindEveryIdOfAFullRing) {
+  std::mt19937 random(12);
+  const VocabularyBins bins{{9, 14, 40}};
+  for (const double temperature : {0.0, 0.7, 1.0, 1.6}) {
+    std::vector<RowToSample> rows;
+    for (int32_t last = 0; last < 40; ++last) {
+      RowToSample row = RandomRow(random, bins, 2);
+      row.params.temperature = temperature;
+      row.params.follow_kinds = true;
+      row.params.penalty_window = 0;
+      if (last % 3 == 0) row.params.top_k = 4;
+      if (last % 4 == 0) row.params.typical_p = 0.6;
+      if (last % 5 == 0) row.params.logit_bias = {{1, 3.0}, {7, 2.0}};
+      row.recent_ids = std::vector<int32_t>(33, 39 - last);
+      row.recent_ids.back() = last;
+      row.forgotten = last;
+      row.position = 100 + last;
+      rows.push_back(row);
+    }
+    ExpectAsOnHost(bins, rows, {});
+  }
+}
+
 TEST(SamplingTest, NamedWordsAskForTheirClustersAndStandBehindTheBest) {
   RowToSample row = SmallRow();
   row.params = Greedy();
@@ -291,6 +339,10 @@ TEST(SamplingTest, NumbersThatAreNotFiniteAreReported) {
     row.clusters[1][2] = bad;
     row.params.top_p = 0.5;
     EXPECT_EQ(SampleOne(row).status, SampleStatus::kNotFinite);
+    row.params.follow_kinds = true;  // also where no kind lets it follow
+    row.recent_ids = {1};
+    EXPECT_EQ(SampleOne(row).status, SampleStatus::kNotFinite);
+    row.params.follow_kinds = false;
     row.params.allowed_token_ids = {4};  // its words are looked at
     EXPECT_EQ(SampleOne(row).status, SampleStatus::kNotFinite);
     row.params = Greedy();  // does not look there

@@ -11,6 +11,7 @@
 #include "model/cuda/step/cuda_bins.h"
 #include "model/step/model_step.h"
 #include "tests/model/cuda/kernels/sampling_rows.h"
+#include "tests/model/sampling/some_kinds.h"
 
 namespace txl {
 namespace {
@@ -20,8 +21,11 @@ SlotSampling AnySampling(std::mt19937& random, const VocabularyBins& bins,
   const cuda::RowToSample any = cuda::AnyRow(random, bins);
   SlotSampling sampling = {slot, any.params, any.recent_ids, any.banned_ids,
                            any.min_position};
-  // Not all ids: some token must be left.
-  if (bins.ends.back() < 20) sampling.banned_ids.clear();
+  // Some token must be left.
+  if (bins.ends.back() < 20 || any.params.follow_kinds) {
+    sampling.banned_ids.clear();
+  }
+  if (any.params.follow_kinds) sampling.params.allowed_token_ids.clear();
   return sampling;
 }
 
@@ -39,11 +43,14 @@ RowResult SampleRow(NextTokenDistribution& distribution, HostSlot& slot,
   context.recent_ids = how.recent_ids;
   context.position = row.position + 1;
   if (context.position < how.min_position) context.banned_ids = how.banned_ids;
-  const auto token =
-      Sampler(distribution.bins()).Sample(distribution, how.params, context);
+  const VocabularyBins& bins = distribution.bins();
+  const auto token = Sampler(bins, SomeTable(bins.ends.back()))
+                         .Sample(distribution, how.params, context);
   slot.last = token.ok() ? *token : -1;
   if (!token.ok()) {
-    sampled.status = NotFinite(row.position);
+    sampled.status = token.status() == NothingToSample()
+                         ? token.status()
+                         : NotFinite(row.position);
     return sampled;
   }
   sampled.token_id = *token;

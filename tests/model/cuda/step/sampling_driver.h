@@ -12,6 +12,7 @@
 #include "model/cuda/step/cuda_sampling_step.h"
 #include "model/sampling/sampler.h"
 #include "tests/model/cuda/step/cuda_driver.h"
+#include "tests/model/sampling/some_kinds.h"
 
 namespace txl {
 
@@ -46,12 +47,14 @@ inline SamplingParams Always(int32_t token) {
   return params;
 }
 
-// `model`: a GoldenCase or a RandomCase. All slots are cleared.
+// `model`: a GoldenCase or a RandomCase, with SomeTable of its vocabulary. All
+// slots are cleared.
 template <typename Case>
 std::unique_ptr<SamplingStep> MakeSamplingStep(
     const Case& model, CudaStepOptions options,
-    const CudaSamplingOptions& sampling = {}) {
+    CudaSamplingOptions sampling = {}) {
   options.fingerprint = "the model";
+  sampling.kinds = SomeTable(model.config.vocab_size);
   auto step =
       CreateCudaSamplingStep(model.config, model.weights, options, sampling);
   if (!step.ok()) throw std::runtime_error(step.status().ToString());
