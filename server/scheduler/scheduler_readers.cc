@@ -118,7 +118,8 @@ void SchedulerLoop::ServeWaiting() {
 void SchedulerLoop::ServeWaiting(RunningMap::iterator it) {
   Running& running = it->second;
   const auto leader = running_.find(*running.prefix.leader);
-  const bool there = leader != running_.end();
+  // A leader without a slot has given it up.
+  const bool there = leader != running_.end() && leader->second.slot.index >= 0;
   const bool fed =
       there && leader->second.slot.arrived() &&
       leader->second.sequence.collected_end() >= running.prefix.rows_of_leader;

@@ -11,7 +11,7 @@ namespace {
 // A session that holds more ids does not stay findable in its slot: its ids
 // would be copied at the end of each turn.
 constexpr int64_t kMostIdsInSlot = 16384;
-// A copy to the host costs about as much as a row in so many that it has.
+// Of an image's rows, one in so many is fed in the time of the copy.
 constexpr int64_t kRowsOfACopy = 8;
 
 bool ScoresInput(const Turn& turn) {
@@ -84,7 +84,8 @@ void TurnPrefixes::Overwrite(int32_t slot, int64_t position) {
 
 void TurnPrefixes::KeepAsImage(int32_t slot) {
   std::optional<KeptPrompt> kept = cache_.TakeSlot(slot);
-  if (!kept.has_value() || !cache_.IsWorthAnImage(*kept)) return;
+  if (!kept.has_value() || kept->rows < LeastRowsOfImage(kept->rows)) return;
+  if (!IsWorthAnImage(*kept)) return;
   Export(std::nullopt, false, slot, *std::move(kept));
 }
 
@@ -195,6 +196,7 @@ bool TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
   CopyExtent(leader_slot, slot.index, prefix);
   const std::shared_ptr<const PrefixScores> scores = leader.InputScores();
   sequence.Skip(rows, scores.get());
+  SetCheckpoints(sequence, rows, prefix);
   CountLookup(rows);
   return true;
 }
@@ -227,13 +229,40 @@ void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int64_t shared,
   if (!info_.identity.zero_start) wanted.push_back(info_.mem_len);
   std::sort(wanted.begin(), wanted.end());
   int64_t last = sequence.planned_end();
+  // Where a slot serves the turn, an image may serve the next one.
+  if (prefix.image == nullptr && last >= LeastRowsOfImage(last)) {
+    prefix.checkpoints.push_back(last);
+  }
   for (const int64_t position : wanted) {
-    const int64_t least =
-        std::max(least_rows_, std::min(position, info_.mem_len) / kRowsOfACopy);
-    if (position > end || position - last < least) continue;
+    if (position > end || position - last < LeastRowsOfImage(position)) {
+      continue;
+    }
     prefix.checkpoints.push_back(position);
     last = position;
   }
+}
+
+// The copy takes as long as an eighth of its rows that are fed; with rows
+// before position 0 it always has M.
+int64_t TurnPrefixes::LeastRowsOfImage(int64_t position) const {
+  const int64_t rows = info_.identity.zero_start
+                           ? info_.mem_len
+                           : std::min(position, info_.mem_len);
+  return std::max(least_rows_, rows / kRowsOfACopy);
+}
+
+bool TurnPrefixes::IsWorthAnImage(const KeptPrompt& prompt) {
+  // One that is on its way does as well.
+  for (const Leaving& leaving : leaving_) {
+    const int64_t common = CommonIds(leaving.prompt.ids, prompt.ids);
+    const bool serves = leaving.prompt.tenant == prompt.tenant &&
+                        leaving.prompt.shortest <= common;
+    const int64_t rows = std::min(leaving.prompt.rows, common);
+    if (serves && prompt.rows - rows < LeastRowsOfImage(prompt.rows)) {
+      return false;
+    }
+  }
+  return cache_.IsWorthAnImage(prompt);
 }
 
 void TurnPrefixes::Planned(uint64_t id, const Sequence& sequence,
@@ -245,7 +274,7 @@ void TurnPrefixes::Planned(uint64_t id, const Sequence& sequence,
     // The last row scores the id behind it.
     const auto ids = std::min<size_t>(rows + 1, sequence.fed().size());
     KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(ids), rows);
-    if (sequence.scores_input() || cache_.IsWorthAnImage(prompt)) {
+    if (sequence.scores_input() || IsWorthAnImage(prompt)) {
       Export(id, sequence.scores_input(), slot.index, std::move(prompt));
     }
   }
