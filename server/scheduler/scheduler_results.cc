@@ -170,7 +170,8 @@ void SchedulerLoop::FinishInput(RunningMap::iterator it) {
   }
   ledger_.KeptInput(sequence.TakePending(), InputTokens(sequence.turn()),
                     sequence.turn().tenant_counts);
-  if (prefixes_.on() && sequence.scores_input()) {
+  const bool began = sequence.Started().position == 0;
+  if (prefixes_.on() && began && sequence.scores_input()) {
     running.prefix.scores = sequence.InputScores();
   }
   std::vector<ScoredToken> scores = sequence.TakeScores();
