@@ -92,8 +92,8 @@ void SchedulerLoop::BeginOrWait(RunningMap::iterator it) {
     if (running.slot.taken.rows > 0 || older.rest.rests()) continue;
     if (older.slot.index < 0) continue;
     if (older.sequence.phase() != SequencePhase::kPrompting) continue;
-    const int64_t shared =
-        prefixes_.RowsOfLeader(older.sequence, older.slot.index, turn);
+    const int64_t shared = prefixes_.RowsOfLeader(
+        older.sequence, older.slot.index, older.prefix, turn);
     if (shared <= rows) continue;
     leader = other;
     rows = shared;
@@ -133,7 +133,8 @@ void SchedulerLoop::ServeWaiting(RunningMap::iterator it) {
   const bool begun =
       fed &&
       prefixes_.BeginBehind(leader->second.sequence, leader->second.slot.index,
-                            running.sequence, running.slot, running.prefix);
+                            leader->second.prefix, running.sequence,
+                            running.slot, running.prefix);
   if (!begun) BeginOrWait(it);
   if (running.sequence.all_collected()) FinishInput(it);
 }

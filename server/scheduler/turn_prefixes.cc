@@ -135,6 +135,7 @@ int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
 }
 
 int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader, int32_t leader_slot,
+                                   const TurnPrefix& leader_prefix,
                                    const Turn& turn) const {
   const Turn& other = leader.turn();
   const absl::Span<const int32_t> fed = leader.fed();
@@ -149,7 +150,8 @@ int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader, int32_t leader_slot,
   int64_t rows = std::min({common, SkippableRows(turn), leader.prompt_end()});
   if (ScoresInput(turn)) rows = std::min(rows, common - 1);
   SlotExtent extent = extents_[leader_slot];
-  extent.written = std::ssize(fed) + info_.depth + guesses_;
+  extent.written = std::max(leader_prefix.written_before,
+                            std::ssize(fed) + info_.depth + guesses_);
   if (rows < Shortest(extent)) return 0;
   if (!ScoresInput(turn)) return rows;
   const bool scores = leader.scores_input() && other.logprob_ids == nullptr &&
@@ -193,11 +195,13 @@ void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
 }
 
 bool TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
+                               const TurnPrefix& leader_prefix,
                                Sequence& sequence, const TurnSlot& slot,
                                TurnPrefix& prefix) {
   const int64_t rows = prefix.rows_of_leader;
   SlotExtent extent = extents_[leader_slot];
-  extent.written = leader.planned_end() + guesses_;
+  extent.written =
+      std::max(leader_prefix.written_before, leader.planned_end() + guesses_);
   if (rows < Shortest(extent)) return false;
   runner_->Copy(leader_slot, slot.index);
   CopyExtent(leader_slot, slot.index, prefix);

@@ -74,7 +74,7 @@ class TurnPrefixes {
   // does not share them, is less urgent or overwrites them. REQUIRES: the older
   // one has a slot.
   int64_t RowsOfLeader(const Sequence& leader, int32_t leader_slot,
-                       const Turn& turn) const;
+                       const TurnPrefix& leader_prefix, const Turn& turn) const;
 
   // Before the turn's first row is planned: what the cache has comes into its
   // slot.
@@ -82,8 +82,8 @@ class TurnPrefixes {
   // Instead: with what RowsOfLeader said of a leader that has fed them since.
   // False: by now they would not serve.
   bool BeginBehind(const Sequence& leader, int32_t leader_slot,
-                   Sequence& sequence, const TurnSlot& slot,
-                   TurnPrefix& prefix);
+                   const TurnPrefix& leader_prefix, Sequence& sequence,
+                   const TurnSlot& slot, TurnPrefix& prefix);
 
   // Rows of the turn were submitted.
   void Planned(uint64_t id, const Sequence& sequence, const TurnSlot& slot,
