@@ -284,7 +284,7 @@ bool SchedulerLoop::MayPlan(const Running& running) const {
 void SchedulerLoop::Submit(StepPlan plan, InFlight record) {
   ++steps_planned_;
   record.step = runner_->Submit(std::move(plan));
-  for (size_t i = 0; i < record.owners.size(); ++i) {
+  for (size_t i = 0; prefixes_.on() && i < record.owners.size(); ++i) {
     if (i > 0 && record.owners[i] == record.owners[i - 1]) continue;
     Running& running = running_.at(record.owners[i]);
     prefixes_.Planned(record.owners[i], running.sequence, running.slot,

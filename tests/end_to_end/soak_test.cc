@@ -299,7 +299,9 @@ OpenEnds ReadOpenEnds(const ServerProcess& server) {
 
 TEST(Soak, MixedLoadLeavesNothingBehind) {
   ServerProcess server(GoldenModel("kimi-char"),
-                       {"--slots", "4", "--slow-reader-limit", "3s"});
+                       {"--slots", "4", "--slow-reader-limit", "3s",
+                        // Full within the first third.
+                        "--prefix-cache", "1MiB"});
   CuttingProxy proxy(server.address());
   proxy.CutAtRandom(20'000);
   server.Status();  // the test's own connection is there
