@@ -75,6 +75,8 @@ void SchedulerLoop::Return(RunningMap::iterator it, SlotChoice choice) {
 void SchedulerLoop::ComeBack(RunningMap::iterator it, TurnSlot slot) {
   Running& running = it->second;
   running.slot = std::move(slot);
+  const bool resident = running.slot.claimed_as == SlotChoice::Kind::kResident;
+  if (!resident) prefixes_.Entered(running.sequence.turn(), running.slot);
   resting_.Enter(it->first, running.rest, clock_->Monotonic());
   running.sequence.Return(running.slot.rebuild_ids);
   runner_->Configure(running.slot.index, running.sequence.Sampling());

@@ -6,7 +6,7 @@
 //
 //   int32_t slot = prefixes.Place(turn, table, &taken);  // it gets a free one
 //   prefixes.Overwrite(slot);                            // unless it is taken
-//   prefixes.Entered(turn, slot, prefix);
+//   prefixes.Entered(turn, slot);
 //   prefixes.Begin(sequence, slot, prefix);              // before its first
 //   row prefixes.Planned(id, sequence, slot, prefix);        // after each step
 //   prefixes.InputDone(sequence, slot, prefix);          // its first token
@@ -45,8 +45,6 @@ struct TurnPrefix {
   // The turn waits until this older one has fed what both begin with.
   std::optional<uint64_t> leader;
   int64_t rows_of_leader = 0;
-  // Up to where its slot was written before it.
-  int64_t written_before = 0;
 };
 
 // Owned by the scheduler's loop; not thread-safe.
@@ -64,8 +62,9 @@ class TurnPrefixes {
                 PrefixHit* taken) const;
   // The slot's rows are about to be those of another session of `position` ids.
   void Overwrite(int32_t slot, int64_t position);
-  // The turn has entered its slot, which may hold its session.
-  void Entered(const Turn& turn, const TurnSlot& slot, TurnPrefix& prefix);
+  // The turn has entered its slot, which may hold its session, or comes back
+  // to another one.
+  void Entered(const Turn& turn, const TurnSlot& slot);
 
   // Rows that the turn would begin with, in a slot of its own.
   int64_t RowsFor(const Turn& turn) const;
@@ -109,6 +108,7 @@ class TurnPrefixes {
     // The end of what was ever written, or will be by the turn that is there.
     // What those rows overwrote stays lost when a turn begins before them.
     int64_t written = 0;
+    int64_t written_before = 0;  // the turn that is there
   };
   // On its way to the host.
   struct Leaving {
@@ -128,7 +128,9 @@ class TurnPrefixes {
   // Rows that have to be fed for an image at the position to be worth its copy.
   int64_t LeastRowsOfImage(int64_t position) const;
   bool IsWorthAnImage(const KeptPrompt& prompt);
-  void CopyExtent(int32_t from, int32_t to, TurnPrefix& prefix);
+  void CopyExtent(int32_t from, int32_t to);
+  // KeptPrompt::shortest of what the slot of a turn holds that prompts.
+  int64_t ShortestOfLeader(const Sequence& leader, int32_t slot) const;
   void CountLookup(int64_t rows);
   bool IsFree(int32_t slot, const SlotTable& slots) const;
   // Whether a slot that was written up to `end` still has all rows from 0 on,
