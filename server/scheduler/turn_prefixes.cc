@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace txl {
@@ -38,7 +39,11 @@ TurnPrefixes::TurnPrefixes(const SchedulerOptions& options, StepRunner* runner,
       runner_(runner),
       info_(runner->info()),
       metrics_(metrics),
-      extents_(runner->info().slots),
+      ring_{.mem_len = info_.mem_len,
+            .spare = info_.spare_rows,
+            .window = info_.window,
+            .zero_start = info_.identity.zero_start},
+      extents_(runner->info().slots, {ring_.first_position(), 0, 0}),
       cache_({options.prefix_cache_bytes, runner->info().slots,
               options.least_prefix_rows}) {}
 
@@ -78,7 +83,8 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
 
 void TurnPrefixes::Overwrite(int32_t slot, int64_t position) {
   // The state that moves in, or is fed again, is right in its last M rows.
-  extents_[slot] = {std::max<int64_t>(position - 1 - info_.mem_len, 0), 0, 0};
+  extents_[slot] = {
+      std::max(position - 1 - info_.mem_len, ring_.first_position()), 0, 0};
   KeepAsImage(slot);
 }
 
@@ -119,7 +125,7 @@ int64_t TurnPrefixes::Shortest(const SlotExtent& extent) const {
   if (!IsDivisible(extent.written)) {
     shortest = std::max(shortest, extent.written - info_.spare_rows);
   }
-  if (extent.first > 0) {
+  if (extent.first > ring_.first_position()) {
     shortest = std::max(shortest, extent.first + info_.mem_len);
   }
   return shortest;
@@ -320,8 +326,10 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
   }
   const Turn& turn = sequence.turn();
   if (!on() || slot.index < 0 || turn.kind == TurnKind::kSave) return;
+  // Alternatives may have used the slot for rows of other ids.
   const int64_t past = sequence.rows_past_commit();
-  if (good && past <= info_.mem_len) {
+  const bool cleared = past == std::numeric_limits<int64_t>::max();
+  if (good && !cleared) {
     const int64_t rows = std::max<int64_t>(turn.lease.position() - 1, 0);
     SlotExtent& extent = extents_[slot.index];
     extent.written = std::max(extent.written_before, rows + past + guesses_);
@@ -332,7 +340,9 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
   // too: Entered has seen to it.
   if (good && !commits && turn.lease.position() > 0) return;
   std::optional<KeptPrompt> prompt;
-  if (good && turn.prefix_tenant.has_value()) prompt = PromptAtEnd(sequence);
+  if (good && !cleared && turn.prefix_tenant.has_value()) {
+    prompt = PromptAtEnd(sequence);
+  }
   if (prompt.has_value()) {
     prompt->shortest = Shortest(extents_[slot.index]);
   }

@@ -24,6 +24,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "model/memory/ring.h"
 #include "model/memory/state_image.h"
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
@@ -104,7 +105,7 @@ class TurnPrefixes {
  private:
   // Which positions' rows a slot can have, since all of it was overwritten.
   struct SlotExtent {
-    int64_t first = 0;
+    int64_t first = 0;  // -M where rows stand before position 0
     // The end of what was ever written, or will be by the turn that is there.
     // What those rows overwrote stays lost when a turn begins before them.
     int64_t written = 0;
@@ -151,6 +152,7 @@ class TurnPrefixes {
   StepRunner* const runner_;
   const RunnerInfo& info_;
   Metrics* const metrics_;
+  const RingGeometry ring_;
   std::vector<SlotExtent> extents_;  // of slots
   PrefixCache cache_;
   std::vector<Leaving> leaving_;

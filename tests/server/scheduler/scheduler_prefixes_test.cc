@@ -329,6 +329,26 @@ class RandomPrefixes : public Prefixes {
     if (pick(3) > 0) prompt.resize(std::min<size_t>(prompt.size(), 20));
     return Join(prompt, World::SomeIds(1 + pick(12), pick(3)));
   }
+  static std::vector<Ids> SomeAlternatives(int number) {
+    std::vector<Ids> all;
+    for (int i = 0; i < 1 + number % 4; ++i) {
+      all.push_back(World::SomeIds(1 + (number * 7 + i * 5) % 40, i));
+    }
+    return all;
+  }
+  // Of the alternatives behind `ids`.
+  void ExpectScores(const std::vector<ScoredToken>& scored, const Ids& ids,
+                    int number) {
+    size_t at = 0;
+    for (const Ids& alternative : SomeAlternatives(number)) {
+      Ids before = ids;
+      for (const int32_t id : alternative) {
+        ASSERT_LT(at, scored.size());
+        ASSERT_EQ(scored[at++].logprob, world().runner->LogProbs(before)[id]);
+        before.push_back(id);
+      }
+    }
+  }
 };
 
 TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
@@ -349,11 +369,15 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
       TestTurn turn;
       TurnKind kind;
       Ids before, input;
+      int number = 0;
     };
     std::vector<Sent> sent;
     for (int i = 0; i < 40; ++i) {
       Sent next;
-      next.kind = pick(4) == 0 ? TurnKind::kScore : TurnKind::kGenerate;
+      next.number = i;
+      constexpr TurnKind kKinds[] = {TurnKind::kScore, TurnKind::kAlternatives,
+                                     TurnKind::kGenerate, TurnKind::kGenerate};
+      next.kind = kKinds[pick(4)];
       next.input = SomePrompt(random);
       std::string session;
       if (pick(4) == 0) {
@@ -376,6 +400,9 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
           world().Submit(session, next.kind, next.input, [&](Turn& turn) {
             turn.prefix_tenant = tenant;
             turn.stop.max_tokens = 1 + i % 6;
+            if (turn.kind == TurnKind::kAlternatives) {
+              turn.alternatives = SomeAlternatives(i);
+            }
             turn.priority = i % 7 == 0 ? 1 : 0;
           });
       sent.push_back(next);
@@ -399,6 +426,10 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
         continue;
       }
       const auto scored = one.turn.sink->scored();
+      if (one.kind == TurnKind::kAlternatives) {
+        ExpectScores(scored, ids, one.number);
+        continue;
+      }
       ASSERT_EQ(scored.size(), one.input.size());
       for (size_t i = 0; i < scored.size(); ++i) {
         const size_t at = one.before.size() + i;
