@@ -358,6 +358,7 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
         FirstOf(before->scores, CommonIds(before->ids, prompt->ids));
   }
   cache_.KeepSlot(slot.index, *std::move(prompt));
+  Publish();
 }
 
 std::optional<KeptPrompt> TurnPrefixes::PromptAtEnd(const Sequence& sequence) {

@@ -361,6 +361,8 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
     WorldOptions options = WithCache(1 + pick(4));
     options.runner.derives = pick(2) == 0;
     options.runner.imports_aside = pick(2) == 0;
+    options.runner.verifies_guesses = pick(2) == 0;
+    options.runner.spare_rows = 8 + pick(12);
     options.scheduler.prompt_rows_per_step = 4 + pick(28);
     options.scheduler.prefix_cache_bytes = int64_t{1} << (11 + pick(6));
     Make(std::move(options));
