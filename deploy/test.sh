@@ -207,7 +207,7 @@ part_requests() {
 }
 
 part_survival() {
-  local durability
+  local durability cache
   for durability in turn token; do
     step "survival: five hundred kills with --durability $durability"
     python tests/survival/kills.py --kills "${TXL_KILLS:-500}" --clients 8 \
@@ -216,6 +216,11 @@ part_survival() {
     python tests/survival/kills.py --server build/tests/txl_emulated_server \
       --cuda build/bin/txl-model --kills 50 --clients 8 \
       --durability "$durability"
+  done
+  for cache in auto 1MiB; do
+    step "survival: five hundred kills under prompts that begin alike, $cache"
+    python tests/survival/prefixes.py --kills "${TXL_KILLS:-500}" \
+      --prefix-cache "$cache" --model-program build/bin/txl-model
   done
   step "survival: 100,000 stored sessions, a damaged store"
   python tests/survival/starts.py --sessions 100000

@@ -127,13 +127,13 @@ PrefixHits PrefixCache::Find(const PrefixQuery& query) const {
 }
 
 void PrefixCache::Used(const StateImage* image) {
-  for (auto it = by_use_.begin(); it != by_use_.end(); ++it) {
-    if ((*it)->second.image.get() != image) continue;
-    (*it)->second.used = true;
-    by_use_.splice(by_use_.end(), by_use_, it);
-    unused_in_a_row_ = 0;
-    return;
-  }
+  const auto found = by_image_.find(image);
+  if (found == by_image_.end()) return;
+  Entry& entry = found->second->second;
+  entry.used = true;
+  entry.used_at = ++uses_;
+  by_use_.splice(by_use_.end(), by_use_, entry.use);
+  unused_in_a_row_ = 0;
 }
 
 PrefixCache::Entries::iterator PrefixCache::Insert(KeptPrompt prompt,
@@ -141,16 +141,19 @@ PrefixCache::Entries::iterator PrefixCache::Insert(KeptPrompt prompt,
   entry.rows = prompt.rows;
   entry.shortest = prompt.shortest;
   entry.scores = std::move(prompt.scores);
-  entry.bytes = kEntryBytes + BytesOf(entry.scores.get()) +
-                static_cast<int64_t>(prompt.ids.size() * sizeof(int32_t)) +
-                (entry.image == nullptr ? 0 : entry.image->Bytes());
+  entry.bytes = BytesOf(entry.scores.get()) +
+                static_cast<int64_t>(prompt.ids.size() * sizeof(int32_t));
+  // There are as few entries of slots as slots.
+  if (entry.image != nullptr) entry.bytes += kEntryBytes + entry.image->Bytes();
+  bytes_ += entry.bytes;
   Key key{std::move(prompt.tenant), std::move(prompt.ids), next_number_++};
   return entries_.emplace(std::move(key), std::move(entry)).first;
 }
 
 void PrefixCache::Erase(Entries::iterator entry) {
+  bytes_ -= entry->second.bytes;
   if (entry->second.image != nullptr) {
-    bytes_ -= entry->second.bytes;
+    by_image_.erase(entry->second.image.get());
     by_use_.erase(entry->second.use);
   } else {
     in_slot_[entry->second.slot].reset();
@@ -165,6 +168,8 @@ void PrefixCache::KeepSlot(int32_t slot, KeptPrompt prompt) {
   entry.slot = slot;
   in_slot_[slot] = Insert(std::move(prompt), std::move(entry));
   kept_at_[slot] = next_number_;
+  MakeRoom();
+  if (bytes_ > options_.bytes) TakeSlot(slot);
 }
 
 std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
@@ -172,6 +177,7 @@ std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
   const Entries::iterator it = *in_slot_[slot];
   in_slot_[slot].reset();
   kept_at_[slot] = 0;
+  bytes_ -= it->second.bytes;
   auto node = entries_.extract(it);
   KeptPrompt prompt;
   prompt.tenant = std::move(node.key().tenant);
@@ -215,33 +221,30 @@ bool PrefixCache::IsWorthAnImage(const KeptPrompt& prompt) {
 }
 
 void PrefixCache::EraseCovered(const KeptPrompt& prompt) {
-  std::vector<Entries::iterator> path;
   std::vector<Entries::iterator> covered;
+  std::vector<Entries::iterator> left;
   LookAround({prompt.tenant, prompt.ids}, [&](ConstIterator it, int64_t ids) {
     const Entry& entry = it->second;
     if (entry.image == nullptr || entry.rows > ids) return;
-    const auto found = entries_.find(it->first);
-    const bool once = std::find(path.begin(), path.end(), found) == path.end();
-    if (once) path.push_back(found);
     // What it scores, too.
     const bool scores = entry.scores == nullptr ||
                         (prompt.scores != nullptr &&
                          prompt.scores->top() >= entry.scores->top() &&
                          prompt.scores->size() >= entry.scores->size());
-    if (once && prompt.shortest <= entry.rows && scores &&
-        entry.rows <= prompt.rows) {
-      covered.push_back(found);
+    const bool serves =
+        prompt.shortest <= entry.rows && scores && entry.rows <= prompt.rows;
+    std::vector<Entries::iterator>& path = serves ? covered : left;
+    const auto found = by_image_.at(entry.image.get());
+    if (std::find(path.begin(), path.end(), found) == path.end()) {
+      path.push_back(found);
     }
   });
   for (const Entries::iterator it : covered) Erase(it);
-  auto left = static_cast<int64_t>(path.size() - covered.size());
-  for (auto use = by_use_.begin();
-       use != by_use_.end() && left >= options_.images_a_path;) {
-    const Entries::iterator it = *use++;
-    if (std::find(path.begin(), path.end(), it) == path.end()) continue;
-    Erase(it);
-    --left;
-  }
+  std::sort(left.begin(), left.end(), [](auto a, auto b) {
+    return a->second.used_at < b->second.used_at;
+  });
+  const int64_t many = std::ssize(left) - options_.images_a_path;
+  for (int64_t i = 0; i <= many; ++i) Erase(left[i]);
 }
 
 void PrefixCache::KeepImage(KeptPrompt prompt,
@@ -250,10 +253,15 @@ void PrefixCache::KeepImage(KeptPrompt prompt,
   EraseCovered(prompt);
   Entry entry;
   entry.image = std::move(image);
+  entry.used_at = ++uses_;
   const Entries::iterator it = Insert(std::move(prompt), std::move(entry));
   it->second.use = by_use_.insert(by_use_.end(), it);
-  bytes_ += it->second.bytes;
-  while (bytes_ > options_.bytes) {
+  by_image_.emplace(it->second.image.get(), it);
+  MakeRoom();
+}
+
+void PrefixCache::MakeRoom() {
+  while (bytes_ > options_.bytes && !by_use_.empty()) {
     const Entries::iterator oldest = by_use_.front();
     unused_in_a_row_ = oldest->second.used ? 0 : unused_in_a_row_ + 1;
     ++evictions_;
@@ -262,11 +270,8 @@ void PrefixCache::KeepImage(KeptPrompt prompt,
 }
 
 void PrefixCache::DropImage(const StateImage* image) {
-  for (const Entries::iterator it : by_use_) {
-    if (it->second.image.get() != image) continue;
-    Erase(it);
-    return;
-  }
+  const auto found = by_image_.find(image);
+  if (found != by_image_.end()) Erase(found->second);
 }
 
 void PrefixCache::DropTenant(absl::string_view tenant) {

@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -95,7 +96,8 @@ struct PrefixHits {
 };
 
 struct PrefixCacheOptions {
-  int64_t bytes = 0;  // of images, ids and scores, on the host; 0: off
+  // Of images, and of ids and scores, those of slots too, on the host; 0: off.
+  int64_t bytes = 0;
   int32_t slots = 0;
   int64_t least_rows = 16;    // fewer are neither kept nor found
   int64_t images_a_path = 4;  // of prompts that begin with each other
@@ -114,6 +116,8 @@ class PrefixCache {
   void Used(const StateImage* image);
 
   // The slot holds the prompt's rows until TakeSlot. Replaces what it held.
+  // Images give way to its ids and scores; if those are too many, it is not
+  // kept.
   void KeepSlot(int32_t slot, KeptPrompt prompt);
   // The rows of the slot are about to change. What it held, if anything.
   std::optional<KeptPrompt> TakeSlot(int32_t slot);
@@ -173,9 +177,11 @@ class PrefixCache {
     std::shared_ptr<const PrefixScores> scores;
     int32_t slot = -1;
     std::shared_ptr<const StateImage> image;
-    bool used = false;
     int64_t bytes = 0;
-    UseList::iterator use;  // of an image
+    // Of an image:
+    bool used = false;
+    uint64_t used_at = 0;  // or kept
+    UseList::iterator use;
   };
   using ConstIterator = Entries::const_iterator;
 
@@ -185,6 +191,8 @@ class PrefixCache {
   void LookAround(const View& query, const Look& look) const;
   Entries::iterator Insert(KeptPrompt prompt, Entry entry);
   void Erase(Entries::iterator entry);
+  // Gives up images, the least recently used first, until all fits.
+  void MakeRoom();
   // Images of which the prompt makes one useless; those of one path beyond
   // options_.images_a_path.
   void EraseCovered(const KeptPrompt& prompt);
@@ -193,9 +201,11 @@ class PrefixCache {
   const PrefixCacheOptions options_;
   Entries entries_;
   UseList by_use_;  // images, the least recently used first
+  std::unordered_map<const StateImage*, Entries::iterator> by_image_;
   std::vector<std::optional<Entries::iterator>> in_slot_;
   std::vector<uint64_t> kept_at_;  // of slots: the number of what they hold
   uint64_t next_number_ = 0;
+  uint64_t uses_ = 0;
   int64_t bytes_ = 0;
   int64_t evictions_ = 0;
   int64_t unused_in_a_row_ = 0;  // images given up that no turn had used

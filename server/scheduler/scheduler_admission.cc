@@ -172,7 +172,7 @@ void SchedulerLoop::Run(QueuedTurn queued, TurnSlot slot) {
   if (turn.kind == TurnKind::kAlternatives) {
     it->second.sequence.OpenLanes(runner_->info(), it->second.slot.index);
   }
-  prefixes_.Entered(turn, it->second.slot, it->second.prefix);
+  prefixes_.Entered(turn, it->second.slot);
   BeginOrWait(it);
   turn.sink->Started(sequence.Started());
   for (const TokenEvent& token : sequence.Replayed()) turn.sink->Token(token);

@@ -75,6 +75,8 @@ void SchedulerLoop::Return(RunningMap::iterator it, SlotChoice choice) {
 void SchedulerLoop::ComeBack(RunningMap::iterator it, TurnSlot slot) {
   Running& running = it->second;
   running.slot = std::move(slot);
+  const bool resident = running.slot.claimed_as == SlotChoice::Kind::kResident;
+  if (!resident) prefixes_.Entered(running.sequence.turn(), running.slot);
   resting_.Enter(it->first, running.rest, clock_->Monotonic());
   running.sequence.Return(running.slot.rebuild_ids);
   runner_->Configure(running.slot.index, running.sequence.Sampling());
@@ -92,8 +94,8 @@ void SchedulerLoop::BeginOrWait(RunningMap::iterator it) {
     if (running.slot.taken.rows > 0 || older.rest.rests()) continue;
     if (older.slot.index < 0) continue;
     if (older.sequence.phase() != SequencePhase::kPrompting) continue;
-    const int64_t shared = prefixes_.RowsOfLeader(
-        older.sequence, older.slot.index, older.prefix, turn);
+    const int64_t shared =
+        prefixes_.RowsOfLeader(older.sequence, older.slot.index, turn);
     if (shared <= rows) continue;
     leader = other;
     rows = shared;
@@ -133,8 +135,7 @@ void SchedulerLoop::ServeWaiting(RunningMap::iterator it) {
   const bool begun =
       fed &&
       prefixes_.BeginBehind(leader->second.sequence, leader->second.slot.index,
-                            leader->second.prefix, running.sequence,
-                            running.slot, running.prefix);
+                            running.sequence, running.slot, running.prefix);
   if (!begun) BeginOrWait(it);
   if (running.sequence.all_collected()) FinishInput(it);
 }

@@ -43,7 +43,7 @@ TurnPrefixes::TurnPrefixes(const SchedulerOptions& options, StepRunner* runner,
             .spare = info_.spare_rows,
             .window = info_.window,
             .zero_start = info_.identity.zero_start},
-      extents_(runner->info().slots, {ring_.first_position(), 0}),
+      extents_(runner->info().slots, {ring_.first_position(), 0, 0}),
       cache_({options.prefix_cache_bytes, runner->info().slots,
               options.least_prefix_rows}) {}
 
@@ -84,7 +84,7 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
 void TurnPrefixes::Overwrite(int32_t slot, int64_t position) {
   // The state that moves in, or is fed again, is right in its last M rows.
   extents_[slot] = {
-      std::max(position - 1 - info_.mem_len, ring_.first_position()), 0};
+      std::max(position - 1 - info_.mem_len, ring_.first_position()), 0, 0};
   KeepAsImage(slot);
 }
 
@@ -95,21 +95,24 @@ void TurnPrefixes::KeepAsImage(int32_t slot) {
   Export(std::nullopt, false, slot, *std::move(kept));
 }
 
-void TurnPrefixes::Entered(const Turn& turn, const TurnSlot& slot,
-                           TurnPrefix& prefix) {
+void TurnPrefixes::Entered(const Turn& turn, const TurnSlot& slot) {
   if (!on() || slot.index < 0) return;
   const int64_t position = turn.lease.position();
-  int64_t& written = extents_[slot.index].written;
-  prefix.written_before = written;
-  written = std::max(written, position + MostTokens(turn) + guesses_);
+  SlotExtent& extent = extents_[slot.index];
+  extent.written_before = extent.written;
+  extent.written =
+      std::max(extent.written, position + MostTokens(turn) + guesses_);
   if (!cache_.Holds(slot.index) || slot.taken.rows > 0) return;
-  const int64_t shortest = Shortest(extents_[slot.index]);
+  // A lane may be cleared between two alternatives, and fed again.
+  const bool clears = turn.kind == TurnKind::kAlternatives &&
+                      MostTokens(turn) > info_.spare_rows;
+  const int64_t shortest = Shortest(extent);
   if (position < cache_.IdsIn(slot.index)) {
     // The session was rewound: what it holds now the next turn's end says.
     cache_.TakeSlot(slot.index);
-  } else if (shortest <= cache_.RowsIn(slot.index)) {
+  } else if (!clears && shortest <= cache_.RowsIn(slot.index)) {
     cache_.Shorten(slot.index, shortest);
-  } else if (IsDivisible(prefix.written_before)) {
+  } else if (IsDivisible(extent.written_before)) {
     KeepAsImage(slot.index);
   } else {
     // A session goes on turn by turn: no image for each.
@@ -135,7 +138,6 @@ int64_t TurnPrefixes::RowsFor(const Turn& turn) const {
 }
 
 int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader, int32_t leader_slot,
-                                   const TurnPrefix& leader_prefix,
                                    const Turn& turn) const {
   const Turn& other = leader.turn();
   const absl::Span<const int32_t> fed = leader.fed();
@@ -149,15 +151,21 @@ int64_t TurnPrefixes::RowsOfLeader(const Sequence& leader, int32_t leader_slot,
   const int64_t common = CommonIds(fed, turn.input);
   int64_t rows = std::min({common, SkippableRows(turn), leader.prompt_end()});
   if (ScoresInput(turn)) rows = std::min(rows, common - 1);
-  SlotExtent extent = extents_[leader_slot];
-  extent.written = std::max(leader_prefix.written_before,
-                            std::ssize(fed) + info_.depth + guesses_);
-  if (rows < Shortest(extent)) return 0;
+  if (rows < ShortestOfLeader(leader, leader_slot)) return 0;
   if (!ScoresInput(turn)) return rows;
   const bool scores = leader.scores_input() && other.logprob_ids == nullptr &&
                       turn.logprob_ids == nullptr &&
                       other.top_logprobs >= turn.top_logprobs;
   return scores ? rows : 0;
+}
+
+int64_t TurnPrefixes::ShortestOfLeader(const Sequence& leader,
+                                       int32_t slot) const {
+  // It has written little of what it may write yet.
+  SlotExtent extent = extents_[slot];
+  extent.written = std::max(extent.written_before,
+                            std::ssize(leader.fed()) + info_.depth + guesses_);
+  return Shortest(extent);
 }
 
 void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
@@ -174,12 +182,13 @@ void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
   const PrefixHit& hit = imports ? hits.image : hits.slot;
   if (choice.kind == PrefixChoice::Kind::kCopy) {
     runner_->Copy(hit.slot, slot.index);
-    CopyExtent(hit.slot, slot.index, prefix);
+    CopyExtent(hit.slot, slot.index);
   }
   if (imports) {
     prefix.image = hit.image;
-    prefix.written_before = hit.image->position;
-    extents_[slot.index].first = hit.image->position - hit.image->rows;
+    SlotExtent& extent = extents_[slot.index];
+    extent.first = hit.image->position - hit.image->rows;
+    extent.written_before = hit.image->position;
     slot.import = runner_->Import(slot.index, prefix.image);
     if (info_.derives) {
       slot.rows_to_derive = slot.rows_underived = prefix.image->rows;
@@ -195,16 +204,12 @@ void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
 }
 
 bool TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
-                               const TurnPrefix& leader_prefix,
                                Sequence& sequence, const TurnSlot& slot,
                                TurnPrefix& prefix) {
   const int64_t rows = prefix.rows_of_leader;
-  SlotExtent extent = extents_[leader_slot];
-  extent.written =
-      std::max(leader_prefix.written_before, leader.planned_end() + guesses_);
-  if (rows < Shortest(extent)) return false;
+  if (rows < ShortestOfLeader(leader, leader_slot)) return false;
   runner_->Copy(leader_slot, slot.index);
-  CopyExtent(leader_slot, slot.index, prefix);
+  CopyExtent(leader_slot, slot.index);
   const std::shared_ptr<const PrefixScores> scores = leader.InputScores();
   sequence.Skip(rows, scores.get());
   SetCheckpoints(sequence, rows, prefix);
@@ -212,11 +217,12 @@ bool TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
   return true;
 }
 
-void TurnPrefixes::CopyExtent(int32_t from, int32_t to, TurnPrefix& prefix) {
-  const SlotExtent& extent = extents_[from];
-  prefix.written_before = std::max(prefix.written_before, extent.written);
-  extents_[to].first = extent.first;
-  extents_[to].written = std::max(extents_[to].written, extent.written);
+void TurnPrefixes::CopyExtent(int32_t from, int32_t to) {
+  const SlotExtent& source = extents_[from];
+  SlotExtent& extent = extents_[to];
+  extent.first = source.first;
+  extent.written = std::max(extent.written, source.written);
+  extent.written_before = std::max(extent.written_before, source.written);
 }
 
 void TurnPrefixes::CountLookup(int64_t rows) {
@@ -325,8 +331,8 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
   const bool cleared = past == std::numeric_limits<int64_t>::max();
   if (good && !cleared) {
     const int64_t rows = std::max<int64_t>(turn.lease.position() - 1, 0);
-    extents_[slot.index].written =
-        std::max(prefix.written_before, rows + past + guesses_);
+    SlotExtent& extent = extents_[slot.index];
+    extent.written = std::max(extent.written_before, rows + past + guesses_);
   }
   const bool commits =
       turn.kind == TurnKind::kGenerate || turn.kind == TurnKind::kAppend;
@@ -352,6 +358,7 @@ void TurnPrefixes::Ended(uint64_t id, const Sequence& sequence,
         FirstOf(before->scores, CommonIds(before->ids, prompt->ids));
   }
   cache_.KeepSlot(slot.index, *std::move(prompt));
+  Publish();
 }
 
 std::optional<KeptPrompt> TurnPrefixes::PromptAtEnd(const Sequence& sequence) {

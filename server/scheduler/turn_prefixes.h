@@ -6,7 +6,7 @@
 //
 //   int32_t slot = prefixes.Place(turn, table, &taken);  // it gets a free one
 //   prefixes.Overwrite(slot);                            // unless it is taken
-//   prefixes.Entered(turn, slot, prefix);
+//   prefixes.Entered(turn, slot);
 //   prefixes.Begin(sequence, slot, prefix);              // before its first
 //   row prefixes.Planned(id, sequence, slot, prefix);        // after each step
 //   prefixes.InputDone(sequence, slot, prefix);          // its first token
@@ -46,8 +46,6 @@ struct TurnPrefix {
   // The turn waits until this older one has fed what both begin with.
   std::optional<uint64_t> leader;
   int64_t rows_of_leader = 0;
-  // Up to where its slot was written before it.
-  int64_t written_before = 0;
 };
 
 // Owned by the scheduler's loop; not thread-safe.
@@ -65,8 +63,9 @@ class TurnPrefixes {
                 PrefixHit* taken) const;
   // The slot's rows are about to be those of another session of `position` ids.
   void Overwrite(int32_t slot, int64_t position);
-  // The turn has entered its slot, which may hold its session.
-  void Entered(const Turn& turn, const TurnSlot& slot, TurnPrefix& prefix);
+  // The turn has entered its slot, which may hold its session, or comes back
+  // to another one.
+  void Entered(const Turn& turn, const TurnSlot& slot);
 
   // Rows that the turn would begin with, in a slot of its own.
   int64_t RowsFor(const Turn& turn) const;
@@ -74,7 +73,7 @@ class TurnPrefixes {
   // does not share them, is less urgent or overwrites them. REQUIRES: the older
   // one has a slot.
   int64_t RowsOfLeader(const Sequence& leader, int32_t leader_slot,
-                       const TurnPrefix& leader_prefix, const Turn& turn) const;
+                       const Turn& turn) const;
 
   // Before the turn's first row is planned: what the cache has comes into its
   // slot.
@@ -82,8 +81,8 @@ class TurnPrefixes {
   // Instead: with what RowsOfLeader said of a leader that has fed them since.
   // False: by now they would not serve.
   bool BeginBehind(const Sequence& leader, int32_t leader_slot,
-                   const TurnPrefix& leader_prefix, Sequence& sequence,
-                   const TurnSlot& slot, TurnPrefix& prefix);
+                   Sequence& sequence, const TurnSlot& slot,
+                   TurnPrefix& prefix);
 
   // Rows of the turn were submitted.
   void Planned(uint64_t id, const Sequence& sequence, const TurnSlot& slot,
@@ -110,6 +109,7 @@ class TurnPrefixes {
     // The end of what was ever written, or will be by the turn that is there.
     // What those rows overwrote stays lost when a turn begins before them.
     int64_t written = 0;
+    int64_t written_before = 0;  // the turn that is there
   };
   // On its way to the host.
   struct Leaving {
@@ -129,7 +129,9 @@ class TurnPrefixes {
   // Rows that have to be fed for an image at the position to be worth its copy.
   int64_t LeastRowsOfImage(int64_t position) const;
   bool IsWorthAnImage(const KeptPrompt& prompt);
-  void CopyExtent(int32_t from, int32_t to, TurnPrefix& prefix);
+  void CopyExtent(int32_t from, int32_t to);
+  // KeptPrompt::shortest of what the slot of a turn holds that prompts.
+  int64_t ShortestOfLeader(const Sequence& leader, int32_t slot) const;
   void CountLookup(int64_t rows);
   bool IsFree(int32_t slot, const SlotTable& slots) const;
   // Whether a slot that was written up to `end` still has all rows from 0 on,

@@ -95,10 +95,11 @@ class Failed(Exception):
 
 
 class Client:
-    """Calls on one connection."""
+    """Calls on one connection. `bearer`: the key that they carry, if any."""
 
     def __init__(self, connection):
         self.connection = connection
+        self.bearer = ""
 
     def __enter__(self):
         return self
@@ -106,11 +107,13 @@ class Client:
     def __exit__(self, *_):
         self.connection.close()
 
-    def start(self, name, fields=None, **options):
+    def start(self, name, fields=None, metadata=(), **options):
         """Sends a request; its stream."""
         request = message(f"{name.partition('.')[2]}Request", **(fields or {}))
-        return self.connection.open(path_of(name),
-                                    request.SerializeToString(), **options)
+        if self.bearer:
+            metadata = [*metadata, ("authorization", f"Bearer {self.bearer}")]
+        return self.connection.open(path_of(name), request.SerializeToString(),
+                                    metadata=metadata, **options)
 
     def finish(self, stream, timeout=30):
         """Waits for the end of a stream; its status."""

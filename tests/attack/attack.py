@@ -23,6 +23,7 @@ import floods
 import headers
 import memory
 import process
+import prompts
 import proxy
 import readers
 import requests
@@ -37,7 +38,7 @@ from server import Fell, memory_status
 FAMILIES = {"texts": texts, "requests": requests, "readers": readers,
             "streams": streams, "sessions": sessions, "headers": headers,
             "floods": floods, "connections": connections, "process": process,
-            "memory": memory, "web": webattacks}
+            "memory": memory, "prompts": prompts, "web": webattacks}
 ATTACKS = [attack for family in FAMILIES.values() for attack in family.ATTACKS]
 
 

@@ -11,7 +11,7 @@ ALREADY_EXISTS, _UNKNOWN, _DATA_LOSS = 6, 2, 15
 _DRAIN = "FINISH_REASON_SERVER_DRAIN"
 _HUNG = 60  # seconds that a call may take
 # Another attempt makes sense (docs/api.md).
-_AGAIN = {"SESSION_BUSY", "SESSION_MOVED", "SUPERSEDED", "STORE_UNAVAILABLE", "NOT_READY",
+AGAIN = {"SESSION_BUSY", "SESSION_MOVED", "SUPERSEDED", "STORE_UNAVAILABLE", "NOT_READY",
           "DRAINING", "QUEUE_FULL", "NO_SESSION_MEMORY", "OVERLOADED"}
 
 
@@ -31,12 +31,12 @@ class Caller:
         self._client = None
         self.heard = 0.0  # time.monotonic() when a server last said something
 
-    def _drop(self):
+    def drop(self):
         if self._client is not None:
             self._client.connection.close()
         self._client = None
 
-    def _connected(self):
+    def connected(self):
         if self._client is None:
             self._client = self._keeper.connect()
         return self._client
@@ -45,14 +45,14 @@ class Caller:
         """(status, response or None); raises Broken."""
         patience = self._keeper.stall or _HUNG
         try:
-            status, response = self._connected().try_call(
+            status, response = self.connected().try_call(
                 name, fields, patience, metadata=_routing(fields))
         except TimeoutError as error:
             self._give_up(f"{name}: {error}")
         except OSError as error:
-            self._drop()
+            self.drop()
             raise Broken(str(error)) from error
-        _judge(name, status)
+        judge(name, status)
         self.heard = time.monotonic()
         return status, response
 
@@ -61,7 +61,7 @@ class Caller:
         another one may answer."""
         if self._keeper.stall is None:
             raise Wrong(what)
-        self._drop()
+        self.drop()
         self._keeper.report.count("stalls")
         raise Broken(what)
 
@@ -86,21 +86,21 @@ class Caller:
                                   "tokenIds": turn.ids()}
         arrival = Arrival(turn, checks, received is not None)
         try:
-            client = self._connected()
+            client = self.connected()
             stream = client.start("Generation.Generate", fields,
                                   metadata=_routing(fields))
         except OSError as error:
-            self._drop()
+            self.drop()
             raise Broken(str(error)) from error
         try:
             self._read(client, stream, arrival, cut)
             status = client.finish(stream, _HUNG)
         except OSError as error:
-            self._drop()
+            self.drop()
             # What came before the connection's end counts.
             arrival.take_all(stream)
             raise Broken(str(error)) from error
-        _judge("Generate", status)
+        judge("Generate", status)
         if status.code != api.OK:
             raise Refused(status)
         return arrival.end()
@@ -118,7 +118,7 @@ class Caller:
             if stream.ended or (time.monotonic() < end and not silent):
                 continue
             if cut is not None and time.monotonic() >= end:
-                self._drop()
+                self.drop()
                 raise Broken("cut off by the client")
             self._give_up(f"a turn without a word for {stall} s")
 
@@ -129,9 +129,9 @@ def _routing(fields):
     return [("x-txl-session", session)] if session else []
 
 
-def _judge(name, status):
+def judge(name, status):
     # gRPC's own for calls that arrive as it shuts down: CANCELLED, no reason.
-    if (status.code in (None, api.UNAVAILABLE) or status.reason in _AGAIN or
+    if (status.code in (None, api.UNAVAILABLE) or status.reason in AGAIN or
             (status.code == api.CANCELLED and not status.reason)):
         raise Broken(str(status))
     if status.code in (_UNKNOWN, api.INTERNAL, _DATA_LOSS):

@@ -41,10 +41,10 @@ def stop(rng, max_tokens):
 
 
 def prompt(rng, vocabulary, texts):
-    """(the request's part, its token ids); `texts`: the ids of PROMPTS."""
+    """(the request's part, its token ids); `texts`: the ids of each text."""
     kind = rng.random()
     if kind < 0.4:
-        text = rng.choice(PROMPTS)
+        text = rng.choice(list(texts))
         return {"text": text}, list(texts[text])
     ids = [rng.randrange(vocabulary)
            for _ in range(int(math.exp(rng.uniform(0, math.log(100)))))]

@@ -62,7 +62,10 @@ class CachedPrompts : public ::testing::Test {
               "OK");
     return response.usage();
   }
-  static void ExpectKnown(const v1::Usage& first, const v1::Usage& second) {
+  // Of two calls, in their order: a list is evaluated from left to right.
+  static void ExpectKnown(const std::vector<v1::Usage>& calls) {
+    const v1::Usage& first = calls[0];
+    const v1::Usage& second = calls[1];
     EXPECT_EQ(first.cached_tokens(), 0);
     EXPECT_GT(second.cached_tokens(), 0);
     EXPECT_LE(second.cached_tokens(), kKnown);
@@ -74,24 +77,24 @@ class CachedPrompts : public ::testing::Test {
 };
 
 TEST_F(CachedPrompts, AreCountedByGenerate) {
-  ExpectKnown(Generate(Text('a', 'x')), Generate(Text('a', 'y')));
+  ExpectKnown({Generate(Text('a', 'x')), Generate(Text('a', 'y'))});
 }
 
 TEST_F(CachedPrompts, AreCountedByScore) {
-  ExpectKnown(Score(Text('b', 'x')), Score(Text('b', 'y')));
+  ExpectKnown({Score(Text('b', 'x')), Score(Text('b', 'y'))});
 }
 
 TEST_F(CachedPrompts, AreCountedByAppendTokensToAnEmptySession) {
   world_.MakeSession("s");
   world_.MakeSession("t");
-  ExpectKnown(Append(Text('c', 'x') + "session_id: 's'"),
-              Append(Text('c', 'y') + "session_id: 't'"));
+  ExpectKnown({Append(Text('c', 'x') + "session_id: 's'"),
+               Append(Text('c', 'y') + "session_id: 't'")});
   EXPECT_EQ(Append(Text('c', 'z') + "session_id: 't'").cached_tokens(), 0)
       << "the session goes on with its own text";
 }
 
 TEST_F(CachedPrompts, AreCountedByScoreAlternatives) {
-  ExpectKnown(Alternatives(Text('d', 'x')), Alternatives(Text('d', 'y')));
+  ExpectKnown({Alternatives(Text('d', 'x')), Alternatives(Text('d', 'y'))});
 }
 
 TEST_F(CachedPrompts, OfAReplayedTurnAreThoseOfTheTurn) {

@@ -206,6 +206,26 @@ TEST_F(PrefixCacheTest, AnImageThatIsTooLargeIsNotKept) {
   EXPECT_EQ(cache_.bytes(), 0);
 }
 
+TEST_F(PrefixCacheTest, ImagesGiveWayToTheScoresOfASlot) {
+  cache_.KeepImage(KeptOf(Range(0, 10)), ImageOf(10'000));
+  KeptPrompt scored = KeptOf(Range(100, 10));
+  scored.scores = ScoresOfIds(9, 200);
+  cache_.KeepSlot(0, scored);
+  EXPECT_EQ(cache_.images(), 0);
+  EXPECT_TRUE(cache_.Holds(0));
+  EXPECT_GT(cache_.bytes(), 9 * 200 * 8);
+  cache_.TakeSlot(0);
+  EXPECT_EQ(cache_.bytes(), 0);
+}
+
+TEST_F(PrefixCacheTest, ASlotWithTooManyScoresIsNotKept) {
+  KeptPrompt scored = KeptOf(Range(0, 10));
+  scored.scores = ScoresOfIds(9, 300);
+  cache_.KeepSlot(0, scored);
+  EXPECT_FALSE(cache_.Holds(0));
+  EXPECT_EQ(cache_.bytes(), 0);
+}
+
 TEST_F(PrefixCacheTest, ALongerPromptReplacesWhatItCovers) {
   cache_.KeepImage(KeptOf(Range(0, 10)), ImageOf());
   cache_.KeepImage(KeptOf(Range(0, 20)), ImageOf());

@@ -272,6 +272,50 @@ TEST_F(Prefixes, ATenantThatIsRemovedLeavesNothing) {
   EXPECT_EQ(CachedOf(prompt, 3, "a"), 0);
 }
 
+// What a slot's former prompt overwrote stays lost when a turn takes it over.
+TEST_F(Prefixes, WhoWaitsGetsNoRowsThatTheSlotLostBeforeItsLeader) {
+  Make(WithCache(2));
+  const Ids longest = World::SomeIds(80);  // the ring holds rows 32 to 79
+  CachedOf(longest, 1);
+  const auto first = [&longest](int count) {
+    return Ids(longest.begin(), longest.begin() + count);
+  };
+  const Ids leading = Join(first(66), World::SomeIds(4, 1));
+  const Ids waiting = Join(first(58), World::SomeIds(4, 2));
+  const TestTurn leader = world().Generate("", leading, 3);
+  const TestTurn follower = world().Generate("", waiting, 3);
+  world().Run();
+  EXPECT_EQ(Check(leader, leading, 3), 66);
+  Check(follower, waiting, 3);
+  world().ExpectAtRest();
+}
+
+// Behind a long alternative the session's slot is cleared and fed again.
+TEST_F(Prefixes, ASlotWhoseAlternativesClearItIsNotCopied) {
+  const Ids text = World::SomeIds(16);
+  for (int steps = 1; steps < 16; ++steps) {
+    WorldOptions options = WithCache(2);
+    options.runner.spare_rows = 8;
+    options.scheduler.prompt_rows_per_step = 4;
+    options.scheduler.least_prefix_rows = 4;
+    Make(std::move(options));
+    world().CreateSession("s");
+    world().Submit("s", TurnKind::kAppend, text);
+    world().Run();
+    const TestTurn scored =
+        world().Submit("s", TurnKind::kAlternatives, {}, [](Turn& turn) {
+          turn.alternatives = {World::SomeIds(10, 1), {49, 48, 47}};
+        });
+    for (int i = 0; i < steps; ++i) world().Step();
+    const Ids prompt = Join(text, {1, 2, 3});
+    const TestTurn turn = world().Generate("", prompt, 3);
+    world().Run();
+    Check(turn, prompt, 3);
+    EXPECT_TRUE(scored.sink->finished().has_value());
+    world().ExpectAtRest();
+  }
+}
+
 // Turns of a few tenants, with prompts that part from each other at random,
 // some cancelled, some on sessions that go on, are forked or rewound, some on a
 // device that fails.
@@ -317,6 +361,8 @@ TEST_F(RandomPrefixes, EveryTurnGivesWhatItGivesAlone) {
     WorldOptions options = WithCache(1 + pick(4));
     options.runner.derives = pick(2) == 0;
     options.runner.imports_aside = pick(2) == 0;
+    options.runner.verifies_guesses = pick(2) == 0;
+    options.runner.spare_rows = 8 + pick(12);
     options.scheduler.prompt_rows_per_step = 4 + pick(28);
     options.scheduler.prefix_cache_bytes = int64_t{1} << (11 + pick(6));
     Make(std::move(options));
