@@ -109,6 +109,7 @@ def lay_out(place):
     (place / "songs").mkdir()
     for file in ("song.mid", "songs/1.mid", "songs/2.mid"):
         _melody().save(place / file)
+    (place / "songs/broken.mid").write_bytes(b"no music")
     _lay_out_n_best(place)
 
 
