@@ -128,8 +128,8 @@ struct Turn {
   // kSave only: the session leaves its slot, too.
   bool moves_out = false;
   std::optional<absl::Duration> deadline;  // on Clock::Monotonic
-  // Whose prompts the turn may begin with, and whose may begin with its own
-  // (prefix_cache.h). Nothing: it shares none.
+  // The turn shares prompts with this tenant's other turns (prefix_cache.h).
+  // Nothing: with none.
   std::optional<std::string> prefix_tenant = std::nullopt;
   // The tenant's account; null: all turns are of one tenant, without quotas.
   TenantAccount* account = nullptr;  // outlives the scheduler

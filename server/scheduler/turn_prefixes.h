@@ -126,7 +126,7 @@ class TurnPrefixes {
   // What the slot of a turn that ended well holds, if it serves others.
   static std::optional<KeptPrompt> PromptAtEnd(const Sequence& sequence);
   void KeepAsImage(int32_t slot);
-  // Rows that have to be fed for an image at the position to be worth its copy.
+  // Rows that must be fed for an image at the position to be worth its copy.
   int64_t LeastRowsOfImage(int64_t position) const;
   bool IsWorthAnImage(const KeptPrompt& prompt);
   void CopyExtent(int32_t from, int32_t to);

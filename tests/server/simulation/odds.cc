@@ -90,6 +90,13 @@ SessionLimits DrawKept(Random& random) {
   return keeps;
 }
 
+void DrawPrefixes(Random& random, Odds& odds) {
+  odds.prefixes = random.Chance(0.5);
+  if (!odds.prefixes) return;
+  odds.scheduler.prefix_cache_bytes = random.Between(600, 6000);
+  odds.scheduler.least_prefix_rows = random.Between(1, 3);
+}
+
 }  // namespace
 
 Odds DrawOdds(Random& random) {
@@ -147,11 +154,7 @@ Odds DrawOdds(Random& random) {
     default:
       break;
   }
-  odds.prefixes = random.Chance(0.5);
-  if (odds.prefixes) {
-    odds.scheduler.prefix_cache_bytes = random.Between(600, 6000);
-    odds.scheduler.least_prefix_rows = random.Between(1, 3);
-  }
+  DrawPrefixes(random, odds);
   return odds;
 }
 
