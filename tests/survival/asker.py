@@ -87,21 +87,18 @@ class Asker:
     def _run(self):
         try:
             while not self._tenant.over.is_set():
-                # A connection of its own: while the other server starts, one
-                # that is kept may be idle for too long.
-                with self._reference.client() as plain:
-                    self._step(plain)
+                self._step()
         except BaseException as error:  # pylint: disable=broad-except
             self.failure = error
             raise
 
-    def _step(self, plain):
+    def _step(self):
         ids, stolen = self._prompt()
         kinds = [self._generate, self._score, self._alternatives,
                  self._complete, self._break_off]
         ask = self._rng.choices(kinds, [4, 3, 2, 3, 1])[0]
         try:
-            ask(plain, ids, stolen)
+            ask(ids, stolen)
         except (Wrong, api.Failed) as error:
             self._tenant.report.violation(self._name, f"{ask.__name__} "
                                           f"{ids}: {error}")
@@ -155,7 +152,7 @@ class Asker:
 
     # Over gRPC.
 
-    def _generate(self, plain, ids, stolen):
+    def _generate(self, ids, stolen):
         rng = self._rng
         fields = {"tokens": {"ids": ids},
                   "sampling": {"temperature": rng.choice([0, 0, 1]),
@@ -174,7 +171,8 @@ class Asker:
             judge("Generate", status)
             return _turn_of(status, events)
         got = self._again(call)
-        expected = _turn_of(*plain.try_generate(fields, _PATIENCE))
+        with self._reference.client() as plain:
+            expected = _turn_of(*plain.try_generate(fields, _PATIENCE))
         self._compare(ids, stolen, got, expected)
         self._tenant.note_answered(ids + [each[0] for each in got[0][0]])
 
@@ -193,14 +191,20 @@ class Asker:
             raise Wrong(f"{name}: {status}")
         return response
 
-    def _score(self, plain, ids, stolen):
+    def _expected(self, name, fields):
+        # A connection that was kept while the other server started may have
+        # been idle for too long.
+        with self._reference.client() as plain:
+            return plain.call(name, fields, timeout=_PATIENCE)
+
+    def _score(self, ids, stolen):
         fields = {"tokens": {"ids": ids}, "logprobs": self._rng.randint(0, 4)}
         name = "Generation.Score"
         self._compare(ids, stolen, _scores_of(self._unary(name, fields, ids)),
-                      _scores_of(plain.call(name, fields)))
+                      _scores_of(self._expected(name, fields)))
         self._tenant.note_answered(ids)
 
-    def _alternatives(self, plain, ids, stolen):
+    def _alternatives(self, ids, stolen):
         rng, tenant = self._rng, self._tenant
         begin = tenant.draw(rng, rng.randint(0, 30))
         given = [begin + tenant.draw(rng, rng.randint(1, 20))
@@ -211,12 +215,11 @@ class Asker:
         name = "Generation.ScoreAlternatives"
         got = self._unary(name, fields, ids)
         self._compare(ids, stolen, _alternatives_of(got),
-                      _alternatives_of(plain.call(name, fields)))
+                      _alternatives_of(self._expected(name, fields)))
 
     # Over HTTP.
 
-    def _complete(self, plain, ids, stolen):
-        del plain
+    def _complete(self, ids, stolen):
         rng = self._rng
         body = {"prompt": ids, "seed": rng.getrandbits(40),
                 "temperature": rng.choice([0, 1]), "n": rng.choice([1, 1, 3]),
@@ -233,9 +236,9 @@ class Asker:
         got = self._again(call)
         self._compare(ids, stolen, got, _post(self._reference.http_port, body))
 
-    def _break_off(self, plain, ids, stolen):
+    def _break_off(self, ids, stolen):
         """A stream that is left in its prompt or its first tokens."""
-        del plain, stolen
+        del stolen
         body = {"prompt": ids, "max_tokens": 200, "stream": True,
                 "ignore_eos": True}
         self._tenant.note_sent(ids)
