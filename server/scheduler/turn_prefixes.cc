@@ -20,6 +20,13 @@ bool ScoresInput(const Turn& turn) {
          (turn.kind == TurnKind::kAppend && turn.return_scored);
 }
 
+// With which a turn of the same prompt could begin, out of an image: where it
+// samples nothing, a row of its own has to wait until the image has come in.
+int64_t MostRowsOfImage(const Turn& turn) {
+  const bool samples = turn.kind == TurnKind::kGenerate;
+  return std::max<int64_t>(SkippableRows(turn) - (samples ? 0 : 1), 0);
+}
+
 // Of `scores` those of the first `ids` ids.
 std::shared_ptr<const PrefixScores> FirstOf(
     const std::shared_ptr<const PrefixScores>& scores, int64_t ids) {
@@ -57,9 +64,7 @@ PrefixQuery TurnPrefixes::QueryFor(const Turn& turn) const {
   // The log-probabilities of ids that are asked for are not kept.
   const bool named = query.scores && turn.logprob_ids != nullptr;
   query.most_rows = named ? 0 : SkippableRows(turn);
-  const bool samples = turn.kind == TurnKind::kGenerate;
-  query.most_rows_of_image =
-      samples ? query.most_rows : std::max<int64_t>(query.most_rows - 1, 0);
+  query.most_rows_of_image = std::min(query.most_rows, MostRowsOfImage(turn));
   return query;
 }
 
@@ -238,7 +243,8 @@ void TurnPrefixes::CountLookup(int64_t rows) {
 // third one may go on; and the same prompt may come again.
 void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int64_t shared,
                                   TurnPrefix& prefix) const {
-  const int64_t end = sequence.prompt_end();
+  const int64_t end =
+      std::min(sequence.prompt_end(), MostRowsOfImage(sequence.turn()));
   if (IsDivisible(end)) return;
   // The row of the last id that both have scores what follows.
   std::vector<int64_t> wanted = {sequence.scores_input() ? shared - 1 : shared,

@@ -174,6 +174,11 @@ test("a long session is read page by page", async () => {
   assert.ok(await page.locator("#detail-more").isHidden());
 });
 
+test("the status counts the prompts that began alike", async () => {
+  const page = await text.open({ part: "status" });
+  await page.getByText("7 of 9, 1,234 tokens cached").waitFor();
+});
+
 test("a model of text shows no music", async () => {
   const page = await text.open();
   assert.ok(await page.locator("#music").isHidden());

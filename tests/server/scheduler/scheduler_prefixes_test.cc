@@ -168,6 +168,14 @@ TEST_F(Prefixes, ALongPromptServesItsFirstPart) {
   EXPECT_EQ(CachedOf(Join(preamble, World::SomeIds(20, 2))), 32);
 }
 
+TEST_F(Prefixes, TheSameLongPromptFeedsItsLastTokenOnly) {
+  Make(WithCache(1));
+  const Ids prompt = World::SomeIds(80);
+  // Its rows in the slot are overwritten before the turn ends.
+  CachedOf(prompt, 60);
+  EXPECT_EQ(CachedOf(prompt, 60), 79);
+}
+
 TEST_F(Prefixes, LongPromptsThatPartServeTheThird) {
   Make(WithCache(1));
   const Ids preamble = World::SomeIds(60);
