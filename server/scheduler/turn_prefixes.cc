@@ -204,7 +204,7 @@ void TurnPrefixes::Begin(Sequence& sequence, TurnSlot& slot,
     sequence.Skip(choice.rows, hit.scores.get());
     prefix.scores = FirstOf(hit.scores, hit.matched);
   }
-  SetCheckpoints(sequence, hits.shared, prefix);
+  SetCheckpoints(sequence, slot.index, hits.shared, prefix);
   CountLookup(choice.rows);
 }
 
@@ -217,7 +217,7 @@ bool TurnPrefixes::BeginBehind(const Sequence& leader, int32_t leader_slot,
   CopyExtent(leader_slot, slot.index);
   const std::shared_ptr<const PrefixScores> scores = leader.InputScores();
   sequence.Skip(rows, scores.get());
-  SetCheckpoints(sequence, rows, prefix);
+  SetCheckpoints(sequence, slot.index, rows, prefix);
   CountLookup(rows);
   return true;
 }
@@ -238,14 +238,21 @@ void TurnPrefixes::CountLookup(int64_t rows) {
   });
 }
 
-// Rows of a long prompt are overwritten before its turn ends. Those of its
-// first M ids serve every shorter prefix; where it parts from another prompt, a
-// third one may go on; and the same prompt may come again.
-void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int64_t shared,
-                                  TurnPrefix& prefix) const {
+// Rows may be overwritten before the turn ends: those of a prompt of at most M
+// ids by what is generated behind it, those of a longer one by itself. The rows
+// of its first M ids serve every shorter prefix; where it parts from another
+// prompt, a third one may go on; and the same prompt may come again.
+void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int32_t slot,
+                                  int64_t shared, TurnPrefix& prefix) const {
   const int64_t end =
       std::min(sequence.prompt_end(), MostRowsOfImage(sequence.turn()));
-  if (IsDivisible(end)) return;
+  if (IsDivisible(extents_[slot].written)) return;
+  if (IsDivisible(end)) {
+    if (end - sequence.planned_end() >= LeastRowsOfImage(end)) {
+      prefix.checkpoints.push_back(end);
+    }
+    return;
+  }
   // The row of the last id that both have scores what follows.
   std::vector<int64_t> wanted = {sequence.scores_input() ? shared - 1 : shared,
                                  end};

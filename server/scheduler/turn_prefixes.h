@@ -141,7 +141,7 @@ class TurnPrefixes {
   }
   // KeptPrompt::shortest of what a slot holds.
   int64_t Shortest(const SlotExtent& extent) const;
-  void SetCheckpoints(const Sequence& sequence, int64_t shared,
+  void SetCheckpoints(const Sequence& sequence, int32_t slot, int64_t shared,
                       TurnPrefix& prefix) const;
   void Export(std::optional<uint64_t> turn, bool scored, int32_t slot,
               KeptPrompt prompt);

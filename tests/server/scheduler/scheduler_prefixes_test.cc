@@ -176,6 +176,14 @@ TEST_F(Prefixes, TheSameLongPromptFeedsItsLastTokenOnly) {
   EXPECT_EQ(CachedOf(prompt, 60), 79);
 }
 
+TEST_F(Prefixes, APromptThatItsTokensOverwroteServesTheSamePrompt) {
+  Make(WithCache(1));
+  const Ids prompt = World::SomeIds(24);
+  CachedOf(prompt, 60);
+  EXPECT_EQ(CachedOf(prompt, 60), 23);
+  EXPECT_EQ(CachedOf(Join(World::SomeIds(20), {1, 2}), 3), 20);
+}
+
 TEST_F(Prefixes, LongPromptsThatPartServeTheThird) {
   Make(WithCache(1));
   const Ids preamble = World::SomeIds(60);
