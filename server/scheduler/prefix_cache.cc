@@ -14,9 +14,9 @@ constexpr int kNeighbours = 32;
 constexpr int kAncestors = 8;
 // An image serves nobody new whose rows another one has but for this part.
 constexpr int64_t kNewPart = 8;
-// Once so many images in a row were given up unused, only every kNewPart-th
-// prompt gets one.
-constexpr int64_t kUnusedInARow = 16;
+// After so many prompts in a row that began like none, prompts seem to share
+// nothing.
+constexpr int64_t kMissesInARow = 16;
 // Rows are copied from slot to slot so many times as fast as they are fed, at
 // least.
 constexpr int64_t kRowsOfASlotCopy = 16;
@@ -130,10 +130,8 @@ void PrefixCache::Used(const StateImage* image) {
   const auto found = by_image_.find(image);
   if (found == by_image_.end()) return;
   Entry& entry = found->second->second;
-  entry.used = true;
   entry.used_at = ++uses_;
   by_use_.splice(by_use_.end(), by_use_, entry.use);
-  unused_in_a_row_ = 0;
 }
 
 PrefixCache::Entries::iterator PrefixCache::Insert(KeptPrompt prompt,
@@ -213,11 +211,17 @@ bool PrefixCache::IsCovered(const KeptPrompt& prompt) const {
   return covered;
 }
 
+void PrefixCache::NoteLookup(bool hit) {
+  misses_in_a_row_ = hit ? 0 : misses_in_a_row_ + 1;
+}
+
+bool PrefixCache::misses() const { return misses_in_a_row_ >= kMissesInARow; }
+
 bool PrefixCache::IsWorthAnImage(const KeptPrompt& prompt) {
   if (!on() || prompt.rows < options_.least_rows || IsCovered(prompt)) {
     return false;
   }
-  return unused_in_a_row_ < kUnusedInARow || ++asked_ % kNewPart == 0;
+  return !misses() || ++asked_ % kNewPart == 0;
 }
 
 void PrefixCache::EraseCovered(const KeptPrompt& prompt) {
@@ -263,7 +267,6 @@ void PrefixCache::KeepImage(KeptPrompt prompt,
 void PrefixCache::MakeRoom() {
   while (bytes_ > options_.bytes && !by_use_.empty()) {
     const Entries::iterator oldest = by_use_.front();
-    unused_in_a_row_ = oldest->second.used ? 0 : unused_in_a_row_ + 1;
     ++evictions_;
     Erase(oldest);
   }

@@ -137,9 +137,13 @@ class PrefixCache {
   // prompt first. REQUIRES: not empty.
   int32_t LeastUseful(absl::Span<const int32_t> slots) const;
 
-  // Whether an image of the prompt would serve turns that none does now. Where
-  // none of the images was ever used and there is no room, most are not worth
-  // the copy.
+  // A prompt was looked for.
+  void NoteLookup(bool hit);
+  // Whether prompts of late have begun like no other. Then few are kept, so
+  // that they cost next to nothing.
+  bool misses() const;
+  // Whether an image of the prompt would serve turns that none does now. Of
+  // those that would, one in eight while misses().
   bool IsWorthAnImage(const KeptPrompt& prompt);
   // Gives up the least recently used images until it fits; the image itself if
   // it is too large, or if another one serves the same prompts.
@@ -179,7 +183,6 @@ class PrefixCache {
     std::shared_ptr<const StateImage> image;
     int64_t bytes = 0;
     // Of an image:
-    bool used = false;
     uint64_t used_at = 0;  // or kept
     UseList::iterator use;
   };
@@ -208,7 +211,7 @@ class PrefixCache {
   uint64_t uses_ = 0;
   int64_t bytes_ = 0;
   int64_t evictions_ = 0;
-  int64_t unused_in_a_row_ = 0;  // images given up that no turn had used
+  int64_t misses_in_a_row_ = 0;
   uint64_t asked_ = 0;
 };
 

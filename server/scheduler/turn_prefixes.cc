@@ -83,7 +83,8 @@ int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
     *taken = hits.slot;
     return hits.slot.slot;
   }
-  return cache_.LeastUseful(free);
+  // A slot that is used for the first time takes its memory then.
+  return cache_.misses() ? free.front() : cache_.LeastUseful(free);
 }
 
 void TurnPrefixes::Overwrite(int32_t slot, int64_t position) {
@@ -231,6 +232,7 @@ void TurnPrefixes::CopyExtent(int32_t from, int32_t to) {
 }
 
 void TurnPrefixes::CountLookup(int64_t rows) {
+  cache_.NoteLookup(rows > 0);
   metrics_->Update([rows](Snapshot& s) {
     ++s.prefix_lookups;
     if (rows > 0) ++s.prefix_hits;
@@ -304,7 +306,8 @@ void TurnPrefixes::Planned(uint64_t id, const Sequence& sequence,
     // The last row scores the id behind it.
     const auto ids = std::min<size_t>(rows + 1, sequence.fed().size());
     KeptPrompt prompt = PromptOf(sequence, sequence.fed().first(ids), rows);
-    if (sequence.scores_input() || IsWorthAnImage(prompt)) {
+    const bool scored = sequence.scores_input() && !cache_.misses();
+    if (scored || IsWorthAnImage(prompt)) {
       Export(id, sequence.scores_input(), slot.index, std::move(prompt));
     }
   }

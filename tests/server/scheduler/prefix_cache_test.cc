@@ -253,17 +253,21 @@ TEST_F(PrefixCacheTest, ABadImageIsDropped) {
   EXPECT_EQ(cache_.bytes(), 0);
 }
 
-TEST_F(PrefixCacheTest, WhereNoImageIsEverUsedMostPromptsGetNone) {
-  for (int32_t i = 0; i < 100; ++i) {
-    cache_.KeepImage(KeptOf(Range(100 * i, 10)), ImageOf(5000));
-  }
+TEST_F(PrefixCacheTest, WherePromptsShareNothingMostGetNoImage) {
+  int32_t next = 0;
+  const auto is_worth = [this, &next] {
+    return cache_.IsWorthAnImage(KeptOf(Range(100 * ++next, 10)));
+  };
+  for (int i = 0; i < 15; ++i) cache_.NoteLookup(false);
+  EXPECT_TRUE(is_worth());
+  EXPECT_FALSE(cache_.misses());
+  cache_.NoteLookup(false);
+  EXPECT_TRUE(cache_.misses());
   int worth = 0;
-  for (int32_t i = 0; i < 80; ++i) {
-    worth += cache_.IsWorthAnImage(KeptOf(Range(100'000 + 100 * i, 10)));
-  }
+  for (int i = 0; i < 80; ++i) worth += is_worth() ? 1 : 0;
   EXPECT_EQ(worth, 10);
-  cache_.Used(Find(Range(9900, 10)).image.image.get());
-  EXPECT_TRUE(cache_.IsWorthAnImage(KeptOf(Range(500'000, 10))));
+  cache_.NoteLookup(true);
+  EXPECT_TRUE(is_worth());
 }
 
 TEST_F(PrefixCacheTest, OffKeepsNothing) {
