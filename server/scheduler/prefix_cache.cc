@@ -16,7 +16,7 @@ constexpr int kAncestors = 8;
 constexpr int64_t kNewPart = 8;
 // After so many prompts in a row that began like none, prompts seem to share
 // nothing.
-constexpr int64_t kMissesInARow = 16;
+constexpr int64_t kMissesInARow = 8;
 // Rows are copied from slot to slot so many times as fast as they are fed, at
 // least.
 constexpr int64_t kRowsOfASlotCopy = 16;

@@ -258,7 +258,7 @@ TEST_F(PrefixCacheTest, WherePromptsShareNothingMostGetNoImage) {
   const auto is_worth = [this, &next] {
     return cache_.IsWorthAnImage(KeptOf(Range(100 * ++next, 10)));
   };
-  for (int i = 0; i < 15; ++i) cache_.NoteLookup(false);
+  for (int i = 0; i < 7; ++i) cache_.NoteLookup(false);
   EXPECT_TRUE(is_worth());
   EXPECT_FALSE(cache_.misses());
   cache_.NoteLookup(false);
