@@ -52,7 +52,7 @@ class FlagTable {
   // "64KiB", "1GiB", or a plain number.
   void Bytes(const std::string& name, int64_t* target, int64_t low,
              int64_t high, const std::string& help);
-  // As Bytes, or "auto": the value is absent.
+  // A size, as Bytes reads it, or "auto", which leaves the value absent.
   void BytesOrAuto(const std::string& name, std::optional<int64_t>* target,
                    int64_t low, int64_t high, const std::string& help);
   // "90s", "1h30m", "0".

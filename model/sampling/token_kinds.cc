@@ -28,7 +28,8 @@ size_t FindKind(const std::vector<TokenKind>& kinds, const std::string& name) {
 absl::Status TakeTokens(const std::vector<TokenKind>& kinds, size_t index,
                         std::vector<uint8_t>& kind_of) {
   const TokenKind& kind = kinds[index];
-  if (kind.tokens.empty()) return BadKind(kind, ".tokens: has no id");
+  if (kind.tokens.empty())
+    return BadKind(kind, ".tokens: must have at least one id");
   for (const auto& [first, last] : kind.tokens) {
     if (first < 0 || first > last ||
         static_cast<size_t>(last) >= kind_of.size()) {
@@ -87,7 +88,7 @@ absl::StatusOr<TokenKinds> TokenKinds::Make(std::vector<TokenKind> kinds,
   made.kind_of_.assign(static_cast<size_t>(vocab_size), kNoTokenKind);
   for (size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i].name.empty()) {
-      return absl::InvalidArgumentError("kinds: a kind has no name");
+      return absl::InvalidArgumentError("kinds: the name of a kind is empty");
     }
     if (FindKind(kinds, kinds[i].name) != i) {
       return BadKind(kinds[i], ": two kinds have this name");

@@ -60,8 +60,8 @@ class TokenKinds {
   // Errors: InvalidArgument that begins with the field ("kinds.Bar.next: "):
   // more than kMostTokenKinds; a name that is empty or stands twice; no token;
   // an id outside of [0, vocab_size) or in two kinds; a range that ends before
-  // it begins; `next` empty or with a name of no kind; next_temperature outside
-  // of [kLeastKindTemperature, kMostKindTemperature].
+  // it begins; `next` empty or with an unknown name; next_temperature below
+  // kLeastKindTemperature or above kMostKindTemperature.
   static absl::StatusOr<TokenKinds> Make(std::vector<TokenKind> kinds,
                                          int64_t vocab_size);
 
@@ -78,7 +78,7 @@ class TokenKinds {
   }
   const std::vector<TokenKind>& kinds() const { return kinds_; }
 
-  // As a device takes them: the kind of each id, [V], and the rules.
+  // Tables for a device: the kind of each id, [V], and the rules.
   const std::vector<uint8_t>& kind_of() const { return kind_of_; }
   const Rules& rules() const { return rules_; }
 

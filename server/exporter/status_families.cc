@@ -269,7 +269,7 @@ void AddPrefixes(const Snapshot& s, FamilyList& out) {
       .Sample(Value(s.tokens_cached));
   out.Gauge("txl_prefix_cache_images", "State images of prompts")
       .Sample(Value(s.prefix_images));
-  out.Gauge("txl_prefix_cache_bytes", "Bytes of these images")
+  out.Gauge("txl_prefix_cache_bytes", "Bytes of the prefix cache")
       .Sample(Value(s.prefix_bytes));
   out.Counter("txl_prefix_cache_evictions_total",
               "Images given up to make room for others")

@@ -54,7 +54,8 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
     int64_t code_points = 0;    // of the prompt and the text so far
     int64_t prompt_before = 0;  // of it, fed before the choice's turn
     int64_t prompt_tokens = 0;
-    // Of the prompt, in the call that saw it first; absent: not known yet.
+    // Cached tokens of the prompt, as its first call reports them; absent
+    // until then.
     std::optional<int64_t> cached_tokens;
     int64_t generated_tokens = 0;
     bool done = false;

@@ -12,7 +12,7 @@ namespace {
 constexpr int kNeighbours = 32;
 // Shorter prompts on the query's path that it looks at.
 constexpr int kAncestors = 8;
-// An image serves nobody new whose rows another one has but for this part.
+// An image adds nothing if another one has all but this part of its rows.
 constexpr int64_t kNewPart = 8;
 // After so many prompts in a row that began like none, prompts seem to share
 // nothing.
@@ -51,7 +51,7 @@ int64_t UsefulRows(const Entry& entry, const PrefixQuery& query,
 }  // namespace
 
 PrefixCache::PrefixCache(const PrefixCacheOptions& options)
-    : options_(options), in_slot_(options.slots), kept_at_(options.slots) {}
+    : options_(options), in_slot_(options.slots) {}
 
 bool PrefixCache::Before::operator()(const Key& a, const Key& b) const {
   return std::tie(a.tenant, a.ids, a.number) <
@@ -129,9 +129,13 @@ PrefixHits PrefixCache::Find(const PrefixQuery& query) const {
 void PrefixCache::Used(const StateImage* image) {
   const auto found = by_image_.find(image);
   if (found == by_image_.end()) return;
-  Entry& entry = found->second->second;
-  entry.used_at = ++uses_;
-  by_use_.splice(by_use_.end(), by_use_, entry.use);
+  by_use_.erase(found->second->second.used_at);
+  MoveToEnd(found->second);
+}
+
+void PrefixCache::MoveToEnd(Entries::iterator image) {
+  image->second.used_at = ++uses_;
+  by_use_.emplace(uses_, image);
 }
 
 PrefixCache::Entries::iterator PrefixCache::Insert(KeptPrompt prompt,
@@ -152,7 +156,7 @@ void PrefixCache::Erase(Entries::iterator entry) {
   bytes_ -= entry->second.bytes;
   if (entry->second.image != nullptr) {
     by_image_.erase(entry->second.image.get());
-    by_use_.erase(entry->second.use);
+    by_use_.erase(entry->second.used_at);
   } else {
     in_slot_[entry->second.slot].reset();
   }
@@ -165,7 +169,6 @@ void PrefixCache::KeepSlot(int32_t slot, KeptPrompt prompt) {
   Entry entry;
   entry.slot = slot;
   in_slot_[slot] = Insert(std::move(prompt), std::move(entry));
-  kept_at_[slot] = next_number_;
   MakeRoom();
   if (bytes_ > options_.bytes) TakeSlot(slot);
 }
@@ -174,7 +177,6 @@ std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
   if (!in_slot_[slot].has_value()) return std::nullopt;
   const Entries::iterator it = *in_slot_[slot];
   in_slot_[slot].reset();
-  kept_at_[slot] = 0;
   bytes_ -= it->second.bytes;
   auto node = entries_.extract(it);
   KeptPrompt prompt;
@@ -187,9 +189,14 @@ std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
 }
 
 int32_t PrefixCache::LeastUseful(absl::Span<const int32_t> slots) const {
+  // Numbers grow; -1: no prompt.
+  const auto kept_at = [this](int32_t slot) {
+    return Holds(slot) ? static_cast<int64_t>((*in_slot_[slot])->first.number)
+                       : -1;
+  };
   return *std::min_element(
-      slots.begin(), slots.end(), [this](int32_t a, int32_t b) {
-        return std::pair(kept_at_[a], a) < std::pair(kept_at_[b], b);
+      slots.begin(), slots.end(), [&](int32_t a, int32_t b) {
+        return std::pair(kept_at(a), a) < std::pair(kept_at(b), b);
       });
 }
 
@@ -257,16 +264,15 @@ void PrefixCache::KeepImage(KeptPrompt prompt,
   EraseCovered(prompt);
   Entry entry;
   entry.image = std::move(image);
-  entry.used_at = ++uses_;
   const Entries::iterator it = Insert(std::move(prompt), std::move(entry));
-  it->second.use = by_use_.insert(by_use_.end(), it);
+  MoveToEnd(it);
   by_image_.emplace(it->second.image.get(), it);
   MakeRoom();
 }
 
 void PrefixCache::MakeRoom() {
   while (bytes_ > options_.bytes && !by_use_.empty()) {
-    const Entries::iterator oldest = by_use_.front();
+    const Entries::iterator oldest = by_use_.begin()->second;
     ++evictions_;
     Erase(oldest);
   }

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,11 +34,11 @@ namespace txl {
 // Log-probabilities of a prompt's ids behind the first one.
 struct PrefixScores {
   std::vector<float> logprobs;  // of ids 1, 2, ...
-  // Of each of them, the most probable ids at its place: all the same number.
+  // The most probable ids at the place of each: as many at every place.
   std::vector<std::vector<TokenLogprob>> top_logprobs;
 
   int64_t size() const { return static_cast<int64_t>(logprobs.size()); }
-  // The least number of alternatives that an id has; 0 without ids.
+  // Alternatives at each place.
   int64_t top() const {
     return top_logprobs.empty() ? 0
                                 : static_cast<int64_t>(top_logprobs[0].size());
@@ -68,9 +67,9 @@ struct KeptPrompt {
 struct PrefixQuery {
   absl::string_view tenant;
   absl::Span<const int32_t> ids;
-  int64_t most_rows = 0;  // that are of use
-  // The same of an image: where a turn samples nothing, a row of its own has to
-  // wait until the image has come in.
+  int64_t most_rows = 0;  // rows that the turn can begin with
+  // Such rows of an image. They are one fewer if the turn samples nothing: the
+  // result of its own last row tells that the image has arrived.
   int64_t most_rows_of_image = 0;
   // The turn reports the log-probability of each id, and so many alternatives.
   bool scores = false;
@@ -90,13 +89,14 @@ struct PrefixHit {
 struct PrefixHits {
   PrefixHit slot;   // the longest in a slot
   PrefixHit image;  // the longest in an image
-  // Ids that the query shares with some kept prompt, also where its rows are
-  // of no use.
+  // The most ids that the query shares with a kept prompt, whether its rows
+  // serve or not.
   int64_t shared = 0;
 };
 
 struct PrefixCacheOptions {
-  // Of images, and of ids and scores, those of slots too, on the host; 0: off.
+  // Host memory for images and for the ids and scores of all kept prompts; 0
+  // turns the cache off.
   int64_t bytes = 0;
   int32_t slots = 0;
   int64_t least_rows = 16;    // fewer are neither kept nor found
@@ -174,7 +174,6 @@ class PrefixCache {
   };
   struct Entry;
   using Entries = std::map<Key, Entry, Before>;
-  using UseList = std::list<Entries::iterator>;
   struct Entry {
     int64_t rows = 0;
     int64_t shortest = 1;
@@ -182,9 +181,7 @@ class PrefixCache {
     int32_t slot = -1;
     std::shared_ptr<const StateImage> image;
     int64_t bytes = 0;
-    // Of an image:
-    uint64_t used_at = 0;  // or kept
-    UseList::iterator use;
+    uint64_t used_at = 0;  // of an image: its key in by_use_
   };
   using ConstIterator = Entries::const_iterator;
 
@@ -193,6 +190,7 @@ class PrefixCache {
   template <typename Look>
   void LookAround(const View& query, const Look& look) const;
   Entries::iterator Insert(KeptPrompt prompt, Entry entry);
+  void MoveToEnd(Entries::iterator image);  // of by_use_
   void Erase(Entries::iterator entry);
   // Gives up images, the least recently used first, until all fits.
   void MakeRoom();
@@ -203,10 +201,9 @@ class PrefixCache {
 
   const PrefixCacheOptions options_;
   Entries entries_;
-  UseList by_use_;  // images, the least recently used first
+  std::map<uint64_t, Entries::iterator> by_use_;  // images, least recent first
   std::unordered_map<const StateImage*, Entries::iterator> by_image_;
   std::vector<std::optional<Entries::iterator>> in_slot_;
-  std::vector<uint64_t> kept_at_;  // of slots: the number of what they hold
   uint64_t next_number_ = 0;
   uint64_t uses_ = 0;
   int64_t bytes_ = 0;

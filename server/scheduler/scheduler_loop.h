@@ -3,10 +3,10 @@
 // The loop of scheduler.h: Admit, Plan, Submit, Collect, Emit, Retire. All
 // state of running turns is here and belongs to one thread. Its methods are in
 // scheduler_loop.cc (what may have changed, the rows of a step, the report),
-// scheduler_admission.cc (from the queue to a slot; which tenant waits for
-// which), scheduler_readers.cc (turns that stand still; tokens that are guessed
-// ahead; prompts that are there already) and scheduler_results.cc (from the
-// device to the sinks).
+// scheduler_admission.cc (from the queue to a slot; prompts whose beginning is
+// there already; which tenant waits for which), scheduler_readers.cc (turns
+// that stand still; tokens that are guessed ahead) and scheduler_results.cc
+// (from the device to the sinks).
 
 #include <atomic>
 #include <cstdint>

@@ -82,64 +82,6 @@ void SchedulerLoop::ComeBack(RunningMap::iterator it, TurnSlot slot) {
   runner_->Configure(running.slot.index, running.sequence.Sampling());
 }
 
-void SchedulerLoop::BeginOrWait(RunningMap::iterator it) {
-  Running& running = it->second;
-  if (!prefixes_.on() || running.sequence.SkippableRows() == 0) return;
-  const Turn& turn = running.sequence.turn();
-  RunningMap::iterator leader = it;
-  // What little more it has is fed sooner than waited for.
-  int64_t rows = prefixes_.RowsFor(turn) + prefixes_.least_rows() - 1;
-  for (auto other = running_.begin(); other != it; ++other) {
-    const Running& older = other->second;
-    if (running.slot.taken.rows > 0 || older.rest.rests()) continue;
-    if (older.slot.index < 0) continue;
-    if (older.sequence.phase() != SequencePhase::kPrompting) continue;
-    const int64_t shared =
-        prefixes_.RowsOfLeader(older.sequence, older.slot.index, turn);
-    if (shared <= rows) continue;
-    leader = other;
-    rows = shared;
-  }
-  if (leader == it) {
-    prefixes_.Begin(running.sequence, running.slot, running.prefix);
-    return;
-  }
-  running.prefix.leader = leader->first;
-  running.prefix.rows_of_leader = rows;
-  ++waiting_;
-}
-
-void SchedulerLoop::ServeWaiting() {
-  if (waiting_ == 0) return;
-  for (auto it = running_.begin(); it != running_.end();) {
-    const auto current = it++;  // the turn may end
-    if (current->second.prefix.leader.has_value()) ServeWaiting(current);
-  }
-}
-
-void SchedulerLoop::ServeWaiting(RunningMap::iterator it) {
-  Running& running = it->second;
-  const auto leader = running_.find(*running.prefix.leader);
-  // A leader without a slot has given it up.
-  const bool there = leader != running_.end() && leader->second.slot.index >= 0;
-  const bool fed =
-      there && leader->second.slot.arrived() &&
-      leader->second.sequence.collected_end() >= running.prefix.rows_of_leader;
-  // A leader that stands still would hold up turns that need not.
-  if (there && !fed && !leader->second.rest.rests() &&
-      !resting_.asked(leader->first)) {
-    return;
-  }
-  running.prefix.leader.reset();
-  --waiting_;
-  const bool begun =
-      fed &&
-      prefixes_.BeginBehind(leader->second.sequence, leader->second.slot.index,
-                            running.sequence, running.slot, running.prefix);
-  if (!begun) BeginOrWait(it);
-  if (running.sequence.all_collected()) FinishInput(it);
-}
-
 std::vector<absl::Span<const int32_t>> SchedulerLoop::ChooseGuesses(
     const std::vector<RunningMap::iterator>& turns,
     absl::Span<const int64_t> rows, absl::Span<const BatchCandidate> candidates,

@@ -75,7 +75,6 @@ bool TurnPrefixes::IsFree(int32_t slot, const SlotTable& slots) const {
 int32_t TurnPrefixes::Place(const Turn& turn, const SlotTable& slots,
                             PrefixHit* taken) const {
   const std::vector<int32_t> free = slots.FreeSlots();
-  if (!on()) return free.front();
   const PrefixHits hits = cache_.Find(QueryFor(turn));
   const PrefixChoice choice = ChoosePrefix(hits, IsFree(hits.slot.slot, slots),
                                            info_.mem_len, least_rows_);
@@ -233,10 +232,11 @@ void TurnPrefixes::CopyExtent(int32_t from, int32_t to) {
 
 void TurnPrefixes::CountLookup(int64_t rows) {
   cache_.NoteLookup(rows > 0);
-  metrics_->Update([rows](Snapshot& s) {
+  metrics_->Update([this, rows](Snapshot& s) {
     ++s.prefix_lookups;
     if (rows > 0) ++s.prefix_hits;
     s.tokens_cached += rows;
+    Report(s);
   });
 }
 
@@ -444,12 +444,14 @@ void TurnPrefixes::Export(std::optional<uint64_t> turn, bool scored,
       {turn, scored, std::move(prompt), runner_->Export(slot, rows)});
 }
 
+void TurnPrefixes::Report(Snapshot& s) const {
+  s.prefix_images = cache_.images();
+  s.prefix_bytes = cache_.bytes();
+  s.prefix_evictions = cache_.evictions();
+}
+
 void TurnPrefixes::Publish() {
-  metrics_->Update([this](Snapshot& s) {
-    s.prefix_images = cache_.images();
-    s.prefix_bytes = cache_.bytes();
-    s.prefix_evictions = cache_.evictions();
-  });
+  metrics_->Update([this](Snapshot& s) { Report(s); });
 }
 
 }  // namespace txl

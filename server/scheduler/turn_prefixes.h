@@ -145,6 +145,8 @@ class TurnPrefixes {
                       TurnPrefix& prefix) const;
   void Export(std::optional<uint64_t> turn, bool scored, int32_t slot,
               KeptPrompt prompt);
+  // What the cache holds now.
+  void Report(Snapshot& s) const;
   void Publish();
 
   const int64_t least_rows_;

@@ -122,7 +122,7 @@ constexpr BadFile kBadFiles[] = {
      R"({"kinds": {"A": {"tokens": [1], "next_temperature": 0}}})",
      "field kinds.A.next_temperature: must"},
     {"NameWithoutLetters", R"({"kinds": {"": {"tokens": [1]}}})",
-     "field kinds: a kind has no name"},
+     "field kinds: the name of a kind is empty"},
 };
 
 class BadKindsFile : public testing::TestWithParam<BadFile> {};

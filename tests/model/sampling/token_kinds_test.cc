@@ -92,11 +92,11 @@ constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 const BadKinds kBadKinds[] = {
     {"NoName", [](auto& kinds) { kinds[1].name = ""; },
-     "kinds: a kind has no name"},
+     "kinds: the name of a kind is empty"},
     {"OneNameTwice", [](auto& kinds) { kinds[2].name = "Bar"; },
      "kinds.Bar: two kinds"},
     {"NoToken", [](auto& kinds) { kinds[2].tokens = {}; },
-     "kinds.Note.tokens: has no id"},
+     "kinds.Note.tokens: must have at least one id"},
     {"IdBehindTheVocabulary",
      [](auto& kinds) {
        kinds[2].tokens = {{4, 10}};
@@ -145,7 +145,7 @@ const BadKinds kBadKinds[] = {
      [](auto& kinds) {
        kinds[2] = {"a\nb", {}};
      },
-     "kinds.a\\nb.tokens: has no id"},
+     "kinds.a\\nb.tokens: must have at least one id"},
 };
 
 class BadTokenKinds : public testing::TestWithParam<BadKinds> {};

@@ -37,7 +37,6 @@ Ids TokensOf(const TestTurn& turn) {
   return ids;
 }
 
-// Rows of the input that were run, of the turn that was submitted last.
 class Prefixes : public ::testing::Test {
  protected:
   void Make(WorldOptions options) { world_.emplace(std::move(options)); }
@@ -148,7 +147,6 @@ TEST_F(Prefixes, TurnsThatComeTogetherWaitForOne) {
 TEST_F(Prefixes, WhoWaitsFeedsItsOwnWhereTheFirstIsCancelled) {
   Make(WithCache(4));
   const Ids prompt = World::SomeIds(30);
-  WorldOptions options = WithCache(4);
   const TestTurn first = world().Generate("", prompt, 3);
   const TestTurn second = world().Generate("", prompt, 3);
   const TestTurn third = world().Generate("", prompt, 3);
