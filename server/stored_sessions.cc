@@ -22,17 +22,6 @@ constexpr absl::Duration kDrainPoll = absl::Milliseconds(5);
 // At what other servers have done to shared images.
 constexpr absl::Duration kLookAgain = absl::Minutes(10);
 
-// Nobody waits for a state that is saved.
-class NoSink final : public TokenSink {
- public:
-  void Started(const TurnStarted&) override {}
-  void Token(TokenEvent) override {}
-  void Scored(std::vector<ScoredToken>) override {}
-  void Finished(const TurnFinished&) override {}
-  void Failed(const absl::Status&) override {}
-  int Unsent() const override { return 0; }
-};
-
 absl::Status Named(const char* flag, const absl::Status& status) {
   return absl::Status(status.code(),
                       absl::StrCat(flag, ": ", status.message()));
@@ -136,19 +125,8 @@ void StoredSessions::Start(SessionStore* store, Scheduler* scheduler,
 void StoredSessions::Tidy() {
   if (journal_->status().failed) return failed_();
   store_->TidyStored();
-  if (flags_.snapshot_tokens > 0) SaveStates(flags_.snapshot_tokens);
-}
-
-void StoredSessions::SaveStates(int64_t tokens) {
-  const auto sink = std::make_shared<NoSink>();
-  for (const SessionName& session : store_->ImagesDue(tokens)) {
-    absl::StatusOr<SessionLease> lease = store_->Acquire(session);
-    if (!lease.ok()) continue;  // a turn began, or the session ended
-    Turn turn;
-    turn.kind = TurnKind::kSave;
-    turn.lease = *std::move(lease);
-    turn.sink = sink;
-    (void)scheduler_->Submit(std::move(turn));  // later then
+  if (flags_.snapshot_tokens > 0) {
+    scheduler_->SaveStates(store_->ImagesDue(flags_.snapshot_tokens));
   }
 }
 
@@ -157,7 +135,7 @@ void StoredSessions::Drain(absl::Duration timeout) {
   const absl::Duration end = clock.Monotonic() + timeout;
   tidying_.reset();
   if (scheduler_ != nullptr) {
-    SaveStates(1);
+    scheduler_->SaveStates(store_->ImagesDue(1));
     while (!scheduler_->Idle() && clock.Monotonic() < end) {
       absl::SleepFor(kDrainPoll);
     }

@@ -83,8 +83,6 @@ class StoredSessions {
   absl::Status OpenShared(const StoredModel& model, ByteBudget* kept);
   absl::Status OpenImages(const std::string& folder, absl::Duration look_again);
   void Tidy();
-  // Submits a turn that saves the state of each session whose image is so old.
-  void SaveStates(int64_t tokens);
 
   const StoreFlags flags_;
   std::unique_ptr<ImageStore> images_;

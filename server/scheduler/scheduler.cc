@@ -171,6 +171,15 @@ void Scheduler::Report(TakeReport take) {
   Wake();
 }
 
+void Scheduler::SaveStates(absl::Span<const uint64_t> keys) {
+  if (keys.empty()) return;
+  // Counted first, as in Submit.
+  impl_->shared.live_turns += std::ssize(keys);
+  impl_->shared.heartbeat.Start(impl_->clock->Monotonic());
+  for (const uint64_t key : keys) impl_->shared.due_states.Add(key);
+  Wake();
+}
+
 void Scheduler::ForgetPrefixes(const std::string& tenant) {
   impl_->shared.forgotten_tenants.Add(tenant);
   Wake();

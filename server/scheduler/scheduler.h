@@ -40,6 +40,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/base/clock.h"
 #include "server/engine/step_runner.h"
 #include "server/metrics/metrics.h"
@@ -80,6 +81,11 @@ class Scheduler {
   // Calls `take` soon, once, on the scheduler's thread or the destructor's: it
   // must not wait. Not while the device hangs.
   void Report(TakeReport take);
+
+  // The states of these sessions (lease keys) become images, too, soon, where
+  // they are in slots and have no turn. No client's call is refused for it, as
+  // for a turn of kSave. Idle() is false until then.
+  void SaveStates(absl::Span<const uint64_t> keys);
 
   // The tenant's prompts leave the prefix cache soon. Those of turns that run
   // now come in at their end.

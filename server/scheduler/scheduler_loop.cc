@@ -42,6 +42,10 @@ bool SchedulerLoop::Iterate() {
   for (const std::string& tenant : shared_->forgotten_tenants.TakeAll()) {
     prefixes_.DropTenant(tenant);
   }
+  for (const uint64_t key : shared_->due_states.TakeAll()) {
+    if (!slots_.SaveIdle(key)) --shared_->live_turns;
+  }
+  shared_->live_turns -= slots_.PollSaves();
   Poll();
   prefixes_.Poll([this](uint64_t id) {
     const auto it = running_.find(id);
@@ -62,6 +66,10 @@ bool SchedulerLoop::Iterate() {
   if (in_flight_.empty()) {
     if (!entering_.empty()) {
       WaitToEnter();
+      return true;
+    }
+    if (slots_.saving()) {
+      slots_.WaitForSave();
       return true;
     }
     shared_->heartbeat.Rest();

@@ -47,7 +47,9 @@ struct SchedulerShared {
   Inbox<TakeReport> reports;
   Inbox<std::string> forgotten_tenants;  // Scheduler::ForgetPrefixes
   std::atomic<bool> end_all{false};
-  std::atomic<int64_t> live_turns{0};  // accepted and not ended
+  Inbox<uint64_t> due_states;  // Scheduler::SaveStates
+  // Accepted and not ended: turns, and states to be saved.
+  std::atomic<int64_t> live_turns{0};
 };
 
 struct SchedulerParts {

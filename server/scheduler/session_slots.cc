@@ -138,6 +138,37 @@ void SessionSlots::DropBadImage(const SessionLease& lease) {
   store_->DropImage(lease.key());
 }
 
+bool SessionSlots::SaveIdle(uint64_t key) {
+  const std::optional<int32_t> slot = table_.IdleSlotOf(key);
+  if (!slot.has_value() || table_.at(*slot).image_current) return false;
+  const bool known =
+      std::any_of(saves_.begin(), saves_.end(),
+                  [key](const IdleSave& save) { return save.key == key; });
+  if (known) return false;
+  const int64_t rows = table_.at(*slot).rows;
+  saves_.push_back({key, *slot, rows, runner_->Export(*slot, rows)});
+  return true;
+}
+
+int64_t SessionSlots::PollSaves() {
+  int64_t ended = 0;
+  while (saving() && IsReady(saves_.front().image)) {
+    Keep(saves_.front());
+    saves_.erase(saves_.begin());
+    ++ended;
+  }
+  return ended;
+}
+
+void SessionSlots::Keep(IdleSave& save) {
+  absl::StatusOr<StateImage> image = save.image.get();
+  if (!image.ok() || table_.IdleSlotOf(save.key) != save.slot) return;
+  // A turn has been here since. (A rewind gives the session another key.)
+  if (table_.at(save.slot).rows != save.rows) return;
+  if (!store_->PutImage(save.key, *std::move(image)).ok()) return;
+  table_.SetImageCurrent(save.slot, true);
+}
+
 std::vector<int32_t> SessionSlots::TakeFree(int64_t count) {
   std::vector<int32_t> slots;
   while (static_cast<int64_t>(slots.size()) < count && table_.free() > 0) {
@@ -252,6 +283,14 @@ SlotCandidates SlotTable::CandidatesFor(uint64_t key,
   }
   slots.running = free_.size() + idle_.size() < entries_.size();
   return slots;
+}
+
+std::optional<int32_t> SlotTable::IdleSlotOf(uint64_t key) const {
+  const auto found = slot_of_.find(key);
+  if (found == slot_of_.end() || entries_[found->second].running) {
+    return std::nullopt;
+  }
+  return found->second;
 }
 
 int32_t SlotTable::TakeFree() {

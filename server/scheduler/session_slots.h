@@ -99,6 +99,8 @@ class SlotTable {
 
   int32_t slots() const { return static_cast<int32_t>(entries_.size()); }
   const Entry& at(int32_t slot) const { return entries_[slot]; }
+  // Where the session lives, if it has no turn and does not move out.
+  std::optional<int32_t> IdleSlotOf(uint64_t key) const;
   // The slots that a turn of session `key` may get.
   SlotCandidates CandidatesFor(uint64_t key, absl::Duration now) const;
 
@@ -209,6 +211,16 @@ class SessionSlots {
   // The session's image cannot be read: the next turn rebuilds the state.
   void DropBadImage(const SessionLease& lease);
 
+  // The states of sessions without a turn become images, too. They stay in
+  // their slots and may have turns meanwhile: what is no longer their state is
+  // not kept. False: there is nothing to save, or it is being saved.
+  bool SaveIdle(uint64_t key);
+  // Keeps what has arrived. How many saves have ended, well or not.
+  int64_t PollSaves();
+  bool saving() const { return !saves_.empty(); }
+  // Waits for the device until the oldest save can be kept.
+  void WaitForSave() { saves_.front().image.wait(); }
+
   // Slots without a session, for a turn that has a slot: at most `count` free
   // ones. No other turn gets them until they are given back.
   int64_t free_slots() const { return table_.free(); }
@@ -218,6 +230,14 @@ class SessionSlots {
   const SlotTable& table() const { return table_; }
 
  private:
+  struct IdleSave {
+    uint64_t key = 0;
+    int32_t slot = -1;
+    int64_t rows = 0;
+    std::future<absl::StatusOr<StateImage>> image;
+  };
+
+  void Keep(IdleSave& save);
   absl::Status Save(TurnSlot& slot);
   void MoveOut(int32_t slot);
   void MoveIn(TurnSlot& slot, const SessionLease& lease);
@@ -228,6 +248,7 @@ class SessionSlots {
   Metrics* const metrics_;
   Clock* const clock_;
   SlotTable table_;
+  std::vector<IdleSave> saves_;  // in the order of their exports
 };
 
 }  // namespace txl

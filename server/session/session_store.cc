@@ -286,15 +286,15 @@ void SessionStore::DropImage(uint64_t key) {
   if (record != nullptr) impl_->memory.SetImage(*record, nullptr);
 }
 
-std::vector<SessionName> SessionStore::ImagesDue(int64_t tokens) const {
-  std::vector<SessionName> due;
+std::vector<uint64_t> SessionStore::ImagesDue(int64_t tokens) const {
+  std::vector<uint64_t> due;
   absl::MutexLock lock(&impl_->mutex);
   for (const uint64_t key : impl_->table.in_slot()) {
     const SessionRecord& record = *impl_->table.OfKey(key);
     const int64_t rows = record.position() - 1;
     if (!record.busy && record.journaled && rows > 0 &&
         rows - record.image_rows >= tokens) {
-      due.push_back(record.name);
+      due.push_back(key);
     }
   }
   return due;

@@ -332,9 +332,9 @@ class SessionStore {
   // memory that were unused for store_away_after. Needs a journal. Called
   // periodically.
   void TidyStored();
-  // Idle sessions in slots whose image, if any, is older than `tokens`, for the
-  // scheduler to save. Needs a journal.
-  std::vector<SessionName> ImagesDue(int64_t tokens) const;
+  // Keys of idle sessions in slots whose image, if any, is older than `tokens`,
+  // for the scheduler to save. Needs a journal.
+  std::vector<uint64_t> ImagesDue(int64_t tokens) const;
   // What there is, with at most `most` sessions of those in slots.
   StoreReport Report(size_t most) const;
   // A slot holds rows of the key's session, or does not any more.

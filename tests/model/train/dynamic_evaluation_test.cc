@@ -15,27 +15,10 @@
 #include <vector>
 
 #include "model/train/training_state.h"
+#include "tests/model/train/tiny_model.h"
 
 namespace txl {
 namespace {
-
-ModelConfig SmallestConfig() {
-  ModelConfig config;
-  config.vocab_size = 7;
-  config.n_layer = 2;
-  config.n_head = 2;
-  config.d_head = 3;
-  config.d_model = config.d_embed = 6;
-  config.d_inner = 5;
-  config.mem_len = 4;
-  config.tie_weight = true;
-  config.tie_projs = {false};
-  return config;
-}
-
-Weights TinyDoubles() {
-  return RandomWeights(SmallestConfig(), 0.6, 2, {at::kDouble, at::kCPU});
-}
 
 // 7 targets: two segments of 3 and one of 1.
 std::vector<int64_t> TinyText() { return {3, 1, 4, 1, 5, 0, 2, 6}; }
@@ -58,8 +41,8 @@ Tensors Values(const Weights& weights) {
 
 // Gradients of the segment [begin, begin + 3) of the text, without a past.
 Tensors FirstGradients() {
-  const ModelConfig config = SmallestConfig();
-  Weights weights = TinyDoubles();
+  const ModelConfig config = TinyConfig();
+  Weights weights = TinyWeights();
   const auto parameters = MakeTrainable(config, weights);
   const ReferenceNetwork network(config, weights);
   SegmentMemory memory = network.InitialMemory(1);
@@ -87,24 +70,24 @@ EvaluationOptions OnlyTheFirst() {
 }
 
 TEST(DynamicEvaluationTest, ASegmentIsPredictedBeforeItIsLearntFrom) {
-  const Weights weights = TinyDoubles();
+  const Weights weights = TinyWeights();
   const double fixed =
-      Evaluate(ReferenceNetwork(SmallestConfig(), TinyDoubles()), TinyText(),
+      Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()), TinyText(),
                OnlyTheFirst())
           .nats;
   DynamicOptions options;
   options.learning_rate = 0.5;
-  DynamicEvaluation evaluation(SmallestConfig(), weights, options);
+  DynamicEvaluation evaluation(TinyConfig(), weights, options);
   EXPECT_DOUBLE_EQ(evaluation.Run(TinyText(), OnlyTheFirst()).nats, fixed);
-  EXPECT_FALSE(weights.layers[0].wq.equal(TinyDoubles().layers[0].wq));
+  EXPECT_FALSE(weights.layers[0].wq.equal(TinyWeights().layers[0].wq));
 }
 
 TEST(DynamicEvaluationTest, PlainStepsFollowTheGradientOfTheMeanLoss) {
-  const Weights weights = TinyDoubles();
+  const Weights weights = TinyWeights();
   const Tensors before = Values(weights);
   DynamicOptions options;
   options.learning_rate = 0.3;
-  DynamicEvaluation(SmallestConfig(), weights, options)
+  DynamicEvaluation(TinyConfig(), weights, options)
       .Run(TinyText(), OnlyTheFirst());
   const Tensors after = Values(weights);
   for (const auto& [name, gradient] : FirstGradients()) {
@@ -113,13 +96,13 @@ TEST(DynamicEvaluationTest, PlainStepsFollowTheGradientOfTheMeanLoss) {
 }
 
 TEST(DynamicEvaluationTest, ScaledStepsDivideByTheRootOfTheGatheredSquares) {
-  const Weights weights = TinyDoubles();
+  const Weights weights = TinyWeights();
   const Tensors before = Values(weights);
   DynamicOptions options;
   options.steps = DynamicSteps::kRms;
   options.learning_rate = 0.03;
   options.epsilon = 0.01;
-  DynamicEvaluation evaluation(SmallestConfig(), weights, options);
+  DynamicEvaluation evaluation(TinyConfig(), weights, options);
   // Twice the same segment at the same weights: twice its squares.
   evaluation.Gather(TinyText(), OnlyTheFirst());
   evaluation.Gather(TinyText(), OnlyTheFirst());
@@ -137,13 +120,13 @@ TEST(DynamicEvaluationTest, ScaledStepsDivideByTheRootOfTheGatheredSquares) {
 
 // The distance of the weights from the model's after a whole text.
 double DistanceMoved(double decay) {
-  const Weights weights = TinyDoubles();
+  const Weights weights = TinyWeights();
   const Tensors before = Values(weights);
   DynamicOptions options;
   options.steps = DynamicSteps::kRms;
   options.learning_rate = 0.03;
   options.decay = decay;
-  DynamicEvaluation evaluation(SmallestConfig(), weights, options);
+  DynamicEvaluation evaluation(TinyConfig(), weights, options);
   evaluation.Gather(TinyText(), TinySegments());
   evaluation.Run(TinyText(), TinySegments());
   double squares = 0;
@@ -162,12 +145,12 @@ TEST(DynamicEvaluationTest, ATextThatRepeatsBecomesLikelier) {
   std::vector<int64_t> text;
   for (int i = 0; i < 40; ++i) text.insert(text.end(), {1, 5, 2, 6});
   const double fixed =
-      Evaluate(ReferenceNetwork(SmallestConfig(), TinyDoubles()), text,
+      Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()), text,
                TinySegments())
           .nats;
   DynamicOptions options;
   options.learning_rate = 0.05;
-  DynamicEvaluation evaluation(SmallestConfig(), TinyDoubles(), options);
+  DynamicEvaluation evaluation(TinyConfig(), TinyWeights(), options);
   EXPECT_LT(evaluation.Run(text, TinySegments()).nats, fixed - 0.5);
 }
 

@@ -8,28 +8,13 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/model/train/tiny_model.h"
+
 namespace txl {
 namespace {
 
-ModelConfig SmallConfig() {
-  ModelConfig config;
-  config.vocab_size = 7;
-  config.n_layer = 2;
-  config.n_head = 2;
-  config.d_head = 3;
-  config.d_model = config.d_embed = 6;
-  config.d_inner = 5;
-  config.mem_len = 4;
-  config.window = 5;
-  config.tie_weight = true;
-  config.tie_projs = {false};
-  return config;
-}
-
-ReferenceNetwork SmallNetwork() {
-  const ModelConfig config = SmallConfig();
-  return ReferenceNetwork(
-      config, RandomWeights(config, 0.6, 2, {at::kDouble, at::kCPU}));
+ReferenceNetwork TinyNetwork() {
+  return ReferenceNetwork(TinyConfig(), TinyWeights());
 }
 
 std::vector<int64_t> Text() { return {3, 1, 4, 1, 5, 0, 2, 6, 5, 3, 5, 6, 2}; }
@@ -51,7 +36,7 @@ double DirectNats(const ReferenceNetwork& network,
 }
 
 TEST(EvaluationTest, OneStreamIsTheTextsLikelihoodForEverySegmentLength) {
-  const ReferenceNetwork network = SmallNetwork();
+  const ReferenceNetwork network = TinyNetwork();
   const double expected = DirectNats(network, Text());
   for (int64_t segment : {1, 3, 5, 12, 100}) {
     EvaluationOptions options;
@@ -63,7 +48,7 @@ TEST(EvaluationTest, OneStreamIsTheTextsLikelihoodForEverySegmentLength) {
 }
 
 TEST(EvaluationTest, StreamsStartWithoutPastOfTheirOwn) {
-  const ReferenceNetwork network = SmallNetwork();
+  const ReferenceNetwork network = TinyNetwork();
   EvaluationOptions options;
   options.shape = {2, 4};
   // 12 targets: the streams are tokens 0..6 and 6..12.
@@ -83,7 +68,7 @@ TEST(EvaluationTest, TheObserverSeesTheShareAndCanEnd) {
     shares.push_back(share);
     return shares.size() < 2;
   };
-  const Evaluation result = Evaluate(SmallNetwork(), Text(), options);
+  const Evaluation result = Evaluate(TinyNetwork(), Text(), options);
   EXPECT_EQ(shares, (std::vector<double>{0.25, 0.5}));
   EXPECT_EQ(result.tokens, 6);
 }

@@ -11,24 +11,9 @@
 #include "model/text/byte_vocabulary.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
-#include "server/base/error.h"
+#include "tests/server/base/refusal.h"
 
 namespace txl {
-
-// "INVALID_ARGUMENT FIELD_INVALID stop.max_tokens", "OK".
-inline std::string Refusal(const absl::Status& status) {
-  if (status.ok()) return "OK";
-  const ErrorDetails details = GetErrorDetails(status);
-  std::string text = absl::StatusCodeToString(status.code());
-  text += " " + details.reason;
-  if (!details.field.empty()) text += " " + details.field;
-  return text;
-}
-
-template <typename T>
-std::string Refusal(const absl::StatusOr<T>& result) {
-  return Refusal(result.status());
-}
 
 template <typename Message>
 Message FromText(const std::string& text) {

@@ -40,6 +40,79 @@ TEST(SchedulerBranches, AStateInASlotIsSavedAndStays) {
   world.ExpectAtRest();
 }
 
+uint64_t KeyOf(World& world, const std::string& session) {
+  absl::StatusOr<SessionLease> lease =
+      world.store->Acquire(SessionName::OfDefaultTenant(session));
+  EXPECT_TRUE(lease.ok()) << lease.status();
+  return lease->key();
+}
+
+TEST(SchedulerBranches, StatesOfIdleSessionsAreSavedWithoutATurn) {
+  World world;
+  Fill(world, 2, 20);
+  const std::vector<uint64_t> keys = {KeyOf(world, "s0"), KeyOf(world, "s1"),
+                                      12345};
+  world.scheduler->SaveStates(keys);
+  EXPECT_FALSE(world.scheduler->Idle());
+  world.Run();
+  EXPECT_TRUE(world.scheduler->Idle());
+  EXPECT_EQ(CallsThatStartWith(world, "export"), 2);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_NE(world.store->GetImage(keys[i]), nullptr);
+    EXPECT_EQ(world.store->GetImage(keys[i])->position, 19);
+  }
+  world.scheduler->SaveStates(keys);
+  world.Run();
+  EXPECT_EQ(CallsThatStartWith(world, "export"), 2);  // they are still true
+  world.ExpectHealthy("s0");
+  world.ExpectHealthy("s1");
+  world.ExpectAtRest();
+}
+
+// The state that arrives is not the session's any more.
+TEST(SchedulerBranches, NoCallIsRefusedWhileItsStateIsSaved) {
+  for (const bool rewound : {false, true}) {
+    World world;
+    Fill(world, 1, 20);
+    const uint64_t key = KeyOf(world, "s0");
+    const TestTurn other = world.Generate("", World::SomeIds(3), 30);
+    world.Step();  // the loop does not wait for the state
+    world.runner->HoldExports();
+    world.scheduler->SaveStates({{key}});
+    world.Step();
+    EXPECT_EQ(CallsThatStartWith(world, "export"), 1);
+    if (rewound) {
+      EXPECT_TRUE(world.store->Rewind({.session = "s0", .position = 9}).ok());
+    }
+    Ids context = world.TokensOf("s0");
+    const TestTurn turn = world.Generate("s0", World::SomeIds(2, 5), 3);
+    for (int i = 0; i < 8; ++i) world.Step();
+    EXPECT_TRUE(turn.sink->finished().has_value());
+    for (const int32_t id : World::SomeIds(2, 5)) context.push_back(id);
+    EXPECT_EQ(turn.sink->ids(), world.runner->Continue(context, 3));
+    world.runner->ReleaseExports();
+    world.Run();
+    EXPECT_TRUE(other.sink->finished().has_value());
+    EXPECT_EQ(world.store->GetImage(key), nullptr);
+    EXPECT_EQ(world.store->counts().image_bytes, 0);
+    world.ExpectHealthy("s0");
+    world.ExpectAtRest();
+  }
+}
+
+TEST(SchedulerBranches, AStateThatCannotBeSavedStaysWhereItIs) {
+  World world;
+  Fill(world, 1, 20);
+  world.runner->FailNextExport(absl::InternalError("the device is ill"));
+  world.scheduler->SaveStates({{KeyOf(world, "s0")}});
+  world.Run();
+  EXPECT_TRUE(world.scheduler->Idle());
+  EXPECT_EQ(world.store->counts().image_bytes, 0);
+  world.ExpectHealthy("s0");
+  EXPECT_THAT(world.runner->calls(), Not(Contains(StartsWith("import"))));
+  world.ExpectAtRest();
+}
+
 TEST(SchedulerBranches, SavingWhatIsInNoSlotDoesNothing) {
   World world(OneSlot());
   Fill(world, 2, 20);  // s0 has moved out

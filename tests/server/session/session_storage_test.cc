@@ -385,12 +385,13 @@ TEST_F(SessionStorageTest, SaysWhichStatesAreWorthAnImage) {
   ASSERT_TRUE(store_->Create("a", {}).ok());
   LeaseOf("a").Append(std::vector<int32_t>(11, 1));
   EXPECT_THAT(store_->ImagesDue(10), IsEmpty());  // in no slot
-  store_->SetInSlot(LeaseOf("a").key(), true);
+  const uint64_t key = LeaseOf("a").key();
+  store_->SetInSlot(key, true);
   EXPECT_THAT(store_->ImagesDue(11), IsEmpty());
-  EXPECT_THAT(store_->ImagesDue(10), ElementsAre("a"));
+  EXPECT_THAT(store_->ImagesDue(10), ElementsAre(key));
   StateImage image = ImageOfBytes(8);
   image.position = 10;
-  ASSERT_TRUE(store_->PutImage(LeaseOf("a").key(), image).ok());
+  ASSERT_TRUE(store_->PutImage(key, image).ok());
   EXPECT_THAT(store_->ImagesDue(1), IsEmpty());
 }
 

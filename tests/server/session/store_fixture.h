@@ -10,26 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/error.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/server/base/refusal.h"
 
 namespace txl {
-
-// "NOT_FOUND SESSION_UNKNOWN", "INVALID_ARGUMENT FIELD_INVALID ttl", "OK".
-inline std::string Refusal(const absl::Status& status) {
-  if (status.ok()) return "OK";
-  const ErrorDetails details = GetErrorDetails(status);
-  std::string text = absl::StatusCodeToString(status.code());
-  text += " " + details.reason;
-  if (!details.field.empty()) text += " " + details.field;
-  return text;
-}
-
-template <typename T>
-std::string Refusal(const absl::StatusOr<T>& result) {
-  return Refusal(result.status());
-}
 
 inline StateImage ImageOfBytes(size_t bytes, uint8_t value = 0) {
   StateImage image;

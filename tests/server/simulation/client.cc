@@ -313,6 +313,7 @@ void World::Submit(const std::shared_ptr<Call>& call, SessionLease lease,
   }
   call->turn_seed = turn.sampling.seed;
   turn.resumed = std::move(record);
+  keys.push_back(lease.key());
   turn.lease = std::move(lease);
   turn.stop.max_tokens = asked.max_tokens;
   turn.stop.stop_token_ids = asked.stop_ids;

@@ -40,6 +40,7 @@ struct OperationWeights {
   int generate = 12;
   int append = 5;
   int score = 3;
+  int save = 2;
   int retry = 5;
   int other_request = 1;
   int cancel = 2;

@@ -1,5 +1,6 @@
 #include "tests/server/simulation/operations.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,19 @@ void LookAtSession(World& world) {
   if (busy ? session->holder == nullptr : !may_be_idle) {
     world.Diverge("'", name, "' is ", busy ? "busy" : "idle");
   }
+}
+
+// Of sessions that may have ended, run, or be in no slot.
+void SaveStates(World& world) {
+  if (world.keys.empty() || world.scheduler == nullptr) return;
+  std::vector<uint64_t> due;
+  for (int64_t i = world.random.Between(1, 3); i > 0; --i) {
+    const auto back = static_cast<size_t>(
+        world.random.Below(std::min<int64_t>(8, std::ssize(world.keys))));
+    due.push_back(world.keys[world.keys.size() - 1 - back]);
+  }
+  world.Note("states are to be saved");
+  world.scheduler->SaveStates(due);
 }
 
 void RemoveSession(World& world) { DeleteSession(world, AnyName(world)); }
@@ -260,6 +274,7 @@ std::vector<Operation> Operations(const World& world, bool interleaved) {
       {w.generate, Generate},
       {w.append, Append},
       {w.score, Score},
+      {w.save, SaveStates},
       {w.retry, Retry},
       {w.other_request, SendOtherRequest},
       {w.cancel, CancelCall},

@@ -92,6 +92,7 @@ class World : public CallObserver {
   std::unique_ptr<SessionStore> store;
   std::unique_ptr<Scheduler> scheduler;
   std::vector<std::shared_ptr<Call>> calls;
+  std::vector<uint64_t> keys;  // of all leases that were submitted
 
   bool draining = false;
   bool end_all = false;

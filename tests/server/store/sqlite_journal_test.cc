@@ -111,17 +111,6 @@ TEST_F(SqliteJournalTest, AnEntryOfASessionThatIsNotThereIsLeftOut) {
   EXPECT_EQ(*(*database)->Number("SELECT count(*) FROM content"), 1);
 }
 
-TEST_F(SqliteJournalTest, AListingGoesOnBehindAnId) {
-  for (const char* id : {"c", "a", "b"}) {
-    journal_->Create(Head(id), Sequence({}));
-  }
-  const std::vector<StoredInfo> page = List(*journal_, "", 2);
-  ASSERT_EQ(page.size(), 2u);
-  EXPECT_EQ(page[0].head.session_id, "a");
-  EXPECT_EQ(page[1].head.session_id, "b");
-  EXPECT_EQ(List(*journal_, "b", 2)[0].head.session_id, "c");
-}
-
 TEST_F(SqliteJournalTest, AnEarlyDateInAnIndexEndsNoSession) {
   journal_->Create(Head("a"), Sequence(Ids(5)));
   Tamper("UPDATE session SET expire=1");
