@@ -29,6 +29,7 @@ def test_scores_are_those_of_each_text_alone(client):
     together = client.score(TEXTS, logprobs=1)
     assert together == [client.score([text], logprobs=1)[0]
                         for text in TEXTS]
+    assert together == client.score(TEXTS, logprobs=1)  # partly cached
     for text, score in zip(TEXTS, together):
         logprobs = [token.logprob for token in score.tokens]
         assert logprobs[0] is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from txl_client.events import TokenLogprob, Usage
 
@@ -29,7 +29,8 @@ class Score:
     sum_logprob: float  # natural logarithm, of the tokens that have one
     # Of the session after which the text was scored; 0 without a session.
     position: int = 0
-    usage: Usage = _NO_USAGE
+    # No part of what two of them are compared by.
+    usage: Usage = field(default=_NO_USAGE, compare=False)
 
     @property
     def token_count(self) -> int:
@@ -59,4 +60,5 @@ class Appended:
     position: int  # tokens that the session holds now
     scored: tuple[ScoredToken, ...] = ()  # on return_logprobs
     sum_logprob: float = 0.0
-    usage: Usage = _NO_USAGE
+    # No part of what two of them are compared by.
+    usage: Usage = field(default=_NO_USAGE, compare=False)
