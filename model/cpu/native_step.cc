@@ -98,7 +98,8 @@ class NativeStep final : public ModelStep {
     arena_.Copy(from, to);
     underived_[to] = underived_[from];
   }
-  StateImage Export(int32_t slot, int64_t position) const override;
+  StateImage Export(int32_t slot, int64_t position,
+                    int64_t most) const override;
   absl::Status Import(int32_t slot, const StateImage& image) override;
   void Derive(int32_t slot, int64_t rows) override;
   bool derives() const override {
@@ -179,11 +180,12 @@ void NativeStep::Clear(int32_t slot) {
   layers_.WriteStartRows(slot, pool_);
 }
 
-StateImage NativeStep::Export(int32_t slot, int64_t position) const {
+StateImage NativeStep::Export(int32_t slot, int64_t position,
+                              int64_t most) const {
   StateImage image;
   image.identity = identity_;
   image.position = position;
-  image.rows = std::min(ring().mem_len, position - ring().first_position());
+  image.rows = std::min(ring().RowsBefore(position), most);
   const int64_t row_bytes = arena_.row_bytes();
   image.data.resize(config_.n_layer * image.rows * row_bytes);
   uint8_t* to = image.data.data();
@@ -199,9 +201,7 @@ StateImage NativeStep::Export(int32_t slot, int64_t position) const {
 
 absl::Status NativeStep::Import(int32_t slot, const StateImage& image) {
   TXL_RETURN_IF_ERROR(CheckStateImage(image, identity_));
-  if (image.position < 0 ||
-      image.rows !=
-          std::min(ring().mem_len, image.position - ring().first_position())) {
+  if (image.position < 0 || image.rows != ring().RowsBefore(image.position)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "state image: ", image.rows, " rows at position ", image.position));
   }

@@ -6,6 +6,7 @@
 // committed position without touching a row that the committed state needs, so
 // a discarded step changes nothing.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct RingGeometry {
   }
   // First position that exists: -M for zero start, else 0.
   int64_t first_position() const { return zero_start ? -mem_len : 0; }
+  // Rows that a state before `position` has: of its last positions.
+  int64_t RowsBefore(int64_t position) const {
+    return std::min(mem_len, position - first_position());
+  }
   // Keys of query t: [OldestVisible(t), t].
   int64_t OldestVisible(int64_t t) const {
     const int64_t oldest = t - window + 1;

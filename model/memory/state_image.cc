@@ -1,10 +1,12 @@
 #include "model/memory/state_image.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/status_macros.h"
 
 namespace txl {
 namespace {
@@ -143,57 +145,67 @@ float WidenBrain(uint16_t bits) {
 }
 
 template <typename Stored, typename Widen>
-LargeVector<float> WidenAll(const LargeVector<uint8_t>& data,
-                            const Widen& widen) {
-  LargeVector<float> numbers(data.size() / sizeof(Stored));
+void WidenAll(const uint8_t* data, absl::Span<float> numbers,
+              const Widen& widen) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     Stored stored;
-    std::memcpy(&stored, data.data() + i * sizeof(Stored), sizeof(Stored));
+    std::memcpy(&stored, data + i * sizeof(Stored), sizeof(Stored));
     numbers[i] = widen(stored);
   }
-  return numbers;
 }
 
 // Behind a row's numbers stands what each of them is multiplied by.
-LargeVector<float> WidenScaled(const LargeVector<uint8_t>& data, size_t width) {
-  const size_t row_bytes = width + sizeof(float);
-  LargeVector<float> numbers;
-  numbers.reserve(data.size());
-  for (size_t at = 0; at + row_bytes <= data.size(); at += row_bytes) {
+void WidenScaled(const uint8_t* data, size_t width, absl::Span<float> numbers) {
+  for (size_t at = 0; at < numbers.size(); at += width) {
     float scale;
-    std::memcpy(&scale, data.data() + at + width, sizeof(scale));
+    std::memcpy(&scale, data + width, sizeof(scale));
     for (size_t k = 0; k < width; ++k) {
-      numbers.push_back(scale * static_cast<int8_t>(data[at + k]));
+      numbers[at + k] = scale * static_cast<int8_t>(data[k]);
     }
+    data += width + sizeof(scale);
   }
-  return numbers;
+}
+
+int64_t Numbers(const StateImage& image) {
+  return image.identity.n_layer * image.rows * image.identity.d_model;
 }
 
 }  // namespace
 
 absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image) {
-  const StateIdentity& identity = image.identity;
-  LargeVector<float> numbers;
-  if (identity.row_dtype == "f32") {
-    numbers = WidenAll<float>(image.data, [](float x) { return x; });
-  } else if (identity.row_dtype == "f16") {
-    numbers = WidenAll<uint16_t>(image.data, WidenHalf);
-  } else if (identity.row_dtype == "bf16") {
-    numbers = WidenAll<uint16_t>(image.data, WidenBrain);
-  } else if (identity.row_dtype == "int8") {
-    numbers = WidenScaled(image.data, static_cast<size_t>(identity.d_model));
-  } else if (identity.row_dtype == "f64") {
-    numbers = WidenAll<double>(image.data,
-                               [](double x) { return static_cast<float>(x); });
-  } else {
+  LargeVector<float> numbers(Numbers(image));
+  TXL_RETURN_IF_ERROR(WidenRows(image, absl::MakeSpan(numbers)));
+  return numbers;
+}
+
+absl::Status WidenRows(const StateImage& image, absl::Span<float> numbers) {
+  const std::string& dtype = image.identity.row_dtype;
+  const int64_t row_bytes = RowBytes(dtype, image.identity.d_model);
+  if (row_bytes == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("state image: rows are stored as ", identity.row_dtype));
+        absl::StrCat("state image: rows are stored as ", dtype));
   }
-  const int64_t count = identity.n_layer * image.rows * identity.d_model;
-  if (count == static_cast<int64_t>(numbers.size())) return numbers;
-  return absl::InvalidArgumentError(
-      absl::StrCat("state image: ", numbers.size(), " numbers in ", image.rows,
-                   " rows of ", identity.n_layer, " layers"));
+  if (image.Bytes() != image.identity.n_layer * image.rows * row_bytes ||
+      std::ssize(numbers) != Numbers(image)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("state image: ", image.Bytes(), " bytes in ", image.rows,
+                     " rows of ", image.identity.n_layer, " layers"));
+  }
+  const uint8_t* const data = image.data.data();
+  if (dtype == "f32") {
+    std::copy_n(data, image.data.size(),
+                reinterpret_cast<uint8_t*>(numbers.data()));
+  } else if (dtype == "f16") {
+    WidenAll<uint16_t>(data, numbers, WidenHalf);
+  } else if (dtype == "bf16") {
+    WidenAll<uint16_t>(data, numbers, WidenBrain);
+  } else if (dtype == "int8") {
+    WidenScaled(data, static_cast<size_t>(image.identity.d_model), numbers);
+  } else {
+    WidenAll<double>(data, numbers,
+                     [](double x) { return static_cast<float>(x); });
+  }
+  return absl::OkStatus();
 }
 
 absl::Span<const uint8_t> RowOf(const StateImage& image, int64_t layer,

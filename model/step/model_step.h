@@ -69,9 +69,13 @@ class ModelStep {
   // Fills the slot with start rows: zeros, or what the zero start stores.
   virtual void Clear(int32_t slot) = 0;
   virtual void Copy(int32_t from, int32_t to) = 0;
-  // Rows of the last min(M, position - first_position) positions before
-  // `position`.
-  virtual StateImage Export(int32_t slot, int64_t position) const = 0;
+  // The newest rows before `position`, RowsBefore(position) of them and `most`
+  // at most. With fewer it is no state that Import takes.
+  virtual StateImage Export(int32_t slot, int64_t position,
+                            int64_t most) const = 0;
+  StateImage Export(int32_t slot, int64_t position) const {
+    return Export(slot, position, ring().mem_len);
+  }
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
   // was.
   virtual absl::Status Import(int32_t slot, const StateImage& image) = 0;

@@ -262,15 +262,16 @@ class Logprobs {
   Squares squares_;
 };
 
-absl::Status SameSize(const StateImage& found, const StateImage& expected) {
-  if (found.position == expected.position && found.rows == expected.rows &&
+absl::Status SameSize(const StateImage& found, const ReferenceTrace& trace) {
+  const StateImage& expected = trace.end;
+  if (found.position == expected.position && found.rows == trace.state_rows &&
       found.identity.n_layer == expected.identity.n_layer &&
       found.identity.d_model == expected.identity.d_model) {
     return absl::OkStatus();
   }
   return absl::InternalError(absl::StrCat(
       "its state has ", found.rows, " rows before position ", found.position,
-      ", the reference ", expected.rows, " before ", expected.position));
+      ", the reference ", trace.state_rows, " before ", expected.position));
 }
 
 // Rows that a state had before the session's own are its start's, the same
@@ -334,29 +335,34 @@ absl::Status MeasureLayer(const LayerRows& layer, const std::string& where,
 }
 
 // The rows that are measured: the session's own, and of a cleared state that
-// has rows, all alike, the first one.
-std::vector<int64_t> MeasuredRows(const SelfTestTrace& trace, int64_t older) {
+// has rows, all alike, the first one from `first` on.
+std::vector<int64_t> MeasuredRows(const SelfTestTrace& trace, int64_t older,
+                                  int64_t first) {
   std::vector<int64_t> rows;
-  if (older > 0 && trace.start == nullptr) rows.push_back(0);
+  if (older > first && trace.start == nullptr) rows.push_back(first);
   for (int64_t row = older; row < trace.end->rows; ++row) rows.push_back(row);
   return rows;
 }
 
 absl::Status MeasureState(const SelfTestTrace& trace,
-                          const StateImage& expected, size_t session,
+                          const ReferenceTrace& reference, size_t session,
                           SelfTestDeviation& deviation) {
   const std::string where = absl::StrCat("session ", session);
-  if (absl::Status same = SameSize(*trace.end, expected); !same.ok()) {
+  if (absl::Status same = SameSize(*trace.end, reference); !same.ok()) {
     return Differs(where, std::string(same.message()));
   }
+  const StateImage& expected = reference.end;
   const int64_t fed = trace.end->position - trace.position;
-  const int64_t older = std::max<int64_t>(0, expected.rows - fed);
+  const int64_t older = std::max<int64_t>(0, reference.state_rows - fed);
   TXL_RETURN_IF_ERROR(CheckOlderRows(trace, older, where));
-  const std::vector<int64_t> rows = MeasuredRows(trace, older);
+  const int64_t first = reference.state_rows - expected.rows;
+  const std::vector<int64_t> rows = MeasuredRows(trace, older, first);
   TXL_ASSIGN_OR_RETURN(const LargeVector<float> found,
                        WidenRows(WithRows(*trace.end, rows)));
+  std::vector<int64_t> newest = rows;
+  for (int64_t& row : newest) row -= first;
   TXL_ASSIGN_OR_RETURN(const LargeVector<float> wanted,
-                       WidenRows(WithRows(expected, rows)));
+                       WidenRows(WithRows(expected, newest)));
   const int64_t width = expected.identity.d_model;
   const int64_t numbers = static_cast<int64_t>(rows.size()) * width;
   for (int64_t layer = 0; layer < expected.identity.n_layer; ++layer) {
@@ -383,7 +389,7 @@ absl::StatusOr<SelfTestDeviation> MeasureSelfTest(
       const ReferenceRow& wanted = expected[i].rows[row];
       logprobs.Add(found, wanted, SelfTestPlace(traces[i], i, row));
     }
-    TXL_RETURN_IF_ERROR(MeasureState(traces[i], expected[i].end, i, deviation));
+    TXL_RETURN_IF_ERROR(MeasureState(traces[i], expected[i], i, deviation));
   }
   deviation.logprobs = logprobs.Root();
   return deviation;

@@ -251,39 +251,33 @@ double DrawDistance(NextTokenDistribution& distribution, int32_t token,
                          std::exp(double{cluster[index]}), SumOfExp(cluster)));
 }
 
-absl::Status StartReference(ModelStep& reference, const StateImage* start) {
+absl::Status StartReference(ModelStep& reference, int32_t slot,
+                            const StateImage* start) {
   if (start == nullptr) {
-    reference.Clear(0);
+    reference.Clear(slot);
     return absl::OkStatus();
   }
   StateImage image;
   image.identity = reference.identity();
   image.position = start->position;
   image.rows = start->rows;
-  TXL_ASSIGN_OR_RETURN(const LargeVector<float> rows, WidenRows(*start));
-  image.data.resize(rows.size() * sizeof(float));
-  if (!rows.empty()) {
-    std::memcpy(image.data.data(), rows.data(), image.data.size());
-  }
+  const int64_t numbers =
+      image.identity.n_layer * image.rows * image.identity.d_model;
+  image.data.resize(numbers * sizeof(float));
+  TXL_RETURN_IF_ERROR(WidenRows(
+      *start, absl::MakeSpan(reinterpret_cast<float*>(image.data.data()),
+                             static_cast<size_t>(numbers))));
   image.Seal();
-  return reference.Import(0, image);
+  return reference.Import(slot, image);
 }
 
-absl::StatusOr<ReferenceTrace> Follow(ModelStep& reference,
-                                      const SelfTestSession& session,
-                                      const SelfTestTrace& trace) {
-  TXL_RETURN_IF_ERROR(StartReference(reference, trace.start.get()));
-  std::vector<int32_t> all(trace.tokens.size());
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<int32_t> ticks;
-  for (const int32_t row : all) ticks.push_back(TicksAt(trace.position + row));
-  const StepSegment segment = {0, trace.position, trace.tokens, all, ticks};
-  const absl::Span<NextTokenDistribution* const> distributions =
-      reference.Run({&segment, 1});
+ReferenceTrace ReferenceOf(
+    const SelfTestSession& session, const SelfTestTrace& trace,
+    absl::Span<NextTokenDistribution* const> distributions) {
   const bool plain =
       session.params.temperature > 0 && session.params.top_k == 0;
   ReferenceTrace expected;
-  for (size_t row = 0; row < all.size(); ++row) {
+  for (size_t row = 0; row < distributions.size(); ++row) {
     NextTokenDistribution& distribution = *distributions[row];
     ReferenceRow made = ReferenceRowOf(trace.rows[row], distribution);
     if (plain && row >= session.targets.size()) {
@@ -293,8 +287,6 @@ absl::StatusOr<ReferenceTrace> Follow(ModelStep& reference,
     }
     expected.rows.push_back(std::move(made));
   }
-  expected.end =
-      reference.Export(0, trace.position + static_cast<int64_t>(all.size()));
   return expected;
 }
 
@@ -303,12 +295,40 @@ absl::StatusOr<ReferenceTrace> Follow(ModelStep& reference,
 absl::StatusOr<std::vector<ReferenceTrace>> FollowSelfTest(
     ModelStep& reference, absl::Span<const SelfTestSession> sessions,
     absl::Span<const SelfTestTrace> traces) {
+  std::vector<int32_t> all(kSelfTestRows);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::vector<int32_t>> ticks(traces.size());
+  std::vector<StepSegment> segments;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const SelfTestTrace& trace = traces[i];
+    const auto slot = static_cast<int32_t>(i);
+    TXL_RETURN_IF_ERROR(StartReference(reference, slot, trace.start.get()));
+    const auto outputs = absl::MakeSpan(all).first(trace.tokens.size());
+    for (const int32_t row : outputs) {
+      ticks[i].push_back(TicksAt(trace.position + row));
+    }
+    segments.push_back({slot, trace.position, trace.tokens, outputs, ticks[i]});
+  }
+  absl::Span<NextTokenDistribution* const> rest = reference.Run(segments);
   std::vector<ReferenceTrace> expected;
-  for (size_t i = 0; i < sessions.size(); ++i) {
-    TXL_ASSIGN_OR_RETURN(expected.emplace_back(),
-                         Follow(reference, sessions[i], traces[i]));
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const size_t rows = traces[i].tokens.size();
+    ReferenceTrace& made = expected.emplace_back(
+        ReferenceOf(sessions[i], traces[i], rest.first(rows)));
+    rest.remove_prefix(rows);
+    const int64_t end = traces[i].position + static_cast<int64_t>(rows);
+    made.state_rows = reference.ring().RowsBefore(end);
+    // The session's own, and one that it began with.
+    made.end =
+        reference.Export(segments[i].slot, end, static_cast<int64_t>(rows) + 1);
   }
   return expected;
+}
+
+int64_t SelfTestRows(absl::Span<const SelfTestSession> sessions) {
+  int64_t rows = 0;
+  for (const SelfTestSession& session : sessions) rows += session.rows();
+  return rows;
 }
 
 namespace {

@@ -55,6 +55,9 @@ struct SelfTestLimits {
   int64_t spare = 8;     // rows of a slot in one step, >= 8
 };
 
+// Of all of them together.
+int64_t SelfTestRows(absl::Span<const SelfTestSession> sessions);
+
 // In the order in which they begin. With few slots they are fewer (a copy wants
 // two) and have less company.
 std::vector<SelfTestSession> SelfTestSessions(const VocabularyBins& bins,
@@ -117,13 +120,15 @@ struct ReferenceRow {
 };
 struct ReferenceTrace {
   std::vector<ReferenceRow> rows;
-  StateImage end;
+  int64_t state_rows = 0;  // that the state has at the end
+  StateImage end;          // the newest of them: the session's, and one before
 };
 
-// Feeds each trace's tokens to a slot of `reference`, all in one call.
-// REQUIRES: as many traces as sessions, with tokens in the vocabulary; the
-// reference is of the same model and has kSelfTestRows spare rows. Errors:
-// InvalidArgument where it cannot hold a start. Throws as the step does.
+// Feeds each trace's tokens to a slot of `reference`, all in one call, which
+// reads its weights once. REQUIRES: as many traces as sessions, with tokens in
+// the vocabulary; the reference is of the same model and has a slot for each
+// session, with kSelfTestRows spare rows. Errors: InvalidArgument where it
+// cannot hold a start. Throws as the step does.
 absl::StatusOr<std::vector<ReferenceTrace>> FollowSelfTest(
     ModelStep& reference, absl::Span<const SelfTestSession> sessions,
     absl::Span<const SelfTestTrace> traces);

@@ -298,13 +298,14 @@ void TorchStep::Copy(int32_t from, int32_t to) {
   impl_->suspects[to] = impl_->suspects[from];
 }
 
-StateImage TorchStep::Export(int32_t slot, int64_t position) const {
+StateImage TorchStep::Export(int32_t slot, int64_t position,
+                             int64_t most) const {
   c10::InferenceMode guard;
   const RingGeometry& ring = impl_->arena->ring();
   StateImage image;
   image.identity = impl_->identity;
   image.position = position;
-  image.rows = std::min(ring.mem_len, position - ring.first_position());
+  image.rows = std::min(ring.RowsBefore(position), most);
   image.data.resize(impl_->config.n_layer * image.rows * impl_->config.d_model *
                     impl_->arena->start_row(0).element_size());
   impl_->arena->Read(slot, position - image.rows,
@@ -317,9 +318,7 @@ absl::Status TorchStep::Import(int32_t slot, const StateImage& image) {
   c10::InferenceMode guard;
   TXL_RETURN_IF_ERROR(CheckStateImage(image, impl_->identity));
   const RingGeometry& ring = impl_->arena->ring();
-  if (image.position < 0 ||
-      image.rows !=
-          std::min(ring.mem_len, image.position - ring.first_position())) {
+  if (image.position < 0 || image.rows != ring.RowsBefore(image.position)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "state image: ", image.rows, " rows at position ", image.position));
   }
@@ -375,8 +374,9 @@ class TorchModelStep final : public ModelStep {
   }
   void Clear(int32_t slot) override { step_->Clear(slot); }
   void Copy(int32_t from, int32_t to) override { step_->Copy(from, to); }
-  StateImage Export(int32_t slot, int64_t position) const override {
-    return step_->Export(slot, position);
+  StateImage Export(int32_t slot, int64_t position,
+                    int64_t most) const override {
+    return step_->Export(slot, position, most);
   }
   absl::Status Import(int32_t slot, const StateImage& image) override {
     return step_->Import(slot, image);

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,9 +61,9 @@ class TorchStep {
   // Fills the slot with start rows: zeros, or what the zero start stores.
   void Clear(int32_t slot);
   void Copy(int32_t from, int32_t to);
-  // Rows of the last min(M, position - first_position) positions before
-  // `position`.
-  StateImage Export(int32_t slot, int64_t position) const;
+  // As ModelStep's.
+  StateImage Export(int32_t slot, int64_t position,
+                    int64_t most = std::numeric_limits<int64_t>::max()) const;
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
   // was.
   absl::Status Import(int32_t slot, const StateImage& image);

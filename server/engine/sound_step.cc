@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
@@ -11,6 +12,7 @@
 #include "model/config/model_config.h"
 #include "model/cpu/native_weights.h"
 #include "model/step/model_step.h"
+#include "model/step/self_test_run.h"
 #include "model/torch/torch_step.h"
 #include "server/base/log.h"
 #include "server/engine/device_name.h"
@@ -69,8 +71,13 @@ absl::StatusOr<SelfTestDeviation> TryBesideTorch(const ModelConfig& config,
                                                  const SelfTestLimits& limits) {
   SelfTestDeviation deviation;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("self-test", [&]() -> absl::Status {
+    const std::vector<SelfTestSession> sessions =
+        SelfTestSessions(BinsOf(config), limits.slots);
     TorchStepOptions options;
+    options.slots = static_cast<int32_t>(sessions.size());
     options.spare_rows = kSelfTestRows;
+    // All rows in one product: weights are read once.
+    options.row_tile = SelfTestRows(sessions);
     TXL_ASSIGN_OR_RETURN(
         std::unique_ptr<TorchStep> torch,
         TorchStep::Create(config, RoundedWeights(config, weights, formats),

@@ -175,8 +175,7 @@ StateLanes<M>::~StateLanes() {
 
 template <typename M>
 int64_t StateLanes<M>::RowsAt(int64_t position) const {
-  return std::min(arena_.ring().mem_len,
-                  position - arena_.ring().first_position());
+  return arena_.ring().RowsBefore(position);
 }
 
 template <typename M>

@@ -299,7 +299,7 @@ TEST(ImageRowsTest, WhatCannotBeReadIsNamed) {
   StateImage image = ImageOf<float>("f32", {1, 2, 3});
   image.rows = 2;
   EXPECT_THAT(std::string(WidenRows(image).status().message()),
-              HasSubstr("3 numbers in 2 rows"));
+              HasSubstr("12 bytes in 2 rows"));
 }
 
 TEST(ImageRowsTest, SomeRowsAreTakenFromEveryLayer) {

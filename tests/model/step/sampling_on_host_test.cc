@@ -67,7 +67,7 @@ class NotingStep final : public ModelStep {
   }
   void Clear(int32_t) override {}
   void Copy(int32_t, int32_t) override {}
-  StateImage Export(int32_t, int64_t) const override { return {}; }
+  StateImage Export(int32_t, int64_t, int64_t) const override { return {}; }
   absl::Status Import(int32_t, const StateImage&) override {
     return notes_.import;
   }

@@ -59,7 +59,11 @@ class SelfTestTest : public testing::Test {
       expected.spread = 0.5;
       expected_.rows.push_back(expected);
     }
-    expected_.end = *trace_.end;
+    Expect(*trace_.end);
+  }
+  void Expect(const StateImage& end) {
+    expected_.end = end;
+    expected_.state_rows = end.rows;
   }
   std::string Checked() const {
     const VocabularyBins bins{{2}};
@@ -114,13 +118,13 @@ TEST_F(SelfTestTest, RowsAreMeasuredByTheirLayer) {
 // However many rows of nothing a session began on.
 TEST_F(SelfTestTest, RowsThatMovedAreNoMeasure) {
   trace_.end = State({1, 1, 2, -1.8f});
-  expected_.end = *State({1, 1, 2, -2});
+  Expect(*State({1, 1, 2, -2}));
   trace_.position = 1;
   const double alone = Measured()->row.difference;
   EXPECT_GT(alone, 0);
   trace_.start = State({0, 0, 0, 0, 0, 0, 0, 0});
   trace_.end = State({0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, -1.8f});
-  expected_.end = *State({0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, -2});
+  Expect(*State({0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, -2}));
   EXPECT_EQ(Measured()->row.difference, alone);
 }
 
@@ -138,14 +142,29 @@ TEST_F(SelfTestTest, RowsThatMovedAreTheSameBits) {
 TEST_F(SelfTestTest, AClearedStateHasTheRowsThatTheModelBeginsWith) {
   trace_.position = 1;
   EXPECT_EQ(Measured()->row.difference, 0);
-  expected_.end = *State({1.5f, 1, -1, 1, 2, 2, 2, -2});
+  Expect(*State({1.5f, 1, -1, 1, 2, 2, 2, -2}));
   EXPECT_THAT(Measured()->row.where, HasSubstr("layer 0, row 0"));
   trace_.end = State({1, 1, 1, 1, -1, 1, 2, 2, 2, 2, 2, -2});
-  expected_.end = *trace_.end;
+  Expect(*trace_.end);
   EXPECT_EQ(Measured()->row.difference, 0);
   trace_.end = State({1, 1, 1, 3, -1, 1, 2, 2, 2, 2, 2, -2});
   EXPECT_THAT(std::string(Measured().status().message()),
               HasSubstr("session 0, layer 0: row 1 of its cleared state"));
+}
+
+// Of three rows, two of which the session began with.
+TEST_F(SelfTestTest, TheReferenceHasTheNewestRowsAlone) {
+  trace_.position = 1;
+  trace_.end = State({1, 1, 1, 1, -1, 1, 2, 2, 2, 2, 2, -2});
+  Expect(*State({1, 1, -1, 1, 2, 2, 2, -2}));
+  EXPECT_THAT(std::string(Measured().status().message()),
+              HasSubstr("3 rows before position 2, the reference 2"));
+  expected_.state_rows = 3;
+  EXPECT_EQ(Measured()->row.difference, 0);
+  expected_.end = *State({1.5f, 1, -1, 1, 2, 2, 2, -2});
+  EXPECT_THAT(Measured()->row.where, HasSubstr("layer 0, row 1"));
+  expected_.end = *State({1, 1, -1, 1, 2, 2, 2.5f, -2});
+  EXPECT_THAT(Measured()->row.where, HasSubstr("layer 1, row 2"));
 }
 
 TEST_F(SelfTestTest, StatesHaveTheSameRows) {

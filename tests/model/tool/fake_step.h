@@ -53,7 +53,7 @@ class FakeStep final : public ModelStep {
   }
   void Clear(int32_t slot) override { record_.cleared.push_back(slot); }
   void Copy(int32_t, int32_t) override {}
-  StateImage Export(int32_t, int64_t) const override { return {}; }
+  StateImage Export(int32_t, int64_t, int64_t) const override { return {}; }
   absl::Status Import(int32_t, const StateImage&) override {
     return absl::OkStatus();
   }

@@ -1,6 +1,7 @@
 #include "tests/model/cuda/step/cuda_step.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "model/base/number_format.h"
@@ -51,9 +52,14 @@ class CudaStep final : public ModelStep {
     model_->Use();
     model_->Copy(from, to);
   }
-  StateImage Export(int32_t slot, int64_t position) const override {
+  StateImage Export(int32_t slot, int64_t position,
+                    int64_t most) const override {
     model_->Use();
-    return model_->states().Export(slot, position)->Take();
+    StateImage image = model_->states().Export(slot, position)->Take();
+    if (most >= image.rows) return image;
+    std::vector<int64_t> newest(most);
+    std::iota(newest.begin(), newest.end(), image.rows - most);
+    return WithRows(image, newest);
   }
   absl::Status Import(int32_t slot, const StateImage& image) override {
     model_->Use();
