@@ -69,8 +69,8 @@ class ModelStep {
   // Fills the slot with start rows: zeros, or what the zero start stores.
   virtual void Clear(int32_t slot) = 0;
   virtual void Copy(int32_t from, int32_t to) = 0;
-  // The newest rows before `position`, RowsBefore(position) of them and `most`
-  // at most. With fewer it is no state that Import takes.
+  // The newest rows before `position`: RowsBefore(position) of them, `most` at
+  // most. Import takes images of all rows only.
   virtual StateImage Export(int32_t slot, int64_t position,
                             int64_t most) const = 0;
   StateImage Export(int32_t slot, int64_t position) const {
