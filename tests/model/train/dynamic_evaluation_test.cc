@@ -71,10 +71,9 @@ EvaluationOptions OnlyTheFirst() {
 
 TEST(DynamicEvaluationTest, ASegmentIsPredictedBeforeItIsLearntFrom) {
   const Weights weights = TinyWeights();
-  const double fixed =
-      Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()), TinyText(),
-               OnlyTheFirst())
-          .nats;
+  const double fixed = Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()),
+                                TinyText(), OnlyTheFirst())
+                           .nats;
   DynamicOptions options;
   options.learning_rate = 0.5;
   DynamicEvaluation evaluation(TinyConfig(), weights, options);
@@ -144,10 +143,9 @@ TEST(DynamicEvaluationTest, DecayHoldsTheWeightsNearTheModels) {
 TEST(DynamicEvaluationTest, ATextThatRepeatsBecomesLikelier) {
   std::vector<int64_t> text;
   for (int i = 0; i < 40; ++i) text.insert(text.end(), {1, 5, 2, 6});
-  const double fixed =
-      Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()), text,
-               TinySegments())
-          .nats;
+  const double fixed = Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()),
+                                text, TinySegments())
+                           .nats;
   DynamicOptions options;
   options.learning_rate = 0.05;
   DynamicEvaluation evaluation(TinyConfig(), TinyWeights(), options);
