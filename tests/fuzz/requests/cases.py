@@ -14,6 +14,7 @@ STATES = {"filled": 40, "none": 18, "fresh": 12, "stored": 5, "imported": 5,
 UNKNOWN_SESSION = ("absent", "ended", "foreign")
 INPUTS = ("text", "tokens.ids")
 _PROMPTS = (*INPUTS, "prompt")
+_SENT_AGAIN = ("request_id", "received.seed")
 
 
 @dataclasses.dataclass
@@ -89,6 +90,15 @@ class Case:
                               door == "http" and self.method.http.query)
 
 
+def scores_echo_again(fields):
+    """Whether the prompt would be scored behind itself: HTTP refuses it, gRPC
+    has no echo."""
+    scored = fields.get("output.logprobs") is not None or \
+        fields.get("output.logprob_token_ids") or fields.get("logprobs")
+    return bool("echo" in fields and scored and
+                any(path in fields for path in _SENT_AGAIN))
+
+
 class Maker:
     def __init__(self, seed, limits, only=""):
         """`limits`: GetModel's, and vocabulary_size. `only`: of one method."""
@@ -142,12 +152,9 @@ class Maker:
         elif "stream" in every and "session_id" not in fields and \
                 rng.random() < 0.2:
             fields["n"] = 2
-        if fields.get("output.logprobs") is not None or \
-                fields.get("output.logprob_token_ids") or fields.get("logprobs"):
-            # The prompt would be scored behind itself.
-            for path in ("request_id", "received.seed"):
-                if "echo" in fields:
-                    fields.pop(path, None)
+        if scores_echo_again(fields):
+            for path in _SENT_AGAIN:
+                fields.pop(path, None)
         if name == "chat":
             fields.pop("stop.max_tokens" if "max_completion_tokens" in fields
                        else "", None)

@@ -80,6 +80,11 @@ class Checks(unittest.TestCase):
                 "grpc": Answer("INVALID_ARGUMENT", "FIELD_INVALID", "ttl"),
                 "http": Answer("INVALID_ARGUMENT", "OVER_LIMIT", field)}
             self.assertEqual(not checks.alike(case(), refused), held, field)
+        again = case({"request_id": "low"}, **{
+            "echo": True, "output.logprobs": 0, "request_id": "a"})
+        refused = Answer("INVALID_ARGUMENT", "FIELD_INVALID", "echo")
+        self.assertFalse(checks.alike(again, {**tokens, "http": refused}))
+        self.assertTrue(checks.alike(again, {**tokens, "grpc": refused}))
         drawn = case({"sampling.seed": "absent",
                       "sampling.temperature": "high"})
         self.assertFalse(checks.alike(
