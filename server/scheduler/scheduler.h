@@ -82,9 +82,10 @@ class Scheduler {
   // must not wait. Not while the device hangs.
   void Report(TakeReport take);
 
-  // The states of these sessions (lease keys) become images, too, soon, where
-  // they are in slots and have no turn. No client's call is refused for it, as
-  // for a turn of kSave. Idle() is false until then.
+  // Soon the states of these sessions (lease keys) become images, too, where
+  // they are in slots and have no turn. Unlike a turn of kSave this takes no
+  // lease, so that no client's call is refused for it. Idle() is false until
+  // then.
   void SaveStates(absl::Span<const uint64_t> keys);
 
   // The tenant's prompts leave the prefix cache soon. Those of turns that run
