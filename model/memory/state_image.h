@@ -55,7 +55,8 @@ absl::Status CheckStateImage(const StateImage& image,
 // [n_layer, rows, d_model], as float32; float64 is rounded. InvalidArgument for
 // a row_dtype other than f64, f32, f16, bf16 and int8, or data of another size.
 absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image);
-// The same into `numbers`, which are as many.
+// Writes these numbers into `numbers`. InvalidArgument also for a span of
+// another size.
 absl::Status WidenRows(const StateImage& image, absl::Span<float> numbers);
 
 // The bytes of a layer's row, empty if the image has no rows. REQUIRES: the

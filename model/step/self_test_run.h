@@ -55,7 +55,7 @@ struct SelfTestLimits {
   int64_t spare = 8;     // rows of a slot in one step, >= 8
 };
 
-// Of all of them together.
+// The sum of rows() over all sessions.
 int64_t SelfTestRows(absl::Span<const SelfTestSession> sessions);
 
 // In the order in which they begin. With few slots they are fewer (a copy wants

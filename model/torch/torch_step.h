@@ -61,7 +61,7 @@ class TorchStep {
   // Fills the slot with start rows: zeros, or what the zero start stores.
   void Clear(int32_t slot);
   void Copy(int32_t from, int32_t to);
-  // As ModelStep's.
+  // Like ModelStep::Export.
   StateImage Export(int32_t slot, int64_t position,
                     int64_t most = std::numeric_limits<int64_t>::max()) const;
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it

@@ -142,8 +142,8 @@ class PrefixCache {
   // Whether prompts of late have begun like no other. Then few are kept, so
   // that they cost next to nothing.
   bool misses() const;
-  // Whether an image of the prompt would serve turns that none does now. Of
-  // those that would, one in eight while misses().
+  // Whether an image of the prompt would serve turns that no image serves now.
+  // While misses(), this is true for only one in eight of such prompts.
   bool IsWorthAnImage(const KeptPrompt& prompt);
   // Gives up the least recently used images until it fits; the image itself if
   // it is too large, or if another one serves the same prompts.

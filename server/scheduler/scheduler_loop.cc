@@ -70,6 +70,7 @@ bool SchedulerLoop::Iterate() {
     }
     if (slots_.saving()) {
       slots_.WaitForSave();
+      shared_->heartbeat.Beat(clock_->Monotonic());
       return true;
     }
     shared_->heartbeat.Rest();

@@ -241,9 +241,10 @@ void TurnPrefixes::CountLookup(int64_t rows) {
 }
 
 // Rows may be overwritten before the turn ends: those of a prompt of at most M
-// ids by what is generated behind it, those of a longer one by itself. The rows
-// of its first M ids serve every shorter prefix; where it parts from another
-// prompt, a third one may go on; and the same prompt may come again.
+// ids by what is generated behind it, those of a longer one by itself. Images
+// are therefore made at three places. The rows of the first M ids serve every
+// shorter prefix. A third prompt may continue where two prompts part. The same
+// prompt may come again.
 void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int32_t slot,
                                   int64_t shared, TurnPrefix& prefix) const {
   const int64_t end =

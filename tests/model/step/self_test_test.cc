@@ -152,7 +152,7 @@ TEST_F(SelfTestTest, AClearedStateHasTheRowsThatTheModelBeginsWith) {
               HasSubstr("session 0, layer 0: row 1 of its cleared state"));
 }
 
-// Of three rows, two of which the session began with.
+// The state has three rows. The session began with two of them.
 TEST_F(SelfTestTest, TheReferenceHasTheNewestRowsAlone) {
   trace_.position = 1;
   trace_.end = State({1, 1, 1, 1, -1, 1, 2, 2, 2, 2, 2, -2});

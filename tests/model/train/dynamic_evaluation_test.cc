@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "model/train/training_state.h"
-#include "tests/model/train/tiny_model.h"
+#include "tests/model/train/smallest_model.h"
 
 namespace txl {
 namespace {
@@ -41,8 +41,8 @@ Tensors Values(const Weights& weights) {
 
 // Gradients of the segment [begin, begin + 3) of the text, without a past.
 Tensors FirstGradients() {
-  const ModelConfig config = TinyConfig();
-  Weights weights = TinyWeights();
+  const ModelConfig config = SmallestConfig();
+  Weights weights = SmallestWeights();
   const auto parameters = MakeTrainable(config, weights);
   const ReferenceNetwork network(config, weights);
   SegmentMemory memory = network.InitialMemory(1);
@@ -70,23 +70,24 @@ EvaluationOptions OnlyTheFirst() {
 }
 
 TEST(DynamicEvaluationTest, ASegmentIsPredictedBeforeItIsLearntFrom) {
-  const Weights weights = TinyWeights();
-  const double fixed = Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()),
-                                TinyText(), OnlyTheFirst())
-                           .nats;
+  const Weights weights = SmallestWeights();
+  const double fixed =
+      Evaluate(ReferenceNetwork(SmallestConfig(), SmallestWeights()),
+               TinyText(), OnlyTheFirst())
+          .nats;
   DynamicOptions options;
   options.learning_rate = 0.5;
-  DynamicEvaluation evaluation(TinyConfig(), weights, options);
+  DynamicEvaluation evaluation(SmallestConfig(), weights, options);
   EXPECT_DOUBLE_EQ(evaluation.Run(TinyText(), OnlyTheFirst()).nats, fixed);
-  EXPECT_FALSE(weights.layers[0].wq.equal(TinyWeights().layers[0].wq));
+  EXPECT_FALSE(weights.layers[0].wq.equal(SmallestWeights().layers[0].wq));
 }
 
 TEST(DynamicEvaluationTest, PlainStepsFollowTheGradientOfTheMeanLoss) {
-  const Weights weights = TinyWeights();
+  const Weights weights = SmallestWeights();
   const Tensors before = Values(weights);
   DynamicOptions options;
   options.learning_rate = 0.3;
-  DynamicEvaluation(TinyConfig(), weights, options)
+  DynamicEvaluation(SmallestConfig(), weights, options)
       .Run(TinyText(), OnlyTheFirst());
   const Tensors after = Values(weights);
   for (const auto& [name, gradient] : FirstGradients()) {
@@ -95,13 +96,13 @@ TEST(DynamicEvaluationTest, PlainStepsFollowTheGradientOfTheMeanLoss) {
 }
 
 TEST(DynamicEvaluationTest, ScaledStepsDivideByTheRootOfTheGatheredSquares) {
-  const Weights weights = TinyWeights();
+  const Weights weights = SmallestWeights();
   const Tensors before = Values(weights);
   DynamicOptions options;
   options.steps = DynamicSteps::kRms;
   options.learning_rate = 0.03;
   options.epsilon = 0.01;
-  DynamicEvaluation evaluation(TinyConfig(), weights, options);
+  DynamicEvaluation evaluation(SmallestConfig(), weights, options);
   // Twice the same segment at the same weights: twice its squares.
   evaluation.Gather(TinyText(), OnlyTheFirst());
   evaluation.Gather(TinyText(), OnlyTheFirst());
@@ -119,13 +120,13 @@ TEST(DynamicEvaluationTest, ScaledStepsDivideByTheRootOfTheGatheredSquares) {
 
 // The distance of the weights from the model's after a whole text.
 double DistanceMoved(double decay) {
-  const Weights weights = TinyWeights();
+  const Weights weights = SmallestWeights();
   const Tensors before = Values(weights);
   DynamicOptions options;
   options.steps = DynamicSteps::kRms;
   options.learning_rate = 0.03;
   options.decay = decay;
-  DynamicEvaluation evaluation(TinyConfig(), weights, options);
+  DynamicEvaluation evaluation(SmallestConfig(), weights, options);
   evaluation.Gather(TinyText(), TinySegments());
   evaluation.Run(TinyText(), TinySegments());
   double squares = 0;
@@ -143,12 +144,13 @@ TEST(DynamicEvaluationTest, DecayHoldsTheWeightsNearTheModels) {
 TEST(DynamicEvaluationTest, ATextThatRepeatsBecomesLikelier) {
   std::vector<int64_t> text;
   for (int i = 0; i < 40; ++i) text.insert(text.end(), {1, 5, 2, 6});
-  const double fixed = Evaluate(ReferenceNetwork(TinyConfig(), TinyWeights()),
-                                text, TinySegments())
-                           .nats;
+  const double fixed =
+      Evaluate(ReferenceNetwork(SmallestConfig(), SmallestWeights()), text,
+               TinySegments())
+          .nats;
   DynamicOptions options;
   options.learning_rate = 0.05;
-  DynamicEvaluation evaluation(TinyConfig(), TinyWeights(), options);
+  DynamicEvaluation evaluation(SmallestConfig(), SmallestWeights(), options);
   EXPECT_LT(evaluation.Run(text, TinySegments()).nats, fixed - 0.5);
 }
 

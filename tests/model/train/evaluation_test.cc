@@ -8,16 +8,16 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/model/train/tiny_model.h"
+#include "tests/model/train/smallest_model.h"
 
 namespace txl {
 namespace {
 
 // What a token sees does not depend on where segments begin.
-ReferenceNetwork TinyNetwork() {
-  ModelConfig config = TinyConfig();
+ReferenceNetwork SmallestNetwork() {
+  ModelConfig config = SmallestConfig();
   config.window = config.mem_len + 1;
-  return ReferenceNetwork(config, TinyWeights());
+  return ReferenceNetwork(config, SmallestWeights());
 }
 
 std::vector<int64_t> Text() { return {3, 1, 4, 1, 5, 0, 2, 6, 5, 3, 5, 6, 2}; }
@@ -39,7 +39,7 @@ double DirectNats(const ReferenceNetwork& network,
 }
 
 TEST(EvaluationTest, OneStreamIsTheTextsLikelihoodForEverySegmentLength) {
-  const ReferenceNetwork network = TinyNetwork();
+  const ReferenceNetwork network = SmallestNetwork();
   const double expected = DirectNats(network, Text());
   for (int64_t segment : {1, 3, 5, 12, 100}) {
     EvaluationOptions options;
@@ -51,7 +51,7 @@ TEST(EvaluationTest, OneStreamIsTheTextsLikelihoodForEverySegmentLength) {
 }
 
 TEST(EvaluationTest, StreamsStartWithoutPastOfTheirOwn) {
-  const ReferenceNetwork network = TinyNetwork();
+  const ReferenceNetwork network = SmallestNetwork();
   EvaluationOptions options;
   options.shape = {2, 4};
   // 12 targets: the streams are tokens 0..6 and 6..12.
@@ -71,7 +71,7 @@ TEST(EvaluationTest, TheObserverSeesTheShareAndCanEnd) {
     shares.push_back(share);
     return shares.size() < 2;
   };
-  const Evaluation result = Evaluate(TinyNetwork(), Text(), options);
+  const Evaluation result = Evaluate(SmallestNetwork(), Text(), options);
   EXPECT_EQ(shares, (std::vector<double>{0.25, 0.5}));
   EXPECT_EQ(result.tokens, 6);
 }

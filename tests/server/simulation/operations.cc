@@ -116,7 +116,7 @@ void LookAtSession(World& world) {
   }
 }
 
-// Of sessions that may have ended, run, or be in no slot.
+// The sessions may have ended, may be running, or may be in no slot.
 void SaveStates(World& world) {
   if (world.keys.empty() || world.scheduler == nullptr) return;
   std::vector<uint64_t> due;

@@ -8,7 +8,7 @@
 
 namespace txl {
 
-inline ModelConfig TinyConfig() {
+inline ModelConfig SmallestConfig() {
   ModelConfig config;
   config.vocab_size = 7;
   config.n_layer = 2;
@@ -22,8 +22,8 @@ inline ModelConfig TinyConfig() {
   return config;
 }
 
-inline Weights TinyWeights() {
-  return RandomWeights(TinyConfig(), 0.6, 2, {at::kDouble, at::kCPU});
+inline Weights SmallestWeights() {
+  return RandomWeights(SmallestConfig(), 0.6, 2, {at::kDouble, at::kCPU});
 }
 
 }  // namespace txl
