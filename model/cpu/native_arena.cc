@@ -69,19 +69,19 @@ int64_t NativeSlotBytes(const RingGeometry& ring, const NativeShape& shape) {
 
 NativeArena::NativeArena(const RingGeometry& ring, const NativeShape& shape,
                          int64_t slots)
-    : ring_(ring), shape_(shape) {
+    : ring_(ring),
+      shape_(shape),
+      key_tile_(TileBytes(shape, shape.key_depth())),
+      value_tile_(TileBytes(shape, shape.value_stride())),
+      layer_(NativeSlotBytes(ring, shape) / shape.layers),
+      values_begin_(KeyBytes(ring, shape)),
+      rows_begin_(values_begin_ + ValueBytes(ring, shape)) {
   for (int64_t slot = 0; slot < slots; ++slot) {
-    slots_.emplace_back(shape_.layers * LayerBytes());
+    slots_.emplace_back(bytes_per_slot());
   }
 }
 
-int64_t NativeArena::LayerBytes() const {
-  return NativeSlotBytes(ring_, shape_) / shape_.layers;
-}
-
-int64_t NativeArena::bytes_per_slot() const {
-  return NativeSlotBytes(ring_, shape_);
-}
+int64_t NativeArena::bytes_per_slot() const { return shape_.layers * layer_; }
 
 int64_t NativeArena::row_bytes() const {
   const int64_t scale = shape_.memory == NumberFormat::kInt8 ? kScaleBytes : 0;
@@ -91,8 +91,7 @@ int64_t NativeArena::row_bytes() const {
 int64_t NativeArena::row_step() const { return RowStep(shape_); }
 
 uint8_t* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
-  return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
-         ValueBytes(ring_, shape_) +
+  return slots_[slot].data() + layer * layer_ + rows_begin_ +
          ring_.IndexOf(position) * row_step() * NumberBytes(shape_.memory);
 }
 
@@ -133,9 +132,8 @@ float NativeArena::RowScale(int32_t slot, int64_t layer,
 uint8_t* NativeArena::KeyTile(int32_t slot, int64_t layer, int64_t head,
                               int64_t position) {
   const int64_t tiles = ring_.capacity() / kPanel;
-  return slots_[slot].data() + layer * LayerBytes() +
-         (head * tiles + ring_.IndexOf(position) / kPanel) *
-             TileBytes(shape_, shape_.key_depth());
+  return slots_[slot].data() + layer * layer_ +
+         (head * tiles + ring_.IndexOf(position) / kPanel) * key_tile_;
 }
 
 const float* NativeArena::KeyScales(int32_t slot, int64_t layer, int64_t head,
@@ -146,7 +144,7 @@ const float* NativeArena::KeyScales(int32_t slot, int64_t layer, int64_t head,
 
 uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
                             int64_t position) {
-  return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
+  return slots_[slot].data() + layer * layer_ + values_begin_ +
          (head * ring_.capacity() + ring_.IndexOf(position)) *
              shape_.value_stride() * NumberBytes(shape_.derived);
 }
@@ -154,9 +152,8 @@ uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
 uint8_t* NativeArena::ValueTile(int32_t slot, int64_t layer, int64_t head,
                                 int64_t position) {
   const int64_t tiles = ring_.capacity() / kPanel;
-  return slots_[slot].data() + layer * LayerBytes() + KeyBytes(ring_, shape_) +
-         (head * tiles + ring_.IndexOf(position) / kPanel) *
-             TileBytes(shape_, shape_.value_stride());
+  return slots_[slot].data() + layer * layer_ + values_begin_ +
+         (head * tiles + ring_.IndexOf(position) / kPanel) * value_tile_;
 }
 
 const float* NativeArena::ValueScales(int32_t slot, int64_t layer, int64_t head,
@@ -226,15 +223,14 @@ void NativeArena::RepeatFirstTile(int32_t slot, int64_t layer) {
   repeat(Row(slot, layer, 0), kPanel * row_step() * NumberBytes(shape_.memory));
   if (shape_.form != AttentionForm::kProjected) return;
   for (int64_t head = 0; head < shape_.heads; ++head) {
-    repeat(KeyTile(slot, layer, head, 0),
-           TileBytes(shape_, shape_.key_depth()));
-    repeat(ValueTile(slot, layer, head, 0),
-           TileBytes(shape_, shape_.value_stride()));
+    repeat(KeyTile(slot, layer, head, 0), key_tile_);
+    repeat(ValueTile(slot, layer, head, 0), value_tile_);
   }
 }
 
-void NativeArena::Copy(int32_t from, int32_t to) {
-  std::copy_n(slots_[from].data(), slots_[from].size(), slots_[to].data());
+void NativeArena::CopyLayer(int32_t from, int32_t to, int64_t layer) {
+  std::copy_n(slots_[from].data() + layer * layer_, layer_,
+              slots_[to].data() + layer * layer_);
 }
 
 }  // namespace txl

@@ -81,7 +81,7 @@ class NativeArena {
   // Every position of the layer gets what the first tile's has: rows, keys and
   // values of positions [0, kPanel) are repeated.
   void RepeatFirstTile(int32_t slot, int64_t layer);
-  void Copy(int32_t from, int32_t to);
+  void CopyLayer(int32_t from, int32_t to, int64_t layer);
 
   const RingGeometry& ring() const { return ring_; }
   const NativeShape& shape() const { return shape_; }
@@ -89,12 +89,13 @@ class NativeArena {
   int64_t bytes_per_slot() const;
 
  private:
-  int64_t LayerBytes() const;
   void WriteIntegers(int32_t slot, int64_t layer, int64_t position,
                      const float* keys, const float* values);
 
-  RingGeometry ring_;
-  NativeShape shape_;
+  const RingGeometry ring_;
+  const NativeShape shape_;
+  // In bytes: of a tile, of a layer, and where its values and rows begin.
+  const int64_t key_tile_, value_tile_, layer_, values_begin_, rows_begin_;
   std::vector<AlignedBuffer<uint8_t>> slots_;
 };
 

@@ -95,7 +95,8 @@ class NativeStep final : public ModelStep {
   }
   void Clear(int32_t slot) override;
   void Copy(int32_t from, int32_t to) override {
-    arena_.Copy(from, to);
+    pool_.Run(config_.n_layer,
+              [&](int64_t layer, int) { arena_.CopyLayer(from, to, layer); });
     underived_[to] = underived_[from];
   }
   StateImage Export(int32_t slot, int64_t position,
@@ -125,7 +126,7 @@ class NativeStep final : public ModelStep {
   const NativeWeights weights_;
   NativeArena arena_;
   const StateIdentity identity_;
-  ThreadPool pool_;
+  mutable ThreadPool pool_;  // Export uses it, too
   NativeLayers layers_;
   NativeSoftmax softmax_;
   const int64_t max_rows_;
@@ -188,13 +189,13 @@ StateImage NativeStep::Export(int32_t slot, int64_t position,
   image.rows = std::min(ring().RowsBefore(position), most);
   const int64_t row_bytes = arena_.row_bytes();
   image.data.resize(config_.n_layer * image.rows * row_bytes);
-  uint8_t* to = image.data.data();
-  for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
+  pool_.Run(config_.n_layer, [&](int64_t layer, int) {
+    uint8_t* to = image.data.data() + layer * image.rows * row_bytes;
     for (int64_t t = position - image.rows; t < position; ++t) {
       std::memcpy(to, arena_.Row(slot, layer, t), row_bytes);
       to += row_bytes;
     }
-  }
+  });
   image.Seal();
   return image;
 }
@@ -207,13 +208,13 @@ absl::Status NativeStep::Import(int32_t slot, const StateImage& image) {
   }
   const int64_t row_bytes = arena_.row_bytes();
   const int64_t first = image.position - image.rows;
-  const uint8_t* from = image.data.data();
-  for (int64_t layer = 0; layer < config_.n_layer; ++layer) {
+  pool_.Run(config_.n_layer, [&](int64_t layer, int) {
+    const uint8_t* from = image.data.data() + layer * image.rows * row_bytes;
     for (int64_t t = first; t < image.position; ++t) {
       std::memcpy(arena_.Row(slot, layer, t), from, row_bytes);
       from += row_bytes;
     }
-  }
+  });
   underived_[slot] = {first, derives() ? image.position : first};
   return absl::OkStatus();
 }

@@ -36,7 +36,8 @@ class SamplingStepRunner final : public StepRunner {
         step_(std::move(step)),
         tokens_(info_.slots),
         slots_(info_.slots),
-        arriving_(info_.slots) {
+        arriving_(info_.slots),
+        to_clear_(info_.slots) {
     for (SlotReadiness& slot : slots_) {
       slot.sampling = absl::FailedPreconditionError(
           "the slot decodes before it was configured");
@@ -69,6 +70,8 @@ class SamplingStepRunner final : public StepRunner {
       int32_t slot, std::shared_ptr<const StateImage> image);
   // Before anything reads the slot's rows.
   void Arrive(int32_t slot);
+  // What is imported, if anything is on its way.
+  void Bring(int32_t slot);
 
   const RunnerInfo info_;
   const std::unique_ptr<SamplingStep> step_;
@@ -81,6 +84,9 @@ class SamplingStepRunner final : public StepRunner {
   // The device thread only.
   std::vector<SlotReadiness> slots_;
   std::vector<std::shared_ptr<ImageArrival>> arriving_;  // of slots; null: none
+  // Of slots: cleared, but nothing is written yet. A start state may be as
+  // large as any other, and most slots are cleared only for a copy to move in.
+  std::vector<bool> to_clear_;
 
   TaskThread transfers_;
   TaskThread queue_;  // last: its thread uses everything above
@@ -175,10 +181,7 @@ void SamplingStepRunner::Clear(int32_t slot) {
   if (!CheckSlot(slot, info_).ok()) return;
   queue_.Run([this, slot] {
     arriving_[slot] = nullptr;
-    slots_[slot].rows = CatchDeviceErrors("clearing a slot", [&] {
-      step_->Clear(slot);
-      return absl::OkStatus();
-    });
+    to_clear_[slot] = true;
   });
 }
 
@@ -187,6 +190,7 @@ void SamplingStepRunner::Copy(int32_t from, int32_t to) {
   queue_.Run([this, from, to] {
     Arrive(from);
     arriving_[to] = nullptr;
+    to_clear_[to] = false;
     slots_[to].rows = CatchDeviceErrors("copying a slot", [&] {
       step_->Copy(from, to);
       return slots_[from].rows;
@@ -252,13 +256,14 @@ std::future<absl::Status> SamplingStepRunner::Import(
 absl::StatusOr<std::shared_ptr<ImageArrival>> SamplingStepRunner::StartImport(
     int32_t slot, std::shared_ptr<const StateImage> image) {
   TXL_RETURN_IF_ERROR(CheckSlot(slot, info_));
-  Arrive(slot);
+  Bring(slot);
   std::unique_ptr<StateArrival> arrival;
   const absl::Status broken = CatchDeviceErrors("importing a state", [&] {
     arrival = step_->Import(slot, std::move(image));
     return absl::OkStatus();
   });
   if (!broken.ok()) {
+    to_clear_[slot] = false;
     slots_[slot].rows = broken;
     return broken;
   }
@@ -266,10 +271,22 @@ absl::StatusOr<std::shared_ptr<ImageArrival>> SamplingStepRunner::StartImport(
 }
 
 void SamplingStepRunner::Arrive(int32_t slot) {
+  Bring(slot);
+  if (!to_clear_[slot]) return;
+  to_clear_[slot] = false;
+  slots_[slot].rows = CatchDeviceErrors("clearing a slot", [&] {
+    step_->Clear(slot);
+    return absl::OkStatus();
+  });
+}
+
+void SamplingStepRunner::Bring(int32_t slot) {
   if (arriving_[slot] == nullptr) return;
   const ImageArrival::Outcome outcome = arriving_[slot]->Bring();
-  if (outcome.refused.ok()) slots_[slot].rows = outcome.broken;
   arriving_[slot] = nullptr;
+  if (!outcome.refused.ok()) return;  // the slot is as it was
+  to_clear_[slot] = false;
+  slots_[slot].rows = outcome.broken;
 }
 
 }  // namespace

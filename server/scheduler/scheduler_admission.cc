@@ -204,6 +204,7 @@ void SchedulerLoop::BeginOrWait(RunningMap::iterator it) {
   }
   running.prefix.leader = leader->first;
   running.prefix.rows_of_leader = rows;
+  prefixes_.PartsAt(rows, leader->second.sequence, leader->second.prefix);
   ++waiting_;
 }
 

@@ -275,6 +275,19 @@ void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int32_t slot,
   }
 }
 
+void TurnPrefixes::PartsAt(int64_t rows, const Sequence& leader,
+                           TurnPrefix& prefix) const {
+  std::vector<int64_t>& left = prefix.checkpoints;
+  // Without any, all prefixes stay in the slot.
+  if (left.empty() || leader.planned_end() >= rows) return;
+  const auto first = std::lower_bound(left.begin(), left.end(), rows);
+  const auto near = [&](int64_t position) {
+    return position - rows < LeastRowsOfImage(position);
+  };
+  const auto last = std::find_if_not(first, left.end(), near);
+  left.insert(left.erase(first, last), rows);
+}
+
 // The copy takes as long as an eighth of its rows that are fed; with rows
 // before position 0 it always has M.
 int64_t TurnPrefixes::LeastRowsOfImage(int64_t position) const {

@@ -75,6 +75,10 @@ class TurnPrefixes {
   int64_t RowsOfLeader(const Sequence& leader, int32_t leader_slot,
                        const Turn& turn) const;
 
+  // Another turn waits for the leader's first `rows` rows, where the two part:
+  // a third prompt may part from them there, too.
+  void PartsAt(int64_t rows, const Sequence& leader, TurnPrefix& prefix) const;
+
   // Before the turn's first row is planned: what the cache has comes into its
   // slot.
   void Begin(Sequence& sequence, TurnSlot& slot, TurnPrefix& prefix);

@@ -125,12 +125,16 @@ TEST(NativeArena, ARepeatedTileIsEveryPosition) {
   }
 }
 
-TEST(NativeArena, ACopyIsTheWholeSlot) {
+TEST(NativeArena, ACopyOfALayerIsAllOfIt) {
   NativeArena arena(Ring(), kShape, 2);
   const std::vector<float> keys = Numbers(15, 1);
-  arena.WriteDerived(0, 1, 77, keys.data(), keys.data());
-  Floats(arena.Row(0, 1, 77))[10] = 5;
-  arena.Copy(0, 1);
+  for (const int64_t layer : {0, 1}) {
+    arena.WriteDerived(0, layer, 77, keys.data(), keys.data());
+    Floats(arena.Row(0, layer, 77))[10] = 5;
+  }
+  arena.CopyLayer(0, 1, 1);
+  EXPECT_EQ(Floats(arena.Row(1, 0, 77))[10], 0);
+  EXPECT_EQ(LayerOf(arena, 1, 1), LayerOf(arena, 0, 1));
   EXPECT_EQ(Floats(arena.Row(1, 1, 77))[10], 5);
   EXPECT_EQ(Floats(arena.Value(1, 1, 2, 77))[4], 15);
   EXPECT_EQ(arena.bytes_per_slot(), NativeSlotBytes(Ring(), kShape));

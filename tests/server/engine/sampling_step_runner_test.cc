@@ -199,6 +199,43 @@ TEST_F(SamplingStepRunnerTest, ClearsASlotWithoutWaitingForItsImport) {
   EXPECT_TRUE(import.get().ok());
 }
 
+// A slot is cleared when its rows are read: nothing is written for a state that
+// moves in instead.
+TEST_F(SamplingStepRunnerTest, DoesNotClearASlotThatIsOverwritten) {
+  const int32_t fed = RunRow(Decode(0, 0, 1)).token_id;
+  const StateImage image = runner_.Export(0, 1).get().value();
+  const int32_t expected = RunRow(Decode(0, 1, fed)).token_id;
+  control_.Throw(StepCall::kClear, kLost);  // the first that is really done
+  runner_.Clear(1);
+  runner_.Copy(0, 1);
+  EXPECT_EQ(RunRow(Decode(1, 1, fed)).token_id, expected);
+  runner_.Clear(1);
+  runner_.Import(1, Shared(image)).wait();
+  EXPECT_EQ(RunRow(Decode(1, 1, fed)).token_id, expected);
+  runner_.Clear(1);
+  EXPECT_EQ(RunRow(Decode(1, 0, 1)).status,
+            absl::InternalError("clearing a slot: device lost"));
+}
+
+TEST_F(SamplingStepRunnerTest, AStateThatIsRefusedLeavesTheSlotCleared) {
+  const int32_t expected = RunRow(Decode(2, 0, 1)).token_id;
+  RunRows({{Decode(1, 0, 3)}});
+  StateImage image = runner_.Export(1, 1).get().value();
+  image.identity.d_model += 1;
+  runner_.Clear(1);
+  EXPECT_FALSE(runner_.Import(1, Shared(image)).get().ok());
+  EXPECT_EQ(RunRow(Decode(1, 0, 1)).token_id, expected);
+}
+
+// What moves out of a slot that was only cleared is the start state.
+TEST_F(SamplingStepRunnerTest, AClearedSlotIsExportedAsCleared) {
+  const TestRunner other = Untouched();
+  RunRows({{Decode(0, 0, 1)}});
+  runner_.Clear(0);
+  EXPECT_EQ(runner_.Export(0, 0).get().value().data,
+            other->Export(0, 0).get().value().data);
+}
+
 TEST_F(SamplingStepRunnerTest, AnExportThatFailsLeavesTheSlot) {
   const TestRunner other = Untouched();
   RunRows({{Decode(0, 0, 1)}});

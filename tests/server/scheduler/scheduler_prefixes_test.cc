@@ -14,6 +14,7 @@ namespace txl {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -188,6 +189,32 @@ TEST_F(Prefixes, LongPromptsThatPartServeTheThird) {
   CachedOf(Join(preamble, World::SomeIds(20, 1)));
   CachedOf(Join(preamble, World::SomeIds(20, 2)));
   EXPECT_EQ(CachedOf(Join(preamble, World::SomeIds(20, 3))), 60);
+}
+
+// The first one's rows of what all share are copied to the host, and none of
+// what is its own.
+TEST_F(Prefixes, LongPromptsThatComeTogetherMakeOneImageWhereTheyPart) {
+  Make(WithCache(3));
+  const Ids preamble = World::SomeIds(60);
+  const auto prompt = [&preamble](int i) {
+    return Join(preamble, {i, i + 1, i + 2});
+  };
+  std::vector<TestTurn> turns;
+  for (int i = 0; i < 3; ++i) {
+    turns.push_back(world().Generate("", prompt(i), 3));
+  }
+  world().Run();
+  EXPECT_EQ(Check(turns[0], prompt(0), 3), 0);
+  EXPECT_EQ(Check(turns[1], prompt(1), 3), 60);
+  EXPECT_EQ(Check(turns[2], prompt(2), 3), 60);
+  std::vector<std::string> exports = CallsSince(0);
+  std::erase_if(exports, [](const std::string& call) {
+    return !call.starts_with("export");
+  });
+  EXPECT_THAT(exports, ElementsAre("export 0 @32", "export 0 @60"));
+  for (int i = 0; i < 3; ++i) CachedOf(World::SomeIds(24, 9 + i));
+  EXPECT_EQ(CachedOf(prompt(3)), 60);
+  world().ExpectAtRest();
 }
 
 // Scores of ids [1, n) alone.
