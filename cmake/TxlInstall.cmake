@@ -47,7 +47,7 @@ else()
 endif()
 install(TARGETS ${programs} txl RUNTIME COMPONENT programs)
 
-# txl-server --model shakespeare (server/installed_models.h).
+# txl-server --model shakespeare (server/start_up.h).
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/shakespeare
   DESTINATION ${CMAKE_INSTALL_DATADIR}/txl/models COMPONENT programs)
 

@@ -10,8 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "program/color.h"
-#include "program/completion.h"
 #include "program/flag_checks.h"
 #include "program/help.h"
 #include "program/nearest_name.h"

@@ -1,4 +1,3 @@
-#include "program/completion.h"
 
 #include <functional>
 

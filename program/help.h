@@ -1,13 +1,24 @@
 #pragma once
 
-// Help texts that people can read, and the same facts for completion and man
-// pages.
+// Help texts that people can read, the same facts for completion and manual
+// pages, and emphasis where a person reads.
 
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+
 namespace txl {
+
+// Whether what is written to the descriptor may carry colours: it is a terminal
+// that knows them (TERM), and NO_COLOR is not set (https://no-color.org).
+bool WantsColor(int fd);
+
+enum class Emphasis { kTitle, kError, kWarning };
+
+// The text with the terminal's codes around it; unchanged without `color`.
+std::string Emphasize(absl::string_view text, Emphasis emphasis, bool color);
 
 // One flag, or one argument without dashes, as help shows it.
 struct FlagFacts {
@@ -49,5 +60,18 @@ class HelpFormatter final : public CLI::Formatter {
 
   const bool color_;
 };
+
+// Shell completion and a manual page, made of what --help shows
+// (completion.cc).
+
+// "bash", "zsh", "fish".
+const std::vector<std::string>& CompletionShells();
+
+// A script for one of them, to be sourced: it completes commands, flags, the
+// names that a flag takes, and files. Pure.
+std::string CompletionScript(const CLI::App& program, const std::string& shell);
+
+// A page of section 1 in the macros of man(7). Pure.
+std::string ManPage(const CLI::App& program);
 
 }  // namespace txl

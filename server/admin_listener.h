@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/api/administration.h"
 #include "server/api/service_context.h"
 #include "server/listen_address.h"
 #include "server/rpc/grpc_server.h"

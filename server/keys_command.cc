@@ -1,5 +1,3 @@
-#include "server/keys_command.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -24,6 +22,7 @@
 #include "server/base/digest.h"
 #include "server/base/text_file.h"
 #include "server/signals.h"
+#include "server/subcommands.h"
 
 namespace txl {
 namespace {

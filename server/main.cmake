@@ -2,11 +2,11 @@
 # is made of, so that tests can start a whole server.
 find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
-  SRCS admin_listener.cc flag_table.cc flags.cc installed_models.cc
-    listen_address.cc listener_watch.cc
-    memory_budgets.cc record_files.cc server.cc signals.cc speculation.cc
+  SRCS admin_listener.cc flag_table.cc flags.cc
+    listen_address.cc
+    memory_budgets.cc record_files.cc server.cc signals.cc
     stored_sessions.cc tenants_watch.cc
-    warm_up.cc watchdog.cc
+    start_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter
     txl_server_engine txl_server_scheduler txl_server_session txl_server_store
     txl_server_store_command txl_server_store_redis txl_server_access txl_server_keys_command

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/api/administration.h"
 #include "server/api/service_context.h"
 #include "server/base/line_file.h"
 #include "server/flag_table.h"

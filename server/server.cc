@@ -13,11 +13,10 @@
 #include "server/api/session_access.h"
 #include "server/base/log.h"
 #include "server/engine/load_step_runner.h"
-#include "server/keys_command.h"
-#include "server/listener_watch.h"
 #include "server/signals.h"
-#include "server/speculation.h"
-#include "server/warm_up.h"
+#include "server/start_up.h"
+#include "server/subcommands.h"
+#include "server/watchdog.h"
 
 namespace txl {
 namespace {

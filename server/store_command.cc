@@ -1,11 +1,10 @@
-#include "server/store_command.h"
-
 #include <cstdio>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/signals.h"
 #include "server/store/store_tools.h"
+#include "server/subcommands.h"
 
 namespace txl {
 namespace {

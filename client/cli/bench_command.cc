@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/bench/plan/prompts.h"
+#include "client/bench/plan/workload.h"
 #include "client/bench/result/compare.h"
 #include "client/bench/result/report_json.h"
 #include "client/bench/result/report_text.h"
@@ -24,8 +24,8 @@
 #include "client/cli/command.h"
 #include "client/cli/line_reader.h"
 #include "client/cli/output.h"
-#include "program/color.h"
 #include "program/flag_checks.h"
+#include "program/help.h"
 
 namespace txl::cli {
 namespace {

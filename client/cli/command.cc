@@ -7,9 +7,9 @@
 
 #include "client/call_error.h"
 #include "client/text_check.h"
-#include "program/color.h"
 #include "program/command_line.h"
 #include "program/flag_checks.h"
+#include "program/help.h"
 
 namespace txl::cli {
 namespace {

@@ -1,8 +1,11 @@
 #include "model/base/host_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <vector>
 
@@ -136,5 +139,17 @@ int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes) {
   if (!available.has_value()) return kUsualSlotBytes;
   return std::max<int64_t>(0, (*available - weight_bytes) / 2);
 }
+
+void* MapPages(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: it may be refused
+#endif
+  return memory;
+}
+
+void UnmapPages(void* memory, size_t bytes) noexcept { munmap(memory, bytes); }
 
 }  // namespace txl

@@ -1,7 +1,8 @@
 #pragma once
 
-// What the host has left.
+// What the host has left, and memory of its own by whole pages.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,5 +26,15 @@ int64_t UsualMemoryLimit(std::optional<int64_t> available, int64_t resident);
 // >= 0, since sessions without a slot, a step's tensors and other programs need
 // memory as well. 1 GiB where nothing is known.
 int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes);
+
+// Memory by whole pages, for what is streamed through.
+
+inline constexpr size_t kHugePage = size_t{2} << 20;
+
+// `bytes` > 0 zeroed bytes, whose pages are taken from the system when they are
+// first written. Huge ones are asked for: there are 512 times fewer to take,
+// and to look up. Throws std::bad_alloc.
+void* MapPages(size_t bytes);
+void UnmapPages(void* memory, size_t bytes) noexcept;
 
 }  // namespace txl

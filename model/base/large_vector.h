@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/base/pages.h"
+#include "model/base/host_memory.h"
 
 namespace txl {
 

@@ -8,7 +8,10 @@
 #include <limits>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace txl {
 
@@ -41,5 +44,17 @@ class RegularFile {
 // read, or grows beyond max_bytes meanwhile.
 absl::StatusOr<std::string> ReadRegularFile(const std::string& path,
                                             int64_t max_bytes);
+
+// What reading of files answers with when they are not what they should be.
+
+// INVALID_ARGUMENT. `what` has the file for its subject, or "it".
+inline absl::Status Bad(absl::string_view what) {
+  return absl::InvalidArgumentError(what);
+}
+
+// INVALID_ARGUMENT, "file: what".
+inline absl::Status Bad(absl::string_view file, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(file, ": ", what));
+}
 
 }  // namespace txl

@@ -74,4 +74,9 @@ absl::Status WriteSafetensors(
     const std::string& path, const std::map<std::string, TensorBytes>& tensors,
     const std::map<std::string, std::string>& metadata);
 
+// Whether every element is finite, looked for without a copy. `bytes` holds
+// whole elements of `dtype` in the byte order of the machine, at any alignment.
+// Integers are always finite.
+bool AllFinite(DType dtype, absl::Span<const uint8_t> bytes);
+
 }  // namespace txl

@@ -8,6 +8,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
-#include "model/checkpoint/finite.h"
 #include "model/checkpoint/safetensors.h"
 
 namespace txl {
@@ -293,6 +293,21 @@ BinOutputs OutputsOfBin(const ModelConfig& config, const Weights& weights,
   outputs.bias = at::cat({or_zeros(outputs.bias, config.bin_size(0)),
                           or_zeros(weights.cluster_b, config.n_bins() - 1)});
   return outputs;
+}
+
+absl::Status SetTailShare(double share, Weights& weights) {
+  if (!(share > 0 && share < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tail share is ", share, ", must be in (0, 1)"));
+  }
+  if (!weights.cluster_b.defined()) {
+    return absl::InvalidArgumentError(
+        "a tail share needs a model with cutoffs");
+  }
+  const auto words = static_cast<double>(weights.head.front().w.size(0));
+  const auto clusters = static_cast<double>(weights.cluster_b.size(0));
+  weights.cluster_b.fill_(std::log(share / (1 - share) * words / clusters));
+  return absl::OkStatus();
 }
 
 }  // namespace txl

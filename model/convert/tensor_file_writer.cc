@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
-#include "model/checkpoint/finite.h"
 #include "model/checkpoint/safetensors.h"
 
 namespace txl {

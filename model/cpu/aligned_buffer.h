@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-#include "model/base/pages.h"
+#include "model/base/host_memory.h"
 
 namespace txl {
 

@@ -3,7 +3,7 @@
 // Weights of 4 bits. In groups of 32 inputs a weight is (code - zero) * step, a
 // whole number of 8 bits made of three of 4, times a scale of its output: what
 // is multiplied are numbers of 8 bits, unpacked a piece at a time, or, by few
-// rows of whole numbers, codes (int4_product.h). The same numbers on every
+// rows of whole numbers, codes (integer_product.h). The same numbers on every
 // instruction set.
 //
 // A panel of kPanel outputs, group by group: a byte for each output, step + 16

@@ -1,9 +1,8 @@
-#include "model/cpu/int4_product.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "model/cpu/int4_panel.h"
+#include "model/cpu/integer_product.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "model/cpu/int4_product.cc"

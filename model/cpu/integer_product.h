@@ -6,6 +6,8 @@
 // others through pairs of 16 bits, or plain), company, cut and order, sums are
 // the same, and the bits of every function here are, too.
 
+#include <cstdint>
+
 #include "model/cpu/integer_operands.h"
 
 namespace txl {
@@ -13,5 +15,20 @@ namespace txl {
 // What integer_operands.h says of their arguments. Thread-safe.
 void MultiplyIntegers(const IntegerProduct& product);
 void SumIntegers(const IntegerSum& sum);
+
+// Products of few rows with weights of 4 bits (int4_product.cc), whose numbers
+// of 8 bits never come to memory: where rows are few, unpacking them
+// (UnpackInt4Quads) takes longer than multiplying them.
+//
+// A group adds step * (sum of code * x - zero * sum of x) to an output. All of
+// it are whole numbers that fit 32 bits, so the bits are those of
+// MultiplyIntegers with the unpacked numbers.
+
+// For more rows unpacking once is faster.
+inline constexpr int64_t kInt4FewRows = 4;
+
+// `product.b`: a panel as int4_panel.h says, of product.k inputs. REQUIRES: at
+// most kInt4FewRows rows; no piece of a product.
+void MultiplyInt4(const IntegerProduct& product);
 
 }  // namespace txl

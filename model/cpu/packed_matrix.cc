@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "model/cpu/int4_panel.h"
-#include "model/cpu/int4_product.h"
 #include "model/cpu/integer_product.h"
 
 namespace txl {

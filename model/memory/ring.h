@@ -40,7 +40,17 @@ struct RingGeometry {
 // Distance of each ring index to query t, for a ring whose newest written row
 // is `newest` >= t; -1 where the query must not look (rows after it, outside
 // its window, before the first position). Size C.
-std::vector<int64_t> RingDistances(const RingGeometry& ring, int64_t t,
-                                   int64_t newest);
+inline std::vector<int64_t> RingDistances(const RingGeometry& ring, int64_t t,
+                                          int64_t newest) {
+  const int64_t capacity = ring.capacity();
+  std::vector<int64_t> distances(capacity, -1);
+  const int64_t oldest = ring.OldestVisible(t);
+  for (int64_t position = t; position >= oldest; --position) {
+    // Rows that a newer one has overwritten are gone.
+    if (position <= newest - capacity) break;
+    distances[ring.IndexOf(position)] = t - position;
+  }
+  return distances;
+}
 
 }  // namespace txl

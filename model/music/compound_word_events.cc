@@ -1,5 +1,3 @@
-#include "model/music/compound_word_events.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -11,7 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/music/beat_chords.h"
+#include "model/music/chords.h"
+#include "model/music/family_events.h"
 
 namespace txl {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The events of a music model by name, and the ids of a file while they are
-// found.
+// The events of a music model by name, the ids of a file while they are found,
+// and the kinds of events.
 
 #include <cstdint>
 #include <initializer_list>
@@ -13,6 +13,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "model/sampling/token_kinds.h"
 #include "model/text/vocabulary.h"
 
 namespace txl {
@@ -78,5 +79,14 @@ class EventList {
   std::vector<int32_t> ids_;
   std::map<std::string, int64_t, std::less<>> left_out_;
 };
+
+// The grammar of a family of music as kinds of tokens
+// (model/sampling/token_kinds.h).
+
+// Which kinds of events follow which in the ids that MidiEncoder makes; with
+// musicautobot also as its predict() has it, which draws durations behind notes
+// and separators only. Events of no kind (masks, classes) are never in a piece.
+// Empty: the vocabulary isn't one of music.
+std::vector<TokenKind> KindsOfMusic(const Vocabulary& vocabulary);
 
 }  // namespace txl

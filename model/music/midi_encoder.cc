@@ -5,14 +5,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
-#include "model/music/compound_word_events.h"
 #include "model/music/event_ids.h"
+#include "model/music/family_events.h"
 #include "model/music/instruments.h"
 #include "model/music/midi_file.h"
-#include "model/music/remi_events.h"
-#include "model/music/step_events.h"
 
 namespace txl {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 
 namespace txl {

@@ -1,5 +1,3 @@
-#include "model/music/remi_events.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "model/music/remi_chords.h"
+#include "model/music/chords.h"
+#include "model/music/family_events.h"
 
 namespace txl {
 namespace {

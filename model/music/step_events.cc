@@ -1,5 +1,3 @@
-#include "model/music/step_events.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "model/music/family_events.h"
 
 namespace txl {
 namespace {

@@ -18,7 +18,7 @@ namespace {
 
 using Algorithm = SentencePieceModel::Algorithm;
 
-absl::Status Bad(absl::string_view problem) {
+absl::Status NotAModel(absl::string_view problem) {
   return absl::InvalidArgumentError(
       absl::StrCat("is not a SentencePiece model: ", problem));
 }
@@ -33,11 +33,12 @@ absl::Status ReadPiece(absl::string_view message, SentencePieceModel& model) {
     if (in.field() == 3 && in.is_varint()) type = in.number();
   }
   const std::string where = absl::StrCat("piece ", model.pieces.size(), ": ");
-  if (!in.ok()) return Bad(where + "is damaged");
-  if (type < 1 || type > 6) return Bad(where + "has an unknown type");
-  if (piece.text.empty()) return Bad(where + "is empty");
-  if (!IsValidUtf8(piece.text)) return Bad(where + "is not valid UTF-8");
-  if (!std::isfinite(piece.score)) return Bad(where + "has no finite score");
+  if (!in.ok()) return NotAModel(where + "is damaged");
+  if (type < 1 || type > 6) return NotAModel(where + "has an unknown type");
+  if (piece.text.empty()) return NotAModel(where + "is empty");
+  if (!IsValidUtf8(piece.text)) return NotAModel(where + "is not valid UTF-8");
+  if (!std::isfinite(piece.score))
+    return NotAModel(where + "has no finite score");
   piece.type = static_cast<PieceType>(type);
   model.pieces.push_back(std::move(piece));
   return absl::OkStatus();
@@ -55,13 +56,13 @@ absl::Status ReadTrainer(absl::string_view message, SentencePieceModel& model) {
       model.unknown_text = std::string(in.bytes());
     }
   }
-  if (!in.ok()) return Bad("its training settings are damaged");
+  if (!in.ok()) return NotAModel("its training settings are damaged");
   if (algorithm != 1 && algorithm != 2) {
     return absl::InvalidArgumentError(
         "cuts text by words or characters; only unigram and BPE are supported");
   }
   if (!IsValidUtf8(model.unknown_text)) {
-    return Bad("its text for unknown pieces is not valid UTF-8");
+    return NotAModel("its text for unknown pieces is not valid UTF-8");
   }
   model.algorithm = static_cast<Algorithm>(algorithm);
   return absl::OkStatus();
@@ -79,7 +80,7 @@ absl::Status ReadNormalizer(absl::string_view message,
     if (in.field() == 4) model.remove_extra_whitespace = in.number() != 0;
     if (in.field() == 5) model.escape_whitespace = in.number() != 0;
   }
-  return in.ok() ? absl::OkStatus() : Bad("its normalizer is damaged");
+  return in.ok() ? absl::OkStatus() : NotAModel("its normalizer is damaged");
 }
 
 absl::Status CheckDenormalizer(absl::string_view message) {
@@ -90,7 +91,7 @@ absl::Status CheckDenormalizer(absl::string_view message) {
           "has rules for decoding, which are not supported");
     }
   }
-  return in.ok() ? absl::OkStatus() : Bad("its denormalizer is damaged");
+  return in.ok() ? absl::OkStatus() : NotAModel("its denormalizer is damaged");
 }
 
 absl::Status CheckPieces(SentencePieceModel& model) {
@@ -100,7 +101,7 @@ absl::Status CheckPieces(SentencePieceModel& model) {
   for (size_t i = 0; i < model.pieces.size(); ++i) {
     const SentencePiece& piece = model.pieces[i];
     if (!seen.insert(piece.text).second) {
-      return Bad(absl::StrCat("piece ", i, ": was there before"));
+      return NotAModel(absl::StrCat("piece ", i, ": was there before"));
     }
     if (piece.type == PieceType::kByte) bytes.insert(piece.text);
     if (piece.type == PieceType::kUnknown) {
@@ -108,13 +109,13 @@ absl::Status CheckPieces(SentencePieceModel& model) {
       ++n_unknown;
     }
   }
-  if (n_unknown != 1) return Bad("it has not exactly one unknown piece");
+  if (n_unknown != 1) return NotAModel("it has not exactly one unknown piece");
   size_t n_bytes = 0;
   for (int byte = 0; byte < 256; ++byte) {
     n_bytes += bytes.count(absl::StrFormat("<0x%02X>", byte));
   }
   if (n_bytes != bytes.size() || (model.byte_fallback && n_bytes != 256)) {
-    return Bad("its pieces for bytes are not those of all bytes");
+    return NotAModel("its pieces for bytes are not those of all bytes");
   }
   return absl::OkStatus();
 }
@@ -132,7 +133,7 @@ absl::StatusOr<SentencePieceModel> ParseSentencePieceModel(
     if (in.field() == 3) TXL_RETURN_IF_ERROR(ReadNormalizer(in.bytes(), model));
     if (in.field() == 5) TXL_RETURN_IF_ERROR(CheckDenormalizer(in.bytes()));
   }
-  if (!in.ok()) return Bad("it is damaged or cut off");
+  if (!in.ok()) return NotAModel("it is damaged or cut off");
   TXL_RETURN_IF_ERROR(CheckPieces(model));
   return model;
 }

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
-#include "model/text/text_file.h"
+#include "model/text/utf8.h"
 
 namespace txl {
 

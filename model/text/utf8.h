@@ -1,13 +1,14 @@
 #pragma once
 
-// UTF-8: checking, walking, and repair of text that arrives byte by byte.
-// Well-formed means Unicode's table 3-7: no surrogates, no overlong forms,
-// nothing above U+10FFFF.
+// UTF-8: checking, walking, and repair of text that arrives byte by byte, and
+// text files. Well-formed means Unicode's table 3-7: no surrogates, no overlong
+// forms, nothing above U+10FFFF.
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace txl {
@@ -72,5 +73,14 @@ class Utf8Assembler {
  private:
   std::string held_;  // a proper prefix of a character; 0..3 bytes
 };
+
+// Text files of people: vocabularies, texts to train on or to evaluate.
+
+// `content` as UTF-8, without the byte order mark that it may begin with; a
+// view of it. Errors: InvalidArgument opening with `name`: another coding
+// (UTF-16 or UTF-32, which hold zero bytes, or one that is not UTF-8, with its
+// line, counted from 1).
+absl::StatusOr<absl::string_view> TextOfFile(absl::string_view content,
+                                             absl::string_view name);
 
 }  // namespace txl

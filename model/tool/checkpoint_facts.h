@@ -12,7 +12,7 @@
 #include "model/base/number_format.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/config/model_config.h"
-#include "model/convert/plan_conversion.h"
+#include "model/convert/convert.h"
 #include "model/cpu/attention_form.h"
 
 namespace txl {

@@ -14,7 +14,7 @@
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/checkpoint/model_directory.h"
 #include "model/checkpoint/safetensors.h"
-#include "model/convert/plan_conversion.h"
+#include "model/convert/convert.h"
 #include "model/convert/vocabulary/vocabulary_files.h"
 #include "model/tool/checkpoint_facts.h"
 #include "model/tool/command.h"

@@ -10,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "model/base/bad.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/music/midi_encoder.h"

@@ -14,7 +14,6 @@
 #include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/cpu/attention_form.h"
-#include "model/text/text_file.h"
 #include "model/text/utf8.h"
 #include "model/train/streams.h"
 #include "program/command_line.h"

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
-#include "model/checkpoint/tail_share.h"
 #include "model/checkpoint/weights.h"
 #include "model/tool/command.h"
 #include "model/tool/model_flags.h"

@@ -18,7 +18,7 @@
 #include "model/base/host_memory.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
-#include "model/text/text_file.h"
+#include "model/text/utf8.h"
 #include "model/tool/command.h"
 #include "model/tool/midi_corpus.h"
 #include "model/tool/model_flags.h"

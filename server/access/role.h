@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "server/base/plain_name.h"
 
@@ -22,9 +23,26 @@ inline constexpr Role kAllRoles[] = {Role::kUser, Role::kScorer, Role::kMetrics,
                                      Role::kAdmin};
 
 // "user", as keys files and commands say it.
-const char* RoleName(Role role);
+inline const char* RoleName(Role role) {
+  switch (role) {
+    case Role::kUser:
+      return "user";
+    case Role::kScorer:
+      return "scorer";
+    case Role::kMetrics:
+      return "metrics";
+    case Role::kAdmin:
+      return "admin";
+  }
+  return "";
+}
 // In any case of letters. Absent: no role has this name.
-std::optional<Role> ParseRole(absl::string_view name);
+inline std::optional<Role> ParseRole(absl::string_view name) {
+  for (const Role role : kAllRoles) {
+    if (absl::EqualsIgnoreCase(name, RoleName(role))) return role;
+  }
+  return std::nullopt;
+}
 
 // Who may use something. By default no one: what has no rule is refused.
 class RoleSet {

@@ -1,5 +1,3 @@
-#include "server/api/admin_service.h"
-
 #include <google/protobuf/util/json_util.h>
 
 #include <atomic>
@@ -15,6 +13,7 @@
 #include "server/api/call_record.h"
 #include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
+#include "server/api/services.h"
 #include "server/api/session_transfer.h"
 #include "server/api/unary_turn.h"
 #include "server/base/digest.h"

@@ -13,7 +13,7 @@
 #include "model/base/status_macros.h"
 #include "model/text/utf8.h"
 #include "server/base/error.h"
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_name.h"
 #include "server/session/session_store.h"

@@ -1,5 +1,3 @@
-#include "server/api/generation_service.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -8,6 +6,7 @@
 #include "model/base/status_macros.h"
 #include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
+#include "server/api/services.h"
 #include "server/api/token_stream.h"
 #include "server/api/turn_submit.h"
 #include "server/api/unary_turn.h"

@@ -4,10 +4,7 @@
 #include <type_traits>
 
 #include "absl/types/span.h"
-#include "server/api/admin_service.h"
-#include "server/api/generation_service.h"
-#include "server/api/model_service.h"
-#include "server/api/session_service.h"
+#include "server/api/services.h"
 #include "server/api/session_transfer.h"
 
 namespace txl {

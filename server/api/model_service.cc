@@ -1,10 +1,9 @@
-#include "server/api/model_service.h"
-
 #include <vector>
 
 #include "model/base/status_macros.h"
 #include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
+#include "server/api/services.h"
 #include "server/api/unary_turn.h"
 
 namespace txl {

@@ -5,11 +5,12 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "model/memory/state_image.h"
 #include "server/access/key_ring.h"
-#include "server/api/administration.h"
 #include "server/api/lifecycle.h"
 #include "server/api/limits.h"
 #include "server/api/model_facts.h"
@@ -28,6 +29,23 @@
 #include "server/session/session_store.h"
 
 namespace txl {
+
+// A file that was read again.
+struct ReloadedFile {
+  std::string setting;  // the flag's name, "keys"
+  std::string path;
+  absl::Status status;  // an error: what was read before stays in force
+};
+
+// What AdminService asks of the server as a whole, which the composition root
+// knows. Every function is thread-safe.
+struct Administration {
+  std::function<std::vector<ReloadedFile>()> reload;
+  // Has the server drain, as SIGTERM does; returns at once. False: it serves
+  // nothing yet.
+  std::function<bool()> drain;
+  std::function<ServerStatus()> status;
+};
 
 // The model that is served and what may be asked of it: what GetModel tells.
 struct ServedModel {

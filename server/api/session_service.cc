@@ -1,5 +1,3 @@
-#include "server/api/session_service.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "model/base/status_macros.h"
 #include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
+#include "server/api/services.h"
 #include "server/api/session_transfer.h"
 #include "server/api/turn_submit.h"
 #include "server/api/unary_turn.h"

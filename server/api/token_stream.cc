@@ -6,7 +6,7 @@
 
 #include "server/api/convert_output.h"
 #include "server/api/turn_submit.h"
-#include "server/scheduler/reader_watch.h"
+#include "server/scheduler/resting_turns.h"
 
 namespace txl {
 
@@ -202,7 +202,7 @@ void TokenStream::OnWriteDone(bool ok) {
   bool may_unpark;
   {
     absl::MutexLock lock(&mutex_);
-    // The scheduler looks at both: see reader_watch.h.
+    // The scheduler looks at both: see resting_turns.h.
     const int before = UnsentLocked();
     const int caught_up = CaughtUpEvents(options_.park_events);
     written_ += in_flight_;

@@ -4,6 +4,9 @@
 
 #include <time.h>
 
+#include <chrono>
+
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace txl {
@@ -20,8 +23,22 @@ class Clock {
   static Clock* Real();  // never deleted
 };
 
-// Since the machine started; goes on while it sleeps and while this process is
-// stopped, whatever becomes of the wall clock.
+// The clocks of the system.
+inline Clock* Clock::Real() {
+  class RealClock final : public Clock {
+   public:
+    absl::Time Now() override { return absl::Now(); }
+    absl::Duration Monotonic() override {
+      return absl::FromChrono(
+          std::chrono::steady_clock::now().time_since_epoch());
+    }
+  };
+  static RealClock* const clock = new RealClock;
+  return clock;
+}
+
+// Time since the machine started; it goes on while it sleeps and while this
+// process is stopped, whatever becomes of the wall clock.
 inline absl::Duration BootTime() {
   timespec now = {};
   clock_gettime(CLOCK_BOOTTIME, &now);

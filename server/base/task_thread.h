@@ -1,9 +1,6 @@
 #pragma once
 
-// A thread that runs tasks one after the other, in the order in which they were
-// given: that of a device, that of its transfers, and the one that talks to
-// gRPC on behalf of the scheduler, whose own thread must never wait for a
-// transport.
+// Threads that run tasks or act at intervals, and what wakes one.
 
 #include <chrono>
 #include <condition_variable>
@@ -18,6 +15,11 @@
 
 namespace txl {
 
+// A thread that runs tasks one after the other, in the order in which they were
+// given: that of a device, that of its transfers, and the one that talks to
+// gRPC on behalf of the scheduler, whose own thread must never wait for a
+// transport.
+//
 // Thread-safe. Tasks must not throw.
 class TaskThread {
  public:
@@ -59,6 +61,31 @@ class Periodic {
   std::condition_variable changed_;
   bool stopping_ = false;  // under mutex_
   std::thread thread_;     // last
+};
+
+// Lets a thread sleep until somebody has something for it. A Set before Wait is
+// remembered, so that no wake-up is lost. Thread-safe; one thread waits.
+class WakeSignal {
+ public:
+  void Set() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    set_ = true;
+    changed_.notify_one();
+  }
+
+  // Waits for Set at most `limit`, which is finite, and takes it.
+  void Wait(absl::Duration limit) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(limit),
+                      [this] { return set_; });
+    set_ = false;
+  }
+
+ private:
+  // Not Abseil's, whose timeouts follow the wall clock and its jumps.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ = false;  // under mutex_
 };
 
 }  // namespace txl

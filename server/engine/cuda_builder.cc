@@ -12,6 +12,7 @@
 #include "model/cuda/step/cuda_sampling_step.h"
 #include "model/sampling/sampling_params.h"
 #include "model/step/model_step.h"
+#include "server/engine/device_name.h"
 
 namespace txl {
 namespace {
@@ -107,6 +108,11 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
   TXL_ASSIGN_OR_RETURN(built.sampling,
                        CreateCudaSamplingStep(config, weights, cuda, sampling));
   return built;
+}
+
+std::optional<int64_t> FreeDeviceBytes(int index) {
+  cuda::UseDevice(index);
+  return static_cast<int64_t>(cuda::CurrentDevice().free_bytes);
 }
 
 }  // namespace txl

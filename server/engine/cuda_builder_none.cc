@@ -1,4 +1,5 @@
 #include "server/engine/cuda_builder.h"
+#include "server/engine/device_name.h"
 
 namespace txl {
 
@@ -18,5 +19,7 @@ absl::StatusOr<BuiltStep> BuildCudaStep(const ModelConfig& config,
                                         const StepRunnerOptions& options, int) {
   return CheckCudaOptions(config, options);
 }
+
+std::optional<int64_t> FreeDeviceBytes(int) { return std::nullopt; }
 
 }  // namespace txl

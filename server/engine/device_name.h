@@ -1,12 +1,14 @@
 #pragma once
 
-// Which device a configuration means.
+// Which device a configuration means, and what it has left.
 
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
 
+#include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,6 +28,12 @@ absl::StatusOr<c10::Device> ResolveDeviceOf(const std::string& name,
 
 // "cpu", "cuda:0".
 std::string DeviceName(c10::Device device);
+
+// Bytes of CUDA device `index` that are not taken; what LibTorch caches is
+// taken. Nothing where this program was built without CUDA kernels:
+// cuda_builder_none.cc then has the function, else cuda_builder.cc. REQUIRES:
+// there is such a device.
+std::optional<int64_t> FreeDeviceBytes(int index);
 
 // The border at which LibTorch's and the devices' exceptions become statuses.
 

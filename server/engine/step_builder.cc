@@ -15,7 +15,6 @@
 #include "model/cpu/vector_target.h"
 #include "model/step/model_step.h"
 #include "model/torch/torch_step.h"
-#include "server/engine/device_memory.h"
 #include "server/engine/device_name.h"
 
 namespace txl {

@@ -16,10 +16,10 @@
 #include "server/base/log.h"
 #include "server/http/completion_json.h"
 #include "server/http/completion_request.h"
+#include "server/http/http_api.h"
 #include "server/http/http_error.h"
 #include "server/http/json_in.h"
 #include "server/http/message_json.h"
-#include "server/http/read_body.h"
 #include "server/session/session_errors.h"
 
 namespace txl {

@@ -16,11 +16,11 @@
 #include "model/base/status_macros.h"
 #include "server/api/api_call.h"
 #include "server/base/error.h"
+#include "server/http/http_api.h"
 #include "server/http/http_error.h"
 #include "server/http/http_message.h"
 #include "server/http/json_in.h"
 #include "server/http/message_json.h"
-#include "server/http/read_body.h"
 
 namespace txl {
 

@@ -43,11 +43,18 @@ struct HttpRequest {
   TraceContext trace;
 
   // The value of a header, "" where there is none.
-  const std::string& header(const std::string& lower_case_name) const;
+  const std::string& header(const std::string& lower_case_name) const {
+    static const std::string kNone;
+    const auto found = headers.find(lower_case_name);
+    return found == headers.end() ? kNone : found->second;
+  }
 };
 
 // "Fri, 27 Nov 2026 06:32:01 GMT", as every answer says it (RFC 9110, 6.6.1).
-std::string HttpDate(absl::Time now);
+inline std::string HttpDate(absl::Time now) {
+  return absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", now,
+                          absl::UTCTimeZone());
+}
 
 struct HttpReply {
   int status = 200;

@@ -4,6 +4,7 @@
 // from hurting others: the three services, reflection and health checking, or
 // administration and health checking (ServiceContext::administration).
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 
 #include <memory>
@@ -11,14 +12,34 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/api/api_call.h"
 #include "server/api/call_desk.h"
 #include "server/api/service_context.h"
-#include "server/rpc/api_service.h"
 #include "server/rpc/connection_gate.h"
 #include "server/rpc/tls_server_credentials.h"
 #include "server/tls/certificate_watch.h"
 
 namespace txl {
+
+// grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo as a method
+// among the others: gRPC's own service of reflection would answer anybody.
+// Defined in reflection.cc.
+const ApiMethod& ReflectionMethod();
+
+// Every method of the API, and reflection, behind one generic service: a path
+// that is not in its table is UNIMPLEMENTED. With a context for administration
+// it has that service's methods and nothing else. Who calls is asked before
+// anything of a message is read. Thread-safe. The desk outlives the service.
+class ApiService final : public grpc::CallbackGenericService {
+ public:
+  explicit ApiService(CallDesk* desk) : desk_(desk) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* call) override;
+
+ private:
+  CallDesk* const desk_;
+};
 
 // For this process, before it uses gRPC or has threads. With gRPC 1.51's
 // "tcp_read_chunks" a connection keeps as much room to read into as its busiest

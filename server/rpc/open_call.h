@@ -101,7 +101,7 @@ class OpenCall final : public grpc::ServerGenericBidiReactor,
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Bytes of the wire <-> messages. Calls come as bytes (api_service.h), so that
+// Bytes of the wire <-> messages. Calls come as bytes (grpc_server.h), so that
 // what does not parse is INVALID_ARGUMENT.
 
 // InvalidArgument, MALFORMED_MESSAGE when the bytes do not parse (a string that

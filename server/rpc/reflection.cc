@@ -1,5 +1,3 @@
-#include "server/rpc/reflection.h"
-
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 
@@ -11,6 +9,7 @@
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/base/byte_budget.h"
+#include "server/rpc/grpc_server.h"
 #include "txl/v1/generation_service.pb.h"
 #include "txl/v1/model_service.pb.h"
 #include "txl/v1/session_service.pb.h"

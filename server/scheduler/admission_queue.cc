@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 

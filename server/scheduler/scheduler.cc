@@ -10,10 +10,10 @@
 #include "absl/types/span.h"
 #include "model/base/status_macros.h"
 #include "server/base/error.h"
+#include "server/base/task_thread.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/scheduler_loop.h"
-#include "server/scheduler/turn_errors.h"
-#include "server/scheduler/wake_signal.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/scheduler/scheduler_loop.h"
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 

@@ -9,7 +9,7 @@
 
 #include "server/scheduler/batch_policy.h"
 #include "server/scheduler/scheduler_report.h"
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 namespace {

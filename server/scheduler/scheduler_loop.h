@@ -17,7 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/base/clock.h"
@@ -25,18 +27,46 @@
 #include "server/metrics/metrics.h"
 #include "server/scheduler/admission_queue.h"
 #include "server/scheduler/batch_policy.h"
-#include "server/scheduler/heartbeat.h"
+#include "server/scheduler/guesser.h"
 #include "server/scheduler/resting_turns.h"
 #include "server/scheduler/scheduler_options.h"
 #include "server/scheduler/scheduler_report.h"
 #include "server/scheduler/sequence.h"
 #include "server/scheduler/session_slots.h"
 #include "server/scheduler/step_ledger.h"
-#include "server/scheduler/stream_guesses.h"
 #include "server/scheduler/turn_prefixes.h"
 #include "server/session/session_store.h"
 
 namespace txl {
+
+// How long work has waited for the device: the measure of a hung step.
+// Thread-safe. Times are Clock::Monotonic.
+class Heartbeat {
+ public:
+  // Work came in: the loop should move from now on.
+  void Start(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    if (!since_.has_value()) since_ = now;
+  }
+  // A step ended.
+  void Beat(absl::Duration now) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    since_ = now;
+  }
+  // Nothing to do: no work, or only work that waits for its clients.
+  void Rest() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    since_.reset();
+  }
+  absl::Duration Age(absl::Duration now) const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return since_.has_value() ? now - *since_ : absl::ZeroDuration();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::optional<absl::Duration> since_ ABSL_GUARDED_BY(mutex_);
+};
 
 // What the loop shares with other threads; each is thread-safe.
 struct SchedulerShared {

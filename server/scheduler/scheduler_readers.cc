@@ -1,12 +1,12 @@
 // SchedulerLoop: turns that stand still (resting_turns.h), and tokens that are
-// guessed ahead of their streams (stream_guesses.h).
+// guessed ahead of their streams (guesser.h).
 
 #include <iterator>
 #include <utility>
 
 #include "server/scheduler/guesser.h"
 #include "server/scheduler/scheduler_loop.h"
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 

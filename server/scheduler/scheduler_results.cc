@@ -6,7 +6,7 @@
 
 #include "server/base/error.h"
 #include "server/scheduler/scheduler_loop.h"
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 namespace {

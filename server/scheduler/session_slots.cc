@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 namespace txl {
 namespace {

@@ -16,8 +16,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
-#include "server/session/away_sessions.h"
-#include "server/session/ended_ids.h"
 #include "server/session/session_entries.h"
 #include "server/session/session_memory.h"
 #include "server/session/session_quota.h"

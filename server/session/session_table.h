@@ -1,15 +1,21 @@
 #pragma once
 
-// Which sessions are in memory, by key and by name, and which of them are idle.
+// Which sessions are in memory, by key and by name, which of them are idle,
+// which are on their way to the store or from it, and which have ended.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/metrics/server_status.h"
@@ -19,6 +25,87 @@
 #include "server/session/session_record.h"
 
 namespace txl {
+
+enum class SessionEnd {
+  kExpired,  // its time-to-live passed
+  kEvicted,  // it was empty and others needed its place
+};
+
+// Remembers which sessions the server ended by itself, so that their owners
+// hear why instead of "unknown". Bounded: the oldest are forgotten first. Not
+// thread-safe.
+class EndedIds {
+ public:
+  // Capacity 0 remembers nothing.
+  explicit EndedIds(int64_t capacity) : capacity_(capacity) {}
+
+  // The newest now, also when it was there already.
+  void Remember(const std::string& session_id, SessionEnd how);
+  // The id is in use again.
+  void Forget(const std::string& session_id);
+  // False: there is none.
+  bool ForgetOldest();
+  // Absent: not remembered.
+  std::optional<SessionEnd> Find(const std::string& session_id) const;
+  // Host bytes that they take.
+  int64_t Bytes() const;
+
+ private:
+  struct Entry {
+    std::string session_id;
+    SessionEnd how;
+  };
+
+  const int64_t capacity_;
+  std::list<Entry> oldest_first_;
+  std::unordered_map<std::string, std::list<Entry>::iterator> by_id_;
+};
+
+// Sessions on their way between memory and the store.
+//
+// One read at a time brings a session, and what a read shows counts only where
+// nothing of the session is on its way: a session that is coming would be there
+// twice, and one whose removal is not on stable storage yet would come again.
+//
+// Not thread-safe: the store's mutex guards it.
+class AwaySessions {
+ public:
+  using Then = std::function<void(const absl::Status&)>;
+
+  // `then` waits for the session. True: as the first one, so that the caller
+  // has to bring it and to end with TakeWaiting.
+  bool Await(const SessionName& name, Then then) {
+    std::vector<Then>& waiting = coming_[name];
+    waiting.push_back(std::move(then));
+    return waiting.size() == 1;
+  }
+  // Those that waited; the session is on its way no more.
+  std::vector<Then> TakeWaiting(const SessionName& name) {
+    return std::move(coming_.extract(name).mapped());
+  }
+
+  // This entry of the journal removes it.
+  void Removed(const SessionName& name, uint64_t entry) {
+    removed_[name] = entry;
+  }
+  // Whether what was read of it counts; entries up to `durable` are on stable
+  // storage.
+  bool IsSettled(const SessionName& name, uint64_t durable) const {
+    const auto removed = removed_.find(name);
+    return coming_.count(name) == 0 &&
+           (removed == removed_.end() || removed->second <= durable);
+  }
+  // Removals up to `durable` need not be remembered.
+  void Forget(uint64_t durable) {
+    std::erase_if(removed_, [durable](const auto& each) {
+      return each.second <= durable;
+    });
+  }
+
+ private:
+  std::map<SessionName, std::vector<Then>> coming_;
+  std::map<SessionName, uint64_t> removed_;  // with the entry
+};
 
 // A session is made neither idle nor busy. From then on it is one of both until
 // it ends or is stored away, so that without those being made

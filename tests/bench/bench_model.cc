@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/model_directory.h"
-#include "model/checkpoint/tail_share.h"
+#include "model/checkpoint/weights.h"
 #include "server/engine/device_name.h"
 
 namespace txl {

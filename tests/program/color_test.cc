@@ -1,11 +1,11 @@
-#include "program/color.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <unistd.h>
 
 #include <cstdlib>
+
+#include "program/help.h"
 
 namespace txl {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 
-#include "program/completion.h"
 #include "program/flag_checks.h"
 #include "program/help.h"
 #include "program/version.h"

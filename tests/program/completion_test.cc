@@ -1,5 +1,3 @@
-#include "program/completion.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "program/flag_checks.h"
+#include "program/help.h"
 
 namespace txl {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/installed_models.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/start_up.h"
 
 namespace txl {
 namespace {

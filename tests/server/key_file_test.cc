@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/keys_command.h"
+#include "server/subcommands.h"
 
 namespace txl {
 namespace {

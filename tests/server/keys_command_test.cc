@@ -1,5 +1,3 @@
-#include "server/keys_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "server/access/keys_file.h"
 #include "server/base/digest.h"
+#include "server/subcommands.h"
 
 namespace txl {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/listener_watch.h"
-
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "server/watchdog.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace txl {

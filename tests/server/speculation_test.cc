@@ -1,5 +1,3 @@
-#include "server/speculation.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 #include "model/text/digit_vocabulary.h"
 #include "model/text/ngram_table.h"
 #include "server/base/log.h"
+#include "server/start_up.h"
 
 namespace txl {
 namespace {

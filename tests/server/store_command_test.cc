@@ -1,10 +1,9 @@
-#include "server/store_command.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "server/subcommands.h"
 #include "tests/server/store/store_fixture.h"
 
 namespace txl {

@@ -1,6 +1,5 @@
-#include "server/warm_up.h"
-
 #include "gtest/gtest.h"
+#include "server/start_up.h"
 
 namespace txl {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 
 namespace txl {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 
 namespace txl {

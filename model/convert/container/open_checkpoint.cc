@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/file_kind.h"
 #include "model/convert/container/folder_files.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/convert/container/byte_source.h"

@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
-#include "model/convert/container/pickle_globals.h"
 #include "model/convert/container/pickle_text.h"
 #include "model/convert/container/pickle_value.h"
 

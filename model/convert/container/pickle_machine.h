@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/convert/container/pickle_input.h"
 #include "model/convert/container/pickle_value.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// Texts of pickles in Python's notations.
+// Texts of pickles in Python's notations, and names that a pickle may not even
+// mention.
 
 #include <string>
 
@@ -27,5 +28,10 @@ void AppendCodePoint(uint32_t code, std::string& out);
 
 // A name out of a file for an error message: printable ASCII, shortened.
 std::string Printable(absl::string_view name);
+
+// Whether `module`.`name` is of use only to a pickle that wants to run
+// something. Nothing is ever called here; such a file is refused because
+// its author meant harm. Errors name the global.
+bool IsForbiddenGlobal(absl::string_view module, absl::string_view name);
 
 }  // namespace txl

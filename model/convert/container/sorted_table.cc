@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "model/base/bad.h"
 #include "model/base/crc32c.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 
 namespace txl {

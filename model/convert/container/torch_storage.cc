@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "model/base/bad.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/convert/container/pickle_text.h"
 

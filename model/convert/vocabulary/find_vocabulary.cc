@@ -15,10 +15,10 @@
 #include "model/convert/vocabulary/native_vocabulary.h"
 #include "model/convert/vocabulary/vocabulary_files.h"
 #include "model/convert/vocabulary/vocabulary_kind.h"
-#include "model/music/event_kinds.h"
+#include "model/music/event_ids.h"
 #include "model/text/sentencepiece_model.h"
-#include "model/text/text_file.h"
 #include "model/text/tokenizer_fields.h"
+#include "model/text/utf8.h"
 #include "model/text/vocabulary_loader.h"
 
 namespace txl {

@@ -16,7 +16,7 @@
 #include "model/base/status_macros.h"
 #include "model/config/generation_defaults.h"
 #include "model/config/token_kinds_file.h"
-#include "model/music/event_kinds.h"
+#include "model/music/event_ids.h"
 #include "model/text/sentencepiece_model.h"
 #include "model/text/symbol_vocabulary.h"
 #include "model/text/utf8.h"

@@ -1,5 +1,4 @@
 #include "model/cuda/device/launch.h"
-#include "model/cuda/kernels/gather_rows.h"
 #include "model/cuda/kernels/group.h"
 #include "model/cuda/kernels/rows.h"
 

@@ -35,7 +35,7 @@ enum class LinearActivation { kNone, kRelu, kGeluTanh };
 // two matrices that meet the same rows are one product. With splits > 1 the
 // sums over k are split: nothing of the above but partial sums are written,
 // [splits, rows, batch * outputs], and FinishLinear or the kernel that goes on
-// with them (norm.h, queries.h) does that. Rows outside of `range` are left out
+// with them (norm.h, rows.h) does that. Rows outside of `range` are left out
 // by the product and by FinishLinear.
 template <typename T>
 struct LinearArgs {

@@ -1,6 +1,5 @@
 #include "model/cuda/device/launch.h"
 #include "model/cuda/kernels/group.h"
-#include "model/cuda/kernels/queries.h"
 #include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {

@@ -1,11 +1,13 @@
 #pragma once
 
-// The rows of a step and the rings that they are stored in.
+// The rows of a step: the rings that they are stored in, rows that are picked
+// out of others, and what a layer begins with.
 
 #include <cstdint>
 
 #include "model/cuda/device/numbers.h"
 #include "model/cuda/device/runtime.h"
+#include "model/cuda/kernels/row_range.h"
 
 namespace txl::cuda {
 
@@ -74,5 +76,44 @@ TXL_ANYWHERE void StoreRow(const StoreArgs<M>& args, int r, int thread,
 
 template <typename M>
 void LaunchStoreRows(Stream& stream, const StoreArgs<M>& args);
+
+// Rows that are picked out of others, and rounded (gather_rows.cu).
+
+// to[i] = from[index[i]] for i < count in `range`; rows of `stride` numbers, a
+// multiple of 64.
+template <typename T>
+struct GatherArgs {
+  const T* from = nullptr;
+  int64_t stride = 0;
+  const int32_t* index = nullptr;  // [count]
+  int count = 0;
+  RowRange range = {};
+  T* to = nullptr;
+};
+
+template <typename T>
+void LaunchGatherRows(Stream& stream, const GatherArgs<T>& args);
+
+// `count` numbers, a multiple of 64.
+template <typename T>
+void LaunchNarrow(Stream& stream, const float* from, int64_t count, T* to);
+
+// What a layer begins with: its rows are stored, and the queries of every head
+// are added up (queries.cu, docs/design/step.md).
+
+// queries = sum over splits of partial[s], rounded
+template <typename T>
+struct QueryArgs {
+  int64_t width = 0;               // of all heads, a multiple of 64
+  const float* partial = nullptr;  // [splits, rows, width]
+  int splits = 1;
+  T* queries = nullptr;  // [rows, width]
+};
+
+// For the rows of `store`, which is done in the same launch (LaunchStoreRows):
+// neither needs the other, and a launch more would take as long as both.
+template <typename T, typename M>
+void LaunchQueries(Stream& stream, const QueryArgs<T>& args,
+                   const StoreArgs<M>& store);
 
 }  // namespace txl::cuda

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "model/cuda/kernels/attention.h"
-#include "model/cuda/kernels/gather_rows.h"
+#include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
 namespace {

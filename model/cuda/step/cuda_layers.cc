@@ -1,6 +1,6 @@
 #include "model/cuda/step/cuda_layers.h"
 
-#include "model/cuda/kernels/queries.h"
+#include "model/cuda/kernels/rows.h"
 
 namespace txl::cuda {
 namespace {

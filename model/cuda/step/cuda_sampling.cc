@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/cuda/kernels/gather_rows.h"
+#include "model/cuda/kernels/rows.h"
 #include "model/cuda/kernels/step_tokens.h"
 #include "model/cuda/step/cuda_shape.h"
 

@@ -1,11 +1,11 @@
-#include "model/base/pages.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
 #include <new>
 #include <numeric>
+
+#include "model/base/host_memory.h"
 
 namespace txl {
 namespace {

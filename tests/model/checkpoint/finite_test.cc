@@ -1,11 +1,10 @@
-#include "model/checkpoint/finite.h"
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "model/checkpoint/safetensors.h"
 
 namespace txl {
 namespace {

@@ -1,5 +1,3 @@
-#include "model/checkpoint/tail_share.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
@@ -13,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "model/checkpoint/weights.h"
 
 namespace txl {
 namespace {

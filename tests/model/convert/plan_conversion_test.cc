@@ -1,8 +1,6 @@
 // What is read beside a checkpoint, what is counted, and the text of
 // config.json.
 
-#include "model/convert/plan_conversion.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/config/model_config.h"
+#include "model/convert/convert.h"
 #include "tests/model/convert/family/stored_tensors.h"
 #include "tests/model/convert/golden_conversion.h"
 

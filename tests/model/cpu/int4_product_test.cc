@@ -1,8 +1,6 @@
 // Products with weights of 4 bits that are never unpacked: on every instruction
 // set of the machine the bits of a product with the unpacked numbers.
 
-#include "model/cpu/int4_product.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/int4_panel.h"
+#include "model/cpu/integer_product.h"
 #include "model/cpu/packed_matrix.h"
 #include "model/cpu/vector_target.h"
 

@@ -1,5 +1,7 @@
 // The chords that the originals hear, data/README.md.
 
+#include "model/music/chords.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,8 +10,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "model/music/beat_chords.h"
-#include "model/music/remi_chords.h"
 #include "tests/model/music/music_data.h"
 
 namespace txl {

@@ -1,8 +1,6 @@
 // The grammar of each family: all that the encoders write obeys it, and what no
 // piece has is forbidden.
 
-#include "model/music/event_kinds.h"
-
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,8 +1,7 @@
-#include "server/engine/device_memory.h"
-
 #include <gtest/gtest.h>
 
 #include "model/cuda/device/runtime.h"
+#include "server/engine/device_name.h"
 
 namespace txl {
 namespace {

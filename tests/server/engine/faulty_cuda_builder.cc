@@ -4,12 +4,15 @@
 #include <algorithm>
 
 #include "server/engine/cuda_builder.h"
+#include "server/engine/device_name.h"
 #include "tests/model/step/faulty_step.h"
 #include "tests/server/engine/tried_step.h"
 
 namespace txl {
 
 int NativeCudaDevices() { return 1; }
+
+std::optional<int64_t> FreeDeviceBytes(int) { return std::nullopt; }
 
 bool SamplesOnCudaDevice(const ModelConfig&, const StepRunnerOptions&) {
   return true;

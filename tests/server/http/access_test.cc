@@ -18,7 +18,7 @@
 #include "server/base/digest.h"
 #include "server/http/endpoints.h"
 #include "server/http/metrics_endpoint.h"
-#include "server/rpc/reflection.h"
+#include "server/rpc/grpc_server.h"
 #include "tests/server/http/http_world.h"
 
 namespace txl {

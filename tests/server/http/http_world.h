@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "server/http/http_front.h"
+#include "server/http/endpoints.h"
 #include "tests/server/http/raw_client.h"
 #include "tests/server/rpc/rpc_world.h"
 

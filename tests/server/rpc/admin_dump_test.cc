@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/api/admin_service.h"
+#include "server/api/services.h"
 #include "tests/server/rpc/admin_world.h"
 
 namespace txl {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/api/administration.h"
+#include "server/api/service_context.h"
 #include "tests/server/rpc/rpc_world.h"
 #include "txl/v1/admin_service.grpc.pb.h"
 

@@ -1,6 +1,5 @@
-#include "server/scheduler/reader_watch.h"
-
 #include "gtest/gtest.h"
+#include "server/scheduler/resting_turns.h"
 
 namespace txl {
 namespace {

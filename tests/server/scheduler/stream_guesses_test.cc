@@ -1,10 +1,10 @@
-#include "server/scheduler/stream_guesses.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
+
+#include "server/scheduler/guesser.h"
 
 namespace txl {
 namespace {

@@ -1,11 +1,10 @@
-#include "server/scheduler/turn_errors.h"
-
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/scheduler/turn.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_clock.h"
 

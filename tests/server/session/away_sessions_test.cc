@@ -1,10 +1,10 @@
 // Sessions on their way between memory and the store.
 
-#include "server/session/away_sessions.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "server/session/session_table.h"
 
 namespace txl {
 namespace {

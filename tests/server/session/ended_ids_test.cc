@@ -1,6 +1,6 @@
-#include "server/session/ended_ids.h"
-
 #include <gtest/gtest.h>
+
+#include "server/session/session_table.h"
 
 namespace txl {
 namespace {

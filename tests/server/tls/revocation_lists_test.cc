@@ -1,13 +1,12 @@
 // Which lists are used, and whom they name.
 
-#include "server/tls/revocation_lists.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include "absl/time/clock.h"
+#include "server/tls/tls_credentials.h"
 #include "tests/server/tls/test_authority.h"
 
 namespace txl {

@@ -1,9 +1,9 @@
-#include "client/bench/plan/prompts.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
+
+#include "client/bench/plan/workload.h"
 
 namespace txl::bench {
 namespace {

@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "model/convert/container/pickle_globals.h"
-
 namespace txl {
 namespace {
 

@@ -1,9 +1,8 @@
-#include "model/cuda/kernels/gather_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "model/cuda/kernels/rows.h"
 #include "tests/model/cuda/device_data.h"
 
 namespace txl::cuda {

@@ -1,5 +1,3 @@
-#include "model/cuda/kernels/queries.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "model/cuda/kernels/rows.h"
 #include "tests/model/cuda/device_data.h"
 
 namespace txl::cuda {

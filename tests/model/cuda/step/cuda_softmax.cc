@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/cuda/kernels/gather_rows.h"
+#include "model/cuda/kernels/rows.h"
 #include "model/step/model_step.h"
 
 namespace txl::cuda {

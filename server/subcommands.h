@@ -1,6 +1,6 @@
 #pragma once
 
-// txl-server keys add|list|revoke --keys FILE
+// The subcommands of txl-server, which need no model.
 
 #include <cstdint>
 #include <string>
@@ -9,6 +9,8 @@
 #include "absl/status/statusor.h"
 
 namespace txl {
+
+// txl-server keys add|list|revoke --keys FILE
 
 // Whether the program's arguments ask for it.
 bool IsKeysCommand(const std::vector<std::string>& arguments);
@@ -26,5 +28,15 @@ inline constexpr int64_t kMostKeyBytes = 4096;
 
 // All bytes of the file. Errors: as ReadSecretFile.
 absl::StatusOr<std::string> ReadKeyFile(const std::string& path);
+
+// txl-server store check|repair|compact DIR
+
+// Whether the program's arguments ask for it.
+bool IsStoreCommand(const std::vector<std::string>& arguments);
+
+// What was found on standard output, how far it is on standard error. The exit
+// code: 0: done, the store is sound; 1: it failed, or there is damage that is
+// still there; 2: usage.
+int RunStoreCommand(const std::vector<std::string>& arguments);
 
 }  // namespace txl

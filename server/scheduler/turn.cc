@@ -1,4 +1,4 @@
-#include "server/scheduler/turn_errors.h"
+#include "server/scheduler/turn.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"

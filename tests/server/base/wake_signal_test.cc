@@ -1,8 +1,8 @@
-#include "server/scheduler/wake_signal.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
+
+#include "server/base/task_thread.h"
 
 namespace txl {
 namespace {
