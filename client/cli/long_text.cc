@@ -1,7 +1,10 @@
 #include "client/cli/long_text.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "client/call_error.h"
 #include "client/retrying_client.h"
 
@@ -31,33 +34,148 @@ bool IsPromptOverLimit(const absl::Status& status) {
          });
 }
 
-// Feeds all but the last part of the prompt, which then is the request's.
-absl::Status FeedAllButTheLast(Client& client, const RetryPolicy& policy,
+// Whether the session has the whole turn already. What is wrong with the rest
+// of the request is found here, before anything is fed: no session has the
+// position that is expected. `named`: under the request's id, which tells a
+// turn that is known (another request with the same id) from one that is not.
+absl::StatusOr<bool> IsKnownTurn(Client& client, v1::GenerateRequest request,
+                                 bool named, const CallOptions& options) {
+  request.mutable_tokens()->Clear();
+  request.mutable_tokens()->add_ids(0);
+  request.set_expected_position(std::numeric_limits<int64_t>::max());
+  if (!named) request.clear_request_id();
+  const absl::Status status =
+      client.Generate(request, options, [](const v1::GenerateResponse&) {});
+  const CallError error = GetCallError(status);
+  if (named && error.fields == std::vector<std::string>{"request_id"}) {
+    return true;
+  }
+  if (absl::IsInvalidArgument(status) || error.reason == "REPLAY_EVICTED") {
+    return status;
+  }
+  return false;
+}
+
+absl::Status CheckIds(const std::vector<uint32_t>& ids, int64_t vocabulary) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < vocabulary) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tokens.ids[", i, "]: must be in [0, ", vocabulary, "), is ", ids[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Calls of one turn that a session still knows by their names when the last one
+// is sent again (GenerateRequest.request_id).
+constexpr size_t kMostNamedParts = 16;
+constexpr size_t kMostNameBytes = 60;  // of 64, with "_p15" behind it
+
+absl::Status CheckName(const std::string& name, size_t parts) {
+  if (parts > kMostNamedParts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request_id: the prompt takes ", parts + 1,
+                     " calls; under a name it "
+                     "can take ",
+                     kMostNamedParts + 1, ": append its beginning first"));
+  }
+  if (name.size() > kMostNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request_id: must have at most ", kMostNameBytes,
+                     " characters for a prompt that takes several calls"));
+  }
+  return absl::OkStatus();
+}
+
+// A prompt in parts, of which all but the last one are appended.
+struct Parts {
+  std::vector<uint32_t> ids;
+  size_t most = 1;  // ids of a part
+  // Each part has a name made of the request's: sent again, it is not fed
+  // again.
+  bool named = false;
+
+  size_t before_last() const {
+    return ids.empty() ? 0 : (ids.size() - 1) / most;
+  }
+};
+
+// Feeds all but the last part.
+absl::Status FeedAllButTheLast(RetryingClient& client, const Parts& parts,
                                const CallOptions& options,
                                v1::GenerateRequest* request) {
-  const auto model = client.GetModel(options);
-  if (!model.ok()) return model.status();
-  const auto ids = PromptIds(client, *request, options);
-  if (!ids.ok()) return ids.status();
-  const auto most = static_cast<size_t>(
-      std::max<int64_t>(1, model->limits().max_prompt_tokens()));
-  size_t fed = 0;
-  for (; ids->size() - fed > most; fed += most) {
+  std::optional<int64_t> position;
+  if (request->has_expected_position()) {
+    position = request->expected_position();
+  }
+  for (size_t i = 0; i < parts.before_last(); ++i) {
     v1::AppendTokensRequest part;
     part.set_session_id(request->session_id());
-    part.mutable_tokens()->mutable_ids()->Assign(ids->begin() + fed,
-                                                 ids->begin() + fed + most);
-    if (request->has_expected_position()) {
-      part.set_expected_position(request->expected_position());
+    const auto begin = parts.ids.begin() + i * parts.most;
+    part.mutable_tokens()->mutable_ids()->Assign(begin, begin + parts.most);
+    if (position.has_value()) part.set_expected_position(*position);
+    if (parts.named) {
+      part.set_request_id(absl::StrCat(request->request_id(), "_p", i));
     }
-    const auto response =
-        RetryingClient(&client, policy).AppendTokens(part, options);
-    if (!response.ok()) return response.status();
-    request->set_expected_position(response->position());
+    const auto response = client.AppendTokens(part, options);
+    const bool fed_before =
+        parts.named &&
+        GetCallError(response.status()).reason == "REPLAY_EVICTED";
+    if (!response.ok() && !fed_before) return response.status();
+    if (!parts.named) {
+      position = response->position();
+    } else if (position.has_value()) {
+      // The same in every attempt, whatever the session has reached.
+      *position += static_cast<int64_t>(parts.most);
+    }
   }
-  request->mutable_tokens()->mutable_ids()->Assign(ids->begin() + fed,
-                                                   ids->end());
+  if (!parts.named && position.has_value()) {
+    request->set_expected_position(*position);
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Parts> PartsOf(Client& client,
+                              const v1::GenerateRequest& request, bool named,
+                              const CallOptions& options) {
+  const auto model = client.GetModel(options);
+  if (!model.ok()) return model.status();
+  auto ids = PromptIds(client, request, options);
+  if (!ids.ok()) return ids.status();
+  Parts parts;
+  parts.ids = *std::move(ids);
+  parts.most = static_cast<size_t>(
+      std::max<int64_t>(1, model->limits().max_prompt_tokens()));
+  parts.named = named;
+  absl::Status status = CheckIds(parts.ids, model->vocabulary_size());
+  if (named) {
+    status.Update(CheckName(request.request_id(), parts.before_last()));
+  }
+  if (!status.ok()) return status;
+  return parts;
+}
+
+absl::Status GenerateInParts(
+    Client& client, const RetryPolicy& policy, v1::GenerateRequest request,
+    const CallOptions& options, bool named,
+    absl::FunctionRef<void(const v1::GenerateResponse&)> on_response) {
+  const auto parts = PartsOf(client, request, named, options);
+  if (!parts.ok()) return parts.status();
+  const auto known = IsKnownTurn(client, request, named, options);
+  if (!known.ok()) return known.status();
+  RetryingClient retrying(&client, policy);
+  if (!*known) {
+    const absl::Status fed =
+        FeedAllButTheLast(retrying, *parts, options, &request);
+    if (!fed.ok()) return fed;
+  }
+  const size_t before = parts->before_last() * parts->most;
+  if (named && request.has_expected_position()) {
+    request.set_expected_position(request.expected_position() +
+                                  static_cast<int64_t>(before));
+  }
+  request.mutable_tokens()->mutable_ids()->Assign(parts->ids.begin() + before,
+                                                  parts->ids.end());
+  return retrying.Generate(request, options, on_response);
 }
 
 }  // namespace
@@ -122,27 +240,26 @@ absl::Status GenerateAfterPrompt(
     Client& client, const RetryPolicy& policy,
     const v1::GenerateRequest& request, const CallOptions& options,
     absl::FunctionRef<void(const v1::GenerateResponse&)> on_response) {
-  RetryingClient retrying(&client, policy);
   if (request.ByteSizeLong() <= kOneMessage) {
     const absl::Status status =
-        retrying.Generate(request, options, on_response);
+        RetryingClient(&client, policy).Generate(request, options, on_response);
     if (!IsPromptOverLimit(status)) return status;
   }
-  v1::GenerateRequest last = request;
-  if (request.session_id().empty()) {
-    const auto session = client.CreateSession({}, options);
-    if (!session.ok()) return session.status();
-    last.set_session_id(session->session().session_id());
+  if (!request.session_id().empty()) {
+    return GenerateInParts(client, policy, request, options,
+                           !request.request_id().empty(), on_response);
   }
-  absl::Status status = FeedAllButTheLast(client, policy, options, &last);
-  if (status.ok()) status = retrying.Generate(last, options, on_response);
-  if (request.session_id().empty()) {
-    v1::DeleteSessionRequest end;
-    end.set_session_id(last.session_id());
-    CallOptions uncancelled = options;  // nothing is left behind
-    uncancelled.canceller = nullptr;
-    status.Update(client.DeleteSession(end, uncancelled).status());
-  }
+  const auto session = client.CreateSession({}, options);
+  if (!session.ok()) return session.status();
+  v1::GenerateRequest own = request;
+  own.set_session_id(session->session().session_id());
+  absl::Status status = GenerateInParts(client, policy, own, options,
+                                        /*named=*/false, on_response);
+  v1::DeleteSessionRequest end;
+  end.set_session_id(own.session_id());
+  CallOptions uncancelled = options;  // nothing is left behind
+  uncancelled.canceller = nullptr;
+  status.Update(client.DeleteSession(end, uncancelled).status());
   return status;
 }
 

@@ -41,11 +41,14 @@ absl::StatusOr<std::vector<uint32_t>> PromptIds(
     Client& client, const v1::GenerateRequest& request,
     const CallOptions& options);
 
-// RetryingClient::Generate for prompts also over the server's limits: all
-// of it but the last part is fed by AppendTokens first, to a session of this
-// function's own where the request names none. The request's position is
-// expected and its id is used for the last part only, so that a retry of the
-// whole is another turn.
+// RetryingClient::Generate for prompts also over the server's limits: all of it
+// but the last part is fed by AppendTokens first, to a session of this
+// function's own where the request names none. What is wrong with the request
+// is found before anything is fed. The request's position is expected. With a
+// session and a request_id each part has a name of its own, so that a request
+// that is sent again goes on where it stopped, and nothing is fed twice.
+// Errors: the server's; InvalidArgument where such a prompt takes more than 17
+// calls, or its request_id has more than 60 characters.
 absl::Status GenerateAfterPrompt(
     Client& client, const RetryPolicy& policy,
     const v1::GenerateRequest& request, const CallOptions& options,

@@ -12,13 +12,22 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The names that OpenAI's fields have where ours are called otherwise.
+// From the '[' of an index on; empty: there is none.
+std::string IndexOf(const std::string& field) {
+  const size_t index = field.find('[');
+  return index == std::string::npos ? "" : field.substr(index);
+}
+
+// The names that the body's fields have where ours are called otherwise.
 std::string BareField(const std::string& field) {
   std::string bare = field.substr(0, field.find('['));
+  if (bare == "token_ids") return "tokens";
+  if (bare == "input") return "text";
   if (const size_t dot = bare.rfind('.'); dot != std::string::npos) {
     const std::string owner = bare.substr(0, dot);
     bare = bare.substr(dot + 1);
     if (bare == "ids") bare = owner.substr(owner.rfind('.') + 1);
+    if (owner == "stop.token_count") return "stop_token_count." + bare;
   }
   if (bare == "stop_texts") return "stop";
   if (bare == "ignore_end_token") return "ignore_eos";
@@ -89,10 +98,13 @@ std::optional<bool> MayBeSentAgain(int code, const ErrorDetails& details) {
 
 std::string Object(int code, const std::string& reason,
                    const std::string& message, const std::string& field) {
+  const std::string bare = BareField(field);
+  const std::string index = IndexOf(field);
   const Json error = {
-      {"message", message},
+      {"message",
+       index.empty() ? message : absl::StrCat(bare, index, ": ", message)},
       {"type", TypeOf(code)},
-      {"param", field.empty() ? Json() : Json(BareField(field))},
+      {"param", field.empty() ? Json() : Json(bare)},
       {"code", reason}};
   return DumpJson({{"error", error}});
 }
@@ -174,7 +186,14 @@ absl::Status AsOfInput(const absl::Status& status, const char* name) {
   if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {
     return status;
   }
-  details.field = name;
+  details.field = absl::StrCat(name, IndexOf(field));
+  return MakeError(status.code(), status.message(), details);
+}
+
+absl::Status InObject(const absl::Status& status, const char* owner) {
+  ErrorDetails details = GetErrorDetails(status);
+  if (details.field.empty()) return status;
+  details.field = absl::StrCat(owner, ".", details.field);
   return MakeError(status.code(), status.message(), details);
 }
 

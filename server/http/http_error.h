@@ -16,7 +16,7 @@ int HttpStatusOf(const absl::Status& status);
 
 // {"error": {"message", "type", "param", "code"}}: `code` is the reason,
 // `param` the bare field ("top_p" of "sampling.top_p"), null where no field is
-// named.
+// named. The index in a list, if there is one, is in the message.
 std::string ErrorJson(const absl::Status& status);
 
 // The whole answer. Says how to send a key where one is needed, x-should-retry
@@ -26,6 +26,9 @@ HttpReply ErrorReply(const absl::Status& status);
 
 // `status` with `name` as its field, if it is about the input of a turn.
 absl::Status AsOfInput(const absl::Status& status, const char* name);
+
+// `status`, whose field is one of the object `owner`.
+absl::Status InObject(const absl::Status& status, const char* owner);
 
 // Error of a turn that ends because the server shuts down: SERVER_DRAIN.
 absl::Status BrokenOffError();

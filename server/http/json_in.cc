@@ -268,12 +268,14 @@ absl::Status BodyFields::RefuseMisspelt() const {
 
 absl::StatusOr<std::vector<uint32_t>> ReadIdList(const Json& list,
                                                  const std::string& name) {
+  if (!list.is_array()) return FieldError(name, "must be a list of token ids");
   std::vector<uint32_t> ids;
-  for (const Json& id : list.is_array() ? list : Json::array({Json()})) {
+  for (const Json& id : list) {
     const bool negative = !id.is_number_unsigned() && id < 0;
     if (!IsWhole(id) || negative ||
         id.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
-      return FieldError(name, "must be a list of token ids");
+      return FieldError(absl::StrCat(name, "[", ids.size(), "]"),
+                        "must be a token id");
     }
     ids.push_back(id.get<uint32_t>());
   }

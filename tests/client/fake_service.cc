@@ -133,14 +133,32 @@ grpc::Status FakeService::Generate(grpc::ServerContext* context,
     return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "too many tokens",
                      "OVER_LIMIT", request->has_text() ? "text" : "tokens.ids");
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto session = sessions_.find(request->session_id());
-    if (session != sessions_.end()) {
-      session->second.resize(session->second.size() + prompt + 5, 'x');
-    }
-  }
+  const grpc::Status fed = Feed(*request, prompt);
+  if (!fed.ok()) return fed;
   for (const auto& event : TurnEvents(prompt, "Hello")) writer->Write(event);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeService::Feed(const v1::GenerateRequest& request,
+                               int64_t prompt) {
+  absl::MutexLock lock(&mutex_);
+  const auto session = sessions_.find(request.session_id());
+  if (session == sessions_.end()) return grpc::Status::OK;
+  const std::string& name = request.request_id();
+  const auto known = turns_.find(name);
+  if (!name.empty() && known != turns_.end()) {
+    if (known->second == request.SerializeAsString()) return grpc::Status::OK;
+    return FakeError(grpc::StatusCode::INVALID_ARGUMENT, "another request",
+                     "FIELD_INVALID", "request_id");
+  }
+  std::vector<uint32_t>& tokens = session->second;
+  if (request.has_expected_position() &&
+      request.expected_position() != static_cast<int64_t>(tokens.size())) {
+    return FakeError(grpc::StatusCode::ABORTED, "another position",
+                     "POSITION_MISMATCH");
+  }
+  turns_[name] = request.SerializeAsString();
+  tokens.resize(tokens.size() + prompt + 5, 'x');
   return grpc::Status::OK;
 }
 
@@ -253,6 +271,11 @@ grpc::Status FakeService::AppendTokens(grpc::ServerContext* context,
                      "OVER_LIMIT", "tokens.ids");
   }
   absl::MutexLock lock(&mutex_);
+  if (!request->request_id().empty() &&
+      !turns_.emplace(request->request_id(), "").second) {
+    return FakeError(grpc::StatusCode::ABORTED, "the turn is done",
+                     "REPLAY_EVICTED");
+  }
   append_sizes_.push_back(request->tokens().ids_size());
   std::vector<uint32_t>& tokens = sessions_[request->session_id()];
   double sum = 0;

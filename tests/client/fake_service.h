@@ -118,6 +118,9 @@ class FakeService final : public v1::GenerationService::Service,
       grpc::ServerContext* context,
       grpc::ServerReader<v1::ImportSessionRequest>* reader,
       v1::ImportSessionResponse* response) override;
+  // Adds a turn to its session, if it has one: OK also where the same turn was
+  // added before.
+  grpc::Status Feed(const v1::GenerateRequest& request, int64_t prompt);
   // A new session of that name, or of one that is made up.
   grpc::Status Add(const std::string& id, std::vector<uint32_t> tokens,
                    v1::Session* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -143,6 +146,8 @@ class FakeService final : public v1::GenerationService::Service,
   std::map<std::string, std::vector<uint32_t>> sessions_
       ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> append_sizes_ ABSL_GUARDED_BY(mutex_);
+  // Named turns as they were sent, by their names.
+  std::map<std::string, std::string> turns_ ABSL_GUARDED_BY(mutex_);
   int64_t statuses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -173,6 +173,100 @@ TEST_F(LongText, ALongPromptOfASessionStaysInIt) {
             BytesOf(kText.substr(0, 40) + std::string(4 + 5, 'x')));
 }
 
+// A turn that is sent again feeds nothing twice, wherever the first attempt
+// stopped.
+class NamedLongText : public LongText {
+ protected:
+  NamedLongText() {
+    server_->max_prompt_tokens = 20;
+    v1::CreateSessionRequest create;
+    create.set_session_id("mine");
+    EXPECT_TRUE(client_->CreateSession(create).ok());
+    request_.set_session_id("mine");
+    request_.set_request_id("turn-1");
+    request_.set_text(kText);
+  }
+  // As in ALongPromptOfASessionStaysInIt.
+  void ExpectFedOnce() {
+    EXPECT_EQ(server_->sessions().at("mine"),
+              BytesOf(kText.substr(0, 40) + std::string(4 + 5, 'x')));
+  }
+
+  v1::GenerateRequest request_;
+};
+
+TEST_F(NamedLongText, IsReplayedOnceItIsDone) {
+  ASSERT_TRUE(Generate(request_).ok());
+  const absl::Status again = Generate(request_);
+  ASSERT_TRUE(again.ok()) << again;
+  EXPECT_EQ(text_, "Hello");
+  ExpectFedOnce();
+}
+
+TEST_F(NamedLongText, ExpectsThePositionsOfTheFirstAttempt) {
+  request_.set_expected_position(0);
+  ASSERT_TRUE(Generate(request_).ok());
+  EXPECT_EQ(server_->generate_requests().back().expected_position(), 40);
+  const absl::Status again = Generate(request_);
+  ASSERT_TRUE(again.ok()) << again;
+  EXPECT_EQ(server_->generate_requests().back().expected_position(), 40);
+  ExpectFedOnce();
+}
+
+TEST_F(NamedLongText, GoesOnBehindThePartsThatWereFed) {
+  v1::AppendTokensRequest first;  // what an attempt has fed that was stopped
+  first.set_session_id("mine");
+  first.set_request_id("turn-1_p0");
+  for (const uint32_t id : BytesOf(kText.substr(0, 20))) {
+    first.mutable_tokens()->add_ids(id);
+  }
+  ASSERT_TRUE(client_->AppendTokens(first).ok());
+  const absl::Status status = Generate(request_);
+  ASSERT_TRUE(status.ok()) << status;
+  ExpectFedOnce();
+}
+
+TEST_F(NamedLongText, IsRefusedWhereItsPartsCouldNotBeTold) {
+  request_.set_request_id(std::string(61, 'a'));
+  EXPECT_EQ(Generate(request_).message(),
+            "request_id: must have at most 60 characters for a prompt that "
+            "takes several calls");
+  request_.set_request_id("turn-1");
+  request_.set_text(std::string(400, 'a'));
+  EXPECT_EQ(Generate(request_).message(),
+            "request_id: the prompt takes 20 calls; under a name it can take "
+            "17: append its beginning first");
+  EXPECT_THAT(server_->sessions().at("mine"), IsEmpty());
+}
+
+// Before anything is fed.
+TEST_F(LongText, AMistakeInTheRestOfTheRequestLeavesTheSessionAsItIs) {
+  server_->max_prompt_tokens = 20;
+  v1::CreateSessionRequest create;
+  create.set_session_id("mine");
+  ASSERT_TRUE(client_->CreateSession(create).ok());
+  v1::GenerateRequest request;
+  request.set_session_id("mine");
+  request.set_text(kText);
+  server_->on_generate = [](grpc::ServerContext*,
+                            const v1::GenerateRequest& seen,
+                            testing::FakeService::Writer*) {
+    return seen.has_text()
+               ? testing::FakeError(grpc::INVALID_ARGUMENT, "too many",
+                                    "OVER_LIMIT", "text")
+               : testing::FakeError(grpc::INVALID_ARGUMENT, "too hot",
+                                    "FIELD_INVALID", "sampling.temperature");
+  };
+  EXPECT_EQ(Generate(request).message(), "too hot");
+  EXPECT_THAT(server_->sessions().at("mine"), IsEmpty());
+  server_->on_generate = nullptr;
+  request.mutable_tokens()->mutable_ids()->Resize(30, 65);
+  request.mutable_tokens()->set_ids(25, 256);
+  EXPECT_EQ(Generate(request).message(),
+            "tokens.ids[25]: must be in [0, 256), is 256");
+  EXPECT_THAT(server_->sessions().at("mine"), IsEmpty());
+}
+
 TEST_F(LongText, OtherErrorsAreTheTurns) {
   server_->on_generate = [](grpc::ServerContext*, const v1::GenerateRequest&,
                             testing::FakeService::Writer*) {

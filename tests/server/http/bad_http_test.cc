@@ -150,9 +150,9 @@ TEST_F(BadHttp, NumbersOfCompletionsThatAreOutOfRange) {
        {R"({"prompt": "a", "logprob_token_ids": [256]})",
         "400 FIELD_INVALID logprob_token_ids"},
        {R"({"prompt": "a", "stop_token_count": {"id": 256, "count": 1}})",
-        "400 FIELD_INVALID id"},
+        "400 FIELD_INVALID stop_token_count.id"},
        {R"({"prompt": "a", "stop_token_count": {"id": 1}})",
-        "400 FIELD_INVALID count"},
+        "400 FIELD_INVALID stop_token_count.count"},
        {R"({"prompt": "a", "logprobs": 21})", "400 OVER_LIMIT logprobs"},
        {R"({"prompt": "a", "logprobs": -1})", "400 FIELD_INVALID logprobs"},
        {R"({"prompt": "a", "n": 0})", "400 FIELD_INVALID n"},
@@ -232,7 +232,7 @@ TEST_F(BadHttp, CompletionsThatThisServerDoesNotServe) {
 TEST_F(BadHttp, ScoresTokensAndTexts) {
   ExpectAll(
       "/v1/score",
-      {{"{}", "400 FIELD_INVALID input"},
+      {{"{}", "400 FIELD_INVALID text"},
        {R"({"text": "a", "tokens": [1]})", "400 FIELD_INVALID tokens"},
        {R"({"text": 1})", "400 FIELD_INVALID text"},
        {R"({"text": ""})", "400 FIELD_INVALID text"},
@@ -271,7 +271,7 @@ TEST_F(BadHttp, Sessions) {
              {R"({"session_id": "s", "ttl": -1})", "400 FIELD_INVALID ttl"},
              {R"({"session_id": "s", "ttl": 1e11})", "400 FIELD_INVALID ttl"}});
   ExpectAll("/v1/sessions/kept/append",
-            {{"{}", "400 FIELD_INVALID input"},
+            {{"{}", "400 FIELD_INVALID text"},
              {R"({"tokens": [256]})", "400 FIELD_INVALID tokens"},
              {R"({"text": "a", "session_id": "other"})",
               "400 FIELD_INVALID session_id"}});

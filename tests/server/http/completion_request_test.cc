@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using Json = nlohmann::json;
 
 ModelFacts CompletionFacts() {
@@ -95,8 +96,8 @@ TEST(ReadCompletion, APromptOfAnotherKindIsRefused) {
        {"1", "true", "{}", "[]", "[true]", "[null]", "[{}]", "[1, \"a\"]",
         "[\"a\", 1]", "[1.5]", "[-1]", "[4294967296]", "[[\"a\"]]", "[[[1]]]",
         "[[1], null]"}) {
-    EXPECT_EQ(BodyVerdict(absl::StrCat("{\"prompt\":", prompt, "}")),
-              "FIELD_INVALID prompt")
+    EXPECT_THAT(BodyVerdict(absl::StrCat("{\"prompt\":", prompt, "}")),
+                StartsWith("FIELD_INVALID prompt"))
         << prompt;
   }
 }
@@ -300,9 +301,11 @@ TEST(ReadCompletion, ATokenCountIsAnObjectOfIdAndCount) {
   for (const auto& [count, verdict] :
        {std::pair("5", "FIELD_INVALID stop_token_count"),
         std::pair("[5, 1]", "FIELD_INVALID stop_token_count"),
-        std::pair(R"({"id": "a"})", "FIELD_INVALID id"),
-        std::pair(R"({"id": 1, "count": 3000000000})", "FIELD_INVALID count"),
-        std::pair(R"({"id": 1, "counts": 3})", "FIELD_INVALID counts"),
+        std::pair(R"({"id": "a"})", "FIELD_INVALID stop.token_count.id"),
+        std::pair(R"({"id": 1, "count": 3000000000})",
+                  "FIELD_INVALID stop.token_count.count"),
+        std::pair(R"({"id": 1, "counts": 3})",
+                  "FIELD_INVALID stop.token_count.counts"),
         std::pair("null", "ok")}) {
     EXPECT_EQ(BodyVerdict(absl::StrCat("{\"stop_token_count\":", count, "}")),
               verdict)
@@ -427,7 +430,7 @@ TEST(ReadCompletion, WhatWasReceivedIsOfOneChoiceAndSaysItsSeed) {
   EXPECT_EQ(BodyVerdict(R"({"received": {"token_ids": [5]}})"),
             "FIELD_INVALID received.seed");
   EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1, "token_ids": ["a"]}})"),
-            "FIELD_INVALID token_ids");
+            "FIELD_INVALID received.token_ids[0]");
   EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "n": 2})"),
             "FIELD_INVALID received");
   EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "prompt": ["a", "b"]})"),

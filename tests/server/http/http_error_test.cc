@@ -1,5 +1,6 @@
 #include "server/http/http_error.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -89,12 +90,28 @@ TEST(ErrorJson, NamesTheFieldAsTheBodySpellsIt) {
       {"tokens.ids[9]", "tokens"},
       {"alternatives[2].tokens.ids[1]", "alternatives"},
       {"alternatives[2].input", "alternatives"},
+      {"stop.token_count.id", "stop_token_count.id"},
+      {"received.token_ids[3]", "token_ids"},
+      {"token_ids[3]", "tokens"},
+      {"input", "text"},
       {"Last-Event-ID", "Last-Event-ID"}};
   for (const auto& [ours, theirs] : fields) {
     const Json json = Json::parse(
         ErrorJson(Error(Code::kInvalidArgument, "FIELD_INVALID", ours)));
     EXPECT_EQ(json["error"]["param"], theirs) << ours;
   }
+}
+
+TEST(ErrorJson, SaysWhichOfAList) {
+  const auto message = [](const char* field) {
+    return Json::parse(
+        ErrorJson(FieldError(field, "is bad")))["error"]["message"];
+  };
+  EXPECT_EQ(message("sampling.allowed_token_ids[1]"),
+            "allowed_token_ids[1]: is bad");
+  EXPECT_EQ(message("tokens.ids[9]"), "tokens[9]: is bad");
+  EXPECT_EQ(message("alternatives[2].input"), "alternatives[2].input: is bad");
+  EXPECT_EQ(message("top_p"), "is bad");
 }
 
 TEST(ErrorJson, TypesAreOpenAis) {
@@ -180,14 +197,25 @@ TEST(AsOfInput, NamesTheInputOfATurnAsTheBodyDoes) {
   for (const char* field : {"text", "tokens", "tokens.ids[3]", "input"}) {
     const absl::Status status =
         AsOfInput(FieldError(field, "is bad"), "prompt");
-    EXPECT_EQ(GetErrorDetails(status).field, "prompt") << field;
+    EXPECT_THAT(GetErrorDetails(status).field, ::testing::StartsWith("prompt"))
+        << field;
     EXPECT_EQ(status.message(), "is bad");
   }
+  EXPECT_EQ(
+      GetErrorDetails(AsOfInput(FieldError("tokens.ids[3]", "m"), "prompt"))
+          .field,
+      "prompt[3]");
   EXPECT_EQ(
       GetErrorDetails(AsOfInput(FieldError("text", "m"), "messages")).field,
       "messages");
   EXPECT_EQ(GetErrorDetails(AsOfInput(FieldError("stop", "m"), "prompt")).field,
             "stop");
+}
+
+TEST(InObject, NamesTheOwnerOfAField) {
+  EXPECT_EQ(GetErrorDetails(InObject(FieldError("id", "m"), "stop")).field,
+            "stop.id");
+  EXPECT_TRUE(InObject(absl::OkStatus(), "stop").ok());
 }
 
 }  // namespace

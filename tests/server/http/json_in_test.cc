@@ -200,7 +200,12 @@ TEST(BodyFields, AnIntegerIsNeverWrapped) {
 TEST(BodyFields, IdsAreWholeAndFitIn32Bits) {
   for (const char* list :
        {"[-1]", "[4294967296]", "[1.5]", "[-1.0]", "[4294967296.0]", "[\"1\"]",
-        "[null]", "[[1]]", "[true]", "1", "{}"}) {
+        "[null]", "[[1]]", "[true]"}) {
+    const Json body = Json::parse(absl::StrCat("{\"f\":", list, "}"));
+    BodyFields fields(body);
+    EXPECT_EQ(Verdict(fields.Ids("f").status()), "FIELD_INVALID f[0]") << list;
+  }
+  for (const char* list : {"1", "{}"}) {
     const Json body = Json::parse(absl::StrCat("{\"f\":", list, "}"));
     BodyFields fields(body);
     EXPECT_EQ(Verdict(fields.Ids("f").status()), "FIELD_INVALID f") << list;
