@@ -53,6 +53,8 @@ def test_a_last_line_that_lacks_only_its_end_stays(path):
     (b'{"id": 1}\n{"id": \n{"id": 2}\n', ":2: is not JSON"),
     (b'{"id": 1}\n[1]\n', ":2: must be a JSON object"),
     (b'{"id": "\xff"}\n', ":1: is not UTF-8"),
+    ('{"id": 1}\n'.encode("utf-16"), ":1: is not UTF-8"),
+    (b"\xfe\xff" + '{"id": 1}\n'.encode("utf-16-be"), ":1: is not UTF-8"),
     (b'{"id": ' + b"[" * 100_000 + b"\n", ":1: is not JSON")])
 def test_a_file_of_something_else_stays_as_it_is(path, content, error):
     path.write_bytes(content)
@@ -116,5 +118,6 @@ def test_after_half_a_line_none_follows(path):
 
 def test_parse_names_the_line():
     assert parse("a:1", b'{"b": 1}\n') == {"b": 1}
+    assert parse("a:1", b'\xef\xbb\xbf{"b": 1}\n') == {"b": 1}
     with pytest.raises(ValueError, match="^a:1: must be a JSON object$"):
         parse("a:1", b"1")

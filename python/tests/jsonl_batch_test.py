@@ -89,7 +89,8 @@ def test_a_refused_line_does_not_stop_the_others(batch, door, capsys):
     assert batch(door, [wrong, *LINES]) == 1
     assert batch.answers()["wrong"]["response"]["status_code"] == 400
     assert len(batch.answers()) == 5
-    assert "wrong: HTTP 400: must be at least 1" in capsys.readouterr().err
+    assert ("wrong: HTTP 400: max_tokens: must be at least 1"
+            in capsys.readouterr().err)
 
 
 def test_a_second_run_sends_what_has_no_answer(batch, capsys):
@@ -107,6 +108,66 @@ def test_a_second_run_sends_what_has_no_answer(batch, capsys):
     kept = [each for each in first.splitlines() if b"row-2" not in each]
     assert batch.out.read_bytes().splitlines()[:3] == kept
     assert "0 answered, 0 failed, 4 answered before" in capsys.readouterr().err
+
+
+def test_the_field_that_is_refused_is_named(batch, door, capsys):
+    assert batch(door, [line("n", {"prompt": "a", "n": 0})]) == 1
+    assert re.match("txl_client.batch: n: HTTP 400: n: ",
+                    capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("changed", [
+    line("b", {"n": 2}), line("b", {"n": 1}, "/v1/score")])
+def test_an_answer_to_a_changed_request_is_not_its_answer(batch, capsys,
+                                                          changed):
+    with WebServer(lambda *request: (200, {}, b"{}")) as server:
+        assert batch(server.url, [line("a", {}), line("b", {"n": 1})],
+                     "--in-flight", "1") == 0
+        before = batch.out.read_bytes()
+        capsys.readouterr()
+        assert batch(server.url, [line("c", {}), line("a", {}), changed]) == 2
+        assert len(server.requests) == 2
+        assert capsys.readouterr().err.startswith(
+            f"txl_client.batch: {batch.out}:2: answers another request than "
+            f"{batch.source}:3, with the custom_id 'b'")
+        assert batch.out.read_bytes() == before
+        batch.out.write_bytes(before.splitlines(keepends=True)[0])
+        assert batch(server.url, [line("a", {}), changed]) == 0
+    assert len(server.requests) == 3
+
+
+def test_the_order_of_fields_is_no_change(batch):
+    with WebServer(lambda *request: (200, {}, b"{}")) as server:
+        assert batch(server.url, [line("a", {"n": 1, "m": 2})]) == 0
+        assert batch(server.url, [line("a", {"m": 2, "n": 1})]) == 0
+    assert len(server.requests) == 1
+
+
+def test_answers_of_another_program_are_taken(batch):
+    batch.out.write_text(json.dumps(
+        {"id": "batch_req_1", "custom_id": "a", "error": None,
+         "response": {"status_code": 200, "request_id": "", "body": {}}})
+        + "\n")
+    assert batch("http://127.0.0.1:1", [line("a", {})]) == 0
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(batch):
+    with WebServer(lambda *request: (200, {}, b"{}")) as server:
+        assert batch(server.url,
+                     ["\ufeff" + json.dumps(line("a", {})) + "\n"]) == 0
+    assert list(batch.answers()) == ["a"]
+
+
+def test_a_key_file_may_begin_with_a_mark_and_is_utf_8(batch, tmp_path,
+                                                       capsys):
+    key = tmp_path / "key"
+    key.write_bytes("\ufeffsecret\n".encode())
+    with WebServer(lambda *request: (200, {}, b"{}")) as server:
+        assert batch(server.url, [line("a", {})], "--key-file", str(key)) == 0
+        assert server.requests[0][1]["Authorization"] == "Bearer secret"
+    key.write_bytes("secret\n".encode("utf-16"))
+    assert batch("http://127.0.0.1:1", [], "--key-file", str(key)) == 2
+    assert capsys.readouterr().err.endswith(f"{key}: is not UTF-8\n")
 
 
 def test_a_torn_last_line_is_repaired(batch):

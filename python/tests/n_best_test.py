@@ -74,12 +74,34 @@ def test_kaldi_costs_have_the_order_of_the_words(tmp_path):
         "a-1 1.0\na-1-1 2.0\na-2 3.0\n")
 
 
+BOM = b"\xef\xbb\xbf"  # as Windows begins text files
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(kaldi, tmp_path):
+    def marked(*paths):
+        for path in paths:
+            put(path, BOM + path.read_bytes())
+
+    lists = n_best.read_kaldi(kaldi)
+    marked(*kaldi.iterdir())
+    assert n_best.read_kaldi(kaldi) == lists
+    lists = n_best.read_espnet(put_ranks(tmp_path / "in", RANKS))
+    marked(*(tmp_path / "in").glob("*/*"))
+    assert n_best.read_espnet(tmp_path / "in") == lists
+    put(tmp_path / "beams.tsv", BEAMS)
+    lists = n_best.read_nemo(tmp_path / "beams.tsv", 2)
+    marked(tmp_path / "beams.tsv")
+    assert n_best.read_nemo(tmp_path / "beams.tsv", 2) == lists
+
+
 @pytest.mark.parametrize("file, text, error", [
-    ("words_text", "utt a b\n", "words_text:1: utt is not UTTERANCE-N"),
+    ("words_text", WORDS + "utt a b\n", "words_text:4: utt is not UTTERANCE-N"),
     ("words_text", "u-1 a\nu-1 b\n",
      "words_text:2: u-1: is there already, at .*:1"),
     ("words_text", "", "words_text: is empty"),
     ("words_text", b"u-1 a\nu-2 \xff\n", "words_text:2: is not UTF-8"),
+    ("words_text", WORDS.encode("utf-16"), "words_text:1: is not UTF-8"),
+    ("acwt", ACOUSTIC + "u-2 1\n", "acwt:4: u-2 has no text"),
     ("acwt", "spk1-utt-1-1 1\n", "acwt: there is no line of spk1-utt-1-2"),
     ("acwt", ACOUSTIC.replace("119", "a"), "acwt:2: 'a' is not a number"),
     ("acwt", ACOUSTIC.replace("119", "nan"), "acwt:2: 'nan' is not a score"),
@@ -157,7 +179,10 @@ def test_espnet_gets_the_same_folders_in_the_new_order(tmp_path):
 
 
 @pytest.mark.parametrize("rank, file, text, error", [
-    (2, "text", "u3 a\n", "2best_recog/text:1: u3 is not in 1best_recog"),
+    (2, "text", "u1 the cap\nu2 \nu3 a\n",
+     "2best_recog/text:3: u3 is not in 1best_recog"),
+    (3, "score", "u1 -1\nu2 -1\n", "3best_recog/score:2: u2 has no text"),
+    (1, "token", "u1 a\n", "1best_recog/token: there is no line of u2"),
     (2, "score", "u1 -1\n", "2best_recog/score: there is no line of u2"),
     (1, "score", "u1 tensor(a)\nu2 1\n", "1best_recog/score:1: 'tensor"),
     (1, "score", "u1 inf\nu2 1\n", "1best_recog/score:1: 'inf' is not a sc")])
@@ -172,6 +197,43 @@ def test_espnet_needs_text_and_score(tmp_path, file):
     (put_ranks(tmp_path, RANKS) / "1best_recog" / file).unlink()
     with pytest.raises(FileNotFoundError, match=f"1best_recog/{file}"):
         n_best.read_espnet(tmp_path)
+
+
+@pytest.mark.parametrize("missing, error", [
+    ((1,), "1best_recog"), ((2,), "2best_recog"),
+    ((1, 2), "1best_recog, 2best_recog"), ((1, 2, 3), "1best_recog")])
+def test_espnet_needs_every_rank(tmp_path, missing, error):
+    put_ranks(tmp_path, {rank: columns for rank, columns in RANKS.items()
+                         if rank not in missing})
+    with pytest.raises(ValueError, match=f"^{tmp_path}: there is no {error}$"):
+        n_best.read_espnet(tmp_path)
+
+
+def test_espnet_lists_have_no_gap(tmp_path):
+    both = {"text": "u1 a\nu2 a\n", "score": "u1 -1\nu2 -1\n"}
+    put_ranks(tmp_path, {1: both, 2: {"text": "u1 a\n", "score": "u1 -1\n"},
+                         3: both})
+    with pytest.raises(ValueError, match=(
+            f"^{tmp_path}/3best_recog/text:2: u2 is not in 2best_recog$")):
+        n_best.read_espnet(tmp_path)
+
+
+def test_espnet_output_has_nothing_of_an_earlier_run(tmp_path):
+    def write(ranks, count):
+        source = put_ranks(tmp_path / f"in{count}", ranks)
+        n_best.write_espnet(tmp_path / "out", [
+            Rescored(each, [0.0] * len(each.hypotheses),
+                     [-1.0] * len(each.hypotheses))
+            for each in n_best.read_espnet(source)])
+        return files(tmp_path / "out")
+
+    assert "3best_recog/token" in write(RANKS, 3)
+    put(tmp_path / "out" / "3best_recog" / "notes", "of the user")
+    put(tmp_path / "out" / "best_recog" / "text", "of the user")
+    assert write({1: {"text": "u1 a\n", "score": "u1 -1\n"}}, 1) == {
+        "1best_recog/text": "u1 a\n", "1best_recog/score": "u1 -1.0\n",
+        "3best_recog/notes": "of the user", "best_recog/text": "of the user"}
+    assert not (tmp_path / "out" / "2best_recog").exists()
 
 
 # As eval_beamsearch_ngram_ctc.py writes with a beam of 2.
@@ -204,7 +266,8 @@ def test_nemo_gets_the_lines_with_their_new_scores(tmp_path):
     ("a\t1\nb\n", ":2: is not TEXT, a tab, and SCORE"),
     ("a\t1\nb\tx\n", ":2: 'x' is not a number"),
     ("a\t1\nb\t1\nc\t1\n", ": 3 lines are not a multiple of the beam size, 2"),
-    ("", ": is empty"), (b"a\xff\t1\n", ":1: is not UTF-8")])
+    ("", ": is empty"), (b"a\xff\t1\n", ":1: is not UTF-8"),
+    ("a\t1\n".encode("utf-16"), ":1: is not UTF-8")])
 def test_nemo_errors_name_the_line(tmp_path, text, error):
     put(tmp_path / "b.tsv", text)
     with pytest.raises(ValueError, match=f"^{tmp_path}/b.tsv{error}"):

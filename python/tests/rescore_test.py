@@ -2,12 +2,16 @@
 
 import itertools
 import json
+import re
+import shutil
 
 import pytest
 from n_best_test import files, put, put_ranks
 from scripted_server import ScriptedServer
+from server_process import model, program
 
 from txl_client import n_best
+from txl_client.local_server import LocalServer
 from txl_client.rescore import Around, main, rescored
 
 TEXTS = ["To be, or not to be", "Two bee, oar knot two bee", "To be or not"]
@@ -167,6 +171,88 @@ def test_an_error_names_the_utterance_and_keeps_those_before(run, tmp_path,
     put(tmp_path / "in.tsv", "To be\t0\nno\t0\nor not\t0\n")
     assert "2 scored, 1 scored before" in run(
         "nemo", tmp_path / "in.tsv", "--beam-size", "1")[1]
+
+
+def with_unknown(form, folder):
+    """Lists of which the second has a 2, which the model's vocabulary lacks.
+
+    Returns IN, and FILE:LINE within it.
+    """
+    if form == "nemo":
+        put(folder.with_suffix(".tsv"), "To be\t0\nor 2 be\t0\n")
+        return folder.with_suffix(".tsv"), ":2"
+    if form == "kaldi":
+        put(folder / "words_text", "a-1 To be\nb-1 bee\nb-2 or 2 be\n")
+        return folder, "/words_text:3"
+    put_ranks(folder, {1: {"text": "a To be\nb bee\n",
+                           "score": "a 0\nb 0\n"},
+                       2: {"text": "b or 2 be\n", "score": "b -1\n"}})
+    return folder, "/2best_recog/text:1"
+
+
+@pytest.mark.parametrize("form, flags", [
+    ("kaldi", []), ("espnet", []), ("nemo", ["--beam-size", "1"])])
+def test_a_hypothesis_that_is_refused_has_its_file_and_line(run, tmp_path,
+                                                            form, flags):
+    source, place = with_unknown(form, tmp_path / "in")
+    status, said = run(form, source, *flags)
+    assert status == 1
+    assert re.search(f"{source}{place}: [b1]: the vocabulary has no symbol "
+                     'for "2"', said), said
+    status, said = run(form, source, *flags, "--unknown", "skip")
+    assert status == 0
+    assert "1 scored, 1 scored before" in said
+
+
+def test_a_refused_one_behind_the_first_call_is_named_too(run, tmp_path,
+                                                         client):
+    count = client.limits().max_alternatives
+    put(tmp_path / "in.tsv", "".join(
+        f"{'a' * (1 + n % 40)}{'b' * (n // 40)}\t0\n"
+        for n in range(count + 2)) + "2\t0\n")
+    _, said = run("nemo", tmp_path / "in.tsv", "--beam-size", str(count + 3))
+    assert f"in.tsv:{count + 3}: 0: the vocabulary" in said
+
+
+def test_unknown_text_is_left_out_or_the_symbol(run, tmp_path, client):
+    source, _ = with_unknown("nemo", tmp_path / "in")
+    flags = ["--beam-size", "1", "--unknown"]
+    assert run("nemo", source, *flags, "skip")[0] == 0
+    lines = (tmp_path / "out" / "beams.tsv").read_text().splitlines()
+    wanted = client.score_alternatives(["or  be\n"], context="\n")
+    assert lines[1] == f"or 2 be\t{0.5 * wanted[0].sum_logprob!r}"
+    status, said = run("nemo", source, *flags, "unk")
+    assert status == 1 and "no unknown symbol" in said
+
+
+def test_what_is_left_out_is_not_what_the_symbol_gave(run, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(model(), folder)
+    put(folder / "tokenizer.json", json.dumps(
+        {"kind": "symbols", "file": "vocab.json", "unknown": "z"}))
+    put(tmp_path / "in.tsv", "a 2 b\t0\n")
+    flags = ["--beam-size", "1", "--context", "a", "--end", ""]
+    with LocalServer(folder, program=program(),
+                     arguments=["--log-level", "error"]) as server:
+        def score(*more):
+            status, said = run("nemo", tmp_path / "in.tsv", *flags, *more,
+                               address=server.address)
+            assert status == 0, said
+            return said[:24], (tmp_path / "out" / "beams.tsv").read_text()
+
+        scored, before = "1 utterances: 1 scored, ", "1 utterances: 0 scored, "
+        said, symbol = score()
+        assert said == scored
+        assert score("--unknown", "unk") == (before, symbol)
+        said, skipped = score("--unknown", "skip")
+        assert said == scored and skipped != symbol
+        assert score("--unknown", "skip") == (before, skipped)
+        assert score() == (scored, symbol)
+
+
+def test_a_refused_context_is_named(run, tmp_path):
+    said = run("kaldi", kaldi(tmp_path / "in"), "--context", "2")[1]
+    assert "(FIELD_INVALID): --context: the vocabulary has no" in said
 
 
 @pytest.mark.parametrize("form, flags, error", [

@@ -34,9 +34,10 @@ class Call(Generic[R]):
     repeatable: bool = True
 
 
-def tokenize(text: str) -> Call[list[int]]:
-    """The ids of a text."""
+def tokenize(text: str, unknown: int = 0) -> Call[list[int]]:
+    """The ids of a text. `unknown`: an UnknownText."""
     request = filled(model_service.TokenizeRequest(), text=text)
+    request.unknown = unknown
     return Call("Model.Tokenize", request,
                 lambda response: list(response.token_ids))
 
@@ -112,11 +113,15 @@ def score_each(texts: Iterable[Prompt], logprobs: int, session_id: str,
 
 def score_alternatives(
         alternatives: Sequence[Prompt], context: Prompt | None = None,
-        return_tokens: bool = False,
-        session_id: str = "") -> Call[list[scores.AlternativeScore]]:
-    """The scores of continuations of a context, in their order."""
+        return_tokens: bool = False, session_id: str = "",
+        unknown: int = 0) -> Call[list[scores.AlternativeScore]]:
+    """The scores of continuations of a context, in their order.
+
+    `unknown`: an UnknownText.
+    """
     request = filled(generation.ScoreAlternativesRequest(),
                      session_id=session_id, return_tokens=return_tokens)
+    request.unknown = unknown
     if context is not None:
         set_input(request, "context", context)
     for index, alternative in enumerate(checks.listed(

@@ -54,7 +54,11 @@ def client_options(arguments: argparse.Namespace) -> ClientOptions:
     if arguments.tls_key:
         options["key"] = arguments.tls_key
     if arguments.key_file:
-        options["bearer"] = pathlib.Path(arguments.key_file).read_text("utf-8")
+        try:
+            options["bearer"] = pathlib.Path(arguments.key_file).read_text(
+                "utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"{arguments.key_file}: is not UTF-8") from None
     return options
 
 

@@ -20,7 +20,7 @@ Record = dict[str, Any]
 def parse(name: str, line: bytes) -> Record:
     """The JSON object of a line, which errors call `name`; else ValueError."""
     try:
-        record = json.loads(line)
+        record = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise ValueError(f"{name}: is not UTF-8") from None
     except (ValueError, RecursionError) as error:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import functools
+import hashlib
 import http
+import json
 import pathlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +23,11 @@ from txl_client import command
 from txl_client.bounded import as_done
 from txl_client.errors import TxlError
 from txl_client.json_lines import JsonLines, Record, read
-from txl_client.turn import new_request_id
 from txl_client.web import Answer, NoServerError, Web
 
 PROGRAM = "txl_client.batch"
 _ID = "batch_req_"
+_ANSWER_ID = re.compile(_ID + "[0-9a-f]{64}")  # of this program
 _PATH = re.compile(r"/[!-~]*")
 _BEGINNING = f'{{"id": "{_ID}'
 
@@ -37,6 +39,14 @@ class Request:
     custom_id: str
     url: str  # a path of the server
     body: Record
+    line: str = ""  # FILE:LINE
+
+    @property
+    def answer_id(self) -> str:
+        """The id of its answer, which names all that is sent."""
+        sent = json.dumps([self.custom_id, self.url, self.body],
+                          sort_keys=True)
+        return _ID + hashlib.sha256(sent.encode()).hexdigest()
 
     @property
     def repeatable(self) -> bool:
@@ -71,17 +81,20 @@ def _request(name: str, record: Record) -> Request:
         raise ValueError(f"{name}: body: must be an object")
     if body.get("stream"):
         raise ValueError(f"{name}: body.stream: a batch has whole answers")
-    return Request(custom_id, url, body)
+    return Request(custom_id, url, body, name)
 
 
 class Batch:
     """The answers in a file: those that are there, and those that come.
 
     An answer with the status 200 stays. Others are removed, and their requests
-    are sent again.
+    are sent again. `asked`: for each custom_id the id of the answer, and
+    FILE:LINE of the request. ValueError for an answer to another request.
     """
 
-    def __init__(self, target: pathlib.Path) -> None:
+    def __init__(self, target: pathlib.Path,
+                 asked: Mapping[str, tuple[str, str]]) -> None:
+        self._asked = asked
         self._done: set[str] = set()
         self._file = JsonLines(target, _BEGINNING, self._keep)
 
@@ -92,6 +105,13 @@ class Batch:
             raise ValueError(f"{name}: is not an answer of a batch")
         if response is None or response.get("status_code") != 200:
             return False
+        found = str(record.get("id"))
+        wanted, line = self._asked.get(custom_id, (found, ""))
+        if found != wanted and _ANSWER_ID.fullmatch(found):
+            raise ValueError(
+                f"{name}: answers another request than {line}, with the "
+                f"custom_id {custom_id!r}: remove this answer, or write to "
+                "another file")
         self._done.add(custom_id)
         return True
 
@@ -119,7 +139,7 @@ class Batch:
         except TxlError as failed:
             error = {"code": failed.code.name, "message": failed.message}
             trouble = str(failed)
-        self._file.append({"id": _ID + new_request_id(),
+        self._file.append({"id": request.answer_id,
                            "custom_id": request.custom_id,
                            "response": response, "error": error})
         return trouble and f"{request.custom_id}: {trouble}"
@@ -131,9 +151,11 @@ class Batch:
 
 def _message(answer: Answer) -> str:
     said: Any = answer.body
+    param = None
     for field in ("error", "message"):
-        said = said.get(field, said) if isinstance(said, dict) else said
-    return str(said)[:200]
+        if isinstance(said, dict):
+            param, said = said.get("param"), said.get(field, said)
+    return (f"{param}: {said}" if param else str(said))[:200]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,10 +180,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     source, target = arguments.source, arguments.target
     web = Web(arguments.server, **command.client_options(arguments))
-    total = sum(1 for _ in requests(source))  # any mistake is found here
+    asked = {request.custom_id: (request.answer_id, request.line)
+             for request in requests(source)}  # any mistake is found here
     if target.exists() and target.samefile(source):
         raise ValueError(f"{target}: is the input")
-    batch = Batch(target)
+    batch = Batch(target, asked)
     sent = failed = 0
     try:
         for trouble in as_done(functools.partial(batch.answer, web),
@@ -177,6 +200,6 @@ def _run(arguments: argparse.Namespace) -> int:
             "continues later") from error
     finally:
         batch.close()
-    print(f"{total} requests: {sent - failed} answered, {failed} failed, "
-          f"{total - sent} answered before", file=sys.stderr)
+    print(f"{len(asked)} requests: {sent - failed} answered, {failed} failed, "
+          f"{len(asked) - sent} answered before", file=sys.stderr)
     return command.FAILED if failed else 0

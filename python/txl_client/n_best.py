@@ -10,6 +10,7 @@ Errors are ValueErrors that begin with FILE:LINE, or with FILE.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import pathlib
 import re
@@ -31,6 +32,7 @@ class Hypothesis:
     # What its files have besides, as it is there.
     columns: Mapping[str, str] = field(default_factory=dict)
     row: int = 0  # its place in a file of all lists
+    line: str = ""  # FILE:LINE of its text
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,16 @@ class Rescored:
 
 
 def _lines(path: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """FILE:LINE, and the line, of each line of a text file."""
+    """FILE:LINE, and the line, of each line of a text file.
+
+    A byte order mark is no part of the first one.
+    """
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             name = f"{path}:{number}"
             try:
-                yield name, line.decode().rstrip("\r\n")
+                yield name, line.decode(
+                    "utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
                 raise ValueError(f"{name}: is not UTF-8") from None
 
@@ -83,9 +89,12 @@ def _number(name: str, text: str) -> float:
     return number
 
 
-def _table(path: pathlib.Path) -> dict[str, tuple[str, str]]:
-    """A file of `KEY VALUE`: for each key FILE:LINE, and the value."""
-    table: dict[str, tuple[str, str]] = {}
+Table = dict[str, tuple[str, str]]  # for each key FILE:LINE, and the value
+
+
+def _table(path: pathlib.Path, texts: Table | None = None) -> Table:
+    """A file of `KEY VALUE`. ValueError for a key without a text."""
+    table: Table = {}
     for name, line in _lines(path):
         if not line.strip():
             continue
@@ -93,17 +102,18 @@ def _table(path: pathlib.Path) -> dict[str, tuple[str, str]]:
         if key in table:
             raise ValueError(f"{name}: {key}: is there already, at "
                              f"{table[key][0]}")
+        if texts is not None and key not in texts:
+            raise ValueError(f"{name}: {key} has no text")
         table[key] = name, value
     if not table:
         raise ValueError(f"{path}: is empty")
     return table
 
 
-def _score(path: pathlib.Path, table: Mapping[str, tuple[str, str]],
-           key: str) -> float:
+def _value(path: pathlib.Path, table: Table, key: str) -> tuple[str, str]:
     if key not in table:
         raise ValueError(f"{path}: there is no line of {key}")
-    return _number(*table[key])
+    return table[key]
 
 
 def write_lines(path: pathlib.Path, lines: Iterable[str]) -> None:
@@ -122,7 +132,7 @@ def read_kaldi(folder: pathlib.Path) -> list[NBest]:
     language model. Each may be missing; then it counts as 0.
     """
     texts = _table(folder / "words_text")
-    costs = {name: _table(folder / name)
+    costs = {name: _table(folder / name, texts)
              for name in ("acwt", "lmwt.nolm") if (folder / name).exists()}
     lists: dict[str, list[Hypothesis]] = {}
     for row, (key, (name, text)) in enumerate(texts.items()):
@@ -130,11 +140,12 @@ def read_kaldi(folder: pathlib.Path) -> list[NBest]:
         if not dash or not utterance or not number.isdecimal():
             raise ValueError(f"{name}: {key} is not UTTERANCE-N")
         acoustic, graph = (
-            -_score(folder / file, costs[file], key) if file in costs else 0.0
-            for file in ("acwt", "lmwt.nolm"))
+            -_number(*_value(folder / file, costs[file], key))
+            if file in costs else 0.0 for file in ("acwt", "lmwt.nolm"))
         words = text.split()
         lists.setdefault(utterance, []).append(Hypothesis(
-            " ".join(words), acoustic, len(words), graph, {"key": key}, row))
+            " ".join(words), acoustic, len(words), graph, {"key": key}, row,
+            name))
     return [NBest(name, tuple(each)) for name, each in lists.items()]
 
 
@@ -157,6 +168,12 @@ def write_kaldi(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
 
 # Files of ESPnet beside `text` and `score`.
 _TOKENS = ("token", "token_int")
+_RANK = re.compile(r"([1-9]\d*)best_recog")
+
+
+def _ranks(job: pathlib.Path) -> dict[int, pathlib.Path]:
+    return {int(match[1]): each for each in job.iterdir()
+            if (match := _RANK.fullmatch(each.name))}
 
 
 def read_espnet(folder: pathlib.Path) -> list[NBest]:
@@ -165,7 +182,7 @@ def read_espnet(folder: pathlib.Path) -> list[NBest]:
     They are in `folder`, or in its folders `output.1`, `output.2`, … of jobs.
     """
     jobs = [folder]
-    if not (folder / "1best_recog").exists():
+    if not _ranks(folder):
         jobs = sorted((each for each in folder.glob("output.*")
                        if each.suffix[1:].isdecimal()),
                       key=lambda each: int(each.suffix[1:])) or jobs
@@ -180,26 +197,36 @@ def read_espnet(folder: pathlib.Path) -> list[NBest]:
 
 def _read_job(job: pathlib.Path) -> dict[str, list[Hypothesis]]:
     lists: dict[str, list[Hypothesis]] = {}
-    rank = 1
-    while rank == 1 or (job / f"{rank}best_recog").exists():
-        folder = job / f"{rank}best_recog"
-        texts, scores = _table(folder / "text"), _table(folder / "score")
-        tokens = {name: _table(folder / name)
+    ranks = _ranks(job)
+    missing = [f"{rank}best_recog"
+               for rank in range(1, max(ranks, default=1) + 1)
+               if rank not in ranks]
+    if missing:
+        raise ValueError(f"{job}: there is no {', '.join(missing)}")
+    for rank, folder in sorted(ranks.items()):
+        texts = _table(folder / "text")
+        scores = _table(folder / "score", texts)
+        tokens = {name: _table(folder / name, texts)
                   for name in _TOKENS if (folder / name).exists()}
         for key, (name, text) in texts.items():
-            if rank > 1 and key not in lists:
-                raise ValueError(f"{name}: {key} is not in 1best_recog")
-            columns = {file: table[key][1] for file, table in tokens.items()
-                       if key in table}
+            if len(lists.get(key, ())) != rank - 1:
+                raise ValueError(f"{name}: {key} is not in "
+                                 f"{rank - 1}best_recog")
+            columns = {file: _value(folder / file, table, key)[1]
+                       for file, table in tokens.items()}
             lists.setdefault(key, []).append(Hypothesis(
-                text.strip(), _score(folder / "score", scores, key),
-                len(columns.get("token", text).split()), columns=columns))
-        rank += 1
+                text.strip(),
+                _number(*_value(folder / "score", scores, key)),
+                len(columns.get("token", text).split()), columns=columns,
+                line=name))
     return lists
 
 
 def write_espnet(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
-    """The same folders, in which 1best_recog has the best hypotheses."""
+    """The same folders, in which 1best_recog has the best hypotheses.
+
+    Files of an earlier run that had more of them are removed.
+    """
     ranks = max(len(result.scores) for result in results)
     for rank in range(ranks):
         target = folder / f"{rank + 1}best_recog"
@@ -216,6 +243,14 @@ def write_espnet(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
                 write_lines(target / file, (
                     f"{name} {each.columns.get(file, '')}"
                     for name, each, _ in chosen))
+            else:
+                (target / file).unlink(missing_ok=True)
+    for rank, stale in _ranks(folder).items():
+        if rank > ranks:
+            for file in ("text", "score", *_TOKENS):
+                (stale / file).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it has something else
+                stale.rmdir()
 
 
 def read_nemo(file: pathlib.Path, beam_size: int) -> list[NBest]:
@@ -227,7 +262,7 @@ def read_nemo(file: pathlib.Path, beam_size: int) -> list[NBest]:
             raise ValueError(f"{name}: is not TEXT, a tab, and SCORE")
         found.append(Hypothesis(
             text.strip(), _number(name, score), len(text),
-            columns={"text": text}))
+            columns={"text": text}, line=name))
     if not found:
         raise ValueError(f"{file}: is empty")
     if len(found) % beam_size:

@@ -17,21 +17,27 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from txl_client import call as calls
 from txl_client import command, n_best
+from txl_client._proto import token_pb2
 from txl_client.call import Call
 from txl_client.client import Client
-from txl_client.errors import TxlError
+from txl_client.errors import InvalidArgumentError, TxlError
+from txl_client.infos import ModelInfo
 from txl_client.json_lines import JsonLines, Record
 from txl_client.n_best import Hypothesis, NBest, Rescored
 from txl_client.scores import AlternativeScore
 
 PROGRAM = "txl_client.rescore"
 LOGPROBS = "logprobs.jsonl"  # in the output folder
+_UNKNOWN = {"": token_pb2.UNKNOWN_TEXT_UNSPECIFIED,
+            "skip": token_pb2.UNKNOWN_TEXT_SKIP,
+            "unk": token_pb2.UNKNOWN_TEXT_SYMBOL}
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Around:
 
     context: str
     end: str  # its probability counts
+    unknown: str = ""  # of _UNKNOWN
 
     def texts(self, n_best: NBest) -> list[str]:
         """The texts to score, each once; without those that are empty."""
@@ -86,7 +93,7 @@ class LogProbs:
                 while len(found) < len(self._around.texts(each)):
                     found += [score.sum_logprob for score in next(answers)]
             except TxlError as error:
-                error.message = f"{each.name}: {error.message}"
+                self._name(error, each, len(found))
                 raise
             self._known[each.name] = found
             self._file.append({"utterance": each.name,
@@ -94,12 +101,27 @@ class LogProbs:
                                "logprobs": found})
         return len(self._missing)
 
+    def _name(self, error: TxlError, n_best: NBest, start: int) -> None:
+        """Names what a call refused, of the texts from `start` on."""
+        place = n_best.name
+        refused = re.match(r"alternatives\[(\d+)\]|text$", error.field)
+        if refused:
+            error.fields = ()  # the user knows the place, not the call
+            place = "--context"
+        if refused and refused[1]:
+            text = self._around.texts(n_best)[start + int(refused[1])]
+            line = next(each.line for each in n_best.hypotheses
+                        if each.text + self._around.end == text)
+            place = f"{line}: {n_best.name}"
+        error.message = f"{place}: {error.message}"
+
     def _calls(self, n_best: NBest, most: int
                ) -> Iterator[Call[list[AlternativeScore]]]:
         texts = self._around.texts(n_best)
         for start in range(0, len(texts), most):
-            yield calls.score_alternatives(texts[start:start + most],
-                                           self._around.context or None)
+            yield calls.score_alternatives(
+                texts[start:start + most], self._around.context or None,
+                unknown=_UNKNOWN[self._around.unknown])
 
     def of(self, n_best: NBest) -> list[float]:
         """The log-probability of each hypothesis."""
@@ -164,6 +186,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--end", metavar="TEXT", default="\n",
                         help="scored after each hypothesis (default: a line "
                         "end)")
+    parser.add_argument("--unknown", choices=("skip", "unk"), default="",
+                        help="text that the vocabulary has no symbol for: "
+                        "leave it out, or take the unknown symbol (default: "
+                        "the symbol where the vocabulary has one, else the "
+                        "run stops there)")
     command.add_server_flags(
         parser, "HOST:PORT or unix:PATH [$TXL_SERVER]",
         os.environ.get("TXL_SERVER", "127.0.0.1:50051"))
@@ -182,6 +209,24 @@ def _read(arguments: argparse.Namespace) -> list[NBest]:
             else n_best.read_espnet)(source)
 
 
+def _model(client: Client, info: ModelInfo, unknown: str) -> str:
+    """Names the model, and "skip" if it computes less than the default.
+
+    Without an unknown symbol the default refuses what it would leave out, and
+    so has the same values for all other texts.
+    """
+    name = f"{info.fingerprint} {info.weight_dtype}"
+    if not unknown:
+        return name
+    try:
+        client.run(calls.tokenize("", unknown=_UNKNOWN["unk"]))
+    except InvalidArgumentError:
+        if unknown == "unk":
+            raise
+        return name
+    return f"{name} skip" if unknown == "skip" else name
+
+
 def _run(arguments: argparse.Namespace) -> int:
     write = {"kaldi": n_best.write_kaldi, "espnet": n_best.write_espnet,
              "nemo": n_best.write_nemo}[arguments.format]
@@ -190,14 +235,14 @@ def _run(arguments: argparse.Namespace) -> int:
     target = arguments.target
     if target.exists() and target.samefile(arguments.source):
         raise ValueError(f"{target}: is the input")
-    around = Around(arguments.context, arguments.end)
+    around = Around(arguments.context, arguments.end, arguments.unknown)
     with Client(arguments.server, **options) as client:
-        model = client.model()
+        info = client.model()
+        model = _model(client, info, around.unknown)
         target.mkdir(parents=True, exist_ok=True)
-        logprobs = LogProbs(target / LOGPROBS, lists, around,
-                            f"{model.fingerprint} {model.weight_dtype}")
+        logprobs = LogProbs(target / LOGPROBS, lists, around, model)
         try:
-            computed = logprobs.compute(client, model.limits.max_alternatives)
+            computed = logprobs.compute(client, info.limits.max_alternatives)
         finally:
             logprobs.close()
     results = [rescored(each, logprobs.of(each), arguments.lm_weight,
