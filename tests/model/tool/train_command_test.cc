@@ -421,5 +421,46 @@ TEST_F(TrainFromTest, DynamicEvaluationNamesTheFlagThatIsWrong) {
               HasSubstr("--dynamic"));
 }
 
+TEST_F(TrainFromTest, AResultThatIsNotFiniteIsAnError) {
+  const std::string eval =
+      "eval " + Path("model") + " --threads 1 --text " + Path("second");
+  for (const char* output : {"", " --json"}) {
+    for (const std::string steps : {"sgd", "rms"}) {
+      const ProgramResult result =
+          RunTxlModel(eval + output + " --lr 1e30 --dynamic " + steps);
+      EXPECT_EQ(result.exit_code, 1) << steps;
+      EXPECT_EQ(result.output, "") << steps;
+      EXPECT_THAT(result.errors,
+                  HasSubstr("--lr: the perplexity is not finite after steps of "
+                            "1e+30"));
+    }
+  }
+}
+
+// Its own pass fails, so what is wrong with other files is said before it.
+TEST_F(TrainFromTest, StatisticsAreReadBeforeTheModelIsEvaluated) {
+  const std::string broken = Path("broken");
+  std::filesystem::copy(Path("model"), broken,
+                        std::filesystem::copy_options::recursive);
+  ASSERT_EQ(RunTxlModel("random --stddev 1e30 --spec " + broken +
+                        "/config.json " + broken)
+                .exit_code,
+            0);
+  const std::string eval = "eval " + broken + " --threads 1 --dynamic rms " +
+                           Text("second") + " --statistics ";
+  EXPECT_THAT(RunTxlModel(eval + Path("first")).errors,
+              HasSubstr("broken: its perplexity on the text is not finite"));
+  WriteTestFile(Path("utf16"), std::string("\xFF\xFE\x61\0", 4));
+  WriteTestFile(Path("crlf"), Pattern("abcde\r\n", "edcba\r\n"));
+  EXPECT_THAT(RunTxlModel(eval + Path("empty")).errors,
+              HasSubstr("empty: fewer than two tokens"));
+  EXPECT_THAT(RunTxlModel(eval + Path("utf16")).errors,
+              HasSubstr("utf16: is not UTF-8 (UTF-16?)"));
+  EXPECT_THAT(RunTxlModel(eval + Path("crlf")).errors,
+              HasSubstr("symbol: 160 (\"\\r\" 160x)"));
+  EXPECT_THAT(RunTxlModel(eval + Path("crlf") + " --unknown skip").errors,
+              HasSubstr("not finite"));
+}
+
 }  // namespace
 }  // namespace txl
