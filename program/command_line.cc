@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "program/flag_checks.h"
 #include "program/help.h"
 #include "program/nearest_name.h"
@@ -51,6 +53,20 @@ std::vector<std::string> CommandNames(const CLI::App& command) {
   return names;
 }
 
+// What CLI11 says of a value that it cannot convert. Of numbers these are the
+// ones that their flag's type is too narrow for, and narrow ones have 32 bits.
+std::string NotConverted(const CLI::App& command, absl::string_view error) {
+  const std::pair<std::string, std::string> said =
+      absl::StrSplit(absl::StripPrefix(error, "Could not convert: "),
+                     absl::MaxSplits(" = ", 1));
+  const CLI::Option* option = command.get_option_no_throw(said.first);
+  const std::string type = option == nullptr ? "" : option->get_type_name();
+  const bool natural = absl::StartsWith(type, "UINT");
+  if (!natural && !absl::StartsWith(type, "INT")) return std::string(error);
+  return absl::StrCat(said.first, ": ", said.second, " is not in ",
+                      natural ? "0..4294967295" : "-2147483648..2147483647");
+}
+
 }  // namespace
 
 void SetUpProgram(CLI::App& program) {
@@ -90,6 +106,9 @@ std::string UsageError(const CLI::App& program, const CLI::ParseError& error) {
     return absl::StrCat("a command is missing: ",
                         absl::StrJoin(commands, ", "));
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) {
+    return NotConverted(command, error.what());
+  }
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error);
   if (left.empty() || !(required || extra)) return error.what();
   const std::string& first = left.front();
@@ -110,7 +129,9 @@ void ReadPlainNumbers(CLI::App& command) {
     const std::string type = option->get_type_name();
     const bool natural = absl::StartsWith(type, "UINT");
     if (natural || absl::StartsWith(type, "INT")) {
-      option->transform(PlainNumber(/*whole=*/true, !natural));
+      // Behind the checks of the flag itself, which have narrower ranges.
+      option->transform(PlainNumber(/*whole=*/true, !natural))
+          ->check(In64Bits(!natural));
     } else if (absl::StartsWith(type, "FLOAT")) {
       option->transform(PlainNumber(/*whole=*/false, true));
     }

@@ -26,6 +26,11 @@ std::string Plain(double number) {
                                               : absl::StrCat(number);
 }
 
+template <typename Low, typename High>
+std::string NotIn(const std::string& written, Low low, High high) {
+  return absl::StrCat(written, " is not in ", low, "..", high);
+}
+
 CLI::Validator NumberThat(std::function<bool(double)> holds,
                           const std::string& description,
                           const std::string& must_be) {
@@ -108,7 +113,7 @@ CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest) {
         int64_t value = 0;
         const bool fits = absl::SimpleAtoi(text, &value);
         if (fits && value >= low && value <= high) return "";
-        return absl::StrCat(written, " is not in ", low, "..", high);
+        return NotIn(written, low, high);
       },
       high < highest ? absl::StrCat(low, "..", high)
                      : absl::StrCat(">= ", low));
@@ -194,6 +199,23 @@ CLI::Validator PlainNumber(bool whole, bool may_be_negative) {
         }
         text = *digits;
         return "";
+      },
+      "");
+}
+
+CLI::Validator In64Bits(bool may_be_negative) {
+  return CLI::Validator(
+      [may_be_negative](const std::string& digits) -> std::string {
+        int64_t number = 0;
+        uint64_t natural = 0;
+        if (may_be_negative ? absl::SimpleAtoi(digits, &number)
+                            : absl::SimpleAtoi(digits, &natural)) {
+          return "";
+        }
+        return may_be_negative
+                   ? NotIn(digits, std::numeric_limits<int64_t>::min(),
+                           std::numeric_limits<int64_t>::max())
+                   : NotIn(digits, 0, std::numeric_limits<uint64_t>::max());
       },
       "");
 }

@@ -52,6 +52,10 @@ CLI::Validator OneOf(const std::vector<std::pair<std::string, Enum>>& names) {
 // and -1 of an unsigned for the largest.
 CLI::Validator PlainNumber(bool whole, bool may_be_negative);
 
+// Of the digits that PlainNumber leaves: a number that 64 bits hold. CLI11
+// takes larger ones for the largest.
+CLI::Validator In64Bits(bool may_be_negative);
+
 // A flag with numbers between commas, "5,10,20", each of which passes `each`. A
 // missing number, as in "5,,20", is an error: CLI11's own lists drop it.
 template <typename Number>
@@ -65,6 +69,9 @@ CLI::Option* AddNumbers(CLI::App& app, const std::string& flag,
       std::string wrong = PlainNumber(std::is_integral_v<Number>,
                                       std::is_signed_v<Number>)(item);
       if (wrong.empty()) wrong = each(item);
+      if (wrong.empty() && std::is_integral_v<Number>) {
+        wrong = In64Bits(std::is_signed_v<Number>)(item);
+      }
       if (wrong.empty() &&
           !CLI::detail::lexical_cast(item, numbers->emplace_back())) {
         wrong = item + " is too large";

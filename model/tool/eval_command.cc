@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -85,7 +86,12 @@ int64_t StreamsFor(int64_t tokens) {
   return std::clamp<int64_t>(tokens / kTokensPerStream, 1, kMost);
 }
 
-// Ends after max_segments or at an interrupt.
+// A perplexity becomes infinite, which JSON has no number for, before its nats.
+bool IsFinite(const Evaluation& result) {
+  return std::isfinite(result.perplexity());
+}
+
+// Ends after max_segments, at a loss that is not finite or at an interrupt.
 EvaluationOptions MakeOptions(const EvalFlags& flags, ProgressBar& bar) {
   EvaluationOptions options;
   options.shape = flags.shape;
@@ -102,7 +108,7 @@ EvaluationOptions MakeOptions(const EvalFlags& flags, ProgressBar& bar) {
                absl::StrFormat("%.4f nats per token", so_far.nats));
     const bool enough =
         flags.max_segments > 0 && segments >= flags.max_segments;
-    return !enough && !InterruptFlag();
+    return !enough && std::isfinite(so_far.nats) && !InterruptFlag();
   };
   return options;
 }
@@ -151,31 +157,48 @@ absl::Status CheckDynamic(const EvalFlags& flags) {
   return absl::OkStatus();
 }
 
+// The whole text of which rms gathers gradients; empty for other steps.
+absl::StatusOr<std::vector<int64_t>> StatisticsIds(
+    const ModelDirectory& directory, const EvalFlags& flags) {
+  if (flags.steps != DynamicSteps::kRms) return std::vector<int64_t>();
+  EvalFlags all = flags;
+  all.held_out = 0;
+  if (flags.statistics.empty()) {
+    std::cerr << "note: gradients are gathered from the evaluated text "
+                 "itself; --statistics names another\n";
+  } else {
+    all.text = flags.statistics;
+  }
+  return EvaluatedIds(directory, all);
+}
+
+struct EvaluatedTexts {
+  std::vector<int64_t> ids, statistics;
+};
+
 // Evaluates again, with weights that learn.
 absl::StatusOr<Evaluation> EvaluateDynamic(const EvalFlags& flags,
                                            const ModelConfig& config,
-                                           const OpenModel& model,
-                                           absl::Span<const int64_t> ids,
+                                           const Weights& weights,
+                                           const EvaluatedTexts& texts,
                                            ProgressBar& bar) {
   DynamicOptions dynamic = flags.dynamic;
   dynamic.steps = *flags.steps;
-  DynamicEvaluation evaluation(config, model.weights, dynamic);
-  EvalFlags all = flags;
-  all.max_segments = 0;
-  all.held_out = 0;
+  DynamicEvaluation evaluation(config, weights, dynamic);
   if (dynamic.steps == DynamicSteps::kRms) {
-    if (flags.statistics.empty()) {
-      std::cerr << "note: gradients are gathered from the evaluated text "
-                   "itself; --statistics names another\n";
-    } else {
-      all.text = flags.statistics;
-    }
-    TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> statistics,
-                         EvaluatedIds(model.directory, all));
-    evaluation.Gather(statistics, MakeOptions(all, bar));
+    EvalFlags all = flags;
+    all.max_segments = 0;
+    evaluation.Gather(texts.statistics, MakeOptions(all, bar));
   }
   if (InterruptFlag()) return absl::CancelledError("interrupted");
-  return evaluation.Run(ids, MakeOptions(flags, bar));
+  const Evaluation result = evaluation.Run(texts.ids, MakeOptions(flags, bar));
+  if (IsFinite(result)) return result;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--lr: the perplexity is not finite after steps of ",
+      dynamic.learning_rate,
+      dynamic.steps == DynamicSteps::kRms ? "; a lower one, or a lower --decay,"
+                                          : "; a lower one",
+      " may help"));
 }
 
 // Only the native step has forms and formats other than the arithmetic's own.
@@ -211,8 +234,10 @@ absl::Status RunEval(EvalFlags& flags) {
   TXL_ASSIGN_OR_RETURN(OpenModel model, OpenModelOf(flags.model));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config,
                        EvaluatedConfig(model.directory.config, flags));
-  TXL_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
-                       EvaluatedIds(model.directory, flags));
+  EvaluatedTexts texts;
+  TXL_ASSIGN_OR_RETURN(texts.ids, EvaluatedIds(model.directory, flags));
+  TXL_ASSIGN_OR_RETURN(texts.statistics, StatisticsIds(model.directory, flags));
+  const std::vector<int64_t>& ids = texts.ids;
   const int64_t tokens = static_cast<int64_t>(ids.size());
   if (flags.shape.streams == 0) flags.shape.streams = StreamsFor(tokens);
   // A short text has no more streams than targets.
@@ -227,14 +252,18 @@ absl::Status RunEval(EvalFlags& flags) {
         EvaluateServing(flags, config, std::move(model.weights), ids, options));
   } else {
     result = Evaluate(ReferenceNetwork(config, model.weights), ids, options);
-    if (flags.steps && !InterruptFlag()) {
+    if (IsFinite(result) && flags.steps && !InterruptFlag()) {
       bar.emplace("tokens");
-      TXL_ASSIGN_OR_RETURN(dynamic,
-                           EvaluateDynamic(flags, config, model, ids, *bar));
+      TXL_ASSIGN_OR_RETURN(
+          dynamic, EvaluateDynamic(flags, config, model.weights, texts, *bar));
     }
   }
   bar.reset();
   if (InterruptFlag()) return absl::CancelledError("interrupted");
+  if (!IsFinite(result)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flags.model.directory, ": its perplexity on the text is not finite"));
+  }
   Print(result, dynamic, flags);
   return absl::OkStatus();
 }

@@ -24,6 +24,7 @@
 #include "model/tool/model_flags.h"
 #include "model/tool/progress_bar.h"
 #include "model/train/model_files.h"
+#include "model/train/run_folder.h"
 #include "model/train/trainer.h"
 #include "model/train/training_log.h"
 #include "program/flag_checks.h"
@@ -69,6 +70,18 @@ CLI::Validator Even() {
       [](const std::string& text) {
         const bool even = !text.empty() && (text.back() - '0') % 2 == 0;
         return even ? "" : absl::StrCat(text, " is not even");
+      },
+      "");
+}
+
+CLI::Validator SomethingLeft() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return FiniteNumber(text) < 1.0
+                   ? ""
+                   : absl::StrCat(text,
+                                  " leaves nothing to train on; must be below "
+                                  "1");
       },
       "");
 }
@@ -199,6 +212,31 @@ void PrintEnd(const TrainFlags& f, const TrainResult& result) {
   std::cerr << "; model directory: " << f.out << "\n";
 }
 
+const char* WhyNotResumed(FolderContent content) {
+  switch (content) {
+    case FolderContent::kNothing:
+      return " holds no run; without --resume one begins";
+    case FolderContent::kOther:
+      return " is not the folder of a training run";
+    default:
+      return " has no checkpoint.safetensors, so there is nothing to resume; "
+             "--overwrite instead begins again";
+  }
+}
+
+const char* WhyNotReplaced(FolderContent content) {
+  switch (content) {
+    case FolderContent::kCheckpoint:
+      return " exists; --resume continues its run, --overwrite replaces it";
+    case FolderContent::kOther:
+      return " exists, is not empty and not the folder of a training run; "
+             "--overwrite trains there beside its files";
+    default:
+      return " exists without a checkpoint, so there is nothing to resume; "
+             "--overwrite begins again and replaces its model";
+  }
+}
+
 // Hours of training are not replaced by a flag that somebody forgot.
 absl::Status CheckOut(const TrainFlags& f) {
   std::error_code ignored;
@@ -206,14 +244,18 @@ absl::Status CheckOut(const TrainFlags& f) {
     return absl::InvalidArgumentError(
         "--out: is the model of --from, which stays as it is");
   }
-  if (f.options.resume || f.overwrite ||
-      !std::filesystem::exists(f.out, ignored) ||
-      std::filesystem::is_empty(f.out, ignored)) {
+  const FolderContent content = ContentOf(f.out);
+  if (f.options.resume) {
+    return content == FolderContent::kCheckpoint
+               ? absl::OkStatus()
+               : absl::NotFoundError(
+                     absl::StrCat("--resume: ", f.out, WhyNotResumed(content)));
+  }
+  if (f.overwrite || content == FolderContent::kNothing) {
     return absl::OkStatus();
   }
-  return absl::AlreadyExistsError(absl::StrCat(
-      "--out: ", f.out,
-      " exists; --resume continues its run, --overwrite replaces it"));
+  return absl::AlreadyExistsError(
+      absl::StrCat("--out: ", f.out, WhyNotReplaced(content)));
 }
 
 absl::Status CheckFlags(const TrainFlags& f) {
@@ -226,7 +268,7 @@ absl::Status CheckFlags(const TrainFlags& f) {
         "--ids, --midi and --unknown need --from, whose vocabulary they are "
         "of");
   }
-  return CheckOut(f);
+  return absl::OkStatus();
 }
 
 // A new model, of the text's own vocabulary.
@@ -252,7 +294,8 @@ absl::StatusOr<std::vector<int64_t>> IdsOf(const TrainFlags& f,
                                            const ModelDirectory& model) {
   if (!f.ids.empty()) {
     TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(f.ids));
-    return ParseIds(file, model.config.vocab_size, f.ids);
+    TXL_ASSIGN_OR_RETURN(const absl::string_view text, TextOfFile(file, f.ids));
+    return ParseIds(text, model.config.vocab_size, f.ids);
   }
   if (model.vocabulary == nullptr) {
     return absl::InvalidArgumentError(
@@ -280,6 +323,21 @@ absl::StatusOr<Task> ModelOfFrom(TrainFlags& f) {
   return Task{model.config, SplitIds(std::move(ids), f.held_out)};
 }
 
+// Blames the share for a text that would do without it. A token without a next
+// one teaches nothing.
+absl::Status CheckHeldOut(const TrainFlags& f, const Corpus& corpus) {
+  const auto left = static_cast<int64_t>(corpus.train.size());
+  const auto all = left + static_cast<int64_t>(corpus.held_out.size());
+  const StreamShape& shape = f.options.shape;
+  const bool too_few =
+      !CheckStreams(left, shape).ok() && CheckStreams(all, shape).ok();
+  if (left == all || (left > 1 && !too_few)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--held-out: ", f.held_out, " of ", all, " tokens leaves ",
+      left > 1 ? absl::StrCat(left, ", too few for --streams and --segment")
+               : "nothing to train on"));
+}
+
 absl::Status CheckMemory(const Task& task, const TrainOptions& options) {
   const int64_t needed = TrainingBytes(task.config, options);
   const std::optional<int64_t> available = AvailableHostBytes();
@@ -291,20 +349,45 @@ absl::Status CheckMemory(const Task& task, const TrainOptions& options) {
       std::ldexp(static_cast<double>(*available), -30)));
 }
 
+// A resumed run has its files, and is refused if they were to change.
 absl::Status WriteFiles(const TrainFlags& f, const Task& task) {
+  if (f.options.resume) return absl::OkStatus();
+  TXL_RETURN_IF_ERROR(RemoveRunFiles(f.out));
   if (!f.from.empty()) return CopyModelFiles(f.from, f.out);
   return WriteModelFiles(f.out, task.config, task.corpus);
 }
 
+// OUT for this run alone until it ends. Null: there is no such folder, and it
+// is not to be made yet.
+absl::StatusOr<std::unique_ptr<RunLock>> LockOut(const TrainFlags& f,
+                                                 bool make) {
+  std::error_code ignored;
+  absl::StatusOr<std::unique_ptr<RunLock>> lock = nullptr;
+  if (make || std::filesystem::exists(f.out, ignored)) {
+    lock = RunLock::Take(f.out);
+  }
+  if (!lock.ok()) {
+    return absl::Status(lock.status().code(),
+                        absl::StrCat("--out: ", lock.status().message()));
+  }
+  TXL_RETURN_IF_ERROR(CheckOut(f));
+  return lock;
+}
+
 absl::Status RunTrain(TrainFlags& f) {
   TXL_RETURN_IF_ERROR(CheckFlags(f));
+  TXL_ASSIGN_OR_RETURN(std::unique_ptr<RunLock> lock,
+                       LockOut(f, /*make=*/false));
   at::set_num_threads(f.threads);
   TXL_ASSIGN_OR_RETURN(const Task task,
                        f.from.empty() ? NewModel(f) : ModelOfFrom(f));
+  TXL_RETURN_IF_ERROR(CheckHeldOut(f, task.corpus));
   TXL_RETURN_IF_ERROR(CheckTraining(task.config, task.corpus, f.options));
   TXL_RETURN_IF_ERROR(CheckMemory(task, f.options));
-  // A resumed run has them, and is refused if they were to change.
-  if (!f.options.resume) TXL_RETURN_IF_ERROR(WriteFiles(f, task));
+  if (lock == nullptr) {
+    TXL_ASSIGN_OR_RETURN(lock, LockOut(f, /*make=*/true));
+  }
+  TXL_RETURN_IF_ERROR(WriteFiles(f, task));
   f.options.checkpoint_dir = f.out;
   f.options.evaluation_shape = {f.options.shape.streams,
                                 f.options.shape.segment};
@@ -364,7 +447,8 @@ Command AddTrainCommand(CLI::App& app) {
       ->required();
   sub->add_option("--held-out", flags->held_out,
                   "share of the text, at its end, that is held out, below 1")
-      ->check(Between(0, 1));
+      ->check(Between(0, 1))
+      ->check(SomethingLeft());
   AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
                "format of the written weights");
   sub->add_option("--threads", flags->threads, "number of threads")

@@ -6,12 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/config/generation_defaults.h"
-#include "model/config/token_kinds_file.h"
+#include "model/train/run_folder.h"
 
 namespace txl {
 namespace {
@@ -59,28 +58,9 @@ absl::Status WriteTextFile(const std::string& path, absl::string_view text) {
   return absl::OkStatus();
 }
 
-namespace {
-
-absl::Status MakeFolder(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (!error) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat(directory, ": ", error.message()));
-}
-
-}  // namespace
-
 absl::Status CopyModelFiles(const std::string& from, const std::string& to) {
   TXL_RETURN_IF_ERROR(MakeFolder(to));
-  std::vector<std::string> names = {"config.json", "tokenizer.json",
-                                    "generation.json", kTokenKindsFile};
-  std::ifstream tokenizer(from + "/tokenizer.json");
-  const auto json = nlohmann::json::parse(tokenizer, nullptr, false);
-  if (json.is_object() && json.contains("file")) {
-    names.push_back(json["file"].get<std::string>());
-  }
-  for (const std::string& name : names) {
+  for (const std::string& name : DescribingFiles(from)) {
     std::error_code error;
     const std::string file = absl::StrCat(from, "/", name);
     if (!std::filesystem::exists(file, error)) continue;

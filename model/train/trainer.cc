@@ -14,6 +14,7 @@
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/reference/network.h"
 #include "model/train/evaluation.h"
+#include "model/train/run_folder.h"
 #include "model/train/training_state.h"
 
 namespace txl {
@@ -136,7 +137,7 @@ class TrainingRun {
 
  private:
   std::string CheckpointPath() const {
-    return absl::StrCat(options_.checkpoint_dir, "/checkpoint.safetensors");
+    return absl::StrCat(options_.checkpoint_dir, "/", kCheckpointFile);
   }
   bool Stopping() const { return callbacks_.stop && *callbacks_.stop; }
   absl::Status Checkpoint();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "model/base/status_macros.h"
 #include "model/train/model_files.h"
+#include "model/train/run_folder.h"
 
 namespace txl {
 namespace {
@@ -141,8 +142,8 @@ std::string LogLine(const TrainProgress& p) {
 }  // namespace
 
 TrainingLog::TrainingLog(const std::string& directory, bool resume)
-    : log_path_(directory + "/log.jsonl"),
-      chart_path_(directory + "/losses.svg"),
+    : log_path_(absl::StrCat(directory, "/", kTrainingLogFile)),
+      chart_path_(absl::StrCat(directory, "/", kLossChartFile)),
       resume_(resume) {}
 
 std::string TrainingLog::LinesBefore(int64_t step) {

@@ -125,6 +125,48 @@ TEST_F(CommandLineTest, ReadsNaturalNumbersAndListsOfThem) {
   EXPECT_THAT(err_, HasSubstr("--share: 'inf' is not a number"));
 }
 
+TEST_F(CommandLineTest, NamesTheRangeOfTheTypeThatANumberIsTooLargeFor) {
+  uint64_t seed = 0;
+  int64_t steps = 0;
+  std::optional<uint32_t> id;
+  std::vector<uint32_t> ids;
+  double share = 0;
+  app_.require_subcommand(0);
+  app_.add_option("--seed", seed)->envname("THING_SEED");
+  app_.add_option("--steps", steps)->check(AtLeast(1));
+  app_.add_option("--few", steps)->check(WholeBetween(1, 9, 99));
+  app_.add_option("--id", id);
+  app_.add_option("--ids", ids);
+  app_.add_option("--share", share);
+  const auto error = [&](const std::string& flag, const std::string& value) {
+    EXPECT_EQ(Parse({flag, value}), 2) << flag;
+    return err_.substr(0, err_.find('\n'));
+  };
+  const std::string natural = " is not in 0..18446744073709551615";
+  EXPECT_EQ(error("--seed", "18446744073709551616"),
+            "thing: --seed: 18446744073709551616" + natural);
+  EXPECT_EQ(error("--seed", "2e19"),
+            "thing: --seed: 20000000000000000000" + natural);
+  EXPECT_EQ(error("--steps", "9223372036854775808"),
+            "thing: --steps: 9223372036854775808 is not in "
+            "-9223372036854775808..9223372036854775807");
+  EXPECT_EQ(error("--few", "9223372036854775808"),
+            "thing: --few: 9223372036854775808 is not in 1..9");
+  EXPECT_EQ(error("--id", "4294967296"),
+            "thing: --id: 4294967296 is not in 0..4294967295");
+  EXPECT_EQ(error("--ids", "4294967296"),
+            "thing: --ids: 4294967296 is not in 0..4294967295");
+  EXPECT_EQ(error("--share", "1e400"),
+            "thing: --share: '1e400' is not a number");
+  EXPECT_EQ(Parse({"walk", "--distance", "-2147483649"}), 2);
+  EXPECT_THAT(err_, HasSubstr("--distance: -2147483649 is not in "
+                              "-2147483648..2147483647"));
+  setenv("THING_SEED", "18446744073709551616", 1);
+  EXPECT_EQ(Parse({}), 2);
+  EXPECT_THAT(err_, HasSubstr("--seed: 18446744073709551616" + natural));
+  unsetenv("THING_SEED");
+}
+
 TEST_F(CommandLineTest, VersionCompletionAndManPageNeedNoCommand) {
   EXPECT_EQ(Parse({"--version"}), 0);
   EXPECT_EQ(out_, std::string("thing ") + kVersion + "\n");

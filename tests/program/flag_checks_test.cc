@@ -168,6 +168,32 @@ TEST(AddNumbers, ChecksEach) {
   EXPECT_EQ(Numbers("1,101,3"), "--n: 101 is not in 0..100");
 }
 
+TEST(AddNumbers, TakesNoNumberBeyond64BitsForTheLargest) {
+  CLI::App app;
+  std::vector<uint64_t> seeds;
+  AddNumbers(app, "--seeds", &seeds, "");
+  app.parse("--seeds 18446744073709551615");
+  EXPECT_EQ(seeds, std::vector<uint64_t>{18446744073709551615u});
+  EXPECT_THROW(app.parse("--seeds 18446744073709551616"), CLI::ValidationError);
+}
+
+TEST(In64Bits, IncludesItsBounds) {
+  for (const char* good : {"-9223372036854775808", "9223372036854775807"}) {
+    EXPECT_EQ(Apply(In64Bits(true), good), good);
+  }
+  for (const char* good : {"0", "18446744073709551615"}) {
+    EXPECT_EQ(Apply(In64Bits(false), good), good);
+  }
+  EXPECT_EQ(Apply(In64Bits(true), "9223372036854775808"),
+            "9223372036854775808 is not in "
+            "-9223372036854775808..9223372036854775807");
+  EXPECT_EQ(Apply(In64Bits(true), "-9223372036854775809"),
+            "-9223372036854775809 is not in "
+            "-9223372036854775808..9223372036854775807");
+  EXPECT_EQ(Apply(In64Bits(false), "18446744073709551616"),
+            "18446744073709551616 is not in 0..18446744073709551615");
+}
+
 TEST(FiniteNumber, IsADecimalNumberAlone) {
   EXPECT_EQ(FiniteNumber("5"), 5);
   EXPECT_EQ(FiniteNumber("+5"), 5);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "model/train/run_folder.h"
 #include "tests/model/golden_paths.h"
 #include "tests/model/tool/program.h"
 
@@ -18,8 +19,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kSmall[] =
-    " --streams 4 --segment 8 --threads 1 --held-out 0.2 --dropout 0";
+constexpr char kSmallest[] = " --streams 4 --segment 8 --threads 1 --dropout 0";
+const std::string kSmall = std::string(kSmallest) + " --held-out 0.2";
 
 std::string Pattern(const std::string& a, const std::string& b) {
   std::string text;
@@ -110,6 +111,51 @@ TEST_F(TrainFromTest, IdsDoInsteadOfText) {
   WriteTestFile(Path("bad_ids"), "1 2 6");
   EXPECT_THAT(RunTxlModel(From("--ids " + Path("bad_ids"), "none")).errors,
               HasSubstr("bad_ids: word 3, \"6\", is not an id from 0 to 5"));
+  WriteTestFile(Path("utf16_ids"), std::string("\xFF\xFE\x31\0", 4));
+  EXPECT_THAT(RunTxlModel(From("--ids " + Path("utf16_ids"), "none")).errors,
+              HasSubstr("utf16_ids: is not UTF-8 (UTF-16?)"));
+}
+
+TEST_F(TrainFromTest, IdsMayBeginWithAByteOrderMarkLikeText) {
+  std::string ids = "\xEF\xBB\xBF";
+  for (int i = 0; i < 600; ++i) ids += std::to_string(i * i % 6) + "\r\n";
+  WriteTestFile(Path("marked_ids"), ids);
+  const ProgramResult result = RunTxlModel(
+      From("--ids " + Path("marked_ids"), "by_marked_ids") + " --steps 1");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("480 training and 120 held-out"));
+}
+
+TEST_F(TrainFromTest, AHeldOutShareThatLeavesNothingIsNamed) {
+  for (const std::string& source :
+       {"train --from " + Path("model"), std::string("train")}) {
+    const std::string train =
+        source + kSmallest + " " + Text("short") + " --out " + Path("none");
+    const ProgramResult all = RunTxlModel(train + " --held-out 1");
+    EXPECT_EQ(all.exit_code, 2);
+    EXPECT_THAT(all.errors,
+                HasSubstr("--held-out: 1 leaves nothing to train on; must be "
+                          "below 1"));
+    EXPECT_THAT(RunTxlModel(train + " --held-out 0.9").errors,
+                HasSubstr("--held-out: 0.9 of 3 tokens leaves nothing"));
+    EXPECT_THAT(RunTxlModel(source + kSmallest + " " + Text("second") +
+                            " --out " + Path("none") + " --held-out 0.99")
+                    .errors,
+                HasSubstr("--held-out: 0.99 of 960 tokens leaves 10, too few "
+                          "for --streams and --segment"));
+    EXPECT_THAT(RunTxlModel(train + " --held-out 1.1").errors,
+                HasSubstr("--held-out: 1.1 is not in 0..1"));
+    EXPECT_THAT(RunTxlModel(train + " --held-out -0.1").errors,
+                HasSubstr("--held-out: -0.1 is not in 0..1"));
+  }
+}
+
+TEST_F(TrainFromTest, ASeedThatNoIntegerHoldsIsRefused) {
+  const ProgramResult result = RunTxlModel(From(Text("second"), "none") +
+                                           " --seed 18446744073709551616");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.errors, HasSubstr("--seed: 18446744073709551616 is not in "
+                                       "0..18446744073709551615"));
 }
 
 TEST_F(TrainFromTest, ModelsOfEveryFamilyCanBeTrainedOn) {
@@ -186,6 +232,119 @@ TEST_F(TrainFromTest, AnyFolderWithFilesIsReplacedOnlyWhenAsked) {
   EXPECT_THAT(refused.errors, HasSubstr("mine exists"));
   EXPECT_FALSE(std::filesystem::exists(Path("mine/config.json")));
   EXPECT_EQ(RunTxlModel(train + " --overwrite").exit_code, 0);
+  EXPECT_EQ(ReadTestFile(Path("mine/notes")), "x");
+}
+
+TEST_F(TrainFromTest, NothingOfTheModelBeforeStandsBesideTheNext) {
+  const auto names = [](const std::string& folder) {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      found.insert(entry.path().filename());
+    }
+    return found;
+  };
+  const std::string out = Path("replaced");
+  std::filesystem::create_directories(out + "/kept");
+  for (const char* file :
+       {"config.json", "generation.json", "kinds.json", "my_words.txt",
+        "ngrams.bin", "model.safetensors", "checkpoint.safetensors.tmp",
+        "losses.svg", "notes"}) {
+    WriteTestFile(out + "/" + file, "{}");
+  }
+  WriteTestFile(out + "/tokenizer.json",
+                R"({"kind": "events", "file": "my_words.txt"})");
+  const std::set<std::string> before = names(out);
+  EXPECT_EQ(
+      RunTxlModel(From(Text("short"), "replaced") + " --overwrite").exit_code,
+      1);
+  EXPECT_EQ(names(out), before);
+
+  ASSERT_EQ(RunTxlModel("train --vocabulary bytes --layers 1 --d-model 8 "
+                        "--steps 1 --overwrite " +
+                        Text("second") + " --out " + out + kSmall)
+                .exit_code,
+            0);
+  std::set<std::string> run = {"config.json",
+                               "generation.json",
+                               "tokenizer.json",
+                               "model.safetensors",
+                               "checkpoint.safetensors",
+                               "log.jsonl",
+                               "losses.svg",
+                               "kept",
+                               "notes"};
+  EXPECT_EQ(names(out), run);
+  EXPECT_GT(Nats("replaced", Text("second")), 0);
+
+  WriteTestFile(Path("ten_ids"), [] {
+    std::string ids;
+    for (int i = 0; i < 600; ++i) ids += std::to_string(i * i % 10) + " ";
+    return ids;
+  }());
+  ASSERT_EQ(RunTxlModel("train --from " + GoldenDirectory("kimi-char") +
+                        " --ids " + Path("ten_ids") +
+                        " --steps 1 --overwrite --out " + out + kSmall)
+                .exit_code,
+            0);
+  for (const char* file : {"generation.json", "tokenizer.json"})
+    run.erase(file);
+  EXPECT_EQ(names(out), run);
+}
+
+TEST_F(TrainFromTest, OneRunAtATimeWritesAFolder) {
+  const std::string train = From(Text("second"), "shared") + " --steps 2";
+  ASSERT_EQ(RunTxlModel(train).exit_code, 0);
+  const std::string log = ReadTestFile(Path("shared/log.jsonl"));
+  // The other run may not have got to its first checkpoint.
+  std::filesystem::remove(Path("shared/checkpoint.safetensors"));
+  auto other = RunLock::Take(Path("shared"));
+  ASSERT_TRUE(other.ok()) << other.status();
+  for (const char* way : {"", " --resume", " --overwrite"}) {
+    const ProgramResult second = RunTxlModel(train + way);
+    EXPECT_EQ(second.exit_code, 1) << way;
+    EXPECT_THAT(second.errors,
+                HasSubstr("--out: " + Path("shared") +
+                          ": another training run is writing there"));
+    EXPECT_EQ(ReadTestFile(Path("shared/log.jsonl")), log) << way;
+  }
+  other->reset();
+  EXPECT_EQ(RunTxlModel(train + " --overwrite").exit_code, 0);
+}
+
+TEST_F(TrainFromTest, TheAdviceFitsWhatLiesInTheFolder) {
+  const auto said = [](const std::string& folder, const std::string& flags) {
+    const ProgramResult result =
+        RunTxlModel(From(Text("second"), folder) + " --steps 2" + flags);
+    EXPECT_EQ(result.exit_code, 1) << folder;
+    return result.errors;
+  };
+  // As a run leaves it that was killed before its first checkpoint.
+  std::filesystem::create_directories(Path("killed"));
+  WriteTestFile(Path("killed/config.json"), "{}");
+  EXPECT_THAT(said("killed", ""),
+              testing::AllOf(HasSubstr("killed exists without a checkpoint"),
+                             HasSubstr("nothing to resume; --overwrite begins "
+                                       "again")));
+  EXPECT_THAT(said("killed", " --resume"),
+              testing::AllOf(HasSubstr("--resume: " + Path("killed")),
+                             HasSubstr("nothing to resume; --overwrite instead "
+                                       "begins again")));
+
+  std::filesystem::create_directories(Path("foreign"));
+  WriteTestFile(Path("foreign/notes"), "x");
+  EXPECT_THAT(said("foreign", ""),
+              testing::AllOf(HasSubstr("not the folder of a training run"),
+                             Not(HasSubstr("--resume"))));
+  EXPECT_THAT(said("foreign", " --resume"),
+              HasSubstr("is not the folder of a training run"));
+
+  EXPECT_THAT(said("absent", " --resume"),
+              HasSubstr("absent holds no run; without --resume one begins"));
+  EXPECT_FALSE(std::filesystem::exists(Path("absent")));
+
+  WriteTestFile(Path("killed/checkpoint.safetensors"), "x");
+  EXPECT_THAT(said("killed", ""),
+              HasSubstr("--resume continues its run, --overwrite replaces"));
 }
 
 TEST_F(TrainFromTest, AnInterruptedRunLeavesAModelThatLoadsAndResumes) {
@@ -260,6 +419,47 @@ TEST_F(TrainFromTest, DynamicEvaluationNamesTheFlagThatIsWrong) {
               HasSubstr("--dynamic"));
   EXPECT_THAT(RunTxlModel(eval + " --dynamic adam").errors,
               HasSubstr("--dynamic"));
+}
+
+TEST_F(TrainFromTest, AResultThatIsNotFiniteIsAnError) {
+  const std::string eval =
+      "eval " + Path("model") + " --threads 1 --text " + Path("second");
+  for (const char* output : {"", " --json"}) {
+    for (const std::string steps : {"sgd", "rms"}) {
+      const ProgramResult result =
+          RunTxlModel(eval + output + " --lr 1e30 --dynamic " + steps);
+      EXPECT_EQ(result.exit_code, 1) << steps;
+      EXPECT_EQ(result.output, "") << steps;
+      EXPECT_THAT(result.errors,
+                  HasSubstr("--lr: the perplexity is not finite after steps of "
+                            "1e+30"));
+    }
+  }
+}
+
+// Its own pass fails, so what is wrong with other files is said before it.
+TEST_F(TrainFromTest, StatisticsAreReadBeforeTheModelIsEvaluated) {
+  const std::string broken = Path("broken");
+  std::filesystem::copy(Path("model"), broken,
+                        std::filesystem::copy_options::recursive);
+  ASSERT_EQ(RunTxlModel("random --stddev 1e30 --spec " + broken +
+                        "/config.json " + broken)
+                .exit_code,
+            0);
+  const std::string eval = "eval " + broken + " --threads 1 --dynamic rms " +
+                           Text("second") + " --statistics ";
+  EXPECT_THAT(RunTxlModel(eval + Path("first")).errors,
+              HasSubstr("broken: its perplexity on the text is not finite"));
+  WriteTestFile(Path("utf16"), std::string("\xFF\xFE\x61\0", 4));
+  WriteTestFile(Path("crlf"), Pattern("abcde\r\n", "edcba\r\n"));
+  EXPECT_THAT(RunTxlModel(eval + Path("empty")).errors,
+              HasSubstr("empty: fewer than two tokens"));
+  EXPECT_THAT(RunTxlModel(eval + Path("utf16")).errors,
+              HasSubstr("utf16: is not UTF-8 (UTF-16?)"));
+  EXPECT_THAT(RunTxlModel(eval + Path("crlf")).errors,
+              HasSubstr("symbol: 160 (\"\\r\" 160x)"));
+  EXPECT_THAT(RunTxlModel(eval + Path("crlf") + " --unknown skip").errors,
+              HasSubstr("not finite"));
 }
 
 }  // namespace
