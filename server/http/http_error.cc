@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "server/base/error.h"
 #include "server/http/message_json.h"
 
@@ -11,6 +13,9 @@ namespace txl {
 namespace {
 
 using Json = nlohmann::json;
+
+// Of an object that a body has within it.
+constexpr absl::string_view kTokenCount = "stop.token_count.";
 
 // From the '[' of an index on; empty: there is none.
 std::string IndexOf(const std::string& field) {
@@ -21,13 +26,11 @@ std::string IndexOf(const std::string& field) {
 // The names that the body's fields have where ours are called otherwise.
 std::string BareField(const std::string& field) {
   std::string bare = field.substr(0, field.find('['));
-  if (bare == "token_ids") return "tokens";
   if (bare == "input") return "text";
   if (const size_t dot = bare.rfind('.'); dot != std::string::npos) {
     const std::string owner = bare.substr(0, dot);
     bare = bare.substr(dot + 1);
     if (bare == "ids") bare = owner.substr(owner.rfind('.') + 1);
-    if (owner == "stop.token_count") return "stop_token_count." + bare;
   }
   if (bare == "stop_texts") return "stop";
   if (bare == "ignore_end_token") return "ignore_eos";
@@ -100,12 +103,15 @@ std::string Object(int code, const std::string& reason,
                    const std::string& message, const std::string& field) {
   const std::string bare = BareField(field);
   const std::string index = IndexOf(field);
-  const Json error = {
-      {"message",
-       index.empty() ? message : absl::StrCat(bare, index, ": ", message)},
-      {"type", TypeOf(code)},
-      {"param", field.empty() ? Json() : Json(bare)},
-      {"code", reason}};
+  std::string place;  // that the bare field does not tell
+  if (!index.empty()) place = absl::StrCat(bare, index, ": ");
+  if (absl::StartsWith(field, kTokenCount)) {
+    place = absl::StrCat("stop_token_count.", bare, ": ");
+  }
+  const Json error = {{"message", place + message},
+                      {"type", TypeOf(code)},
+                      {"param", field.empty() ? Json() : Json(bare)},
+                      {"code", reason}};
   return DumpJson({{"error", error}});
 }
 

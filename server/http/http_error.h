@@ -16,7 +16,7 @@ int HttpStatusOf(const absl::Status& status);
 
 // {"error": {"message", "type", "param", "code"}}: `code` is the reason,
 // `param` the bare field ("top_p" of "sampling.top_p"), null where no field is
-// named. The index in a list, if there is one, is in the message.
+// named. Where in a list or an object within the body it is, the message says.
 std::string ErrorJson(const absl::Status& status);
 
 // The whole answer. Says how to send a key where one is needed, x-should-retry

@@ -90,9 +90,8 @@ TEST(ErrorJson, NamesTheFieldAsTheBodySpellsIt) {
       {"tokens.ids[9]", "tokens"},
       {"alternatives[2].tokens.ids[1]", "alternatives"},
       {"alternatives[2].input", "alternatives"},
-      {"stop.token_count.id", "stop_token_count.id"},
+      {"stop.token_count.id", "id"},
       {"received.token_ids[3]", "token_ids"},
-      {"token_ids[3]", "tokens"},
       {"input", "text"},
       {"Last-Event-ID", "Last-Event-ID"}};
   for (const auto& [ours, theirs] : fields) {
@@ -102,7 +101,7 @@ TEST(ErrorJson, NamesTheFieldAsTheBodySpellsIt) {
   }
 }
 
-TEST(ErrorJson, SaysWhichOfAList) {
+TEST(ErrorJson, SaysWhereInAListOrAnObjectTheFieldIs) {
   const auto message = [](const char* field) {
     return Json::parse(
         ErrorJson(FieldError(field, "is bad")))["error"]["message"];
@@ -111,6 +110,7 @@ TEST(ErrorJson, SaysWhichOfAList) {
             "allowed_token_ids[1]: is bad");
   EXPECT_EQ(message("tokens.ids[9]"), "tokens[9]: is bad");
   EXPECT_EQ(message("alternatives[2].input"), "alternatives[2].input: is bad");
+  EXPECT_EQ(message("stop.token_count.id"), "stop_token_count.id: is bad");
   EXPECT_EQ(message("top_p"), "is bad");
 }
 
