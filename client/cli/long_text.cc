@@ -74,9 +74,8 @@ absl::Status CheckName(const std::string& name, size_t parts) {
   if (parts > kMostNamedParts) {
     return absl::InvalidArgumentError(
         absl::StrCat("request_id: the prompt takes ", parts + 1,
-                     " calls; under a name it "
-                     "can take ",
-                     kMostNamedParts + 1, ": append its beginning first"));
+                     " calls; under a name it can take ", kMostNamedParts + 1,
+                     ": append its beginning first"));
   }
   if (name.size() > kMostNameBytes) {
     return absl::InvalidArgumentError(
