@@ -1,4 +1,3 @@
-
 #include <functional>
 
 #include "absl/strings/str_cat.h"

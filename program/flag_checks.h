@@ -52,8 +52,8 @@ CLI::Validator OneOf(const std::vector<std::pair<std::string, Enum>>& names) {
 // and -1 of an unsigned for the largest.
 CLI::Validator PlainNumber(bool whole, bool may_be_negative);
 
-// Of the digits that PlainNumber leaves: a number that 64 bits hold. CLI11
-// takes larger ones for the largest.
+// A number that 64 bits hold, in the digits that PlainNumber leaves. CLI11
+// reads a larger number as the largest.
 CLI::Validator In64Bits(bool may_be_negative);
 
 // A flag with numbers between commas, "5,10,20", each of which passes `each`. A

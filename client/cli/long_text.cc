@@ -34,10 +34,11 @@ bool IsPromptOverLimit(const absl::Status& status) {
          });
 }
 
-// Whether the session has the whole turn already. What is wrong with the rest
-// of the request is found here, before anything is fed: no session has the
-// position that is expected. `named`: under the request's id, which tells a
-// turn that is known (another request with the same id) from one that is not.
+// Whether the session has the whole turn already. The server checks the request
+// without running it, because it expects a position that no session reaches. So
+// a mistake in another field is an error before anything is fed. `named`: the
+// request keeps its id. If the session knows a turn of that id, the server
+// refuses the field request_id.
 absl::StatusOr<bool> IsKnownTurn(Client& client, v1::GenerateRequest request,
                                  bool named, const CallOptions& options) {
   request.mutable_tokens()->Clear();
@@ -65,8 +66,8 @@ absl::Status CheckIds(const std::vector<uint32_t>& ids, int64_t vocabulary) {
   return absl::OkStatus();
 }
 
-// Calls of one turn that a session still knows by their names when the last one
-// is sent again (GenerateRequest.request_id).
+// A session remembers the names of 16 turns before the last one
+// (GenerateRequest.request_id).
 constexpr size_t kMostNamedParts = 16;
 constexpr size_t kMostNameBytes = 60;  // of 64, with "_p15" behind it
 
@@ -123,7 +124,7 @@ absl::Status FeedAllButTheLast(RetryingClient& client, const Parts& parts,
     if (!parts.named) {
       position = response->position();
     } else if (position.has_value()) {
-      // The same in every attempt, whatever the session has reached.
+      // Every attempt expects the same position of a part.
       *position += static_cast<int64_t>(parts.most);
     }
   }

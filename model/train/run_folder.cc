@@ -31,8 +31,8 @@ std::string VocabularyFileOf(const std::string& folder) {
   return json["file"].is_string() ? json["file"].get<std::string>() : "";
 }
 
-// Of a model and a run, with what a crash leaves of files that are written
-// aside.
+// All files that a model or a run may have, and the temporary files that a
+// crash leaves.
 std::vector<std::string> RunFiles(const std::string& folder) {
   std::vector<std::string> names = DescribingFiles(folder);
   // No model has a vocabulary elsewhere, whatever its tokenizer.json says.

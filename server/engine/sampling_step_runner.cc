@@ -84,8 +84,8 @@ class SamplingStepRunner final : public StepRunner {
   // The device thread only.
   std::vector<SlotReadiness> slots_;
   std::vector<std::shared_ptr<ImageArrival>> arriving_;  // of slots; null: none
-  // Of slots: cleared, but nothing is written yet. A start state may be as
-  // large as any other, and most slots are cleared only for a copy to move in.
+  // Slots whose start state is still to be written. It may be as large as any
+  // state, and in many slots a copy or an image moves in instead.
   std::vector<bool> to_clear_;
 
   TaskThread transfers_;

@@ -278,7 +278,7 @@ void TurnPrefixes::SetCheckpoints(const Sequence& sequence, int32_t slot,
 void TurnPrefixes::PartsAt(int64_t rows, const Sequence& leader,
                            TurnPrefix& prefix) const {
   std::vector<int64_t>& left = prefix.checkpoints;
-  // Without any, all prefixes stay in the slot.
+  // Without checkpoints, the slot itself serves every prefix.
   if (left.empty() || leader.planned_end() >= rows) return;
   const auto first = std::lower_bound(left.begin(), left.end(), rows);
   const auto near = [&](int64_t position) {

@@ -77,6 +77,8 @@ TEST(CountCharacters, CountsCodePoints) {
   EXPECT_EQ(CountCharacters("\xc3\xa9\xf0\x9f\x98\x80"), 2);
 }
 
+const std::string kText = "one two three\nfour five six\nseven eight nine";
+
 // Against the fake, whose tokens are bytes.
 class LongText : public ::testing::Test {
  protected:
@@ -84,6 +86,17 @@ class LongText : public ::testing::Test {
     ChannelOptions options;
     options.address = server_.address();
     client_ = *Client::Create(options);
+  }
+
+  // A request of kText to a new session, "mine".
+  v1::GenerateRequest RequestOfMine() {
+    v1::CreateSessionRequest create;
+    create.set_session_id("mine");
+    EXPECT_TRUE(client_->CreateSession(create).ok());
+    v1::GenerateRequest request;
+    request.set_session_id("mine");
+    request.set_text(kText);
+    return request;
   }
 
   absl::Status Generate(const v1::GenerateRequest& request) {
@@ -98,8 +111,6 @@ class LongText : public ::testing::Test {
   std::unique_ptr<Client> client_;
   std::string text_;
 };
-
-const std::string kText = "one two three\nfour five six\nseven eight nine";
 
 std::vector<uint32_t> BytesOf(const std::string& text) {
   return std::vector<uint32_t>(text.begin(), text.end());
@@ -161,12 +172,7 @@ TEST_F(LongText, ALongPromptIsFedBeforeTheTurn) {
 
 TEST_F(LongText, ALongPromptOfASessionStaysInIt) {
   server_->max_prompt_tokens = 20;
-  v1::CreateSessionRequest create;
-  create.set_session_id("mine");
-  ASSERT_TRUE(client_->CreateSession(create).ok());
-  v1::GenerateRequest request;
-  request.set_session_id("mine");
-  request.set_text(kText);
+  const v1::GenerateRequest request = RequestOfMine();
   ASSERT_TRUE(Generate(request).ok());
   // The fake keeps an x for each token of the turn: four fed, five said.
   EXPECT_EQ(server_->sessions().at("mine"),
@@ -179,12 +185,8 @@ class NamedLongText : public LongText {
  protected:
   NamedLongText() {
     server_->max_prompt_tokens = 20;
-    v1::CreateSessionRequest create;
-    create.set_session_id("mine");
-    EXPECT_TRUE(client_->CreateSession(create).ok());
-    request_.set_session_id("mine");
+    request_ = RequestOfMine();
     request_.set_request_id("turn-1");
-    request_.set_text(kText);
   }
   // As in ALongPromptOfASessionStaysInIt.
   void ExpectFedOnce() {
@@ -242,12 +244,7 @@ TEST_F(NamedLongText, IsRefusedWhereItsPartsCouldNotBeTold) {
 // Before anything is fed.
 TEST_F(LongText, AMistakeInTheRestOfTheRequestLeavesTheSessionAsItIs) {
   server_->max_prompt_tokens = 20;
-  v1::CreateSessionRequest create;
-  create.set_session_id("mine");
-  ASSERT_TRUE(client_->CreateSession(create).ok());
-  v1::GenerateRequest request;
-  request.set_session_id("mine");
-  request.set_text(kText);
+  v1::GenerateRequest request = RequestOfMine();
   server_->on_generate = [](grpc::ServerContext*,
                             const v1::GenerateRequest& seen,
                             testing::FakeService::Writer*) {
