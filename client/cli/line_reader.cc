@@ -67,7 +67,8 @@ class EditReader final : public LineReader {
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_HIST, history, history_);
     el_set(edit_, EL_GETCFN, &GetCharacter);
-    el_set(edit_, EL_ADDFN, "txl-paste", "Insert what is pasted", &Paste);
+    // The wide form: the narrow one keeps copies of both texts for ever.
+    el_wset(edit_, EL_ADDFN, L"txl-paste", L"Insert what is pasted", &Paste);
     el_set(edit_, EL_BIND, kPasteStart, "txl-paste", nullptr);
     el_source(edit_, nullptr);
   }
@@ -120,7 +121,7 @@ class EditReader final : public LineReader {
   }
 
   // Reads from the mark of a paste's start to that of its end.
-  static unsigned char Paste(EditLine* edit, int /*key*/) {
+  static unsigned char Paste(EditLine* edit, wint_t /*key*/) {
     std::string text;
     for (char byte = 0; !absl::EndsWith(text, kPasteEnd);) {
       if (read(STDIN_FILENO, &byte, 1) != 1) return CC_EOF;
