@@ -42,7 +42,7 @@ int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
 
 int CheckConfig(ServerFlags flags) {
   SetLogLevel(LogSeverity::kError);  // the answer is what is printed
-  const absl::StatusOr<ModelDirectory> model = OpenModelDirectory(flags.model);
+  const absl::StatusOr<ModelDirectory> model = ReadModelDirectory(flags.model);
   if (!model.ok()) return Fail(model.status());
   if (!flags.tls.certificate.empty()) {
     const absl::Status tls = LoadTlsCredentials(flags.tls).status();
@@ -56,7 +56,8 @@ int CheckConfig(ServerFlags flags) {
     if (!keys.ok()) return Fail(keys);
   }
   // The weights are loaded as for serving, but into the host's memory.
-  const absl::Status weights = LoadDirectoryWeights(*model, {}).status();
+  const absl::Status weights =
+      LoadDirectoryWeights(*model, {.mapped = true}).status();
   if (!weights.ok()) return Fail(weights);
   if (!flags.tenants.empty()) {
     const absl::Status tenants = ReadTenants(flags.tenants).status();

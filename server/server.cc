@@ -206,7 +206,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerFlags flags) {
     // Before weights are loaded, which may take minutes.
     TXL_RETURN_IF_ERROR(LoadTlsCredentials(flags.tls).status());
   }
-  TXL_ASSIGN_OR_RETURN(ModelDirectory model, OpenModelDirectory(flags.model));
+  TXL_ASSIGN_OR_RETURN(ModelDirectory model, ReadModelDirectory(flags.model));
   flags.runner.threads = ChooseThreads(
       flags.threads, static_cast<int>(std::thread::hardware_concurrency()),
       RequiredParameters(model.config));

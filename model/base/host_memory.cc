@@ -140,12 +140,12 @@ int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes) {
   return std::max<int64_t>(0, (*available - weight_bytes) / 2);
 }
 
-void* MapPages(size_t bytes) {
+void* MapPages(size_t bytes, bool huge) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-  madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: it may be refused
+  if (huge) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: it may be refused
 #endif
   return memory;
 }

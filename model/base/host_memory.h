@@ -32,9 +32,10 @@ int64_t UsualSlotBytes(std::optional<int64_t> available, int64_t weight_bytes);
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
 // `bytes` > 0 zeroed bytes, whose pages are taken from the system when they are
-// first written. Huge ones are asked for: there are 512 times fewer to take,
-// and to look up. Throws std::bad_alloc.
-void* MapPages(size_t bytes);
+// first written. `huge`: huge ones are asked for, of which there are 512 times
+// fewer to take and to look up; not where only parts are written. Throws
+// std::bad_alloc.
+void* MapPages(size_t bytes, bool huge = true);
 void UnmapPages(void* memory, size_t bytes) noexcept;
 
 }  // namespace txl

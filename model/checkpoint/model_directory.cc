@@ -87,6 +87,10 @@ absl::Status ReadSamplingFiles(ModelDirectory& directory) {
       absl::StrCat(path, ": field ", valid.message()));
 }
 
+std::string WeightsPath(const ModelDirectory& directory) {
+  return absl::StrCat(directory.path, "/model.safetensors");
+}
+
 }  // namespace
 
 bool IsForeignConfig(absl::string_view text) {
@@ -95,7 +99,7 @@ bool IsForeignConfig(absl::string_view text) {
          (config->contains("model_type") || config->contains("pre_lnorm"));
 }
 
-absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
+absl::StatusOr<ModelDirectory> ReadModelDirectory(const std::string& path) {
   ModelDirectory directory;
   directory.path = path;
   directory.name = DirectoryName(path);
@@ -117,17 +121,23 @@ absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
     TXL_ASSIGN_OR_RETURN(directory.vocabulary,
                          LoadVocabulary(path, directory.config.vocab_size));
   }
-  TXL_ASSIGN_OR_RETURN(
-      directory.fingerprint,
-      Sha256OfFiles({config_path, absl::StrCat(path, "/model.safetensors")}));
+  return directory;
+}
+
+absl::StatusOr<std::string> FingerprintOf(const ModelDirectory& directory) {
+  return Sha256OfFiles(
+      {absl::StrCat(directory.path, "/config.json"), WeightsPath(directory)});
+}
+
+absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path) {
+  TXL_ASSIGN_OR_RETURN(ModelDirectory directory, ReadModelDirectory(path));
+  TXL_ASSIGN_OR_RETURN(directory.fingerprint, FingerprintOf(directory));
   return directory;
 }
 
 absl::StatusOr<Weights> LoadDirectoryWeights(const ModelDirectory& directory,
                                              const LoadOptions& options) {
-  return LoadWeights(directory.config,
-                     absl::StrCat(directory.path, "/model.safetensors"),
-                     options);
+  return LoadWeights(directory.config, WeightsPath(directory), options);
 }
 
 }  // namespace txl

@@ -25,7 +25,7 @@ struct ModelDirectory {
   std::unique_ptr<Vocabulary> vocabulary;  // null: token ids only
   std::shared_ptr<const TokenKinds>
       kinds;  // of kinds.json; null: there is none
-  // Lower-case hex SHA-256 over config.json's and model.safetensors' bytes.
+  // FingerprintOf; empty: not computed yet.
   std::string fingerprint;
 };
 
@@ -33,8 +33,14 @@ struct ModelDirectory {
 // which ours never looks like.
 bool IsForeignConfig(absl::string_view text);
 
-// Everything but the weights. Errors name the file, and what makes a model
-// directory where there is none.
+// Everything but the weights and the fingerprint. Errors name the file, and
+// what makes a model directory where there is none.
+absl::StatusOr<ModelDirectory> ReadModelDirectory(const std::string& path);
+
+// Lower-case hex SHA-256 over config.json's and model.safetensors' bytes.
+absl::StatusOr<std::string> FingerprintOf(const ModelDirectory& directory);
+
+// ReadModelDirectory with the fingerprint.
 absl::StatusOr<ModelDirectory> OpenModelDirectory(const std::string& path);
 
 // LoadWeights of PATH/model.safetensors.

@@ -100,15 +100,18 @@ absl::StatusOr<DType> ToDType(at::ScalarType type) {
   }
 }
 
-// A view of the mapped bytes; offsets of a file written by others need not be
-// aligned to the element, so such bytes are copied first.
-at::Tensor View(const SafetensorsReader& reader, const TensorInfo& info) {
-  const absl::Span<const uint8_t> bytes = reader.Bytes(info);
+// A view of the mapped bytes, which keeps the file open; offsets of a file
+// written by others need not be aligned to the element, so such bytes are
+// copied first.
+at::Tensor View(const std::shared_ptr<const SafetensorsReader>& file,
+                const TensorInfo& info) {
+  const absl::Span<const uint8_t> bytes = file->Bytes(info);
   auto* data = const_cast<uint8_t*>(bytes.data());
   const at::ScalarType type = ToScalarType(info.dtype);
   if (info.numel() == 0) return at::empty(info.shape, type);
   if (reinterpret_cast<uintptr_t>(data) % DTypeBytes(info.dtype) == 0) {
-    return at::from_blob(data, info.shape, at::TensorOptions(type));
+    return at::from_blob(
+        data, info.shape, [file](void*) {}, at::TensorOptions(type));
   }
   const at::Tensor raw =
       at::from_blob(data, {static_cast<int64_t>(bytes.size())}, at::kByte)
@@ -121,16 +124,21 @@ absl::Status NotFinite(const std::string& path, const std::string& name) {
       path, ": tensor ", name, " holds a value that is not finite"));
 }
 
-absl::StatusOr<at::Tensor> LoadTensor(const SafetensorsReader& reader,
-                                      const std::string& name,
-                                      const LoadOptions& options) {
+absl::StatusOr<at::Tensor> LoadTensor(
+    const std::shared_ptr<const SafetensorsReader>& file,
+    const std::string& name, const LoadOptions& options) {
+  const SafetensorsReader& reader = *file;
   const TensorInfo& info = reader.tensors().at(name);
   if (!AllFinite(info.dtype, reader.Bytes(info))) {
     return NotFinite(reader.path(), name);
   }
+  if (options.mapped && options.device.is_cpu() &&
+      ToScalarType(info.dtype) == options.dtype) {
+    return View(file, info);
+  }
   at::Tensor loaded = at::empty(
       info.shape, at::TensorOptions(options.dtype).device(options.device));
-  loaded.copy_(View(reader, info));
+  loaded.copy_(View(file, info));
   const bool narrowed =
       info.dtype == DType::kF64 && options.dtype != at::kDouble;
   if (narrowed && !at::isfinite(loaded).all().item<bool>()) {
@@ -179,7 +187,8 @@ int64_t Weights::Bytes() const {
 absl::StatusOr<Weights> LoadWeights(const ModelConfig& config,
                                     const std::string& path,
                                     const LoadOptions& options) {
-  TXL_ASSIGN_OR_RETURN(const auto reader, SafetensorsReader::Open(path));
+  TXL_ASSIGN_OR_RETURN(auto opened, SafetensorsReader::Open(path));
+  const std::shared_ptr<const SafetensorsReader> reader = std::move(opened);
   TXL_RETURN_IF_ERROR(CheckCanonicalTensors(config, reader->tensors(), path));
   const auto canonical = CanonicalTensors(config);
   Weights weights = EmptyWeights(config);
@@ -189,7 +198,7 @@ absl::StatusOr<Weights> LoadWeights(const ModelConfig& config,
     const auto it = canonical.find(name);
     if (it != canonical.end() && it->second.presence != Presence::kTied &&
         reader->tensors().contains(name)) {
-      TXL_ASSIGN_OR_RETURN(*tensor, LoadTensor(*reader, name, options));
+      TXL_ASSIGN_OR_RETURN(*tensor, LoadTensor(reader, name, options));
     }
   }
   for (const auto& [name, tensor] : canonical) {
@@ -198,6 +207,18 @@ absl::StatusOr<Weights> LoadWeights(const ModelConfig& config,
     *slot_of.at(name) = *slot_of.at(tensor.tied_to);
   }
   return weights;
+}
+
+Weights CopyOf(const Weights& weights) {
+  Weights copy = weights;
+  std::map<const void*, at::Tensor> copies;
+  for (const auto& [name, slot] : Slots(copy)) {
+    if (!slot->defined()) continue;
+    at::Tensor& own = copies[slot->unsafeGetTensorImpl()];
+    if (!own.defined()) own = slot->clone();
+    *slot = own;
+  }
+  return copy;
 }
 
 Weights RandomWeights(const ModelConfig& config, double stddev, uint64_t seed,

@@ -65,6 +65,9 @@ struct Weights {
 struct LoadOptions {
   at::ScalarType dtype = at::kFloat;  // kFloat or kDouble
   at::Device device = at::kCPU;
+  // On the CPU, tensors that the file has in this dtype are views of the file,
+  // which must stay as it is while they live: for those who pack them anew.
+  bool mapped = false;
 };
 
 // Loads DIR/model.safetensors. Errors as CheckCanonicalTensors, and
@@ -72,6 +75,9 @@ struct LoadOptions {
 absl::StatusOr<Weights> LoadWeights(const ModelConfig& config,
                                     const std::string& path,
                                     const LoadOptions& options);
+
+// Weights with storage of their own; what was tied is.
+Weights CopyOf(const Weights& weights);
 
 // Fresh weights for training or benchmarks: normal(0, stddev), norms at (1, 0),
 // biases 0; the same for the same seed.

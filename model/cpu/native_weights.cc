@@ -1,5 +1,6 @@
 #include "model/cpu/native_weights.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -185,12 +186,22 @@ NativeWeights PackWeights(const ModelConfig& config, const Weights& weights,
   if (config.pos != PositionKind::kTable) {
     encoding = PositionEncoding(config, weights, out.distances).to(at::kDouble);
   }
-  for (const LayerWeights& layer : weights.layers) {
-    out.layers.push_back(PackLayer(config, layer, encoding, formats));
-  }
-  for (int64_t bin = 0; bin < config.n_bins(); ++bin) {
-    out.bins.push_back(PackBin(config, weights, bin, formats));
-  }
+  out.layers.resize(weights.layers.size());
+  out.bins.resize(config.n_bins());
+  const int64_t layers = std::ssize(out.layers);
+  at::parallel_for(
+      0, layers + config.n_bins(), 1, [&](int64_t begin, int64_t end) {
+        c10::InferenceMode own;  // each thread has one
+        for (int64_t i = begin; i < end; ++i) {
+          if (i < layers) {
+            out.layers[i] =
+                PackLayer(config, weights.layers[i], encoding, formats);
+          } else {
+            out.bins[i - layers] =
+                PackBin(config, weights, i - layers, formats);
+          }
+        }
+      });
   if (weights.beat.defined()) {
     out.beat = Padded(weights.beat, weights.beat.numel());
     out.bar = Padded(weights.bar, weights.bar.numel());

@@ -166,41 +166,43 @@ void WidenScaled(const uint8_t* data, size_t width, absl::Span<float> numbers) {
   }
 }
 
-int64_t Numbers(const StateImage& image) {
-  return image.identity.n_layer * image.rows * image.identity.d_model;
-}
-
 }  // namespace
 
 absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image) {
-  LargeVector<float> numbers(Numbers(image));
-  TXL_RETURN_IF_ERROR(WidenRows(image, absl::MakeSpan(numbers)));
+  const int64_t layer_numbers = image.rows * image.identity.d_model;
+  LargeVector<float> numbers(image.identity.n_layer * layer_numbers);
+  for (int64_t layer = 0; layer < image.identity.n_layer; ++layer) {
+    TXL_RETURN_IF_ERROR(WidenLayer(
+        image, layer,
+        absl::MakeSpan(numbers).subspan(layer * layer_numbers, layer_numbers)));
+  }
   return numbers;
 }
 
-absl::Status WidenRows(const StateImage& image, absl::Span<float> numbers) {
+absl::Status WidenLayer(const StateImage& image, int64_t layer,
+                        absl::Span<float> numbers) {
   const std::string& dtype = image.identity.row_dtype;
-  const int64_t row_bytes = RowBytes(dtype, image.identity.d_model);
-  if (row_bytes == 0) {
+  const int64_t d_model = image.identity.d_model;
+  const int64_t layer_bytes = image.rows * RowBytes(dtype, d_model);
+  if (RowBytes(dtype, d_model) == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("state image: rows are stored as ", dtype));
   }
-  if (image.Bytes() != image.identity.n_layer * image.rows * row_bytes ||
-      std::ssize(numbers) != Numbers(image)) {
+  if (image.Bytes() != image.identity.n_layer * layer_bytes ||
+      std::ssize(numbers) != image.rows * d_model) {
     return absl::InvalidArgumentError(
         absl::StrCat("state image: ", image.Bytes(), " bytes in ", image.rows,
                      " rows of ", image.identity.n_layer, " layers"));
   }
-  const uint8_t* const data = image.data.data();
+  const uint8_t* const data = image.data.data() + layer * layer_bytes;
   if (dtype == "f32") {
-    std::copy_n(data, image.data.size(),
-                reinterpret_cast<uint8_t*>(numbers.data()));
+    std::copy_n(data, layer_bytes, reinterpret_cast<uint8_t*>(numbers.data()));
   } else if (dtype == "f16") {
     WidenAll<uint16_t>(data, numbers, WidenHalf);
   } else if (dtype == "bf16") {
     WidenAll<uint16_t>(data, numbers, WidenBrain);
   } else if (dtype == "int8") {
-    WidenScaled(data, static_cast<size_t>(image.identity.d_model), numbers);
+    WidenScaled(data, static_cast<size_t>(d_model), numbers);
   } else {
     WidenAll<double>(data, numbers,
                      [](double x) { return static_cast<float>(x); });

@@ -55,9 +55,10 @@ absl::Status CheckStateImage(const StateImage& image,
 // [n_layer, rows, d_model], as float32; float64 is rounded. InvalidArgument for
 // a row_dtype other than f64, f32, f16, bf16 and int8, or data of another size.
 absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image);
-// Writes these numbers into `numbers`. InvalidArgument also for a span of
-// another size.
-absl::Status WidenRows(const StateImage& image, absl::Span<float> numbers);
+// The same of one layer, into `numbers`: [rows, d_model]. InvalidArgument also
+// for a span of another size. REQUIRES: 0 <= layer < n_layer.
+absl::Status WidenLayer(const StateImage& image, int64_t layer,
+                        absl::Span<float> numbers);
 
 // The bytes of a layer's row, empty if the image has no rows. REQUIRES: the
 // data are n_layer * rows rows of equal size, and row and layer are in range.

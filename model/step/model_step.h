@@ -79,6 +79,13 @@ class ModelStep {
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
   // was.
   virtual absl::Status Import(int32_t slot, const StateImage& image) = 0;
+  // The same with an image that another step made of the same model: of any
+  // kernel and row_dtype, and not sealed. Its numbers are widened or rounded to
+  // those of this step. Unimplemented by most.
+  virtual absl::Status ImportForeign(int32_t /*slot*/,
+                                     const StateImage& /*image*/) {
+    return absl::UnimplementedError("images of other steps are not taken");
+  }
   // Computes what derives from the next `rows` stored rows of an imported
   // state. Run computes what is left when it first needs it; who wants no step
   // to wait for that calls this before. Does nothing by default.

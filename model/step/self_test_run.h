@@ -127,8 +127,9 @@ struct ReferenceTrace {
 // Feeds each trace's tokens to a slot of `reference`, all in one call, which
 // reads its weights once. REQUIRES: as many traces as sessions, with tokens in
 // the vocabulary; the reference is of the same model and has a slot for each
-// session, with kSelfTestRows spare rows. Errors: InvalidArgument where it
-// cannot hold a start. Throws as the step does.
+// session, with kSelfTestRows spare rows, and takes images of other steps.
+// Errors: InvalidArgument where it cannot hold a start. Throws as the step
+// does.
 absl::StatusOr<std::vector<ReferenceTrace>> FollowSelfTest(
     ModelStep& reference, absl::Span<const SelfTestSession> sessions,
     absl::Span<const SelfTestTrace> traces);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/weights.h"
@@ -109,6 +110,10 @@ struct TorchStep::Impl {
     return at::from_blob(data, {config.n_layer, rows, config.d_model},
                          arena->start_row(0).options().device(at::kCPU));
   }
+  // Replaces the slot by the image's rows, which `rows_of` gives.
+  absl::Status Fill(
+      int32_t slot, const StateImage& image,
+      absl::FunctionRef<absl::StatusOr<at::Tensor>(int64_t layer)> rows_of);
   void CheckSegments(absl::Span<const StepSegment> segments) const;
   std::vector<SegmentView> Views(absl::Span<const StepSegment> segments) const;
   void ForgetDiscarded(const StepSegment& segment);
@@ -118,6 +123,24 @@ struct TorchStep::Impl {
   void NoteNonFinite(const at::Tensor& hidden,
                      const std::vector<SegmentView>& views);
 };
+
+absl::Status TorchStep::Impl::Fill(
+    int32_t slot, const StateImage& image,
+    absl::FunctionRef<absl::StatusOr<at::Tensor>(int64_t layer)> rows_of) {
+  if (image.position < 0 ||
+      image.rows != arena->ring().RowsBefore(image.position)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "state image: ", image.rows, " rows at position ", image.position));
+  }
+  arena->Clear(slot);
+  suspects[slot] = {};
+  if (image.rows == 0) return absl::OkStatus();
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
+    TXL_ASSIGN_OR_RETURN(const at::Tensor rows, rows_of(layer));
+    arena->Write(layer, slot, image.position - image.rows, rows);
+  }
+  return absl::OkStatus();
+}
 
 void TorchStep::Impl::CheckSegments(
     absl::Span<const StepSegment> segments) const {
@@ -315,21 +338,26 @@ StateImage TorchStep::Export(int32_t slot, int64_t position,
 }
 
 absl::Status TorchStep::Import(int32_t slot, const StateImage& image) {
-  c10::InferenceMode guard;
   TXL_RETURN_IF_ERROR(CheckStateImage(image, impl_->identity));
-  const RingGeometry& ring = impl_->arena->ring();
-  if (image.position < 0 || image.rows != ring.RowsBefore(image.position)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "state image: ", image.rows, " rows at position ", image.position));
-  }
-  Clear(slot);
-  if (image.rows == 0) return absl::OkStatus();
+  c10::InferenceMode guard;
   // It is read alone.
   const at::Tensor rows =
       impl_->RowsAt(const_cast<uint8_t*>(image.data.data()), image.rows);
   TORCH_CHECK(rows.nbytes() == image.data.size(), "size of a state image");
-  impl_->arena->WriteAll(slot, image.position - image.rows, rows);
-  return absl::OkStatus();
+  return impl_->Fill(slot, image, [&](int64_t layer) { return rows[layer]; });
+}
+
+absl::Status TorchStep::ImportForeign(int32_t slot, const StateImage& image) {
+  c10::InferenceMode guard;
+  const at::Tensor rows =
+      at::empty({image.rows, impl_->config.d_model}, at::kFloat);
+  const auto numbers =
+      absl::MakeSpan(rows.mutable_data_ptr<float>(), rows.numel());
+  return impl_->Fill(slot, image,
+                     [&](int64_t layer) -> absl::StatusOr<at::Tensor> {
+                       TXL_RETURN_IF_ERROR(WidenLayer(image, layer, numbers));
+                       return rows;
+                     });
 }
 
 const RingGeometry& TorchStep::ring() const { return impl_->arena->ring(); }
@@ -380,6 +408,9 @@ class TorchModelStep final : public ModelStep {
   }
   absl::Status Import(int32_t slot, const StateImage& image) override {
     return step_->Import(slot, image);
+  }
+  absl::Status ImportForeign(int32_t slot, const StateImage& image) override {
+    return step_->ImportForeign(slot, image);
   }
   const RingGeometry& ring() const override { return step_->ring(); }
   const StateIdentity& identity() const override { return step_->identity(); }

@@ -67,6 +67,7 @@ class TorchStep {
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
   // was.
   absl::Status Import(int32_t slot, const StateImage& image);
+  absl::Status ImportForeign(int32_t slot, const StateImage& image);
 
   const RingGeometry& ring() const;
   const StateIdentity& identity() const;

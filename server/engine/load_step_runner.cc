@@ -2,7 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <future>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -137,7 +139,9 @@ std::vector<StepAttempt> Attempts(const Served& served) {
   attempts.push_back({[&served]() -> absl::StatusOr<ServingStep> {
                         StepRunnerOptions torch = served.options;
                         torch.step = "torch";
-                        return Build({served.config, served.weights,
+                        // The others have packed what may be the file's own.
+                        const Weights weights = CopyOf(served.weights);
+                        return Build({served.config, weights,
                                       served.fingerprint, torch, std::nullopt});
                       },
                       false});
@@ -163,16 +167,23 @@ absl::StatusOr<std::unique_ptr<StepRunner>> MakeRunner(const Served& served,
   return MakeSamplingStepRunner(std::move(info), std::move(serving.step));
 }
 
-absl::StatusOr<Weights> LoadOnto(const ModelDirectory& directory,
-                                 c10::Device device) {
-  LoadOptions load;
-  load.device = device;
+// Both the weights and the fingerprint need all bytes of the file.
+absl::StatusOr<Weights> LoadWithFingerprint(ModelDirectory& directory,
+                                            const LoadOptions& load) {
+  std::future<absl::StatusOr<std::string>> fingerprint;
+  if (directory.fingerprint.empty()) {
+    fingerprint = std::async(std::launch::async,
+                             [&directory] { return FingerprintOf(directory); });
+  }
   Weights weights;
   TXL_RETURN_IF_ERROR(CatchDeviceErrors("loading the weights", [&] {
     absl::StatusOr<Weights> loaded = LoadDirectoryWeights(directory, load);
     if (loaded.ok()) weights = *std::move(loaded);
     return loaded.status();
   }));
+  if (fingerprint.valid()) {
+    TXL_ASSIGN_OR_RETURN(directory.fingerprint, fingerprint.get());
+  }
   return weights;
 }
 
@@ -192,7 +203,7 @@ absl::StatusOr<std::unique_ptr<StepRunner>> CreateStepRunner(
 }
 
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& asked,
+    ModelDirectory& directory, const StepRunnerOptions& asked,
     SelfTestReport* report) {
   StepRunnerOptions options = asked;
   options.kinds = directory.kinds;
@@ -207,8 +218,11 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
   }
   absl::StatusOr<std::unique_ptr<StepRunner>> runner;
   {
+    LoadOptions load;
+    load.device = place.weights;
+    load.mapped = options.step != "torch";  // which keeps them
     TXL_ASSIGN_OR_RETURN(const Weights weights,
-                         LoadOnto(directory, place.weights));
+                         LoadWithFingerprint(directory, load));
     runner = CreateStepRunner(directory.config, weights, directory.fingerprint,
                               options, report);
   }

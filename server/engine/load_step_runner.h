@@ -18,7 +18,8 @@ struct ModelConfig;
 struct ModelDirectory;
 struct Weights;
 
-// Loads the directory's weights as float32 onto the device. With step "auto" a
+// Loads the directory's weights as float32 onto the device, and meanwhile
+// computes the directory's fingerprint where it is empty. With step "auto" a
 // native step serves when the self-test (sound_step.h) is content with it; else
 // a safer one does, which the log and `report`, where there is one, say: on the
 // CPU another instruction set and then LibTorch's step, on a CUDA device
@@ -26,7 +27,7 @@ struct Weights;
 // or file, the latter also where no step passes; ResourceExhausted when memory
 // runs out or not even one slot fits slot_bytes.
 absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
-    const ModelDirectory& directory, const StepRunnerOptions& options,
+    ModelDirectory& directory, const StepRunnerOptions& options,
     SelfTestReport* report = nullptr);
 
 // A runner of weights in memory: on the device and in the dtype that they have,

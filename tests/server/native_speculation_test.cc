@@ -77,7 +77,7 @@ struct AllTold {
 constexpr double kStepSeconds = 1e-3;
 
 // Without a table nothing is guessed.
-AllTold RunAll(const ModelDirectory& model, const StepRunnerOptions& engine,
+AllTold RunAll(ModelDirectory& model, const StepRunnerOptions& engine,
                std::shared_ptr<const NgramTable> ngrams) {
   FakeClock clock;
   Metrics metrics;

@@ -79,6 +79,13 @@ TEST_F(ModelDirectoryTest, TheFingerprintIsSha256OfConfigThenWeights) {
             "ad4b12008eb2e73dc99bda4113fd5a8c975590aff35f54901ac59b290b9c777f");
 }
 
+TEST_F(ModelDirectoryTest, TheFingerprintCanBeComputedLater) {
+  const auto directory = ReadModelDirectory(folder_);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_EQ(directory->fingerprint, "");
+  EXPECT_EQ(*FingerprintOf(*directory), Open().fingerprint);
+}
+
 TEST_F(ModelDirectoryTest, AnyChangedByteChangesTheFingerprint) {
   const std::string before = Open().fingerprint;
   Write("model.safetensors", "not looked intp");

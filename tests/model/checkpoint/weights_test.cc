@@ -4,8 +4,10 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <string>
@@ -275,6 +277,51 @@ TEST(LoadWeights, AFileThatGoesLaterLeavesTheWeights) {
   const at::Tensor& w = weights->embedding[0].w;
   const std::string& bytes = parts.at("emb.0.w").bytes;
   EXPECT_EQ(std::memcmp(w.const_data_ptr(), bytes.data(), bytes.size()), 0);
+}
+
+// Zeros over all of a file's data, where they lie.
+void EraseData(const std::string& path) {
+  std::string bytes = ReadWholeFile(path);
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  std::fill(bytes.begin() + sizeof(header) + header, bytes.end(), '\0');
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+TEST(LoadWeights, MappedTensorsAreTheFilesUnlessTheirTypeIsAnother) {
+  const ModelConfig config = Tied();
+  const auto source = LoadWeights(config, WriteParts(FileParts(config)), {});
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::string path = testing::TempDir() + "mapped.safetensors";
+  for (const at::ScalarType stored : {at::kFloat, at::kHalf}) {
+    ASSERT_TRUE(SaveWeights(*source, config, path, stored).ok());
+    const auto weights = LoadWeights(config, path, {.mapped = true});
+    ASSERT_TRUE(weights.ok()) << weights.status();
+    const at::Tensor& words = weights->embedding[0].w;
+    EXPECT_TRUE(words.equal(source->embedding[0].w.to(stored).to(at::kFloat)));
+    const Weights copy = CopyOf(*weights);
+    EraseData(path);
+    EXPECT_EQ(words.any().item<bool>(), stored != at::kFloat);
+    EXPECT_TRUE(copy.embedding[0].w.any().item<bool>());
+  }
+}
+
+TEST(CopyOf, KeepsWhatIsTiedAndWhatIsNotThere) {
+  const ModelConfig config = Tied();
+  const auto weights = LoadWeights(config, WriteParts(FileParts(config)), {});
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  const Weights copy = CopyOf(*weights);
+  EXPECT_TRUE(copy.head[1].w.is_same(copy.embedding[1].w));
+  EXPECT_FALSE(copy.head[1].w.is_alias_of(weights->head[1].w));
+  EXPECT_FALSE(copy.final_g.defined());
+  EXPECT_EQ(copy.Bytes(), weights->Bytes());
+  const auto before = weights->Named();
+  const auto after = copy.Named();
+  ASSERT_EQ(after.size(), before.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(at::equal(after[i].second, before[i].second))
+        << before[i].first;
+  }
 }
 
 TEST(SaveWeights, HalvesAreRoundedOnce) {

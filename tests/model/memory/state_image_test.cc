@@ -302,6 +302,19 @@ TEST(ImageRowsTest, WhatCannotBeReadIsNamed) {
               HasSubstr("12 bytes in 2 rows"));
 }
 
+TEST(ImageRowsTest, ALayerIsReadAlone) {
+  StateImage image =
+      ImageOf<uint16_t>("bf16", {0x3f80, 0x4000, 0x4040, 0x4080});
+  image.identity.n_layer = 2;
+  image.rows = 2;
+  std::vector<float> numbers(2);
+  ASSERT_TRUE(WidenLayer(image, 1, absl::MakeSpan(numbers)).ok());
+  EXPECT_THAT(numbers, ElementsAre(3, 4));
+  numbers.resize(3);
+  EXPECT_EQ(WidenLayer(image, 1, absl::MakeSpan(numbers)).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ImageRowsTest, SomeRowsAreTakenFromEveryLayer) {
   StateImage image = ImageOf<float>("f32", {1, 2, 3, 4, 5, 6});
   image.identity.n_layer = 2;

@@ -65,8 +65,9 @@ TEST(SlotArenaTest, ReadingGivesPositionsInOrderAcrossTheWrap) {
 TEST(SlotArenaTest, WhatWasReadCanBeWrittenBackElsewhere) {
   SlotArena arena = MakeArena(2);
   WriteRange(arena, 0, 20, 24);
-  arena.WriteAll(1, 20, Read(arena, 0, 20, 24));
-  EXPECT_TRUE(at::equal(Read(arena, 1, 20, 24), Read(arena, 0, 20, 24)));
+  const at::Tensor rows = Read(arena, 0, 20, 24);
+  for (const int64_t layer : {0, 1}) arena.Write(layer, 1, 20, rows[layer]);
+  EXPECT_TRUE(at::equal(Read(arena, 1, 20, 24), rows));
 }
 
 TEST(SlotArenaTest, NegativePositionsHaveTheirPlace) {
@@ -94,6 +95,27 @@ TEST(SlotArenaTest, ClearingFillsEveryRowWithTheLayersStartRow) {
   EXPECT_TRUE(at::equal(arena.Rows(1, 0), at::full({12, 3}, 0.5)));
 }
 
+TEST(SlotArenaTest, ASlotThatWasWrittenInPartsIsClearedWhole) {
+  SlotArena arena = MakeArena(2);
+  for (const int32_t slot : {0, 1}) arena.Clear(slot);
+  WriteRange(arena, 0, 3, 5);
+  WriteRange(arena, 1, 10, 13);  // wraps
+  arena.Clear(0);
+  arena.Clear(1);
+  for (const int32_t slot : {0, 1}) {
+    EXPECT_TRUE(at::equal(arena.Rows(0, slot), at::zeros({12, 3})));
+    EXPECT_TRUE(at::equal(arena.Rows(1, slot), at::full({12, 3}, 0.5)));
+  }
+}
+
+TEST(SlotArenaTest, ZerosAreClearedToo) {
+  SlotArena arena = MakeArena(1);
+  arena.Clear(0);
+  arena.Erase(0, 7, 9);
+  arena.Clear(0);
+  EXPECT_TRUE(at::equal(arena.Rows(1, 0), at::full({12, 3}, 0.5)));
+}
+
 TEST(SlotArenaTest, ErasingZeroesTheNamedPositionsOnly) {
   SlotArena arena = MakeArena(1);
   WriteRange(arena, 0, 6, 18);
@@ -109,6 +131,17 @@ TEST(SlotArenaTest, CopyingTakesEveryRow) {
   arena.Copy(0, 1);
   WriteRange(arena, 0, 15, 20);  // the copy has its own storage
   EXPECT_TRUE(at::equal(Read(arena, 1, 3, 15)[0], RowsFrom(3, 15, 0)));
+}
+
+TEST(SlotArenaTest, ACopyHasNoRowOfWhatWasThere) {
+  SlotArena arena = MakeArena(2);
+  for (const int32_t slot : {0, 1}) arena.Clear(slot);
+  WriteRange(arena, 0, 0, 2);
+  WriteRange(arena, 1, 0, 9);
+  arena.Copy(0, 1);
+  EXPECT_TRUE(at::equal(arena.Rows(1, 1), arena.Rows(1, 0)));
+  arena.Clear(1);
+  EXPECT_TRUE(at::equal(arena.Rows(1, 1), at::full({12, 3}, 0.5)));
 }
 
 }  // namespace

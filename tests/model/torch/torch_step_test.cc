@@ -335,6 +335,21 @@ TEST(TorchStepImportTest, RefusesADamagedImageAndLeavesTheSlotAlone) {
   EXPECT_EQ(step->Export(0, 8).data, good.data);
 }
 
+TEST(TorchStepImportTest, TakesAnotherStepsNumbersWhereItIsAskedTo) {
+  auto here = MakeStep(LoadGoldenCase("kimi-char", at::kDouble), 1, 8);
+  const GoldenCase golden = LoadGoldenCase("kimi-char", at::kFloat);
+  auto there = MakeStep(golden, 1, 8);
+  here->Clear(0);
+  FeedRange(*here, 0, golden.tokens, 0, 8);
+  StateImage image = here->Export(0, 8);
+  EXPECT_FALSE(there->Import(0, image).ok());
+  ASSERT_TRUE(there->ImportForeign(0, image).ok());
+  EXPECT_EQ(*WidenRows(there->Export(0, 8)), *WidenRows(image));
+  image.rows = 7;
+  EXPECT_EQ(there->ImportForeign(0, image).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(TorchStepCreateTest, NamesTheOptionThatIsWrong) {
   const GoldenCase golden = LoadGoldenCase("sorter", at::kFloat);
   const auto message = [&](int64_t slots, int64_t spare, int64_t tile) {

@@ -28,7 +28,7 @@ class CudaFallbackTest : public testing::Test {
     options_.max_rows = 4;
   }
   std::unique_ptr<StepRunner> Load() {
-    const auto model = OpenModelDirectory(GoldenDirectory("thu"));
+    auto model = OpenModelDirectory(GoldenDirectory("thu"));
     EXPECT_TRUE(model.ok()) << model.status();
     auto runner = LoadStepRunner(*model, options_, &report_);
     EXPECT_TRUE(runner.ok()) << runner.status();

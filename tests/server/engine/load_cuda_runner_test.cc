@@ -24,7 +24,7 @@ class LoadCudaRunnerTest : public testing::Test {
     options_.max_rows = 4;
   }
   absl::StatusOr<std::unique_ptr<StepRunner>> Load() const {
-    const auto model = OpenModelDirectory(GoldenDirectory("thu"));
+    auto model = OpenModelDirectory(GoldenDirectory("thu"));
     if (!model.ok()) return model.status();
     return LoadStepRunner(*model, options_, &report_);
   }

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "model/checkpoint/model_directory.h"
 #include "model/cpu/vector_target.h"
+#include "tests/model/golden_paths.h"
 #include "tests/model/torch/golden_case.h"
 #include "tests/server/engine/test_runners.h"
 
@@ -194,6 +196,17 @@ TEST(LoadStepRunnerTest, RunsWithTheVectorTargetThatIsNamed) {
   EXPECT_THAT((*runner)->info().identity.kernel,
               HasSubstr("-" + options.vector_target + "-"));
   EXPECT_TRUE(UseVectorTarget(best));
+}
+
+TEST(LoadStepRunnerTest, ADirectoryGetsItsFingerprintWhileItIsLoaded) {
+  auto directory = ReadModelDirectory(GoldenDirectory("thu"));
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  const auto runner = LoadStepRunner(*directory, SmallOptions());
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const std::string whole =
+      OpenModelDirectory(GoldenDirectory("thu"))->fingerprint;
+  EXPECT_EQ(directory->fingerprint, whole);
+  EXPECT_EQ((*runner)->info().identity.fingerprint, whole);
 }
 
 TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
