@@ -154,9 +154,7 @@ absl::StatusOr<std::unique_ptr<ModelStep>> CreateServingStep(
   TorchStepOptions torch;
   torch.slots = options.shape.streams;
   torch.spare_rows = std::max(torch.spare_rows, rows);
-  TXL_ASSIGN_OR_RETURN(std::unique_ptr<TorchStep> step,
-                       TorchStep::Create(config, std::move(weights), torch));
-  return AsModelStep(std::move(step), BinsOf(config));
+  return TorchStep::Create(config, std::move(weights), torch);
 }
 
 }  // namespace txl

@@ -186,7 +186,7 @@ absl::StatusOr<FeedResult> FeedTorch(const ModelConfig& config, Weights weights,
         0, position, absl::MakeConstSpan(feed.tokens).subspan(position, rows),
         absl::MakeConstSpan(all).first(rows),
         absl::MakeConstSpan(ticks).subspan(position, rows)};
-    logprobs.push_back(step->Run({&segment, 1}));
+    logprobs.push_back(step->LogProbs({&segment, 1}));
   });
   return FeedResult{at::cat(logprobs), at::Tensor()};
 }

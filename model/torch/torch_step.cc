@@ -104,6 +104,11 @@ struct TorchStep::Impl {
   std::vector<PositionTable> tables;
   std::unique_ptr<SlotArena> arena;
   std::vector<SuspectRows> suspects;  // per slot
+  VocabularyBins bins;
+  // What the last Run returned.
+  at::Tensor logprobs;
+  std::vector<FullDistribution> rows;
+  std::vector<NextTokenDistribution*> result;
 
   // The rows of every layer, on the CPU, that lie at `data`.
   at::Tensor RowsAt(uint8_t* data, int64_t rows) const {
@@ -257,6 +262,7 @@ absl::StatusOr<std::unique_ptr<TorchStep>> TorchStep::Create(
   TXL_RETURN_IF_ERROR(CheckOptions(config, weights, options));
   c10::InferenceMode guard;
   auto impl = std::make_unique<Impl>();
+  impl->bins = BinsOf(config);
   impl->config = std::move(config);
   impl->weights = std::move(weights);
   impl->row_tile = options.row_tile;
@@ -275,7 +281,7 @@ absl::StatusOr<std::unique_ptr<TorchStep>> TorchStep::Create(
   return std::unique_ptr<TorchStep>(new TorchStep(std::move(impl)));
 }
 
-at::Tensor TorchStep::Run(absl::Span<const StepSegment> segments) {
+at::Tensor TorchStep::LogProbs(absl::Span<const StepSegment> segments) {
   c10::InferenceMode guard;
   Impl& m = *impl_;
   m.CheckSegments(segments);
@@ -307,6 +313,22 @@ at::Tensor TorchStep::Run(absl::Span<const StepSegment> segments) {
   return FullLogProbs(m.config, m.weights, out, m.row_tile)
       .to(at::kCPU)
       .contiguous();
+}
+
+absl::Span<NextTokenDistribution* const> TorchStep::Run(
+    absl::Span<const StepSegment> segments) {
+  Impl& m = *impl_;
+  m.logprobs = LogProbs(segments).to(at::kFloat);
+  const float* values = m.logprobs.const_data_ptr<float>();
+  const size_t vocabulary = m.config.vocab_size;
+  m.rows.clear();
+  m.result.clear();
+  for (int64_t row = 0; row < m.logprobs.size(0); ++row) {
+    m.rows.emplace_back(absl::MakeSpan(values + row * vocabulary, vocabulary),
+                        m.bins);
+  }
+  for (FullDistribution& row : m.rows) m.result.push_back(&row);
+  return m.result;
 }
 
 void TorchStep::Clear(int32_t slot) {
@@ -364,7 +386,7 @@ const RingGeometry& TorchStep::ring() const { return impl_->arena->ring(); }
 
 const StateIdentity& TorchStep::identity() const { return impl_->identity; }
 
-const std::optional<BeatPositions>& TorchStep::beats() const {
+std::optional<BeatPositions> TorchStep::beats() const {
   return impl_->config.beat_positions;
 }
 
@@ -377,60 +399,6 @@ int64_t TorchSlotBytes(const ModelConfig& config, int64_t spare_rows,
                        int64_t element_bytes) {
   return config.n_layer * (config.mem_len + spare_rows) * config.d_model *
          element_bytes;
-}
-
-namespace {
-
-class TorchModelStep final : public ModelStep {
- public:
-  TorchModelStep(std::unique_ptr<TorchStep> step, VocabularyBins bins)
-      : step_(std::move(step)), bins_(std::move(bins)) {}
-
-  absl::Span<NextTokenDistribution* const> Run(
-      absl::Span<const StepSegment> segments) override {
-    logprobs_ = step_->Run(segments).to(at::kFloat);
-    const float* values = logprobs_.const_data_ptr<float>();
-    const size_t vocabulary = static_cast<size_t>(logprobs_.size(1));
-    rows_.clear();
-    result_.clear();
-    for (int64_t row = 0; row < logprobs_.size(0); ++row) {
-      rows_.emplace_back(absl::MakeSpan(values + row * vocabulary, vocabulary),
-                         bins_);
-    }
-    for (FullDistribution& row : rows_) result_.push_back(&row);
-    return result_;
-  }
-  void Clear(int32_t slot) override { step_->Clear(slot); }
-  void Copy(int32_t from, int32_t to) override { step_->Copy(from, to); }
-  StateImage Export(int32_t slot, int64_t position,
-                    int64_t most) const override {
-    return step_->Export(slot, position, most);
-  }
-  absl::Status Import(int32_t slot, const StateImage& image) override {
-    return step_->Import(slot, image);
-  }
-  absl::Status ImportForeign(int32_t slot, const StateImage& image) override {
-    return step_->ImportForeign(slot, image);
-  }
-  const RingGeometry& ring() const override { return step_->ring(); }
-  const StateIdentity& identity() const override { return step_->identity(); }
-  int64_t BytesPerSlot() const override { return step_->BytesPerSlot(); }
-  std::optional<BeatPositions> beats() const override { return step_->beats(); }
-
- private:
-  const std::unique_ptr<TorchStep> step_;
-  const VocabularyBins bins_;
-  // What the last Run returned.
-  at::Tensor logprobs_;
-  std::vector<FullDistribution> rows_;
-  std::vector<NextTokenDistribution*> result_;
-};
-
-}  // namespace
-
-std::unique_ptr<ModelStep> AsModelStep(std::unique_ptr<TorchStep> step,
-                                       VocabularyBins bins) {
-  return std::make_unique<TorchModelStep>(std::move(step), std::move(bins));
 }
 
 }  // namespace txl

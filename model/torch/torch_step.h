@@ -8,8 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,35 +46,33 @@ struct TorchStepOptions {
 // Rows that are not finite stay in their slot. Feeding their positions again,
 // or Clear or Import, takes them away; while they are kept, that slot's later
 // rows are not finite either.
-class TorchStep {
+class TorchStep final : public ModelStep {
  public:
   // Keeps dtype (float32 or float64) and device of the weights. InvalidArgument
   // names the option that is out of range. Slots are not cleared.
   static absl::StatusOr<std::unique_ptr<TorchStep>> Create(
       ModelConfig config, Weights weights, const TorchStepOptions& options);
 
-  // Feeds every segment and writes its rows at their positions. Returns the
-  // log-distributions of the wanted rows in order, CPU tensor
-  // [sum of outputs, V], contiguous, float32 (float64 for double weights).
-  at::Tensor Run(absl::Span<const StepSegment> segments);
+  // What Run makes its distributions of: a CPU tensor [sum of outputs, V],
+  // contiguous, float32 (float64 for double weights).
+  at::Tensor LogProbs(absl::Span<const StepSegment> segments);
 
-  // Fills the slot with start rows: zeros, or what the zero start stores.
-  void Clear(int32_t slot);
-  void Copy(int32_t from, int32_t to);
-  // Like ModelStep::Export.
+  absl::Span<NextTokenDistribution* const> Run(
+      absl::Span<const StepSegment> segments) override;
+  void Clear(int32_t slot) override;
+  void Copy(int32_t from, int32_t to) override;
+  using ModelStep::Export;
   StateImage Export(int32_t slot, int64_t position,
-                    int64_t most = std::numeric_limits<int64_t>::max()) const;
-  // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
-  // was.
-  absl::Status Import(int32_t slot, const StateImage& image);
-  absl::Status ImportForeign(int32_t slot, const StateImage& image);
+                    int64_t most) const override;
+  absl::Status Import(int32_t slot, const StateImage& image) override;
+  absl::Status ImportForeign(int32_t slot, const StateImage& image) override;
 
-  const RingGeometry& ring() const;
-  const StateIdentity& identity() const;
-  const std::optional<BeatPositions>& beats() const;
-  int64_t BytesPerSlot() const;
+  const RingGeometry& ring() const override;
+  const StateIdentity& identity() const override;
+  std::optional<BeatPositions> beats() const override;
+  int64_t BytesPerSlot() const override;
 
-  ~TorchStep();
+  ~TorchStep() override;
 
  private:
   struct Impl;
@@ -85,13 +83,5 @@ class TorchStep {
 // Bytes of one slot before anything is allocated.
 int64_t TorchSlotBytes(const ModelConfig& config, int64_t spare_rows,
                        int64_t element_bytes);
-
-// A TorchStep as the engine's ModelStep.
-
-class TorchStep;
-
-// `bins`: the vocabulary of the step's model.
-std::unique_ptr<ModelStep> AsModelStep(std::unique_ptr<TorchStep> step,
-                                       VocabularyBins bins);
 
 }  // namespace txl

@@ -79,11 +79,9 @@ absl::StatusOr<SelfTestDeviation> TryBesideTorch(const ModelConfig& config,
     // All rows in one product: weights are read once.
     options.row_tile = SelfTestRows(sessions);
     TXL_ASSIGN_OR_RETURN(
-        std::unique_ptr<TorchStep> torch,
+        const std::unique_ptr<TorchStep> reference,
         TorchStep::Create(config, RoundedWeights(config, weights, formats),
                           options));
-    const std::unique_ptr<ModelStep> reference =
-        AsModelStep(std::move(torch), BinsOf(config));
     TXL_ASSIGN_OR_RETURN(deviation,
                          TrySelfTest(step, *reference, BinsOf(config), limits));
     return absl::OkStatus();

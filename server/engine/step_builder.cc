@@ -111,9 +111,7 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
   torch.slots = built.slots;
   torch.spare_rows = options.spare_rows;
   torch.fingerprint = fingerprint;
-  TXL_ASSIGN_OR_RETURN(std::unique_ptr<TorchStep> step,
-                       TorchStep::Create(config, weights, torch));
-  built.step = AsModelStep(std::move(step), BinsOf(config));
+  TXL_ASSIGN_OR_RETURN(built.step, TorchStep::Create(config, weights, torch));
   return built;
 }
 

@@ -5,13 +5,13 @@
 // the host (prefix_cache.h, docs/design/prefix-cache.md).
 //
 //   int32_t slot = prefixes.Place(turn, table, &taken);  // it gets a free one
-//   prefixes.Overwrite(slot);                            // unless it is taken
+//   prefixes.Overwrite(slot);                    // unless it is taken
 //   prefixes.Entered(turn, slot);
-//   prefixes.Begin(sequence, slot, prefix);              // before its first
-//   row prefixes.Planned(id, sequence, slot, prefix);        // after each step
-//   prefixes.InputDone(sequence, slot, prefix);          // its first token
-//   came prefixes.Ended(id, sequence, slot, prefix, good);    // at its end
-//   prefixes.Poll(collected_end);                        // before turns begin
+//   prefixes.Begin(sequence, slot, prefix);      // before its first row
+//   prefixes.Planned(id, sequence, slot, prefix);      // after each step
+//   prefixes.InputDone(sequence, slot, prefix);        // its first token came
+//   prefixes.Ended(id, sequence, slot, prefix, good);  // at its end
+//   prefixes.Poll(collected_end);                // before turns begin
 
 #include <cstdint>
 #include <functional>

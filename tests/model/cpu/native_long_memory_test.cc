@@ -50,7 +50,7 @@ std::vector<double> OracleLogprobs(const std::string& name, int64_t count) {
     StepSegment segment = {
         0, t, absl::MakeSpan(golden.tokens).subspan(t, rows), {}};
     if (t >= kLength - count) segment.outputs = wanted;
-    const at::Tensor logprobs = step->Run({&segment, 1});
+    const at::Tensor logprobs = step->LogProbs({&segment, 1});
     if (!segment.outputs.empty()) {
       const double* row = logprobs.const_data_ptr<double>();
       out.insert(out.end(), row, row + golden.config.vocab_size);

@@ -46,7 +46,7 @@ inline at::Tensor FeedRange(TorchStep& step, int32_t slot,
   const StepSegment segment = {
       slot, begin, absl::MakeSpan(ids).subspan(begin, end - begin), outputs,
       absl::MakeSpan(ticks).subspan(begin, end - begin)};
-  return step.Run({segment});
+  return step.LogProbs({segment});
 }
 
 // Feeds tokens [begin, end) in calls of at most `cut`.

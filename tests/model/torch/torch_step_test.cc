@@ -67,7 +67,7 @@ TEST_P(TorchStepTest, SessionsAtDifferentPositionsShareABatch) {
            absl::MakeSpan(ticks).subspan(position[s], end - position[s])});
       position[s] = end;
     }
-    const at::Tensor logprobs = batch->Run(segments);
+    const at::Tensor logprobs = batch->LogProbs(segments);
     int64_t row = 0;
     for (const StepSegment& segment : segments) {
       const int64_t rows = static_cast<int64_t>(segment.tokens.size());
@@ -90,14 +90,14 @@ TEST_P(TorchStepTest, OnlyWantedRowsComeBackInOrder) {
   const std::vector<int32_t> first = {2, 9};
   const std::vector<int32_t> second = {0};
   const std::vector<int32_t> ticks = TicksBefore(step->beats(), tokens);
-  const at::Tensor some =
-      step->Run({{1, 0, tokens, first, ticks}, {0, 0, tokens, second, ticks}});
+  const at::Tensor some = step->LogProbs(
+      {{1, 0, tokens, first, ticks}, {0, 0, tokens, second, ticks}});
   ASSERT_EQ(some.size(0), 3);
   EXPECT_LE(MaxAbsDifference(some[0], all[2]), 2e-5);
   EXPECT_LE(MaxAbsDifference(some[1], all[9]), 2e-5);
   EXPECT_LE(MaxAbsDifference(some[2], all[0]), 2e-5);
   step->Clear(0);
-  EXPECT_EQ(step->Run({{0, 0, tokens, {}}}).size(0), 0);
+  EXPECT_EQ(step->LogProbs({{0, 0, tokens, {}}}).size(0), 0);
 }
 
 TEST_P(TorchStepTest, AnExportedStateContinuesBitForBitElsewhere) {
@@ -211,7 +211,7 @@ TEST(TorchStepNonFiniteTest, StaysInItsSession) {
   const std::vector<int32_t> good_rows = {0, 1, 2, 3};
   const auto good = absl::MakeSpan(golden.tokens).first(4);
   const at::Tensor out =
-      step->Run({{1, 0, poison, rows}, {0, 0, good, good_rows}});
+      step->LogProbs({{1, 0, poison, rows}, {0, 0, good, good_rows}});
   EXPECT_FALSE(at::isfinite(out.narrow(0, 0, 2)).any().item<bool>());
   EXPECT_LE(MaxAbsDifference(out.narrow(0, 2, 4), expected), 2e-5);
 }
@@ -250,7 +250,7 @@ TEST(TorchStepNonFiniteTest, ClearingRepairsTheSlot) {
   step->Clear(0);
   const at::Tensor expected = FeedRange(*step, 0, golden.tokens, 0, 8);
   const std::vector<int32_t> poison = {kPoison};
-  step->Run({{0, 8, poison, {}}});
+  step->LogProbs({{0, 8, poison, {}}});
   step->Clear(0);
   EXPECT_TRUE(at::equal(FeedRange(*step, 0, golden.tokens, 0, 8), expected));
 }
@@ -378,12 +378,12 @@ TEST(TorchStepRunTest, ThrowsOnWhatACallerMustNotAsk) {
   const std::vector<int32_t> one = {1};
   const std::vector<int32_t> outside = {10};
   const std::vector<int32_t> nine(9, 1);
-  EXPECT_THROW(step->Run({{2, 0, one, {}}}), c10::Error);
-  EXPECT_THROW(step->Run({{0, 0, one, {}}, {0, 1, one, {}}}), c10::Error);
-  EXPECT_THROW(step->Run({{0, 0, outside, {}}}), c10::Error);
-  EXPECT_THROW(step->Run({{0, 0, nine, {}}}), c10::Error);
-  EXPECT_THROW(step->Run({{0, -1, one, {}}}), c10::Error);
-  EXPECT_THROW(step->Run({{0, 0, one, one}}), c10::Error);
+  EXPECT_THROW(step->LogProbs({{2, 0, one, {}}}), c10::Error);
+  EXPECT_THROW(step->LogProbs({{0, 0, one, {}}, {0, 1, one, {}}}), c10::Error);
+  EXPECT_THROW(step->LogProbs({{0, 0, outside, {}}}), c10::Error);
+  EXPECT_THROW(step->LogProbs({{0, 0, nine, {}}}), c10::Error);
+  EXPECT_THROW(step->LogProbs({{0, -1, one, {}}}), c10::Error);
+  EXPECT_THROW(step->LogProbs({{0, 0, one, one}}), c10::Error);
 }
 
 }  // namespace

@@ -58,8 +58,7 @@ std::unique_ptr<StepRunner> MakeHostRunner(const GoldenCase& golden) {
   options.fingerprint = golden.name;
   auto step = TorchStep::Create(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
-  return MakeHostRunner(golden,
-                        AsModelStep(*std::move(step), BinsOf(golden.config)));
+  return MakeHostRunner(golden, *std::move(step));
 }
 
 std::unique_ptr<StepRunner> MakeLazyRunner(const GoldenCase& golden) {
