@@ -65,8 +65,9 @@ struct Weights {
 struct LoadOptions {
   at::ScalarType dtype = at::kFloat;  // kFloat or kDouble
   at::Device device = at::kCPU;
-  // On the CPU, tensors that the file has in this dtype are views of the file,
-  // which must stay as it is while they live: for those who pack them anew.
+  // On the CPU, tensors that the file has in this dtype are views of the file:
+  // read-only, and right only while the file is not changed in place. For a
+  // step that packs weights of its own.
   bool mapped = false;
 };
 
@@ -76,7 +77,7 @@ absl::StatusOr<Weights> LoadWeights(const ModelConfig& config,
                                     const std::string& path,
                                     const LoadOptions& options);
 
-// Weights with storage of their own; what was tied is.
+// Weights with storage of their own; tied tensors share it again.
 Weights CopyOf(const Weights& weights);
 
 // Fresh weights for training or benchmarks: normal(0, stddev), norms at (1, 0),
