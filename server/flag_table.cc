@@ -451,6 +451,9 @@ bool IsServiceLink(absl::string_view name, absl::string_view value) {
 
 std::string NoSuchSetting(absl::string_view wanted,
                           const std::vector<std::string>& names) {
+  if (absl::c_linear_search(names, wanted)) {
+    return absl::StrCat(wanted, ": is a flag only, it cannot be set here");
+  }
   return absl::StrCat(wanted, ": no such setting", DidYouMean(wanted, names));
 }
 

@@ -89,12 +89,16 @@ void AddHttpFlags(HttpFlags* flags, FlagTable* table) {
              "free one); empty: none. Beyond loopback it needs --tls-cert or "
              "--insecure")
       ->check(CLI::Validator(CheckOptionalAddress, ""));
-  table->Text("http-hosts", &flags->hosts,
-              "Host names of the HTTP API besides those of loopback, separated "
-              "by commas: those that a proxy before it passes on");
-  table->Text("http-origins", &flags->origins,
-              "Origins whose pages may use the HTTP API besides its own, like "
-              "https://chat.example, separated by commas");
+  table
+      ->Text("http-hosts", &flags->hosts,
+             "Host names of the HTTP API besides those of loopback, separated "
+             "by commas: those that a proxy before it passes on")
+      ->check(CLI::Validator(CheckHosts, ""));
+  table
+      ->Text("http-origins", &flags->origins,
+             "Origins whose pages may use the HTTP API besides its own, like "
+             "https://chat.example, separated by commas")
+      ->check(CLI::Validator(CheckOrigins, ""));
   table->Number("http-connections", &flags->connections, 1, 1 << 16,
                 "HTTP connections at a time; beyond it 429");
   table->Number("http-connections-per-host", &flags->connections_per_host, 1,

@@ -12,11 +12,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
@@ -28,6 +31,13 @@ constexpr char kOff[] = "off";
 
 bool IsWord(const std::string& listen, const char* word) {
   return absl::EqualsIgnoreCase(listen, word);
+}
+
+// A name or an address, perhaps with a port.
+bool IsHost(absl::string_view host) {
+  return !host.empty() && absl::c_all_of(host, [](unsigned char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("-._:[]", c) || c > 127;
+  });
 }
 
 }  // namespace
@@ -68,6 +78,37 @@ std::string CheckAdminListen(const std::string& listen) {
     return "";
   }
   return CheckListen(listen);
+}
+
+std::vector<std::string> ItemsOf(const std::string& list) {
+  std::vector<std::string> items;
+  for (absl::string_view item : absl::StrSplit(list, ',')) {
+    item = absl::StripAsciiWhitespace(item);
+    if (!item.empty()) items.emplace_back(item);
+  }
+  return items;
+}
+
+std::string CheckHosts(const std::string& list) {
+  for (const std::string& item : ItemsOf(list)) {
+    if (!IsHost(item)) {
+      return absl::StrCat("\"", item, "\" is not a host name or an address");
+    }
+  }
+  return "";
+}
+
+std::string CheckOrigins(const std::string& list) {
+  for (const std::string& item : ItemsOf(list)) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(item, absl::MaxSplits("://", 1));
+    if (item == "null" || (!parts.first.empty() && IsHost(parts.second))) {
+      continue;
+    }
+    return absl::StrCat("\"", item,
+                        "\" is not an origin like https://chat.example");
+  }
+  return "";
 }
 
 std::string AdminAddress(const std::string& listen,

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,13 @@ std::string CheckHostPort(const std::string& listen);
 std::string CheckListen(const std::string& listen);
 // These, "auto", "off" (in any case) or nothing; else what is wrong.
 std::string CheckAdminListen(const std::string& listen);
+
+// The items of a list with commas between them.
+std::vector<std::string> ItemsOf(const std::string& list);
+// Of host names and addresses, or of origins ("https://chat.example", "null"):
+// "", or what is wrong with an item.
+std::string CheckHosts(const std::string& list);
+std::string CheckOrigins(const std::string& list);
 
 // Where administration listens by --admin-listen and --data-dir; empty:
 // nowhere.

@@ -2,8 +2,10 @@
 // server/signals.h.
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,39 @@ int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
   return code;
 }
 
+// What the start needs of the file system, where that can be told without it.
+absl::Status CheckPlaces(const ServerFlags& flags) {
+  namespace fs = std::filesystem;
+  struct Place {
+    const char* flag;
+    const std::string& path;
+    bool is_folder;
+  };
+  for (const Place& place :
+       {Place{"--data-dir", flags.store.data_dir, true},
+        Place{"--image-dir", flags.store.image_dir, true},
+        Place{"--audit-log", flags.records.audit_log, false},
+        Place{"--trace-file", flags.records.trace_file, false}}) {
+    if (place.path.empty()) continue;
+    std::error_code error;
+    fs::path path = fs::absolute(place.path, error).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    const char* wrong = nullptr;
+    if (!fs::exists(path, error)) {
+      if (!fs::is_directory(path.parent_path(), error))
+        wrong = " is in no folder";
+    } else if (fs::is_directory(path, error) != place.is_folder) {
+      wrong = place.is_folder ? " is not a folder" : " is a folder";
+    }
+    if (wrong != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place.flag, ": ", place.path, wrong));
+    }
+  }
+  if (flags.export_key_file.empty()) return absl::OkStatus();
+  return ReadKeyFile(flags.export_key_file).status();
+}
+
 int CheckConfig(ServerFlags flags) {
   SetLogLevel(LogSeverity::kError);  // the answer is what is printed
   const absl::StatusOr<ModelDirectory> model = ReadModelDirectory(flags.model);
@@ -55,6 +90,8 @@ int CheckConfig(ServerFlags flags) {
     const absl::Status keys = ReadKeysFile(flags.keys).status();
     if (!keys.ok()) return Fail(keys);
   }
+  const absl::Status places = CheckPlaces(flags);
+  if (!places.ok()) return Fail(places);
   // The weights are loaded as for serving, but into the host's memory.
   const absl::Status weights =
       LoadDirectoryWeights(*model, {.mapped = true}).status();

@@ -306,8 +306,8 @@ absl::Status Server::StartHttp() {
   HttpOptions options;
   options.listen = flags_.http.listen;
   options.certificates = certificates_.get();
-  options.hosts = absl::StrSplit(flags_.http.hosts, ',', absl::SkipEmpty());
-  options.origins = absl::StrSplit(flags_.http.origins, ',', absl::SkipEmpty());
+  options.hosts = ItemsOf(flags_.http.hosts);
+  options.origins = ItemsOf(flags_.http.origins);
   options.ping = flags_.http.ping;
   options.connections = flags_.http.connections;
   options.connections_per_peer = flags_.http.connections_per_host;

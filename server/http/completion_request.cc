@@ -315,7 +315,8 @@ absl::Status ReadSession(BodyFields& fields, const HttpRequest& http,
     return FieldError("prompt", "a session takes one prompt");
   }
   if (request->best_of > 1) {
-    return FieldError("n", "a session goes on in one way: fork it first");
+    return FieldError(request->n > 1 ? "n" : "best_of",
+                      "a session goes on in one way: fork it first");
   }
   const std::string& retries = http.header("x-stainless-retry-count");
   if (retries.empty() || retries == "0" || !turn.request_id().empty()) {
@@ -365,14 +366,19 @@ absl::Status ModelUnknown(const std::string& asked, const std::string& served) {
 }
 
 absl::Status AsOfBody(const absl::Status& status,
-                      const CompletionRequest& request) {
+                      const CompletionRequest& request, int64_t prompt) {
   ErrorDetails details = GetErrorDetails(status);
   if (details.field == "stop.max_tokens") {
     details.field = request.max_tokens_name;
   } else if (details.field == "output.logprobs") {
     details.field = request.logprobs_name;
   } else {
-    return AsOfInput(status, request.chat ? "messages" : "prompt");
+    const std::string name = request.chat ? "messages"
+                             : request.turns.size() > 1
+                                 ? absl::StrCat("prompt[", prompt, "]")
+                                 : "prompt";
+    if (details.field == "input") return FieldError(name, "must not be empty");
+    return AsOfInput(status, name);
   }
   return MakeError(status.code(), status.message(), details);
 }

@@ -56,9 +56,10 @@ absl::Status ReadCommonFields(BodyFields& fields, const HttpRequest& http,
 // There is no such model: NotFound, model_not_found.
 absl::Status ModelUnknown(const std::string& asked, const std::string& served);
 
-// The error of one of its turns, with the field as the body calls it.
+// The error of the turn of prompt number `prompt`, with the field as the body
+// calls it.
 absl::Status AsOfBody(const absl::Status& status,
-                      const CompletionRequest& request);
+                      const CompletionRequest& request, int64_t prompt);
 
 // Sets what a field of that name says of tokens to generate at most.
 absl::Status SetMaxTokens(const char* name, int64_t tokens,

@@ -31,6 +31,30 @@ const ApiMethod& Method(const char* name) {
   return *FindMethod(absl::StrCat("txl.v1.GenerationService/", name));
 }
 
+// What a client has of a turn that broke off, behind its prompt.
+std::string ReceivedText(const v1::GenerateRequest& turn,
+                         const ServedModel& model) {
+  const Vocabulary* const vocabulary = model.facts->vocabulary;
+  if (vocabulary == nullptr) return "";
+  std::vector<int32_t> prompt(turn.tokens().ids().begin(),
+                              turn.tokens().ids().end());
+  if (turn.has_text()) {
+    EncodeOptions options;
+    options.max_tokens = model.limits.prompt_tokens;
+    options.skip_unknown = true;
+    // An error is the turn's, which is about to be read.
+    prompt = vocabulary->Encode(turn.text(), options)
+                 .value_or(std::vector<int32_t>());
+  }
+  const std::unique_ptr<Detokenizer> text = vocabulary->NewDetokenizer();
+  for (const int32_t id : prompt) text->Add(id);
+  std::string received;
+  for (const uint32_t id : turn.received().token_ids()) {
+    received += text->Add(static_cast<int32_t>(id));
+  }
+  return received;
+}
+
 }  // namespace
 
 // Where a Generate's messages go.
@@ -45,13 +69,13 @@ class CompletionRun::GenerateSink final : public HttpCallSink {
   }
   void OnSession(const std::string& id) override {
     // Not one that was made for a sample.
-    const int64_t prompt =
-        static_cast<int64_t>(choice_) / run_->request_.best_of;
-    if (run_->samples_[prompt] == nullptr) run_->session_id_ = id;
+    if (run_->samples_[run_->PromptOf(choice_)] == nullptr) {
+      run_->session_id_ = id;
+    }
   }
   void OnEnd(const absl::Status& status) override {
     run_->choices_[choice_].call = nullptr;
-    if (!status.ok()) run_->Fail(status);
+    if (!status.ok()) run_->Fail(status, run_->PromptOf(choice_));
   }
 
  private:
@@ -71,7 +95,7 @@ class CompletionRun::ScoreSink final : public HttpCallSink {
   void OnSession(const std::string& id) override { run_->session_id_ = id; }
   void OnEnd(const absl::Status& status) override {
     run_->choices_[run_->FirstChoice(prompt_)].call = nullptr;
-    if (!status.ok()) return run_->Fail(status);
+    if (!status.ok()) return run_->Fail(status, prompt_);
     run_->StartScored(prompt_, scores_);
   }
 
@@ -158,7 +182,7 @@ void CompletionRun::StartScored(int64_t prompt,
                                 const v1::ScoreResponse& scores) {
   absl::StatusOr<v1::GenerateRequest> turn =
       TurnBehind(scores, std::move(request_.turns[prompt]));
-  if (!turn.ok()) return Fail(turn.status());
+  if (!turn.ok()) return Fail(turn.status(), prompt);
   request_.turns[prompt] = *std::move(turn);
   SetCached(prompt, scores.usage());
   StartChoices(prompt, &scores.tokens());
@@ -177,7 +201,7 @@ void CompletionRun::StartChoices(int64_t prompt, const ScoredTokens* scores) {
   const size_t end = first + static_cast<size_t>(request_.best_of);
   for (size_t choice = first; choice < end && !ended_; ++choice) {
     const absl::Status begun = Begin(choice, turn, scores);
-    if (!begun.ok()) return Fail(begun);
+    if (!begun.ok()) return Fail(begun, prompt);
     if (!request_.generates) Finish(choice);
   }
   if (!request_.generates) return;
@@ -201,7 +225,7 @@ void CompletionRun::StartSamples(int64_t prompt) {
       request_.turns[prompt],
       [run = shared_from_this(), prompt,
        logprobs](absl::StatusOr<v1::AppendTokensResponse> fed) {
-        if (!fed.ok()) return run->Fail(fed.status());
+        if (!fed.ok()) return run->Fail(fed.status(), prompt);
         const size_t first = run->FirstChoice(prompt);
         for (int64_t j = 0; j < run->request_.best_of; ++j) {
           run->choices_[first + j].prompt_before = fed->position();
@@ -214,7 +238,7 @@ void CompletionRun::StartSamples(int64_t prompt) {
 
 void CompletionRun::StartTurn(size_t choice, v1::GenerateRequest turn) {
   auto request = std::make_shared<v1::GenerateRequest>(std::move(turn));
-  const auto prompt = static_cast<int64_t>(choice) / request_.best_of;
+  const int64_t prompt = PromptOf(choice);
   const auto of_prompt = static_cast<int64_t>(choice) % request_.best_of;
   if (first_seed_.has_value()) {
     request->mutable_sampling()->set_seed(*first_seed_ + of_prompt);
@@ -245,6 +269,9 @@ absl::Status CompletionRun::Begin(size_t choice,
     TXL_ASSIGN_OR_RETURN(
         part.text,
         ReadTextOf(turn.tokens(), facts_, desk_->context().turns.model.limits));
+  }
+  if (turn.has_received()) {
+    part.text += ReceivedText(turn, desk_->context().turns.model);
   }
   if (!request_.echo) {
     choices_[choice].code_points = CodePoints(part.text);
@@ -291,7 +318,7 @@ void CompletionRun::TakeEnd(size_t choice, const v1::Finished& finished,
     choices_[choice].cached_tokens = finished.usage().cached_tokens();
   }
   if (finished.reason() == v1::FINISH_REASON_SERVER_DRAIN) {
-    return Fail(BrokenOffError());
+    return Fail(BrokenOffError(), PromptOf(choice));
   }
   CompletionChoice rest;
   rest.text = finished.text();
@@ -413,9 +440,9 @@ Json CompletionRun::Usage() const {
   return UsageJson(prompt, cached, generated);
 }
 
-void CompletionRun::Fail(const absl::Status& of_call) {
+void CompletionRun::Fail(const absl::Status& of_call, int64_t prompt) {
   if (std::exchange(ended_, true)) return;
-  const absl::Status status = AsOfBody(of_call, request_);
+  const absl::Status status = AsOfBody(of_call, request_, prompt);
   if (stream_ != nullptr) {
     stream_->Fail(ErrorJson(status));
   } else {
@@ -490,7 +517,7 @@ void Run(const HttpApi& api, const std::shared_ptr<Exchange>& exchange,
   const ServedModel& model = api.desk->context().turns.model;
   const absl::Status fields = CheckFields(request, model);
   if (!fields.ok()) {
-    return exchange->Reply(ErrorReply(AsOfBody(fields, request)));
+    return exchange->Reply(ErrorReply(AsOfBody(fields, request, 0)));
   }
   ByteHold hold;
   if (!request.stream) {

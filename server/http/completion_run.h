@@ -62,6 +62,9 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   };
 
   size_t FirstChoice(int64_t prompt) const;
+  int64_t PromptOf(size_t choice) const {
+    return static_cast<int64_t>(choice) / request_.best_of;
+  }
   // Which call comes before the turns of a prompt's choices, if any.
   bool FeedsFirst(int64_t prompt) const;
   bool ScoresFirst(int64_t prompt) const;
@@ -94,7 +97,8 @@ class CompletionRun final : public std::enable_shared_from_this<CompletionRun> {
   // several times their text's room.
   void AppendChosen(std::string* body);
   nlohmann::json Usage() const;
-  void Fail(const absl::Status& of_call);
+  // `prompt`: whose call it was.
+  void Fail(const absl::Status& of_call, int64_t prompt);
   // Cancels what still runs: no client waits for it.
   void Leave();
   // Sessions that were made for samples go.

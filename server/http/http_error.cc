@@ -186,7 +186,7 @@ HttpReply ErrorReply(const absl::Status& status) {
   return reply;
 }
 
-absl::Status AsOfInput(const absl::Status& status, const char* name) {
+absl::Status AsOfInput(const absl::Status& status, absl::string_view name) {
   ErrorDetails details = GetErrorDetails(status);
   const std::string& field = details.field;
   if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {

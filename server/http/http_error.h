@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "server/http/http_message.h"
 
 namespace txl {
@@ -25,7 +26,7 @@ std::string ErrorJson(const absl::Status& status);
 HttpReply ErrorReply(const absl::Status& status);
 
 // `status` with `name` as its field, if it is about the input of a turn.
-absl::Status AsOfInput(const absl::Status& status, const char* name);
+absl::Status AsOfInput(const absl::Status& status, absl::string_view name);
 
 // `status`, whose field is one of the object `owner`.
 absl::Status InObject(const absl::Status& status, const char* owner);

@@ -94,7 +94,7 @@ void SchedulerLoop::Emit(uint64_t id, RowKind kind, TenantAccount* account,
     if (wanted && result.rejected) {
       it->second.sequence.RejectRow();
     } else if (wanted) {
-      Fail(it, StepFailed("the step failed", result.status));
+      Fail(it, RowFailed(it->second.sequence.turn().sampling, result.status));
     }
     return;
   }

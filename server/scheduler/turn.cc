@@ -1,6 +1,9 @@
 #include "server/scheduler/turn.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "model/sampling/sampler.h"
 #include "server/base/error.h"
 #include "server/session/session_errors.h"
 
@@ -86,6 +89,20 @@ absl::Status StepFailed(absl::string_view what, const absl::Status& cause) {
   return MakeError(absl::StatusCode::kInternal,
                    absl::StrCat(what, ": ", cause.message()),
                    Reason("STEP_FAILED"));
+}
+
+absl::Status RowFailed(const SamplingParams& sampling,
+                       const absl::Status& cause) {
+  if (cause == NothingToSample()) {
+    for (const auto& [restricts, field] :
+         {std::pair(!sampling.allowed_token_ids.empty(), "allowed_token_ids"),
+          std::pair(sampling.follow_kinds, "follow_kinds"),
+          std::pair(sampling.min_tokens > 0, "min_tokens")}) {
+      if (!restricts) continue;
+      return FieldError(absl::StrCat("sampling.", field), cause.message());
+    }
+  }
+  return StepFailed("the step failed", cause);
 }
 
 std::optional<absl::Status> EndOf(const Turn& turn, absl::Duration submitted,

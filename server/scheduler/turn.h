@@ -195,6 +195,10 @@ absl::Status ResumeMismatch();
 // INTERNAL, STEP_FAILED: this turn only. `what` is what was done, `cause` the
 // device's own status.
 absl::Status StepFailed(absl::string_view what, const absl::Status& cause);
+// The same of a row; FIELD_INVALID where the turn's own fields left no token to
+// sample.
+absl::Status RowFailed(const SamplingParams& sampling,
+                       const absl::Status& cause);
 
 // Why a turn may not go on, whatever its reader does: a pure function.
 

@@ -146,6 +146,24 @@ TEST_F(CheckConfig, TakesAWholeModel) {
   EXPECT_THAT(run.out, HasSubstr("valid"));
 }
 
+TEST_F(CheckConfig, FindsFilesThatTheStartWouldNotTake) {
+  const std::string file = (folder_ / "config.json").string();
+  const std::vector<std::vector<std::string>> all = {
+      {"--data-dir", file},
+      {"--data-dir", "/nowhere/a/b"},
+      {"--audit-log", folder_.string()},
+      {"--trace-file", "/nowhere/spans"},
+      {"--export-key-file", "/nowhere/key"}};
+  for (const std::vector<std::string>& flags : all) {
+    const Completed run = Run(flags);
+    EXPECT_EQ(run.exit_code, 1) << flags[0];
+    EXPECT_THAT(run.err, HasSubstr(flags[0]));
+    EXPECT_THAT(run.err, HasSubstr(flags[1]));
+  }
+  EXPECT_EQ(Run({"--data-dir", (folder_ / "new/").string()}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+}
+
 TEST_F(CheckConfig, FindsWeightsThatAreTruncated) {
   const auto weights = folder_ / "model.safetensors";
   std::filesystem::resize_file(weights,

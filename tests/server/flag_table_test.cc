@@ -12,6 +12,8 @@ TEST(NoSuchSettingTest, NamesBoth) {
   EXPECT_EQ(NoSuchSetting("slotss", kNames),
             "slotss: no such setting; did you mean slots?");
   EXPECT_EQ(NoSuchSetting("telemetry", kNames), "telemetry: no such setting");
+  EXPECT_EQ(NoSuchSetting("slots", kNames),
+            "slots: is a flag only, it cannot be set here");
 }
 
 TEST(IsForeignVariableTest, WhatOtherProgramsOfTheProjectRead) {

@@ -46,6 +46,24 @@ TEST(ListenAddress, IsHostAndPortOrAUnixSocket) {
   EXPECT_EQ(CheckListen("unix:"), "unix: needs a path");
 }
 
+TEST(HostList, HasNamesAndAddressesWithCommasBetweenThem) {
+  EXPECT_EQ(ItemsOf(" a, b,,[::1] ,"),
+            (std::vector<std::string>{"a", "b", "[::1]"}));
+  EXPECT_EQ(CheckHosts("chat.example, txl_1:8080,[::1],10.0.0.1"), "");
+  for (const char* bad : {"a, http://b", "a b", "a/b", "a,b?c"}) {
+    EXPECT_THAT(CheckHosts(bad), HasSubstr("is not a host name")) << bad;
+  }
+}
+
+TEST(OriginList, HasWhatBrowsersSend) {
+  EXPECT_EQ(CheckOrigins("https://chat.example, http://[::1]:80,null"), "");
+  EXPECT_EQ(CheckOrigins("chrome-extension://abc"), "");
+  for (const char* bad : {"chat.example", "https://x.example/", "https://",
+                          "://a", "https://a, b", "https://a b"}) {
+    EXPECT_THAT(CheckOrigins(bad), HasSubstr("is not an origin like")) << bad;
+  }
+}
+
 TEST(AdminAddress, MayBeLeftToTheServerOrBeNone) {
   for (const char* word : {"auto", "off", "OFF", "Auto", ""}) {
     EXPECT_EQ(CheckAdminListen(word), "") << word;

@@ -81,7 +81,8 @@ class Case:
                 return False  # 0: the prompt alone
             if path == "sampling.top_k" and how == "below":
                 return False  # -1: as 0
-        if path in ("text", "prompt", "messages") and "unknown" in self.changes:
+        if path in ("text", "prompt", "messages") and how != "empty" and \
+                "unknown" in self.changes:
             return False
         if self.name.startswith("AdminService") and path == "tenant" and \
                 how == "empty":

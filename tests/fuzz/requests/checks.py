@@ -10,7 +10,8 @@ _OF_FIELDS = {"FIELD_INVALID", "OVER_LIMIT"}
 # Reasons that a change of these fields may have, beside those.
 _REASONS = {
     "session_id": {"SESSION_UNKNOWN", "SESSION_EXISTS", "SESSION_BUSY",
-                   "SESSION_DELETED", "SESSION_EXPIRED"},
+                   "SESSION_DELETED", "SESSION_EXPIRED",
+                   "REPLAY_EVICTED"},  # another case's turn
     "tenant": {"SESSION_UNKNOWN"},
     "new_session_id": {"SESSION_EXISTS"},
     "expected_position": {"POSITION_MISMATCH"},

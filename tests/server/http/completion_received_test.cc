@@ -37,6 +37,31 @@ TEST(CompletionReceived, ATurnWithoutASessionGoesOnBehindIt) {
   }
 }
 
+// Also within a character of several bytes.
+TEST(CompletionReceived, OffsetsAndTheEchoedTextAreThoseOfTheWholeTurn) {
+  HttpWorld world;
+  Json turn = kTurn;
+  turn["prompt"] = "\u00e9b";
+  turn["logprobs"] = 0;
+  const Json whole = world.Complete(turn).json()["choices"][0];
+  const Json& offsets = whole["logprobs"]["text_offset"];
+  for (int count = 0; count < 8; ++count) {
+    const auto split = whole["token_ids"].begin() + count;
+    const Json::array_t had(whole["token_ids"].begin(), split);
+    const Json rest =
+        world.Complete(Resumed(turn, had)).json()["choices"][0]["logprobs"];
+    EXPECT_EQ(rest["text_offset"],
+              Json(Json::array_t(offsets.begin() + count, offsets.end())))
+        << count;
+    Json echoed = kTurn;
+    echoed["prompt"] = {0xc3, 0xa9, 'b'};
+    echoed["echo"] = true;
+    EXPECT_EQ(world.Complete(Resumed(echoed, had)).json()["choices"][0]["text"],
+              "\u00e9b" + whole["text"].get<std::string>())
+        << count;
+  }
+}
+
 TEST(CompletionReceived, OthersThanTheSessionsAreAConflict) {
   HttpWorld world;
   world.rpc.MakeSession("s");

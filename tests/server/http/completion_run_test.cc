@@ -572,6 +572,24 @@ TEST(Completions, ALargeBodyIsReadAsASmallOneIs) {
             Json(world.rpc.runner.Continue(Bytes(prompt), 3)));
 }
 
+TEST(Completions, AnErrorSaysOfWhichPromptItIs) {
+  HttpWorld world;
+  const auto error = [&world](const Json& body) {
+    const Json answer = world.Complete(body).json()["error"];
+    return answer["param"].get<std::string>() + "; " +
+           answer["message"].get<std::string>();
+  };
+  const Json bad = {1, 2, 999};
+  EXPECT_THAT(error({{"prompt", {"A", bad}}}),
+              StartsWith("prompt; prompt[1][2]: token id 999"));
+  EXPECT_THAT(error({{"prompt", {"A", bad}}, {"best_of", 2}, {"n", 1}}),
+              StartsWith("prompt; prompt[1][2]: token id 999"));
+  EXPECT_THAT(error({{"prompt", bad}}),
+              StartsWith("prompt; prompt[2]: token id 999"));
+  EXPECT_EQ(error({{"prompt", ""}, {"echo", true}, {"max_tokens", 0}}),
+            "prompt; must not be empty");
+}
+
 TEST(Completions, LeaveNoSessionBehind) {
   HttpWorld world;
   EXPECT_EQ(world.Complete({{"prompt", {"a", "b", "c"}}, {"n", 4}}).outcome(),

@@ -134,6 +134,14 @@ TEST(Tokenize, RefusesWhatIsNoMidiFileOfAModelOfMusic) {
   EXPECT_EQ(post({{"midi", absl::Base64Escape(large)}}), "400 OVER_LIMIT midi");
 }
 
+TEST(Detokenize, CallsAFieldAsTheBodyDoes) {
+  HttpWorld world;
+  const auto error =
+      world.Post("/detokenize", {{"tokens", {'h', 999}}}).json()["error"];
+  EXPECT_EQ(error["param"], "tokens");
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("tokens[1]: "));
+}
+
 TEST(Detokenize, GivesTheTextOfIds) {
   HttpWorld world;
   EXPECT_EQ(world.Post("/detokenize", {{"tokens", {'h', 'e', 'y'}}}).json(),

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "model/sampling/sampler.h"
 #include "server/base/error.h"
 #include "server/scheduler/turn.h"
 #include "server/session/session_store.h"
@@ -42,6 +43,25 @@ TEST(TurnErrors, CarryTheCodesAndReasonsOfThePublicApi) {
 TEST(TurnErrors, AFailedStepSaysWhatAndWhy) {
   EXPECT_EQ(StepFailed("the step failed", absl::InternalError("y")).message(),
             "the step failed: y");
+}
+
+TEST(TurnErrors, FieldsThatLeaveNoTokenAreTheClientsMistake) {
+  const auto field = [](const SamplingParams& sampling) {
+    return GetErrorDetails(RowFailed(sampling, NothingToSample())).field;
+  };
+  SamplingParams sampling;
+  ExpectError(RowFailed(sampling, NothingToSample()),
+              absl::StatusCode::kInternal, "STEP_FAILED", false);
+  sampling.min_tokens = 1;
+  EXPECT_EQ(field(sampling), "sampling.min_tokens");
+  sampling.follow_kinds = true;
+  EXPECT_EQ(field(sampling), "sampling.follow_kinds");
+  sampling.allowed_token_ids = {3};
+  EXPECT_EQ(field(sampling), "sampling.allowed_token_ids");
+  ExpectError(RowFailed(sampling, NothingToSample()),
+              absl::StatusCode::kInvalidArgument, "FIELD_INVALID", false);
+  ExpectError(RowFailed(sampling, absl::InternalError("y")),
+              absl::StatusCode::kInternal, "STEP_FAILED", false);
 }
 
 class TurnEndTest : public ::testing::Test {
