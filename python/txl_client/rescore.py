@@ -14,7 +14,6 @@ import argparse
 import functools
 import hashlib
 import json
-import math
 import os
 import pathlib
 import re
@@ -147,13 +146,6 @@ def rescored(n_best: NBest, logprobs: Sequence[float], weight: float,
         for each, logprob in zip(n_best.hypotheses, logprobs)])
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {PROGRAM}",
@@ -173,12 +165,13 @@ def _parser() -> argparse.ArgumentParser:
                         "text")
     parser.add_argument("--format", required=True,
                         choices=("kaldi", "espnet", "nemo"))
-    parser.add_argument("--lm-weight", metavar="W", type=_finite,
+    parser.add_argument("--lm-weight", metavar="W", type=command.finite,
                         required=True, help="weight of the model")
-    parser.add_argument("--length-bonus", metavar="B", type=_finite, default=0,
+    parser.add_argument("--length-bonus", metavar="B", type=command.finite,
+                        default=0,
                         help="added for each word (kaldi), token (espnet) or "
                         "character (nemo) (default: 0)")
-    parser.add_argument("--beam-size", metavar="N", type=int,
+    parser.add_argument("--beam-size", metavar="N", type=command.whole,
                         help="lines of each utterance, for nemo")
     parser.add_argument("--context", metavar="TEXT", default="\n",
                         help="before each hypothesis (default: a line end); "
@@ -227,14 +220,31 @@ def _model(client: Client, info: ModelInfo, unknown: str) -> str:
     return f"{name} skip" if unknown == "skip" else name
 
 
+def _check_target(arguments: argparse.Namespace,
+                  lists: Sequence[NBest]) -> None:
+    """ValueError if a run would replace its input, or what is no run's."""
+    form, target = arguments.format, arguments.target
+    kept = target / LOGPROBS
+    written = command.with_new(
+        [kept, *n_best.files_written(form, target, lists)])
+    command.refuse_inputs(
+        [target, *written, *command.with_new([kept.resolve()])],
+        n_best.files_read(form, arguments.source))
+    if kept.exists():  # an earlier run wrote the others
+        return
+    for file in written:
+        if file.exists():
+            raise ValueError(f"{file}: is there already, but {kept} of an "
+                             "earlier run is not: name another folder")
+
+
 def _run(arguments: argparse.Namespace) -> int:
     write = {"kaldi": n_best.write_kaldi, "espnet": n_best.write_espnet,
              "nemo": n_best.write_nemo}[arguments.format]
     options = command.client_options(arguments)
     lists = _read(arguments)
     target = arguments.target
-    if target.exists() and target.samefile(arguments.source):
-        raise ValueError(f"{target}: is the input")
+    _check_target(arguments, lists)
     around = Around(arguments.context, arguments.end, arguments.unknown)
     with Client(arguments.server, **options) as client:
         info = client.model()
