@@ -16,10 +16,9 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from txl_client import call as calls
 from txl_client import command, n_best
@@ -92,7 +91,8 @@ class LogProbs:
                 while len(found) < len(self._around.texts(each)):
                     found += [score.sum_logprob for score in next(answers)]
             except TxlError as error:
-                self._name(error, each, len(found))
+                if not error.place:
+                    error.message = f"{each.name}: {error.message}"
                 raise
             self._known[each.name] = found
             self._file.append({"utterance": each.name,
@@ -100,27 +100,20 @@ class LogProbs:
                                "logprobs": found})
         return len(self._missing)
 
-    def _name(self, error: TxlError, n_best: NBest, start: int) -> None:
-        """Names what a call refused, of the texts from `start` on."""
-        place = n_best.name
-        refused = re.match(r"alternatives\[(\d+)\]|text$", error.field)
-        if refused:
-            error.fields = ()  # the user knows the place, not the call
-            place = "--context"
-        if refused and refused[1]:
-            text = self._around.texts(n_best)[start + int(refused[1])]
-            line = next(each.line for each in n_best.hypotheses
-                        if each.text + self._around.end == text)
-            place = f"{line}: {n_best.name}"
-        error.message = f"{place}: {error.message}"
-
     def _calls(self, n_best: NBest, most: int
                ) -> Iterator[Call[list[AlternativeScore]]]:
         texts = self._around.texts(n_best)
+        # Of equals the first line counts, so it comes last.
+        lines = {each.text + self._around.end: each.line
+                 for each in reversed(n_best.hypotheses)}
         for start in range(0, len(texts), most):
-            yield calls.score_alternatives(
-                texts[start:start + most], self._around.context or None,
+            part = texts[start:start + most]
+            call = calls.score_alternatives(
+                part, self._around.context or None,
                 unknown=_UNKNOWN[self._around.unknown])
+            yield replace(call, places={**calls.at("--context"), **{
+                f"alternatives[{index}]": f"{lines[text]}: {n_best.name}"
+                for index, text in enumerate(part)}})
 
     def of(self, n_best: NBest) -> list[float]:
         """The log-probability of each hypothesis."""
