@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 from server_process import model, program
 
-from txl_client import Client
+from txl_client import Client, InvalidArgumentError
 from txl_client import ray as txl_ray
 from txl_client.batch import Connection, Place, Task, row_seed
 
@@ -145,6 +145,20 @@ def test_a_prompt_is_text(server):
     rows.loc[3, "line"] = 5
     with pytest.raises(TypeError, match="^line: row 3: "):
         partitions(Place(server.address), GENERATE, rows)
+
+
+def test_a_prompt_that_the_server_refuses_is_named(server):
+    place = Place(server.address)
+    rows = ROWS.copy()
+    rows.loc[3, "line"] = "caf\xe9"
+    with pytest.raises(InvalidArgumentError) as caught:
+        partitions(place, GENERATE, rows)
+    assert caught.value.place == "line: row 3, id 'row-3'"
+    assert str(pickle.loads(pickle.dumps(caught.value))).startswith(
+        "INVALID_ARGUMENT (FIELD_INVALID): line: row 3, id 'row-3': the voc")
+    options = Task("generate", "line", "id", {"max_tokens": 10**6})
+    with pytest.raises(InvalidArgumentError, match="stop.max_tokens: "):
+        partitions(place, options, ROWS)
 
 
 def test_no_seed_of_the_run_is_its_default(server):

@@ -116,6 +116,18 @@ def test_after_half_a_line_none_follows(path):
     assert path.read_text() == '{"id"'
 
 
+@pytest.mark.parametrize("line", [
+    '{"id": 1, "id": 2}', '{"id": 1, "a": [{"id": 1, "b": {}, "id": 1}]}'])
+def test_a_member_that_stands_twice_is_named(path, line):
+    path.write_text(f'{{"id": 1}}\n{line}')
+    error = f'^{path}:2: "id" stands twice$'
+    with pytest.raises(ValueError, match=error):
+        list(read(path))
+    with pytest.raises(ValueError, match=error):
+        opened(path)
+    assert path.read_text() == f'{{"id": 1}}\n{line}'
+
+
 def test_parse_names_the_line():
     assert parse("a:1", b'{"b": 1}\n') == {"b": 1}
     assert parse("a:1", b'\xef\xbb\xbf{"b": 1}\n') == {"b": 1}

@@ -239,7 +239,13 @@ def test_calls_at_a_time_are_limited(batch):
     (line("b", {}, "v1/completions"), ":2: url: "),
     (line("b", {}, "/v1/comple tions"), ":2: url: "),
     (line("b", {}, None), ":2: url: "),
-    (line("b", {}, method="GET"), ":2: method: must be POST")])
+    (line("b", {}, method="GET"), ":2: method: must be POST"),
+    *((json.dumps(line("b", {"n": 1})).replace(*twice) + "\n",
+       f':2: "{name}" stands twice') for name, twice in (
+        ("n", ('"n": 1', '"n": 1, "n": 2')),
+        ("custom_id", ('"method"', '"custom_id": "c", "method"')),
+        ("url", ('"body"', '"url": "/v1/score", "body"')),
+        ("body", ("}}", '}, "body": {}}'))))])
 def test_a_wrong_line_is_named_and_nothing_is_sent(batch, capsys, wrong,
                                                    error):
     with WebServer(lambda *request: (200, {}, b"{}")) as server:
@@ -265,6 +271,24 @@ def test_the_input_is_not_the_output(batch, tmp_path, capsys):
     assert batch("http://127.0.0.1:1", [line("a", {})]) == 2
     assert "is the input" in capsys.readouterr().err
     assert batch.out.read_text() == json.dumps(line("a", {})) + "\n"
+
+
+def test_the_input_is_not_where_the_output_is_repaired(batch, tmp_path,
+                                                       capsys):
+    batch.source = tmp_path / "other.jsonl.new"
+    batch.out.symlink_to(tmp_path / "other.jsonl")
+    assert batch("http://127.0.0.1:1", [line("a", {})]) == 2
+    assert f"{batch.source}: is the input" in capsys.readouterr().err
+    assert batch.source.read_text() == json.dumps(line("a", {})) + "\n"
+
+
+@pytest.mark.parametrize("flag, value, error", [
+    ("--timeout", "5s", "'5s' is not a number"),
+    ("--in-flight", "2.5", "'2.5' is not a whole number")])
+def test_a_flag_that_is_no_number_is_named(batch, capsys, flag, value, error):
+    with pytest.raises(SystemExit):
+        batch("http://127.0.0.1:1", [], flag, value)
+    assert f"argument {flag}: {error}\n" in capsys.readouterr().err
 
 
 def test_files_and_keys_that_are_not_there(batch, tmp_path, capsys):

@@ -236,6 +236,27 @@ def test_espnet_output_has_nothing_of_an_earlier_run(tmp_path):
     assert not (tmp_path / "out" / "2best_recog").exists()
 
 
+@pytest.mark.parametrize("form, read, write", [
+    ("kaldi", n_best.read_kaldi, n_best.write_kaldi),
+    ("espnet", n_best.read_espnet, n_best.write_espnet),
+    ("nemo", lambda path: n_best.read_nemo(path, 2), n_best.write_nemo)])
+def test_all_files_that_are_read_and_written_are_known(tmp_path, kaldi, form,
+                                                       read, write):
+    source = {"kaldi": kaldi, "nemo": tmp_path / "beams.tsv",
+              "espnet": put_ranks(tmp_path / "in", RANKS)}[form]
+    put(tmp_path / "beams.tsv", BEAMS)
+    lists = read(source)
+    known = set(n_best.files_read(form, source))
+    assert known >= {path for path in source.rglob("*") if path.is_file()}
+    assert source in known
+    write(tmp_path / "out", [
+        Rescored(each, [0.0] * len(each.hypotheses),
+                 [0.0] * len(each.hypotheses)) for each in lists])
+    assert {path.relative_to(tmp_path / "out").as_posix() for path in
+            n_best.files_written(form, tmp_path / "out", lists)
+            } == files(tmp_path / "out").keys()
+
+
 # As eval_beamsearch_ngram_ctc.py writes with a beam of 2.
 BEAMS = " the cat\t-1.5\nthe cap\t-2.5\na\t-3\n\t-4.0\n"
 

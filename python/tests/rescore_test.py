@@ -268,12 +268,17 @@ def test_a_wrong_flag_is_named(run, tmp_path, form, flags, error):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("flags", [
-    ["--lm-weight", "nan"], ["--lm-weight", "x"], ["--length-bonus", "inf"]])
-def test_a_weight_is_a_finite_number(run, tmp_path, flags):
+@pytest.mark.parametrize("flag, value, error", [
+    ("--lm-weight", "nan", "'nan' is not a finite number"),
+    ("--lm-weight", "0.5x", "'0.5x' is not a number"),
+    ("--length-bonus", "inf", "'inf' is not a finite number"),
+    ("--beam-size", "two", "'two' is not a whole number")])
+def test_a_flag_that_is_no_number_is_named(run, tmp_path, capsys, flag, value,
+                                           error):
     with pytest.raises(SystemExit) as caught:
-        run("kaldi", kaldi(tmp_path / "in"), *flags)
+        run("kaldi", kaldi(tmp_path / "in"), flag, value)
     assert caught.value.code == 2
+    assert f"argument {flag}: {error}\n" in capsys.readouterr().err
 
 
 def test_wrong_files_are_found_before_any_call(run, tmp_path):
@@ -294,6 +299,64 @@ def test_the_output_is_not_the_input(run, tmp_path):
     assert (status, said) == (
         2, f"txl_client.rescore: {tmp_path}/out: is the input\n")
     assert files(tmp_path / "out") == before
+
+
+def same_file(link, file):
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(file)
+    return file
+
+
+def in_the_output(form, folder):
+    """IN of which a file is one that the run would write into `folder`/out.
+
+    Returns IN, and that file.
+    """
+    if form == "kaldi":
+        source = kaldi(folder / "in")
+        return source, same_file(folder / "out" / "score", source / "acwt")
+    ranks = {1: {"text": "u To be\n", "score": "u -1\n"}}
+    if form == "espnet":
+        put_ranks(folder / "output.1", ranks)
+        same_file(folder / "out", folder / "output.1")
+        return folder, folder / "output.1" / "1best_recog" / "text"
+    put(folder / "out" / form, "To be\t-1\n")
+    return folder / "out" / form, folder / "out" / form
+
+
+@pytest.mark.parametrize("form", [
+    "kaldi", "espnet", "beams.tsv", "beams.tsv.new", "text", "logprobs.jsonl"])
+def test_no_file_of_the_output_is_one_of_the_input(run, tmp_path, form):
+    source, file = in_the_output(form, tmp_path)
+    before = file.read_text()
+    flags = [] if form in ("kaldi", "espnet") else ["--beam-size", "1"]
+    with ScriptedServer() as scripted:
+        status, said = run("nemo" if flags else form, source, *flags,
+                           address=scripted.address)
+        assert scripted.calls == []
+    assert status == 2
+    assert re.match(f"txl_client.rescore: {tmp_path}/out/.*: is the input",
+                    said)
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize("form, flags, file", [
+    ("kaldi", [], "text"), ("kaldi", [], "lmwt.nn.new"),
+    ("espnet", [], "1best_recog/text"), ("espnet", [], "7best_recog/score"),
+    ("nemo", ["--beam-size", "1"], "text")])
+def test_files_of_no_earlier_run_are_not_replaced(run, tmp_path, form, flags,
+                                                  file):
+    source, _ = with_unknown(form, tmp_path / "in")
+    put(tmp_path / "out" / file, "of the user")
+    with ScriptedServer() as scripted:
+        status, said = run(form, source, *flags, address=scripted.address)
+        assert scripted.calls == []
+    assert status == 2
+    assert f" {tmp_path}/out/{file}: is there already, but" in said
+    assert files(tmp_path / "out") == {file: "of the user"}
+    put(tmp_path / "out" / "logprobs.jsonl", "")  # there was a run
+    assert run(form, source, *flags, "--unknown", "skip")[0] == 0
+    assert "of the user" not in files(tmp_path / "out").values()
 
 
 def test_log_probabilities_of_something_else_are_not_overwritten(run,

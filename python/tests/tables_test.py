@@ -9,7 +9,8 @@ import polars
 import pyarrow
 import pytest
 
-from txl_client import AsyncClient, tables
+from txl_client import (AsyncClient, InvalidArgumentError, NotFoundError,
+                        ResourceExhaustedError, tables)
 from txl_client.scores import AlternativeScore, Score, ScoredToken
 
 TEXTS = ["To be, or not to be", "Two bee, oar knot", "O Romeo, Romeo!"]
@@ -126,6 +127,62 @@ def test_what_is_no_text_is_not_a_missing_one(client, value, error):
                   pandas.DataFrame({"text": ["a", value]}, dtype=object)):
         with pytest.raises(error, match="^text: row 1: "):
             client.score_frame(table)
+
+
+# Where each of 101 texts, one of them refused, was given.
+MANY = ["To be"] * 57 + ["caf\xe9"] + ["or"] * 43
+ROWS = [{"line": text, "list": number % 31} for number, text in
+        enumerate(MANY)]
+
+
+@pytest.mark.parametrize("work, place, field", [
+    (lambda c: c.score(MANY), "texts[57]", "text"),
+    (lambda c: c.score([[1], [1, 10**6]]), "texts[1][1]", "tokens.ids[1]"),
+    (lambda c: c.score_frame(ROWS, "line"), "line: row 57", "text"),
+    (lambda c: c.score_frame(pandas.DataFrame(ROWS), "line"), "line: row 57",
+     "text"),
+    (lambda c: c.rescore(ROWS, group="list", text="line"), "line: row 57",
+     "alternatives[1].text"),
+    (lambda c: c.rescore(ROWS[:9], group="list", text="line", context="\xe9"),
+     "context", "text"),
+    (lambda c: c.score_alternatives(["a"], context=[10**6]), "context[0]",
+     "tokens.ids[0]")])
+def test_the_text_that_the_server_refuses_is_named(client, server, work, place,
+                                                   field):
+    async def awaited():
+        async with AsyncClient(server.address) as twin:
+            await work(twin)
+
+    for run in (lambda: work(client), lambda: asyncio.run(awaited())):
+        with pytest.raises(InvalidArgumentError) as caught:
+            run()
+        error = caught.value
+        assert (error.reason, error.place) == ("FIELD_INVALID", place)
+        assert error.fields == (field,)
+        assert error.message.startswith(f"{place}: t")
+        assert str(error).startswith(
+            f"INVALID_ARGUMENT (FIELD_INVALID): {error.message}; trace ")
+
+
+@pytest.mark.parametrize("work, place", [
+    (lambda c, texts: c.score(texts), "texts[1]"),
+    (lambda c, texts: c.score_frame([{"text": text} for text in texts]),
+     "text: row 1"),
+    (lambda c, texts: c.rescore(
+        [{"list": text[:1], "text": text} for text in texts], group="list",
+        text="text"), "text: the group of row 1")])
+def test_a_text_that_no_message_holds_is_named(client, work, place):
+    with pytest.raises(ResourceExhaustedError, match="larger") as caught:
+        work(client, ["To be", "a" * 2_000_000, "or"])
+    assert caught.value.place == place
+
+
+def test_what_is_wrong_with_every_text_names_none(client):
+    for error, options in ((InvalidArgumentError, {"logprobs": 10**6}),
+                           (NotFoundError, {"session_id": "none"})):
+        with pytest.raises(error) as caught:
+            client.score(["a", "b"], **options)
+        assert caught.value.place == ""
 
 
 def test_rescoring_is_scoring_each_hypothesis_alone(client):

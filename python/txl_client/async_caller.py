@@ -61,6 +61,7 @@ class AsyncCaller:
                 error = from_rpc_error(broken)
                 delay = attempts.delay(error, call.repeatable)
                 if delay is None:
+                    error.name(call.places)
                     raise error from broken
             await asyncio.sleep(delay)
 

@@ -11,14 +11,17 @@ As a program, python -m txl_client.batch, it answers the requests of a file
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from txl_client import checks, tables
 from txl_client.bounded import map_bounded
+from txl_client.call import alone_at
 from txl_client.channel import Settings
 from txl_client.client import Client
+from txl_client.errors import TxlError
 from txl_client.events import Generation
 from txl_client.local_server import LocalServer
 from txl_client.options import TurnOptions, generate_request
@@ -98,10 +101,10 @@ class Task:
         prompts = tables.texts_of(frame, self.text)
         for number, prompt in enumerate(prompts):
             if not prompt:
-                raise ValueError(
-                    f"{self.text}: row {number}, {self.key} {keys[number]!r}, "
-                    "has no text")
-        turns = list(map_bounded(self._turn(client), zip(keys, prompts),
+                raise ValueError(f"{self._place(number, keys[number])}, "
+                                 "has no text")
+        turns = list(map_bounded(self._turn(client),
+                                 zip(itertools.count(), keys, prompts),
                                  client.settings.in_flight))
         return tables.with_columns(frame, {
             "generated": [turn.text for turn in turns],
@@ -111,16 +114,23 @@ class Task:
             "generated_logprob": [turn.sum_logprob for turn in turns],
         })
 
-    def _turn(self, client: Client) -> Callable[[tuple[Any, str]],
+    def _place(self, number: int, key: Any) -> str:
+        return f"{self.text}: row {number}, {self.key} {key!r}"
+
+    def _turn(self, client: Client) -> Callable[[tuple[int, Any, str]],
                                                 Generation]:
         options = dict(self.options)
         seed = options.pop("seed", None) or 0
 
-        def run(row: tuple[Any, str]) -> Generation:
-            key, prompt = row
+        def run(row: tuple[int, Any, str]) -> Generation:
+            number, key, prompt = row
             seeded = {**options, "seed": row_seed(key, seed)}
-            return client.start_turn(
-                "", prompt, cast(TurnOptions, seeded)).result()
+            try:
+                return client.start_turn(
+                    "", prompt, cast(TurnOptions, seeded)).result()
+            except TxlError as error:
+                error.name(alone_at(self._place(number, key)))
+                raise
 
         return run
 

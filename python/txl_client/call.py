@@ -6,8 +6,8 @@ Both clients send the same calls.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from txl_client import checks, convert, events, infos, scores
@@ -32,6 +32,18 @@ class Call(Generic[R]):
     session_id: str = ""
     # True: sent twice, it has the same effect as sent once.
     repeatable: bool = True
+    # Of fields of the request, where the caller gave them ("texts[57]").
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+def at(place: str) -> dict[str, str]:
+    """The places of an input, text or ids, that was given at one."""
+    return {"text": place, "tokens": place}
+
+
+def alone_at(place: str) -> dict[str, str]:
+    """at(), of an input that is all of its message."""
+    return {"": place, **at(place)}
 
 
 def tokenize(text: str, unknown: int = 0) -> Call[list[int]]:
@@ -98,7 +110,8 @@ def score(text: Prompt, logprobs: int = 0, session_id: str = "",
             response.sum_logprob, response.position,
             _usage(response))
 
-    return Call("Generation.Score", request, read, session_id)
+    return Call("Generation.Score", request, read, session_id,
+                places=alone_at(name))
 
 
 def score_each(texts: Iterable[Prompt], logprobs: int, session_id: str,
@@ -135,7 +148,8 @@ def score_alternatives(
             tuple(convert.scored_token(token) for token in each.tokens))
             for each in response.scores]
 
-    return Call("Generation.ScoreAlternatives", request, read, session_id)
+    return Call("Generation.ScoreAlternatives", request, read, session_id,
+                places=at("context"))
 
 
 def session_info(response: Any) -> infos.SessionInfo:

@@ -6,10 +6,11 @@ The flags, their environment variables and the exit statuses are those of txl.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pathlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from txl_client.channel import ClientOptions, Settings
 from txl_client.errors import TxlError
@@ -17,6 +18,32 @@ from txl_client.errors import TxlError
 FAILED = 1
 USAGE = 2  # also for an input file that is not what it should be
 INTERRUPTED = 130
+
+
+def number(text: str) -> float:
+    """The value of a flag; it may be infinite or NaN."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number") from None
+
+
+def finite(text: str) -> float:
+    """The value of a flag."""
+    value = number(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
+    return value
+
+
+def whole(text: str) -> int:
+    """The value of a flag."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number") from None
 
 
 def add_server_flags(parser: argparse.ArgumentParser, address: str,
@@ -34,10 +61,10 @@ def add_server_flags(parser: argparse.ArgumentParser, address: str,
                         default=os.environ.get("TXL_KEY_FILE"),
                         help="file with the API key, for a server with --keys "
                         "[$TXL_KEY_FILE]")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=0,
+    parser.add_argument("--timeout", metavar="SECONDS", type=number, default=0,
                         help="longest time of a call with all its attempts, "
                         "0: no limit (default: 0)")
-    parser.add_argument("--in-flight", metavar="N", type=int,
+    parser.add_argument("--in-flight", metavar="N", type=whole,
                         default=Settings.in_flight,
                         help="calls at a time (default: %(default)s)")
 
@@ -60,6 +87,26 @@ def client_options(arguments: argparse.Namespace) -> ClientOptions:
         except UnicodeDecodeError:
             raise ValueError(f"{arguments.key_file}: is not UTF-8") from None
     return options
+
+
+def refuse_inputs(written: Iterable[pathlib.Path],
+                  read: Iterable[pathlib.Path]) -> None:
+    """ValueError for a file that would be written, and is one that is read."""
+    inputs = {_identity(file) for file in read if file.exists()}
+    for file in written:
+        if file.exists() and _identity(file) in inputs:
+            raise ValueError(f"{file}: is the input")
+
+
+def _identity(file: pathlib.Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_dev, found.st_ino
+
+
+def with_new(files: Iterable[pathlib.Path]) -> list[pathlib.Path]:
+    """Files, each with NAME.new, in which its new content is written."""
+    return [each for file in files
+            for each in (file, file.parent / f"{file.name}.new")]
 
 
 def say(program: str, message: str) -> None:

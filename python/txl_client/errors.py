@@ -42,6 +42,9 @@ class TxlError(Exception):
         self.retry_after = retry_after
         # Details of the reason, such as the true `position` or the `quota`.
         self.metadata = dict(metadata or {})
+        # The item that is wrong, of a list or table of the caller, with which
+        # `message` begins: "texts[57]"; empty: none was named.
+        self.place = ""
         # Finds the call in logs of servers and proxies, 32 hex digits;
         # empty: no server got the call.
         self.trace_id = trace_id
@@ -57,11 +60,29 @@ class TxlError(Exception):
         """The first wrong field of the request; empty: none was named."""
         return self.fields[0] if self.fields else ""
 
+    def name(self, places: Mapping[str, str]) -> None:
+        """Names the place of the wrong field, if `places` has its beginning.
+
+        Of "tokens.ids[3]" that is "tokens", and [3] follows the place. Of a
+        message that is too large for a server it is "".
+        """
+        beginning, _, rest = self.field.partition(".")
+        if beginning in places and (self.field or self.is_too_large):
+            self.place = "".join((places[beginning],
+                                  *re.findall(r"\[\d+\]$", rest)))
+            self.message = f"{self.place}: {self.message}"
+
+    @property
+    def is_too_large(self) -> bool:
+        """True if the message was larger than a server or gRPC takes."""
+        return (self.code == grpc.StatusCode.RESOURCE_EXHAUSTED
+                and not self.reason and self.retry_after is None)
+
     def __str__(self) -> str:
         text = self.code.name
         if self.reason:
             text += f" ({self.reason})"
-        if self.field and self.field not in self.message:
+        if self.field and not self.place and self.field not in self.message:
             text += f": {', '.join(self.fields)}"
         text += f": {self.message}"
         if self.retry_after is not None:

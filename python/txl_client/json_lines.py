@@ -18,15 +18,31 @@ Record = dict[str, Any]
 
 
 def parse(name: str, line: bytes) -> Record:
-    """The JSON object of a line, which errors call `name`; else ValueError."""
+    """The JSON object of a line, which errors call `name`; else ValueError.
+
+    No object in it has a member twice, of which one would be lost.
+    """
+    twice: list[str] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> Record:
+        found: Record = {}
+        for member, value in pairs:
+            if member in found:
+                twice.append(member)
+            found[member] = value
+        return found
+
     try:
-        record = json.loads(line.decode("utf-8-sig"))
+        record = json.loads(line.decode("utf-8-sig"),
+                            object_pairs_hook=members)
     except UnicodeDecodeError:
         raise ValueError(f"{name}: is not UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name}: is not JSON: {error}") from None
     if not isinstance(record, dict):
         raise ValueError(f"{name}: must be a JSON object")
+    if twice:
+        raise ValueError(f"{name}: {json.dumps(twice[0])} stands twice")
     return record
 
 
@@ -120,8 +136,8 @@ class JsonLines:
 
     def _is_torn(self, line: bytes) -> bool:
         try:
-            parse("", line)
-        except ValueError:
+            json.loads(line)
+        except (ValueError, RecursionError):
             return (line.startswith(self._beginning)
                     or self._beginning.startswith(line))
         return False

@@ -182,8 +182,8 @@ def _run(arguments: argparse.Namespace) -> int:
     web = Web(arguments.server, **command.client_options(arguments))
     asked = {request.custom_id: (request.answer_id, request.line)
              for request in requests(source)}  # any mistake is found here
-    if target.exists() and target.samefile(source):
-        raise ValueError(f"{target}: is the input")
+    command.refuse_inputs([target, *command.with_new([target.resolve()])],
+                          [source])
     batch = Batch(target, asked)
     sent = failed = 0
     try:

@@ -168,6 +168,7 @@ def write_kaldi(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
 
 # Files of ESPnet beside `text` and `score`.
 _TOKENS = ("token", "token_int")
+_COLUMNS = ("text", "score", *_TOKENS)
 _RANK = re.compile(r"([1-9]\d*)best_recog")
 
 
@@ -176,18 +177,22 @@ def _ranks(job: pathlib.Path) -> dict[int, pathlib.Path]:
             if (match := _RANK.fullmatch(each.name))}
 
 
+def _jobs(folder: pathlib.Path) -> list[pathlib.Path]:
+    """The folders that have the ranks: `folder`, or those of jobs in it."""
+    jobs = [] if _ranks(folder) else sorted(
+        (each for each in folder.glob("output.*")
+         if each.suffix[1:].isdecimal()),
+        key=lambda each: int(each.suffix[1:]))
+    return jobs or [folder]
+
+
 def read_espnet(folder: pathlib.Path) -> list[NBest]:
     """The lists of the folders `1best_recog`, `2best_recog`, …
 
     They are in `folder`, or in its folders `output.1`, `output.2`, … of jobs.
     """
-    jobs = [folder]
-    if not _ranks(folder):
-        jobs = sorted((each for each in folder.glob("output.*")
-                       if each.suffix[1:].isdecimal()),
-                      key=lambda each: int(each.suffix[1:])) or jobs
     lists: dict[str, list[Hypothesis]] = {}
-    for job in jobs:
+    for job in _jobs(folder):
         found = _read_job(job)
         for name in lists.keys() & found.keys():
             raise ValueError(f"{job}: {name}: is also there in another job")
@@ -247,7 +252,7 @@ def write_espnet(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
                 (target / file).unlink(missing_ok=True)
     for rank, stale in _ranks(folder).items():
         if rank > ranks:
-            for file in ("text", "score", *_TOKENS):
+            for file in _COLUMNS:
                 (stale / file).unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # it has something else
                 stale.rmdir()
@@ -279,3 +284,28 @@ def write_nemo(folder: pathlib.Path, results: Sequence[Rescored]) -> None:
         f"{each.columns['text']}\t{score!r}" for result in results
         for each, score in zip(result.n_best.hypotheses, result.scores)))
     write_lines(folder / "text", (result.best.text for result in results))
+
+
+def files_read(form: str, source: pathlib.Path) -> list[pathlib.Path]:
+    """`source`, and what the format's reader reads in it, if it is there."""
+    if form == "kaldi":
+        return [source, *(source / name
+                          for name in ("words_text", "acwt", "lmwt.nolm"))]
+    if form == "espnet":
+        return [source, *(folder / name for job in _jobs(source)
+                          for folder in _ranks(job).values()
+                          for name in _COLUMNS)]
+    return [source]
+
+
+def files_written(form: str, folder: pathlib.Path,
+                  lists: Sequence[NBest]) -> list[pathlib.Path]:
+    """All that the format's writer may write or remove in `folder`."""
+    if form == "kaldi":
+        return [folder / name for name in ("lmwt.nn", "score", "text")]
+    if form == "espnet":
+        ranks = {*range(1, 1 + max(len(each.hypotheses) for each in lists)),
+                 *(_ranks(folder) if folder.is_dir() else ())}
+        return [folder / f"{rank}best_recog" / name
+                for rank in sorted(ranks) for name in _COLUMNS]
+    return [folder / name for name in ("beams.tsv", "text")]

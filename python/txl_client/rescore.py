@@ -14,13 +14,11 @@ import argparse
 import functools
 import hashlib
 import json
-import math
 import os
 import pathlib
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from txl_client import call as calls
 from txl_client import command, n_best
@@ -93,7 +91,8 @@ class LogProbs:
                 while len(found) < len(self._around.texts(each)):
                     found += [score.sum_logprob for score in next(answers)]
             except TxlError as error:
-                self._name(error, each, len(found))
+                if not error.place:
+                    error.message = f"{each.name}: {error.message}"
                 raise
             self._known[each.name] = found
             self._file.append({"utterance": each.name,
@@ -101,27 +100,20 @@ class LogProbs:
                                "logprobs": found})
         return len(self._missing)
 
-    def _name(self, error: TxlError, n_best: NBest, start: int) -> None:
-        """Names what a call refused, of the texts from `start` on."""
-        place = n_best.name
-        refused = re.match(r"alternatives\[(\d+)\]|text$", error.field)
-        if refused:
-            error.fields = ()  # the user knows the place, not the call
-            place = "--context"
-        if refused and refused[1]:
-            text = self._around.texts(n_best)[start + int(refused[1])]
-            line = next(each.line for each in n_best.hypotheses
-                        if each.text + self._around.end == text)
-            place = f"{line}: {n_best.name}"
-        error.message = f"{place}: {error.message}"
-
     def _calls(self, n_best: NBest, most: int
                ) -> Iterator[Call[list[AlternativeScore]]]:
         texts = self._around.texts(n_best)
+        # Of equals the first line counts, so it comes last.
+        lines = {each.text + self._around.end: each.line
+                 for each in reversed(n_best.hypotheses)}
         for start in range(0, len(texts), most):
-            yield calls.score_alternatives(
-                texts[start:start + most], self._around.context or None,
+            part = texts[start:start + most]
+            call = calls.score_alternatives(
+                part, self._around.context or None,
                 unknown=_UNKNOWN[self._around.unknown])
+            yield replace(call, places={**calls.at("--context"), **{
+                f"alternatives[{index}]": f"{lines[text]}: {n_best.name}"
+                for index, text in enumerate(part)}})
 
     def of(self, n_best: NBest) -> list[float]:
         """The log-probability of each hypothesis."""
@@ -147,13 +139,6 @@ def rescored(n_best: NBest, logprobs: Sequence[float], weight: float,
         for each, logprob in zip(n_best.hypotheses, logprobs)])
 
 
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {PROGRAM}",
@@ -173,12 +158,13 @@ def _parser() -> argparse.ArgumentParser:
                         "text")
     parser.add_argument("--format", required=True,
                         choices=("kaldi", "espnet", "nemo"))
-    parser.add_argument("--lm-weight", metavar="W", type=_finite,
+    parser.add_argument("--lm-weight", metavar="W", type=command.finite,
                         required=True, help="weight of the model")
-    parser.add_argument("--length-bonus", metavar="B", type=_finite, default=0,
+    parser.add_argument("--length-bonus", metavar="B", type=command.finite,
+                        default=0,
                         help="added for each word (kaldi), token (espnet) or "
                         "character (nemo) (default: 0)")
-    parser.add_argument("--beam-size", metavar="N", type=int,
+    parser.add_argument("--beam-size", metavar="N", type=command.whole,
                         help="lines of each utterance, for nemo")
     parser.add_argument("--context", metavar="TEXT", default="\n",
                         help="before each hypothesis (default: a line end); "
@@ -227,14 +213,31 @@ def _model(client: Client, info: ModelInfo, unknown: str) -> str:
     return f"{name} skip" if unknown == "skip" else name
 
 
+def _check_target(arguments: argparse.Namespace,
+                  lists: Sequence[NBest]) -> None:
+    """ValueError if a run would replace its input, or what is no run's."""
+    form, target = arguments.format, arguments.target
+    kept = target / LOGPROBS
+    written = command.with_new(
+        [kept, *n_best.files_written(form, target, lists)])
+    command.refuse_inputs(
+        [target, *written, *command.with_new([kept.resolve()])],
+        n_best.files_read(form, arguments.source))
+    if kept.exists():  # an earlier run wrote the others
+        return
+    for file in written:
+        if file.exists():
+            raise ValueError(f"{file}: is there already, but {kept} of an "
+                             "earlier run is not: name another folder")
+
+
 def _run(arguments: argparse.Namespace) -> int:
     write = {"kaldi": n_best.write_kaldi, "espnet": n_best.write_espnet,
              "nemo": n_best.write_nemo}[arguments.format]
     options = command.client_options(arguments)
     lists = _read(arguments)
     target = arguments.target
-    if target.exists() and target.samefile(arguments.source):
-        raise ValueError(f"{target}: is the input")
+    _check_target(arguments, lists)
     around = Around(arguments.context, arguments.end, arguments.unknown)
     with Client(arguments.server, **options) as client:
         info = client.model()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from txl_client import call as calls
@@ -110,11 +110,13 @@ class ScorePlan:
 
     def __init__(self, table: Any, text: str) -> None:
         self._table = rows_of("frame", table)
+        self._column = text
         self._texts = texts_of(self._table, text)
 
     def calls(self) -> Iterator[Call[Score]]:
         """One for each row that has a text."""
-        return (calls.score(text) for text in self._texts if text)
+        return (calls.score(text, name=f"{self._column}: row {number}")
+                for number, text in enumerate(self._texts) if text)
 
     def fill(self, results: Iterable[Score]) -> Any:
         """The table with scores in the rows that have a text."""
@@ -164,9 +166,14 @@ class RescorePlan:
 
     def calls(self) -> Iterator[Call[list[AlternativeScore]]]:
         """One for each part of a group."""
-        return (calls.score_alternatives([self._texts[row] for row in part],
-                                         self._columns.context)
-                for part in self._parts)
+        for part in self._parts:
+            call = calls.score_alternatives(
+                [self._texts[row] for row in part], self._columns.context)
+            name = self._columns.text
+            yield replace(call, places={
+                "": f"{name}: the group of row {part[0]}", **call.places,
+                **{f"alternatives[{index}]": f"{name}: row {row}"
+                   for index, row in enumerate(part)}})
 
     def fill(self, results: Iterable[list[AlternativeScore]]) -> Any:
         """The table with lm_logprob, score and best."""
