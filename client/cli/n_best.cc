@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/call_error.h"
 #include "client/cli/output.h"
 
 namespace txl::cli {
@@ -48,9 +49,20 @@ absl::Status ReadEntry(const std::string& key, const Json& value,
   return absl::OkStatus();
 }
 
+// What the line calls the field that the server refuses.
+std::string PlaceOf(const absl::Status& status) {
+  const std::vector<std::string> fields = GetCallError(status).fields;
+  if (fields.empty()) return "";
+  const std::string& field = fields.front();
+  if (field == "text") return "context: ";
+  if (field == "session_id") return "session: ";
+  return absl::StrCat(field.substr(0, field.find('.')), ": ");
+}
+
 absl::Status OfLine(int64_t line, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat("line ", line, ": ", status.message()));
+  return absl::Status(
+      status.code(),
+      absl::StrCat("line ", line, ": ", PlaceOf(status), status.message()));
 }
 
 }  // namespace
