@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/call_error.h"
@@ -51,9 +52,12 @@ absl::Status ReadEntry(const std::string& key, const Json& value,
 
 // What the line calls the field that the server refuses.
 std::string PlaceOf(const absl::Status& status) {
-  const std::vector<std::string> fields = GetCallError(status).fields;
-  if (fields.empty()) return "";
-  const std::string& field = fields.front();
+  const CallError error = GetCallError(status);
+  if (absl::StartsWith(error.reason, "SESSION_")) {
+    return absl::StrCat("session ", error.session_id, ": ");
+  }
+  if (error.fields.empty()) return "";
+  const std::string& field = error.fields.front();
   if (field == "text") return "context: ";
   if (field == "session_id") return "session: ";
   return absl::StrCat(field.substr(0, field.find('.')), ": ");

@@ -67,6 +67,15 @@ TEST_F(NBestProgram, NamesThePartOfTheLineThatTheServerRefuses) {
   }
 }
 
+TEST_F(NBestProgram, NamesTheSessionThatIsNotThere) {
+  server_->unary_status =
+      FakeError(grpc::NOT_FOUND, "no such session", "SESSION_UNKNOWN");
+  EXPECT_THAT(
+      Run("score --n-best -", R"({"alternatives": ["a"], "session": "verona"})")
+          .err,
+      HasSubstr("line 1: session verona: no such session"));
+}
+
 TEST_F(NBestProgram, ScoreWantsOneOfAFileAndAList) {
   EXPECT_EQ(Run("score").exit_code, 2);
   EXPECT_EQ(Run("score - --n-best -").exit_code, 2);
