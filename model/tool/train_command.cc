@@ -124,6 +124,29 @@ void AddModelFlags(CLI::App& app, TrainFlags& f) {
   }
 }
 
+// What is trained on.
+void AddSourceFlags(CLI::App& app, TrainFlags& f) {
+  app.add_option("--text", f.text,
+                 "UTF-8 text (where the vocabulary is of bytes: any bytes)")
+      ->check(CLI::ExistingFile);
+  CLI::Option* ids =
+      app.add_option("--ids", f.ids,
+                     "instead of --text: token ids as numbers parted by "
+                     "whitespace; needs --from")
+          ->check(CLI::ExistingFile);
+  CLI::Option* midi =
+      app.add_option("--midi", f.midi.path,
+                     "instead of --text: a folder whose *.mid and *.midi, "
+                     "also in folders below it, are trained on; needs --from, "
+                     "a model of music")
+          ->check(CLI::ExistingDirectory);
+  app.add_flag("--skip-unreadable", f.midi.skip_unreadable,
+               "leave files of --midi out that cannot be read")
+      ->needs(midi);
+  AddUnknownSymbolFlag(app, &f.unknown);
+  app.get_option("--unknown")->excludes(ids)->excludes(midi);
+}
+
 void AddOptimisationFlags(CLI::App& app, TrainFlags& f) {
   TrainOptions& o = f.options;
   const auto add = [&app](const char* name, auto& value, const char* help,
@@ -427,25 +450,7 @@ Command AddTrainCommand(CLI::App& app) {
                   "model directory to train on from, with its vocabulary, "
                   "memory and window; it stays as it is")
       ->check(CLI::ExistingDirectory);
-  sub->add_option("--text", flags->text,
-                  "UTF-8 text (where the vocabulary is of bytes: any bytes)")
-      ->check(CLI::ExistingFile);
-  CLI::Option* ids =
-      sub->add_option("--ids", flags->ids,
-                      "instead of --text: token ids as numbers parted by "
-                      "whitespace; needs --from")
-          ->check(CLI::ExistingFile);
-  CLI::Option* midi =
-      sub->add_option("--midi", flags->midi.path,
-                      "instead of --text: a folder whose *.mid and *.midi, "
-                      "also in folders below it, are trained on; needs --from, "
-                      "a model of music")
-          ->check(CLI::ExistingDirectory);
-  sub->add_flag("--skip-unreadable", flags->midi.skip_unreadable,
-                "leave files of --midi out that cannot be read")
-      ->needs(midi);
-  AddUnknownSymbolFlag(*sub, &flags->unknown);
-  sub->get_option("--unknown")->excludes(ids)->excludes(midi);
+  AddSourceFlags(*sub, *flags);
   sub->add_option("--out", flags->out,
                   "model directory: weights of the lowest held-out loss, "
                   "checkpoint.safetensors to resume from, log.jsonl and "
