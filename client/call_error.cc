@@ -14,8 +14,9 @@
 namespace txl {
 namespace {
 
-// Of the trace's id, beside the types of the server's details.
+// Beside the types of the server's details.
 constexpr char kTracePayload[] = "txl.v1/trace_id";
+constexpr char kSessionPayload[] = "txl.v1/session_id";
 
 // The trace id of a traceparent, "VERSION-TRACE-SPAN-FLAGS"; empty: none.
 std::string TraceIdOf(
@@ -70,8 +71,27 @@ absl::Status FromGrpcStatus(const grpc::Status& status,
   return result;
 }
 
+absl::Status WithSession(absl::Status status, const std::string& session_id) {
+  if (!status.ok() && !session_id.empty()) {
+    status.SetPayload(kSessionPayload, absl::Cord(session_id));
+  }
+  return status;
+}
+
+absl::Status About(absl::string_view what, const absl::Status& status) {
+  absl::Status result(status.code(),
+                      absl::StrCat(what, ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& value) {
+    result.SetPayload(type, value);
+  });
+  return result;
+}
+
 CallError GetCallError(const absl::Status& status) {
   CallError error;
+  if (const auto session = status.GetPayload(kSessionPayload)) {
+    error.session_id = std::string(*session);
+  }
   if (const auto trace = status.GetPayload(kTracePayload)) {
     error.trace_id = std::string(*trace);
   }
@@ -99,6 +119,10 @@ std::string DescribeError(const absl::Status& status) {
     if (!absl::StrContains(status.message(), field)) {
       absl::StrAppend(&text, ": ", field);
     }
+  }
+  if (absl::StartsWith(error.reason, "SESSION_") &&
+      !absl::StrContains(status.message(), error.session_id)) {
+    absl::StrAppend(&text, ": ", error.session_id);
   }
   absl::StrAppend(&text, ": ", status.message());
   if (error.retry_delay.has_value()) {

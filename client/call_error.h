@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace grpc {
@@ -28,6 +29,7 @@ struct CallError {
   // Id that finds the call in the logs of servers and proxies: 32 hex digits.
   // Empty: the call reached no server.
   std::string trace_id;
+  std::string session_id;  // that the call named; empty: none
 };
 
 // Same code and message; details become payloads. Details that do not parse are
@@ -37,10 +39,17 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status,
                             const grpc::ClientContext& call);
 
+// The error of a call that named the session, by which DescribeError tells one
+// of several from the others.
+absl::Status WithSession(absl::Status status, const std::string& session_id);
+// The error with its details, and `what` before its message.
+absl::Status About(absl::string_view what, const absl::Status& status);
+
 CallError GetCallError(const absl::Status& status);
 
 // "ABORTED (SESSION_BUSY): message; retry after 200ms; trace 4bf9...", with the
-// fields before a message that does not name them: for people.
+// fields, and of reasons SESSION_… the session, before a message that does not
+// name them: for people.
 std::string DescribeError(const absl::Status& status);
 
 }  // namespace txl

@@ -32,6 +32,7 @@ class Call {
   // An id that no header may carry is left to the server's check of the field:
   // gRPC would abort the program.
   void SetSession(const std::string& session_id) {
+    session_id_ = session_id;
     if (!session_id.empty() &&
         absl::c_all_of(session_id, absl::ascii_isgraph)) {
       context_.AddMetadata("x-txl-session", session_id);
@@ -40,10 +41,11 @@ class Call {
 
   grpc::ClientContext* context() { return &context_; }
   absl::Status End(const grpc::Status& status) const {
-    return FromGrpcStatus(status, context_);
+    return WithSession(FromGrpcStatus(status, context_), session_id_);
   }
 
  private:
+  std::string session_id_;
   grpc::ClientContext context_;
   Canceller::Scope scope_;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -67,6 +68,30 @@ std::string NotConverted(const CLI::App& command, absl::string_view error) {
                       natural ? "0..4294967295" : "-2147483648..2147483647");
 }
 
+// What CLI11 says of a flag, whose name it begins with.
+const CLI::Option* OptionOf(const CLI::App& command, const std::string& said) {
+  return command.get_option_no_throw(said.substr(0, said.find(':')));
+}
+
+// A value of a variable is said to be the variable's.
+std::string NamingVariable(const CLI::App& command, const std::string& said) {
+  const CLI::Option* option = OptionOf(command, said);
+  if (option == nullptr || option->get_envname().empty() ||
+      absl::c_linear_search(command.parse_order(), option)) {
+    return said;
+  }
+  return absl::StrCat(option->get_envname(), ": ", said);
+}
+
+// More values than a flag takes are those of a flag that stands there again.
+std::string NotOnce(const CLI::App& command, const std::string& said) {
+  const CLI::Option* option = OptionOf(command, said);
+  const size_t count = option == nullptr ? 0 : option->count();
+  if (count < 2 || option->get_items_expected_max() != 1) return said;
+  return absl::StrCat(option->get_name(), ": is given ",
+                      count == 2 ? "twice" : absl::StrCat(count, " times"));
+}
+
 }  // namespace
 
 void SetUpProgram(CLI::App& program) {
@@ -107,7 +132,13 @@ std::string UsageError(const CLI::App& program, const CLI::ParseError& error) {
                         absl::StrJoin(commands, ", "));
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error)) {
-    return NotConverted(command, error.what());
+    return NamingVariable(command, NotConverted(command, error.what()));
+  }
+  if (dynamic_cast<const CLI::ValidationError*>(&error)) {
+    return NamingVariable(command, error.what());
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    return NotOnce(command, error.what());
   }
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error);
   if (left.empty() || !(required || extra)) return error.what();

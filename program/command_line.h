@@ -25,8 +25,8 @@ void SetUpProgram(CLI::App& program);
 void ReadOwnVariables(CLI::App& program);
 
 // What was wrong, after program.parse threw `error`: words that no command has
-// in their order, a misspelt one with its nearest. One line, without the
-// program's name.
+// in their order, a misspelt one with its nearest, a flag that is given twice,
+// the variable that a value is of. One line, without the program's name.
 std::string UsageError(const CLI::App& program, const CLI::ParseError& error);
 
 // Has the numbers of all flags read as flag_checks.h says. Once, after they

@@ -288,7 +288,7 @@ absl::Status FlagTable::Parse(std::vector<std::string> arguments) {
                             return "--" + FlagName(o);
                           }));
   } catch (const CLI::ParseError& error) {
-    return absl::InvalidArgumentError(error.what());
+    return absl::InvalidArgumentError(UsageError(flags_, error));
   }
   return CheckEnvironment();
 }

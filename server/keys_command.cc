@@ -202,8 +202,12 @@ int RunKeysCommand(std::vector<std::string> arguments) {
   try {
     program.parse(std::move(rest));
   } catch (const CLI::ParseError& error) {
-    const int code = program.exit(error);
-    return code == 0 ? Exit(kDone) : static_cast<int>(kExitUsage);
+    if (error.get_exit_code() == 0) {  // --help
+      program.exit(error);
+      return Exit(kDone);
+    }
+    Fail(absl::InvalidArgumentError(UsageError(program, error)));
+    return static_cast<int>(kExitUsage);
   }
   return Exit(flags.run(flags));
 }

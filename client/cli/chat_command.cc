@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/call_error.h"
 #include "client/cli/command.h"
@@ -50,6 +52,35 @@ struct ChatFlags {
 
 constexpr char kBlock[] = "\"\"\"";  // begins and ends it
 
+// What the commands of a chat take; "[FLAGS]" need not be there.
+constexpr std::pair<absl::string_view, absl::string_view> kForms[] = {
+    {"/new", ""},      {"/undo", ""},     {"/fork", "[NAME]"},
+    {"/save", "FILE"}, {"/load", "FILE"}, {"/set", "[FLAGS]"},
+    {"/show", ""},     {"/help", ""},     {"/quit", ""},
+    {"/exit", ""},
+};
+
+// That a command line is of these forms.
+absl::Status CheckForm(absl::string_view name, absl::string_view argument) {
+  std::vector<std::string> names;
+  for (const auto& [known, takes] : kForms) {
+    names.emplace_back(known);
+    if (known != name) continue;
+    if (takes.empty() && !argument.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": takes nothing, not \"", argument, "\""));
+    }
+    if (takes == "FILE" && argument.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": takes a file: ", name, " FILE"));
+    }
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": unknown command",
+                   DidYouMean(std::string(name), names), "; /help shows them"));
+}
+
 // The history lives in the user's home unless a file is named.
 std::string HistoryFile(const ChatFlags& flags) {
   if (!flags.history.empty()) return flags.history;
@@ -73,9 +104,8 @@ class Chat {
       const LineReader::Result result = ReadMessage(*reader, &line);
       if (result == LineReader::Result::kEnd || !OutputStatus().ok()) break;
       if (result == LineReader::Result::kInterrupted) continue;
-      if (line == "/quit" || line == "/exit") break;
       if (absl::StartsWith(line, "/")) {
-        Command(line);
+        if (!Command(line)) break;
       } else {
         Turn(line);
       }
@@ -93,8 +123,7 @@ class Chat {
   }
 
   // A line, or the lines of a block.
-  static LineReader::Result ReadMessage(LineReader& reader,
-                                        std::string* message) {
+  LineReader::Result ReadMessage(LineReader& reader, std::string* message) {
     LineReader::Result result = reader.Read("> ", message);
     if (result != LineReader::Result::kLine || *message != kBlock) {
       return result;
@@ -104,6 +133,11 @@ class Chat {
     while ((result = reader.Read(". ", &line)) == LineReader::Result::kLine) {
       if (line == kBlock) return result;
       absl::StrAppend(message, message->empty() ? "" : "\n", line);
+    }
+    if (result == LineReader::Result::kEnd) {
+      Report(absl::InvalidArgumentError(
+          absl::StrCat("the block that begins with ", kBlock,
+                       " is not closed; it was not sent")));
     }
     return result;
   }
@@ -230,36 +264,37 @@ class Chat {
     }
   }
 
-  void Command(const std::string& line) {
-    if (line == "/new") {
+  // False: the chat ends.
+  bool Command(const std::string& line) {
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    const std::string& name = parts.first;
+    const std::string argument(absl::StripAsciiWhitespace(parts.second));
+    absl::Status status = CheckForm(name, argument);
+    if (!status.ok()) {
+      Report(status);
+    } else if (name == "/new") {
       Close();
-      absl::Status status = Open("");
+      status = Open("");
       if (!status.ok()) Report(status);
-    } else if (line == "/show") {
+    } else if (name == "/show") {
       Show();
-    } else if (line == "/undo") {
+    } else if (name == "/undo") {
       Undo();
-    } else if (line == "/fork") {
-      Fork("");
-    } else if (absl::StartsWith(line, "/fork ")) {
-      Fork(line.substr(6));
-    } else if (absl::StartsWith(line, "/save ")) {
-      Save(line.substr(6));
-    } else if (absl::StartsWith(line, "/load ")) {
-      Load(line.substr(6));
-    } else if (line == "/set") {
-      ShowSettings();
-    } else if (absl::StartsWith(line, "/set ")) {
-      Set(line.substr(5));
-    } else if (line == "/help") {
+    } else if (name == "/fork") {
+      Fork(argument);
+    } else if (name == "/save") {
+      Save(argument);
+    } else if (name == "/load") {
+      Load(argument);
+    } else if (name == "/set") {
+      argument.empty() ? ShowSettings() : Set(argument);
+    } else if (name == "/help") {
       WriteOut(kCommands);
-    } else {
-      Report(absl::InvalidArgumentError(absl::StrCat(
-          line, ": unknown command",
-          DidYouMean(line, {"/new", "/undo", "/fork", "/save FILE",
-                            "/load FILE", "/set", "/show", "/help", "/quit"}),
-          "; /help shows them")));
+    } else {  // /quit or /exit
+      return false;
     }
+    return true;
   }
 
   // The server's settings with those of this chat over them.

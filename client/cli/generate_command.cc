@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "client/call_error.h"
 #include "client/cli/command.h"
 #include "client/cli/generate_flags.h"
 #include "client/cli/line_reader.h"
@@ -48,6 +49,16 @@ bool HasLogprobs(const v1::OutputOptions& output) {
   return output.has_logprobs() || output.logprob_token_ids_size() > 0;
 }
 
+// Fail of a turn, which in contrast to a chat makes no session.
+int FailTurn(const absl::Status& status, const std::string& session) {
+  Fail(status);
+  if (!session.empty() && GetCallError(status).reason == "SESSION_UNKNOWN") {
+    std::fprintf(stderr, "txl: 'txl sessions create %s' creates it\n",
+                 session.c_str());
+  }
+  return kFailed;
+}
+
 int RunTurn(Client& client, const GenerateCommandFlags& flags,
             const v1::GenerateRequest& request) {
   Canceller canceller;
@@ -63,7 +74,7 @@ int RunTurn(Client& client, const GenerateCommandFlags& flags,
   if (!OutputStatus().ok()) return kFailed;  // the program says why
   WriteOut(printer.End());
   if (watch.interrupted()) return FailInterrupted();
-  if (!status.ok()) return Fail(status);
+  if (!status.ok()) return FailTurn(status, flags.turn.session);
   if (printer.silent()) {
     std::fprintf(stderr,
                  "txl: the turn has no text; --print tokens shows its ids\n");
@@ -100,7 +111,7 @@ int RunSamples(Client& client, const GenerateCommandFlags& flags,
       });
   if (!OutputStatus().ok()) return kFailed;  // the program says why
   if (watch.interrupted()) return FailInterrupted();
-  return status.ok() ? kDone : Fail(status);
+  return status.ok() ? kDone : FailTurn(status, flags.turn.session);
 }
 
 // Names and positions are of one turn in the session itself.

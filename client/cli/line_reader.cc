@@ -38,6 +38,7 @@ class PlainReader final : public LineReader {
     if (!std::getline(std::cin, *line)) return Result::kEnd;
     if (first_) line->erase(0, line->size() - WithoutMark(*line).size());
     first_ = false;
+    if (absl::EndsWith(*line, "\r")) line->pop_back();  // a file of Windows
     return Result::kLine;
   }
 

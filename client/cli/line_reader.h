@@ -14,7 +14,7 @@ namespace txl::cli {
 class LineReader {
  public:
   enum class Result {
-    kLine,         // *line is set, without its line end
+    kLine,         // *line is set, without its line end, \n or \r\n
     kInterrupted,  // Ctrl-C; what was typed is dropped
     kEnd,          // end of input
   };

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/call_error.h"
 #include "client/cli/output.h"
 
 namespace txl::cli {
@@ -48,9 +50,23 @@ absl::Status ReadEntry(const std::string& key, const Json& value,
   return absl::OkStatus();
 }
 
+// What the line calls the field that the server refuses.
+std::string PlaceOf(const absl::Status& status) {
+  const CallError error = GetCallError(status);
+  if (absl::StartsWith(error.reason, "SESSION_")) {
+    return absl::StrCat("session ", error.session_id, ": ");
+  }
+  if (error.fields.empty()) return "";
+  const std::string& field = error.fields.front();
+  if (field == "text") return "context: ";
+  if (field == "session_id") return "session: ";
+  return absl::StrCat(field.substr(0, field.find('.')), ": ");
+}
+
 absl::Status OfLine(int64_t line, const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrCat("line ", line, ": ", status.message()));
+  return absl::Status(
+      status.code(),
+      absl::StrCat("line ", line, ": ", PlaceOf(status), status.message()));
 }
 
 }  // namespace

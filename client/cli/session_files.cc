@@ -4,41 +4,22 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/call_error.h"
 #include "client/cli/output.h"
+#include "program/output_file.h"
 
 namespace txl::cli {
 namespace {
 
 constexpr char kStandard[] = "-";
 constexpr size_t kReadBytes = 256 << 10;
-
-absl::Status WriteAll(int file, absl::string_view bytes,
-                      const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return absl::ErrnoToStatus(errno, path);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
-// The file is on the disk before it takes its name.
-absl::Status Complete(int file, const std::string& part,
-                      const std::string& path) {
-  if (fsync(file) != 0) return absl::ErrnoToStatus(errno, part);
-  if (std::rename(part.c_str(), path.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, path);
-  }
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -50,16 +31,13 @@ absl::Status SaveSession(Client& client,
       return WriteOut(bytes) ? absl::OkStatus() : OutputStatus();
     });
   }
-  const std::string part = absl::StrCat(path, ".part");
-  const int file =
-      open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return absl::ErrnoToStatus(errno, part);
-  const absl::Cleanup close_it = [file] { close(file); };
+  // Only the user may read it: it holds the session's text.
+  const auto file = OutputFile::Open(path, 0600);
+  if (!file.ok()) return file.status();
   absl::Status status = client.ExportSession(
       request, options,
-      [&](absl::string_view bytes) { return WriteAll(file, bytes, part); });
-  if (status.ok()) status = Complete(file, part, path);
-  if (!status.ok()) unlink(part.c_str());
+      [&](absl::string_view bytes) { return (*file)->Write(bytes); });
+  if (status.ok()) status = (*file)->Finish();
   return status;
 }
 
@@ -86,7 +64,11 @@ absl::StatusOr<v1::Session> LoadSession(Client& client,
   };
   absl::StatusOr<v1::ImportSessionResponse> response =
       client.ImportSession(request, options, next);
-  if (!response.ok()) return response.status();
+  if (!response.ok()) {
+    const std::string name = standard ? "standard input" : path;
+    const bool named = absl::StrContains(response.status().message(), name);
+    return named ? response.status() : About(name, response.status());
+  }
   return std::move(*response->mutable_session());
 }
 

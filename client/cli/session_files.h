@@ -11,9 +11,9 @@
 
 namespace txl::cli {
 
-// Writes the export to PATH.part, which becomes `path` when it is whole; "-" is
-// standard output. Only the user may read the file: it holds the session's
-// text. Errors, the server's or the system's, leave `path` as it was.
+// Writes the export to an OutputFile that only the user may read; "-" is
+// standard output. Errors, the server's or the system's, leave a file as it
+// was.
 absl::Status SaveSession(Client& client,
                          const v1::ExportSessionRequest& request,
                          const CallOptions& options, const std::string& path);

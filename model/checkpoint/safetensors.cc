@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -17,6 +17,7 @@
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/config/json_fields.h"
+#include "program/output_file.h"
 
 namespace txl {
 namespace {
@@ -254,25 +255,6 @@ absl::StatusOr<std::string> Header(
   return text;
 }
 
-bool Put(std::FILE* file, const void* data, size_t bytes) {
-  return bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes;
-}
-
-bool PutAll(std::FILE* file, const std::string& header,
-            const std::map<std::string, TensorBytes>& tensors) {
-  const uint64_t length = header.size();
-  if (!Put(file, &length, sizeof(length)) ||
-      !Put(file, header.data(), header.size())) {
-    return false;
-  }
-  for (const auto& [name, tensor] : tensors) {
-    if (!Put(file, tensor.data.data(), tensor.data.size())) return false;
-  }
-  // Written to the disk before the rename: a crash leaves one file or the
-  // other whole.
-  return std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
-}
-
 }  // namespace
 
 absl::Status WriteSafetensors(
@@ -280,21 +262,18 @@ absl::Status WriteSafetensors(
     const std::map<std::string, std::string>& metadata) {
   TXL_ASSIGN_OR_RETURN(const std::string header,
                        Header(path, tensors, metadata));
-  const std::string temporary = path + ".tmp";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  bool written = file != nullptr && PutAll(file, header, tensors);
-  int error = written ? 0 : errno;
-  if (file != nullptr && std::fclose(file) != 0 && written) {
-    written = false;
-    error = errno;
+  TXL_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                       OutputFile::Open(path));
+  const auto put = [&file](const void* data, size_t bytes) {
+    return file->Write({static_cast<const char*>(data), bytes});
+  };
+  const uint64_t length = header.size();
+  TXL_RETURN_IF_ERROR(put(&length, sizeof(length)));
+  TXL_RETURN_IF_ERROR(file->Write(header));
+  for (const auto& [name, tensor] : tensors) {
+    TXL_RETURN_IF_ERROR(put(tensor.data.data(), tensor.data.size()));
   }
-  if (written && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    written = false;
-    error = errno;
-  }
-  if (written) return absl::OkStatus();
-  if (file != nullptr) std::remove(temporary.c_str());
-  return absl::ErrnoToStatus(error, absl::StrCat(path, ": cannot be written"));
+  return file->Finish();
 }
 
 namespace {

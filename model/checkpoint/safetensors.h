@@ -69,7 +69,7 @@ struct TensorBytes {
   absl::Span<const uint8_t> data;
 };
 
-// Writes atomically (temporary file beside it, then rename).
+// Writes as OutputFile does.
 absl::Status WriteSafetensors(
     const std::string& path, const std::map<std::string, TensorBytes>& tensors,
     const std::map<std::string, std::string>& metadata);

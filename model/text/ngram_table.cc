@@ -4,9 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "model/base/crc32c.h"
 #include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
+#include "program/output_file.h"
 
 namespace txl {
 namespace {
@@ -136,16 +136,14 @@ absl::Status NgramTable::Write(const std::string& path) const {
   header.fingerprint = fingerprint_;
   header.entries = entries_.size();
   header.crc = CrcOf(entries_);
-  const std::string aside = path + ".new";
-  std::ofstream file(aside, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(&header), sizeof(header));
-  file.write(reinterpret_cast<const char*>(entries_.data()), bytes());
-  file.close();
-  if (!file || std::rename(aside.c_str(), path.c_str()) != 0) {
-    std::remove(aside.c_str());
-    return absl::UnknownError(absl::StrCat(path, ": cannot be written"));
-  }
-  return absl::OkStatus();
+  const auto put = [](OutputFile& file, const void* data, int64_t bytes) {
+    return file.Write({static_cast<const char*>(data), size_t(bytes)});
+  };
+  TXL_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                       OutputFile::Open(path));
+  TXL_RETURN_IF_ERROR(put(*file, &header, sizeof(header)));
+  TXL_RETURN_IF_ERROR(put(*file, entries_.data(), bytes()));
+  return file->Finish();
 }
 
 int64_t NgramTable::size() const {

@@ -61,7 +61,7 @@ class NgramTable {
   static absl::StatusOr<NgramTable> Read(const std::string& path,
                                          uint32_t fingerprint,
                                          int64_t vocab_size);
-  // Replaces the file whole.
+  // Writes as OutputFile does.
   absl::Status Write(const std::string& path) const;
 
   // `hash` of a context. False: it has no room there.

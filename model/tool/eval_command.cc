@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -39,7 +40,8 @@ struct EvalFlags {
   bool json = false;
   std::optional<DynamicSteps> steps;  // absent: the weights stay as they are
   DynamicOptions dynamic;
-  std::string statistics;  // file
+  std::string statistics;                     // file
+  std::vector<const CLI::Option*> rms_flags;  // that only --dynamic rms takes
 };
 
 // The model's configuration with what the flags replace.
@@ -150,9 +152,10 @@ absl::Status CheckDynamic(const EvalFlags& flags) {
     return absl::InvalidArgumentError(
         "--dynamic: the serving engine does not learn");
   }
-  if (!flags.statistics.empty() && flags.steps != DynamicSteps::kRms) {
+  for (const CLI::Option* option : flags.rms_flags) {
+    if (option->count() == 0 || flags.steps == DynamicSteps::kRms) continue;
     return absl::InvalidArgumentError(
-        "--statistics: only --dynamic rms takes it");
+        absl::StrCat(option->get_name(), ": only --dynamic rms takes it"));
   }
   return absl::OkStatus();
 }
@@ -271,28 +274,37 @@ absl::Status RunEval(EvalFlags& flags) {
 void AddDynamicFlags(CLI::App& sub, EvalFlags& flags) {
   const NamesOf<DynamicSteps> names = {{"sgd", DynamicSteps::kSgd},
                                        {"rms", DynamicSteps::kRms}};
-  sub.add_option("--dynamic", flags.steps,
-                 "also evaluate with weights that learn from each segment "
-                 "after it was predicted (arXiv:1904.08378): by plain steps "
-                 "of the gradient, or by steps that --statistics scales")
-      ->transform(OneOf(names))
-      ->group("Dynamic evaluation");
-  sub.add_option("--statistics", flags.statistics,
-                 "rms: text like the model's training text, of which gradients "
-                 "are gathered, 10,000 to 100,000 tokens [--text]")
-      ->check(CLI::ExistingFile)
-      ->group("Dynamic evaluation");
-  sub.add_option("--lr", flags.dynamic.learning_rate, "learning rate")
-      ->check(Above(0))
-      ->group("Dynamic evaluation");
-  sub.add_option("--decay", flags.dynamic.decay,
-                 "rms: how fast weights return to the model's")
-      ->check(AtLeast(0))
-      ->group("Dynamic evaluation");
-  sub.add_option("--epsilon", flags.dynamic.epsilon,
-                 "rms: what is added to the gathered roots")
-      ->check(Above(0))
-      ->group("Dynamic evaluation");
+  CLI::Option* dynamic =
+      sub.add_option("--dynamic", flags.steps,
+                     "also evaluate with weights that learn from each segment "
+                     "after it was predicted (arXiv:1904.08378): by plain "
+                     "steps of the gradient, or by steps that --statistics "
+                     "scales")
+          ->transform(OneOf(names));
+  CLI::Option* statistics =
+      sub.add_option("--statistics", flags.statistics,
+                     "rms: text like the model's training text, of which "
+                     "gradients are gathered, 10,000 to 100,000 tokens "
+                     "[--text]")
+          ->check(CLI::ExistingFile);
+  CLI::Option* rate =
+      sub.add_option("--lr", flags.dynamic.learning_rate, "learning rate")
+          ->check(Above(0));
+  CLI::Option* decay =
+      sub.add_option("--decay", flags.dynamic.decay,
+                     "rms: how fast weights return to the model's")
+          ->check(AtLeast(0));
+  CLI::Option* epsilon =
+      sub.add_option("--epsilon", flags.dynamic.epsilon,
+                     "rms: what is added to the gathered roots")
+          ->check(Above(0));
+  flags.rms_flags = {statistics, decay, epsilon};
+  for (CLI::Option* option : {statistics, rate, decay, epsilon}) {
+    option->needs(dynamic);
+  }
+  for (CLI::Option* option : {dynamic, statistics, rate, decay, epsilon}) {
+    option->group("Dynamic evaluation");
+  }
 }
 
 }  // namespace

@@ -42,6 +42,10 @@ absl::Status RunNgrams(const NgramsFlags& flags) {
       IdsOfFile(flags.text, *directory.vocabulary, flags.unknown));
   const NgramTable table = BuildNgrams(
       ids, VocabularyFingerprint(*directory.vocabulary), flags.ngrams);
+  if (table.size() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.text, ": holds nothing to train on"));
+  }
   const std::string out = flags.out.empty()
                               ? absl::StrCat(directory.path, "/", kNgramsName)
                               : flags.out;

@@ -124,6 +124,29 @@ void AddModelFlags(CLI::App& app, TrainFlags& f) {
   }
 }
 
+// What is trained on.
+void AddSourceFlags(CLI::App& app, TrainFlags& f) {
+  app.add_option("--text", f.text,
+                 "UTF-8 text (where the vocabulary is of bytes: any bytes)")
+      ->check(CLI::ExistingFile);
+  CLI::Option* ids =
+      app.add_option("--ids", f.ids,
+                     "instead of --text: token ids as numbers parted by "
+                     "whitespace; needs --from")
+          ->check(CLI::ExistingFile);
+  CLI::Option* midi =
+      app.add_option("--midi", f.midi.path,
+                     "instead of --text: a folder whose *.mid and *.midi, "
+                     "also in folders below it, are trained on; needs --from, "
+                     "a model of music")
+          ->check(CLI::ExistingDirectory);
+  app.add_flag("--skip-unreadable", f.midi.skip_unreadable,
+               "leave files of --midi out that cannot be read")
+      ->needs(midi);
+  AddUnknownSymbolFlag(app, &f.unknown);
+  app.get_option("--unknown")->excludes(ids)->excludes(midi);
+}
+
 void AddOptimisationFlags(CLI::App& app, TrainFlags& f) {
   TrainOptions& o = f.options;
   const auto add = [&app](const char* name, auto& value, const char* help,
@@ -259,9 +282,11 @@ absl::Status CheckOut(const TrainFlags& f) {
 }
 
 absl::Status CheckFlags(const TrainFlags& f) {
-  if (!f.text.empty() + !f.ids.empty() + !f.midi.path.empty() != 1) {
+  const int given = !f.text.empty() + !f.ids.empty() + !f.midi.path.empty();
+  if (given != 1) {
     return absl::InvalidArgumentError(
-        "one of --text, --ids and --midi is needed");
+        given == 0 ? "one of --text, --ids and --midi is needed"
+                   : "only one of --text, --ids and --midi can be given");
   }
   if (f.from.empty() && (f.text.empty() || !f.unknown.empty())) {
     return absl::InvalidArgumentError(
@@ -351,7 +376,7 @@ absl::Status CheckMemory(const Task& task, const TrainOptions& options) {
 
 // A resumed run has its files, and is refused if they were to change.
 absl::Status WriteFiles(const TrainFlags& f, const Task& task) {
-  if (f.options.resume) return absl::OkStatus();
+  if (f.options.resume) return RemoveTemporaryFiles(f.out);
   TXL_RETURN_IF_ERROR(RemoveRunFiles(f.out));
   if (!f.from.empty()) return CopyModelFiles(f.from, f.out);
   return WriteModelFiles(f.out, task.config, task.corpus);
@@ -425,21 +450,7 @@ Command AddTrainCommand(CLI::App& app) {
                   "model directory to train on from, with its vocabulary, "
                   "memory and window; it stays as it is")
       ->check(CLI::ExistingDirectory);
-  sub->add_option("--text", flags->text,
-                  "UTF-8 text (where the vocabulary is of bytes: any bytes)")
-      ->check(CLI::ExistingFile);
-  sub->add_option("--ids", flags->ids,
-                  "instead of --text: token ids as numbers parted by "
-                  "whitespace; needs --from")
-      ->check(CLI::ExistingFile);
-  sub->add_option("--midi", flags->midi.path,
-                  "instead of --text: a folder whose *.mid and *.midi, also in "
-                  "folders below it, are trained on; needs --from, a model of "
-                  "music")
-      ->check(CLI::ExistingDirectory);
-  sub->add_flag("--skip-unreadable", flags->midi.skip_unreadable,
-                "leave files of --midi out that cannot be read");
-  AddUnknownSymbolFlag(*sub, &flags->unknown);
+  AddSourceFlags(*sub, *flags);
   sub->add_option("--out", flags->out,
                   "model directory: weights of the lowest held-out loss, "
                   "checkpoint.safetensors to resume from, log.jsonl and "
@@ -462,10 +473,12 @@ Command AddTrainCommand(CLI::App& app) {
   sub->add_option("--checkpoint-every", flags->options.checkpoint_every,
                   "steps between checkpoints")
       ->check(AtLeast(1));
-  sub->add_flag("--resume", flags->options.resume,
-                "continue from OUT/checkpoint.safetensors");
+  CLI::Option* resume =
+      sub->add_flag("--resume", flags->options.resume,
+                    "continue from OUT/checkpoint.safetensors");
   sub->add_flag("--overwrite", flags->overwrite,
-                "replace the model and the checkpoint in OUT");
+                "replace the model and the checkpoint in OUT")
+      ->excludes(resume);
   AddModelFlags(*sub, *flags);
   AddOptimisationFlags(*sub, *flags);
   return {sub, [flags] { return RunTrain(*flags); }};

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -31,19 +32,25 @@ std::string VocabularyFileOf(const std::string& folder) {
   return json["file"].is_string() ? json["file"].get<std::string>() : "";
 }
 
-// All files that a model or a run may have, and the temporary files that a
-// crash leaves.
+// What a crash leaves of files that are written anew (program/output_file.h).
+std::vector<std::string> TemporaryFiles() {
+  std::vector<std::string> names;
+  for (const std::string name :
+       {"model.safetensors", kCheckpointFile, kNgramsName}) {
+    names.push_back(name + ".tmp");
+  }
+  return names;
+}
+
+// All files that a model or a run may have.
 std::vector<std::string> RunFiles(const std::string& folder) {
   std::vector<std::string> names = DescribingFiles(folder);
+  for (std::string& name : TemporaryFiles()) names.push_back(std::move(name));
   // No model has a vocabulary elsewhere, whatever its tokenizer.json says.
   std::erase_if(names, [](const std::string& name) {
     return absl::StrContains(name, '/');
   });
-  for (const std::string name : {"model.safetensors", kCheckpointFile}) {
-    names.push_back(name);
-    names.push_back(name + ".tmp");
-  }
-  names.insert(names.end(), {kNgramsName, absl::StrCat(kNgramsName, ".new"),
+  names.insert(names.end(), {"model.safetensors", kCheckpointFile, kNgramsName,
                              kTrainingLogFile, kLossChartFile});
   return names;
 }
@@ -88,8 +95,11 @@ FolderContent ContentOf(const std::string& folder) {
   return nothing ? FolderContent::kNothing : FolderContent::kOther;
 }
 
-absl::Status RemoveRunFiles(const std::string& folder) {
-  for (const std::string& name : RunFiles(folder)) {
+namespace {
+
+absl::Status Remove(const std::string& folder,
+                    const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
     const std::string path = absl::StrCat(folder, "/", name);
     std::error_code error;
     if (IsFileOrLink(path)) std::filesystem::remove(path, error);
@@ -99,6 +109,16 @@ absl::Status RemoveRunFiles(const std::string& folder) {
     }
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RemoveRunFiles(const std::string& folder) {
+  return Remove(folder, RunFiles(folder));
+}
+
+absl::Status RemoveTemporaryFiles(const std::string& folder) {
+  return Remove(folder, TemporaryFiles());
 }
 
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(

@@ -36,6 +36,8 @@ FolderContent ContentOf(const std::string& folder);
 // stands beside those of the next. Other files and all folders stay. Errors:
 // PermissionDenied naming the file.
 absl::Status RemoveRunFiles(const std::string& folder);
+// Only those that a run which was killed has left half written.
+absl::Status RemoveTemporaryFiles(const std::string& folder);
 
 // A run's hold on its folder. It ends with the object, and with the process
 // however that ends.

@@ -208,6 +208,7 @@ absl::StatusOr<Corpus> MakeCorpus(absl::string_view text, CorpusVocabulary kind,
   Corpus split = SplitIds(std::move(ids), held_out_share);
   corpus.train = std::move(split.train);
   corpus.held_out = std::move(split.held_out);
+  corpus.held_out_share = held_out_share;
   return corpus;
 }
 
@@ -215,6 +216,7 @@ Corpus SplitIds(std::vector<int64_t> ids, double held_out_share) {
   const int64_t border =
       HeldOutBegin(static_cast<int64_t>(ids.size()), held_out_share);
   Corpus corpus;
+  corpus.held_out_share = held_out_share;
   corpus.held_out.assign(ids.begin() + border, ids.end());
   ids.resize(static_cast<size_t>(border));
   corpus.train = std::move(ids);

@@ -94,6 +94,7 @@ struct Corpus {
   std::vector<std::string> symbols;  // characters only; index = id
   std::vector<int64_t> train;
   std::vector<int64_t> held_out;
+  double held_out_share = 0;  // that was asked for
   int64_t vocab_size() const {
     return kind == CorpusVocabulary::kBytes
                ? 256

@@ -61,14 +61,15 @@ std::string RunIdentity(const ModelConfig& config, const Corpus& corpus,
                         const TrainOptions& o) {
   return absl::StrCat(
       ModelConfigToJson(config), " text=", TextHash(corpus.train), "/",
-      TextHash(corpus.held_out), " streams=", o.shape.streams,
-      " segment=", o.shape.segment, " memory=", o.memory,
-      " steps=", o.schedule.total_steps, " warmup=", o.schedule.warmup_steps,
-      " lr=", o.schedule.peak, "*", o.schedule.final_share,
-      " beta=", o.adam.beta1, ",", o.adam.beta2, " eps=", o.adam.epsilon,
-      " decay=", o.adam.weight_decay, " clip=", o.adam.clip_norm,
-      " dropout=", o.dropout, ",", o.attention_dropout, " init=", o.init_stddev,
-      " seed=", o.seed, " bf16=", o.bfloat16,
+      TextHash(corpus.held_out), " held_out=", corpus.held_out_share,
+      " streams=", o.shape.streams, " segment=", o.shape.segment,
+      " memory=", o.memory, " steps=", o.schedule.total_steps,
+      " warmup=", o.schedule.warmup_steps, " lr=", o.schedule.peak, "*",
+      o.schedule.final_share, " beta=", o.adam.beta1, ",", o.adam.beta2,
+      " eps=", o.adam.epsilon, " decay=", o.adam.weight_decay,
+      " clip=", o.adam.clip_norm, " dropout=", o.dropout, ",",
+      o.attention_dropout, " init=", o.init_stddev, " seed=", o.seed,
+      " bf16=", o.bfloat16,
       o.start ? absl::StrCat(" from=", o.start->name) : "");
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -63,40 +64,89 @@ absl::StatusOr<TrainingProgressState> ParseProgress(const std::string& text,
   return progress;
 }
 
-// A run's settings by name: the fields of its config.json, then name=value.
-std::map<std::string, std::string> SettingsOf(absl::string_view run) {
-  std::map<std::string, std::string> settings = {{"from", "nothing"}};
+// The flags of `txl-model train` that make a setting of a run, one for each of
+// its parts; else its own name.
+std::vector<std::string> FlagsOf(const std::string& setting) {
+  static const auto& flags =
+      *new std::map<std::string, std::vector<std::string>>(
+          {{"from", {"--from"}},
+           {"n_layer", {"--layers"}},
+           {"d_model", {"--d-model"}},
+           {"n_head", {"--heads"}},
+           {"d_head", {"--d-head"}},
+           {"d_inner", {"--d-inner"}},
+           {"streams", {"--streams"}},
+           {"segment", {"--segment"}},
+           {"memory", {"--mem-len"}},
+           {"warmup", {"--warmup"}},
+           {"lr", {"--lr", "--final-lr-share"}},
+           {"beta", {"beta1", "--beta2"}},
+           {"decay", {"--weight-decay"}},
+           {"clip", {"--clip"}},
+           {"dropout", {"--dropout", "--attention-dropout"}},
+           {"held_out", {"--held-out"}},
+           {"seed", {"--seed"}},
+           {"bf16", {"--bf16"}}});
+  const auto found = flags.find(setting);
+  return found == flags.end() ? std::vector<std::string>{setting}
+                              : found->second;
+}
+
+using Settings = std::map<std::string, std::string>;
+
+void AddSetting(const std::string& name, absl::string_view value,
+                Settings& settings) {
+  const std::vector<std::string> flags = FlagsOf(name);
+  const std::vector<std::string> parts =
+      flags.size() == 1 ? std::vector<std::string>{std::string(value)}
+                        : absl::StrSplit(value, absl::ByAnyChar("*,"));
+  for (size_t i = 0; i < std::min(flags.size(), parts.size()); ++i) {
+    settings[flags[i]] = parts[i];
+  }
+}
+
+// A run's settings: the fields of its config.json, then name=value.
+Settings SettingsOf(absl::string_view run) {
+  Settings settings = {{"--from", "nothing"}};
   const size_t end = std::min(run.find("\n text="), run.size());
   const auto config = nlohmann::json::parse(run.substr(0, end), nullptr,
                                             /*allow_exceptions=*/false);
   if (config.is_object()) {
     for (const auto& [name, value] : config.items()) {
-      settings[name] = value.dump();
+      AddSetting(name, value.dump(), settings);
     }
   }
   for (const absl::string_view word : absl::StrSplit(
            run.substr(end), absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
     const std::pair<std::string, std::string> setting =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
-    settings[setting.first] = setting.second;
+    AddSetting(setting.first, setting.second, settings);
   }
   return settings;
 }
 
-// "d_inner 16, now 32; ..."; empty where `now` may go on from `before`. The
-// number of steps is no difference: more may be wanted than at first.
+// "--lr 0.1, now 0.2; ..."; empty where `now` may go on from `before`. The
+// number of steps is no difference: more may be wanted than at first. Nor is
+// the share that is held out, where the same tokens are.
 std::string Differences(absl::string_view before, absl::string_view now) {
-  std::map<std::string, std::string> old = SettingsOf(before);
-  std::vector<std::string> differences;
-  for (const auto& [name, value] : SettingsOf(now)) {
-    const std::string was = std::exchange(old[name], value);
-    if (was == value || name == "steps") continue;
-    differences.push_back(
-        name == "text" ? "another text"
-                       : absl::StrCat(name, " ", was.empty() ? "unsaid" : was,
-                                      ", now ", value));
+  constexpr char kHeldOut[] = "--held-out";
+  Settings old = SettingsOf(before);
+  Settings fresh = SettingsOf(now);
+  const bool same_text = old["text"] == fresh["text"];
+  const bool same_share = old[kHeldOut].empty() ||  // of an earlier version
+                          old[kHeldOut] == fresh[kHeldOut];
+  std::vector<std::string> flags, others;
+  for (const auto& [name, value] : fresh) {
+    const std::string& was = old[name];
+    if (was == value || name == "steps" || name == "text") continue;
+    if (name == kHeldOut && (same_text || same_share)) continue;
+    (absl::StartsWith(name, "--") ? flags : others)
+        .push_back(absl::StrCat(name, " ", was.empty() ? "unsaid" : was,
+                                ", now ", value));
   }
-  return absl::StrJoin(differences, "; ");
+  if (!same_text && same_share) flags.push_back("another text");
+  // Fields of config.json follow from flags.
+  return absl::StrJoin(flags.empty() ? others : flags, "; ");
 }
 
 absl::Status CheckHeader(const TensorFile& file, const std::string& run,

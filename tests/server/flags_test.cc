@@ -456,9 +456,14 @@ TEST_F(FlagsTest, ThatAreUnknownAreErrors) {
   EXPECT_THAT(Error({"stray"}), HasSubstr("stray"));
 }
 
-TEST_F(FlagsTest, BadValuesOfTheEnvironmentNameTheFlag) {
+TEST_F(FlagsTest, BadValuesOfTheEnvironmentNameTheVariableAndTheFlag) {
   const Environment slots("TXL_SLOTS", "x");
-  EXPECT_THAT(Error({}), HasSubstr("--slots"));
+  EXPECT_THAT(Error({}), HasSubstr("TXL_SLOTS: --slots: 'x' is not"));
+  EXPECT_THAT(Error({"--slots", "x"}), testing::StartsWith("--slots: 'x'"));
+}
+
+TEST_F(FlagsTest, AreGivenOnce) {
+  EXPECT_EQ(Error({"--slots", "1", "--slots", "2"}), "--slots: is given twice");
 }
 
 TEST_F(FlagsTest, BadFilesAreErrorsThatNameTheKey) {

@@ -157,6 +157,13 @@ TEST_F(KeysCommand, DoesNotWriteOverAFileThatItCannotRead) {
   EXPECT_EQ(ReadKeysFile(path_)->size(), 1u);
 }
 
+TEST_F(KeysCommand, SaysWhatIsWrongWithItsFlags) {
+  EXPECT_EQ(Add("a", "user", {"--name", "b"}), 2);
+  EXPECT_THAT(error_, HasSubstr("--name: is given twice\n"));
+  EXPECT_EQ(Run({"revok"}), 2);
+  EXPECT_THAT(error_, HasSubstr("did you mean revoke?"));
+}
+
 TEST_F(KeysCommand, HelpIsNoError) {
   EXPECT_EQ(Run({"--help"}), 0);
   EXPECT_THAT(output_, HasSubstr("revoke"));

@@ -76,11 +76,37 @@ TEST_F(ChatProgram, CommandsChangeFlagsAndSessions) {
 TEST_F(ChatProgram, ABlockIsOneTurn) {
   const Completed run = RunProgram(
       Argv(), "\"\"\"\none\n/new\n\n\"\"\"\ntwo\n\"\"\"\nnever ended\n");
-  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err,
+              HasSubstr("the block that begins with \"\"\" is not closed"));
   const auto requests = server_->generate_requests();
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[0].text(), "one\n/new\n\n");
   EXPECT_EQ(requests[1].text(), "two\n");
+}
+
+TEST_F(ChatProgram, AFileOfWindowsIsReadAsAnother) {
+  const Completed run = RunProgram(
+      Argv(),
+      "one\r\n\"\"\"\r\ntwo\r\nthree\r\n\"\"\"\r\n/show\r\n/quit\r\nno");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("position "));
+  const auto requests = server_->generate_requests();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].text(), "one\n");
+  EXPECT_EQ(requests[1].text(), "two\nthree\n");
+}
+
+TEST_F(ChatProgram, SaysWhatACommandTakes) {
+  const Completed run =
+      RunProgram(Argv(), "/save\n/load \n/new extra\n/quit now\n/sho\n/exit ");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("/save: takes a file: /save FILE\n"));
+  EXPECT_THAT(run.err, HasSubstr("/load: takes a file: /load FILE\n"));
+  EXPECT_THAT(run.err, HasSubstr("/new: takes nothing, not \"extra\"\n"));
+  EXPECT_THAT(run.err, HasSubstr("/quit: takes nothing, not \"now\"\n"));
+  EXPECT_THAT(run.err, HasSubstr("/sho: unknown command; did you mean /show?"));
+  EXPECT_THAT(server_->generate_requests(), IsEmpty());
 }
 
 TEST_F(ChatProgram, ABareSetShowsTheSettings) {

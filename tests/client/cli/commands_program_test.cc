@@ -2,11 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
@@ -139,8 +142,11 @@ TEST_F(Commands, SessionsAreMadeListedShownAndDeleted) {
 TEST_F(Commands, SessionsThatDoNotExistFailWithTheirReason) {
   const Completed show = Run("sessions show nobody");
   EXPECT_EQ(show.exit_code, 1);
-  EXPECT_THAT(show.err, HasSubstr("NOT_FOUND (SESSION_UNKNOWN)"));
-  EXPECT_EQ(Run("sessions delete nobody").exit_code, 1);
+  EXPECT_THAT(show.err, HasSubstr("NOT_FOUND (SESSION_UNKNOWN): nobody: "));
+  const Completed deleted = Run("sessions delete one two");
+  EXPECT_EQ(deleted.exit_code, 1);
+  EXPECT_THAT(deleted.err, HasSubstr("(SESSION_UNKNOWN): one: "));
+  EXPECT_THAT(deleted.err, HasSubstr("(SESSION_UNKNOWN): two: "));
   Run("sessions create a");
   EXPECT_THAT(Run("sessions create a").err, HasSubstr("SESSION_EXISTS"));
   EXPECT_EQ(Run("sessions").exit_code, 2);
@@ -174,6 +180,10 @@ TEST_F(Commands, SessionsGoToFilesAndComeBack) {
   EXPECT_EQ(server_->sessions().at("padua"), server_->sessions().at("verona"));
   EXPECT_THAT(Run("sessions import " + file + " --as padua").err,
               HasSubstr("SESSION_EXISTS"));
+  server_->unary_status =
+      FakeError(grpc::INVALID_ARGUMENT, "no export", "FIELD_INVALID", "chunk");
+  EXPECT_THAT(Run("sessions import " + file).err,
+              HasSubstr("chunk: " + file + ": no export"));
   EXPECT_THAT(Run("sessions import /none/x").err, HasSubstr("/none/x"));
 }
 
@@ -189,7 +199,26 @@ TEST_F(Commands, AFileIsThereWholeOrNotAtAll) {
   EXPECT_THAT(run.err, HasSubstr("OVERLOADED"));
   std::ifstream kept(file);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(kept), {}), "earlier");
-  EXPECT_FALSE(std::ifstream(file + ".part").good());
+  EXPECT_FALSE(std::ifstream(file + ".tmp").good());
+}
+
+TEST_F(Commands, AnExportGoesThroughALinkAndIntoAPipe) {
+  const std::string folder = ::testing::TempDir() + "/export_places";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string link = folder + "/link", pipe = folder + "/pipe";
+  Run("sessions import - --as verona", "FAKEabcd");
+  std::filesystem::create_symlink("file", link);
+  EXPECT_EQ(Run("sessions export verona " + link).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(std::filesystem::file_size(folder + "/file"), 8u);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] { std::getline(std::ifstream(pipe), got); });
+  EXPECT_EQ(Run("sessions export verona " + pipe).exit_code, 0);
+  reader.join();
+  EXPECT_EQ(got, "FAKEabcd");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST_F(Commands, SessionsShowTokensAndTheTimeToLiveReachesTheServer) {

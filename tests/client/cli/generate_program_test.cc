@@ -199,6 +199,18 @@ TEST_F(GenerateProgram, SaysThatAModelWithoutVocabularyHasNoText) {
   EXPECT_THAT(run.err, HasSubstr("--print tokens"));
 }
 
+TEST_F(GenerateProgram, SaysHowToMakeASessionThatIsNotThere) {
+  server_->on_generate = [](grpc::ServerContext*, const v1::GenerateRequest&,
+                            FakeService::Writer*) {
+    return FakeError(grpc::NOT_FOUND, "no such session", "SESSION_UNKNOWN");
+  };
+  const Completed run = RunProgram(Argv({"--session", "verona"}));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("(SESSION_UNKNOWN): verona: no such session"));
+  EXPECT_THAT(run.err,
+              HasSubstr("\ntxl: 'txl sessions create verona' creates"));
+}
+
 TEST_F(GenerateProgram, WrongUsageExitsWithTwo) {
   for (const std::vector<std::string>& flags :
        std::vector<std::vector<std::string>>{{"--no-such-flag"},

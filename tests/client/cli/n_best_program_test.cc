@@ -54,6 +54,28 @@ TEST_F(NBestProgram, NamesTheLineThatIsWrong) {
               HasSubstr("line 1: full"));
 }
 
+TEST_F(NBestProgram, NamesThePartOfTheLineThatTheServerRefuses) {
+  for (const auto& [field, place] :
+       {std::pair("alternatives[1].text", "alternatives[1]"),
+        std::pair("alternatives[0]", "alternatives[0]"),
+        std::pair("text", "context"), std::pair("session_id", "session")}) {
+    server_->unary_status = FakeError(grpc::INVALID_ARGUMENT, "holds no token",
+                                      "FIELD_INVALID", field);
+    EXPECT_THAT(
+        Run("score --n-best -", "{\"alternatives\": [\"a\", \"\"]}").err,
+        HasSubstr(std::string("line 1: ") + place + ": holds no token"));
+  }
+}
+
+TEST_F(NBestProgram, NamesTheSessionThatIsNotThere) {
+  server_->unary_status =
+      FakeError(grpc::NOT_FOUND, "no such session", "SESSION_UNKNOWN");
+  EXPECT_THAT(
+      Run("score --n-best -", R"({"alternatives": ["a"], "session": "verona"})")
+          .err,
+      HasSubstr("line 1: session verona: no such session"));
+}
+
 TEST_F(NBestProgram, ScoreWantsOneOfAFileAndAList) {
   EXPECT_EQ(Run("score").exit_code, 2);
   EXPECT_EQ(Run("score - --n-best -").exit_code, 2);

@@ -200,6 +200,15 @@ TEST_F(WriterTest, AFolderThatIsMissingIsAnErrorNamingThePath) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }
 
+TEST_F(WriterTest, ALinkStaysAndNoOtherFileIsReplaced) {
+  std::filesystem::create_symlink("target", path_);
+  std::ofstream(folder_ + "/target.tmp") << "the user's";
+  ASSERT_TRUE(WriteSafetensors(path_, {}, {}).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_TRUE(SafetensorsReader::Open(folder_ + "/target").ok());
+  EXPECT_EQ(std::filesystem::file_size(folder_ + "/target.tmp"), 10u);
+}
+
 TEST_F(WriterTest, AFailedWriteLeavesTheOldStateAndNoRemains) {
   // A folder cannot be replaced by a file.
   std::filesystem::create_directories(path_ + "/inside");

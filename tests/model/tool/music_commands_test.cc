@@ -161,7 +161,7 @@ TEST(TrainMidi, TrainsOnTheFilesOfAFolder) {
   EXPECT_THAT(RunTxlModel(train + " --from " + model + " --ids " + model +
                           "/events.txt")
                   .errors,
-              HasSubstr("one of --text, --ids and --midi is needed"));
+              HasSubstr("only one of --text, --ids and --midi can be given"));
   const ProgramResult result = RunTxlModel(train + " --from " + model);
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_THAT(result.errors,

@@ -40,6 +40,35 @@ TEST(NgramsCommandTest, WritesATableThatTheModelsServerReads) {
   EXPECT_EQ(model->vocabulary->TokenBytes(next->id), "o");
 }
 
+TEST(NgramsCommandTest, ATextWithoutNgramsReplacesNoTable) {
+  const std::string folder = FreshTestFolder("ngrams_command_empty");
+  WriteTestFile(folder + "/ngrams.bin", "before");
+  for (const char* text : {"", "a"}) {
+    WriteTestFile(folder + "/text.txt", text);
+    const ProgramResult result =
+        RunTxlModel("ngrams " + Shipped() + " --text " + folder +
+                    "/text.txt --out " + folder + "/ngrams.bin");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.errors,
+                HasSubstr("text.txt: holds nothing to train on"));
+    EXPECT_EQ(ReadTestFile(folder + "/ngrams.bin"), "before");
+  }
+}
+
+TEST(NgramsCommandTest, TheTableGoesThroughALink) {
+  const std::string folder = FreshTestFolder("ngrams_command_link");
+  WriteTestFile(folder + "/text.txt", "To be, or not to be.\n");
+  WriteTestFile(folder + "/link.new", "the user's");
+  std::filesystem::create_symlink("table", folder + "/link");
+  ASSERT_EQ(RunTxlModel("ngrams " + Shipped() + " --text " + folder +
+                        "/text.txt --out " + folder + "/link")
+                .exit_code,
+            0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/link"));
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder + "/table"));
+  EXPECT_EQ(ReadTestFile(folder + "/link.new"), "the user's");
+}
+
 TEST(NgramsCommandTest, SaysWhatIsMissing) {
   const std::string folder = FreshTestFolder("ngrams_command_errors");
   WriteTestFile(folder + "/text.txt", "\xc3\xa9");

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 
 #include "model/train/run_folder.h"
 #include "tests/model/golden_paths.h"
@@ -192,9 +193,9 @@ TEST_F(TrainFromTest, WhatCannotBeTrainedOnIsRefusedBeforeAnythingIsWritten) {
            {From(Text("empty"), "none"), "empty: holds nothing to train on"},
            {From("--ids " + Path("empty"), "none"), "holds nothing"},
            {From(Text("short"), "none"), "too short for 4 streams"},
-           {From("", "none"), "one of --text, --ids and --midi"},
+           {From("", "none"), "one of --text, --ids and --midi is needed"},
            {From(Text("second") + " --ids " + Path("empty"), "none"),
-            "one of --text, --ids and --midi"},
+            "only one of --text, --ids and --midi can be given"},
            {From(Text("second"), "none") + " --resume", "none"},
            {From(Text("second"), "model") + " --overwrite", "--from"},
            {huge, "this machine has"},
@@ -212,6 +213,24 @@ TEST_F(TrainFromTest, WhatCannotBeTrainedOnIsRefusedBeforeAnythingIsWritten) {
     EXPECT_EQ(result.exit_code, 1) << command;
     EXPECT_THAT(result.errors, HasSubstr(message)) << command;
     EXPECT_FALSE(std::filesystem::exists(Path("none"))) << command;
+  }
+}
+
+TEST_F(TrainFromTest, FlagsWithoutEffectAreRefusedWithTheOther) {
+  const std::string text = From(Text("second"), "none");
+  for (const auto& [command, flag, other] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {From("--ids " + Path("second"), "none") + " --unknown skip",
+            "--unknown", "--ids"},
+           {From("--midi " + folder_, "none") + " --unknown skip", "--unknown",
+            "--midi"},
+           {text + " --skip-unreadable", "--skip-unreadable", "--midi"},
+           {text + " --resume --overwrite", "--overwrite", "--resume"}}) {
+    const ProgramResult result = RunTxlModel(command);
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.errors,
+                testing::AllOf(HasSubstr(flag), HasSubstr(other)))
+        << command;
   }
 }
 
@@ -413,8 +432,17 @@ TEST_F(TrainFromTest, DynamicEvaluationWithALearningRateOfNothingIsStatic) {
 TEST_F(TrainFromTest, DynamicEvaluationNamesTheFlagThatIsWrong) {
   const std::string eval =
       "eval " + Path("model") + " --text " + Path("second");
-  EXPECT_THAT(RunTxlModel(eval + " --statistics " + Path("first")).errors,
-              HasSubstr("--statistics"));
+  for (const std::string& flag :
+       {"--statistics " + Path("first"), std::string("--decay 1"),
+        std::string("--epsilon 1"), std::string("--lr 1")}) {
+    const ProgramResult alone = RunTxlModel(eval + " " + flag);
+    EXPECT_EQ(alone.exit_code, 2) << flag;
+    EXPECT_THAT(alone.errors, HasSubstr("requires --dynamic")) << flag;
+    if (flag == "--lr 1") continue;
+    EXPECT_THAT(RunTxlModel(eval + " --dynamic sgd " + flag).errors,
+                HasSubstr(": only --dynamic rms takes it"))
+        << flag;
+  }
   EXPECT_THAT(RunTxlModel(eval + " --dynamic sgd --engine serving").errors,
               HasSubstr("--dynamic"));
   EXPECT_THAT(RunTxlModel(eval + " --dynamic adam").errors,

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "model/train/training_state.h"
 #include "tests/model/tool/program.h"
 
@@ -231,7 +232,21 @@ TEST_F(TrainedModelTest, TrainResumesAndRefusesOtherSettings) {
   EXPECT_EQ(RunTxlModel(train + " --steps 61").exit_code, 0);
   const ProgramResult other = RunTxlModel(train + " --steps 60 --seed 7");
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.errors, HasSubstr("other settings: seed "));
+  EXPECT_THAT(other.errors, HasSubstr("other settings: --seed "));
+  const auto with = [&](const std::string& given, const std::string& now) {
+    return RunTxlModel(absl::StrReplaceAll(train, {{given, now}}) +
+                       " --steps 61");
+  };
+  EXPECT_THAT(with("--held-out 0.2", "--held-out 0.3").errors,
+              HasSubstr("other settings: --held-out 0.2, now 0.3\n"));
+  EXPECT_THAT(with("--d-inner 32", "--d-inner 24").errors,
+              HasSubstr("other settings: --d-inner 32, now 24\n"));
+  EXPECT_THAT(with("--lr 0.01", "--lr 5").errors,
+              HasSubstr("other settings: --lr 0.01, now 5\n"));
+  EXPECT_THAT(with("--dropout 0", "--attention-dropout 0.5").errors,
+              HasSubstr("--attention-dropout 0, now 0.5"));
+  // The same tokens are held out.
+  EXPECT_EQ(with("--held-out 0.2", "--held-out 0.2000001").exit_code, 0);
 }
 
 TEST_F(TrainedModelTest, TrainNamesTheFlagThatIsOutOfRange) {

@@ -65,6 +65,23 @@ TEST_F(RunFolderTest, TheVocabularyIsTheFileThatTheTokenizerNames) {
   }
 }
 
+TEST_F(RunFolderTest, WhatAKilledRunHasLeftIsRemovedAlone) {
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.tmp", "checkpoint.safetensors",
+        "checkpoint.safetensors.tmp", "ngrams.bin.tmp", "notes.tmp"}) {
+    Write(name);
+  }
+  ASSERT_TRUE(RemoveTemporaryFiles(folder_).ok());
+  for (const char* name :
+       {"model.safetensors", "checkpoint.safetensors", "notes.tmp"}) {
+    EXPECT_TRUE(fs::exists(Path(name))) << name;
+  }
+  for (const char* name : {"model.safetensors.tmp",
+                           "checkpoint.safetensors.tmp", "ngrams.bin.tmp"}) {
+    EXPECT_FALSE(fs::exists(Path(name))) << name;
+  }
+}
+
 TEST_F(RunFolderTest, OnlyFilesOfAModelAndARunAreRemoved) {
   fs::create_directories(Path("sub"));
   fs::create_directories(Path("kinds.json"));

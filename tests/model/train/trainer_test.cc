@@ -166,7 +166,7 @@ TEST(TrainerTest, ACheckpointOfAnotherRunIsRefused) {
   const auto resumed = Train(TinyConfig(corpus), corpus, options, {});
   EXPECT_EQ(resumed.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(resumed.status().message()),
-              testing::EndsWith("other settings: lr 0.01*0, now 0.02*0"));
+              testing::EndsWith("other settings: --lr 0.01, now 0.02"));
 }
 
 TEST(TrainerTest, AResumedRunMayBeGivenMoreSteps) {
@@ -346,10 +346,10 @@ TEST(TrainerTest, AResumedRunHasToBeOfTheSameStart) {
   EXPECT_TRUE(Train(TinyConfig(corpus), corpus, options, {}).ok());
   options.start->name = "another";
   EXPECT_THAT(Train(TinyConfig(corpus), corpus, options, {}).status().message(),
-              HasSubstr("from start, now another"));
+              HasSubstr("--from start, now another"));
   options.start.reset();
   EXPECT_THAT(Train(TinyConfig(corpus), corpus, options, {}).status().message(),
-              HasSubstr("from start, now nothing"));
+              HasSubstr("--from start, now nothing"));
 }
 
 TEST(TrainerTest, MemoryIsOfFourCopiesOfTheWeightsAndOfEveryScore) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -56,6 +57,19 @@ TEST(AResultFile, IsCheckedWithoutAChange) {
   EXPECT_TRUE(ReadResult(path).ok());
   std::filesystem::remove(path);
   EXPECT_TRUE(absl::IsUnavailable(CheckWritable(InTemp("no_such_folder/x"))));
+}
+
+TEST(AResultFile, IsCheckedThroughALinkAndNotInAPipe) {
+  const std::string link = InTemp("result_file_test_link");
+  const std::string pipe = InTemp("result_file_test_pipe");
+  for (const std::string& path : {link, pipe}) std::filesystem::remove(path);
+  std::filesystem::create_symlink("result_file_test_none", link);
+  EXPECT_TRUE(CheckWritable(link).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_FALSE(std::filesystem::exists(link));
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(CheckWritable(pipe).ok());  // without a wait for a reader
+  for (const std::string& path : {link, pipe}) std::filesystem::remove(path);
 }
 
 TEST(AResultFile, ThatIsNoJsonIsAnError) {
