@@ -213,7 +213,12 @@ int RunKeysCommand(std::vector<std::string> arguments) {
 }
 
 absl::StatusOr<std::string> ReadKeyFile(const std::string& path) {
-  return ReadSecretFile(path, {kLeastKeyBytes, kMostKeyBytes, "a key"});
+  absl::StatusOr<std::string> key =
+      ReadSecretFile(path, {kLeastKeyBytes, kMostKeyBytes, "a key"});
+  if (key.ok()) return key;
+  return absl::Status(
+      key.status().code(),
+      absl::StrCat("--export-key-file: ", key.status().message()));
 }
 
 }  // namespace txl

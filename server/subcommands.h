@@ -26,7 +26,8 @@ int RunKeysCommand(std::vector<std::string> arguments);
 inline constexpr int64_t kLeastKeyBytes = 32;
 inline constexpr int64_t kMostKeyBytes = 4096;
 
-// All bytes of the file. Errors: as ReadSecretFile.
+// All bytes of the file of --export-key-file. Errors: as ReadSecretFile, naming
+// the flag.
 absl::StatusOr<std::string> ReadKeyFile(const std::string& path);
 
 // txl-server store check|repair|compact DIR

@@ -205,7 +205,7 @@ def token_flood(site, size):
                                   size.calls),
                    _calls_seconds(server, client, path,
                                   bad[0].SerializeToString(), size.calls))
-                  for _ in range(5)]
+                  for _ in range(20)]
     cheap, rejected = (min(seconds) for seconds in zip(*rounds))
     alone, _ = observe.pace(server, 1)
     load = observe.attack(_reject, server, path, bad[0].SerializeToString(),

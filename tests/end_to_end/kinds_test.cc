@@ -149,7 +149,7 @@ TEST(FollowedKinds, ATurnForWhichNothingIsLeftSaysWhy) {
   request.mutable_sampling()->set_follow_kinds(true);
   request.mutable_sampling()->add_allowed_token_ids(5);
   const TurnOutput turn = RunTurn(server.client(), request);
-  EXPECT_EQ(turn.status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(turn.status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(turn.status.message().find("follow_kinds"), std::string::npos)
       << turn.status;
 }
