@@ -39,8 +39,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 absl::Status FromGrpcStatus(const grpc::Status& status,
                             const grpc::ClientContext& call);
 
-// The error of a call that named the session, by which DescribeError tells one
-// of several from the others.
+// The error with the session that its call named; DescribeError says it.
 absl::Status WithSession(absl::Status status, const std::string& session_id);
 // The error with its details, and `what` before its message.
 absl::Status About(absl::string_view what, const absl::Status& status);

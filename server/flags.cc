@@ -380,7 +380,8 @@ void AddServerFlags(ServerFlags* flags, FlagTable* table) {
                 "Print the settings as a file for --config and exit");
   table->Switch("check-config", &flags->check_config,
                 "Check the settings, the TLS files, the model directory, the "
-                "device and the division of memory, and exit");
+                "device, the division of memory and the places of "
+                "its other files, and exit");
   table->Group(kTuning);
   AddStepTuning(flags, table);
   AddCallTuning(flags, table);

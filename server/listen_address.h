@@ -26,8 +26,8 @@ std::string CheckAdminListen(const std::string& listen);
 
 // The items of a list with commas between them.
 std::vector<std::string> ItemsOf(const std::string& list);
-// Of host names and addresses, or of origins ("https://chat.example", "null"):
-// "", or what is wrong with an item.
+// "", or what is wrong with an item of such a list: of host names and addresses,
+// or of origins like "https://chat.example" and "null".
 std::string CheckHosts(const std::string& list);
 std::string CheckOrigins(const std::string& list);
 

@@ -42,7 +42,7 @@ int Fail(const absl::Status& status, ExitCode code = kExitCannotStart) {
   return code;
 }
 
-// What the start needs of the file system, where that can be told without it.
+// Whether the start would take the files and folders that flags name.
 absl::Status CheckPlaces(const ServerFlags& flags) {
   namespace fs = std::filesystem;
   struct Place {
@@ -61,8 +61,9 @@ absl::Status CheckPlaces(const ServerFlags& flags) {
     if (!path.has_filename()) path = path.parent_path();
     const char* wrong = nullptr;
     if (!fs::exists(path, error)) {
-      if (!fs::is_directory(path.parent_path(), error))
-        wrong = " is in no folder";
+      if (!fs::is_directory(path.parent_path(), error)) {
+        wrong = ": its folder does not exist";
+      }
     } else if (fs::is_directory(path, error) != place.is_folder) {
       wrong = place.is_folder ? " is not a folder" : " is a folder";
     }

@@ -49,7 +49,7 @@ bool HasLogprobs(const v1::OutputOptions& output) {
   return output.has_logprobs() || output.logprob_token_ids_size() > 0;
 }
 
-// Fail of a turn, which in contrast to a chat makes no session.
+// Fail for a turn. Unlike a chat, a turn does not create its session.
 int FailTurn(const absl::Status& status, const std::string& session) {
   Fail(status);
   if (!session.empty() && GetCallError(status).reason == "SESSION_UNKNOWN") {

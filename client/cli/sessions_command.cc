@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/call_error.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "client/cli/session_files.h"
@@ -114,7 +113,7 @@ int Delete(Client& client, const SessionsFlags& flags) {
     request.set_session_id(id);
     const absl::Status status =
         client.DeleteSession(request, flags.server.call_options()).status();
-    if (!status.ok()) result = Fail(About(id, status));
+    if (!status.ok()) result = Fail(status);
   }
   return result;
 }

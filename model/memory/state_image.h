@@ -55,8 +55,8 @@ absl::Status CheckStateImage(const StateImage& image,
 // [n_layer, rows, d_model], as float32; float64 is rounded. InvalidArgument for
 // a row_dtype other than f64, f32, f16, bf16 and int8, or data of another size.
 absl::StatusOr<LargeVector<float>> WidenRows(const StateImage& image);
-// The same of one layer, into `numbers`: [rows, d_model]. InvalidArgument also
-// for a span of another size. REQUIRES: 0 <= layer < n_layer.
+// WidenRows for one layer, into `numbers`: [rows, d_model]. A span of another
+// size is InvalidArgument too. REQUIRES: 0 <= layer < n_layer.
 absl::Status WidenLayer(const StateImage& image, int64_t layer,
                         absl::Span<float> numbers);
 

@@ -79,10 +79,10 @@ class ModelStep {
   // Replaces the whole slot. Errors as CheckStateImage; the slot is then as it
   // was.
   virtual absl::Status Import(int32_t slot, const StateImage& image) = 0;
-  // The same with an image that another step made of the same model: of any
-  // kernel and row_dtype, and not sealed. Its numbers are widened or rounded to
-  // those of this step. After an error the slot may be cleared. Most steps do
-  // not implement it.
+  // Imports an image of the same model that another step made. Its kernel and
+  // row_dtype may differ, and its checksum is not read. Its numbers are widened
+  // or rounded to this step's. After an error the slot may be cleared. Most
+  // steps do not implement it.
   virtual absl::Status ImportForeign(int32_t /*slot*/,
                                      const StateImage& /*image*/) {
     return absl::UnimplementedError("images of other steps are not taken");

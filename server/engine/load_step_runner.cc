@@ -139,7 +139,8 @@ std::vector<StepAttempt> Attempts(const Served& served) {
   attempts.push_back({[&served]() -> absl::StatusOr<ServingStep> {
                         StepRunnerOptions torch = served.options;
                         torch.step = "torch";
-                        // The others have packed what may be the file's own.
+                        // This step keeps its weights; those may be views of
+                        // the file.
                         const Weights weights = CopyOf(served.weights);
                         return Build({served.config, weights,
                                       served.fingerprint, torch, std::nullopt});

@@ -282,12 +282,13 @@ absl::Status ReadReceived(BodyFields& fields, const CompletionRequest& request,
   BodyFields of_received(*received);
   TXL_ASSIGN_OR_RETURN(const auto seed, ReadSeed(of_received));
   if (!seed.has_value()) return FieldError("received.seed", "must be set");
-  TXL_ASSIGN_OR_RETURN(const auto ids, of_received.Ids("token_ids"));
+  const auto ids = of_received.Ids("token_ids");
+  if (!ids.ok()) return InObject(ids.status(), "received");
   TXL_RETURN_IF_ERROR(of_received.RefuseUnknown());
   turn->mutable_received()->set_seed(*seed);
-  if (ids.has_value()) {
-    turn->mutable_received()->mutable_token_ids()->Add(ids->begin(),
-                                                       ids->end());
+  if (ids->has_value()) {
+    turn->mutable_received()->mutable_token_ids()->Add((*ids)->begin(),
+                                                       (*ids)->end());
   }
   if (request.turns.size() > 1 || request.best_of > 1) {
     return FieldError("received", "is of one prompt and one choice");

@@ -31,19 +31,26 @@ const ApiMethod& Method(const char* name) {
   return *FindMethod(absl::StrCat("txl.v1.GenerationService/", name));
 }
 
-// What a client has of a turn that broke off, behind its prompt.
+// The end of a prompt decides whether a space follows it. A whole prompt would
+// keep the front's thread busy.
+constexpr size_t kTailBytes = 256;
+
+std::string TailOf(const std::string& text) {
+  size_t begin = text.size() - std::min(text.size(), kTailBytes);
+  while (begin < text.size() && (text[begin] & 0xc0) == 0x80) ++begin;
+  return text.substr(begin);
+}
+
+// The text that a client has received behind the prompt.
 std::string ReceivedText(const v1::GenerateRequest& turn,
-                         const ServedModel& model) {
-  const Vocabulary* const vocabulary = model.facts->vocabulary;
+                         const Vocabulary* vocabulary) {
   if (vocabulary == nullptr) return "";
   std::vector<int32_t> prompt(turn.tokens().ids().begin(),
                               turn.tokens().ids().end());
   if (turn.has_text()) {
     EncodeOptions options;
-    options.max_tokens = model.limits.prompt_tokens;
     options.skip_unknown = true;
-    // An error is the turn's, which is about to be read.
-    prompt = vocabulary->Encode(turn.text(), options)
+    prompt = vocabulary->Encode(TailOf(turn.text()), options)
                  .value_or(std::vector<int32_t>());
   }
   const std::unique_ptr<Detokenizer> text = vocabulary->NewDetokenizer();
@@ -271,7 +278,7 @@ absl::Status CompletionRun::Begin(size_t choice,
         ReadTextOf(turn.tokens(), facts_, desk_->context().turns.model.limits));
   }
   if (turn.has_received()) {
-    part.text += ReceivedText(turn, desk_->context().turns.model);
+    part.text += ReceivedText(turn, facts_.vocabulary);
   }
   if (!request_.echo) {
     choices_[choice].code_points = CodePoints(part.text);

@@ -1,10 +1,8 @@
 #include "server/http/http_call.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "model/text/utf8.h"
@@ -153,27 +151,13 @@ namespace {
 
 using google::protobuf::Message;
 
-// An error whose field the body has under another name than the method.
-absl::Status InBody(absl::string_view method, const absl::Status& status) {
-  ErrorDetails details = GetErrorDetails(status);
-  if (method == "ModelService/Tokenize" && details.field == "text") {
-    details.field = "prompt";
-  } else if (method == "ModelService/Detokenize" &&
-             absl::StartsWith(details.field, "token_ids")) {
-    details.field.replace(0, std::strlen("token_ids"), "tokens");
-  } else {
-    return status;
-  }
-  return MakeError(status.code(), status.message(), details);
-}
-
 // Answers with what a method with one answer says.
 class AnswerSink final : public HttpCallSink {
  public:
   AnswerSink(std::shared_ptr<Exchange> exchange, const char* method,
              MethodAnswer answer)
       : exchange_(std::move(exchange)),
-        method_(method),
+        takes_prompt_(absl::string_view(method) == "ModelService/Tokenize"),
         answer_(std::move(answer)) {}
   void OnMessage(const Message& message, std::function<void(bool)>) override {
     reply_.body = DumpJson(answer_(message));
@@ -183,13 +167,15 @@ class AnswerSink final : public HttpCallSink {
   }
   void OnEnd(const absl::Status& status) override {
     exchange_->OnLeave(nullptr);
-    exchange_->Reply(status.ok() ? std::move(reply_)
-                                 : ErrorReply(InBody(method_, status)));
+    exchange_->Reply(
+        status.ok()
+            ? std::move(reply_)
+            : ErrorReply(takes_prompt_ ? AsOfInput(status, "prompt") : status));
   }
 
  private:
   const std::shared_ptr<Exchange> exchange_;
-  const absl::string_view method_;  // "ModelService/Tokenize"
+  const bool takes_prompt_;  // so the body calls its text
   const MethodAnswer answer_;
   HttpReply reply_;
 };

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of an object that a body has within it.
+// The fields of the object stop.token_count begin with this.
 constexpr absl::string_view kTokenCount = "stop.token_count.";
 
 // From the '[' of an index on; empty: there is none.
@@ -26,6 +26,7 @@ std::string IndexOf(const std::string& field) {
 // The names that the body's fields have where ours are called otherwise.
 std::string BareField(const std::string& field) {
   std::string bare = field.substr(0, field.find('['));
+  if (bare == "token_ids") return "tokens";
   if (bare == "input") return "text";
   if (const size_t dot = bare.rfind('.'); dot != std::string::npos) {
     const std::string owner = bare.substr(0, dot);

@@ -195,8 +195,8 @@ absl::Status ResumeMismatch();
 // INTERNAL, STEP_FAILED: this turn only. `what` is what was done, `cause` the
 // device's own status.
 absl::Status StepFailed(absl::string_view what, const absl::Status& cause);
-// The same of a row; FIELD_INVALID where the turn's own fields left no token to
-// sample.
+// The error of a failed row: FIELD_INVALID if a field of the turn left no token
+// to sample, else StepFailed.
 absl::Status RowFailed(const SamplingParams& sampling,
                        const absl::Status& cause);
 

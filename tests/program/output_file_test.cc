@@ -105,7 +105,7 @@ TEST_F(OutputFileTest, APipeIsWrittenItself) {
   EXPECT_EQ(Names(), std::set<std::string>{"pipe"});
 }
 
-// As /dev/stdout is, where a shell has opened a file.
+// A shell opens a file so, and /dev/stdout leads to it.
 TEST_F(OutputFileTest, ADescriptorIsWrittenItself) {
   std::ofstream(Path("file")) << "before ";
   const int fd = open(Path("file").c_str(), O_WRONLY | O_APPEND);

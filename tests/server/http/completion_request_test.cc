@@ -430,7 +430,7 @@ TEST(ReadCompletion, WhatWasReceivedIsOfOneChoiceAndSaysItsSeed) {
   EXPECT_EQ(BodyVerdict(R"({"received": {"token_ids": [5]}})"),
             "FIELD_INVALID received.seed");
   EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1, "token_ids": ["a"]}})"),
-            "FIELD_INVALID token_ids[0]");
+            "FIELD_INVALID received.token_ids[0]");
   EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "n": 2})"),
             "FIELD_INVALID received");
   EXPECT_EQ(BodyVerdict(R"({"received": {"seed": 1}, "prompt": ["a", "b"]})"),
