@@ -151,13 +151,20 @@ namespace {
 
 using google::protobuf::Message;
 
+// The name of a method's input in its body: "" where it is the method's own.
+absl::string_view InputName(absl::string_view method) {
+  if (method == "ModelService/Tokenize") return "prompt";
+  if (method == "ModelService/Detokenize") return "tokens";
+  return "";
+}
+
 // Answers with what a method with one answer says.
 class AnswerSink final : public HttpCallSink {
  public:
   AnswerSink(std::shared_ptr<Exchange> exchange, const char* method,
              MethodAnswer answer)
       : exchange_(std::move(exchange)),
-        takes_prompt_(absl::string_view(method) == "ModelService/Tokenize"),
+        input_(InputName(method)),
         answer_(std::move(answer)) {}
   void OnMessage(const Message& message, std::function<void(bool)>) override {
     reply_.body = DumpJson(answer_(message));
@@ -167,15 +174,14 @@ class AnswerSink final : public HttpCallSink {
   }
   void OnEnd(const absl::Status& status) override {
     exchange_->OnLeave(nullptr);
+    if (status.ok()) return exchange_->Reply(std::move(reply_));
     exchange_->Reply(
-        status.ok()
-            ? std::move(reply_)
-            : ErrorReply(takes_prompt_ ? AsOfInput(status, "prompt") : status));
+        ErrorReply(input_.empty() ? status : AsOfInput(status, input_)));
   }
 
  private:
   const std::shared_ptr<Exchange> exchange_;
-  const bool takes_prompt_;  // so the body calls its text
+  const absl::string_view input_;
   const MethodAnswer answer_;
   HttpReply reply_;
 };

@@ -26,7 +26,6 @@ std::string IndexOf(const std::string& field) {
 // The names that the body's fields have where ours are called otherwise.
 std::string BareField(const std::string& field) {
   std::string bare = field.substr(0, field.find('['));
-  if (bare == "token_ids") return "tokens";
   if (bare == "input") return "text";
   if (const size_t dot = bare.rfind('.'); dot != std::string::npos) {
     const std::string owner = bare.substr(0, dot);
@@ -190,7 +189,8 @@ HttpReply ErrorReply(const absl::Status& status) {
 absl::Status AsOfInput(const absl::Status& status, absl::string_view name) {
   ErrorDetails details = GetErrorDetails(status);
   const std::string& field = details.field;
-  if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0) {
+  if (field != "text" && field != "input" && field.rfind("tokens", 0) != 0 &&
+      field.rfind("token_ids", 0) != 0) {
     return status;
   }
   details.field = absl::StrCat(name, IndexOf(field));

@@ -25,7 +25,8 @@ std::string ErrorJson(const absl::Status& status);
 // retry-after and retry-after-ms where a retry makes sense.
 HttpReply ErrorReply(const absl::Status& status);
 
-// `status` with `name` as its field, if it is about the input of a turn.
+// `status` with `name` as its field, if it is about the input of a turn or of a
+// tokenizer's method.
 absl::Status AsOfInput(const absl::Status& status, absl::string_view name);
 
 // `status`, whose field is one of the object `owner`.

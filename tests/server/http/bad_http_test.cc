@@ -209,6 +209,8 @@ TEST_F(BadHttp, CompletionsThatThisServerDoesNotServe) {
   ExpectAll(
       "/v1/completions",
       {{R"({"prompt": "a", "model": "gpt-4"})", "404 model_not_found model"},
+       {R"({"prompt": "a", "received": {"token_ids": 1, "token_ids": 1}})",
+        "400 FIELD_INVALID token_ids"},
        {R"({"prompt": "a", "suffix": "b"})", "400 FIELD_INVALID suffix"},
        {R"({"prompt": "a", "tools": [{"type": "function"}]})",
         "400 FIELD_INVALID tools"},

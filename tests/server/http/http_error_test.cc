@@ -92,6 +92,7 @@ TEST(ErrorJson, NamesTheFieldAsTheBodySpellsIt) {
       {"alternatives[2].input", "alternatives"},
       {"stop.token_count.id", "id"},
       {"received.token_ids[3]", "token_ids"},
+      {"token_ids", "token_ids"},  // no field of a turn
       {"input", "text"},
       {"Last-Event-ID", "Last-Event-ID"}};
   for (const auto& [ours, theirs] : fields) {
