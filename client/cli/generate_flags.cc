@@ -19,11 +19,12 @@ std::string Help(absl::string_view text, absl::string_view api_default) {
   return absl::StrCat(text, kModelDefault, api_default, "]");
 }
 
-template <typename T>
-CLI::Option* AddOptional(CLI::App& command, const char* flag,
-                         std::optional<T>* value, absl::string_view text,
-                         absl::string_view api_default) {
-  return command.add_option(flag, *value, Help(text, api_default));
+// A flag that sets a field of `message`.
+template <typename Message, typename T>
+void AddField(CLI::App& command, const char* flag, Message* message,
+              void (Message::*set)(T), const std::string& help) {
+  command.add_option_function<T>(
+      flag, [message, set](T value) { (message->*set)(value); }, help);
 }
 
 // Splits ID=... ; empty: there is no id.
@@ -58,24 +59,7 @@ absl::Status SetTokenCount(const std::string& entry, v1::TokenCount* out) {
 }
 
 absl::Status FillSampling(const GenerateFlags& flags, v1::SamplingParams* out) {
-  if (flags.temperature) out->set_temperature(*flags.temperature);
-  if (flags.top_k) out->set_top_k(*flags.top_k);
-  if (flags.top_p) out->set_top_p(*flags.top_p);
-  if (flags.min_p) out->set_min_p(*flags.min_p);
-  if (flags.typical_p) out->set_typical_p(*flags.typical_p);
-  if (flags.repetition_penalty) {
-    out->set_repetition_penalty(*flags.repetition_penalty);
-  }
-  if (flags.presence_penalty) {
-    out->set_presence_penalty(*flags.presence_penalty);
-  }
-  if (flags.frequency_penalty) {
-    out->set_frequency_penalty(*flags.frequency_penalty);
-  }
-  if (flags.penalty_window) out->set_penalty_window(*flags.penalty_window);
-  if (flags.follow_kinds) out->set_follow_kinds(*flags.follow_kinds);
-  if (flags.seed) out->set_seed(*flags.seed);
-  if (flags.min_tokens) out->set_min_tokens(*flags.min_tokens);
+  *out = flags.sampling;
   out->mutable_allowed_token_ids()->Assign(flags.allowed_tokens.begin(),
                                            flags.allowed_tokens.end());
   for (const std::string& entry : flags.logit_bias) {
@@ -86,58 +70,20 @@ absl::Status FillSampling(const GenerateFlags& flags, v1::SamplingParams* out) {
 }
 
 absl::Status FillStop(const GenerateFlags& flags, v1::StopConditions* out) {
-  if (flags.max_tokens) out->set_max_tokens(*flags.max_tokens);
+  *out = flags.stop;
   out->mutable_stop_texts()->Assign(flags.stop_texts.begin(),
                                     flags.stop_texts.end());
   out->mutable_stop_token_ids()->Assign(flags.stop_tokens.begin(),
                                         flags.stop_tokens.end());
-  if (flags.ignore_end_token) out->set_ignore_end_token(true);
-  if (flags.include_stop_text) out->set_include_stop_text(true);
   return flags.stop_after
              ? SetTokenCount(*flags.stop_after, out->mutable_token_count())
              : absl::OkStatus();
 }
 
-}  // namespace
-
-void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
-  AddOptional(command, "--temperature", &flags->temperature,
-              "divides the logits, 0: greedy", "1");
-  AddOptional(command, "--top-k", &flags->top_k,
-              "keep the k most probable tokens, 0: off", "0");
-  AddOptional(command, "--top-p", &flags->top_p,
-              "keep the most probable tokens up to this total, 1: off", "1");
-  AddOptional(command, "--min-p", &flags->min_p,
-              "keep tokens with this fraction of the best, 0: off", "0");
-  AddOptional(command, "--typical-p", &flags->typical_p,
-              "keep the most typical tokens up to this total, 1: off", "1");
-  AddOptional(command, "--repetition-penalty", &flags->repetition_penalty,
-              "divides logits of tokens in the window, 1: off", "1");
-  AddOptional(command, "--presence-penalty", &flags->presence_penalty,
-              "subtracted once for each token in the window", "0");
-  AddOptional(command, "--frequency-penalty", &flags->frequency_penalty,
-              "subtracted for each occurrence in the window", "0");
-  AddOptional(command, "--penalty-window", &flags->penalty_window,
-              "last tokens that penalties look at", "64");
-  command
-      .add_option("--logit-bias", flags->logit_bias,
-                  "ID=VALUE added to a logit; repeatable [default: none]")
-      ->allow_extra_args(false);
-  AddNumbers(command, "--allowed-tokens", &flags->allowed_tokens,
-             "only token ids to draw, comma-separated [default: all]");
-  command.add_flag_callback(
-      "--follow-kinds", [flags] { flags->follow_kinds = true; },
-      "only tokens of kinds that may follow, such as events of music "
-      "[default: the model's, else off]");
-  command.add_flag_callback(
-      "--no-follow-kinds", [flags] { flags->follow_kinds = false; },
-      "tokens of any kind");
-  command.add_option("--seed", flags->seed,
-                     "seed of the draws [default: chosen by the server]");
-  AddOptional(command, "--min-tokens", &flags->min_tokens,
-              "tokens before a stop or end token can be sampled", "0");
-  AddOptional(command, "--max-tokens", &flags->max_tokens,
-              "tokens to generate at most", "128");
+void AddStopFlags(CLI::App& command, GenerateFlags* flags) {
+  v1::StopConditions* stop = &flags->stop;
+  AddField(command, "--max-tokens", stop, &v1::StopConditions::set_max_tokens,
+           Help("tokens to generate at most", "128"));
   command
       .add_option("--stop", flags->stop_texts,
                   "text that ends the turn; repeatable [default: the model's]")
@@ -150,10 +96,58 @@ void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
   command.add_option("--stop-after", flags->stop_after,
                      "ID=COUNT: end the turn at this occurrence of a token "
                      "[default: none]");
-  command.add_flag("--ignore-end-token", flags->ignore_end_token,
-                   "continue after the model's end tokens [default: off]");
-  command.add_flag("--include-stop-text", flags->include_stop_text,
-                   "keep the stop text in the output [default: off]");
+  command.add_flag_callback(
+      "--ignore-end-token", [stop] { stop->set_ignore_end_token(true); },
+      "continue after the model's end tokens [default: off]");
+  command.add_flag_callback(
+      "--include-stop-text", [stop] { stop->set_include_stop_text(true); },
+      "keep the stop text in the output [default: off]");
+}
+
+}  // namespace
+
+void AddSamplingFlags(CLI::App& command, GenerateFlags* flags) {
+  using Sampling = v1::SamplingParams;
+  Sampling* sampling = &flags->sampling;
+  AddField(command, "--temperature", sampling, &Sampling::set_temperature,
+           Help("divides the logits, 0: greedy", "1"));
+  AddField(command, "--top-k", sampling, &Sampling::set_top_k,
+           Help("keep the k most probable tokens, 0: off", "0"));
+  AddField(command, "--top-p", sampling, &Sampling::set_top_p,
+           Help("keep the most probable tokens up to this total, 1: off", "1"));
+  AddField(command, "--min-p", sampling, &Sampling::set_min_p,
+           Help("keep tokens with this fraction of the best, 0: off", "0"));
+  AddField(command, "--typical-p", sampling, &Sampling::set_typical_p,
+           Help("keep the most typical tokens up to this total, 1: off", "1"));
+  AddField(command, "--repetition-penalty", sampling,
+           &Sampling::set_repetition_penalty,
+           Help("divides logits of tokens in the window, 1: off", "1"));
+  AddField(command, "--presence-penalty", sampling,
+           &Sampling::set_presence_penalty,
+           Help("subtracted once for each token in the window", "0"));
+  AddField(command, "--frequency-penalty", sampling,
+           &Sampling::set_frequency_penalty,
+           Help("subtracted for each occurrence in the window", "0"));
+  AddField(command, "--penalty-window", sampling, &Sampling::set_penalty_window,
+           Help("last tokens that penalties look at", "64"));
+  command
+      .add_option("--logit-bias", flags->logit_bias,
+                  "ID=VALUE added to a logit; repeatable [default: none]")
+      ->allow_extra_args(false);
+  AddNumbers(command, "--allowed-tokens", &flags->allowed_tokens,
+             "only token ids to draw, comma-separated [default: all]");
+  command.add_flag_callback(
+      "--follow-kinds", [sampling] { sampling->set_follow_kinds(true); },
+      "only tokens of kinds that may follow, such as events of music "
+      "[default: the model's, else off]");
+  command.add_flag_callback(
+      "--no-follow-kinds", [sampling] { sampling->set_follow_kinds(false); },
+      "tokens of any kind");
+  AddField(command, "--seed", sampling, &Sampling::set_seed,
+           "seed of the draws [default: chosen by the server]");
+  AddField(command, "--min-tokens", sampling, &Sampling::set_min_tokens,
+           Help("tokens before a stop or end token can be sampled", "0"));
+  AddStopFlags(command, flags);
 }
 
 void AddPromptFlags(CLI::App& command, GenerateFlags* flags) {

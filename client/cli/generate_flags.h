@@ -27,27 +27,14 @@ struct GenerateFlags {
   std::string request_id;
   std::optional<int64_t> expected_position;
 
-  std::optional<double> temperature;
-  std::optional<int64_t> top_k;
-  std::optional<double> top_p;
-  std::optional<double> min_p;
-  std::optional<double> typical_p;
-  std::optional<double> repetition_penalty;
-  std::optional<double> presence_penalty;
-  std::optional<double> frequency_penalty;
-  std::optional<int32_t> penalty_window;
+  v1::SamplingParams sampling;          // but for what is below
   std::vector<std::string> logit_bias;  // ID=VALUE
   std::vector<uint32_t> allowed_tokens;
-  std::optional<bool> follow_kinds;
-  std::optional<uint64_t> seed;
-  std::optional<int32_t> min_tokens;
 
-  std::optional<int32_t> max_tokens;
+  v1::StopConditions stop;  // but for what is below
   std::vector<std::string> stop_texts;
   std::vector<uint32_t> stop_tokens;
   std::optional<std::string> stop_after;  // ID=COUNT
-  bool ignore_end_token = false;
-  bool include_stop_text = false;
 
   std::optional<uint32_t> logprobs;
   std::vector<uint32_t> logprob_tokens;
