@@ -71,6 +71,13 @@ class Site:
             server.proxy.wait_until_serving(server)
         return server
 
+    def warm_server(self, slots, *flags, **options):
+        """One whose slots are warm, and whose growth of memory counts."""
+        server = self.server("--slots", slots, *flags, **options)
+        server.warm(slots)
+        server.mark()
+        return server
+
     def has_flag(self, flag):
         """Whether the program knows it."""
         self._help = self._help or self.try_program("--help")[1]

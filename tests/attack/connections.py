@@ -14,9 +14,7 @@ _REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 def unfinished_messages(site, size):
     """A megabyte each, but for its last byte."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     body = wire.prefixed(b"\x0a" + b"a" * (MIB - 20))[:-1]
     connections = [server.connect() for _ in range(size.connections)]
     streams = []
@@ -53,9 +51,7 @@ def _pump_living(connections):
 
 def idle_connections(site, size):
     """Some say nothing, some half a preface, some all but SETTINGS."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     sockets, refused = [], 0
     for i in range(size.count):
         try:
@@ -156,9 +152,7 @@ def _host_port(server):
 
 def many_connections(site, size):
     """One address, all that it can get; another one is served."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     fields = api.message("GenerateRequest", **api.turn(4096, logprobs=20))
     held = []
     for _ in range(size.connections):
@@ -189,9 +183,7 @@ def many_connections(site, size):
 
 def held_services(site, size):
     """Streams that gRPC's own services keep open: Watch, reflection."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     held = []
     for _ in range(size.connections):
         connection = server.connect(window=0)
@@ -219,9 +211,7 @@ def held_services(site, size):
 
 def many_addresses(site, size):
     """One customer has a network of 2^64 addresses, and is one customer."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     held, refused = [], 0
     for i in range(size.connections):
         try:

@@ -148,9 +148,7 @@ def frames_of_no_use(site, size):
         "unknown": wire.frame(0xfa, 0, 0, b"x"),
     }
     for name, frame in kinds.items():
-        server = site.server("--slots", "4", "--log-level", "error")
-        server.warm()
-        server.mark()
+        server = site.warm_server(4, "--log-level", "error")
         begin = server.processor_seconds()
         load = observe.attack(_send_unread, server, stream, frame, size.frames)
         sent = load.result(60)
@@ -185,9 +183,7 @@ def _send_unread(server, stream, frame, count):
 
 def held_windows(site, size):
     """Answers that have no window to leave by."""
-    server = site.server("--slots", "8", "--log-level", "error")
-    server.warm(8)
-    server.mark()
+    server = site.warm_server(8, "--log-level", "error")
     connections = []
     request = api.message("GenerateRequest", **api.turn(64))
     for _ in range(size.connections):

@@ -14,9 +14,7 @@ _BASE = wire.request_headers(api.HEALTH)
 
 def endless_header(site, size):
     """One header in CONTINUATION frames; its end never comes."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     begin = server.processor_seconds()
     load = observe.attack(_send_endless, server, size.bytes)
     longest = 0.0

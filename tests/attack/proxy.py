@@ -9,7 +9,6 @@ import subprocess
 import time
 
 import api
-import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGURATION = ROOT / "deploy/haproxy/haproxy.cfg"

@@ -58,10 +58,8 @@ def slow_readers(site, size):
     # On a machine of two cores the readers' own client takes from a smaller
     # model's steps, which are shorter than a message takes it.
     slots = min(size.slots, _PROXIED_SLOTS) if site.proxied else size.slots
-    server = site.server("--slots", slots, "--max-sessions", "5000",
-                         model=SHAKESPEARE)
-    server.warm(slots)
-    server.mark()
+    server = site.warm_server(slots, "--max-sessions", "5000",
+                              model=SHAKESPEARE)
     ratios, firsts, waits = [], [], []
     for _ in range(size.rounds):
         alone, _ = observe.pace(server, size.seconds / 2, size.tokens)
@@ -134,9 +132,7 @@ def never_read(site, size):
 
 def stall_and_resume(site, size):
     """Pauses at random; every index is there once and in its place."""
-    server = site.server("--slots", size.streams, "--log-level", "error")
-    server.warm(size.streams)
-    server.mark()
+    server = site.warm_server(size.streams, "--log-level", "error")
     draw = random.Random(5)
     clients = [api.Client(server.connect(window=4096)) for _ in range(4)]
     running = []
@@ -165,6 +161,23 @@ def stall_and_resume(site, size):
     return f"{size.streams} streams of {size.tokens} tokens whole, in order"
 
 
+def _leave_unread(server, method, request, calls, name):
+    """So many calls whose answers nobody reads, 50 on a connection."""
+    connections = [server.connect(window=1) for _ in range(-(-calls // 50))]
+    sent = request.SerializeToString()
+    for i in range(calls):
+        connections[i % len(connections)].open(api.path_of(method),
+                                               sent).reads = False
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        wire.pump_all(connections, 0.1)
+        expect(server.growth() <= 64 * MIB,
+               f"{calls} {name}: {server.growth() / MIB:.0f} MiB")
+    for connection in connections:
+        connection.close()
+    server.expect_well()
+
+
 def unread_replays(site, size):
     """A kept answer, asked for again and again and never read."""
     server = site.server("--slots", "4", "--log-level", "error")
@@ -174,20 +187,8 @@ def unread_replays(site, size):
         client.generate(fields)
         client.generate(fields)  # once, for what a replay takes anyway
     server.mark()
-    request = api.message("GenerateRequest", **fields).SerializeToString()
-    connections = [server.connect(window=1) for _ in range(-(-size.calls //
-                                                             50))]
-    for i in range(size.calls):
-        connections[i % len(connections)].open(
-            api.path_of(GENERATE), request).reads = False
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
-        wire.pump_all(connections, 0.1)
-        expect(server.growth() <= 64 * MIB,
-               f"{size.calls} unread replays: {server.growth() / MIB:.0f} MiB")
-    for connection in connections:
-        connection.close()
-    server.expect_well()
+    request = api.message("GenerateRequest", **fields)
+    _leave_unread(server, GENERATE, request, size.calls, "unread replays")
     return f"{size.calls} unread replays"
 
 
@@ -205,21 +206,10 @@ def unread_sessions(site, size):
             client.call("Session.AppendTokens", {
                 "sessionId": "a", "tokens": {"ids": [1] * 8000}})
     request = api.message("GetSessionRequest", sessionId="a",
-                          includeTokens=True).SerializeToString()
+                          includeTokens=True)
     server.mark()
-    connections = [server.connect(window=1) for _ in range(-(-size.calls //
-                                                             50))]
-    for i in range(size.calls):
-        connections[i % len(connections)].open(
-            api.path_of("Session.GetSession"), request).reads = False
-    end = time.monotonic() + 3
-    while time.monotonic() < end:
-        wire.pump_all(connections, 0.1)
-        expect(server.growth() <= 64 * MIB, f"{size.calls} unread sessions: "
-               f"{server.growth() / MIB:.0f} MiB")
-    for connection in connections:
-        connection.close()
-    server.expect_well()
+    _leave_unread(server, "Session.GetSession", request, size.calls,
+                  "unread sessions")
     return f"{size.calls} unread answers with 32,000 long words each"
 
 

@@ -128,9 +128,7 @@ def session_ids(site, size):
 
 def delete_races(site, size):
     """Turns that end while their session is deleted and made anew."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     codes = {}
     with server.client() as turns, server.client() as deletes:
         for i in range(size.rounds):

@@ -30,10 +30,8 @@ def _cut(connection):
 
 def storm(site, size):
     """Opened and cancelled at one of six points."""
-    server = site.server("--slots", "8", "--log-level", "error",
-                         "--max-queue-calls", "1024")
-    server.warm(8)
-    server.mark()
+    server = site.warm_server(8, "--log-level", "error",
+                              "--max-queue-calls", "1024")
     draw = random.Random(1)
     body = _request(max_tokens=200)
     path = api.path_of(GENERATE)
@@ -131,9 +129,7 @@ KINDS = {"RST": lambda c, s: c.cancel(s),
 
 def cancel_pairs(site, size):
     """Every kind at every point: one end each, and nothing stays."""
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm(4)
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     longest, pairs = 0, 0
     draw = random.Random(2)
     for point, reach in POINTS.items():
@@ -173,9 +169,7 @@ def _stream_until_killed(server, ready):
 
 
 def killed_clients(site, size):
-    server = site.server("--slots", "4", "--log-level", "error")
-    server.warm()
-    server.mark()
+    server = site.warm_server(4, "--log-level", "error")
     longest = 0
     for _ in range(size.rounds):
         reading, writing = os.pipe()
@@ -196,9 +190,7 @@ def killed_clients(site, size):
 
 def deadlines(site, size):
     """The queue is full, and most have no time to wait in it."""
-    server = site.server("--slots", "2", "--log-level", "error")
-    server.warm(2)
-    server.mark()
+    server = site.warm_server(2, "--log-level", "error")
     draw = random.Random(3)
     late, codes = [], {}
     # Small windows: what is late is not late for what lies before it.
