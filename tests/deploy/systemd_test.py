@@ -17,7 +17,6 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-UNIT = ROOT / "deploy/systemd/txl-server.service"
 PROGRAMS = ROOT / "build/bin"
 # Of systemd-analyze security: 0 is safe, 10 is not; a service without any
 # setting has more than 9.

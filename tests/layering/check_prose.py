@@ -8,7 +8,6 @@ A folder joins these lists once it passes.
 Usage: check_prose.py ROOT
 """
 
-import pathlib
 import re
 
 import check_main

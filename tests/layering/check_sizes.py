@@ -7,8 +7,6 @@ lizard counts: a function from its first line to its closing brace.
 Usage: check_sizes.py ROOT
 """
 
-import pathlib
-
 import lizard
 
 import check_includes

@@ -4,7 +4,7 @@ import dataclasses
 import random
 
 import values
-from fields import (COMPLETION, HTTP_MUST, INPUT_OF, METHODS, Field)
+from fields import COMPLETION, HTTP_MUST, INPUT_OF, METHODS
 
 # A session's states, and how often each is drawn. Of `none` no session is
 # named; `absent` never was; `ended` was deleted; `foreign` is another tenant's;

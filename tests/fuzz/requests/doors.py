@@ -16,7 +16,6 @@ from google.rpc import error_details_pb2, status_pb2
 import paths  # pylint: disable=unused-import
 
 import api
-from fields import ID, NEW
 
 # What an answer says of tokens and positions: where gRPC has it, then HTTP.
 _ESSENCE = {

@@ -3,7 +3,6 @@
 Usage: fields_test.py [test...]
 """
 
-import pathlib
 import random
 import re
 import unittest
