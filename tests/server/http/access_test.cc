@@ -127,10 +127,7 @@ class Access : public ::testing::Test {
 
   static KeyEntry Entry(const std::string& key, const std::string& tenant,
                         Role role) {
-    KeyEntry entry;
-    entry.caller = {tenant, key, role};
-    entry.digest = Sha256Of(key);
-    return entry;
+    return KeyEntry{.caller = {tenant, key, role}, .digest = Sha256Of(key)};
   }
   static std::vector<Sent> EveryKey() {
     return {{"no key", ""},

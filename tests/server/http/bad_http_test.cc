@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Json = nlohmann::json;
 
 // A world in which nothing of a refused request may be found.
 class BadHttp : public ::testing::Test {
@@ -49,6 +48,14 @@ class BadHttp : public ::testing::Test {
     for (const Case& one : cases) {
       Expect(one.outcome, RequestBytes("POST", path, one.body),
              absl::StrCat(path, " ", one.body.substr(0, 80)));
+    }
+  }
+
+  // Completions of "a" with one of these for a field more.
+  void ExpectFields(const std::vector<Case>& fields) {
+    for (const auto& [field, outcome] : fields) {
+      ExpectAll("/v1/completions",
+                {{absl::StrCat(R"({"prompt": "a", )", field, "}"), outcome}});
     }
   }
 
@@ -99,69 +106,53 @@ TEST_F(BadHttp, BodiesThatAreNoJsonObject) {
 }
 
 TEST_F(BadHttp, FieldsOfCompletionsThatAreOfAnotherKind) {
-  ExpectAll(
-      "/v1/completions",
-      {{R"({"prompt": 1})", "400 FIELD_INVALID prompt"},
-       {R"({"prompt": {"a": 1}})", "400 FIELD_INVALID prompt"},
-       {R"({"prompt": [1, "a"]})", "400 FIELD_INVALID prompt"},
-       {R"({"prompt": "a", "max_tokens": "5"})",
-        "400 FIELD_INVALID max_tokens"},
-       {R"({"prompt": "a", "max_tokens": 1.5})",
-        "400 FIELD_INVALID max_tokens"},
-       {R"({"prompt": "a", "stream": "yes"})", "400 FIELD_INVALID stream"},
-       {R"({"prompt": "a", "stop": [1]})", "400 FIELD_INVALID stop"},
-       {R"({"prompt": "a", "seed": "x"})", "400 FIELD_INVALID seed"},
-       {R"({"prompt": "a", "logit_bias": {"x": 1}})",
-        "400 FIELD_INVALID logit_bias"},
-       {R"({"prompt": "a", "stream_options": true})",
-        "400 FIELD_INVALID stream_options"},
-       {R"({"prompt": "a", "session_id": 7})", "400 FIELD_INVALID session_id"},
-       {R"({"prompt": "a", "model": ["fake"]})", "400 FIELD_INVALID model"}});
+  ExpectAll("/v1/completions",
+            {{R"({"prompt": 1})", "400 FIELD_INVALID prompt"},
+             {R"({"prompt": {"a": 1}})", "400 FIELD_INVALID prompt"},
+             {R"({"prompt": [1, "a"]})", "400 FIELD_INVALID prompt"}});
+  ExpectFields(
+      {{R"("max_tokens": "5")", "400 FIELD_INVALID max_tokens"},
+       {R"("max_tokens": 1.5)", "400 FIELD_INVALID max_tokens"},
+       {R"("stream": "yes")", "400 FIELD_INVALID stream"},
+       {R"("stop": [1])", "400 FIELD_INVALID stop"},
+       {R"("seed": "x")", "400 FIELD_INVALID seed"},
+       {R"("logit_bias": {"x": 1})", "400 FIELD_INVALID logit_bias"},
+       {R"("stream_options": true)", "400 FIELD_INVALID stream_options"},
+       {R"("session_id": 7)", "400 FIELD_INVALID session_id"},
+       {R"("model": ["fake"])", "400 FIELD_INVALID model"}});
 }
 
 TEST_F(BadHttp, NumbersOfCompletionsThatAreOutOfRange) {
-  ExpectAll(
-      "/v1/completions",
-      {{R"({"prompt": "a", "max_tokens": 0})", "400 FIELD_INVALID max_tokens"},
-       {R"({"prompt": "a", "max_tokens": -1})", "400 FIELD_INVALID max_tokens"},
-       {R"({"prompt": "a", "max_tokens": 4097})", "400 OVER_LIMIT max_tokens"},
-       {R"({"prompt": "a", "max_tokens": 4294967297})",
-        "400 FIELD_INVALID max_tokens"},
-       {R"({"prompt": "a", "temperature": -1})",
-        "400 FIELD_INVALID temperature"},
-       {R"({"prompt": "a", "temperature": 1e300})",
-        "400 FIELD_INVALID temperature"},
-       {R"({"prompt": "a", "top_p": 1.5})", "400 FIELD_INVALID top_p"},
-       {R"({"prompt": "a", "top_k": -2})", "400 FIELD_INVALID top_k"},
-       {R"({"prompt": "a", "min_p": 2})", "400 FIELD_INVALID min_p"},
-       {R"({"prompt": "a", "typical_p": -1})", "400 FIELD_INVALID typical_p"},
-       {R"({"prompt": "a", "repetition_penalty": -1})",
-        "400 FIELD_INVALID repetition_penalty"},
-       {R"({"prompt": "a", "logit_bias": {"1": 1e300}})",
-        "400 FIELD_INVALID logit_bias"},
-       {R"({"prompt": "a", "logit_bias": {"256": 1}})",
-        "400 FIELD_INVALID logit_bias"},
-       {R"({"prompt": "a", "allowed_token_ids": [1, 256]})",
+  ExpectFields(
+      {{R"("max_tokens": 0)", "400 FIELD_INVALID max_tokens"},
+       {R"("max_tokens": -1)", "400 FIELD_INVALID max_tokens"},
+       {R"("max_tokens": 4097)", "400 OVER_LIMIT max_tokens"},
+       {R"("max_tokens": 4294967297)", "400 FIELD_INVALID max_tokens"},
+       {R"("temperature": -1)", "400 FIELD_INVALID temperature"},
+       {R"("temperature": 1e300)", "400 FIELD_INVALID temperature"},
+       {R"("top_p": 1.5)", "400 FIELD_INVALID top_p"},
+       {R"("top_k": -2)", "400 FIELD_INVALID top_k"},
+       {R"("min_p": 2)", "400 FIELD_INVALID min_p"},
+       {R"("typical_p": -1)", "400 FIELD_INVALID typical_p"},
+       {R"("repetition_penalty": -1)", "400 FIELD_INVALID repetition_penalty"},
+       {R"("logit_bias": {"1": 1e300})", "400 FIELD_INVALID logit_bias"},
+       {R"("logit_bias": {"256": 1})", "400 FIELD_INVALID logit_bias"},
+       {R"("allowed_token_ids": [1, 256])",
         "400 FIELD_INVALID allowed_token_ids"},
-       {R"({"prompt": "a", "follow_kinds": true})",
-        "400 FIELD_INVALID follow_kinds"},
-       {R"({"prompt": "a", "follow_kinds": 1})",
-        "400 FIELD_INVALID follow_kinds"},
-       {R"({"prompt": "a", "logprob_token_ids": [256]})",
-        "400 FIELD_INVALID logprob_token_ids"},
-       {R"({"prompt": "a", "stop_token_count": {"id": 256, "count": 1}})",
+       {R"("follow_kinds": true)", "400 FIELD_INVALID follow_kinds"},
+       {R"("follow_kinds": 1)", "400 FIELD_INVALID follow_kinds"},
+       {R"("logprob_token_ids": [256])", "400 FIELD_INVALID logprob_token_ids"},
+       {R"("stop_token_count": {"id": 256, "count": 1})",
         "400 FIELD_INVALID id"},
-       {R"({"prompt": "a", "stop_token_count": {"id": 1}})",
-        "400 FIELD_INVALID count"},
-       {R"({"prompt": "a", "logprobs": 21})", "400 OVER_LIMIT logprobs"},
-       {R"({"prompt": "a", "logprobs": -1})", "400 FIELD_INVALID logprobs"},
-       {R"({"prompt": "a", "n": 0})", "400 FIELD_INVALID n"},
-       {R"({"prompt": "a", "n": 129})", "400 OVER_LIMIT n"},
-       {R"({"prompt": "a", "best_of": 1e15})", "400 OVER_LIMIT best_of"},
-       {R"({"prompt": "a", "min_tokens": 17})", "400 FIELD_INVALID min_tokens"},
-       {R"({"prompt": "a", "stop_token_ids": [256]})",
-        "400 FIELD_INVALID stop_token_ids"},
-       {R"({"prompt": "a", "stop": ""})", "400 FIELD_INVALID stop"}});
+       {R"("stop_token_count": {"id": 1})", "400 FIELD_INVALID count"},
+       {R"("logprobs": 21)", "400 OVER_LIMIT logprobs"},
+       {R"("logprobs": -1)", "400 FIELD_INVALID logprobs"},
+       {R"("n": 0)", "400 FIELD_INVALID n"},
+       {R"("n": 129)", "400 OVER_LIMIT n"},
+       {R"("best_of": 1e15)", "400 OVER_LIMIT best_of"},
+       {R"("min_tokens": 17)", "400 FIELD_INVALID min_tokens"},
+       {R"("stop_token_ids": [256])", "400 FIELD_INVALID stop_token_ids"},
+       {R"("stop": "")", "400 FIELD_INVALID stop"}});
 }
 
 // Also where the prompt comes before the turn, or alone.
@@ -206,26 +197,23 @@ TEST_F(BadHttp, CompletionsThatAreTooLarge) {
 }
 
 TEST_F(BadHttp, CompletionsThatThisServerDoesNotServe) {
-  ExpectAll(
-      "/v1/completions",
-      {{R"({"prompt": "a", "model": "gpt-4"})", "404 model_not_found model"},
-       {R"({"prompt": "a", "received": {"token_ids": 1, "token_ids": 1}})",
+  ExpectAll("/v1/completions",
+            {{R"({})", "400 FIELD_INVALID prompt"},
+             {R"({"prompt": ""})", "400 FIELD_INVALID prompt"}});
+  ExpectFields(
+      {{R"("model": "gpt-4")", "404 model_not_found model"},
+       {R"("received": {"token_ids": 1, "token_ids": 1})",
         "400 FIELD_INVALID token_ids"},
-       {R"({"prompt": "a", "suffix": "b"})", "400 FIELD_INVALID suffix"},
-       {R"({"prompt": "a", "tools": [{"type": "function"}]})",
-        "400 FIELD_INVALID tools"},
-       {R"({"prompt": "a", "response_format": {"type": "json_object"}})",
+       {R"("suffix": "b")", "400 FIELD_INVALID suffix"},
+       {R"("tools": [{"type": "function"}])", "400 FIELD_INVALID tools"},
+       {R"("response_format": {"type": "json_object"})",
         "400 FIELD_INVALID response_format"},
-       {R"({"prompt": "a", "best_of": 2, "stream": true})",
-        "400 FIELD_INVALID best_of"},
-       {R"({})", "400 FIELD_INVALID prompt"},
-       {R"({"prompt": ""})", "400 FIELD_INVALID prompt"},
-       {R"({"prompt": "a", "session_id": "unknown"})", "404 SESSION_UNKNOWN"},
-       {R"({"prompt": "a", "session_id": "a/b"})",
-        "400 FIELD_INVALID session_id"},
-       {R"({"prompt": "a", "session_id": "kept", "request_id": "a b"})",
+       {R"("best_of": 2, "stream": true)", "400 FIELD_INVALID best_of"},
+       {R"("session_id": "unknown")", "404 SESSION_UNKNOWN"},
+       {R"("session_id": "a/b")", "400 FIELD_INVALID session_id"},
+       {R"("session_id": "kept", "request_id": "a b")",
         "400 FIELD_INVALID request_id"},
-       {R"({"prompt": "a", "session_id": "kept", "expected_position": -1})",
+       {R"("session_id": "kept", "expected_position": -1)",
         "400 FIELD_INVALID expected_position"}});
   ExpectAll("/v1/chat/completions",
             {{R"({"messages": []})", "400 NO_CHAT_FORMAT"}});

@@ -1,6 +1,5 @@
 // `received` over HTTP: a stream that broke goes on where its client is.
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -25,13 +24,13 @@ Json Resumed(Json turn, const Json& ids) {
 
 TEST(CompletionReceived, ATurnWithoutASessionGoesOnBehindIt) {
   HttpWorld world;
-  const Json whole = world.Complete(kTurn).json()["choices"][0];
+  const Json whole = world.Choice(kTurn);
   ASSERT_EQ(whole["token_ids"].size(), 8u);
   for (size_t count = 0; count < 8; ++count) {
     const auto split = whole["token_ids"].begin() + static_cast<int>(count);
     const Json::array_t had(whole["token_ids"].begin(), split);
     const Json::array_t missing(split, whole["token_ids"].end());
-    const Json rest = world.Complete(Resumed(kTurn, had)).json()["choices"][0];
+    const Json rest = world.Choice(Resumed(kTurn, had));
     EXPECT_EQ(rest["token_ids"], Json(missing)) << count;
     EXPECT_EQ(rest["finish_reason"], whole["finish_reason"]);
   }
@@ -43,20 +42,19 @@ TEST(CompletionReceived, OffsetsAndTheEchoedTextAreThoseOfTheWholeTurn) {
   Json turn = kTurn;
   turn["prompt"] = "\u00e9b";
   turn["logprobs"] = 0;
-  const Json whole = world.Complete(turn).json()["choices"][0];
+  const Json whole = world.Choice(turn);
   const Json& offsets = whole["logprobs"]["text_offset"];
   for (int count = 0; count < 8; ++count) {
     const auto split = whole["token_ids"].begin() + count;
     const Json::array_t had(whole["token_ids"].begin(), split);
-    const Json rest =
-        world.Complete(Resumed(turn, had)).json()["choices"][0]["logprobs"];
+    const Json rest = world.Choice(Resumed(turn, had))["logprobs"];
     EXPECT_EQ(rest["text_offset"],
               Json(Json::array_t(offsets.begin() + count, offsets.end())))
         << count;
     Json echoed = kTurn;
     echoed["prompt"] = {0xc3, 0xa9, 'b'};
     echoed["echo"] = true;
-    EXPECT_EQ(world.Complete(Resumed(echoed, had)).json()["choices"][0]["text"],
+    EXPECT_EQ(world.Choice(Resumed(echoed, had))["text"],
               "\u00e9b" + whole["text"].get<std::string>())
         << count;
   }
@@ -68,7 +66,7 @@ TEST(CompletionReceived, OthersThanTheSessionsAreAConflict) {
   Json turn = kTurn;
   turn["session_id"] = "s";
   turn["request_id"] = "r";
-  Json ids = world.Complete(turn).json()["choices"][0]["token_ids"];
+  Json ids = world.Choice(turn)["token_ids"];
   ASSERT_EQ(ids.size(), 8u);
   ids[3] = ids[3].get<int>() ^ 1;
   const HttpAnswer answer = world.Complete(Resumed(turn, ids));

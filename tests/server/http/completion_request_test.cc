@@ -251,7 +251,7 @@ TEST(ReadCompletion, AnotherModelIsNotFoundAndTheRightOneIsNamed) {
   const absl::Status status = ReadBody(R"({"model": "gpt"})").status();
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_EQ(GetErrorDetails(status).reason, "model_not_found");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("\"verona\""));
+  EXPECT_THAT(status.message(), HasSubstr("\"verona\""));
 }
 
 TEST(ReadCompletion, ALongModelNameIsCutAtTheBorderOfACharacter) {
@@ -529,7 +529,7 @@ TEST(ReadChat, ASystemsMessageNeedsAModelThatKnowsOne) {
   EXPECT_EQ(Verdict(body), "ok");
   const absl::Status status = Read(body, Facts(false)).status();
   EXPECT_EQ(GetErrorDetails(status).field, "messages");
-  EXPECT_THAT(std::string(status.message()), HasSubstr("message 1"));
+  EXPECT_THAT(status.message(), HasSubstr("message 1"));
 }
 
 TEST(ReadChat, WithoutAFormatThereIsNoChat) {

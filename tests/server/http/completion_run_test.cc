@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
 #include <string>
 
@@ -59,11 +58,8 @@ TEST(Completions, AnswerHasWhatOpenAiSaysOfOne) {
 
 TEST(Completions, GiveTheModelsTokensAndTheTextThatGrpcGives) {
   HttpWorld world;
-  const Json choice = world
-                          .Complete({{"prompt", "ab"},
-                                     {"max_tokens", 40},
-                                     {"return_token_ids", true}})
-                          .json()["choices"][0];
+  const Json choice = world.Choice(
+      {{"prompt", "ab"}, {"max_tokens", 40}, {"return_token_ids", true}});
   EXPECT_EQ(choice["token_ids"], Json(world.rpc.runner.Continue({97, 98}, 40)));
   EXPECT_EQ(choice["text"],
             world.rpc.Generate("text: 'ab' stop { max_tokens: 40 }").text());
@@ -71,11 +67,8 @@ TEST(Completions, GiveTheModelsTokensAndTheTextThatGrpcGives) {
 
 TEST(Completions, TakeTokenIdsAsPrompt) {
   HttpWorld world;
-  const Json choice = world
-                          .Complete({{"prompt", {1, 2, 3}},
-                                     {"max_tokens", 5},
-                                     {"return_token_ids", true}})
-                          .json()["choices"][0];
+  const Json choice = world.Choice(
+      {{"prompt", {1, 2, 3}}, {"max_tokens", 5}, {"return_token_ids", true}});
   EXPECT_EQ(choice["token_ids"], Json(world.rpc.runner.Continue({1, 2, 3}, 5)));
 }
 
@@ -108,9 +101,8 @@ TEST(Completions, IgnoreAFieldThatNobodyKnowsAndLogItsName) {
 
 TEST(Completions, LogprobsAreTheModelsAndOneDecimalInBothLists) {
   HttpWorld world;
-  const Json lists =
-      world.Complete({{"prompt", "ab"}, {"max_tokens", 6}, {"logprobs", 3}})
-          .json()["choices"][0]["logprobs"];
+  const Json lists = world.Choice(
+      {{"prompt", "ab"}, {"max_tokens", 6}, {"logprobs", 3}})["logprobs"];
   const Stream same = world.rpc.Generate(
       "text: 'ab' stop { max_tokens: 6 } output { logprobs: 3 }");
   Ids seen = {97, 98};
@@ -134,12 +126,11 @@ TEST(Completions, LogprobsAreTheModelsAndOneDecimalInBothLists) {
 
 TEST(Completions, TokensAsIdsKeepAllAlternativesApart) {
   HttpWorld world;
-  const Json lists = world
-                         .Complete({{"prompt", "ab"},
-                                    {"max_tokens", 1},
-                                    {"logprobs", 5},
-                                    {"return_tokens_as_token_ids", true}})
-                         .json()["choices"][0]["logprobs"];
+  const Json lists =
+      world.Choice({{"prompt", "ab"},
+                    {"max_tokens", 1},
+                    {"logprobs", 5},
+                    {"return_tokens_as_token_ids", true}})["logprobs"];
   const int32_t id = world.rpc.runner.NextToken(Ids{97, 98});
   EXPECT_EQ(lists["tokens"], Json({absl::StrCat("token_id:", id)}));
   EXPECT_THAT(lists["top_logprobs"][0], SizeIs(5));
@@ -177,14 +168,12 @@ void ExpectScored(HttpWorld& world, const std::string& prompt,
 TEST(Completions, EchoWithLogprobsHasAnEntryForEachTokenOfThePromptAndOneMore) {
   HttpWorld world;
   const std::string prompt = "the quick brown fox";
-  const Json choice = world
-                          .Complete({{"prompt", prompt},
-                                     {"max_tokens", 1},
-                                     {"logprobs", 1},
-                                     {"temperature", 0},
-                                     {"seed", 1234},
-                                     {"echo", true}})
-                          .json()["choices"][0];
+  const Json choice = world.Choice({{"prompt", prompt},
+                                    {"max_tokens", 1},
+                                    {"logprobs", 1},
+                                    {"temperature", 0},
+                                    {"seed", 1234},
+                                    {"echo", true}});
   ExpectScored(world, prompt, choice["logprobs"], prompt.size() + 1);
   EXPECT_THAT(choice["text"].get<std::string>(), StartsWith(prompt));
   EXPECT_EQ(choice["logprobs"]["text_offset"].back(), prompt.size());
@@ -235,12 +224,10 @@ TEST(Completions, EchoHasTheEntryOfAnEndTokenToo) {
         probe.rpc.runner.NextToken(Bytes(prompt))};
   }
   HttpWorld world(options);
-  const Json choice = world
-                          .Complete({{"prompt", {Bytes(prompt)}},
-                                     {"max_tokens", 1},
-                                     {"logprobs", 1},
-                                     {"echo", true}})
-                          .json()["choices"][0];
+  const Json choice = world.Choice({{"prompt", {Bytes(prompt)}},
+                                    {"max_tokens", 1},
+                                    {"logprobs", 1},
+                                    {"echo", true}});
   EXPECT_EQ(choice["finish_reason"], "stop");
   EXPECT_EQ(choice["text"], prompt);
   ExpectScored(world, prompt, choice["logprobs"], prompt.size() + 1);
@@ -267,11 +254,8 @@ TEST(Completions, EchoWithoutATokenScoresThePromptAlone) {
 
 TEST(Completions, EchoOfIdsIsTheirText) {
   HttpWorld world;
-  const Json choice =
-      world
-          .Complete(
-              {{"prompt", Bytes("hey")}, {"max_tokens", 1}, {"echo", true}})
-          .json()["choices"][0];
+  const Json choice = world.Choice(
+      {{"prompt", Bytes("hey")}, {"max_tokens", 1}, {"echo", true}});
   EXPECT_THAT(choice["text"].get<std::string>(), StartsWith("hey"));
   EXPECT_EQ(choice["logprobs"], Json());
 }
@@ -279,7 +263,7 @@ TEST(Completions, EchoOfIdsIsTheirText) {
 // Where the texts of the first choice's tokens begin, in code points.
 Json Offsets(HttpWorld& world, Json body) {
   body["logprobs"] = 0;
-  return world.Complete(body).json()["choices"][0]["logprobs"]["text_offset"];
+  return world.Choice(body)["logprobs"]["text_offset"];
 }
 
 // The same of tokens behind a text of so many code points, by what a stream of
@@ -439,12 +423,10 @@ TEST(Completions, BestOfDrawsMoreThanItReturns) {
 TEST(Completions, AStopTokenEndsAChoice) {
   HttpWorld world;
   const Ids ids = world.rpc.runner.Continue({97, 98}, 8);
-  const Json choice = world
-                          .Complete({{"prompt", "ab"},
-                                     {"max_tokens", 8},
-                                     {"return_token_ids", true},
-                                     {"stop_token_ids", {ids[4]}}})
-                          .json()["choices"][0];
+  const Json choice = world.Choice({{"prompt", "ab"},
+                                    {"max_tokens", 8},
+                                    {"return_token_ids", true},
+                                    {"stop_token_ids", {ids[4]}}});
   EXPECT_EQ(choice["finish_reason"], "stop");
   const size_t first = static_cast<size_t>(
       std::find(ids.begin(), ids.end(), ids[4]) - ids.begin());
@@ -456,23 +438,19 @@ TEST(Completions, ACountedTokenEndsAChoiceAtItsLastOccurrence) {
   const Ids ids = world.rpc.runner.Continue({97, 98}, 12);
   const auto times = std::count(ids.begin(), ids.begin() + 9, ids[8]);
   const Json choice =
-      world
-          .Complete({{"prompt", "ab"},
-                     {"max_tokens", 12},
-                     {"return_token_ids", true},
-                     {"stop_token_count", {{"id", ids[8]}, {"count", times}}}})
-          .json()["choices"][0];
+      world.Choice({{"prompt", "ab"},
+                    {"max_tokens", 12},
+                    {"return_token_ids", true},
+                    {"stop_token_count", {{"id", ids[8]}, {"count", times}}}});
   EXPECT_EQ(choice["finish_reason"], "stop");
   EXPECT_EQ(choice["token_ids"].get<Ids>(), Ids(ids.begin(), ids.begin() + 9));
 }
 
 TEST(Completions, OnlyAllowedTokensAreDrawn) {
   HttpWorld world;
-  const Json choice = world
-                          .Complete({{"prompt", "ab"},
-                                     {"max_tokens", 20},
-                                     {"allowed_token_ids", {'x', 'y'}}})
-                          .json()["choices"][0];
+  const Json choice = world.Choice({{"prompt", "ab"},
+                                    {"max_tokens", 20},
+                                    {"allowed_token_ids", {'x', 'y'}}});
   EXPECT_EQ(choice["text"].get<std::string>().find_first_not_of("xy"),
             std::string::npos);
   EXPECT_THAT(choice["text"].get<std::string>(), SizeIs(20));
@@ -484,12 +462,10 @@ TEST(Completions, TokensFollowTheKindsOfTheModel) {
   options.rpc.runner.kinds = kinds;
   HttpWorld world(options);
   const auto breaks = [&](bool follow) {
-    const Json choice = world
-                            .Complete({{"prompt", "ab"},
-                                       {"max_tokens", 60},
-                                       {"follow_kinds", follow},
-                                       {"return_token_ids", true}})
-                            .json()["choices"][0];
+    const Json choice = world.Choice({{"prompt", "ab"},
+                                      {"max_tokens", 60},
+                                      {"follow_kinds", follow},
+                                      {"return_token_ids", true}});
     Ids ids = choice["token_ids"].get<Ids>();
     EXPECT_THAT(ids, SizeIs(60));
     ids.insert(ids.begin(), 'b');
@@ -521,7 +497,7 @@ TEST(Completions, NamedIdsHaveTheirLogprobsAtEveryPlace) {
                  {"return_tokens_as_token_ids", true},
                  {"logprob_token_ids", {'x', 300 - 256}}};
     body.update(more);
-    const Json lists = world.Complete(body).json()["choices"][0]["logprobs"];
+    const Json lists = world.Choice(body)["logprobs"];
     const size_t places = 3 + body["max_tokens"].get<size_t>();
     ASSERT_THAT(lists["top_logprobs"], SizeIs(places)) << more;
     Ids before = {'a'};
@@ -546,7 +522,7 @@ TEST(Completions, AStopTextEndsAChoiceAndIsNotShown) {
   while (ids[at] < 'A' || ids[at] > 'z') ++at;
   const std::string stop(1, static_cast<char>(ids[at]));
   const Json body = {{"prompt", "a"}, {"max_tokens", 400}, {"stop", stop}};
-  const Json choice = world.Complete(body).json()["choices"][0];
+  const Json choice = world.Choice(body);
   EXPECT_EQ(choice["finish_reason"], "stop");
   EXPECT_EQ(choice["text"].get<std::string>().find(stop), std::string::npos);
   EXPECT_EQ(choice["text"],
@@ -557,7 +533,7 @@ TEST(Completions, AStopTextEndsAChoiceAndIsNotShown) {
                 .text());
   Json shown = body;
   shown["include_stop_str_in_output"] = true;
-  EXPECT_EQ(world.Complete(shown).json()["choices"][0]["text"],
+  EXPECT_EQ(world.Choice(shown)["text"],
             choice["text"].get<std::string>() + stop);
 }
 

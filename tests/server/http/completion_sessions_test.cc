@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "tests/server/http/http_world.h"
 
@@ -76,7 +75,7 @@ TEST(CompletionSessions, EchoScoresThePromptBehindTheSession) {
   Json body = Turn("s", "cd", 1);
   body["echo"] = true;
   body["logprobs"] = 1;
-  const Json lists = world.Complete(body).json()["choices"][0]["logprobs"];
+  const Json lists = world.Choice(body)["logprobs"];
   ASSERT_THAT(lists["token_logprobs"], SizeIs(3));
   EXPECT_FLOAT_EQ(lists["token_logprobs"][0].get<float>(),
                   world.rpc.runner.LogProbs(Ids{'a', 'b'})['c']);

@@ -68,7 +68,7 @@ TEST(CompletionStream, GivesTheTokensAndTheTextOfAWholeAnswer) {
   const Json body = {
       {"prompt", "ab"}, {"max_tokens", 60}, {"return_token_ids", true}};
   const std::vector<Json> chunks = Streamed(world, body).chunks();
-  const Json whole = world.Complete(body).json()["choices"][0];
+  const Json whole = world.Choice(body);
   EXPECT_EQ(IdsOf(chunks), world.rpc.runner.Continue({97, 98}, 60));
   EXPECT_EQ(TextOf(chunks), whole["text"]);
 }
@@ -76,7 +76,7 @@ TEST(CompletionStream, GivesTheTokensAndTheTextOfAWholeAnswer) {
 TEST(CompletionStream, LogprobsOfAChunkAreThoseOfAWholeAnswer) {
   HttpWorld world;
   const Json body = {{"prompt", "ab"}, {"max_tokens", 5}, {"logprobs", 2}};
-  const Json whole = world.Complete(body).json()["choices"][0]["logprobs"];
+  const Json whole = world.Choice(body)["logprobs"];
   const std::vector<Json> chunks = Streamed(world, body).chunks();
   for (size_t i = 0; i < 5; ++i) {
     const Json& one = chunks[i]["choices"][0]["logprobs"];

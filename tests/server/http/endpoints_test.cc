@@ -169,8 +169,7 @@ TEST(TokenizerInfo, IsNotThereWithoutATokenizer) {
   EXPECT_EQ(world.Get("/tokenizer_info").outcome(), "404 NOT_FOUND");
   // Ids are served all the same.
   const Json choice =
-      world.Complete({{"prompt", {1, 2}}, {"max_tokens", 3}, {"logprobs", 1}})
-          .json()["choices"][0];
+      world.Choice({{"prompt", {1, 2}}, {"max_tokens", 3}, {"logprobs", 1}});
   EXPECT_EQ(choice["text"], "");
   EXPECT_EQ(choice["logprobs"]["tokens"][0],
             absl::StrCat("token_id:", world.rpc.runner.NextToken(Ids{1, 2})));

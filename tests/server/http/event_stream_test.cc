@@ -63,8 +63,7 @@ struct World {
 };
 
 TEST(EventStream, HeadKeepsProxiesFromGatheringAndStoring) {
-  EventStreamOptions options;
-  options.headers = {{"x-txl-seed", "7"}};
+  EventStreamOptions options = {.headers = {{"x-txl-seed", "7"}}};
   const World world(options);
   EXPECT_EQ(world.exchange->head.status, 200);
   EXPECT_EQ(world.exchange->head.content_type, "text/event-stream");

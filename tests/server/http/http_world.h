@@ -35,6 +35,10 @@ class HttpWorld {
                       const HttpFields& fields = {}) {
     return Post("/v1/completions", body, fields);
   }
+  // The first choice of a completion.
+  nlohmann::json Choice(const nlohmann::json& body) {
+    return Complete(body).json()["choices"][0];
+  }
   // A connection that has asked for this, and has read nothing.
   RawClient Ask(const std::string& target, const nlohmann::json& body);
 

@@ -89,7 +89,7 @@ TEST(ParseBody, RefusesANumberThatNoDoubleHolds) {
 TEST(ParseBody, GoesAsDeepAsTheLimit) {
   EXPECT_EQ(Parse(Nested(kMaxJsonDepth)), "ok");
   EXPECT_EQ(Parse(Nested(kMaxJsonDepth + 1)), "MALFORMED_MESSAGE");
-  EXPECT_THAT(std::string(ParseBody(Nested(9)).status().message()),
+  EXPECT_THAT(ParseBody(Nested(9)).status().message(),
               ::testing::HasSubstr("deeper than 8"));
 }
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "tests/server/exporter/scrape.h"
 
 namespace txl {
@@ -91,8 +90,7 @@ TEST(MetricsEndpointTest, AnAddressInUseIsAnErrorThatNamesIt) {
   const auto second = MetricsEndpoint::Start(
       endpoint->address(), ExporterFacts(), [] { return ServerStatus(); });
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(second.status().message()),
-              HasSubstr(endpoint->address()));
+  EXPECT_THAT(second.status().message(), HasSubstr(endpoint->address()));
 }
 
 TEST(MetricsEndpointTest, AWrongAddressIsAnError) {

@@ -1,4 +1,3 @@
-#include "server/http/page.h"
 
 #include <gmock/gmock.h>
 
