@@ -47,8 +47,7 @@ class ServerTest : public ::testing::Test {
   }
 
   absl::Status Start() {
-    FakeStepRunnerOptions options;
-    options.vocab_size = ByteVocabulary::kSize;
+    FakeStepRunnerOptions options = {.vocab_size = ByteVocabulary::kSize};
     auto runner = std::make_unique<FakeStepRunner>(options);
     runner_ = runner.get();
     if (break_device_) runner->FailStep(0, absl::InternalError("no device"));
@@ -105,14 +104,13 @@ TEST_F(ServerTest, DoesNotStartOnAnAddressInUse) {
       flags_, ByteModel(),
       std::make_unique<FakeStepRunner>(
           FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr(flags_.listen));
+  EXPECT_THAT(second.status().message(), HasSubstr(flags_.listen));
 }
 
 TEST_F(ServerTest, DoesNotStartWithoutItsAuditLog) {
   flags_.records.audit_log = "/no/such/folder/audit";
-  EXPECT_THAT(
-      std::string(Start().message()),
-      AllOf(HasSubstr("--audit-log"), HasSubstr("/no/such/folder/audit")));
+  EXPECT_THAT(Start().message(), AllOf(HasSubstr("--audit-log"),
+                                       HasSubstr("/no/such/folder/audit")));
 }
 
 TEST_F(ServerTest, AfterAReloadCallsStandInNewFiles) {
@@ -194,7 +192,7 @@ TEST_F(ServerTest, ExportsTheStatusAndTheFactsOfItsModel) {
                                   HasSubstr("device=\"fake\"")));
 }
 
-TEST_F(ServerTest, ExportsUntilTheDrainIsDone) {
+TEST_F(ServerTest, DrainLetsRunningTurnsFinishAndExportsUntilItIsDone) {
   flags_.metrics_listen = "127.0.0.1:0";
   flags_.drain_timeout = absl::Seconds(60);
   ASSERT_TRUE(Start().ok());
@@ -214,9 +212,10 @@ TEST_F(ServerTest, ExportsUntilTheDrainIsDone) {
   EXPECT_EQ(scrape.At("txl_server_state{state=\"draining\"}"), 1);
   EXPECT_EQ(scrape.At("txl_requests_running"), 1);
   runner_->Release();
-  while (reader->Read(&event)) {
-  }
+  v1::GenerateResponse last;
+  while (reader->Read(&event)) last = event;
   EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(last.finished().reason(), v1::FINISH_REASON_MAX_TOKENS);
   drain.join();
   EXPECT_EQ(HttpGet(address, "/metrics").code, 0);
 }
@@ -230,7 +229,7 @@ TEST_F(ServerTest, DoesNotStartWhereItsMetricsCannotListen) {
       std::make_unique<FakeStepRunner>(
           FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
   EXPECT_THAT(
-      std::string(second.status().message()),
+      second.status().message(),
       AllOf(HasSubstr("--metrics-listen"), HasSubstr(flags_.metrics_listen)));
 }
 
@@ -248,7 +247,7 @@ TEST_F(ServerTest, LeavesAUnixSocketToTheServerThatHasIt) {
       flags_, ByteModel(),
       std::make_unique<FakeStepRunner>(
           FakeStepRunnerOptions{.vocab_size = ByteVocabulary::kSize}));
-  EXPECT_THAT(std::string(second.status().message()),
+  EXPECT_THAT(second.status().message(),
               AllOf(HasSubstr(flags_.listen), HasSubstr("another server")));
   // A new connection, which needs the file.
   channel_ =
@@ -275,28 +274,6 @@ TEST_F(ServerDeathTest, EndsWhenItsDeviceHangs) {
   };
   EXPECT_EXIT(hang(), ::testing::ExitedWithCode(kExitNotServing),
               "\"cause\":\"hang\"");
-}
-
-TEST_F(ServerTest, DrainLetsRunningTurnsFinish) {
-  flags_.drain_timeout = absl::Seconds(60);
-  ASSERT_TRUE(Start().ok());
-  runner_->Hold();
-  v1::GenerateRequest request;
-  request.set_text("a");
-  request.mutable_stop()->set_max_tokens(5);
-  grpc::ClientContext client;
-  auto reader = generation_->Generate(&client, request);
-  v1::GenerateResponse event;
-  ASSERT_TRUE(reader->Read(&event));  // Started
-  std::thread drain([&] { server_->Drain(); });
-  while (State() != v1::SERVER_STATE_DRAINING) {
-  }
-  runner_->Release();
-  v1::GenerateResponse last;
-  while (reader->Read(&event)) last = event;
-  EXPECT_TRUE(reader->Finish().ok());
-  EXPECT_EQ(last.finished().reason(), v1::FINISH_REASON_MAX_TOKENS);
-  drain.join();
 }
 
 TEST_F(ServerTest, DrainEndsTheRestWithServerDrain) {

@@ -19,7 +19,7 @@ using ::testing::Not;
 // A header over 8 bytes of data, and what the error is about.
 struct HostileHeader {
   const char* test_name;
-  const char* header;
+  std::string header;
   const char* about;
 };
 
@@ -27,7 +27,14 @@ std::ostream& operator<<(std::ostream& out, const HostileHeader& hostile) {
   return out << hostile.header;
 }
 
-constexpr HostileHeader kHostile[] = {
+// One tensor of the name a.
+std::string TensorA(const char* shape, const char* offsets = "[0,8]",
+                    const char* dtype = "F32") {
+  return absl::StrCat(R"({"a":{"dtype":")", dtype, R"(","shape":)", shape,
+                      R"(,"data_offsets":)", offsets, "}}");
+}
+
+const HostileHeader kHostile[] = {
     {"Empty", "", "not a JSON object"},
     {"List", "[]", "not a JSON object"},
     {"SpaceFirst", " {}", "not a JSON object"},
@@ -44,9 +51,7 @@ constexpr HostileHeader kHostile[] = {
     {"SameFieldTwice",
      R"({"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
      "twice"},
-    {"TooDeep",
-     R"({"a":{"dtype":"F32","shape":[[[[[[2]]]]]],"data_offsets":[0,8]}})",
-     "nested too deeply"},
+    {"TooDeep", TensorA("[[[[[[2]]]]]]"), "nested too deeply"},
     {"EmptyName", R"({"":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
      "name"},
     {"NulInName",
@@ -60,64 +65,35 @@ constexpr HostileHeader kHostile[] = {
     {"NoOffsets", R"({"a":{"dtype":"F32","shape":[2]}})", "tensor a"},
     {"DtypeIsNoText", R"({"a":{"dtype":4,"shape":[2],"data_offsets":[0,8]}})",
      "tensor a"},
-    {"UnknownDtype",
-     R"({"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})", "dtype C64"},
-    {"ShapeIsNoList", R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})",
-     "sizes"},
-    {"ShapeOfRankNine",
-     R"({"a":{"dtype":"F32","shape":[2,1,1,1,1,1,1,1,1],)"
-     R"("data_offsets":[0,8]}})",
-     "sizes"},
-    {"NegativeShape",
-     R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "shape"},
-    {"TwoNegativeShapes",
-     R"({"a":{"dtype":"F32","shape":[-1,-2],"data_offsets":[0,8]}})", "shape"},
-    {"FractionInShape",
-     R"({"a":{"dtype":"F32","shape":[2.0],"data_offsets":[0,8]}})", "shape"},
-    {"TextInShape",
-     R"({"a":{"dtype":"F32","shape":["2"],"data_offsets":[0,8]}})", "shape"},
-    {"ShapeBeyondInt64",
-     R"({"a":{"dtype":"F32","shape":[18446744073709551615],)"
-     R"("data_offsets":[0,8]}})",
-     "shape"},
+    {"UnknownDtype", TensorA("[1]", "[0,8]", "C64"), "dtype C64"},
+    {"ShapeIsNoList", TensorA("2"), "sizes"},
+    {"ShapeOfRankNine", TensorA("[2,1,1,1,1,1,1,1,1]"), "sizes"},
+    {"NegativeShape", TensorA("[-2]"), "shape"},
+    {"TwoNegativeShapes", TensorA("[-1,-2]"), "shape"},
+    {"FractionInShape", TensorA("[2.0]"), "shape"},
+    {"TextInShape", TensorA(R"(["2"])"), "shape"},
+    {"ShapeBeyondInt64", TensorA("[18446744073709551615]"), "shape"},
     // 2^32 * 2^32 * 12 is 0 modulo 2^64.
-    {"ProductOverflowsToZero",
-     R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,12],)"
-     R"("data_offsets":[0,8]}})",
+    {"ProductOverflowsToZero", TensorA("[4294967296,4294967296,12]"),
      "overflows"},
     // A published product that comes out as 4 modulo 2^64.
     {"ProductOverflowsToFour",
-     R"({"a":{"dtype":"U8","shape":[4194305,4194305,211106198978564],)"
-     R"("data_offsets":[0,8]}})",
-     "overflows"},
+     TensorA("[4194305,4194305,211106198978564]", "[0,8]", "U8"), "overflows"},
     // The element count fits, its bytes do not.
-    {"BytesOverflow",
-     R"({"a":{"dtype":"F64","shape":[2305843009213693953],)"
-     R"("data_offsets":[0,8]}})",
+    {"BytesOverflow", TensorA("[2305843009213693953]", "[0,8]", "F64"),
      "overflows"},
-    {"OffsetsContradictShape",
-     R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,8]}})", "contradict"},
-    {"OffsetsContradictDtype",
-     R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,8]}})", "contradict"},
-    {"EmptyShapeWithBytes",
-     R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,8]}})", "contradict"},
-    {"OffsetsBeyondTheFile",
-     R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})",
-     "beyond the file"},
+    {"OffsetsContradictShape", TensorA("[1]"), "contradict"},
+    {"OffsetsContradictDtype", TensorA("[2]", "[0,8]", "F64"), "contradict"},
+    {"EmptyShapeWithBytes", TensorA("[0]"), "contradict"},
+    {"OffsetsBeyondTheFile", TensorA("[4]", "[0,16]"), "beyond the file"},
     {"OffsetsFarBeyondTheFile",
-     R"({"a":{"dtype":"F32","shape":[2],)"
-     R"("data_offsets":[18446744073709551608,18446744073709551615]}})",
+     TensorA("[2]", "[18446744073709551608,18446744073709551615]"),
      "beyond the file"},
-    {"OffsetsBackwards",
-     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", "tensor a"},
-    {"NegativeOffset",
-     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}})", "offsets"},
-    {"FractionInOffset",
-     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8.0]}})", "offsets"},
-    {"ThreeOffsets",
-     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4,8]}})", "offsets"},
-    {"OffsetsAsText",
-     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":"0-8"}})", "offsets"},
+    {"OffsetsBackwards", TensorA("[2]", "[8,0]"), "tensor a"},
+    {"NegativeOffset", TensorA("[2]", "[-8,0]"), "offsets"},
+    {"FractionInOffset", TensorA("[2]", "[0,8.0]"), "offsets"},
+    {"ThreeOffsets", TensorA("[2]", "[0,4,8]"), "offsets"},
+    {"OffsetsAsText", TensorA("[2]", R"("0-8")"), "offsets"},
     {"Overlap",
      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
      R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
@@ -130,11 +106,8 @@ constexpr HostileHeader kHostile[] = {
      R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
      R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
      "hole"},
-    {"DataBeforeTheFirst",
-     R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "hole"},
-    {"DataAfterTheLast",
-     R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-     "data that no tensor names"},
+    {"DataBeforeTheFirst", TensorA("[1]", "[4,8]"), "hole"},
+    {"DataAfterTheLast", TensorA("[1]", "[0,4]"), "data that no tensor names"},
     {"DataWithoutTensors", "{}", "data that no tensor names"},
     {"MetadataIsNoObject", R"({"__metadata__":3})", "__metadata__"},
     {"MetadataHoldsANumber", R"({"__metadata__":{"a":1}})", "__metadata__"},
@@ -145,7 +118,7 @@ absl::Status RefusalOf(const std::string& content) {
   const std::string path = WriteTempFile("hostile", content);
   const absl::Status status = SafetensorsReader::Open(path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  EXPECT_THAT(status.message(), HasSubstr(path));
   return status;
 }
 
@@ -154,7 +127,7 @@ class Hostile : public testing::TestWithParam<HostileHeader> {};
 TEST_P(Hostile, IsRefusedSayingWhy) {
   const absl::Status status =
       RefusalOf(RawSafetensors(GetParam().header, std::string(8, '\0')));
-  EXPECT_THAT(std::string(status.message()), HasSubstr(GetParam().about));
+  EXPECT_THAT(status.message(), HasSubstr(GetParam().about));
 }
 
 INSTANTIATE_TEST_SUITE_P(Headers, Hostile, testing::ValuesIn(kHostile),
@@ -162,17 +135,14 @@ INSTANTIATE_TEST_SUITE_P(Headers, Hostile, testing::ValuesIn(kHostile),
                            return std::string(info.param.test_name);
                          });
 
-const char kGoodHeader[] =
-    R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
-
 TEST(HostileFiles, TheControlOfThisFileIsAccepted) {
-  const std::string path =
-      WriteTempFile("good", RawSafetensors(kGoodHeader, std::string(8, '\0')));
+  const std::string path = WriteTempFile(
+      "good", RawSafetensors(TensorA("[2]"), std::string(8, '\0')));
   EXPECT_TRUE(SafetensorsReader::Open(path).ok());
 }
 
 TEST(HostileFiles, EveryCutOfAGoodFileIsRefused) {
-  const std::string good = RawSafetensors(kGoodHeader, std::string(8, '\0'));
+  const std::string good = RawSafetensors(TensorA("[2]"), std::string(8, '\0'));
   for (size_t bytes = 0; bytes < good.size(); ++bytes) {
     SCOPED_TRACE(bytes);
     EXPECT_FALSE(RefusalOf(good.substr(0, bytes)).ok());
@@ -181,13 +151,12 @@ TEST(HostileFiles, EveryCutOfAGoodFileIsRefused) {
 
 TEST(HostileFiles, DataBehindTheLastTensorIsRefused) {
   EXPECT_THAT(
-      std::string(RefusalOf(RawSafetensors(kGoodHeader, std::string(9, '\0')))
-                      .message()),
+      RefusalOf(RawSafetensors(TensorA("[2]"), std::string(9, '\0'))).message(),
       HasSubstr("data that no tensor names"));
 }
 
 std::string WithHeaderLength(uint64_t length) {
-  std::string file = RawSafetensors(kGoodHeader, std::string(8, '\0'));
+  std::string file = RawSafetensors(TensorA("[2]"), std::string(8, '\0'));
   for (int i = 0; i < 8; ++i) {
     file[i] = static_cast<char>((length >> (8 * i)) & 0xff);
   }
@@ -199,18 +168,16 @@ TEST(HostileFiles, HeaderLengthsThatLieAreRefusedBeforeAnythingIsRead) {
        {uint64_t{0}, uint64_t{1}, uint64_t{100}, uint64_t{1} << 32,
         uint64_t{1} << 40, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
     SCOPED_TRACE(length);
-    EXPECT_THAT(std::string(RefusalOf(WithHeaderLength(length)).message()),
+    EXPECT_THAT(RefusalOf(WithHeaderLength(length)).message(),
                 HasSubstr("header"));
   }
 }
 
 TEST(HostileFiles, AHeaderAbove16MebibytesIsRefused) {
-  std::string header = kGoodHeader;
+  std::string header = TensorA("[2]");
   header.resize((16 << 20) + 1, ' ');
-  EXPECT_THAT(
-      std::string(
-          RefusalOf(RawSafetensors(header, std::string(8, '\0'))).message()),
-      HasSubstr("16 MiB"));
+  EXPECT_THAT(RefusalOf(RawSafetensors(header, std::string(8, '\0'))).message(),
+              HasSubstr("16 MiB"));
 }
 
 TEST(HostileFiles, ManyTensorsWithoutBytesAreRefused) {
@@ -218,15 +185,14 @@ TEST(HostileFiles, ManyTensorsWithoutBytesAreRefused) {
   for (int i = 0; i < 70'000; ++i) {
     entries.push_back(Entry(absl::StrCat(i), "U8", "[0]", 0, 0));
   }
-  EXPECT_THAT(
-      std::string(RefusalOf(RawSafetensors(Header(entries), "")).message()),
-      HasSubstr("too many tensors"));
+  EXPECT_THAT(RefusalOf(RawSafetensors(Header(entries), "")).message(),
+              HasSubstr("too many tensors"));
 }
 
 TEST(HostileFiles, NestingOfAHundredThousandLevelsIsRefused) {
   std::string header = "{\"a\":";
   header += std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  EXPECT_THAT(std::string(RefusalOf(RawSafetensors(header, "")).message()),
+  EXPECT_THAT(RefusalOf(RawSafetensors(header, "")).message(),
               HasSubstr("nested too deeply"));
 }
 

@@ -174,14 +174,7 @@ constexpr AttentionForm kAbsorbed = AttentionForm::kAbsorbed;
 // Sizes that fill no panel of 64 rows: widths 40 (HD), 80, 100 and 130 take
 // 64, 128, 128 and 192.
 ModelConfig OddSizes() {
-  ModelConfig config;
-  config.vocab_size = 130;
-  config.n_layer = 2;
-  config.n_head = 2;
-  config.d_head = 20;
-  config.d_model = config.d_embed = 80;
-  config.d_inner = 100;
-  config.mem_len = 70;
+  ModelConfig config = Config();
   config.window = 71;
   config.final_norm = true;
   return config;
@@ -354,9 +347,7 @@ TEST_P(NativeBytesTest, ForetellWhatPackingTakes) {
   for (const auto& [name, tensor] : golden.weights.Named()) tensors[name] = {};
   for (const NamedForm& form : kForms) {
     for (const NamedFormat& named : kWeightFormats) {
-      NativeFormats formats;
-      formats.form = form.form;
-      formats.weights = named.format;
+      NativeFormats formats = {.weights = named.format, .form = form.form};
       if (named.format != NumberFormat::kInt4) formats.derived = named.format;
       const NativeWeights packed =
           PackWeights(golden.config, golden.weights, formats);

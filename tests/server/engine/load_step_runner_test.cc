@@ -164,7 +164,7 @@ TEST(LoadStepRunnerTest, AStepThatDiffersDoesNotServe) {
   const auto runner =
       CreateStepRunner(golden.config, golden.weights, "thu", options, &report);
   EXPECT_EQ(runner.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(runner.status().message()),
+  EXPECT_THAT(runner.status().message(),
               HasSubstr("self-test: the step differs"));
   EXPECT_TRUE(UseVectorTarget(target));
 }
@@ -211,58 +211,41 @@ TEST(LoadStepRunnerTest, ADirectoryGetsItsFingerprintWhileItIsLoaded) {
 
 TEST(LoadStepRunnerTest, NamesTheOptionThatIsWrong) {
   const GoldenCase golden = LoadGoldenCase("thu", at::kFloat);
-  const auto message = [&](const StepRunnerOptions& options) {
+  const auto message = [&](auto change) {
+    StepRunnerOptions options = SmallOptions();
+    change(options);
     const auto runner =
         CreateStepRunner(golden.config, golden.weights, "", options);
     EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(runner.status().message());
   };
-  StepRunnerOptions options = SmallOptions();
-  options.slots = -1;
-  EXPECT_THAT(message(options), HasSubstr("slots"));
-  options.slots = 0;
-  options.slot_bytes = -1;
-  EXPECT_THAT(message(options), HasSubstr("slot memory"));
-  options = SmallOptions();
-  options.spare_rows = 7;
-  EXPECT_THAT(message(options), HasSubstr("spare_rows"));
-  options = SmallOptions();
-  options.max_rows = 0;
-  EXPECT_THAT(message(options), HasSubstr("max_rows"));
-  options = SmallOptions();
-  options.threads = 0;
-  EXPECT_THAT(message(options), HasSubstr("threads"));
-  options = SmallOptions();
-  options.step = "fast";
-  EXPECT_THAT(message(options), HasSubstr("step: \"fast\""));
-  options = SmallOptions();
-  options.form = "folded";
-  EXPECT_THAT(message(options), HasSubstr("form: \"folded\""));
-  options.step = "torch";
-  options.form = "projected";
-  EXPECT_THAT(message(options), HasSubstr("form"));
-  options = SmallOptions();
-  options.weights = "int3";
-  EXPECT_THAT(message(options), HasSubstr("weights: \"int3\""));
-  options = SmallOptions();
-  options.memory = "q8";
-  EXPECT_THAT(message(options), HasSubstr("memory: \"q8\""));
-  options = SmallOptions();
-  options.products = "int16";
-  EXPECT_THAT(message(options), HasSubstr("products: \"int16\""));
-  options.products = "int8";
-  EXPECT_THAT(message(options), HasSubstr("products: int8 needs weights"));
-  options = SmallOptions();
-  options.step = "torch";
-  options.derived = "f16";
-  EXPECT_THAT(message(options), HasSubstr("derived"));
-  options = SmallOptions();
-  options.step = "torch";
-  options.products = "int8";
-  EXPECT_THAT(message(options), HasSubstr("products"));
-  options = SmallOptions();
-  options.vector_target = "8087";
-  EXPECT_THAT(message(options), HasSubstr("vector-target: \"8087\""));
+  EXPECT_THAT(message([](auto& o) { o.slots = -1; }), HasSubstr("slots"));
+  EXPECT_THAT(message([](auto& o) { o.slots = 0, o.slot_bytes = -1; }),
+              HasSubstr("slot memory"));
+  EXPECT_THAT(message([](auto& o) { o.spare_rows = 7; }),
+              HasSubstr("spare_rows"));
+  EXPECT_THAT(message([](auto& o) { o.max_rows = 0; }), HasSubstr("max_rows"));
+  EXPECT_THAT(message([](auto& o) { o.threads = 0; }), HasSubstr("threads"));
+  EXPECT_THAT(message([](auto& o) { o.step = "fast"; }),
+              HasSubstr("step: \"fast\""));
+  EXPECT_THAT(message([](auto& o) { o.form = "folded"; }),
+              HasSubstr("form: \"folded\""));
+  EXPECT_THAT(message([](auto& o) { o.step = "torch", o.form = "projected"; }),
+              HasSubstr("form"));
+  EXPECT_THAT(message([](auto& o) { o.weights = "int3"; }),
+              HasSubstr("weights: \"int3\""));
+  EXPECT_THAT(message([](auto& o) { o.memory = "q8"; }),
+              HasSubstr("memory: \"q8\""));
+  EXPECT_THAT(message([](auto& o) { o.products = "int16"; }),
+              HasSubstr("products: \"int16\""));
+  EXPECT_THAT(message([](auto& o) { o.products = "int8"; }),
+              HasSubstr("products: int8 needs weights"));
+  EXPECT_THAT(message([](auto& o) { o.step = "torch", o.derived = "f16"; }),
+              HasSubstr("derived"));
+  EXPECT_THAT(message([](auto& o) { o.step = "torch", o.products = "int8"; }),
+              HasSubstr("products"));
+  EXPECT_THAT(message([](auto& o) { o.vector_target = "8087"; }),
+              HasSubstr("vector-target: \"8087\""));
 }
 
 }  // namespace

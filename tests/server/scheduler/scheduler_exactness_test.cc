@@ -78,19 +78,7 @@ TEST_P(SchedulerExactness, SixtyFourStaggeredTurnsGiveWhatEachGivesAlone) {
   options.runner.slots = 24;
   options.scheduler.prompt_rows_per_step = 20;
   World world(options);
-  std::vector<TestTurn> turns;
-  std::vector<Ids> expected;
-  for (int i = 0; i < 64; ++i) {
-    const Ids prompt = World::SomeIds(1 + (i * 11) % 60, i);
-    const int count = 1 + (i * 5) % 23;
-    turns.push_back(world.Generate("", prompt, count));
-    expected.push_back(world.runner->Continue(prompt, count));
-    for (int step = 0; step < i % 4; ++step) world.Step();
-  }
-  world.Run();
-  for (size_t i = 0; i < turns.size(); ++i) {
-    EXPECT_EQ(turns[i].sink->ids(), expected[i]) << "turn " << i;
-  }
+  ExpectStaggeredTurns(world, 23);
   world.ExpectAtRest();
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "model/text/ngram_table.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
@@ -125,19 +124,7 @@ TEST(SchedulerGuessesTest, SixtyFourTurnsGetTheirOwnTexts) {
     options.scheduler.prompt_rows_per_step = 20;
     options.scheduler.ngrams = Table(like, added);
     World world(options);
-    std::vector<TestTurn> turns;
-    std::vector<Ids> expected;
-    for (int i = 0; i < 64; ++i) {
-      const Ids prompt = World::SomeIds(1 + (i * 11) % 60, i);
-      const int count = 1 + (i * 5) % 60;
-      turns.push_back(world.Generate("", prompt, count));
-      expected.push_back(world.runner->Continue(prompt, count));
-      for (int step = 0; step < i % 4; ++step) world.Step();
-    }
-    world.Run();
-    for (size_t i = 0; i < turns.size(); ++i) {
-      EXPECT_EQ(turns[i].sink->ids(), expected[i]) << "turn " << i;
-    }
+    ExpectStaggeredTurns(world, 60);
     EXPECT_GT(world.metrics.Get().tokens_guessed, 0);
     world.ExpectAtRest();
   }

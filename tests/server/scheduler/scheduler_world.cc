@@ -142,6 +142,22 @@ void Fill(World& world, int sessions, int count) {
   }
 }
 
+void ExpectStaggeredTurns(World& world, int longest) {
+  std::vector<TestTurn> turns;
+  std::vector<Ids> expected;
+  for (int i = 0; i < 64; ++i) {
+    const Ids prompt = World::SomeIds(1 + (i * 11) % 60, i);
+    const int count = 1 + (i * 5) % longest;
+    turns.push_back(world.Generate("", prompt, count));
+    expected.push_back(world.runner->Continue(prompt, count));
+    for (int step = 0; step < i % 4; ++step) world.Step();
+  }
+  world.Run();
+  for (size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(turns[i].sink->ids(), expected[i]) << "turn " << i;
+  }
+}
+
 std::string Outcome(const absl::Status& status) {
   if (status.ok()) return "OK";
   return absl::StrCat(absl::StatusCodeToString(status.code()), " ",

@@ -76,6 +76,10 @@ class World {
 // Sessions of `count` tokens each, named s0, s1, ...
 void Fill(World& world, int sessions, int count);
 
+// 64 turns of up to `longest` tokens, begun a few steps apart: each gives what
+// it gives alone.
+void ExpectStaggeredTurns(World& world, int longest);
+
 // "CODE REASON" of a status; "OK".
 std::string Outcome(const absl::Status& status);
 
