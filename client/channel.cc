@@ -6,7 +6,6 @@
 #include <grpcpp/support/client_interceptor.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <memory>

@@ -121,8 +121,7 @@ int64_t Number(rlim_t limit) {
 OpenFiles RaiseOpenFiles() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {-1, -1};
-  OpenFiles files;
-  files.before = Number(limit.rlim_cur);
+  OpenFiles files = {.before = Number(limit.rlim_cur)};
   const rlim_t soft = limit.rlim_cur;
   limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = soft;

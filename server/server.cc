@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
@@ -55,17 +54,15 @@ ModelFacts MakeFacts(const ModelDirectory& model, const RunnerInfo& info) {
 }
 
 ExporterFacts MakeExporterFacts(const ModelFacts& model) {
-  ExporterFacts facts;
-  facts.version = model.server_version;
-  facts.model = model.name;
-  facts.fingerprint = model.fingerprint;
-  facts.device = model.device;
-  facts.kernel = model.kernel;
-  facts.form = model.form;
-  facts.weight_dtype = model.weight_dtype;
-  facts.memory_dtype = model.memory_dtype;
-  facts.bytes_per_slot = model.bytes_per_session;
-  return facts;
+  return {.version = model.server_version,
+          .model = model.name,
+          .fingerprint = model.fingerprint,
+          .device = model.device,
+          .kernel = model.kernel,
+          .form = model.form,
+          .weight_dtype = model.weight_dtype,
+          .memory_dtype = model.memory_dtype,
+          .bytes_per_slot = model.bytes_per_session};
 }
 
 ServerFlags WithModel(ServerFlags flags, const ModelDirectory& model,
@@ -181,8 +178,7 @@ void Server::MakeParts() {
   context_.clock = clock;
   turns.lifecycle = &lifecycle_;
   turns.callbacks = &callbacks_;
-  WorkPoolOptions work;
-  work.retry_after = flags_.scheduler.retry_after;
+  WorkPoolOptions work = {.retry_after = flags_.scheduler.retry_after};
   work.threads =
       WorkThreads(static_cast<int>(std::thread::hardware_concurrency()));
   work_ = std::make_unique<WorkPool>(work, clock);

@@ -38,9 +38,7 @@ CallOptions ServerFlags::call_options(Canceller* canceller) const {
 }
 
 RetryPolicy ServerFlags::retry_policy() const {
-  RetryPolicy policy;
-  policy.max_failures = attempts;
-  return policy;
+  return {.max_failures = attempts};
 }
 
 void AddServerFlags(CLI::App& command, ServerFlags* flags) {

@@ -5,7 +5,6 @@
 // after parsing. Its result is the exit code.
 
 #include <functional>
-#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"

@@ -11,7 +11,6 @@
 #include <clocale>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cwchar>
 #include <iostream>
 

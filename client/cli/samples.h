@@ -8,7 +8,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "client/client.h"
-#include "client/retrying_client.h"
 #include "txl/v1/generation_service.pb.h"
 
 namespace txl::cli {

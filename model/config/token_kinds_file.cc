@@ -41,9 +41,7 @@ std::vector<TokenKind::Range> ReadTokens(JsonFields& in, const json& object) {
 TokenKind ReadKind(const std::string& name, const json& object,
                    JsonFields& in) {
   in.RefuseUnknown({"tokens", "next", "next_temperature"});
-  TokenKind kind;
-  kind.name = name;
-  kind.tokens = ReadTokens(in, object);
+  TokenKind kind = {.name = name, .tokens = ReadTokens(in, object)};
   if (in.Has("next")) kind.next = in.StringList("next");
   kind.next_temperature = in.Number("next_temperature", 1);
   return kind;

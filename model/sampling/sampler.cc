@@ -68,8 +68,7 @@ absl::StatusOr<HeadDistribution> HeadOf(NextTokenDistribution& distribution,
   head.words = words;
   const VocabularyBins& bins = distribution.bins();
   for (size_t c = 0; c < bins.clusters(); ++c) {
-    ClusterHead cluster;
-    cluster.log_mass = distribution.ClusterMass(c);
+    ClusterHead cluster = {.log_mass = distribution.ClusterMass(c)};
     TXL_RETURN_IF_ERROR(
         CheckLogprob(cluster.log_mass, "cluster", static_cast<int64_t>(c)));
     cluster.size = bins.cluster_size(c);

@@ -1,7 +1,5 @@
 #include "model/sampling/sampling_params.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 

@@ -52,8 +52,7 @@ absl::Status TakeTokens(const std::vector<TokenKind>& kinds, size_t index,
 
 absl::StatusOr<KindRule> RuleOf(const std::vector<TokenKind>& kinds,
                                 const TokenKind& kind) {
-  KindRule rule;
-  rule.next_temperature = kind.next_temperature;
+  KindRule rule = {.next_temperature = kind.next_temperature};
   // Written so that NaN is refused.
   if (!(kind.next_temperature >= kLeastKindTemperature &&
         kind.next_temperature <= kMostKindTemperature)) {

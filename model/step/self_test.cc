@@ -50,13 +50,11 @@ SelfTestBounds SelfTestBoundsOf(const SelfTestFormats& formats,
       std::max({Roundoff(formats.weights), Roundoff(formats.memory),
                 Roundoff(formats.derived), Roundoff(formats.products)});
   const double logprobs = rows * SelfTestGrowth(layers);
-  SelfTestBounds bounds;
-  bounds.logprobs = logprobs;
-  bounds.logprob = kWorstLogprob * logprobs;
-  bounds.draw = logprobs;
-  bounds.layer = rows;
-  bounds.row = kWorstRow * rows;
-  return bounds;
+  return {.logprobs = logprobs,
+          .logprob = kWorstLogprob * logprobs,
+          .layer = rows,
+          .row = kWorstRow * rows,
+          .draw = logprobs};
 }
 
 std::string SelfTestPlace(const SelfTestTrace& trace, size_t session,

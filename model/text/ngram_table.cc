@@ -54,10 +54,8 @@ bool IsOf(uint64_t entry, uint64_t hash) {
 }
 
 NgramGuess GuessOf(uint64_t entry) {
-  NgramGuess guess;
-  guess.id = static_cast<int32_t>(entry & ((uint64_t{1} << kIdBits) - 1));
-  guess.level = static_cast<int32_t>(entry >> kIdBits & 15) - 1;
-  return guess;
+  return {.id = static_cast<int32_t>(entry & ((uint64_t{1} << kIdBits) - 1)),
+          .level = static_cast<int32_t>(entry >> kIdBits & 15) - 1};
 }
 
 uint32_t CrcOf(const std::vector<uint64_t>& entries) {

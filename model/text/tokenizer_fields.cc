@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"

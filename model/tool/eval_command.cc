@@ -20,7 +20,6 @@
 #include "model/train/dynamic_evaluation.h"
 #include "model/train/evaluation.h"
 #include "model/train/streams.h"
-#include "program/command_line.h"
 #include "program/flag_checks.h"
 
 namespace txl {

@@ -87,8 +87,7 @@ class Generation {
     const int64_t count = static_cast<int64_t>(ids.size());
     for (int64_t at = 0; at < count; at += kPromptSegment) {
       const auto part = ids.subspan(at, kPromptSegment);
-      ForwardOptions options;
-      options.ticks = Row(counter_.AddAll(part));
+      ForwardOptions options = {.ticks = Row(counter_.AddAll(part))};
       const at::Tensor hidden = network_.Forward(Row(part), memory_, options);
       last_ = hidden.select(1, hidden.size(1) - 1);
     }

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <vector>
 
 #include "model/base/status_macros.h"
 #include "model/tool/command.h"

@@ -60,8 +60,7 @@ absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
     return absl::InvalidArgumentError(
         "--unknown: the vocabulary has no unknown symbol");
   }
-  EncodeOptions options;
-  options.skip_unknown = word == kSkipUnknown;
+  EncodeOptions options = {.skip_unknown = word == kSkipUnknown};
   if (word.empty() || word == kUnknownSymbol || word == kSkipUnknown) {
     return options;
   }
@@ -83,8 +82,7 @@ std::string UnknownPieces(const Vocabulary& vocabulary,
                           absl::string_view text) {
   constexpr size_t kShown = 8;
   std::map<std::string, int64_t> counts;
-  EncodeOptions options;
-  options.unknown_counts = &counts;
+  EncodeOptions options = {.unknown_counts = &counts};
   if (!vocabulary.EncodeDocument(text, options).ok() || counts.empty()) {
     return "";
   }

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/base/status_macros.h"
 #include "model/cpu/native_step.h"
 #include "model/step/model_step.h"
 #include "model/torch/torch_step.h"

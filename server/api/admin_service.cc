@@ -11,7 +11,6 @@
 #include "absl/strings/escaping.h"
 #include "model/base/status_macros.h"
 #include "server/api/call_record.h"
-#include "server/api/convert_input.h"
 #include "server/api/convert_output.h"
 #include "server/api/services.h"
 #include "server/api/session_transfer.h"

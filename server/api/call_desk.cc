@@ -193,13 +193,11 @@ ServerStatus CallDesk::Status() const {
 }
 
 CallCounts CallDesk::counts() const {
-  CallCounts counts;
-  counts.open = open_.load(std::memory_order_relaxed) +
-                always_.load(std::memory_order_relaxed);
-  counts.reading = reading_.size();
-  counts.answering = answering_.size();
-  counts.refused = refused_.load(std::memory_order_relaxed);
-  return counts;
+  return {.open = open_.load(std::memory_order_relaxed) +
+                  always_.load(std::memory_order_relaxed),
+          .reading = reading_.size(),
+          .answering = answering_.size(),
+          .refused = refused_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace txl

@@ -127,10 +127,8 @@ absl::StatusOr<EncodeOptions> ReadUnknown(v1::UnknownText unknown,
   if (unknown == v1::UNKNOWN_TEXT_SYMBOL && !has_unknown) {
     return FieldError(kField, "the model has no unknown symbol");
   }
-  EncodeOptions options;
-  options.max_tokens = limits.prompt_tokens;
-  options.skip_unknown = unknown == v1::UNKNOWN_TEXT_SKIP;
-  return options;
+  return EncodeOptions{.max_tokens = limits.prompt_tokens,
+                       .skip_unknown = unknown == v1::UNKNOWN_TEXT_SKIP};
 }
 
 absl::StatusOr<std::vector<int32_t>> ReadFilledText(

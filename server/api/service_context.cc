@@ -7,8 +7,7 @@
 namespace txl {
 
 MemoryUse CallMemory::Use() const {
-  MemoryUse use;
-  use.division = division;
+  MemoryUse use = {.division = division};
   if (guard != nullptr) use.resident_bytes = guard->resident_bytes();
   use.shedding = Shedding();
   use.request_bytes = requests->used();

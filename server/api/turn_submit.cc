@@ -116,12 +116,10 @@ void LeaseSession(const TurnContext& service, WantedSession wanted,
 }
 
 TurnStarted StartedAgain(const TurnRecord& record) {
-  TurnStarted started;
-  started.position = record.start_position;
-  started.prompt_tokens = record.prompt_tokens;
-  started.seed = record.seed;
-  started.replayed_tokens = static_cast<int64_t>(record.tokens.size());
-  return started;
+  return {.position = record.start_position,
+          .prompt_tokens = record.prompt_tokens,
+          .seed = record.seed,
+          .replayed_tokens = static_cast<int64_t>(record.tokens.size())};
 }
 
 void SubmitFeed(const TurnContext& service,

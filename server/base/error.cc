@@ -1,7 +1,6 @@
 #include "server/base/error.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"

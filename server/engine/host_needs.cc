@@ -43,8 +43,7 @@ absl::StatusOr<HostNeeds> HostNeedsOf(const ModelConfig& config,
                                       const StepRunnerOptions& options) {
   TXL_RETURN_IF_ERROR(CheckStepOptions(options));
   TXL_ASSIGN_OR_RETURN(const StepPlace place, ChooseStepPlace(options));
-  HostNeeds needs;
-  needs.step = options.max_rows * RowBytes(config);
+  HostNeeds needs = {.step = options.max_rows * RowBytes(config)};
   if (place.native_cuda.has_value() || !place.weights.is_cpu()) return needs;
   needs.most_slots = options.max_rows;
   if (options.step == "torch") {

@@ -219,8 +219,7 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
   }
   absl::StatusOr<std::unique_ptr<StepRunner>> runner;
   {
-    LoadOptions load;
-    load.device = place.weights;
+    LoadOptions load = {.device = place.weights};
     load.mapped = options.step != "torch";  // which keeps them
     TXL_ASSIGN_OR_RETURN(const Weights weights,
                          LoadWithFingerprint(directory, load));

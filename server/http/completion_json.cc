@@ -181,16 +181,14 @@ Json ChatDeltaJson(int64_t index, const CompletionChoice& part,
 
 CompletionHead NewHead(const CompletionRequest& request,
                        const ModelFacts& facts) {
-  CompletionHead head;
-  head.id = absl::StrFormat("%s-%016x", request.chat ? "chatcmpl" : "cmpl",
-                            RandomBits());
-  head.object = !request.chat    ? "text_completion"
-                : request.stream ? "chat.completion.chunk"
-                                 : "chat.completion";
-  head.created = absl::ToUnixSeconds(absl::Now());
-  head.model = facts.name;
-  head.fingerprint = facts.fingerprint;
-  return head;
+  return {.id = absl::StrFormat("%s-%016x", request.chat ? "chatcmpl" : "cmpl",
+                                RandomBits()),
+          .object = !request.chat    ? "text_completion"
+                    : request.stream ? "chat.completion.chunk"
+                                     : "chat.completion",
+          .created = absl::ToUnixSeconds(absl::Now()),
+          .model = facts.name,
+          .fingerprint = facts.fingerprint};
 }
 
 std::optional<uint64_t> FirstSeed(const CompletionRequest& request,

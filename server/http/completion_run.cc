@@ -48,8 +48,7 @@ std::string ReceivedText(const v1::GenerateRequest& turn,
   std::vector<int32_t> prompt(turn.tokens().ids().begin(),
                               turn.tokens().ids().end());
   if (turn.has_text()) {
-    EncodeOptions options;
-    options.skip_unknown = true;
+    EncodeOptions options = {.skip_unknown = true};
     prompt = vocabulary->Encode(TailOf(turn.text()), options)
                  .value_or(std::vector<int32_t>());
   }

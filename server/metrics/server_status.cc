@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <string>
 #include <system_error>
 #include <vector>
 
@@ -75,9 +74,7 @@ std::optional<int64_t> ParseBootTime(absl::string_view text) {
 }
 
 ProcessStatus ReadProcessStatus() {
-  ProcessStatus status;
-  status.open_fds = CountOpenFds();
-  status.max_fds = MaxFds();
+  ProcessStatus status = {.open_fds = CountOpenFds(), .max_fds = MaxFds()};
   const auto stat = ParseProcStat(ReadTextFile("/proc/self/stat"));
   if (!stat.has_value()) return status;
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));

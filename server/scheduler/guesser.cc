@@ -193,8 +193,7 @@ std::optional<OwnNgrams::Match> OwnNgrams::FindIn(
   if (end < length) return std::nullopt;
   const uint32_t place = places[PlaceOf(ids, end, length, kPlaces)];
   if (place == 0) return std::nullopt;
-  Match match;
-  match.next = first_ + place - 1;
+  Match match = {.next = first_ + place - 1};
   const int64_t most = std::min(match.next, kLongestMatch);
   while (match.same_ids < most && ids[match.next - 1 - match.same_ids] ==
                                       ids[end - 1 - match.same_ids]) {

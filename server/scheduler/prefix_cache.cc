@@ -179,13 +179,11 @@ std::optional<KeptPrompt> PrefixCache::TakeSlot(int32_t slot) {
   in_slot_[slot].reset();
   bytes_ -= it->second.bytes;
   auto node = entries_.extract(it);
-  KeptPrompt prompt;
-  prompt.tenant = std::move(node.key().tenant);
-  prompt.ids = std::move(node.key().ids);
-  prompt.rows = node.mapped().rows;
-  prompt.shortest = node.mapped().shortest;
-  prompt.scores = std::move(node.mapped().scores);
-  return prompt;
+  return KeptPrompt{.tenant = std::move(node.key().tenant),
+                    .ids = std::move(node.key().ids),
+                    .rows = node.mapped().rows,
+                    .shortest = node.mapped().shortest,
+                    .scores = std::move(node.mapped().scores)};
 }
 
 int32_t PrefixCache::LeastUseful(absl::Span<const int32_t> slots) const {

@@ -19,12 +19,10 @@ namespace txl {
 namespace {
 
 AdmissionQueueOptions QueueOptions(const SchedulerOptions& options) {
-  AdmissionQueueOptions queue;
-  queue.max_calls = options.max_queued_calls;
-  queue.max_tokens = options.max_queued_tokens;
-  queue.retry_after = options.retry_after;
-  queue.priority_age = options.priority_age;
-  return queue;
+  return {.max_calls = options.max_queued_calls,
+          .max_tokens = options.max_queued_tokens,
+          .retry_after = options.retry_after,
+          .priority_age = options.priority_age};
 }
 
 absl::Status CheckIds(absl::Span<const int32_t> ids, int64_t vocab_size) {

@@ -246,9 +246,7 @@ void SchedulerLoop::PlanRows(Running& running, int64_t count,
     running.sequence.PlanRows(count, slot.index, rows);
     return;
   }
-  StepRow row;
-  row.slot = slot.index;
-  row.kind = RowKind::kDerive;
+  StepRow row = {.slot = slot.index, .kind = RowKind::kDerive};
   rows.insert(rows.end(), static_cast<size_t>(count), row);
   slot.rows_to_derive -= count;
 }
@@ -308,16 +306,14 @@ namespace {
 
 TurnReport ReportOf(const Turn& turn, absl::Duration submitted,
                     absl::Duration now, const char* state) {
-  TurnReport report;
-  report.state = state;
-  report.kind = turn.kind;
-  report.key = turn.lease.key();
-  report.name = turn.lease.name();
-  report.tenant = TenantName(turn);
-  report.priority = turn.priority;
-  report.age = now - submitted;
-  report.tokens_in = TokensIn(turn);
-  return report;
+  return {.state = state,
+          .kind = turn.kind,
+          .key = turn.lease.key(),
+          .name = turn.lease.name(),
+          .tenant = TenantName(turn),
+          .priority = turn.priority,
+          .age = now - submitted,
+          .tokens_in = TokensIn(turn)};
 }
 
 const char* PhaseName(SequencePhase phase) {

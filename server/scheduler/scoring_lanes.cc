@@ -211,8 +211,7 @@ int64_t ScoringLanes::PlanRows(int64_t count, std::vector<StepRow>& rows,
 }
 
 void ScoringLanes::PlanRow(Lane& lane, std::vector<StepRow>& rows) {
-  StepRow row;
-  row.slot = lane.slot;
+  StepRow row = {.slot = lane.slot};
   if (lane.again > 0) {
     row.kind = RowKind::kRebuild;
     row.position = root_ - lane.again;

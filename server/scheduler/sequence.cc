@@ -162,12 +162,10 @@ void Sequence::CountTo(int64_t row) {
 }
 
 TurnStarted Sequence::Started() const {
-  TurnStarted started;
-  started.position = start_position_;
-  started.prompt_tokens = prompt_tokens_;
-  started.seed = turn_.sampling.seed;
-  started.replayed_tokens = known_;
-  return started;
+  return {.position = start_position_,
+          .prompt_tokens = prompt_tokens_,
+          .seed = turn_.sampling.seed,
+          .replayed_tokens = known_};
 }
 
 SequencePhase Sequence::phase() const {

@@ -53,11 +53,8 @@ bool IsWorkOf(const LastTurn& last, absl::string_view request_id,
 
 LastTurn NoTurn(const std::string& request_id, const char* outcome,
                 int64_t position) {
-  LastTurn last;
-  last.request_id = request_id;
-  last.outcome = outcome;
-  last.start_position = position;
-  return last;
+  return {
+      .request_id = request_id, .outcome = outcome, .start_position = position};
 }
 
 // Whether a server wrote this: a file says what its maker wants.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "server/base/digest.h"
 #include "server/session/session_errors.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"

@@ -1,7 +1,6 @@
 #include "server/store/record_codec.h"
 
 #include <bit>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "server/session/session_export.h"

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
@@ -132,8 +131,7 @@ absl::StatusOr<CompactedStore> CompactStore(const std::string& folder,
     return absl::FailedPreconditionError(absl::StrCat(
         folder, ": the storage of this store failed; repair it first"));
   }
-  CompactedStore compacted;
-  compacted.bytes_before = BytesOf(*locked);
+  CompactedStore compacted = {.bytes_before = BytesOf(*locked)};
   progress("copying the database");
   TXL_RETURN_IF_ERROR(CopyDatabase(*locked, ""));
   compacted.bytes_after = BytesOf(*locked);

@@ -13,11 +13,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 BatchOptions Small() {
-  BatchOptions options;
-  options.sequences = 3;
-  options.prompt_tokens = 5;
-  options.generated_tokens = 4;
-  return options;
+  return {.sequences = 3, .prompt_tokens = 5, .generated_tokens = 4};
 }
 
 std::vector<size_t> RowsOfPlans(const FakeStepRunner& runner) {

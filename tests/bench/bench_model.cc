@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"

@@ -20,8 +20,7 @@ std::string TestData(const std::string& path) {
 }
 
 TEST(BenchModelTest, AFileMeansRandomWeightsOfItsShape) {
-  BenchModelOptions options;
-  options.path = TestData("bench/small.json");
+  BenchModelOptions options = {.path = TestData("bench/small.json")};
   const auto model = LoadBenchModel(options);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->name, "small");
@@ -40,9 +39,7 @@ TEST(BenchModelTest, RandomWeightsTakeATailShare) {
   config.d_head = config.d_model = config.d_embed = config.d_inner = 8;
   config.cutoffs = {20};
   std::ofstream(path) << ModelConfigToJson(config);
-  BenchModelOptions options;
-  options.path = path;
-  options.tail_share = 0.5;
+  BenchModelOptions options = {.path = path, .tail_share = 0.5};
   const auto model = LoadBenchModel(options);
   ASSERT_TRUE(model.ok()) << model.status();
   // As likely as all 20 words together.
@@ -50,8 +47,7 @@ TEST(BenchModelTest, RandomWeightsTakeATailShare) {
 }
 
 TEST(BenchModelTest, ADirectoryIsLoaded) {
-  BenchModelOptions options;
-  options.path = TestData("golden/sorter");
+  BenchModelOptions options = {.path = TestData("golden/sorter")};
   const auto model = LoadBenchModel(options);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->name, "sorter");
@@ -59,8 +55,7 @@ TEST(BenchModelTest, ADirectoryIsLoaded) {
 }
 
 TEST(BenchModelTest, ErrorsNameTheFile) {
-  BenchModelOptions options;
-  options.path = "no/such/model";
+  BenchModelOptions options = {.path = "no/such/model"};
   EXPECT_THAT(LoadBenchModel(options).status().message(),
               HasSubstr("no/such/model"));
 }

@@ -3,19 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "server/base/memory_guard.h"
-#include "tests/bench/process_facts.h"
 
 namespace txl {
 namespace {
 
 MachinePeaks Peaks() {
-  MachinePeaks peaks;
-  peaks.threads = 2;
-  peaks.vector_target = "AVX3";
-  peaks.read_bytes_per_second = 40e9;
-  peaks.flops_per_second = 400e9;
-  peaks.by_footprint = {{1e6, 100e9}, {1e9, 40e9}};
-  return peaks;
+  return {.threads = 2,
+          .vector_target = "AVX3",
+          .read_bytes_per_second = 40e9,
+          .flops_per_second = 400e9,
+          .by_footprint = {{1e6, 100e9}, {1e9, 40e9}}};
 }
 
 DecodeMeasurement Decode(StepCosts costs) {

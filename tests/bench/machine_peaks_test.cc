@@ -15,9 +15,7 @@ TEST(MachinePeaksTest, RatesAreMeasuredWithAnyNumberOfThreads) {
 }
 
 TEST(MachinePeaksTest, FootprintsAscendToTheMemorySize) {
-  PeakOptions options;
-  options.memory_bytes = 5 << 20;
-  options.passes = 1;
+  PeakOptions options = {.memory_bytes = 5 << 20, .passes = 1};
   const MachinePeaks peaks = MeasurePeaks(options);
   ASSERT_EQ(peaks.by_footprint.size(), 4u);  // 1, 2, 4, 5 MiB
   EXPECT_EQ(peaks.by_footprint[1].x, 2 << 20);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <string>
 
 #include "absl/strings/match.h"
 #include "model/base/status_macros.h"
@@ -21,8 +20,7 @@ std::optional<int> CudaDevice(const StepPlace& place) {
 }
 
 FoundPeaks MeasureCpu(int32_t threads) {
-  PeakOptions options;
-  options.threads = threads;
+  PeakOptions options = {.threads = threads};
   FoundPeaks found;
   found.peaks = MeasurePeaks(options);
   found.line = MachineLine(*found.peaks);

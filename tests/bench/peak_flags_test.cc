@@ -16,8 +16,7 @@ TEST(StatedRatesTest, GoByTheNameThatCudaHas) {
 }
 
 TEST(DevicePeaksTest, FlagsGoBeforeWhatIsStated) {
-  PeakFlags flags;
-  flags.device_bandwidth = 4e12;
+  PeakFlags flags = {.device_bandwidth = 4e12};
   const std::optional<MachinePeaks> peaks = DevicePeaks(flags, "NVIDIA H200");
   ASSERT_TRUE(peaks.has_value());
   EXPECT_EQ(peaks->read_bytes_per_second, 4e12);
@@ -26,8 +25,7 @@ TEST(DevicePeaksTest, FlagsGoBeforeWhatIsStated) {
 }
 
 TEST(DevicePeaksTest, AnUnknownDeviceNeedsBothFlags) {
-  PeakFlags flags;
-  flags.device_bandwidth = 1e12;
+  PeakFlags flags = {.device_bandwidth = 1e12};
   EXPECT_FALSE(DevicePeaks(flags, "a device").has_value());
   flags.device_flops = 2e12;
   const std::optional<MachinePeaks> peaks = DevicePeaks(flags, "a device");
@@ -36,10 +34,8 @@ TEST(DevicePeaksTest, AnUnknownDeviceNeedsBothFlags) {
 }
 
 TEST(FindPeaksTest, ACpuThatIsNotMeasuredHasNone) {
-  PeakFlags flags;
-  flags.measure = false;
-  StepRunnerOptions options;
-  options.device = "cpu";
+  PeakFlags flags = {.measure = false};
+  StepRunnerOptions options = {.device = "cpu"};
   const absl::StatusOr<FoundPeaks> found = FindPeaks(flags, options);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_FALSE(found->peaks.has_value());
@@ -47,10 +43,8 @@ TEST(FindPeaksTest, ACpuThatIsNotMeasuredHasNone) {
 }
 
 TEST(ReportPeaksTest, WhereNothingIsKnownNothingIsKept) {
-  PeakFlags flags;
-  flags.measure = false;
-  StepRunnerOptions options;
-  options.device = "cpu";
+  PeakFlags flags = {.measure = false};
+  StepRunnerOptions options = {.device = "cpu"};
   nlohmann::ordered_json document = {{"model", "m"}};
   const auto peaks = ReportPeaks(flags, options, document);
   ASSERT_TRUE(peaks.ok()) << peaks.status();
@@ -59,8 +53,7 @@ TEST(ReportPeaksTest, WhereNothingIsKnownNothingIsKept) {
 }
 
 TEST(FindPeaksTest, AnUnknownDeviceIsAnError) {
-  StepRunnerOptions options;
-  options.device = "tpu";
+  StepRunnerOptions options = {.device = "tpu"};
   EXPECT_EQ(FindPeaks({}, options).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

@@ -15,11 +15,7 @@ using testing::Ge;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-DriverOptions Sessions(int32_t sessions) {
-  DriverOptions options;
-  options.sessions = sessions;
-  return options;
-}
+DriverOptions Sessions(int32_t sessions) { return {.sessions = sessions}; }
 
 std::vector<int64_t> PositionsOf(const StepPlan& plan, int32_t slot) {
   std::vector<int64_t> positions;
@@ -100,8 +96,7 @@ TEST(SessionDriverTest, FeedsSegmentsThatTheRunnerTakes) {
 }
 
 TEST(SessionDriverTest, ScoresSegmentsOfAllStreamsInAsFewStepsAsFit) {
-  FakeStepRunnerOptions small;
-  small.slots = 5;
+  FakeStepRunnerOptions small = {.slots = 5};
   small.max_rows = 40;  // three streams of 12 rows
   FakeStepRunner runner(small);
   auto driver = SessionDriver::Create(&runner, Sessions(5));

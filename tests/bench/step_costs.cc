@@ -88,13 +88,11 @@ double StepCosts::flops() const {
 
 StepCosts DecodeCosts(const ModelConfig& config, const StepWork& work) {
   const double numbers = LayerNumbers(config);
-  StepCosts costs;
-  costs.weights = {numbers * Bytes(work.formats.weights),
-                   2 * numbers * static_cast<double>(work.sessions)};
-  costs.softmax = SoftmaxCost(config, work);
-  costs.attention = MemoryCost(config, work);
-  costs.distances = DistanceCost(config, work);
-  return costs;
+  return {.weights = {numbers * Bytes(work.formats.weights),
+                      2 * numbers * static_cast<double>(work.sessions)},
+          .softmax = SoftmaxCost(config, work),
+          .attention = MemoryCost(config, work),
+          .distances = DistanceCost(config, work)};
 }
 
 StepCosts ScoreCosts(const ModelConfig& config, const StepWork& work,

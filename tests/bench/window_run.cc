@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "model/base/status_macros.h"

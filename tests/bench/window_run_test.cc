@@ -45,10 +45,7 @@ TEST(WindowRunTest, MeasuresBothModesOnOneRunner) {
   config.vocab_size = 50;
   config = WithAttentionLength(config, 32);
   FakeStepRunner runner;  // the fake's memory is 32
-  WindowOptions options;
-  options.length = 32;
-  options.segment_rows = 16;
-  options.seconds = 1e-9;
+  WindowOptions options = {.length = 32, .segment_rows = 16, .seconds = 1e-9};
   const auto measured = MeasureWindow(&runner, config, options);
   ASSERT_TRUE(measured.ok()) << measured.status();
   EXPECT_EQ(measured->windows, 1);

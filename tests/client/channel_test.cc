@@ -120,8 +120,7 @@ TEST(AChannelWithAKeyFile, SendsTheKeyWithEveryCall) {
     }
     return grpc::Status::OK;
   };
-  ChannelOptions options;
-  options.address = server.address();
+  ChannelOptions options = {.address = server.address()};
   for (const std::string& key_file : {path, std::string()}) {
     options.key_file = key_file;
     const auto channel = OpenChannel(options);

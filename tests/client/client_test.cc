@@ -22,11 +22,7 @@ using testing::FakeServer;
 using testing::FakeService;
 using ::testing::HasSubstr;
 
-ChannelOptions At(const std::string& address) {
-  ChannelOptions options;
-  options.address = address;
-  return options;
-}
+ChannelOptions At(const std::string& address) { return {.address = address}; }
 
 class ClientTest : public ::testing::Test {
  protected:
@@ -51,8 +47,7 @@ absl::Status StreamOneTurn(const ChannelOptions& server, std::ostream& out) {
   if (!client.ok()) return client.status();
   v1::GenerateRequest request;
   request.set_text("ROMEO:");
-  CallOptions options;
-  options.timeout = absl::Seconds(30);
+  CallOptions options = {.timeout = absl::Seconds(30)};
   return (*client)->Generate(
       request, options, [&out](const v1::GenerateResponse& response) {
         out << response.token().text() << response.finished().text();

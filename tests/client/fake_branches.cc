@@ -1,7 +1,5 @@
 // FakeService's sessions that are forked, rewound, exported and imported.
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "tests/client/fake_service.h"

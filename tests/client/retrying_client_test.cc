@@ -4,7 +4,6 @@
 #include <grpcpp/support/status.h>
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,8 +26,7 @@ constexpr char kText[] = "Hello";
 class RetryingClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ChannelOptions options;
-    options.address = server_.address();
+    ChannelOptions options = {.address = server_.address()};
     auto client = Client::Create(options);
     ASSERT_TRUE(client.ok()) << client.status();
     plain_ = *std::move(client);
@@ -318,8 +316,7 @@ TEST_F(RetryingClientTest, TheTimeoutIsThatOfAllAttempts) {
   policy_.max_failures = 1'000'000;
   policy_.first_delay = policy_.max_delay = absl::Milliseconds(10);
   BreakAfter(std::vector<int>(1'000'000, 0));
-  CallOptions options;
-  options.timeout = absl::Milliseconds(200);
+  CallOptions options = {.timeout = absl::Milliseconds(200)};
   EXPECT_FALSE(Generate(options).ok());
   EXPECT_GT(attempts_, 1u);
 }
@@ -328,8 +325,7 @@ TEST_F(RetryingClientTest, ACancelledCallIsNotRetried) {
   policy_.first_delay = policy_.max_delay = absl::InfiniteDuration();
   BreakAfter({1, 1});
   Canceller canceller;
-  CallOptions options;
-  options.canceller = &canceller;
+  CallOptions options = {.canceller = &canceller};
   std::thread cancel([&] {
     while (server_->generate_requests().empty()) std::this_thread::yield();
     canceller.Cancel();
@@ -358,11 +354,9 @@ absl::Status Server(grpc::StatusCode code, const std::string& reason,
 }
 
 RetryPolicy Policy() {
-  RetryPolicy policy;
-  policy.max_failures = 6;
-  policy.first_delay = absl::Milliseconds(100);
-  policy.max_delay = absl::Milliseconds(500);
-  return policy;
+  return {.max_failures = 6,
+          .first_delay = absl::Milliseconds(100),
+          .max_delay = absl::Milliseconds(500)};
 }
 
 TEST(IsRetryable, WhatAnotherAttemptMayNotMeet) {
@@ -426,8 +420,7 @@ TEST(RetryDelay, DoublesUpToTheLongest) {
 TEST(RetryDelay, GivesUpAfterTheLastFailure) {
   const absl::Status status = absl::UnavailableError("m");
   EXPECT_EQ(RetryDelay(Policy(), 6, status, 0), std::nullopt);
-  RetryPolicy once;
-  once.max_failures = 1;
+  RetryPolicy once = {.max_failures = 1};
   EXPECT_EQ(RetryDelay(once, 1, status, 0), std::nullopt);
 }
 

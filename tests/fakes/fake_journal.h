@@ -13,7 +13,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/base/error.h"
 #include "server/session/session_errors.h"
 #include "server/session/session_journal.h"
 #include "server/session/session_name.h"
@@ -201,11 +200,9 @@ class FakeJournal : public SessionJournal {
     done(absl::OkStatus());
   }
   JournalStatus status() const override {
-    JournalStatus status;
-    status.entries = last_entry();
-    status.durable = durable_entry();
-    status.sessions = static_cast<int64_t>(sessions().size());
-    return status;
+    return {.entries = last_entry(),
+            .durable = durable_entry(),
+            .sessions = static_cast<int64_t>(sessions().size())};
   }
   void Drain(absl::Duration) override { Commit(); }
 

@@ -38,11 +38,9 @@ struct FakeStepRunnerOptions {
 inline constexpr BeatPositions kFakeBeats = {3, 10, 4, 5, 8, 16};
 
 inline RingGeometry Geometry(const FakeStepRunnerOptions& options) {
-  RingGeometry ring;
-  ring.mem_len = options.mem_len;
-  ring.spare = options.spare_rows;
-  ring.window = options.window;
-  return ring;
+  return {.mem_len = options.mem_len,
+          .spare = options.spare_rows,
+          .window = options.window};
 }
 
 inline RunnerInfo Info(const FakeStepRunnerOptions& options) {

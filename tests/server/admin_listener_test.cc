@@ -44,8 +44,7 @@ class AdminListenerTest : public ::testing::Test {
     model.fingerprint = "f00d";
     model.config.vocab_size = ByteVocabulary::kSize;
     model.vocabulary = std::make_unique<ByteVocabulary>();
-    FakeStepRunnerOptions runner;
-    runner.vocab_size = ByteVocabulary::kSize;
+    FakeStepRunnerOptions runner = {.vocab_size = ByteVocabulary::kSize};
     auto server = Server::StartWith(flags_, std::move(model),
                                     std::make_unique<FakeStepRunner>(runner));
     if (!server.ok()) return server.status();

@@ -164,7 +164,7 @@ TEST_F(FlagsTest, RefuseAWrongMetricsAddressWhereverItStands) {
 
 TEST_F(FlagsTest, NeedAModel) {
   const auto parsed = ParseFlags({});
-  EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("--model"));
+  EXPECT_THAT(parsed.status().message(), HasSubstr("--model"));
 }
 
 TEST_F(FlagsTest, TakeTheModelFromTheEnvironment) {

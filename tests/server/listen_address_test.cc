@@ -156,8 +156,7 @@ TEST_F(SocketLockTest, ASocketGetsThePermissionsThatAreAskedFor) {
             std::filesystem::perms{0660});
   ::close(fd);
   std::filesystem::remove(path_);
-  EXPECT_THAT(std::string(SetSocketMode(listen_, "0660").message()),
-              HasSubstr(path_));
+  EXPECT_THAT(SetSocketMode(listen_, "0660").message(), HasSubstr(path_));
 }
 
 TEST_F(SocketLockTest, TakesASocketThatAKilledServerLeft) {

@@ -159,8 +159,7 @@ TEST(ListenerProbeTest, AListenerThatHangsUpIsThere) {
 TEST(ListenerProbeTest, AListenerThatNobodyAcceptsFrom) {
   const Listener listener;
   EXPECT_THAT(
-      std::string(
-          ListenerProbe::Create(listener.Address(), kShort).status().message()),
+      ListenerProbe::Create(listener.Address(), kShort).status().message(),
       HasSubstr("no answer"));
 }
 
@@ -171,7 +170,7 @@ TEST(ListenerProbeTest, AListenerThatIsGone) {
   server.join();
   ASSERT_TRUE(probe.ok()) << probe.status();
   listener.Close();
-  EXPECT_THAT(std::string(probe->Try(kLong).message()), HasSubstr("refused"));
+  EXPECT_THAT(probe->Try(kLong).message(), HasSubstr("refused"));
 }
 
 TEST(ListenerProbeTest, AUnixSocketThatIsNotThere) {

@@ -80,9 +80,8 @@ TEST(DivideMemoryForTest, WithoutALimitTakesWhatTheMachineHas) {
 TEST(DivideMemoryForTest, ALimitThatIsTooSmallIsAnError) {
   ServerFlags flags;
   flags.memory_limit = 100 * kMiB;
-  EXPECT_THAT(
-      std::string(DivideMemoryFor(TinyConfig(), &flags).status().message()),
-      ::testing::HasSubstr("--memory-limit"));
+  EXPECT_THAT(DivideMemoryFor(TinyConfig(), &flags).status().message(),
+              ::testing::HasSubstr("--memory-limit"));
 }
 
 TEST(MemoryBudgetsTest, MethodsAndTheStoreGetTheirParts) {

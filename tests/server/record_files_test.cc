@@ -69,11 +69,11 @@ TEST_F(RecordFilesTest, BothAreOpenedAnew) {
 
 TEST_F(RecordFilesTest, AnErrorNamesFlagAndFile) {
   flags_.audit_log = folder_ + "/none/audit";
-  EXPECT_THAT(std::string(RecordFiles::Open(flags_).status().message()),
+  EXPECT_THAT(RecordFiles::Open(flags_).status().message(),
               AllOf(HasSubstr("--audit-log"), HasSubstr(flags_.audit_log)));
   flags_.audit_log.clear();
   flags_.trace_file = folder_;
-  EXPECT_THAT(std::string(RecordFiles::Open(flags_).status().message()),
+  EXPECT_THAT(RecordFiles::Open(flags_).status().message(),
               AllOf(HasSubstr("--trace-file"), HasSubstr(folder_)));
 }
 

@@ -78,10 +78,10 @@ TEST_F(SpeculationTest, SaysThatItIsOffWhereBitsWouldChange) {
 
 TEST_F(SpeculationTest, AWrongTableIsRefusedByName) {
   WriteTable(DigitVocabulary(10));
-  EXPECT_THAT(std::string(SetUpWith("auto").message()),
+  EXPECT_THAT(SetUpWith("auto").message(),
               HasSubstr("ngrams.bin: belongs to another vocabulary"));
   std::ofstream(model_.path + "/ngrams.bin") << "no table";
-  EXPECT_THAT(std::string(SetUpWith("auto").message()),
+  EXPECT_THAT(SetUpWith("auto").message(),
               HasSubstr("ngrams.bin: is not a table of n-grams"));
 }
 

@@ -47,8 +47,7 @@ class TenantSessionsTest : public ::testing::Test {
     model.fingerprint = fingerprint;
     model.config.vocab_size = ByteVocabulary::kSize;
     model.vocabulary = std::make_unique<ByteVocabulary>();
-    FakeStepRunnerOptions options;
-    options.vocab_size = ByteVocabulary::kSize;
+    FakeStepRunnerOptions options = {.vocab_size = ByteVocabulary::kSize};
     auto server = Server::StartWith(flags_, std::move(model),
                                     std::make_unique<FakeStepRunner>(options));
     ASSERT_TRUE(server.ok()) << server.status();

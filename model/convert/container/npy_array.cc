@@ -1,7 +1,6 @@
 #include "model/convert/container/npy_array.h"
 
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>

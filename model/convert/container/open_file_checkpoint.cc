@@ -1,6 +1,5 @@
 #include "model/convert/container/open_file_checkpoint.h"
 
-#include <memory>
 #include <optional>
 #include <utility>
 

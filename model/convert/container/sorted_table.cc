@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

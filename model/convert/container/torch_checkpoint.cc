@@ -30,12 +30,10 @@ absl::StatusOr<NativeCheckpoint> Named(absl::StatusOr<PlainData> plain,
                                        absl::string_view container,
                                        const std::string& path) {
   if (!plain.ok()) return std::move(plain).status();
-  NativeCheckpoint checkpoint;
-  checkpoint.path = path;
-  checkpoint.container = std::string(container);
-  checkpoint.tensors = std::move(plain->tensors);
-  checkpoint.data = std::move(plain->data);
-  return checkpoint;
+  return NativeCheckpoint{.path = path,
+                          .container = std::string(container),
+                          .tensors = std::move(plain->tensors),
+                          .data = std::move(plain->data)};
 }
 
 }  // namespace

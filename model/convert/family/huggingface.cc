@@ -123,8 +123,7 @@ absl::StatusOr<ConversionPlan> PlanHuggingFace(const PlanInput& input) {
   PlanBuilder builder("huggingface", input, place);
   const json settings = Settings(input.own_config, builder.table);
   SetDefaults(settings, input.own_config, builder);
-  WindowRule rule;
-  rule.same_length = true;
+  WindowRule rule = {.same_length = true};
   ApplySettings(settings, input.spec, rule, kHuggingfaceMemLen, builder);
   PlanKptTrunk("transformer.", builder);
   AdaptiveNames names;

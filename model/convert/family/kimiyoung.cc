@@ -70,8 +70,7 @@ absl::StatusOr<ConversionPlan> PlanNvidia(const PlanInput& input) {
   const nlohmann::json settings =
       OwnSettings(input.checkpoint, place, builder.table);
   NoteSettings(settings, builder);
-  WindowRule rule;
-  rule.beyond_mem_len = 1;
+  WindowRule rule = {.beyond_mem_len = 1};
   ApplySettings(settings, input.spec, rule, kNvidiaMemLen, builder);
   PlanKptTrunk("", builder);
   AdaptiveNames names;

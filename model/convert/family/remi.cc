@@ -161,8 +161,7 @@ absl::StatusOr<ConversionPlan> PlanCompoundWord(const PlanInput& input) {
   if (!settings.contains("pre_lnorm")) {
     builder.draft.FamilyDefault("norm", "pre");
   }
-  WindowRule rule;
-  rule.same_length = true;
+  WindowRule rule = {.same_length = true};
   ApplySettings(settings, input.spec, rule, kCompoundWordMemLen, builder);
   PlanKptTrunk("", builder);
   PlanPlainHead({kRemiEmbedding, "linear_proj.weight", "linear_proj.bias"},

@@ -5,13 +5,11 @@
 namespace txl {
 
 DeviceTotals operator-(const DeviceTotals& after, const DeviceTotals& before) {
-  DeviceTotals since;
-  since.steps = after.steps - before.steps;
-  since.rows = after.rows - before.rows;
-  since.late_steps = after.late_steps - before.late_steps;
-  since.idle = after.idle - before.idle;
-  since.busy = after.busy - before.busy;
-  return since;
+  return {.steps = after.steps - before.steps,
+          .rows = after.rows - before.rows,
+          .late_steps = after.late_steps - before.late_steps,
+          .idle = after.idle - before.idle,
+          .busy = after.busy - before.busy};
 }
 
 double ShareOnTime(const DeviceTotals& totals) {

@@ -13,10 +13,7 @@ using testing::SizeIs;
 
 TEST(EngineShareTest, MeasuresBothOnOneRunner) {
   FakeStepRunner runner;
-  StreamLoad load;
-  load.sessions = 3;
-  load.steps = 20;
-  load.prompt_tokens = 32;
+  StreamLoad load = {.sessions = 3, .steps = 20, .prompt_tokens = 32};
   const auto share = MeasureEngineShare(load, {}, &runner);
   ASSERT_TRUE(share.ok()) << share.status();
   EXPECT_THAT(share->before.seconds, SizeIs(21));
@@ -26,9 +23,7 @@ TEST(EngineShareTest, MeasuresBothOnOneRunner) {
 }
 
 TEST(EngineShareLineTest, SharesAreOfTheMeanBeforeAndAfter) {
-  StreamLoad load;
-  load.sessions = 10;
-  load.steps = 2;
+  StreamLoad load = {.sessions = 10, .steps = 2};
   EngineShare share;
   share.before.seconds = {9, 0.1, 0.1};   // 100 tokens/s
   share.after.seconds = {9, 0.05, 0.05};  // 200 tokens/s
@@ -46,8 +41,7 @@ TEST(EngineShareLineTest, SharesAreOfTheMeanBeforeAndAfter) {
 }
 
 TEST(EngineShareLineTest, StatesStepsBesideAPrompt) {
-  StreamLoad load;
-  load.beside_tokens = 4096;
+  StreamLoad load = {.beside_tokens = 4096};
   EngineShare share;
   share.before.seconds = share.after.seconds = {1, 1};
   share.streams.tokens = 1;

@@ -19,12 +19,10 @@ class PacedRunnerTest : public ::testing::Test {
 
   // A row a millisecond.
   static PacedRunnerOptions Options() {
-    PacedRunnerOptions options;
-    options.rows_per_second = 1000;
-    options.max_rows = 16;
-    options.vocab_size = kVocabulary;
-    options.mem_len = 8;
-    return options;
+    return PacedRunnerOptions{.rows_per_second = 1000,
+                              .max_rows = 16,
+                              .vocab_size = kVocabulary,
+                              .mem_len = 8};
   }
 
   std::function<void(absl::Duration)> Sleep() {
@@ -37,10 +35,8 @@ class PacedRunnerTest : public ::testing::Test {
   static StepPlan Decode(int rows, int64_t position = 0) {
     StepPlan plan;
     for (int slot = 0; slot < rows; ++slot) {
-      StepRow row;
-      row.slot = slot;
-      row.position = position;
-      row.kind = RowKind::kDecode;
+      StepRow row = {
+          .slot = slot, .position = position, .kind = RowKind::kDecode};
       plan.rows.push_back(row);
     }
     return plan;

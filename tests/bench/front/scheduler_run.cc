@@ -25,12 +25,10 @@ Reading Read(const PacedRunner& runner) {
 }
 
 RunCost Between(const Reading& begin, const Reading& end, int64_t tokens) {
-  RunCost cost;
-  cost.tokens = tokens;
-  cost.time = end.time - begin.time;
-  cost.processor_seconds = end.processor_seconds - begin.processor_seconds;
-  cost.device = end.device - begin.device;
-  return cost;
+  return {.tokens = tokens,
+          .time = end.time - begin.time,
+          .processor_seconds = end.processor_seconds - begin.processor_seconds,
+          .device = end.device - begin.device};
 }
 
 StepPlan DecodePlan(int32_t sessions, int64_t position) {
@@ -58,12 +56,10 @@ absl::StatusOr<RunCost> MeasureScheduler(const SchedulerRunOptions& options) {
   TXL_ASSIGN_OR_RETURN(const StreamTimes times, RunStreams(load, &runner, [&] {
                          totals.push_back(runner.totals());
                        }));
-  RunCost cost;
-  cost.tokens = times.tokens;
-  cost.time = times.time;
-  cost.processor_seconds = times.processor_seconds;
-  cost.device = totals[1] - totals[0];
-  return cost;
+  return RunCost{.tokens = times.tokens,
+                 .time = times.time,
+                 .processor_seconds = times.processor_seconds,
+                 .device = totals[1] - totals[0]};
 }
 
 absl::StatusOr<RunCost> MeasureRunnerAlone(const SchedulerRunOptions& options) {

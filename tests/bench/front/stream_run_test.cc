@@ -11,18 +11,10 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-FakeStepRunnerOptions Slots(int32_t slots) {
-  FakeStepRunnerOptions options;
-  options.slots = slots;
-  return options;
-}
+FakeStepRunnerOptions Slots(int32_t slots) { return {.slots = slots}; }
 
 StreamLoad Load(int32_t sessions, int64_t steps) {
-  StreamLoad load;
-  load.sessions = sessions;
-  load.steps = steps;
-  load.temperature = 0;
-  return load;
+  return {.sessions = sessions, .steps = steps, .temperature = 0};
 }
 
 TEST(RunStreamsTest, MeasuresStepsOfAllSessionsAfterTheirPrompts) {

@@ -1,7 +1,5 @@
 #include "tests/client/bench/simulated_run.h"
 
-#include <utility>
-
 namespace txl::bench {
 
 RunOptions ConstantRate(double rate, double seconds) {
@@ -22,13 +20,11 @@ SimulatedResult Simulate(const RunOptions& options,
                    .session_prefix = "s-",
                    .start = 0};
   SimulatedTarget target(server);
-  SimulatedResult run;
-  run.result = Driver(&shared, &target, 0, 1).Run();
-  run.requests = target.requests();
-  run.most_running = target.most_running();
-  run.sessions_made = target.sessions_made();
-  run.sessions_left = static_cast<int64_t>(target.sessions().size());
-  return run;
+  return {.result = Driver(&shared, &target, 0, 1).Run(),
+          .requests = target.requests(),
+          .most_running = target.most_running(),
+          .sessions_made = target.sessions_made(),
+          .sessions_left = static_cast<int64_t>(target.sessions().size())};
 }
 
 Report SimulatedReport(const RunOptions& options, const SimulatedServer& server,

@@ -105,8 +105,7 @@ TEST(ASimulatedServer, RefusesWhatItsQueueDoesNotHold) {
 }
 
 TEST(ASimulatedStall, AddsItsLengthToWorkThatItMeets) {
-  SimulatedServer server;
-  server.stalls = {{100, 50}, {300, 1000}};
+  SimulatedServer server = {.stalls = {{100, 50}, {300, 1000}}};
   EXPECT_EQ(server.Done(0, 100), 100);
   EXPECT_EQ(server.Done(0, 101), 151);
   EXPECT_EQ(server.Done(120, 10), 160);

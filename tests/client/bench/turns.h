@@ -9,8 +9,7 @@ namespace txl::bench {
 // A turn of one token that is due and sent at `scheduled` and ends well after
 // `length`.
 inline TurnRecord OkTurn(Nanos scheduled, Nanos length) {
-  TurnRecord turn;
-  turn.scheduled = turn.sent = scheduled;
+  TurnRecord turn = {.scheduled = scheduled, .sent = scheduled};
   turn.first_token = turn.last_token = turn.end = scheduled + length;
   turn.tokens = 1;
   turn.status = "OK";

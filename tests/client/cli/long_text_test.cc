@@ -83,8 +83,7 @@ const std::string kText = "one two three\nfour five six\nseven eight nine";
 class LongText : public ::testing::Test {
  protected:
   LongText() {
-    ChannelOptions options;
-    options.address = server_.address();
+    ChannelOptions options = {.address = server_.address()};
     client_ = *Client::Create(options);
   }
 

@@ -30,13 +30,11 @@ v1::GetServerStatusResponse Busy() {
 }
 
 StatusRates Rates() {
-  StatusRates rates;
-  rates.seconds = 2;
-  rates.tokens_per_second = 1234.56;
-  rates.steps_per_second = 300.04;
-  rates.rows_per_step = 4.25;
-  rates.turns_ended = {{"CANCELLED", 1}, {"OK", 12}};
-  return rates;
+  return {.seconds = 2,
+          .tokens_per_second = 1234.56,
+          .steps_per_second = 300.04,
+          .rows_per_step = 4.25,
+          .turns_ended = {{"CANCELLED", 1}, {"OK", 12}}};
 }
 
 TEST(StatusTextTest, EveryStateHasAName) {

@@ -16,7 +16,6 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 using Infos = std::map<std::string, TensorInfo>;
 
@@ -57,8 +56,7 @@ Infos FullFile(const ModelConfig& config) {
   Infos infos;
   for (const auto& [name, tensor] : CanonicalTensors(config)) {
     if (tensor.presence == Presence::kOptional) continue;
-    TensorInfo info;
-    info.shape = tensor.shape;
+    TensorInfo info = {.shape = tensor.shape};
     for (int64_t& size : info.shape) {
       if (size == -1) size = 7;
     }
@@ -221,7 +219,7 @@ TEST(CheckCanonicalTensors, EveryRequiredTensorIsMissed) {
       infos.erase(name);
       const absl::Status status = Check(config, infos);
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_THAT(std::string(status.message()),
+      EXPECT_THAT(status.message(),
                   HasSubstr(absl::StrCat("m.safetensors: tensor ", name,
                                          " is missing")));
     }
@@ -245,7 +243,7 @@ TEST_P(DamagedList, IsRefusedNamingFileAndTensor) {
   GetParam().apply(infos);
   const absl::Status status = Check(Adaptive(), infos);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
+  EXPECT_THAT(status.message(),
               AllOf(HasSubstr("m.safetensors: "), HasSubstr(GetParam().about)));
 }
 
@@ -291,12 +289,12 @@ TEST(CheckCanonicalTensors, ASquareProjectionAtOneEndOnlyIsRefused) {
   Infos infos = FullFile(config);
   EXPECT_TRUE(Check(config, infos).ok());
   infos["emb.0.proj"].shape = {8, 8};
-  EXPECT_THAT(std::string(Check(config, infos).message()),
+  EXPECT_THAT(Check(config, infos).message(),
               HasSubstr("head.0.proj is missing unlike emb.0.proj"));
   infos["head.0.proj"].shape = {8, 8};
   EXPECT_TRUE(Check(config, infos).ok());
   infos.erase("emb.0.proj");
-  EXPECT_THAT(std::string(Check(config, infos).message()),
+  EXPECT_THAT(Check(config, infos).message(),
               HasSubstr("emb.0.proj is missing unlike head.0.proj"));
 }
 
@@ -306,8 +304,7 @@ TEST(CheckCanonicalTensors, PositionTablesHaveAnyNumberOfRowsButNone) {
   Infos infos = FullFile(config);
   EXPECT_TRUE(Check(config, infos).ok());
   infos["layer.0.rel_t"].shape = {0, 2, 3};
-  EXPECT_THAT(std::string(Check(config, infos).message()),
-              HasSubstr("layer.0.rel_t"));
+  EXPECT_THAT(Check(config, infos).message(), HasSubstr("layer.0.rel_t"));
 }
 
 TEST(CheckCanonicalTensors, ThePositionTablesOfAllLayersReachEquallyFar) {
@@ -315,14 +312,14 @@ TEST(CheckCanonicalTensors, ThePositionTablesOfAllLayersReachEquallyFar) {
   config.pos = PositionKind::kTable;
   Infos infos = FullFile(config);
   infos["layer.1.rel_s"].shape = {6, 2};
-  EXPECT_THAT(std::string(Check(config, infos).message()),
+  EXPECT_THAT(Check(config, infos).message(),
               HasSubstr("layer.1.rel_s has 6 rows, layer.0.rel_t has 7"));
 }
 
 TEST(CheckCanonicalTensors, MoreLayersThanTensorsAreRefusedAtOnce) {
   ModelConfig config = Plain();
   config.n_layer = 4096;
-  EXPECT_THAT(std::string(Check(config, FullFile(Plain())).message()),
+  EXPECT_THAT(Check(config, FullFile(Plain())).message(),
               HasSubstr("n_layer 4096"));
 }
 

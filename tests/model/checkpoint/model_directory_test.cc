@@ -42,7 +42,7 @@ class ModelDirectoryTest : public testing::Test {
   absl::Status Refusal(const std::string& file) {
     const absl::Status status = OpenModelDirectory(folder_).status();
     EXPECT_FALSE(status.ok());
-    EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+    EXPECT_THAT(status.message(), HasSubstr(file));
     return status;
   }
 
@@ -134,7 +134,7 @@ TEST_F(ModelDirectoryTest, ADefaultThatFollowsKindsNeedsThem) {
   Write("generation.json", R"({"follow_kinds": true})");
   const absl::Status status = Refusal(folder_ + "/generation.json");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("follow_kinds"));
+  EXPECT_THAT(status.message(), HasSubstr("follow_kinds"));
   Write("kinds.json", R"({"kinds": {"A": {"tokens": [0]}}})");
   EXPECT_EQ(Open().generation.sampling.follow_kinds, true);
 }
@@ -164,13 +164,12 @@ TEST_F(ModelDirectoryTest, AConfigThatIsMissingIsNotFound) {
   fs::remove(folder_ + "/config.json");
   const absl::Status status = Refusal(folder_ + "/config.json");
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("txl-model convert"));
+  EXPECT_THAT(status.message(), HasSubstr("txl-model convert"));
 }
 
 TEST_F(ModelDirectoryTest, AConfigOfAnotherCodeBaseSaysWhatConvertsIt) {
   Write("config.json", R"({"model_type": "transfo-xl", "n_layer": 4})");
-  EXPECT_THAT(std::string(Refusal("config.json").message()),
-              HasSubstr("txl-model convert"));
+  EXPECT_THAT(Refusal("config.json").message(), HasSubstr("txl-model convert"));
 }
 
 TEST_F(ModelDirectoryTest, WeightsThatAreMissingAreNotFound) {
@@ -186,7 +185,7 @@ TEST_F(ModelDirectoryTest, AFolderThatIsMissingIsNotFound) {
 
 TEST_F(ModelDirectoryTest, ABadConfigIsRefusedNamingFileAndField) {
   Write("config.json", R"({"vocab_size": 4})");
-  EXPECT_THAT(std::string(Refusal(folder_ + "/config.json").message()),
+  EXPECT_THAT(Refusal(folder_ + "/config.json").message(),
               HasSubstr("field n_layer is missing"));
 }
 
@@ -211,12 +210,10 @@ TEST_F(ModelDirectoryTest, FilesThatAreNoneAreRefusedAtOnce) {
     const std::string path = folder_ + "/" + name;
     fs::remove(path);
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-    EXPECT_THAT(std::string(Refusal(name).message()),
-                HasSubstr("is not a regular file"));
+    EXPECT_THAT(Refusal(name).message(), HasSubstr("is not a regular file"));
     fs::remove(path);
     fs::create_symlink("/dev/zero", path);
-    EXPECT_THAT(std::string(Refusal(name).message()),
-                HasSubstr("is not a regular file"));
+    EXPECT_THAT(Refusal(name).message(), HasSubstr("is not a regular file"));
     fs::remove(path);
     Write(name, name == "config.json" ? kConfig : "");
   }
@@ -226,8 +223,7 @@ TEST_F(ModelDirectoryTest, WeightsAreLoadedOnDemandOnly) {
   const ModelDirectory directory = Open();
   const absl::Status status = LoadDirectoryWeights(directory, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr(folder_ + "/model.safetensors"));
+  EXPECT_THAT(status.message(), HasSubstr(folder_ + "/model.safetensors"));
 }
 
 TEST(GoldenCases, AreAllInTheList) {

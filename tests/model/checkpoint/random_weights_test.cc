@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint/weights.h"
 #include "tests/model/checkpoint/raw_safetensors.h"

@@ -12,7 +12,6 @@ namespace txl {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -85,7 +84,7 @@ TEST(SafetensorsReader, AMissingFileIsNotFound) {
   const absl::Status status =
       SafetensorsReader::Open(testing::TempDir() + "txl_no_such_file").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("txl_no_such_file"));
+  EXPECT_THAT(status.message(), HasSubstr("txl_no_such_file"));
 }
 
 TEST(DTypes, HaveTheNamesAndSizesOfTheFormat) {
@@ -183,7 +182,7 @@ TEST_F(WriterTest, DataThatContradictsTheShapeIsRefused) {
   const absl::Status status =
       WriteSafetensors(path_, {{"x", {DType::kF32, {1}, Span(data)}}}, {});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("tensor x"));
+  EXPECT_THAT(status.message(), HasSubstr("tensor x"));
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
@@ -197,7 +196,7 @@ TEST_F(WriterTest, AFolderThatIsMissingIsAnErrorNamingThePath) {
   const std::string path = folder_ + "/no/such/model.safetensors";
   const absl::Status status = WriteSafetensors(path, {}, {});
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  EXPECT_THAT(status.message(), HasSubstr(path));
 }
 
 TEST_F(WriterTest, ALinkStaysAndNoOtherFileIsReplaced) {

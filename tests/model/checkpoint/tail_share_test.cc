@@ -66,8 +66,7 @@ TEST(SetTailShare, AModelWithoutCutoffsHasNoTail) {
   ModelConfig config = TwoClusters();
   config.cutoffs.clear();
   Weights weights = RandomWeights(config, 0.02, 5, {});
-  EXPECT_THAT(std::string(SetTailShare(0.5, weights).message()),
-              HasSubstr("cutoffs"));
+  EXPECT_THAT(SetTailShare(0.5, weights).message(), HasSubstr("cutoffs"));
 }
 
 }  // namespace

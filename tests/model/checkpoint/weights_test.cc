@@ -94,7 +94,7 @@ absl::Status LoadStatus(const ModelConfig& config, const Parts& parts,
   const absl::Status status = LoadWeights(config, path, options).status();
   if (!status.ok()) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+    EXPECT_THAT(status.message(), HasSubstr(path));
   }
   return status;
 }
@@ -161,7 +161,7 @@ TEST(LoadWeights, ATiedTensorThatSaysSomethingElseIsRefused) {
   Parts parts = FileParts(config);
   parts["head.1.w"] = parts.at("emb.1.w");
   parts["head.1.w"].bytes[5] ^= 1;  // the last bits of one number
-  EXPECT_THAT(std::string(LoadStatus(config, parts).message()),
+  EXPECT_THAT(LoadStatus(config, parts).message(),
               HasSubstr("tensor head.1.w differs from emb.1.w"));
 }
 
@@ -179,7 +179,7 @@ TEST(LoadWeights, AnUntiedHeadMustBeThere) {
   ModelConfig config = Tied();
   Parts parts = FileParts(config);
   config.tie_weight = false;
-  EXPECT_THAT(std::string(LoadStatus(config, parts).message()),
+  EXPECT_THAT(LoadStatus(config, parts).message(),
               HasSubstr("tensor head.0.w is missing"));
 }
 
@@ -191,7 +191,7 @@ TEST(LoadWeights, ValuesThatAreNotFiniteAreRefusedNamingTheTensor) {
     std::string& bytes = parts["layer.1.ff.w2"].bytes;
     bytes.replace(bytes.size() - 4, 4, F32Bytes({bad}));
     EXPECT_THAT(
-        std::string(LoadStatus(config, parts).message()),
+        LoadStatus(config, parts).message(),
         HasSubstr("tensor layer.1.ff.w2 holds a value that is not finite"));
   }
 }
@@ -234,7 +234,7 @@ TEST(LoadWeights, ADoubleThatIsTooLargeForTheRunIsRefused) {
   const ModelConfig config = Tied();
   Parts parts = FileParts(config);
   parts["head.cluster.b"] = {DType::kF64, {2}, F64Bytes({0.1, 1e300})};
-  EXPECT_THAT(std::string(LoadStatus(config, parts).message()),
+  EXPECT_THAT(LoadStatus(config, parts).message(),
               HasSubstr("tensor head.cluster.b"));
 }
 
@@ -344,7 +344,7 @@ TEST(SaveWeights, NumbersThatTheTypeCannotHoldAreRefused) {
   weights->layers[0].wv[0][0] = 70000.0f;  // above 65504
   const std::string path = FreshTempFolder("half") + "/model.safetensors";
   const absl::Status status = SaveWeights(*weights, config, path, at::kHalf);
-  EXPECT_THAT(std::string(status.message()),
+  EXPECT_THAT(status.message(),
               AllOf(HasSubstr(path), HasSubstr("tensor layer.0.wv")));
 }
 
@@ -361,9 +361,8 @@ TEST(SaveWeights, ATensorOutsideTheConfigIsRefused) {
   ASSERT_TRUE(weights.ok());
   config.head_bias = false;
   const std::string path = FreshTempFolder("out") + "/model.safetensors";
-  EXPECT_THAT(
-      std::string(SaveWeights(*weights, config, path, at::kFloat).message()),
-      HasSubstr("tensor head.0.b"));
+  EXPECT_THAT(SaveWeights(*weights, config, path, at::kFloat).message(),
+              HasSubstr("tensor head.0.b"));
 }
 
 }  // namespace
@@ -391,8 +390,7 @@ ModelConfig TwoBins() {
 }
 
 Weights WeightsIn(at::ScalarType dtype) {
-  LoadOptions options;
-  options.dtype = dtype;
+  LoadOptions options = {.dtype = dtype};
   return RandomWeights(TwoBins(), 0.02, 1, options);
 }
 

@@ -1,13 +1,11 @@
 // A detokenizer that is written down and read again goes on as if nothing had
 // happened.
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"

@@ -1,6 +1,5 @@
 // What the vocabularies are built of: patterns, prefixes, the wire format.
 
-#include <algorithm>
 #include <map>
 #include <random>
 #include <string>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace txl {

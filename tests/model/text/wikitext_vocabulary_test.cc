@@ -35,11 +35,7 @@ std::vector<std::string> Symbols() {
 }
 
 WikitextRules Rules() {
-  WikitextRules rules;
-  rules.unknown_id = kUnknown;
-  rules.line_id = kLine;
-  rules.special = {"<formula>"};
-  return rules;
+  return {.unknown_id = kUnknown, .line_id = kLine, .special = {"<formula>"}};
 }
 
 TEST(WikitextVocabulary, CutsPlainTextIntoItsWords) {

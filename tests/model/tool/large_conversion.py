@@ -11,7 +11,6 @@ what it takes before it looks at a file, plus the largest tensor.
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import torch

@@ -78,8 +78,7 @@ TEST(ModelFlagsTest, ARefusedFileIsNamedWithTheCountOfEachPiece) {
 }
 
 TEST(ModelFlagsTest, AMissingDirectoryIsNamed) {
-  ModelFlags flags;
-  flags.directory = "/no/such/model";
+  ModelFlags flags = {.directory = "/no/such/model"};
   const auto model = OpenModelOf(flags);
   EXPECT_FALSE(model.ok());
   EXPECT_THAT(model.status().message(), testing::HasSubstr("/no/such/model"));

@@ -50,8 +50,7 @@ GoldenCase LoadGoldenCase(const std::string& name, at::ScalarType dtype) {
   golden.name = name;
   const std::string text = ReadText(folder + "/config.json");
   golden.config = OrThrow(ParseModelConfig(text, name));
-  LoadOptions options;
-  options.dtype = dtype;
+  LoadOptions options = {.dtype = dtype};
   golden.weights = OrThrow(
       LoadWeights(golden.config, folder + "/model.safetensors", options));
   const std::unique_ptr<SafetensorsReader> expected =

@@ -34,11 +34,7 @@ std::string Bias(int entries) {
 
 constexpr char kInvalid[] = "INVALID_ARGUMENT FIELD_INVALID ";
 
-RequestLimits SmallLimits() {
-  RequestLimits limits;
-  limits.logit_bias = 100;
-  return limits;
-}
+RequestLimits SmallLimits() { return {.logit_bias = 100}; }
 
 std::string Name(const testing::TestParamInfo<BadRequest>& info) {
   return info.param.name;

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "model/text/byte_vocabulary.h"
-#include "server/api/limits.h"
 #include "server/api/model_facts.h"
 #include "tests/server/base/refusal.h"
 

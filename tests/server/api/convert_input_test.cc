@@ -132,14 +132,12 @@ TEST(ReadGenerate, TakesTokenIdsAsTheyAre) {
 }
 
 TEST(ReadGenerate, AcceptsAPromptAtTheLimit) {
-  RequestLimits limits;
-  limits.prompt_bytes = 5;
+  RequestLimits limits = {.prompt_bytes = 5};
   EXPECT_EQ(ReadInput("text: 'abcde'", ByteModel(), limits).input->size(), 5u);
 }
 
 TEST(ReadGenerate, LowersADefaultToALowerLimitOfTheServer) {
-  RequestLimits limits;
-  limits.max_tokens = 50;
+  RequestLimits limits = {.max_tokens = 50};
   EXPECT_EQ(ReadInput("", ByteModel(), limits).stop.max_tokens, 50);
 }
 

@@ -1,6 +1,5 @@
 #include "server/api/convert_output.h"
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -165,15 +164,13 @@ TEST(WriteModel, LeavesNoFieldOfAFullModelUnset) {
 }
 
 StoreUse SomeStore() {
-  StoreUse store;
-  store.durability = "turn";
-  store.state = "serving";
-  store.sessions = 71;
-  store.database_bytes = 72;
-  store.image_bytes = 73;
-  store.tokens_waiting = 74;
-  store.commits = 76;
-  return store;
+  return {.durability = "turn",
+          .state = "serving",
+          .sessions = 71,
+          .database_bytes = 72,
+          .image_bytes = 73,
+          .tokens_waiting = 74,
+          .commits = 76};
 }
 
 void FillPrefixes(Snapshot& s) {
@@ -272,10 +269,8 @@ TEST(WriteStatus, HasThePrefixCacheAsTheMetricsDo) {
 }
 
 TEST(WriteSampling, SetsEveryField) {
-  SamplingParams params;
-  params.logit_bias = {{1, 2.5}};
-  params.allowed_token_ids = {3};
-  params.follow_kinds = true;
+  SamplingParams params = {
+      .logit_bias = {{1, 2.5}}, .allowed_token_ids = {3}, .follow_kinds = true};
   v1::SamplingParams message;
   WriteSampling(params, &message);
   std::vector<const google::protobuf::FieldDescriptor*> set;
@@ -347,9 +342,7 @@ TEST(ReadAlternatives, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ReadAlternatives, CountsTheContextWithEachAlternative) {
-  RequestLimits limits;
-  limits.prompt_tokens = 5;
-  limits.alternatives = 2;
+  RequestLimits limits = {.prompt_tokens = 5, .alternatives = 2};
   const std::string fits = "alternatives { text: 'abc' } ";
   EXPECT_EQ(Refusal(Read("text: 'ab' " + fits + fits, limits)), "OK");
   EXPECT_EQ(Refusal(Read("text: 'abc' " + fits, limits)),

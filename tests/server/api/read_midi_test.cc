@@ -96,8 +96,7 @@ TEST(ReadMidi, HasAsManyBytesAsAPrompt) {
 }
 
 TEST(ReadMidi, MayHaveMoreTokensThanAPrompt) {
-  RequestLimits limits;
-  limits.prompt_tokens = 1;
+  RequestLimits limits = {.prompt_tokens = 1};
   EXPECT_EQ(ReadRemi(MidiRequest(kOneNote), limits)->ids, kOneNoteIds);
 }
 

@@ -185,8 +185,7 @@ TEST(UnknownText, IsAskedOfATokenizerToo) {
 }
 
 TEST(UnknownText, HasTheLimitOfAPromptBehindWhatIsSkipped) {
-  RequestLimits limits;
-  limits.prompt_tokens = 2;
+  RequestLimits limits = {.prompt_tokens = 2};
   const auto read = [&](const std::string& text) {
     return Refusal(
         ReadScore(FromText<v1::ScoreRequest>(absl::StrCat(

@@ -117,8 +117,7 @@ TEST(WorkPool, RunsPeersInTurn) {
 
 TEST(WorkPool, RefusesWhatFindsNoRoom) {
   std::vector<std::string> outcomes;
-  WorkPoolOptions options;
-  options.longest_queue = 2;
+  WorkPoolOptions options = {.longest_queue = 2};
   HeldPool held(options);
   for (const char* peer : {"a", "a", "a"}) held.Run(peer, &outcomes);
   EXPECT_THAT(outcomes, ElementsAre("a RESOURCE_EXHAUSTED OVERLOADED"));
@@ -130,8 +129,7 @@ TEST(WorkPool, RefusesWhatFindsNoRoom) {
 
 TEST(WorkPool, RefusesWhatWaitedTooLong) {
   std::vector<std::string> outcomes;
-  WorkPoolOptions options;
-  options.longest_wait = absl::Seconds(3);
+  WorkPoolOptions options = {.longest_wait = absl::Seconds(3)};
   HeldPool held(options);
   held.Run("a", &outcomes);
   held.clock_.Advance(absl::Seconds(2));

@@ -17,10 +17,7 @@ TEST(HostNeedsTest, AreThoseOfTheStepThatIsBuiltThen) {
   const ModelConfig config = TinyConfig();
   const Weights weights = RandomWeights(config, 0.1, 1, {});
   for (const char* step : {"auto", "native", "torch"}) {
-    StepRunnerOptions options;
-    options.step = step;
-    options.slots = 2;
-    options.device = "cpu";
+    StepRunnerOptions options = {.device = "cpu", .step = step, .slots = 2};
     const auto needs = HostNeedsOf(config, options);
     ASSERT_TRUE(needs.ok()) << needs.status();
     const auto built = BuildStep(config, weights, "tiny", options);
@@ -33,10 +30,8 @@ TEST(HostNeedsTest, AreThoseOfTheStepThatIsBuiltThen) {
 }
 
 TEST(HostNeedsTest, FollowTheNumberFormats) {
-  StepRunnerOptions options;
-  options.device = "cpu";
-  options.weights = "bf16";
-  options.form = "absorbed";
+  StepRunnerOptions options = {
+      .device = "cpu", .form = "absorbed", .weights = "bf16"};
   const auto full = HostNeedsOf(TinyConfig(), options);
   ASSERT_TRUE(full.ok()) << full.status();
   EXPECT_EQ(full->weights, 2 * RequiredParameters(TinyConfig()));
@@ -51,20 +46,15 @@ TEST(HostNeedsTest, FollowTheNumberFormats) {
 }
 
 TEST(HostNeedsTest, NameAnOptionThatIsWrong) {
-  StepRunnerOptions options;
-  options.weights = "f8";
-  EXPECT_THAT(
-      std::string(HostNeedsOf(TinyConfig(), options).status().message()),
-      ::testing::HasSubstr("weights"));
+  StepRunnerOptions options = {.weights = "f8"};
+  EXPECT_THAT(HostNeedsOf(TinyConfig(), options).status().message(),
+              ::testing::HasSubstr("weights"));
 }
 
 using ::testing::HasSubstr;
 
 StepRunnerOptions On(const std::string& device, const std::string& step) {
-  StepRunnerOptions options;
-  options.device = device;
-  options.step = step;
-  return options;
+  return {.device = device, .step = step};
 }
 
 TEST(StepPlaceTest, TheNativeCudaStepRunsWhereItIsAskedFor) {

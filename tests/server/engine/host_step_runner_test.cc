@@ -52,10 +52,8 @@ std::unique_ptr<StepRunner> MakeHostRunner(const GoldenCase& golden,
 }
 
 std::unique_ptr<StepRunner> MakeHostRunner(const GoldenCase& golden) {
-  TorchStepOptions options;
-  options.slots = kHostSlots;
-  options.spare_rows = 8;
-  options.fingerprint = golden.name;
+  TorchStepOptions options = {
+      .slots = kHostSlots, .spare_rows = 8, .fingerprint = golden.name};
   auto step = TorchStep::Create(golden.config, golden.weights, options);
   EXPECT_TRUE(step.ok());
   return MakeHostRunner(golden, *std::move(step));

@@ -29,8 +29,7 @@ TEST(Quality, EachPresetSetsWhatItNames) {
 }
 
 TEST(Quality, GivenSettingsWinOneByOne) {
-  StepRunnerOptions options;
-  options.memory = "bf16";
+  StepRunnerOptions options = {.memory = "bf16"};
   EXPECT_EQ(Formats("fast", {"memory"}, options),
             "weights int8, products int8, memory bf16, derived int8");
   EXPECT_EQ(Formats("fast", {"products"}),
@@ -44,15 +43,13 @@ TEST(Quality, GivenSettingsWinOneByOne) {
 }
 
 TEST(Quality, IntegerProductsNeedIntegerWeights) {
-  StepRunnerOptions options;
-  options.weights = "f16";
+  StepRunnerOptions options = {.weights = "f16"};
   EXPECT_EQ(Formats("fast", {"weights"}, options),
             "weights f16, products float, memory int8, derived int8");
 }
 
 TEST(Quality, WeightsOf4BitsAreMultipliedAsIntegersToo) {
-  StepRunnerOptions options;
-  options.weights = "int4";
+  StepRunnerOptions options = {.weights = "int4"};
   EXPECT_EQ(Formats("fast", {"weights"}, options),
             "weights int4, products int8, memory int8, derived int8");
 }

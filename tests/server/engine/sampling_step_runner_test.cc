@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/engine/sampling_plan.h"
 #include "tests/server/engine/test_runners.h"
 
 namespace txl {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "model/checkpoint/weights.h"
-#include "server/engine/cuda_builder.h"
 #include "tests/server/engine/tiny_config.h"
 
 namespace txl {
@@ -20,8 +19,7 @@ absl::StatusOr<BuiltStep> Build(const StepRunnerOptions& options) {
 }
 
 TEST(StepBuilderTest, NativeOnTheCpuUnlessTorchIsAskedFor) {
-  StepRunnerOptions options;
-  options.slots = 2;
+  StepRunnerOptions options = {.slots = 2};
   const auto native = Build(options);
   ASSERT_TRUE(native.ok()) << native.status();
   EXPECT_THAT(native->step->identity().kernel, HasSubstr("native-cpu"));
@@ -35,8 +33,7 @@ TEST(StepBuilderTest, NativeOnTheCpuUnlessTorchIsAskedFor) {
 }
 
 TEST(StepBuilderTest, AsManySlotsAsFitButNoMoreThanRowsOfAStep) {
-  StepRunnerOptions options;
-  options.max_rows = 5;
+  StepRunnerOptions options = {.max_rows = 5};
   EXPECT_EQ(Build(options)->slots, 5);  // the host has room for more
   const int64_t slot = Build(options)->step->BytesPerSlot();
   options.slot_bytes = 3 * slot + slot / 2;
@@ -47,8 +44,7 @@ TEST(StepBuilderTest, AsManySlotsAsFitButNoMoreThanRowsOfAStep) {
 }
 
 TEST(StepBuilderTest, SlotsThatAreCountedOrCapped) {
-  StepRunnerOptions options;
-  options.slot_bytes = 1000;
+  StepRunnerOptions options = {.slot_bytes = 1000};
   EXPECT_EQ(*SlotCount(100, 50, options), 10);
   EXPECT_EQ(*SlotCount(100, 7, options), 7);
   options.slots = 12;  // what was asked for is not capped
@@ -73,8 +69,7 @@ TEST(StepBuilderTest, OptionsThatNoStepTakesAreNamed) {
 }
 
 TEST(StepBuilderTest, FormatsThatAStepDoesNotKnowAreNamed) {
-  StepRunnerOptions options;
-  options.weights = "f8";
+  StepRunnerOptions options = {.weights = "f8"};
   EXPECT_THAT(Build(options).status().message(), HasSubstr("weights: \"f8\""));
   options = {};
   options.memory = "int4";

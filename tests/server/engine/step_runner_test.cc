@@ -9,9 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <future>
 #include <limits>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>

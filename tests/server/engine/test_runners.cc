@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/cpu/native_step.h"
 #include "model/step/model_step.h"
 #include "server/engine/load_step_runner.h"
 #include "server/engine/sampling_step_runner.h"
@@ -63,11 +62,7 @@ std::string NameOf(RunnerKind kind) {
 }
 
 StepRunnerOptions SmallOptions() {
-  StepRunnerOptions options;
-  options.slots = 3;
-  options.spare_rows = 16;
-  options.max_rows = 24;
-  return options;
+  return {.slots = 3, .spare_rows = 16, .max_rows = 24};
 }
 
 GoldenCase LoadModel(RunnerKind kind, const std::string& name) {
@@ -95,12 +90,7 @@ SlotSampling Greedy() {
 }
 
 StepRow Row(int32_t slot, int64_t position, RowKind kind, int32_t token) {
-  StepRow row;
-  row.slot = slot;
-  row.position = position;
-  row.kind = kind;
-  row.token_id = token;
-  return row;
+  return {.slot = slot, .position = position, .kind = kind, .token_id = token};
 }
 
 StepRow Score(int32_t slot, int64_t position, int32_t token, int32_t target) {

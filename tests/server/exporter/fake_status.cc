@@ -140,17 +140,15 @@ void FillSteps(Snapshot& s) {
 }  // namespace
 
 ExporterFacts FakeFacts() {
-  ExporterFacts facts;
-  facts.version = "1.2.3";
-  facts.model = "verona";
-  facts.fingerprint = "f00d";
-  facts.device = "cpu";
-  facts.kernel = "k";
-  facts.form = "projected";
-  facts.weight_dtype = "f32";
-  facts.memory_dtype = "f16";
-  facts.bytes_per_slot = 1000;
-  return facts;
+  return {.version = "1.2.3",
+          .model = "verona",
+          .fingerprint = "f00d",
+          .device = "cpu",
+          .kernel = "k",
+          .form = "projected",
+          .weight_dtype = "f32",
+          .memory_dtype = "f16",
+          .bytes_per_slot = 1000};
 }
 
 ServerStatus FakeStatus() {
@@ -177,15 +175,13 @@ ServerStatus FakeStatus() {
 }
 
 ProcessStatus FakeProcess() {
-  ProcessStatus process;
-  process.cpu_seconds = 12.5;
-  process.start_time_seconds = 1'699'999'000;
-  process.resident_bytes = 4096;
-  process.virtual_bytes = 8192;
-  process.threads = 13;
-  process.open_fds = 14;
-  process.max_fds = 1024;
-  return process;
+  return {.cpu_seconds = 12.5,
+          .start_time_seconds = 1'699'999'000,
+          .resident_bytes = 4096,
+          .virtual_bytes = 8192,
+          .threads = 13,
+          .open_fds = 14,
+          .max_fds = 1024};
 }
 
 std::string TextOf(const std::vector<prometheus::MetricFamily>& families) {

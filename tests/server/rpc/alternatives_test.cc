@@ -3,7 +3,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "tests/server/rpc/rpc_world.h"
 
 namespace txl {

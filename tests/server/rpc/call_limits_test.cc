@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "tests/server/rpc/rpc_world.h"
 

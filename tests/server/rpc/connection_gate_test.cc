@@ -281,7 +281,7 @@ TEST(ListeningSockets, SayThePortAndWhatIsWrong) {
        {"nowhere", "unix:/no/such/folder/socket", "256.256.256.256:1"}) {
     const auto status = ListeningSockets::Open(address).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << address;
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(address));
+    EXPECT_THAT(status.message(), testing::HasSubstr(address));
   }
 }
 

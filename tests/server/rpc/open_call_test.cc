@@ -1,6 +1,5 @@
 #include "server/rpc/open_call.h"
 
-#include <gmock/gmock.h>
 #include <grpcpp/support/slice.h>
 
 #include <string>

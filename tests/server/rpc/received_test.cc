@@ -1,8 +1,6 @@
 // GenerateRequest.received: a turn goes on where its client is, whatever the
 // server holds of it.
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>

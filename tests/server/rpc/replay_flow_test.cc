@@ -1,8 +1,6 @@
 // A finished turn that is told again is read from its record as the client
 // reads: many of them take no more memory than one.
 
-#include <gmock/gmock.h>
-
 #include "absl/strings/str_cat.h"
 #include "tests/server/rpc/rpc_world.h"
 

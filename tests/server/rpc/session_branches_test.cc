@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "absl/strings/str_cat.h"
 #include "tests/server/rpc/rpc_world.h"
 
 namespace txl {
@@ -34,12 +33,10 @@ Forked Fork(RpcWorld& world, const std::string& request,
   grpc::ClientContext client;
   if (!metadata.empty()) client.AddMetadata("x-txl-session", metadata);
   v1::ForkSessionResponse response;
-  Forked forked;
-  forked.status = world.sessions->ForkSession(
-      &client, Proto<v1::ForkSessionRequest>(request), &response);
-  forked.session = response.session();
-  forked.metadata = SessionOf(client);
-  return forked;
+  return {.status = world.sessions->ForkSession(
+              &client, Proto<v1::ForkSessionRequest>(request), &response),
+          .session = response.session(),
+          .metadata = SessionOf(client)};
 }
 
 Forked Rewind(RpcWorld& world, const std::string& request,
@@ -47,12 +44,10 @@ Forked Rewind(RpcWorld& world, const std::string& request,
   grpc::ClientContext client;
   if (!metadata.empty()) client.AddMetadata("x-txl-session", metadata);
   v1::RewindSessionResponse response;
-  Forked rewound;
-  rewound.status = world.sessions->RewindSession(
-      &client, Proto<v1::RewindSessionRequest>(request), &response);
-  rewound.session = response.session();
-  rewound.metadata = SessionOf(client);
-  return rewound;
+  return {.status = world.sessions->RewindSession(
+              &client, Proto<v1::RewindSessionRequest>(request), &response),
+          .session = response.session(),
+          .metadata = SessionOf(client)};
 }
 
 std::vector<int32_t> TokensOf(RpcWorld& world, const std::string& id) {

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "absl/strings/str_cat.h"
 #include "tests/server/rpc/rpc_world.h"
 
 namespace txl {

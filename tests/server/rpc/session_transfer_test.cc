@@ -2,10 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
 #include "tests/server/rpc/rpc_world.h"
 
 namespace txl {
@@ -66,10 +64,7 @@ Imported Import(RpcWorld& world, const std::string& first,
     if (!writer->Write(message)) break;
   }
   writer->WritesDone();
-  Imported imported;
-  imported.status = writer->Finish();
-  imported.session = response.session();
-  return imported;
+  return {.status = writer->Finish(), .session = response.session()};
 }
 
 std::vector<int32_t> Letters(int count) {

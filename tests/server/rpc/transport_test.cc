@@ -213,8 +213,7 @@ TEST(Listening, OnAnAddressInUseFails) {
   const auto second =
       GrpcServer::Start(world.server->address(), &world.context);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(second.status().message()),
-              HasSubstr(world.server->address()));
+  EXPECT_THAT(second.status().message(), HasSubstr(world.server->address()));
 }
 
 }  // namespace

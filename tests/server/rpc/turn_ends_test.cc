@@ -11,8 +11,6 @@
 namespace txl {
 namespace {
 
-using testing::SizeIs;
-
 // A Generate call that a test reads, cancels or leaves alone.
 struct OpenStream {
   explicit OpenStream(RpcWorld* world, const std::string& request) {

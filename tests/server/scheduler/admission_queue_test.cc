@@ -4,10 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"

@@ -28,11 +28,8 @@ Ids Joined(Ids a, const Ids& b) {
 }
 
 KeptPrompt KeptOf(const Ids& ids, const std::string& tenant = "t") {
-  KeptPrompt prompt;
-  prompt.tenant = tenant;
-  prompt.ids = ids;
-  prompt.rows = static_cast<int64_t>(ids.size());
-  return prompt;
+  return {
+      .tenant = tenant, .ids = ids, .rows = static_cast<int64_t>(ids.size())};
 }
 
 KeptPrompt ExactOf(const Ids& ids) {
@@ -59,17 +56,13 @@ std::shared_ptr<const PrefixScores> ScoresOfIds(int64_t count, size_t top) {
 class PrefixCacheTest : public ::testing::Test {
  protected:
   PrefixHits Find(const Ids& ids, const std::string& tenant = "t") const {
-    PrefixQuery query;
-    query.tenant = tenant;
-    query.ids = ids;
+    PrefixQuery query = {.tenant = tenant, .ids = ids};
     query.most_rows = query.most_rows_of_image =
         static_cast<int64_t>(ids.size()) - 1;
     return cache_.Find(query);
   }
   PrefixHits FindScored(const Ids& ids, int64_t top) const {
-    PrefixQuery query;
-    query.tenant = "t";
-    query.ids = ids;
+    PrefixQuery query = {.tenant = "t", .ids = ids};
     query.most_rows = query.most_rows_of_image =
         static_cast<int64_t>(ids.size()) - 1;
     query.scores = true;

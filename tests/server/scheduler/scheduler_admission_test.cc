@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "server/base/error.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
 namespace txl {

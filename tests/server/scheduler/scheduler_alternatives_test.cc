@@ -12,9 +12,6 @@
 namespace txl {
 namespace {
 
-using ::testing::Contains;
-using ::testing::StartsWith;
-
 using Alternatives = std::vector<Ids>;
 using Scores = std::vector<std::optional<float>>;
 

@@ -1,6 +1,5 @@
 // A deadline that would pass before its turn begins is told at once.
 
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"

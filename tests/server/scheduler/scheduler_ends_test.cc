@@ -3,7 +3,6 @@
 #include <functional>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,6 @@
 // Sessions that come back from their images.
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"

@@ -2,8 +2,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "gtest/gtest.h"
 #include "server/scheduler/scheduler_loop.h"
@@ -16,11 +14,7 @@ namespace {
 
 constexpr absl::Duration kExpiryLook = absl::Seconds(1);
 
-FakeStepRunnerOptions OneSlotRunner() {
-  FakeStepRunnerOptions options;
-  options.slots = 1;
-  return options;
-}
+FakeStepRunnerOptions OneSlotRunner() { return {.slots = 1}; }
 
 class SchedulerLimits : public ::testing::Test {
  protected:

@@ -1,12 +1,8 @@
 // What the scheduler observes: times of the fake clock, lengths, steps, and
 // sessions on their way in and out.
 
-#include <string>
-#include <vector>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/server/metrics/conservation.h"
 #include "tests/server/scheduler/scheduler_world.h"
 
 namespace txl {

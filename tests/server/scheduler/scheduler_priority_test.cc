@@ -1,7 +1,6 @@
 // More urgent turns go first, and nobody waits for ever.
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // A tenant's quotas hold for its turns, to the token.
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"

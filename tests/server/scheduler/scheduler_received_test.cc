@@ -56,10 +56,8 @@ TEST_P(SchedulerReceived, MoreThanTheRingHasToSpareIsTakenOnToo) {
 
 TEST_P(SchedulerReceived, StopRulesHoldForTokensThatWereTakenOn) {
   // What the turn gives without rules; a rule is made of its own tokens.
-  Case plain;
-  plain.before = World::SomeIds(3, 1);
-  plain.prompt = {'a', 'b'};
-  plain.max_tokens = 90;
+  Case plain = {
+      .before = World::SomeIds(3, 1), .prompt = {'a', 'b'}, .max_tokens = 90};
   World world(WithText());
   const TestTurn turn = Whole(world, plain);
   const Ids ids = turn.sink->ids();

@@ -1,7 +1,6 @@
 // A turn that broke off, run again: it goes on where it stopped, and gives what
 // it would have given in one piece.
 
-#include <string>
 #include <utility>
 
 #include "gtest/gtest.h"

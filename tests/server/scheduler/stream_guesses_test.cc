@@ -28,10 +28,7 @@ class StreamGuessesTest : public ::testing::Test {
   // takes `guess`, a stream's row 0.3, the step 0.7 beside them.
   void NoteSteps(double guess) {
     for (int i = 0; i < 400; ++i) {
-      StepShape shape;
-      shape.streams = true;
-      shape.turns = 1 + i % 8;
-      shape.guesses = i % 5;
+      StepShape shape = {.streams = true, .turns = 1 + i % 8, .guesses = i % 5};
       guesses_.NoteStep(shape, 0.7 + 0.3 * static_cast<double>(shape.turns) +
                                    guess * static_cast<double>(shape.guesses));
     }

@@ -1,6 +1,5 @@
 #include "server/scheduler/turn_text.h"
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

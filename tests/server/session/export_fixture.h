@@ -3,7 +3,6 @@
 // Sessions to export, and what comes of taking a file in again.
 
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -19,15 +18,13 @@
 namespace txl {
 
 inline StoredHead ExportedHead() {
-  StoredHead head;
-  head.session_id = "secret-name";
-  head.ttl = absl::Hours(5) + absl::Nanoseconds(7);
-  head.create_time = absl::FromUnixSeconds(1'000'000);
-  head.last_use = absl::FromUnixSeconds(2'000'000);
-  head.detokenizer = "\xE2\x82";
-  head.last_turn = {"request", "MAX_TOKENS", 10, 20, 30};
-  head.earlier_requests = {1, ~uint64_t{0}, 3};
-  return head;
+  return {.session_id = "secret-name",
+          .ttl = absl::Hours(5) + absl::Nanoseconds(7),
+          .create_time = absl::FromUnixSeconds(1'000'000),
+          .last_use = absl::FromUnixSeconds(2'000'000),
+          .detokenizer = "\xE2\x82",
+          .last_turn = {"request", "MAX_TOKENS", 10, 20, 30},
+          .earlier_requests = {1, ~uint64_t{0}, 3}};
 }
 
 inline std::shared_ptr<const StateImage> ExportedState(size_t bytes,
@@ -79,13 +76,11 @@ inline std::string ExportAll(const ExportOptions& options,
 }
 
 inline ImportOptions ImportOptionsFor(const ExportOptions& options) {
-  ImportOptions import;
-  import.fingerprint = options.fingerprint;
-  import.vocabulary_size = options.vocabulary_size;
-  import.key = options.key;
-  import.max_bytes = int64_t{1} << 30;
-  import.max_tokens = int64_t{1} << 24;
-  return import;
+  return {.fingerprint = options.fingerprint,
+          .vocabulary_size = options.vocabulary_size,
+          .key = options.key,
+          .max_bytes = int64_t{1} << 30,
+          .max_tokens = int64_t{1} << 24};
 }
 
 inline absl::StatusOr<ImportedSession> ImportAll(const ImportOptions& options,

@@ -28,12 +28,10 @@ class RestoredTurnTest : public ::testing::Test {
     return stored;
   }
   static TurnIntent Intent(int64_t start, int64_t prompt) {
-    TurnIntent intent;
-    intent.identity = {"turn", "digest"};
-    intent.seed = 42;
-    intent.start_position = start;
-    intent.prompt_tokens = prompt;
-    return intent;
+    return TurnIntent{.identity = {"turn", "digest"},
+                      .seed = 42,
+                      .start_position = start,
+                      .prompt_tokens = prompt};
   }
   static TokenEvent Event(int32_t id) {
     TokenEvent event;

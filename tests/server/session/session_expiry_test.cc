@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "server/session/session_store.h"
 #include "tests/server/session/store_fixture.h"
 

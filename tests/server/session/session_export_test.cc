@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "model/base/crc32c.h"
 #include "tests/server/session/export_fixture.h"

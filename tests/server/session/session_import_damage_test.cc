@@ -1,7 +1,6 @@
 // A damaged export is refused, wherever the damage is.
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"

@@ -1,7 +1,6 @@
 // SessionStore: what tenants keep, counted over every way in which sessions
 // come, change, leave memory and go.
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -50,12 +50,10 @@ class SessionStorageTest : public StoreTest {
   }
 
   TurnIntent Intent(const SessionLease& lease, int64_t prompt) {
-    TurnIntent intent;
-    intent.identity = {"turn", "digest"};
-    intent.seed = 42;
-    intent.start_position = lease.position();
-    intent.prompt_tokens = prompt;
-    return intent;
+    return {.identity = {"turn", "digest"},
+            .seed = 42,
+            .start_position = lease.position(),
+            .prompt_tokens = prompt};
   }
   static TokenEvent Event(int32_t index, int32_t id) {
     TokenEvent event;

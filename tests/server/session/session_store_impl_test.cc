@@ -1,5 +1,4 @@
 // Who gives way when sessions or their memory run out.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 

@@ -57,9 +57,7 @@ TEST_F(SessionTransfer, ASnapshotIsTheSessionAtOneMoment) {
   detokenizer->Add(0xc3);  // half a character
   const std::string state = detokenizer->State();
   lease->SetDetokenizer(std::move(detokenizer));
-  LastTurn last;
-  last.request_id = "r";
-  last.outcome = "MAX_TOKENS";
+  LastTurn last = {.request_id = "r", .outcome = "MAX_TOKENS"};
   lease->SetLastTurn(last);
   const uint64_t key = lease->key();
   lease->Release();

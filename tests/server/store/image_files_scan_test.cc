@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <string>
 
-#include "absl/status/status.h"
 #include "tests/server/store/image_files_fixture.h"
 
 namespace txl {

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cmath>
 #include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,15 +30,13 @@ KeptHead FullHead() {
 float OddNan() { return std::bit_cast<float>(uint32_t{0x7fc12345}); }
 
 TokenEvent FullEvent() {
-  TokenEvent event;
-  event.index = 3;
-  event.token_id = 999;
-  event.text = "na\xc3\xafve";
-  event.held_back = 300;
-  event.logprob = -0.0f;
-  event.top_logprobs = {{5, OddNan()},
-                        {6, -std::numeric_limits<float>::infinity()}};
-  return event;
+  return {.index = 3,
+          .token_id = 999,
+          .text = "na\xc3\xafve",
+          .held_back = 300,
+          .logprob = -0.0f,
+          .top_logprobs = {{5, OddNan()},
+                           {6, -std::numeric_limits<float>::infinity()}}};
 }
 
 TurnRecord FullRecord() {

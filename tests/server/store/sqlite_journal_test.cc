@@ -5,7 +5,6 @@
 #include <fstream>
 #include <mutex>
 
-#include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "tests/server/store/store_fixture.h"
 
@@ -28,10 +27,8 @@ TEST_F(SqliteJournalTest, ATurnThatRanAtACrashComesBackAsRunning) {
   intent.start_position = 5;
   intent.prompt_tokens = 2;
   journal_->Begin("a", intent, At(1500));
-  TokenEvent event;
-  event.token_id = 9;
-  event.text = "nine";
-  event.top_logprobs = {{9, -0.5f}};
+  TokenEvent event = {
+      .token_id = 9, .text = "nine", .top_logprobs = {{9, -0.5f}}};
   journal_->Append("a", {5, {7, 8, 9}, {event}});
   ASSERT_TRUE(Durable(*journal_).ok());
   for (int crash = 0; crash < 3; ++crash) {

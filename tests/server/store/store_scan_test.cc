@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -125,9 +124,7 @@ TEST_F(WalCheckTest, ALogThatWasCutIsSound) {
 }
 
 TEST_F(WalCheckTest, TheErrorNamesTheFileAndTheWayOut) {
-  WalState state;
-  state.bad_at = 4152;
-  state.lost_commits = 3;
+  WalState state = {.bad_at = 4152, .lost_commits = 3};
   const absl::Status status = CheckWal("/data/journal.db-wal", state);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(status.message(),

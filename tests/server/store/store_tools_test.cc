@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "server/base/digest.h"
 #include "server/store/session_tables.h"
 #include "server/store/store_folder.h"

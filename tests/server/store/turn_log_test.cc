@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "tests/server/store/store_fixture.h"
 
 namespace txl {

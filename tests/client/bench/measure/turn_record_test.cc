@@ -21,8 +21,7 @@ TEST(ATurnsTimes, CountFromWhenItWasDue) {
 }
 
 TEST(ATurnsMeanGap, NeedsTwoTokens) {
-  TurnRecord turn;
-  turn.first_token = turn.last_token = 70;
+  TurnRecord turn = {.first_token = 70, .last_token = 70};
   EXPECT_EQ(turn.PerToken(), 0);
   turn.tokens = 1;
   EXPECT_EQ(turn.PerToken(), 0);

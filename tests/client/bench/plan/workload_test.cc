@@ -66,8 +66,7 @@ TEST(PlanTurn, DrawsLengthsOfItsDistributions) {
 }
 
 TEST(PlanTurn, TakesThePromptsInTurn) {
-  Workload workload;
-  workload.prompts = {{"one", {}}, {"", {5, 6}}};
+  Workload workload = {.prompts = {{"one", {}}, {"", {5, 6}}}};
   EXPECT_EQ(PlanTurn(workload, 256, 0, 0).request.text(), "one");
   const TurnPlan second = PlanTurn(workload, 256, 1, 0);
   EXPECT_THAT(second.request.tokens().ids(), ::testing::ElementsAre(5, 6));

@@ -116,9 +116,7 @@ TEST(TheTextOfASweep, HasALineForEachRateAndTheCapacity) {
 }
 
 TEST(TheTextOfASweep, SaysWhenNoRateWasTooMuchOrNoneGood) {
-  Sweep sweep;
-  sweep.runs = {AtRate(2)};
-  sweep.capacity = Capacity{.good = 2};
+  Sweep sweep = {.runs = {AtRate(2)}, .capacity = Capacity{.good = 2}};
   EXPECT_THAT(ToText(sweep),
               HasSubstr("capacity: 2.000 requests/s or more: no rate was too "
                         "much\n"));

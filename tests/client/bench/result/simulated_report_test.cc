@@ -1,6 +1,5 @@
 // Whole load tests on simulated time, against a server whose latencies are
 // programmed: what the reports say is what happened.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -133,9 +132,7 @@ TEST(AStall, IsHardlySeenByAClosedLoopWhichWaitsForIt) {
 
 TEST(AStall, InTheTesterIsNotHiddenEither) {
   // Turns that are sent late count from when they were due.
-  TurnRecord turn;
-  turn.scheduled = 0;
-  turn.sent = kNanosPerSecond;
+  TurnRecord turn = {.scheduled = 0, .sent = kNanosPerSecond};
   turn.first_token = turn.last_token = turn.end = kNanosPerSecond + 20 * kMs;
   turn.tokens = 1;
   turn.status = "OK";

@@ -2,7 +2,6 @@
 
 // Comparing what a container holds with values that are known.
 
-#include <memory>
 #include <string>
 
 #include "absl/strings/string_view.h"

@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "model/convert/container/pickle_value.h"
 #include "tests/model/convert/container/allocation_watch.h"
 

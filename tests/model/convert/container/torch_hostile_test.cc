@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "model/convert/container/torch_checkpoint.h"
 #include "tests/model/convert/container/allocation_watch.h"
 #include "tests/model/golden_paths.h"

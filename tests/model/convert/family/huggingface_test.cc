@@ -16,12 +16,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 KptShape HuggingFaceShape() {
-  KptShape shape;
-  shape.vocab = 10;
-  shape.d_embed = 2;
-  shape.cutoffs = {3, 5, 6};
-  shape.tie_projs = {false, true, true, true};
-  return shape;
+  return {.vocab = 10,
+          .d_embed = 2,
+          .cutoffs = {3, 5, 6},
+          .tie_projs = {false, true, true, true}};
 }
 
 json Config() {

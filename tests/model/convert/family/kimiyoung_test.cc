@@ -14,8 +14,6 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 std::vector<float> Slice(const StoredTensor& tensor, size_t begin, size_t end) {
   const std::vector<float> all = FloatsOf(tensor);
