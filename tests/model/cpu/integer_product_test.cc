@@ -43,17 +43,19 @@ INSTANTIATE_TEST_SUITE_P(Machine, IntegerTargets,
 
 // IntegerOperands of a product, b as a plain matrix and in quads.
 struct IntegerOperands {
-  IntegerOperands(int64_t rows, int64_t k, std::mt19937& random)
+  IntegerOperands(int64_t rows, int64_t k, std::mt19937& random,
+                  int64_t columns = kPanel)
       : rows(rows),
         k(k),
+        columns(columns),
         a(WholeNumbers(rows * k, random)),
-        b(WholeNumbers(k * kPanel, random)),
-        quads(k * kPanel),
+        b(WholeNumbers(k * columns, random)),
+        quads(k * columns),
         a_rows(rows),
-        b_scales(Scales(kPanel, random)) {
+        b_scales(Scales(columns, random)) {
     for (int64_t i = 0; i < k; ++i) {
-      for (int64_t c = 0; c < kPanel; ++c) {
-        quads[(i / 4 * kPanel + c) * 4 + i % 4] = b[i * kPanel + c];
+      for (int64_t c = 0; c < columns; ++c) {
+        quads[(i / 4 * columns + c) * 4 + i % 4] = b[i * columns + c];
       }
     }
     const std::vector<float> scales = Scales(rows, random);
@@ -69,6 +71,7 @@ struct IntegerOperands {
     product.rows = rows;
     product.b = quads.data();
     product.b_scales = b_scales.data();
+    product.columns = columns;
     product.k = k;
     product.out = out.data();
     product.out_stride = kPanel;
@@ -78,12 +81,12 @@ struct IntegerOperands {
   float Expected(int64_t row, int64_t column) const {
     int64_t sum = 0;
     for (int64_t i = 0; i < k; ++i) {
-      sum += int64_t{a[row * k + i]} * b[i * kPanel + column];
+      sum += int64_t{a[row * k + i]} * b[i * columns + column];
     }
     return static_cast<float>(sum) * (a_rows[row].scale * b_scales[column]);
   }
 
-  int64_t rows, k;
+  int64_t rows, k, columns;
   std::vector<int8_t> a, b, quads;
   std::vector<IntegerRow> a_rows;
   std::vector<float> b_scales;
@@ -100,6 +103,27 @@ TEST_P(IntegerTargets, ProductsAreExactSumsTimesScales) {
         for (int64_t c = 0; c < kPanel; ++c) {
           ASSERT_EQ(out[r * kPanel + c], operands.Expected(r, c))
               << rows << " rows, " << k << " inputs: " << r << ", " << c;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(IntegerTargets, APanelMayHaveFewerColumns) {
+  std::mt19937 random(5);
+  for (const int64_t columns : {16, 32, 48}) {
+    for (const int64_t rows : {1, 4, 6, 8, 11, 12, 16, 17, 31, 64}) {
+      for (const int64_t k : {4, 64, 300}) {
+        const IntegerOperands operands(rows, k, random, columns);
+        std::vector<float> out(rows * kPanel, 99);
+        MultiplyIntegers(operands.Product(out));
+        for (int64_t r = 0; r < rows; ++r) {
+          for (int64_t c = 0; c < kPanel; ++c) {
+            ASSERT_EQ(out[r * kPanel + c],
+                      c < columns ? operands.Expected(r, c) : 99)
+                << rows << " rows, " << columns << " columns, " << k
+                << " inputs: " << r << ", " << c;
+          }
         }
       }
     }
@@ -199,6 +223,23 @@ void ExpectPlainSums(int64_t rows, int64_t panels, int64_t columns,
       ASSERT_EQ(out[r * columns + c], sum * scales[r])
           << rows << " rows, " << columns << " columns";
     }
+  }
+}
+
+TEST_P(IntegerTargets, ATileHasItsRowsInQuads) {
+  std::mt19937 random(6);
+  constexpr int64_t kStride = 100;
+  const std::vector<int8_t> rows = WholeNumbers(kPanel * kStride, random);
+  for (const int64_t columns : {16, 48, 64, 80}) {
+    std::vector<int8_t> tile(kPanel * columns + 1, 99);
+    InterleaveTile(rows.data(), kStride, columns, tile.data());
+    for (int64_t j = 0; j < kPanel; ++j) {
+      for (int64_t c = 0; c < columns; ++c) {
+        ASSERT_EQ(tile[(j / 4 * columns + c) * 4 + j % 4],
+                  rows[j * kStride + c]);
+      }
+    }
+    EXPECT_EQ(tile.back(), 99);
   }
 }
 
