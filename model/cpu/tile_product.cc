@@ -13,8 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 
+// A test without tiles defines these two, and the intrinsics, for itself.
+#ifndef TXL_TILES
 // For functions of tiles and of the vectors that finish them.
 #define TXL_TILES __attribute__((target("amx-tile,amx-int8,avx512f")))
+// GCC's intrinsic says that it reads the first eight bytes only.
+#define TXL_SHAPE_TILES(shapes) __asm__ volatile("ldtilecfg %0" ::"m"(shapes))
+#endif
 
 namespace txl {
 namespace {
@@ -70,8 +75,7 @@ TXL_TILES void Shape(int64_t rows) {
   for (const int tile : {2, 3, 5}) {
     shapes.rows[tile] = static_cast<uint8_t>(second);
   }
-  // GCC's intrinsic says that it reads the first eight bytes only.
-  __asm__ volatile("ldtilecfg %0" ::"m"(shapes));
+  TXL_SHAPE_TILES(shapes);
   shaped = rows;
 }
 
