@@ -41,14 +41,14 @@ HWY_INLINE int64_t StepBytes(const IntegerProduct& p) {
 }
 
 // Weights are made unsigned by 128 more, which the row's own sum takes off
-// again.
+// again. Narrow panels are multiplied by single vectors (V = 1).
 template <int R, int V>
 HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
                       Upcoming upcoming) {
   const WordTag d;
   const FloatTag f;
   const int64_t lanes = Lanes();
-  const int64_t step_bytes = StepBytes(p);
+  const int64_t step_bytes = V == 1 ? StepBytes(p) : kPanel * kQuad;
   const WordVec shift = hn::Set(d, static_cast<int32_t>(0x80808080));
   WordVec sum[R][V];
   for (int r = 0; r < R; ++r) {
@@ -150,12 +150,15 @@ HWY_INLINE void MultiplyColumns(const IntegerProduct& p, int64_t column) {
 }
 
 void MultiplyIntegersTarget(const IntegerProduct& p) {
-  int64_t column = 0;
-  for (; column + kVectors * Lanes() <= p.columns;
-       column += kVectors * Lanes()) {
+  if (p.columns < kPanel) {
+    for (int64_t column = 0; column < p.columns; column += Lanes()) {
+      MultiplyColumns<1>(p, column);
+    }
+    return;
+  }
+  for (int64_t column = 0; column < kPanel; column += kVectors * Lanes()) {
     MultiplyColumns<kVectors>(p, column);
   }
-  for (; column < p.columns; column += Lanes()) MultiplyColumns<1>(p, column);
 }
 
 // R rows x V vectors, two sums each. A single row waits for memory: while it

@@ -12,7 +12,7 @@ namespace {
 constexpr absl::Duration kLastScrape = absl::Milliseconds(500);
 
 constexpr PathRule kMetricsRule = {false, kWatchers, "/metrics"};
-// As the API's: a kubelet has no key.
+// Open, as the API's is: a kubelet has no key.
 constexpr PathRule kHealthRule = {true, {}, "/health"};
 
 const PathRule& RuleOfPath(const HttpRequest& request) {
