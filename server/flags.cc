@@ -420,9 +420,22 @@ absl::StatusOr<ParsedFlags> ParseFlags(std::vector<std::string> arguments) {
   }
   TXL_RETURN_IF_ERROR(table.CheckRequired("model"));
   TXL_RETURN_IF_ERROR(CheckStoreFlags(flags.store));
+  for (const char* promise : {"durability", "store-recover"}) {
+    if (table.Has(promise) && !flags.store.kept()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", promise,
+          " goes with --data-dir or --store: sessions are not kept"));
+    }
+  }
+  const std::string admin =
+      AdminAddress(flags.admin_listen, flags.store.data_dir);
+  TXL_RETURN_IF_ERROR(CheckExposure(
+      {flags.listen, flags.http.listen, flags.tls, flags.insecure, admin}));
   TXL_RETURN_IF_ERROR(
-      CheckExposure({flags.listen, flags.http.listen, flags.tls, flags.insecure,
-                     AdminAddress(flags.admin_listen, flags.store.data_dir)}));
+      CheckAddressesDiffer({{"--listen", flags.listen},
+                            {"--http-listen", flags.http.listen},
+                            {"--metrics-listen", flags.metrics_listen},
+                            {"--admin-listen", admin}}));
   parsed.flags = std::move(flags);
   return parsed;
 }

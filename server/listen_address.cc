@@ -65,7 +65,11 @@ std::string CheckHostPort(const std::string& listen) {
 
 std::string CheckListen(const std::string& listen) {
   if (absl::StartsWith(listen, "unix:")) {
-    return listen.size() > 5 ? "" : "unix: needs a path";
+    if (listen.size() == 5) return "unix: needs a path";
+    constexpr size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
+    if (listen.size() - 5 <= kMost) return "";
+    return absl::StrCat("the path of a Unix socket has at most ", kMost,
+                        " bytes");
   }
   if (!CheckHostPort(listen).empty()) {
     return absl::StrCat("\"", listen, "\" is neither HOST:PORT nor unix:PATH");
@@ -191,6 +195,19 @@ absl::Status SetSocketMode(const std::string& listen, const std::string& mode) {
   if (::chmod(std::string(path).c_str(), bits) == 0) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("--socket-mode: ", path, ": ", strerror(errno)));
+}
+
+absl::Status CheckAddressesDiffer(const std::vector<NamedAddress>& addresses) {
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const auto& [flag, listen] = addresses[i];
+    if (listen.empty() || absl::EndsWith(listen, ":0")) continue;
+    for (size_t other = 0; other < i; ++other) {
+      if (addresses[other].listen != listen) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          flag, " ", listen, ": is the address of ", addresses[other].flag));
+    }
+  }
+  return absl::OkStatus();
 }
 
 namespace {

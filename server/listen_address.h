@@ -26,8 +26,8 @@ std::string CheckAdminListen(const std::string& listen);
 
 // The items of a list with commas between them.
 std::vector<std::string> ItemsOf(const std::string& list);
-// "", or what is wrong with an item of such a list: of host names and addresses,
-// or of origins like "https://chat.example" and "null".
+// "", or what is wrong with an item of such a list: of host names and
+// addresses, or of origins like "https://chat.example" and "null".
 std::string CheckHosts(const std::string& list);
 std::string CheckOrigins(const std::string& list);
 
@@ -66,6 +66,14 @@ absl::StatusOr<SocketLock> LockSocket(const std::string& listen);
 // Gives the socket of "unix:PATH", which is there, these octal permissions;
 // does nothing for any other address or an empty mode. Errors: Unavailable.
 absl::Status SetSocketMode(const std::string& listen, const std::string& mode);
+
+struct NamedAddress {
+  const char* flag = nullptr;
+  std::string listen;  // empty: nowhere
+};
+// InvalidArgument, naming both flags: they would listen on the same address.
+// Port 0 is another one each time.
+absl::Status CheckAddressesDiffer(const std::vector<NamedAddress>& addresses);
 
 // Whether what the flags say may be reached from other machines.
 

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "model/cpu/tile_product.h"
@@ -72,6 +73,18 @@ absl::Status CheckPlaces(const ServerFlags& flags) {
           absl::StrCat(place.flag, ": ", place.path, wrong));
     }
   }
+  for (const auto& [flag, listen] :
+       {std::pair("--listen", flags.listen),
+        std::pair("--admin-listen", flags.admin_listen)}) {
+    absl::string_view socket = listen;
+    if (!absl::ConsumePrefix(&socket, "unix:")) continue;
+    const fs::path folder = fs::path(std::string(socket)).parent_path();
+    std::error_code error;
+    if (!folder.empty() && !fs::is_directory(folder, error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, ": ", listen, ": its folder does not exist"));
+    }
+  }
   if (flags.export_key_file.empty()) return absl::OkStatus();
   return ReadKeyFile(flags.export_key_file).status();
 }
@@ -97,6 +110,10 @@ int CheckConfig(ServerFlags flags) {
   const absl::Status weights =
       LoadDirectoryWeights(*model, {.mapped = true}).status();
   if (!weights.ok()) return Fail(weights);
+  if (flags.speculate != "off") {
+    const absl::Status ngrams = ReadNgrams(*model).status();
+    if (!ngrams.ok()) return Fail(ngrams);
+  }
   if (!flags.tenants.empty()) {
     const absl::Status tenants = ReadTenants(flags.tenants).status();
     if (!tenants.ok()) return Fail(tenants);

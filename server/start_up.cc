@@ -14,7 +14,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "model/base/status_macros.h"
-#include "model/text/ngram_table.h"
 #include "server/base/log.h"
 #include "server/scheduler/turn.h"
 
@@ -63,6 +62,19 @@ absl::StatusOr<std::string> FindModel(const std::string& model,
       absl::StrJoin(names, ", ")));
 }
 
+absl::StatusOr<std::shared_ptr<const NgramTable>> ReadNgrams(
+    const ModelDirectory& model) {
+  const std::string path = absl::StrCat(model.path, "/", kNgramsName);
+  const uint32_t fingerprint = model.vocabulary == nullptr
+                                   ? 0
+                                   : VocabularyFingerprint(*model.vocabulary);
+  absl::StatusOr<NgramTable> table =
+      NgramTable::Read(path, fingerprint, model.config.vocab_size);
+  if (absl::IsNotFound(table.status())) return nullptr;
+  if (!table.ok()) return table.status();
+  return std::make_shared<const NgramTable>(*std::move(table));
+}
+
 absl::Status SetUpSpeculation(const std::string& speculate,
                               const ModelDirectory& model,
                               const RunnerInfo& info,
@@ -77,17 +89,7 @@ absl::Status SetUpSpeculation(const std::string& speculate,
     }
     return absl::OkStatus();
   }
-  const std::string path = absl::StrCat(model.path, "/", kNgramsName);
-  const uint32_t fingerprint = model.vocabulary == nullptr
-                                   ? 0
-                                   : VocabularyFingerprint(*model.vocabulary);
-  absl::StatusOr<NgramTable> table =
-      NgramTable::Read(path, fingerprint, model.config.vocab_size);
-  if (table.ok()) {
-    options->ngrams = std::make_shared<const NgramTable>(*std::move(table));
-  } else if (!absl::IsNotFound(table.status())) {
-    return table.status();
-  }
+  TXL_ASSIGN_OR_RETURN(options->ngrams, ReadNgrams(model));
   Log(LogSeverity::kInfo, "speculation",
       {{"tokens", options->speculate_tokens},
        {"ngram_bytes",

@@ -5,12 +5,14 @@
 // turn.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "model/checkpoint/model_directory.h"
+#include "model/text/ngram_table.h"
 #include "server/engine/step_runner.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/scheduler_options.h"
@@ -29,11 +31,15 @@ std::string InstalledModels();
 absl::StatusOr<std::string> FindModel(const std::string& model,
                                       absl::string_view installed);
 
+// The directory's table of n-grams; null where there is none. Errors: as
+// NgramTable::Read.
+absl::StatusOr<std::shared_ptr<const NgramTable>> ReadNgrams(
+    const ModelDirectory& model);
+
 // What of the flags, the model directory and the engine makes a server guess
 // tokens ahead. `speculate`: of the flag. Off, or where the runner does not
-// verify guesses, speculate_tokens becomes 0; else the directory's table of
-// n-grams is read where there is one. A line of the log says which. Errors: as
-// NgramTable::Read, but a file that is not there is none.
+// verify guesses, speculate_tokens becomes 0; else the table of n-grams is
+// read. A line of the log says which. Errors: as ReadNgrams.
 absl::Status SetUpSpeculation(const std::string& speculate,
                               const ModelDirectory& model,
                               const RunnerInfo& info,

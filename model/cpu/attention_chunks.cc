@@ -21,6 +21,7 @@ constexpr int64_t kAbsorbedQueries = 24;
 // read again as values.
 constexpr int64_t kProjectedLength = 512;
 constexpr int64_t kAbsorbedLength = 128;
+constexpr int64_t kIntegerRowsLength = 256;
 
 int64_t FloorTo(int64_t position, int64_t unit) {
   return position - ((position % unit) + unit) % unit;
@@ -31,12 +32,19 @@ bool IsAbsorbed(const NativeArena& arena) {
 }
 
 int64_t RunRows(const NativeArena& arena) {
+  const NativeShape& shape = arena.shape();
   if (!IsAbsorbed(arena)) {
-    const bool tiled =
-        UsesTiles() && arena.shape().derived == NumberFormat::kInt8;
-    return tiled ? kTiledRows : kProjectedRows;
+    return UsesTiles() && shape.integer_attention() ? kTiledRows
+                                                    : kProjectedRows;
   }
-  return std::max<int64_t>(1, kAbsorbedQueries / arena.shape().heads);
+  const int64_t queries = shape.integer_attention() ? kPanel : kAbsorbedQueries;
+  return std::max<int64_t>(1, queries / shape.heads);
+}
+
+int64_t ChunkLength(const NativeArena& arena) {
+  if (!IsAbsorbed(arena)) return kProjectedLength;
+  return arena.shape().integer_attention() ? kIntegerRowsLength
+                                           : kAbsorbedLength;
 }
 
 }  // namespace
@@ -48,7 +56,7 @@ ChunkAttention::ChunkAttention(NativeArena& arena,
       run_rows_(RunRows(arena)),
       width_(IsAbsorbed(arena) ? arena.row_stride()
                                : arena.shape().value_stride()),
-      length_(IsAbsorbed(arena) ? kAbsorbedLength : kProjectedLength) {}
+      length_(ChunkLength(arena)) {}
 
 int64_t ChunkAttention::max_queries() const {
   return run_rows_ * (IsAbsorbed(arena_) ? arena_.shape().heads : 1);
@@ -66,18 +74,27 @@ int64_t ChunkAttention::LastChunk(const NativeRun& run) const {
   return FloorTo(run.position + run.rows - 1, length_);
 }
 
-bool ChunkAttention::has_integers() const {
-  return !IsAbsorbed(arena_) && arena_.shape().derived == NumberFormat::kInt8;
+bool ChunkAttention::has_widened_rows() const {
+  return IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8 &&
+         !arena_.shape().integer_attention();
 }
 
-bool ChunkAttention::has_row_scales() const {
-  return IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8;
-}
-
-// Behind the scores two halves of their weights, in bytes.
 AlignedBuffer<float> ChunkAttention::MakeScratch() const {
   const int64_t scores = max_queries() * length_;
-  return AlignedBuffer<float>(has_integers() ? scores + scores / 2 : scores);
+  const int64_t halves = 2 * scores / int64_t{sizeof(float)};
+  const int64_t columns = length_ * kPanel / int64_t{sizeof(float)};
+  return AlignedBuffer<float>(scores + halves + length_ + columns);
+}
+
+ChunkAttention::Scratch ChunkAttention::PlacesIn(float* scratch) const {
+  const int64_t scores = max_queries() * length_;
+  Scratch places;
+  places.scores = scratch;
+  places.row_scales = scratch + scores;
+  places.columns = reinterpret_cast<int8_t*>(places.row_scales + length_);
+  places.high = reinterpret_cast<uint8_t*>(places.columns) + length_ * kPanel;
+  places.low = places.high + scores;
+  return places;
 }
 
 void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
@@ -90,17 +107,22 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
   piece.begin =
       std::max(chunk, FloorTo(ring.OldestVisible(run.position), kPanel));
   piece.end = std::min(chunk + length_, FloorTo(newest, kPanel) + kPanel);
-  ScoreContent(queries, piece, scratch);
-  if (has_row_scales()) ScaleByRows(queries, piece, scratch);
+  const bool integers = arena_.shape().integer_attention();
+  const Scratch places = PlacesIn(scratch);
+  ScoreContent(queries, piece, places.scores);
+  if (IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8) {
+    LoadRowScales(queries, piece, places.row_scales);
+  }
+  if (has_widened_rows()) ScaleByRows(queries, piece, places);
   const ValueTiles tiles =
-      has_integers() ? TilesOf(queries, piece) : ValueTiles();
+      integers ? TilesOf(queries, piece, places) : ValueTiles();
   const float scale =
       1 / std::sqrt(static_cast<float>(arena_.shape().head_width));
   for (int64_t i = 0; i < queries.count(); ++i) {
     const int64_t t = run.position + i / queries.heads;
     const int64_t begin = std::max(ring.OldestVisible(t), piece.begin);
     const int64_t end = std::min(t + 1, piece.end);
-    float* scores = scratch + i * length_;
+    float* scores = places.scores + i * length_;
     result.parts[i] = {};
     if (begin >= end) continue;
     const float* position = queries.position + i * queries.position_stride +
@@ -108,30 +130,59 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
     result.parts[i] = SoftmaxWeights(
         scores, position, scale,
         {begin - piece.begin, end - piece.begin, piece.end - piece.begin},
-        has_integers() ? tiles.scales : nullptr);
+        integers ? tiles.scales : nullptr);
   }
-  if (has_integers()) {
-    return SumIntegerValues(queries, tiles, result, scratch);
+  if (integers) return SumIntegerValues(queries, tiles, result, places);
+  if (has_widened_rows()) ScaleByRows(queries, piece, places);
+  SumValues(queries, piece, places.scores, result.out);
+}
+
+void ChunkAttention::LoadRowScales(const AttentionQueries& queries,
+                                   const Piece& piece, float* scales) const {
+  for (int64_t t = piece.begin; t < piece.end; ++t) {
+    *scales++ = arena_.RowFactor(queries.run.slot, queries.layer, t)->scale;
   }
-  if (has_row_scales()) ScaleByRows(queries, piece, scratch);
-  SumValues(queries, piece, scratch, result.out);
 }
 
 // Scores, or weights, of rows times the rows' scales.
 void ChunkAttention::ScaleByRows(const AttentionQueries& queries,
-                                 const Piece& piece, float* numbers) const {
-  float scales[kAbsorbedLength];
-  const int64_t count = piece.end - piece.begin;
-  for (int64_t i = 0; i < count; ++i) {
-    scales[i] =
-        arena_.RowScale(queries.run.slot, queries.layer, piece.begin + i);
-  }
+                                 const Piece& piece,
+                                 const Scratch& scratch) const {
   RowEpilogue scale;
-  scale.columns = count;
-  scale.scale = scales;
+  scale.columns = piece.end - piece.begin;
+  scale.scale = scratch.row_scales;
   for (int64_t i = 0; i < queries.count(); ++i) {
-    scale.out = numbers + i * length_;
+    scale.out = scratch.scores + i * length_;
     FinishRow(scale);
+  }
+}
+
+// The rows are multiplied by panels of queries, so that they are read as they
+// lie. Scores lie by query.
+void ChunkAttention::ScoreRows(const AttentionQueries& queries, int64_t tile,
+                               float* scores) const {
+  const int32_t slot = queries.run.slot;
+  alignas(64) float by_row[kPanel * kPanel];
+  IntegerProduct product;
+  product.a = {
+      reinterpret_cast<const int8_t*>(arena_.Row(slot, queries.layer, tile)),
+      arena_.row_step(), arena_.RowFactor(slot, queries.layer, tile),
+      arena_.factor_step()};
+  product.rows = kPanel;
+  product.k = RoundUp(arena_.shape().model_width, kQuad);
+  product.out = by_row;
+  for (int64_t first = 0; first < queries.count(); first += kPanel) {
+    const int64_t count = std::min(kPanel, queries.count() - first);
+    product.columns = product.out_stride = RoundUp(count, kColumnGroup);
+    product.b = queries.panels + first * product.k;
+    product.b_scales = queries.panel_scales + first;
+    MultiplyIntegers(product);
+    for (int64_t i = 0; i < count; ++i) {
+      float* of_query = scores + (first + i) * length_;
+      for (int64_t t = 0; t < kPanel; ++t) {
+        of_query[t] = by_row[t * product.columns + i];
+      }
+    }
   }
 }
 
@@ -146,7 +197,9 @@ void ChunkAttention::ScoreContent(const AttentionQueries& queries,
   product.columns = kPanel;
   for (int64_t tile = piece.begin; tile < piece.end; tile += kPanel) {
     product.out = scores + (tile - piece.begin);
-    if (shape.form == AttentionForm::kAbsorbed) {
+    if (queries.panels != nullptr) {
+      ScoreRows(queries, tile, product.out);
+    } else if (shape.form == AttentionForm::kAbsorbed) {
       product.b = arena_.Row(queries.run.slot, queries.layer, tile);
       product.b_stride = arena_.row_step();
       product.b_format = shape.memory;
@@ -177,16 +230,23 @@ void ChunkAttention::ScoreContent(const AttentionQueries& queries,
 }
 
 ChunkAttention::ValueTiles ChunkAttention::TilesOf(
-    const AttentionQueries& queries, const Piece& piece) const {
-  static_assert(kProjectedLength == ValueTiles::kMost * kPanel);
+    const AttentionQueries& queries, const Piece& piece,
+    const Scratch& scratch) const {
+  static_assert(kProjectedLength <= ValueTiles::kMost * kPanel &&
+                kIntegerRowsLength <= ValueTiles::kMost * kPanel);
+  const int32_t slot = queries.run.slot;
   ValueTiles tiles;
-  for (int64_t position = piece.begin; position < piece.end;
-       position += kPanel) {
-    tiles.numbers[tiles.count] =
-        reinterpret_cast<const int8_t*>(arena_.ValueTile(
-            queries.run.slot, queries.layer, queries.head, position));
-    tiles.scales[tiles.count++] = arena_.ValueScales(
-        queries.run.slot, queries.layer, queries.head, position);
+  for (int64_t t = piece.begin; t < piece.end; t += kPanel) {
+    const uint8_t* numbers = nullptr;
+    if (IsAbsorbed(arena_)) {
+      numbers = arena_.Row(slot, queries.layer, t);
+      tiles.scales[tiles.count] = scratch.row_scales + (t - piece.begin);
+    } else {
+      numbers = arena_.ValueTile(slot, queries.layer, queries.head, t);
+      tiles.scales[tiles.count] =
+          arena_.ValueScales(slot, queries.layer, queries.head, t);
+    }
+    tiles.numbers[tiles.count++] = reinterpret_cast<const int8_t*>(numbers);
   }
   return tiles;
 }
@@ -196,31 +256,50 @@ ChunkAttention::ValueTiles ChunkAttention::TilesOf(
 void ChunkAttention::SumIntegerValues(const AttentionQueries& queries,
                                       const ValueTiles& tiles,
                                       const AttentionParts& result,
-                                      float* scratch) const {
-  float scales[kTiledRows];
-  const int64_t numbers = max_queries() * length_;
-  uint8_t* high = reinterpret_cast<uint8_t*>(scratch + numbers);
-  uint8_t* low = high + numbers;
+                                      const Scratch& scratch) const {
+  const int64_t count = tiles.count * kPanel;
+  // Their scales come to places of weights that are whole numbers by then.
   for (int64_t i = 0; i < queries.count(); ++i) {
-    float* weights = scratch + i * length_;
+    float* weights = scratch.scores + i * length_;
     if (result.parts[i].sum == 0) {
-      std::fill_n(weights, tiles.count * kPanel, 0.0f);  // it sees no position
+      std::fill_n(weights, count, 0.0f);  // it sees no position
     }
-    scales[i] = QuantiseWeights(
-        {weights, tiles.count * kPanel, high + i * length_, low + i * length_});
+    const int64_t first = i * length_;
+    scratch.scores[i] = QuantiseWeights(
+        {weights, count, scratch.high + first, scratch.low + first});
   }
   IntegerSum sum;
-  sum.high = high;
-  sum.low = low;
+  sum.high = scratch.high;
+  sum.low = scratch.low;
   sum.stride = length_;
-  sum.scales = scales;
+  sum.scales = scratch.scores;
   sum.rows = queries.count();
   sum.tiles = tiles.numbers;
   sum.panels = tiles.count;
   sum.columns = width_;
   sum.out = result.out;
   sum.out_stride = width_;
+  if (IsAbsorbed(arena_)) return SumIntegerRows(sum, tiles, scratch.columns);
   SumIntegers(sum);
+}
+
+// Rows come into quads some columns at a time, which the first cache holds.
+void ChunkAttention::SumIntegerRows(IntegerSum sum, const ValueTiles& rows,
+                                    int8_t* columns) const {
+  const int8_t* tiles[ValueTiles::kMost];
+  float* const out = sum.out;
+  sum.tiles = tiles;
+  for (int64_t first = 0; first < width_; first += kPanel) {
+    sum.columns = std::min(kPanel, width_ - first);
+    sum.out = out + first;
+    for (int64_t i = 0; i < rows.count; ++i) {
+      int8_t* tile = columns + i * kPanel * kPanel;
+      InterleaveTile(rows.numbers[i] + first, arena_.row_step(), sum.columns,
+                     tile);
+      tiles[i] = tile;
+    }
+    SumIntegers(sum);
+  }
 }
 
 // Positions that all rows see are read once for all; the rows' own ends, before

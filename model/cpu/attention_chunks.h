@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "model/cpu/aligned_buffer.h"
+#include "model/cpu/integer_operands.h"
 #include "model/cpu/native_arena.h"
 #include "model/cpu/position_scores.h"
 #include "model/cpu/vector_kernels.h"
@@ -41,6 +42,10 @@ struct AttentionQueries {
   const float* position = nullptr;  // [rows * heads], as PositionScores says
   int64_t position_stride = 0;
   IntegerFactor integers;  // content, where keys are int8
+  // Content where absorbed queries meet int8 rows: panels in quads of up to
+  // kPanel queries each, the last one rounded up to column groups.
+  const int8_t* panels = nullptr;
+  const float* panel_scales = nullptr;
 
   int64_t count() const { return run.rows * heads; }
 };
@@ -96,7 +101,15 @@ class ChunkAttention {
     int64_t last = 0;
   };
 
-  // One head's int8 value tiles of a piece, and their scales.
+  // Where one worker's scratch memory has what.
+  struct Scratch {
+    float* scores = nullptr;      // [max_queries(), length()]
+    uint8_t* high = nullptr;      // their weights as whole numbers:
+    uint8_t* low = nullptr;       // QuantiseWeights
+    float* row_scales = nullptr;  // [length()], of stored int8 rows
+    int8_t* columns = nullptr;    // value tiles of kPanel columns of them
+  };
+  // The int8 values of a piece: a head's tiles, or stored rows. Their scales.
   struct ValueTiles {
     static constexpr int64_t kMost = 8;  // as SumIntegers adds up
     const int8_t* numbers[kMost];
@@ -104,15 +117,22 @@ class ChunkAttention {
     int64_t count = 0;
   };
 
-  // In int8, keys and values or (absorbed) stored rows have scales.
-  bool has_integers() const;
-  bool has_row_scales() const;
+  // Stored int8 rows whose numbers are widened to floats.
+  bool has_widened_rows() const;
+  Scratch PlacesIn(float* scratch) const;
+  void LoadRowScales(const AttentionQueries& queries, const Piece& piece,
+                     float* scales) const;
   void ScaleByRows(const AttentionQueries& queries, const Piece& piece,
-                   float* numbers) const;
-  ValueTiles TilesOf(const AttentionQueries& queries, const Piece& piece) const;
+                   const Scratch& scratch) const;
+  ValueTiles TilesOf(const AttentionQueries& queries, const Piece& piece,
+                     const Scratch& scratch) const;
   void SumIntegerValues(const AttentionQueries& queries,
                         const ValueTiles& tiles, const AttentionParts& result,
-                        float* scratch) const;
+                        const Scratch& scratch) const;
+  void SumIntegerRows(IntegerSum sum, const ValueTiles& rows,
+                      int8_t* columns) const;
+  void ScoreRows(const AttentionQueries& queries, int64_t tile,
+                 float* scores) const;
   void ScoreContent(const AttentionQueries& queries, const Piece& piece,
                     float* scores) const;
   void SumValues(const AttentionQueries& queries, const Piece& piece,

@@ -35,8 +35,11 @@ double AttentionCost(const AttentionWork& work, AttentionForm form) {
     bytes = rows * model_width * static_cast<double>(NumberBytes(work.memory));
     operations = 4 * rows * static_cast<double>(work.heads) * model_width;
   }
-  return std::max(bytes,
-                  operations / (cached ? kFlopPerCachedByte : kFlopPerByte));
+  const bool integers =
+      work.memory == NumberFormat::kInt8 && work.derived == NumberFormat::kInt8;
+  const double per_byte = (cached ? kFlopPerCachedByte : kFlopPerByte) *
+                          (integers ? kIntegerGain : 1);
+  return std::max(bytes, operations / per_byte);
 }
 
 AttentionForm ChooseForm(const AttentionWork& work) {

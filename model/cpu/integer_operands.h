@@ -3,7 +3,7 @@
 // What integer_product.h multiplies and adds up.
 //
 // Quads. Four numbers that are multiplied and added together lie side by side.
-// A panel of inputs is [k / 4][kPanel][4]. A tile of positions is
+// A panel of inputs is [k / 4][columns][4]. A tile of positions is
 // [kPanel / 4][columns][4].
 
 #include <cstdint>
@@ -24,13 +24,14 @@ struct IntegerFactor {
 };
 
 // out[r][c] = a.rows[r].scale * b_scales[c] * sum over k of a[r][k] * b[k][c],
-// c in [0, kPanel). The row's sum is that of all its numbers, of every piece.
+// c in [0, columns). The row's sum is that of all its numbers, of every piece.
 struct IntegerProduct {
   IntegerFactor a;
   int64_t rows = 0;
   const int8_t* b = nullptr;  // a panel in quads
   const float* b_scales = nullptr;
-  int64_t k = 0;  // a multiple of kQuad, at most 2^16
+  int64_t columns = kPanel;  // a multiple of kColumnGroup, at most kPanel
+  int64_t k = 0;             // a multiple of kQuad, at most 2^16
   float* out = nullptr;
   int64_t out_stride = 0;
   // A product in pieces along k: between two of them `out` holds the sums.

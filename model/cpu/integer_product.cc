@@ -25,7 +25,6 @@ constexpr int kVectors = 2;
 #endif
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kStepBytes = kPanel * kQuad;  // of a panel, for four inputs
 // How far ahead a single block asks for memory.
 constexpr int64_t kStepsAhead = 8;
 
@@ -36,40 +35,46 @@ struct Upcoming {
   int64_t every = 1;
 };
 
+// Of a panel, for four inputs.
+HWY_INLINE int64_t StepBytes(const IntegerProduct& p) {
+  return p.columns * kQuad;
+}
+
 // Weights are made unsigned by 128 more, which the row's own sum takes off
-// again.
-template <int R>
+// again. Narrow panels are multiplied by single vectors (V = 1).
+template <int R, int V>
 HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
                       Upcoming upcoming) {
   const WordTag d;
   const FloatTag f;
   const int64_t lanes = Lanes();
+  const int64_t step_bytes = V == 1 ? StepBytes(p) : kPanel * kQuad;
   const WordVec shift = hn::Set(d, static_cast<int32_t>(0x80808080));
-  WordVec sum[R][kVectors];
+  WordVec sum[R][V];
   for (int r = 0; r < R; ++r) {
     const float* out = p.out + (row + r) * p.out_stride + column;
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < V; ++v) {
       sum[r][v] = p.goes_on ? LoadWords(out + v * lanes) : hn::Zero(d);
     }
   }
   const int8_t* a = p.a.data + row * p.a.stride;
   const int8_t* b = p.b + column * kQuad;
   int64_t wait = 1;
-  for (int64_t k = 0; k < p.k; k += kQuad, b += kStepBytes) {
+  for (int64_t k = 0; k < p.k; k += kQuad, b += step_bytes) {
     if (--wait == 0) {
-      for (int64_t i = 0; i < kStepBytes; i += kLineBytes) {
+      for (int64_t i = 0; i < step_bytes; i += kLineBytes) {
         hwy::Prefetch(upcoming.next + i);
       }
-      upcoming.next += kStepBytes;
+      upcoming.next += step_bytes;
       wait = upcoming.every;
     }
-    WordVec w[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
+    WordVec w[V];
+    for (int v = 0; v < V; ++v) {
       w[v] = hn::Xor(LoadWords(b + v * lanes * kQuad), shift);
     }
     for (int r = 0; r < R; ++r) {
       const WordVec x = RepeatQuad(a + r * p.a.stride + k);
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < V; ++v) {
         sum[r][v] = AddQuads(sum[r][v], w[v], x);
       }
     }
@@ -77,7 +82,7 @@ HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
   for (int r = 0; r < R; ++r) {
     float* out = p.out + (row + r) * p.out_stride + column;
     if (!p.ends) {
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < V; ++v) {
         hn::StoreU(hn::BitCast(f, sum[r][v]), f, out + v * lanes);
       }
       continue;
@@ -85,7 +90,7 @@ HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
     const IntegerRow& of_row = p.a.rows[(row + r) * p.a.rows_stride];
     const WordVec excess = hn::Set(d, 128 * of_row.sum);
     const FloatVec scale = hn::Set(f, of_row.scale);
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < V; ++v) {
       const FloatVec exact = hn::ConvertTo(f, hn::Sub(sum[r][v], excess));
       const FloatVec both =
           hn::Mul(scale, hn::LoadU(f, p.b_scales + column + v * lanes));
@@ -99,41 +104,60 @@ HWY_INLINE void Block(const IntegerProduct& p, int64_t row, int64_t column,
 HWY_INLINE Upcoming Ahead(const IntegerProduct& p, int64_t block,
                           int64_t blocks) {
   const int64_t steps = p.k / kQuad;
+  const int64_t bytes = StepBytes(p);
   if (p.next != nullptr) {
     const int8_t* next = static_cast<const int8_t*>(p.next);
-    return {next + block * steps / (2 * blocks) * kStepBytes, 2 * blocks};
+    return {next + block * steps / (2 * blocks) * bytes, 2 * blocks};
   }
-  if (blocks == 1) return {p.b + kStepsAhead * kStepBytes, 1};
-  return {p.b + (steps + block * steps / blocks) * kStepBytes, blocks};
+  if (blocks == 1) return {p.b + kStepsAhead * bytes, 1};
+  return {p.b + (steps + block * steps / blocks) * bytes, blocks};
+}
+
+template <int V>
+HWY_INLINE void MultiplyColumns(const IntegerProduct& p, int64_t column) {
+  constexpr int kTogether = V == 1 ? 2 * kRows : kRows;
+  const int64_t blocks = (p.rows + kTogether - 1) / kTogether;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const Upcoming upcoming = Ahead(p, block, blocks);
+    int64_t row = block * kTogether;
+    if (p.rows - row >= kTogether) {
+      Block<kTogether, V>(p, row, column, upcoming);
+      continue;
+    }
+    for (; p.rows - row >= kRows; row += kRows) {
+      Block<kRows, V>(p, row, column, upcoming);
+    }
+    switch (p.rows - row) {
+      case 1:
+        Block<1, V>(p, row, column, upcoming);
+        break;
+      case 2:
+        Block<2, V>(p, row, column, upcoming);
+        break;
+      case 3:
+        Block<3, V>(p, row, column, upcoming);
+        break;
+      case 4:
+        Block<4, V>(p, row, column, upcoming);
+        break;
+      case 5:
+        Block<std::min(5, kRows), V>(p, row, column, upcoming);
+        break;
+      default:
+        break;
+    }
+  }
 }
 
 void MultiplyIntegersTarget(const IntegerProduct& p) {
-  const int64_t blocks = (p.rows + kRows - 1) / kRows;
-  for (int64_t column = 0; column < kPanel; column += kVectors * Lanes()) {
-    for (int64_t block = 0; block < blocks; ++block) {
-      const int64_t row = block * kRows;
-      const Upcoming upcoming = Ahead(p, block, blocks);
-      switch (std::min<int64_t>(kRows, p.rows - row)) {
-        case 1:
-          Block<1>(p, row, column, upcoming);
-          break;
-        case 2:
-          Block<2>(p, row, column, upcoming);
-          break;
-        case 3:
-          Block<3>(p, row, column, upcoming);
-          break;
-        case 4:
-          Block<4>(p, row, column, upcoming);
-          break;
-        case 5:
-          Block<std::min(5, kRows)>(p, row, column, upcoming);
-          break;
-        default:
-          Block<kRows>(p, row, column, upcoming);
-          break;
-      }
+  if (p.columns < kPanel) {
+    for (int64_t column = 0; column < p.columns; column += Lanes()) {
+      MultiplyColumns<1>(p, column);
     }
+    return;
+  }
+  for (int64_t column = 0; column < kPanel; column += kVectors * Lanes()) {
+    MultiplyColumns<kVectors>(p, column);
   }
 }
 
@@ -208,6 +232,24 @@ void SumIntegersTarget(const IntegerSum& p) {
   for (; column < p.columns; column += Lanes()) SumColumns<1>(p, column);
 }
 
+void InterleaveTileTarget(const int8_t* rows, int64_t stride, int64_t columns,
+                          int8_t* tile) {
+  const hn::CappedTag<int8_t, kPanel> d;
+  const auto whole = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t j = 0; j < kPanel; j += kQuad, rows += kQuad * stride) {
+    int64_t column = 0;
+    for (; column + whole <= columns; column += whole, tile += whole * kQuad) {
+      const int8_t* from = rows + column;
+      hn::StoreInterleaved4(hn::LoadU(d, from), hn::LoadU(d, from + stride),
+                            hn::LoadU(d, from + 2 * stride),
+                            hn::LoadU(d, from + 3 * stride), d, tile);
+    }
+    for (; column < columns; ++column) {
+      for (int64_t i = 0; i < kQuad; ++i) *tile++ = rows[i * stride + column];
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace txl
 HWY_AFTER_NAMESPACE();
@@ -220,6 +262,7 @@ namespace txl {
 
 HWY_EXPORT(MultiplyIntegersTarget);
 HWY_EXPORT(SumIntegersTarget);
+HWY_EXPORT(InterleaveTileTarget);
 
 void MultiplyIntegers(const IntegerProduct& product) {
   if (product.rows >= kTileProductRows && UsesTiles()) {
@@ -230,6 +273,10 @@ void MultiplyIntegers(const IntegerProduct& product) {
 void SumIntegers(const IntegerSum& sum) {
   if (sum.rows >= kTileSumRows && UsesTiles()) return SumOnTiles(sum);
   HWY_DYNAMIC_DISPATCH(SumIntegersTarget)(sum);
+}
+void InterleaveTile(const int8_t* rows, int64_t stride, int64_t columns,
+                    int8_t* tile) {
+  HWY_DYNAMIC_DISPATCH(InterleaveTileTarget)(rows, stride, columns, tile);
 }
 
 }  // namespace txl

@@ -16,6 +16,10 @@ namespace txl {
 void MultiplyIntegers(const IntegerProduct& product);
 void SumIntegers(const IntegerSum& sum);
 
+// `columns` numbers of kPanel rows, `stride` apart, as a tile in quads.
+void InterleaveTile(const int8_t* rows, int64_t stride, int64_t columns,
+                    int8_t* tile);
+
 // Products of few rows with weights of 4 bits (int4_product.cc), whose numbers
 // of 8 bits never come to memory: where rows are few, unpacking them
 // (UnpackInt4Quads) takes longer than multiplying them.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "model/cpu/packed_matrix.h"
 
@@ -27,9 +28,16 @@ int64_t ValueBytes(const RingGeometry& ring, const NativeShape& shape) {
   return shape.heads * ring.capacity() / kPanel *
          TileBytes(shape, shape.value_stride());
 }
+// Where a row's factor lies: behind whole quads, whose last numbers are zeros.
+int64_t FactorOffset(const NativeShape& shape) {
+  return RoundUp(shape.model_width, kQuad);
+}
 int64_t RowStep(const NativeShape& shape) {
-  const int64_t scale = shape.memory == NumberFormat::kInt8 ? kScaleBytes : 0;
-  return RoundUp(shape.model_width + scale, kColumnGroup);
+  if (shape.memory != NumberFormat::kInt8) {
+    return RoundUp(shape.model_width, kColumnGroup);
+  }
+  return RoundUp(FactorOffset(shape) + int64_t{sizeof(IntegerRow)},
+                 kColumnGroup);
 }
 int64_t RowsBytes(const RingGeometry& ring, const NativeShape& shape) {
   constexpr int64_t kLine = AlignedBuffer<uint8_t>::kAlignment;
@@ -83,11 +91,6 @@ NativeArena::NativeArena(const RingGeometry& ring, const NativeShape& shape,
 
 int64_t NativeArena::bytes_per_slot() const { return shape_.layers * layer_; }
 
-int64_t NativeArena::row_bytes() const {
-  const int64_t scale = shape_.memory == NumberFormat::kInt8 ? kScaleBytes : 0;
-  return shape_.model_width * NumberBytes(shape_.memory) + scale;
-}
-
 int64_t NativeArena::row_step() const { return RowStep(shape_); }
 
 uint8_t* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
@@ -106,9 +109,9 @@ void NativeArena::StoreRow(int32_t slot, int64_t layer, int64_t position,
   if (shape_.memory != NumberFormat::kInt8) {
     return NarrowRow(x, shape_.model_width, shape_.memory, row);
   }
-  const float scale =
-      QuantiseRow(x, shape_.model_width, reinterpret_cast<int8_t*>(row)).scale;
-  std::memcpy(row + shape_.model_width, &scale, sizeof(scale));
+  const IntegerRow factor =
+      QuantiseRow(x, shape_.model_width, reinterpret_cast<int8_t*>(row));
+  std::memcpy(row + FactorOffset(shape_), &factor, sizeof(factor));
 }
 
 void NativeArena::LoadRow(int32_t slot, int64_t layer, int64_t position,
@@ -118,15 +121,42 @@ void NativeArena::LoadRow(int32_t slot, int64_t layer, int64_t position,
     return WidenRow(row, shape_.memory, shape_.model_width, x);
   }
   RestoreRow(reinterpret_cast<const int8_t*>(row),
-             RowScale(slot, layer, position), shape_.model_width, x);
+             RowFactor(slot, layer, position)->scale, shape_.model_width, x);
 }
 
-float NativeArena::RowScale(int32_t slot, int64_t layer,
-                            int64_t position) const {
-  float scale;
-  std::memcpy(&scale, Row(slot, layer, position) + shape_.model_width,
-              sizeof(scale));
-  return scale;
+const IntegerRow* NativeArena::RowFactor(int32_t slot, int64_t layer,
+                                         int64_t position) const {
+  static_assert(kColumnGroup % sizeof(IntegerRow) == 0);
+  return reinterpret_cast<const IntegerRow*>(Row(slot, layer, position) +
+                                             FactorOffset(shape_));
+}
+
+int64_t NativeArena::image_row_bytes() const {
+  const int64_t scale = shape_.memory == NumberFormat::kInt8 ? kScaleBytes : 0;
+  return shape_.model_width * NumberBytes(shape_.memory) + scale;
+}
+
+void NativeArena::WriteImageRow(int32_t slot, int64_t layer, int64_t position,
+                                uint8_t* to) const {
+  const int64_t bytes = shape_.model_width * NumberBytes(shape_.memory);
+  std::memcpy(to, Row(slot, layer, position), bytes);
+  if (shape_.memory != NumberFormat::kInt8) return;
+  const float scale = RowFactor(slot, layer, position)->scale;
+  std::memcpy(to + bytes, &scale, sizeof(scale));
+}
+
+void NativeArena::ReadImageRow(int32_t slot, int64_t layer, int64_t position,
+                               const uint8_t* from) {
+  uint8_t* row = Row(slot, layer, position);
+  const int64_t bytes = shape_.model_width * NumberBytes(shape_.memory);
+  std::memcpy(row, from, bytes);
+  if (shape_.memory != NumberFormat::kInt8) return;
+  const int8_t* numbers = reinterpret_cast<const int8_t*>(row);
+  IntegerRow factor;
+  std::memcpy(&factor.scale, from + bytes, sizeof(factor.scale));
+  factor.sum = std::accumulate(numbers, numbers + bytes, int32_t{0});
+  std::fill(row + bytes, row + FactorOffset(shape_), uint8_t{0});
+  std::memcpy(row + FactorOffset(shape_), &factor, sizeof(factor));
 }
 
 uint8_t* NativeArena::KeyTile(int32_t slot, int64_t layer, int64_t head,

@@ -14,6 +14,7 @@
 
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/attention_form.h"
+#include "model/cpu/quantise.h"
 #include "model/cpu/vector_kernels.h"
 #include "model/memory/ring.h"
 
@@ -27,6 +28,12 @@ struct NativeShape {
   NumberFormat memory = NumberFormat::kF32;   // of stored rows
   NumberFormat derived = NumberFormat::kF32;  // of keys and values
   AttentionForm form = AttentionForm::kProjected;
+  // Whether scores and values are sums of whole numbers: of int8 keys and
+  // values or, in absorbed form, of int8 rows.
+  bool integer_attention() const {
+    return derived == NumberFormat::kInt8 &&
+           (form == AttentionForm::kProjected || memory == NumberFormat::kInt8);
+  }
   // Numbers between two value rows.
   int64_t value_stride() const { return RoundUp(head_width, kColumnGroup); }
   // Rows of a key tile: in int8 whole quads.
@@ -45,19 +52,30 @@ class NativeArena {
 
   // Stored row of a position in the format of the memory: [row_stride()]
   // numbers, the first d of them its own. Behind these come zeros or, in int8,
-  // the row's scale; a reader that goes past d multiplies it by zeros. Rows of
+  // the row's factor; a reader that goes past d multiplies it by zeros. Rows of
   // following ring indices follow, row_step() numbers apart.
   uint8_t* Row(int32_t slot, int64_t layer, int64_t position);
   const uint8_t* Row(int32_t slot, int64_t layer, int64_t position) const;
   int64_t row_stride() const {
     return RoundUp(shape_.model_width, kColumnGroup);
   }
-  int64_t row_bytes() const;  // of the d numbers and their scale
   int64_t row_step() const;
   // x [d] as the memory keeps it, and back.
   void StoreRow(int32_t slot, int64_t layer, int64_t position, const float* x);
   void LoadRow(int32_t slot, int64_t layer, int64_t position, float* x) const;
-  float RowScale(int32_t slot, int64_t layer, int64_t position) const;
+  // In int8: the scale of a row's numbers, and their sum. Those of following
+  // rows are factor_step() apart.
+  const IntegerRow* RowFactor(int32_t slot, int64_t layer,
+                              int64_t position) const;
+  int64_t factor_step() const {
+    return row_step() / int64_t{sizeof(IntegerRow)};
+  }
+  // A row as images have it: the d numbers and, in int8, their scale.
+  int64_t image_row_bytes() const;
+  void WriteImageRow(int32_t slot, int64_t layer, int64_t position,
+                     uint8_t* to) const;
+  void ReadImageRow(int32_t slot, int64_t layer, int64_t position,
+                    const uint8_t* from);
   // The rest is there in projected form only.
   //
   // Keys of the tile that holds `position`: [D, kPanel] in the derived format,

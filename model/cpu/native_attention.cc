@@ -23,6 +23,8 @@ NativeAttention::NativeAttention(NativeArena& arena, int64_t distances,
       width_(shape_.heads * shape_.head_width),
       model_stride_(RoundUp(shape_.model_width, kPanel)),
       value_stride_(RoundUp(shape_.head_width, kPanel)),
+      panel_queries_(RoundUp(shape_.heads, kColumnGroup)),
+      panel_depth_(RoundUp(shape_.model_width, kQuad)),
       split_units_(workers == 1 ? 0 : kUnitsPerThread * workers),
       content_queries_(kBatchRows * width_),
       position_queries_(kBatchRows * width_),
@@ -41,6 +43,11 @@ NativeAttention::NativeAttention(NativeArena& arena, int64_t distances,
     absorbed_queries_ = AlignedBuffer<float>(queries * model_stride_);
     contexts_ = AlignedBuffer<float>(queries * model_stride_);
     values_ = AlignedBuffer<float>(queries * value_stride_);
+    if (shape_.integer_attention()) {
+      absorbed_integers_.Reserve(queries, shape_.model_width);
+      panel_scales_ = AlignedBuffer<float>(kBatchRows * panel_queries_);
+      panels_ = AlignedBuffer<int8_t>(panel_scales_.size() * panel_depth_);
+    }
   }
   groups_.reserve(kBatchRows);
   const int64_t queries = chunks_.max_queries();
@@ -77,6 +84,7 @@ void NativeAttention::RunBatch(const Batch& batch, ThreadPool& pool) {
   AddBiases(batch);
   if (shape_.derived == NumberFormat::kInt8) QuantiseQueries(batch, pool);
   if (absorbed_) AbsorbKeys(batch, pool);
+  if (absorbed_ && shape_.integer_attention()) PackAbsorbed(batch, pool);
   ScorePositions(batch, pool);
   if (Units(batch) < split_units_) {
     RunUnitsInChunks(batch, pool);
@@ -129,6 +137,30 @@ void NativeAttention::AbsorbKeys(const Batch& batch, ThreadPool& pool) {
   });
 }
 
+void NativeAttention::PackAbsorbed(const Batch& batch, ThreadPool& pool) {
+  absorbed_integers_.Quantise({absorbed_queries_.data(), model_stride_},
+                              batch.rows * shape_.heads, shape_.model_width,
+                              pool);
+  pool.Run(static_cast<int64_t>(batch.runs.size()), [&](int64_t i, int) {
+    const NativeRun& run = batch.runs[i];
+    const int64_t row = run.first_row - batch.first_row;
+    const int64_t count = run.rows * shape_.heads;
+    const IntegerFactor queries =
+        absorbed_integers_.Every(1, row * shape_.heads);
+    float* scales = panel_scales_.data() + row * panel_queries_;
+    int8_t* panels = panels_.data() + row * panel_queries_ * panel_depth_;
+    for (int64_t q = 0; q < count; ++q) {
+      const int64_t first = q / kPanel * kPanel;  // of the panel
+      const int64_t columns =
+          std::min(kPanel, RoundUp(count - first, kColumnGroup));
+      SpreadNumbers(queries.data + q * queries.stride, NumberFormat::kF32,
+                    panel_depth_ / kQuad, columns,
+                    panels + first * panel_depth_ + (q - first) * kQuad);
+      scales[q] = queries.rows[q].scale;
+    }
+  });
+}
+
 IntegerFactor NativeAttention::RowsOfHead(const IntegerRows& integers,
                                           int64_t first, int64_t head) const {
   return integers.Every(shape_.heads, first * shape_.heads + head);
@@ -165,6 +197,10 @@ AttentionQueries NativeAttention::Queries(const Batch& batch,
         absorbed_queries_.data() + row * shape_.heads * model_stride_;
     queries.content_stride = model_stride_;
     queries.position_stride = positions_.stride();
+    if (shape_.integer_attention()) {
+      queries.panels = panels_.data() + row * panel_queries_ * panel_depth_;
+      queries.panel_scales = panel_scales_.data() + row * panel_queries_;
+    }
   } else {
     queries.content = content_queries_.data() + row * width_ +
                       queries.head * shape_.head_width;

@@ -76,6 +76,7 @@ class NativeAttention {
   void AddBiases(const Batch& batch);
   void QuantiseQueries(const Batch& batch, ThreadPool& pool);
   void AbsorbKeys(const Batch& batch, ThreadPool& pool);
+  void PackAbsorbed(const Batch& batch, ThreadPool& pool);
   void ScorePositions(const Batch& batch, ThreadPool& pool);
   void FormGroups(const Batch& batch);
   void RunUnits(const Batch& batch, ThreadPool& pool);
@@ -96,20 +97,27 @@ class NativeAttention {
   const bool absorbed_;
   const PositionScores positions_;
   const ChunkAttention chunks_;
-  const int64_t width_;         // H D
-  const int64_t model_stride_;  // RoundUp(d, kPanel)
-  const int64_t value_stride_;  // RoundUp(D, kPanel)
-  const int64_t split_units_;   // fewer are split into chunks
+  const int64_t width_;          // H D
+  const int64_t model_stride_;   // RoundUp(d, kPanel)
+  const int64_t value_stride_;   // RoundUp(D, kPanel)
+  const int64_t panel_queries_;  // a row's room in panels
+  const int64_t panel_depth_;    // RoundUp(d, kQuad)
+  const int64_t split_units_;    // fewer are split into chunks
   AlignedBuffer<float> content_queries_, position_queries_;  // [rows, H D]
   // Queries for int8 keys: one row per head.
   IntegerRows content_integers_, position_integers_;  // [rows, H]
   AlignedBuffer<float> position_scores_;   // [rows, H, positions_.stride()]
   AlignedBuffer<float> absorbed_queries_;  // [rows, H, model_stride_]
-  AlignedBuffer<float> contexts_;          // [rows, H, model_stride_]
-  AlignedBuffer<float> values_;            // [rows, H, value_stride_]
-  std::vector<Scratch> scratch_;           // per worker
-  std::vector<int64_t> groups_;            // of the batch: their first runs
-  AlignedBuffer<float> chunk_out_;         // [split_units_, max_chunks, ..]
+  // The same for int8 rows: by query, and as AttentionQueries has them. A run's
+  // panels begin at its first row times panel_queries_.
+  IntegerRows absorbed_integers_;
+  AlignedBuffer<int8_t> panels_;
+  AlignedBuffer<float> panel_scales_;
+  AlignedBuffer<float> contexts_;   // [rows, H, model_stride_]
+  AlignedBuffer<float> values_;     // [rows, H, value_stride_]
+  std::vector<Scratch> scratch_;    // per worker
+  std::vector<int64_t> groups_;     // of the batch: their first runs
+  AlignedBuffer<float> chunk_out_;  // [split_units_, max_chunks, ..]
   AlignedBuffer<SoftmaxPart> chunk_parts_;
 };
 

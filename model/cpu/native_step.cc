@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -58,12 +57,15 @@ StateIdentity MakeIdentity(const ModelConfig& config,
                            const NativeStepOptions& options) {
   StateIdentity identity = ServingIdentity(config, options.fingerprint);
   const NativeFormats& formats = options.formats;
+  const NativeShape shape = MakeShape(config, formats);
+  const bool absorbed = shape.form == AttentionForm::kAbsorbed;
   identity.row_dtype = FormatName(formats.memory);
   identity.kernel = absl::StrCat(
-      "native-cpu-", FormName(ResolveForm(config, formats)), "-", VectorBits(),
-      "-weights-", FormatName(formats.weights),
+      "native-cpu-", FormName(shape.form), "-", VectorBits(), "-weights-",
+      FormatName(formats.weights),
       formats.products == Products::kInteger ? "-products-int8" : "",
-      "-derived-", FormatName(formats.derived));
+      "-derived-", FormatName(formats.derived),
+      absorbed && shape.integer_attention() ? "-attention-int8" : "");
   return identity;
 }
 
@@ -187,12 +189,12 @@ StateImage NativeStep::Export(int32_t slot, int64_t position,
   image.identity = identity_;
   image.position = position;
   image.rows = std::min(ring().RowsBefore(position), most);
-  const int64_t row_bytes = arena_.row_bytes();
+  const int64_t row_bytes = arena_.image_row_bytes();
   image.data.resize(config_.n_layer * image.rows * row_bytes);
   pool_.Run(config_.n_layer, [&](int64_t layer, int) {
     uint8_t* to = image.data.data() + layer * image.rows * row_bytes;
     for (int64_t t = position - image.rows; t < position; ++t) {
-      std::memcpy(to, arena_.Row(slot, layer, t), row_bytes);
+      arena_.WriteImageRow(slot, layer, t, to);
       to += row_bytes;
     }
   });
@@ -206,12 +208,12 @@ absl::Status NativeStep::Import(int32_t slot, const StateImage& image) {
     return absl::InvalidArgumentError(absl::StrCat(
         "state image: ", image.rows, " rows at position ", image.position));
   }
-  const int64_t row_bytes = arena_.row_bytes();
+  const int64_t row_bytes = arena_.image_row_bytes();
   const int64_t first = image.position - image.rows;
   pool_.Run(config_.n_layer, [&](int64_t layer, int) {
     const uint8_t* from = image.data.data() + layer * image.rows * row_bytes;
     for (int64_t t = first; t < image.position; ++t) {
-      std::memcpy(arena_.Row(slot, layer, t), from, row_bytes);
+      arena_.ReadImageRow(slot, layer, t, from);
       from += row_bytes;
     }
   });

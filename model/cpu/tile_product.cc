@@ -13,8 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 
+// A test without tiles defines these two, and the intrinsics, for itself.
+#ifndef TXL_TILES
 // For functions of tiles and of the vectors that finish them.
 #define TXL_TILES __attribute__((target("amx-tile,amx-int8,avx512f")))
+// GCC's intrinsic says that it reads the first eight bytes only.
+#define TXL_SHAPE_TILES(shapes) __asm__ volatile("ldtilecfg %0" ::"m"(shapes))
+#endif
 
 namespace txl {
 namespace {
@@ -22,7 +27,6 @@ namespace {
 constexpr int64_t kTileRows = 16;
 constexpr int64_t kTileColumns = 16;  // numbers of 32 bits
 constexpr int64_t kTileInputs = 64;
-constexpr int64_t kPanelStride = kPanel * kQuad;
 constexpr int64_t kLineBytes = 64;
 
 // What LDTILECFG reads: palette 1 has eight tiles.
@@ -71,8 +75,7 @@ TXL_TILES void Shape(int64_t rows) {
   for (const int tile : {2, 3, 5}) {
     shapes.rows[tile] = static_cast<uint8_t>(second);
   }
-  // GCC's intrinsic says that it reads the first eight bytes only.
-  __asm__ volatile("ldtilecfg %0" ::"m"(shapes));
+  TXL_SHAPE_TILES(shapes);
   shaped = rows;
 }
 
@@ -87,7 +90,7 @@ TXL_TILES void ClearSums() {
 // with zeros.
 struct Rest {
   alignas(64) int8_t a[2 * kTileRows * kTileInputs];
-  alignas(64) int8_t b[kTileInputs / kQuad * kPanelStride];
+  alignas(64) int8_t b[kTileInputs * kPanel];
 };
 
 // Rows [row, row + rows) of a product, at most two tiles of them.
@@ -103,6 +106,9 @@ struct Inputs {
   const int8_t* b = nullptr;
 };
 
+// Bytes between two quads of inputs of the panel.
+int64_t QuadStride(const IntegerProduct& p) { return p.columns * kQuad; }
+
 int64_t WholeInputs(const IntegerProduct& p) {
   return p.k / kTileInputs * kTileInputs;
 }
@@ -116,13 +122,13 @@ void CopyRest(const IntegerProduct& p, const RowsOfTiles& at, Rest& rest) {
     std::memcpy(rest.a + r * kTileInputs,
                 p.a.data + (at.row + r) * p.a.stride + whole, count);
   }
-  std::memcpy(rest.b, p.b + whole * kPanel, count * kPanel);
+  std::memcpy(rest.b, p.b + whole * p.columns, count * p.columns);
 }
 
 Inputs InputsAt(const IntegerProduct& p, const RowsOfTiles& at,
                 const Rest& rest, int64_t k) {
   if (k == WholeInputs(p)) return {rest.a, kTileInputs, rest.b};
-  return {p.a.data + at.row * p.a.stride + k, p.a.stride, p.b + k * kPanel};
+  return {p.a.data + at.row * p.a.stride + k, p.a.stride, p.b + k * p.columns};
 }
 
 TXL_TILES void PrefetchLines(const int8_t* from, int64_t bytes) {
@@ -138,12 +144,13 @@ TXL_TILES void Prefetch(const IntegerProduct& p, int64_t k, int64_t column,
                         int64_t columns) {
   if (p.next != nullptr) {
     return PrefetchLines(static_cast<const int8_t*>(p.next) +
-                             (k * kPanel + column * kTileInputs) / 2,
+                             (k * p.columns + column * kTileInputs) / 2,
                          columns * kTileInputs / 2);
   }
-  const int8_t* ahead = p.b + (k + 2 * kTileInputs) * kPanel + column * kQuad;
+  const int8_t* ahead =
+      p.b + (k + 2 * kTileInputs) * p.columns + column * kQuad;
   for (int64_t quad = 0; quad < kTileInputs / kQuad; ++quad) {
-    PrefetchLines(ahead + quad * kPanelStride, columns * kQuad);
+    PrefetchLines(ahead + quad * QuadStride(p), columns * kQuad);
   }
 }
 
@@ -160,17 +167,21 @@ TXL_TILES void MultiplyOneTile(const IntegerProduct& p, const RowsOfTiles& at,
   ClearSums();
   Rest rest;
   CopyRest(p, at, rest);
+  const int64_t stride = QuadStride(p);
   for (int64_t k = 0; k < p.k; k += kTileInputs) {
     const Inputs in = InputsAt(p, at, rest, k);
-    if (at.row == 0) Prefetch(p, k, 0, kPanel);
+    if (at.row == 0) Prefetch(p, k, 0, p.columns);
     _tile_loadd(4, in.a, in.a_stride);
-    _tile_loadd(6, in.b, kPanelStride);
+    _tile_loadd(6, in.b, stride);
     _tile_dpbssd(0, 4, 6);
-    _tile_loadd(7, in.b + 64, kPanelStride);
+    if (p.columns <= 16) continue;
+    _tile_loadd(7, in.b + 64, stride);
     _tile_dpbssd(1, 4, 7);
-    _tile_loadd(6, in.b + 128, kPanelStride);
+    if (p.columns <= 32) continue;
+    _tile_loadd(6, in.b + 128, stride);
     _tile_dpbssd(2, 4, 6);
-    _tile_loadd(7, in.b + 192, kPanelStride);
+    if (p.columns <= 48) continue;
+    _tile_loadd(7, in.b + 192, stride);
     _tile_dpbssd(3, 4, 7);
   }
   _tile_stored(0, sums.rows[0], kSumsStride);
@@ -179,26 +190,29 @@ TXL_TILES void MultiplyOneTile(const IntegerProduct& p, const RowsOfTiles& at,
   _tile_stored(3, sums.rows[0] + 48, kSumsStride);
 }
 
-// Seventeen to 32 rows: two by two tiles of sums, half of the columns at a
-// time.
+// Seventeen to 32 rows: two by two tiles of sums, 32 columns at a time.
 TXL_TILES void MultiplyTwoTiles(const IntegerProduct& p, const RowsOfTiles& at,
                                 ProductSums& sums) {
   Rest rest;
   CopyRest(p, at, rest);
-  for (int64_t column = 0; column < kPanel; column += 2 * kTileColumns) {
+  const int64_t stride = QuadStride(p);
+  for (int64_t column = 0; column < p.columns; column += 2 * kTileColumns) {
+    const bool two = column + kTileColumns < p.columns;
     ClearSums();
     for (int64_t k = 0; k < p.k; k += kTileInputs) {
       const Inputs in = InputsAt(p, at, rest, k);
       const int8_t* b = in.b + column * kQuad;
-      if (at.row == 0) Prefetch(p, k, column, 2 * kTileColumns);
+      if (at.row == 0) Prefetch(p, k, column, (1 + two) * kTileColumns);
       _tile_loadd(4, in.a, in.a_stride);
-      _tile_loadd(6, b, kPanelStride);
+      _tile_loadd(6, b, stride);
       _tile_dpbssd(0, 4, 6);
-      _tile_loadd(7, b + 64, kPanelStride);
-      _tile_dpbssd(1, 4, 7);
+      if (two) {
+        _tile_loadd(7, b + 64, stride);
+        _tile_dpbssd(1, 4, 7);
+      }
       _tile_loadd(5, in.a + kTileRows * in.a_stride, in.a_stride);
       _tile_dpbssd(2, 5, 6);
-      _tile_dpbssd(3, 5, 7);
+      if (two) _tile_dpbssd(3, 5, 7);
     }
     int32_t* above = sums.rows[0] + column;
     int32_t* below = sums.rows[kTileRows] + column;
@@ -216,7 +230,7 @@ TXL_TILES void FinishRows(const IntegerProduct& p, const RowsOfTiles& at,
   for (int64_t r = 0; r < at.rows; ++r) {
     float* out = p.out + (at.row + r) * p.out_stride;
     const float scale = p.a.rows[(at.row + r) * p.a.rows_stride].scale;
-    for (int64_t c = 0; c < kPanel; c += kTileColumns) {
+    for (int64_t c = 0; c < p.columns; c += kTileColumns) {
       Words sum = Load<Words>(sums.rows[r] + c);
       if (p.goes_on) sum += Load<Words>(out + c);
       if (p.ends) {

@@ -84,12 +84,7 @@ absl::StatusOr<BuiltStep> BuildNative(const ModelConfig& config,
   return built;
 }
 
-absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
-                                     const Weights& weights,
-                                     const std::string& fingerprint,
-                                     const StepRunnerOptions& options) {
-  BuiltStep built;
-  built.form = "absorbed";
+absl::Status CheckTorchOptions(const StepRunnerOptions& options) {
   if (options.weights != "f32" || options.memory != "f32" ||
       options.derived != "f32" || options.products != "float") {
     return absl::InvalidArgumentError(
@@ -99,6 +94,16 @@ absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
   if (form == AttentionForm::kProjected) {
     return absl::InvalidArgumentError("form: the torch step is absorbed");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuiltStep> BuildTorch(const ModelConfig& config,
+                                     const Weights& weights,
+                                     const std::string& fingerprint,
+                                     const StepRunnerOptions& options) {
+  TXL_RETURN_IF_ERROR(CheckTorchOptions(options));
+  BuiltStep built;
+  built.form = "absorbed";
   const bool is_double = weights.layers.at(0).wq.scalar_type() == at::kDouble;
   built.weight_format = is_double ? "f64" : "f32";
   const int64_t element_bytes = weights.layers.at(0).wq.element_size();
@@ -137,6 +142,7 @@ absl::Status CheckStepOptions(const StepRunnerOptions& options) {
   if (options.threads < 1) {
     return absl::InvalidArgumentError("threads: must be at least 1");
   }
+  if (options.step == "torch") TXL_RETURN_IF_ERROR(CheckTorchOptions(options));
   return CheckVectorTarget(options.vector_target);
 }
 

@@ -129,7 +129,9 @@ absl::StatusOr<Json> ParseBody(absl::string_view body) {
                                        kMaxJsonMembers, " members"));
   }
   if (json.is_discarded()) {
-    return MalformedError("the body is not JSON, or a number is out of range");
+    return MalformedError(
+        IsValidUtf8(body) ? "the body is not JSON, or a number is out of range"
+                          : "the body is not valid UTF-8");
   }
   if (watch.twice().has_value()) {
     return FieldError(*watch.twice(), "stands twice");
@@ -173,6 +175,10 @@ absl::StatusOr<std::optional<int64_t>> BodyFields::Integer(
       spelling_ == Spelling::kText && found->is_string()
           ? FromText(found->get<std::string>(), Json::value_t::number_integer)
           : *found;
+  // The parser makes a double of what 64 bits do not hold.
+  if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p63) {
+    return FieldError(name, "is out of range");
+  }
   if (!IsWhole(value)) return FieldError(name, "must be a whole number");
   if (value.is_number_unsigned() &&
       value.get<uint64_t>() >

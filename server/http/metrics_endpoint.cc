@@ -12,6 +12,12 @@ namespace {
 constexpr absl::Duration kLastScrape = absl::Milliseconds(500);
 
 constexpr PathRule kMetricsRule = {false, kWatchers, "/metrics"};
+// Open, as the API's is: a kubelet has no key.
+constexpr PathRule kHealthRule = {true, {}, "/health"};
+
+const PathRule& RuleOfPath(const HttpRequest& request) {
+  return request.path == "/health" ? kHealthRule : kMetricsRule;
+}
 
 HttpOptions MetricsOptions(const std::string& address) {
   HttpOptions options;
@@ -62,12 +68,12 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
   handlers.let_in = [desk](HttpRequest* head,
                            const std::vector<std::string>& authorization) {
     if (desk == nullptr) return absl::OkStatus();
-    return LetInPath(*desk, kMetricsRule, authorization, head);
+    return LetInPath(*desk, RuleOfPath(*head), authorization, head);
   };
   if (desk != nullptr) {
     handlers.refused = [desk](const HttpRequest& request,
                               const absl::Status& status) {
-      RecordRefusal(*desk, kMetricsRule, request, status);
+      RecordRefusal(*desk, RuleOfPath(request), request, status);
     };
   }
   handlers.hold_body = [](int64_t) { return ByteHold(); };

@@ -177,7 +177,7 @@ def trace_of(traceparent):
 
 def error_trace(result):
     """What `txl` tells its user."""
-    match = re.search("; trace ([0-9a-f]{32})$", result.stderr.strip())
+    match = re.search("; trace ([0-9a-f]{32})$", result.stderr, re.MULTILINE)
     expect(match, f"an error without a trace: {result.stderr}")
     return match[1]
 

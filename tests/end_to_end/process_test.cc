@@ -153,6 +153,8 @@ TEST_F(CheckConfig, FindsFilesThatTheStartWouldNotTake) {
       {"--data-dir", "/nowhere/a/b"},
       {"--audit-log", folder_.string()},
       {"--trace-file", "/nowhere/spans"},
+      {"--listen", "unix:/nowhere/socket"},
+      {"--admin-listen", "unix:/nowhere/socket"},
       {"--export-key-file", "/nowhere/key"}};
   for (const std::vector<std::string>& flags : all) {
     const Completed run = Run(flags);
@@ -187,6 +189,23 @@ TEST_F(CheckConfig, FindsADeviceThatIsNotThere) {
     EXPECT_EQ(run.exit_code, 1) << device;
     EXPECT_THAT(run.err, HasSubstr(absl::StrCat("\"", device, "\"")));
   }
+}
+
+TEST_F(CheckConfig, FindsFormatsThatTheStepDoesNotHave) {
+  const Completed formats = Run({"--step", "torch", "--weights", "int4"});
+  EXPECT_EQ(formats.exit_code, 1);
+  EXPECT_THAT(formats.err, HasSubstr("the torch step keeps f32"));
+  const Completed form = Run({"--step", "torch", "--form", "projected"});
+  EXPECT_EQ(form.exit_code, 1);
+  EXPECT_THAT(form.err, HasSubstr("the torch step is absorbed"));
+}
+
+TEST_F(CheckConfig, FindsADamagedTableOfNgrams) {
+  std::ofstream(folder_ / "ngrams.bin") << "something else";
+  EXPECT_EQ(Run().exit_code, 0);
+  const Completed run = Run({"--speculate", "auto"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.err, HasSubstr("ngrams.bin"));
 }
 
 TEST_F(CheckConfig, FindsSlotsForWhichThereIsNoMemory) {

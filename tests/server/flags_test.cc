@@ -131,6 +131,29 @@ TEST_F(FlagsTest, KeepSessionsInOneStore) {
               AllOf(HasSubstr("--image-dir"), HasSubstr("--store")));
 }
 
+// A user who sets one believes that sessions outlive the server.
+TEST_F(FlagsTest, PromiseNothingOfSessionsThatAreNotKept) {
+  for (const std::vector<std::string>& promise :
+       {std::vector<std::string>{"--durability", "token"},
+        {"--store-recover"}}) {
+    EXPECT_THAT(Error(promise), AllOf(HasSubstr(promise[0]),
+                                      HasSubstr("--data-dir or --store")));
+    std::vector<std::string> kept = promise;
+    kept.insert(kept.end(), {"--data-dir", "/d"});
+    EXPECT_EQ(Parse(kept).store.data_dir, "/d");
+  }
+}
+
+TEST_F(FlagsTest, ListenOnAddressesThatDiffer) {
+  EXPECT_THAT(
+      Error({"--listen", "127.0.0.1:81", "--metrics-listen", "127.0.0.1:81"}),
+      HasSubstr("--metrics-listen 127.0.0.1:81: is the address of --listen"));
+  EXPECT_THAT(Error({"--listen", "unix:/s", "--admin-listen", "unix:/s"}),
+              HasSubstr("--admin-listen unix:/s: is the address of --listen"));
+  const std::string any = "127.0.0.1:0";
+  EXPECT_EQ(Parse({"--listen", any, "--http-listen", any}).http.listen, any);
+}
+
 TEST_F(FlagsTest, LetAdministrationListenOnThisMachineAlone) {
   EXPECT_EQ(Parse({}).admin_listen, "auto");
   EXPECT_EQ(Parse({"--admin-listen", "off"}).admin_listen, "off");

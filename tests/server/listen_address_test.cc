@@ -44,6 +44,9 @@ TEST(ListenAddress, IsHostAndPortOrAUnixSocket) {
         << bad;
   }
   EXPECT_EQ(CheckListen("unix:"), "unix: needs a path");
+  EXPECT_EQ(CheckListen("unix:" + std::string(107, 'a')), "");
+  EXPECT_EQ(CheckListen("unix:" + std::string(108, 'a')),
+            "the path of a Unix socket has at most 107 bytes");
 }
 
 TEST(HostList, HasNamesAndAddressesWithCommasBetweenThem) {

@@ -10,24 +10,10 @@
 #include <vector>
 
 #include "model/cpu/vector_target.h"
+#include "tests/model/cpu/integer_cases.h"
 
 namespace txl {
 namespace {
-
-std::vector<int8_t> WholeNumbers(int64_t size, std::mt19937& random) {
-  std::vector<int8_t> values(size);
-  for (int8_t& value : values) {
-    value = static_cast<int8_t>(static_cast<int>(random() % 255) - 127);
-  }
-  return values;
-}
-
-std::vector<float> Scales(int64_t size, std::mt19937& random) {
-  std::uniform_real_distribution<float> scale(0.001f, 3);
-  std::vector<float> values(size);
-  for (float& value : values) value = scale(random);
-  return values;
-}
 
 class IntegerTargets : public testing::TestWithParam<std::string> {
  protected:
@@ -41,66 +27,21 @@ INSTANTIATE_TEST_SUITE_P(Machine, IntegerTargets,
                            return info.param;
                          });
 
-// IntegerOperands of a product, b as a plain matrix and in quads.
-struct IntegerOperands {
-  IntegerOperands(int64_t rows, int64_t k, std::mt19937& random)
-      : rows(rows),
-        k(k),
-        a(WholeNumbers(rows * k, random)),
-        b(WholeNumbers(k * kPanel, random)),
-        quads(k * kPanel),
-        a_rows(rows),
-        b_scales(Scales(kPanel, random)) {
-    for (int64_t i = 0; i < k; ++i) {
-      for (int64_t c = 0; c < kPanel; ++c) {
-        quads[(i / 4 * kPanel + c) * 4 + i % 4] = b[i * kPanel + c];
-      }
-    }
-    const std::vector<float> scales = Scales(rows, random);
-    for (int64_t r = 0; r < rows; ++r) {
-      a_rows[r] = {scales[r], 0};
-      for (int64_t i = 0; i < k; ++i) a_rows[r].sum += a[r * k + i];
-    }
-  }
-
-  IntegerProduct Product(std::vector<float>& out) const {
-    IntegerProduct product;
-    product.a = {a.data(), k, a_rows.data()};
-    product.rows = rows;
-    product.b = quads.data();
-    product.b_scales = b_scales.data();
-    product.k = k;
-    product.out = out.data();
-    product.out_stride = kPanel;
-    return product;
-  }
-
-  float Expected(int64_t row, int64_t column) const {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < k; ++i) {
-      sum += int64_t{a[row * k + i]} * b[i * kPanel + column];
-    }
-    return static_cast<float>(sum) * (a_rows[row].scale * b_scales[column]);
-  }
-
-  int64_t rows, k;
-  std::vector<int8_t> a, b, quads;
-  std::vector<IntegerRow> a_rows;
-  std::vector<float> b_scales;
-};
-
 TEST_P(IntegerTargets, ProductsAreExactSumsTimesScales) {
   std::mt19937 random(1);
   for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 20, 32, 41}) {
     for (const int64_t k : {4, 12, 64, 68, 300}) {
-      const IntegerOperands operands(rows, k, random);
-      std::vector<float> out(rows * kPanel, 99);
-      MultiplyIntegers(operands.Product(out));
-      for (int64_t r = 0; r < rows; ++r) {
-        for (int64_t c = 0; c < kPanel; ++c) {
-          ASSERT_EQ(out[r * kPanel + c], operands.Expected(r, c))
-              << rows << " rows, " << k << " inputs: " << r << ", " << c;
-        }
+      ExpectPlainProducts(MultiplyIntegers, {rows, k}, random);
+    }
+  }
+}
+
+TEST_P(IntegerTargets, APanelMayHaveFewerColumns) {
+  std::mt19937 random(5);
+  for (const int64_t columns : {16, 32, 48}) {
+    for (const int64_t rows : {1, 4, 6, 8, 11, 12, 16, 17, 31, 64}) {
+      for (const int64_t k : {4, 64, 300}) {
+        ExpectPlainProducts(MultiplyIntegers, {rows, k, columns}, random);
       }
     }
   }
@@ -111,7 +52,7 @@ TEST_P(IntegerTargets, TheLargestSumsDoNotOverflow) {
   constexpr int64_t kInputs = 1 << 16;
   for (const int64_t rows : {1, 8}) {
     for (const int a : {-127, 127}) {
-      IntegerOperands operands(rows, kInputs, random);
+      IntegerOperands operands({rows, kInputs}, random);
       std::fill(operands.a.begin(), operands.a.end(), static_cast<int8_t>(a));
       std::fill(operands.b.begin(), operands.b.end(), int8_t{127});
       std::fill(operands.quads.begin(), operands.quads.end(), int8_t{127});
@@ -132,7 +73,7 @@ TEST_P(IntegerTargets, TheLargestSumsDoNotOverflow) {
 TEST_P(IntegerTargets, APieceGoesOnWhereTheLastOneEnded) {
   std::mt19937 random(4);
   for (const int64_t rows : {1, 4, 9, 35}) {
-    const IntegerOperands operands(rows, 300, random);
+    const IntegerOperands operands({rows, 300}, random);
     std::vector<float> out(rows * kPanel, 99);
     for (int64_t k = 0; k < 300; k += 100) {
       IntegerProduct piece = operands.Product(out);
@@ -154,7 +95,7 @@ TEST_P(IntegerTargets, APieceGoesOnWhereTheLastOneEnded) {
 
 TEST_P(IntegerTargets, RowsMayLieApart) {
   std::mt19937 random(3);
-  const IntegerOperands operands(6, 32, random);
+  const IntegerOperands operands({6, 32}, random);
   std::vector<float> out(2 * kPanel, 99);
   IntegerProduct product = operands.Product(out);
   product.a = {operands.a.data() + 32, 3 * 32, operands.a_rows.data() + 1, 3};
@@ -166,39 +107,20 @@ TEST_P(IntegerTargets, RowsMayLieApart) {
   }
 }
 
-void ExpectPlainSums(int64_t rows, int64_t panels, int64_t columns,
-                     std::mt19937& random) {
-  const int64_t positions = panels * kPanel;
-  const std::vector<int8_t> values = WholeNumbers(positions * columns, random);
-  std::vector<int8_t> quads(values.size());
-  std::vector<uint8_t> high(rows * positions), low(rows * positions);
-  for (uint8_t& byte : high) byte = static_cast<uint8_t>(random());
-  for (uint8_t& byte : low) byte = static_cast<uint8_t>(random());
-  for (int64_t j = 0; j < positions; ++j) {
-    for (int64_t c = 0; c < columns; ++c) {
-      quads[(j / 4 * columns + c) * 4 + j % 4] = values[j * columns + c];
-    }
-  }
-  std::vector<const int8_t*> tiles;
-  for (int64_t i = 0; i < panels; ++i) {
-    tiles.push_back(quads.data() + i * kPanel * columns);
-  }
-  const std::vector<float> scales = Scales(rows, random);
-  std::vector<float> out(rows * columns, 99);
-  SumIntegers({high.data(), low.data(), positions, scales.data(), rows,
-               tiles.data(), panels, columns, out.data(), columns});
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      int64_t of_high = 0, of_low = 0;
-      for (int64_t j = 0; j < positions; ++j) {
-        of_high += high[r * positions + j] * int64_t{values[j * columns + c]};
-        of_low += low[r * positions + j] * int64_t{values[j * columns + c]};
+TEST_P(IntegerTargets, ATileHasItsRowsInQuads) {
+  std::mt19937 random(6);
+  constexpr int64_t kStride = 100;
+  const std::vector<int8_t> rows = WholeNumbers(kPanel * kStride, random);
+  for (const int64_t columns : {16, 48, 64, 80}) {
+    std::vector<int8_t> tile(kPanel * columns + 1, 99);
+    InterleaveTile(rows.data(), kStride, columns, tile.data());
+    for (int64_t j = 0; j < kPanel; ++j) {
+      for (int64_t c = 0; c < columns; ++c) {
+        ASSERT_EQ(tile[(j / 4 * columns + c) * 4 + j % 4],
+                  rows[j * kStride + c]);
       }
-      const float sum =
-          static_cast<float>(256 * of_high) + static_cast<float>(of_low);
-      ASSERT_EQ(out[r * columns + c], sum * scales[r])
-          << rows << " rows, " << columns << " columns";
     }
+    EXPECT_EQ(tile.back(), 99);
   }
 }
 
@@ -224,8 +146,8 @@ TEST_P(IntegerTargets, SumsOfValuesAreExact) {
   std::mt19937 random(7);
   for (const int64_t rows : {1, 2, 3, 4, 6, 16, 19}) {
     for (const int64_t columns : {16, 48, 64, 80, 128}) {
-      ExpectPlainSums(rows, 1, columns, random);
-      ExpectPlainSums(rows, 8, columns, random);
+      ExpectPlainSums(SumIntegers, {rows, 1, columns}, random);
+      ExpectPlainSums(SumIntegers, {rows, 8, columns}, random);
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -187,7 +189,8 @@ TEST(NativeArena, InInt8PositionsLieApart) {
   for (int64_t layer = 0; layer < 2; ++layer) {
     for (int64_t t = 0; t < 128; ++t) {
       const float scale = static_cast<float>(1 + t + layer) / 127;
-      ASSERT_EQ(arena.RowScale(0, layer, t), scale);
+      ASSERT_EQ(arena.RowFactor(0, layer, t)->scale, scale);
+      ASSERT_EQ(arena.RowFactor(0, layer, t)->sum, 11 * 127);
       for (int64_t head = 0; head < 3; ++head) {
         ASSERT_EQ(arena.KeyScales(0, layer, head, t)[t % kPanel], scale);
         ASSERT_EQ(arena.ValueScales(0, layer, head, t)[t % kPanel], scale);
@@ -202,17 +205,41 @@ TEST(NativeArena, InInt8PositionsLieApart) {
 TEST(NativeArena, AnInt8RowIsItsNumbersAndItsScale) {
   NativeShape shape = kShape;
   shape.memory = NumberFormat::kInt8;
-  NativeArena arena(Ring(), shape, 1);
-  EXPECT_EQ(arena.row_bytes(), 11 + 4);
-  const std::vector<float> x = Numbers(11, -5);
+  NativeArena arena(Ring(), shape, 2);
+  const std::vector<float> x = Numbers(11, -5);  // -5 to 5
   arena.StoreRow(0, 0, 9, x.data());
   // What an image has of a row is all of it.
-  std::copy_n(arena.Row(0, 0, 9), arena.row_bytes(), arena.Row(0, 0, 10));
+  ASSERT_EQ(arena.image_row_bytes(), 11 + 4);
+  std::vector<uint8_t> image(11 + 4);
+  arena.WriteImageRow(0, 0, 9, image.data());
+  std::fill_n(arena.Row(1, 0, 10), arena.row_step(), uint8_t{99});
+  arena.ReadImageRow(1, 0, 10, image.data());
   std::vector<float> moved(11), back(11);
   arena.LoadRow(0, 0, 9, back.data());
-  arena.LoadRow(0, 0, 10, moved.data());
+  arena.LoadRow(1, 0, 10, moved.data());
   EXPECT_EQ(moved, back);
   for (int64_t k = 0; k < 11; ++k) EXPECT_NEAR(back[k], x[k], 2.6 / 127);
+}
+
+// Products of whole numbers read rows in quads and take off 128 times the sum.
+TEST(NativeArena, AnInt8RowEndsInWholeQuadsBeforeItsFactor) {
+  NativeShape shape = kShape;
+  shape.memory = NumberFormat::kInt8;
+  NativeArena arena(Ring(), shape, 1);
+  const std::vector<float> x = Numbers(11, 1);  // 127 / 11 a step
+  arena.StoreRow(0, 1, 3, x.data());
+  std::vector<uint8_t> image(arena.image_row_bytes());
+  arena.WriteImageRow(0, 1, 3, image.data());
+  arena.ReadImageRow(0, 1, 4, image.data());
+  int32_t sum = 0;
+  for (const float number : x) sum += std::lround(number * 127 / 11);
+  for (const int64_t t : {3, 4}) {
+    EXPECT_EQ(arena.Row(0, 1, t)[11], 0);
+    EXPECT_EQ(arena.RowFactor(0, 1, t)->sum, sum);
+    EXPECT_EQ(arena.RowFactor(0, 1, t)->scale, 11.0f / 127);
+  }
+  EXPECT_EQ(arena.RowFactor(0, 1, 3) + arena.factor_step(),
+            arena.RowFactor(0, 1, 4));
 }
 
 // Half-width numbers: exact ones come back, the bytes are half as many.
@@ -221,7 +248,7 @@ TEST(NativeArena, KeepsRowsAndDerivedNumbersInTheirFormats) {
   shape.memory = NumberFormat::kBF16;
   shape.derived = NumberFormat::kF16;
   NativeArena arena(Ring(), shape, 1);
-  EXPECT_EQ(arena.row_bytes(), 22);
+  EXPECT_EQ(arena.image_row_bytes(), 22);
   EXPECT_LT(arena.bytes_per_slot(), NativeSlotBytes(Ring(), kShape) * 51 / 100);
   const std::vector<float> numbers = Numbers(15, 1);
   arena.WriteDerived(0, 1, 70, numbers.data(), numbers.data());

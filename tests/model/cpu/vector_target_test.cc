@@ -71,9 +71,10 @@ INSTANTIATE_TEST_SUITE_P(Machine, VectorTargetTest,
                            return info.param;
                          });
 
-NativeStepOptions AllOfInt8(int32_t slots) {
+NativeStepOptions AllOfInt8(int32_t slots, AttentionForm form) {
   NativeStepOptions options;
   options.slots = slots;
+  options.formats.form = form;
   options.formats.weights = NumberFormat::kInt8;
   options.formats.memory = NumberFormat::kInt8;
   options.formats.derived = NumberFormat::kInt8;
@@ -87,10 +88,11 @@ struct MixedTurns {
 };
 
 // Turns of 1 to 40 ids in random company: every session goes on at random.
-MixedTurns FeedMixedTurns(const GoldenCase& golden, int64_t calls) {
+MixedTurns FeedMixedTurns(const GoldenCase& golden, AttentionForm form,
+                          int64_t calls) {
   constexpr int32_t kSessions = 4;
   constexpr int64_t kMostIds = 40;
-  auto step = MakeNativeStep(golden, AllOfInt8(kSessions));
+  auto step = MakeNativeStep(golden, AllOfInt8(kSessions, form));
   std::mt19937 random(calls);
   const std::vector<int32_t>& ids = golden.tokens;
   const auto length = static_cast<int64_t>(ids.size());
@@ -130,7 +132,9 @@ std::vector<std::string> TargetsOfAvx512() {
   return names;
 }
 
-TEST(VectorTargets, OfAvx512HaveTheSameBitsInTenThousandMixedTurns) {
+class VectorBitsTest : public testing::TestWithParam<AttentionForm> {};
+
+TEST_P(VectorBitsTest, OfAvx512AreTheSameInTenThousandMixedTurns) {
   constexpr int64_t kCalls = 200;
   const std::vector<std::string> targets = TargetsOfAvx512();
   int64_t turns = 0;
@@ -139,7 +143,7 @@ TEST(VectorTargets, OfAvx512HaveTheSameBitsInTenThousandMixedTurns) {
     std::vector<float> expected;
     for (const std::string& target : targets) {
       ASSERT_TRUE(UseVectorTarget(target));
-      const MixedTurns fed = FeedMixedTurns(golden, kCalls);
+      const MixedTurns fed = FeedMixedTurns(golden, GetParam(), kCalls);
       if (expected.empty()) expected = fed.logprobs;
       EXPECT_TRUE(fed.logprobs == expected) << name << " " << target;
       turns += fed.count;
@@ -148,6 +152,13 @@ TEST(VectorTargets, OfAvx512HaveTheSameBitsInTenThousandMixedTurns) {
   UseVectorTarget(VectorTargets().front());
   EXPECT_GE(turns, 10'000 * static_cast<int64_t>(targets.size()));
 }
+
+INSTANTIATE_TEST_SUITE_P(Forms, VectorBitsTest,
+                         testing::Values(AttentionForm::kProjected,
+                                         AttentionForm::kAbsorbed),
+                         [](const testing::TestParamInfo<AttentionForm>& info) {
+                           return std::string(FormName(info.param));
+                         });
 
 TEST(VectorTargets, BeginWithTheOneThatIsChosenByItself) {
   EXPECT_EQ(VectorTargets().front(), VectorTarget());

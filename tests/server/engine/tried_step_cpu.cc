@@ -19,6 +19,7 @@ std::vector<TriedFormat> TriedFormats() {
           {"int8", {kInt8, kFloat, kF32, kF32, kProjected}},
           {"int8_f16_rows", {kInt8, kFloat, kF16, kF16, kProjected}},
           {"int8_whole", {kInt8, kInteger, kInt8, kInt8, kProjected}},
+          {"int8_whole_absorbed", {kInt8, kInteger, kInt8, kInt8, kAbsorbed}},
           {"int4_absorbed", {kInt4, kFloat, kF32, kF32, kAbsorbed}},
           {"int4_whole", {kInt4, kInteger, kInt8, kInt8, kProjected}}};
 }

@@ -302,20 +302,23 @@ TEST_F(Access, AScorerHasNoSessions) {
             "403 PERMISSION_DENIED");
 }
 
-TEST_F(Access, TheEndpointOfMetricsAsksForAKeyToo) {
+TEST_F(Access, TheEndpointOfMetricsAsksForAKeyTooButNotForHealth) {
   const auto endpoint = MetricsEndpoint::Start(
       "127.0.0.1:0", ExporterFacts(),
       [this] { return world_->rpc.server->Status(); },
       world_->rpc.server->desk());
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
-  const auto status = [&](const HttpFields& fields) {
+  const auto status = [&](const char* path, const HttpFields& fields) {
     RawClient client((*endpoint)->address());
-    client.Send(RequestBytes("GET", "/metrics", "", fields));
+    client.Send(RequestBytes("GET", path, "", fields));
     return client.ReadAnswer(false).status;
   };
-  EXPECT_EQ(status({}), 401);
-  EXPECT_EQ(status({{"Authorization", "Bearer scorer"}}), 403);
-  EXPECT_EQ(status({{"Authorization", "Bearer metrics"}}), 200);
+  EXPECT_EQ(status("/metrics", {}), 401);
+  EXPECT_EQ(status("/metrics", {{"Authorization", "Bearer scorer"}}), 403);
+  EXPECT_EQ(status("/metrics", {{"Authorization", "Bearer metrics"}}), 200);
+  EXPECT_EQ(status("/other", {}), 401);
+  EXPECT_EQ(status("/health", {}), 200);
+  EXPECT_EQ(status("/health", {{"Authorization", "Bearer unknown"}}), 200);
 }
 
 TEST_F(Access, EveryCallsLineSaysWhoseItIs) {

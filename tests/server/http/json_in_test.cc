@@ -86,6 +86,11 @@ TEST(ParseBody, RefusesANumberThatNoDoubleHolds) {
   EXPECT_EQ(Parse("{\"a\":1e308}"), "ok");
 }
 
+TEST(ParseBody, SaysThatABodyIsOfAnotherEncoding) {
+  EXPECT_THAT(std::string(ParseBody("{\"a\": \"caf\xe9\"}").status().message()),
+              HasSubstr("UTF-8"));
+}
+
 TEST(ParseBody, GoesAsDeepAsTheLimit) {
   EXPECT_EQ(Parse(Nested(kMaxJsonDepth)), "ok");
   EXPECT_EQ(Parse(Nested(kMaxJsonDepth + 1)), "MALFORMED_MESSAGE");
@@ -195,6 +200,15 @@ TEST(BodyFields, AnIntegerIsNeverWrapped) {
   BodyFields fields(body);
   EXPECT_EQ(**fields.Integer("most"), INT64_MAX);
   EXPECT_EQ(**fields.Integer("least"), INT64_MIN);
+}
+
+TEST(BodyFields, AnIntegerOutOfRangeIsSaidToBe) {
+  const Json body = Json::parse(R"({"f": 18446744073709551616, "g": 1.5})");
+  BodyFields fields(body);
+  EXPECT_THAT(fields.Integer("f").status().message(),
+              HasSubstr("out of range"));
+  EXPECT_THAT(fields.Integer("g").status().message(),
+              HasSubstr("whole number"));
 }
 
 TEST(BodyFields, IdsAreWholeAndFitIn32Bits) {
