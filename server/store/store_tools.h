@@ -57,7 +57,7 @@ absl::Status TakeCopy(const StoreFolder& folder);
 absl::Status FinishCopy(const StoreFolder& folder);
 
 // A database of no bytes, or a log without one, is what is left of a store:
-// SQLite would remove the log and begin anew. Errors: Unknown.
+// SQLite would remove the log and begin again. Errors: Unknown.
 absl::Status CheckIsThere(const StoreFolder& folder);
 // A new database, which a crash leaves whole or not there. REQUIRES: there is
 // none.
