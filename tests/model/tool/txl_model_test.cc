@@ -91,7 +91,7 @@ TEST_F(TrainedModelTest, TextInAnotherCodingIsRefused) {
     return RunTxlModel("eval " + Model() + " --text " + text).errors;
   };
   EXPECT_THAT(errors(std::string("a\0b\0", 4)), HasSubstr("UTF-16?"));
-  EXPECT_THAT(errors("ab\nb\xFF"), HasSubstr("line 2: is not UTF-8"));
+  EXPECT_THAT(errors("ab\nb\xFF"), HasSubstr("line 2, byte 2: is not UTF-8"));
 }
 
 TEST_F(TrainedModelTest, EvalCanSkipWhatTheVocabularyLacks) {
