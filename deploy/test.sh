@@ -194,6 +194,7 @@ part_requests() {
     { cat .deps/configure.log; return 1; }
   ninja -C build/asan --quiet txl-server
   step "generated requests: 200,000 on it, with a model of two thin layers"
+  rm -rf build/asan/small
   build/bin/txl-model random build/asan/small \
     --spec tests/fuzz/requests/small.json
   for seed in $(seq "$seeds"); do

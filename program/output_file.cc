@@ -16,25 +16,24 @@ namespace txl {
 namespace {
 
 constexpr int kMostNames = 100;
+constexpr int kMostLinks = 40;  // as Linux follows
 
 // The name of an open file, as /dev/stdout is by a link.
 bool IsDescriptor(const std::string& path) {
   return absl::StartsWith(path, "/proc/") || absl::StartsWith(path, "/dev/fd/");
 }
 
-// What the links of `path` lead to, whether it is there or not; a descriptor
-// where they lead to one.
+}  // namespace
+
 std::string WithoutLinks(std::filesystem::path path) {
   std::error_code error;
-  while (!IsDescriptor(path)) {
+  for (int i = 0; i < kMostLinks && !IsDescriptor(path); ++i) {
     const std::filesystem::path to = std::filesystem::read_symlink(path, error);
     if (error) break;
     path = path.parent_path() / to;
   }
   return path;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(
     const std::string& path, mode_t mode) {

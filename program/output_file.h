@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,10 @@
 #include "absl/strings/string_view.h"
 
 namespace txl {
+
+// What the links of `path` lead to, whether it is there or not; a descriptor
+// where they lead to one.
+std::string WithoutLinks(std::filesystem::path path);
 
 class OutputFile {
  public:

@@ -18,6 +18,7 @@
 #include "model/base/status_macros.h"
 #include "program/command_line.h"
 #include "program/flag_checks.h"
+#include "program/output_file.h"
 #include "server/access/keys_file.h"
 #include "server/base/digest.h"
 #include "server/base/text_file.h"
@@ -49,19 +50,27 @@ std::string Shown(absl::Time expires) {
                                 absl::UTCTimeZone());
 }
 
+absl::Status FlushOutput() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError("standard output cannot be written");
+}
+
 // Every key that was there is there still, whoever writes at the same time:
 // commands take turns, by a lock on the folder, which leaves nothing behind.
+// `may_be_new`: there may be no file yet.
 absl::Status Change(
-    const std::string& path,
+    const std::string& path, bool may_be_new,
     const std::function<absl::Status(std::vector<KeyEntry>&)>& change) {
-  std::string folder = std::filesystem::path(path).parent_path();
+  std::string folder = std::filesystem::path(WithoutLinks(path)).parent_path();
   if (folder.empty()) folder = ".";
   const int lock = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock < 0) return absl::ErrnoToStatus(errno, folder);
   const absl::Cleanup close_it = [lock] { close(lock); };
   if (flock(lock, LOCK_EX) != 0) return absl::ErrnoToStatus(errno, folder);
   absl::StatusOr<std::vector<KeyEntry>> keys = ReadKeysFile(path);
-  if (absl::IsNotFound(keys.status())) keys.emplace();  // the first key
+  if (may_be_new && absl::IsNotFound(keys.status())) keys.emplace();
   if (!keys.ok()) return keys.status();
   TXL_RETURN_IF_ERROR(change(*keys));
   return WriteKeysFile(path, *keys);
@@ -105,20 +114,22 @@ int Add(const KeysFlags& flags) {
   if (!key.ok()) return Fail(key.status());
   entry->digest = Sha256Of(*key);
   const absl::Status added =
-      Change(flags.keys, [&](std::vector<KeyEntry>& keys) -> absl::Status {
-        if (Find(keys, flags.name) != keys.end()) {
-          return absl::AlreadyExistsError(
-              absl::StrCat(flags.keys, ": there is a key \"", flags.name,
-                           "\" already; revoke it first"));
-        }
-        keys.push_back(*entry);
-        return absl::OkStatus();
-      });
-  if (!added.ok()) return Fail(added);
-  std::printf("key %s of tenant %s, role %s, expires %s: %s\n",
-              flags.name.c_str(), flags.tenant.c_str(), flags.role.c_str(),
-              Shown(entry->expires).c_str(), key->c_str());
-  return kDone;
+      Change(flags.keys, /*may_be_new=*/true,
+             [&](std::vector<KeyEntry>& keys) -> absl::Status {
+               if (Find(keys, flags.name) != keys.end()) {
+                 return absl::AlreadyExistsError(
+                     absl::StrCat(flags.keys, ": there is a key \"", flags.name,
+                                  "\" already; revoke it first"));
+               }
+               keys.push_back(*entry);
+               // First: a key that nobody has seen must not be in the file.
+               std::printf("key %s of tenant %s, role %s, expires %s: %s\n",
+                           flags.name.c_str(), flags.tenant.c_str(),
+                           flags.role.c_str(), Shown(entry->expires).c_str(),
+                           key->c_str());
+               return FlushOutput();
+             });
+  return added.ok() ? kDone : Fail(added);
 }
 
 int List(const KeysFlags& flags) {
@@ -135,25 +146,26 @@ int List(const KeysFlags& flags) {
 
 int Revoke(const KeysFlags& flags) {
   const absl::Status revoked =
-      Change(flags.keys, [&](std::vector<KeyEntry>& keys) -> absl::Status {
-        const auto found = Find(keys, flags.name);
-        if (found == keys.end()) {
-          return absl::NotFoundError(absl::StrCat(
-              flags.keys, ": there is no key \"", flags.name, "\""));
-        }
-        keys.erase(found);
-        return absl::OkStatus();
-      });
+      Change(flags.keys, /*may_be_new=*/false,
+             [&](std::vector<KeyEntry>& keys) -> absl::Status {
+               const auto found = Find(keys, flags.name);
+               if (found == keys.end()) {
+                 return absl::NotFoundError(absl::StrCat(
+                     flags.keys, ": there is no key \"", flags.name, "\""));
+               }
+               keys.erase(found);
+               return absl::OkStatus();
+             });
   if (!revoked.ok()) return Fail(revoked);
   std::printf("revoked %s\n", flags.name.c_str());
   return kDone;
 }
 
-// What was printed is only worth its exit code where it arrived: a key is not
-// shown again.
+// What was printed is only worth its exit code where it arrived.
 int Exit(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  return Fail(absl::UnavailableError("standard output cannot be written"));
+  if (code != kDone) return code;
+  const absl::Status flushed = FlushOutput();
+  return flushed.ok() ? code : Fail(flushed);
 }
 
 CLI::App* AddCommand(CLI::App& program, const std::string& name,

@@ -163,18 +163,19 @@ namespace {
 
 constexpr absl::string_view kMark = "\xEF\xBB\xBF";
 
-// The line of the first ill-formed character. No such character has a line
-// feed in it.
-int64_t BadLine(absl::string_view text) {
-  int64_t line = 1;
-  while (true) {
-    const size_t end = text.find('\n');
-    if (end == absl::string_view::npos || !IsValidUtf8(text.substr(0, end))) {
-      return line;
+// "line 2, byte 4", counted from 1, of the first ill-formed character.
+std::string BadPlace(absl::string_view text) {
+  size_t line = 1, begin = 0, at = 0;
+  while (at < text.size()) {
+    const size_t length = CharacterLength(text.substr(at), nullptr);
+    if (length == 0) break;
+    if (text[at] == '\n') {
+      ++line;
+      begin = at + 1;
     }
-    text.remove_prefix(end + 1);
-    ++line;
+    at += length;
   }
+  return absl::StrCat("line ", line, ", byte ", at - begin + 1);
 }
 
 }  // namespace
@@ -187,10 +188,9 @@ absl::StatusOr<absl::string_view> TextOfFile(absl::string_view content,
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": is not UTF-8 (UTF-16?); save it as UTF-8"));
   }
-  absl::ConsumePrefix(&content, kMark);
-  if (IsValidUtf8(content)) return content;
+  if (IsValidUtf8(content)) return absl::StripPrefix(content, kMark);
   return absl::InvalidArgumentError(absl::StrCat(
-      name, ": line ", BadLine(content), ": is not UTF-8; save it as UTF-8"));
+      name, ": ", BadPlace(content), ": is not UTF-8; save it as UTF-8"));
 }
 
 }  // namespace txl

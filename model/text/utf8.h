@@ -78,8 +78,8 @@ class Utf8Assembler {
 
 // `content` as UTF-8, without the byte order mark that it may begin with; a
 // view of it. Errors: InvalidArgument opening with `name`: another coding
-// (UTF-16 or UTF-32, which hold zero bytes, or one that is not UTF-8, with its
-// line, counted from 1).
+// (UTF-16 or UTF-32, which hold zero bytes, or one that is not UTF-8, with
+// line and byte, counted from 1).
 absl::StatusOr<absl::string_view> TextOfFile(absl::string_view content,
                                              absl::string_view name);
 

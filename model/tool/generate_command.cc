@@ -53,10 +53,14 @@ SamplingParams Sampling(const ModelDirectory& directory,
 
 absl::StatusOr<std::vector<int32_t>> PromptIds(const ModelDirectory& directory,
                                                const GenerateFlags& flags) {
-  std::string text = flags.prompt;
-  if (text == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  std::string given = flags.prompt;
+  const bool from_input = given == "-";
+  if (from_input) {
+    given.assign(std::istreambuf_iterator<char>(std::cin), {});
   }
+  TXL_ASSIGN_OR_RETURN(const absl::string_view text,
+                       TextFor(*directory.vocabulary, given,
+                               from_input ? "standard input" : "--prompt"));
   TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
                        EncodeOptionsOf(*directory.vocabulary, flags.unknown));
   std::vector<int32_t> ids = directory.generation.start_tokens;

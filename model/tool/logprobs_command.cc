@@ -5,8 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "model/base/status_macros.h"
+#include "model/text/ngram_table.h"
 #include "model/tool/command.h"
 #include "model/tool/model_flags.h"
 #include "model/tool/token_feed.h"
@@ -34,6 +37,10 @@ TensorFile Output(const FeedResult& result) {
 
 absl::Status RunLogprobs(const LogprobsFlags& flags) {
   const at::NoGradGuard no_grad;
+  const std::string& folder = flags.model.directory;
+  std::vector<std::string> read = ModelFiles(folder);
+  read.insert(read.end(), {flags.tokens, folder + "/" + kNgramsName});
+  TXL_RETURN_IF_ERROR(CheckReplacesNone({flags.out}, read));
   TXL_ASSIGN_OR_RETURN(OpenModel model, OpenModelOf(flags.model));
   TXL_ASSIGN_OR_RETURN(const TensorFile file, ReadTensorFile(flags.tokens));
   TXL_ASSIGN_OR_RETURN(const TokenFeed feed,

@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -14,7 +16,9 @@
 #include "model/base/number_format.h"
 #include "model/base/status_macros.h"
 #include "model/cpu/attention_form.h"
+#include "model/text/ngram_table.h"
 #include "model/text/utf8.h"
+#include "model/train/run_folder.h"
 #include "model/train/streams.h"
 #include "program/command_line.h"
 #include "program/flag_checks.h"
@@ -104,16 +108,20 @@ std::string UnknownPieces(const Vocabulary& vocabulary,
 
 }  // namespace
 
+absl::StatusOr<absl::string_view> TextFor(const Vocabulary& vocabulary,
+                                          absl::string_view bytes,
+                                          absl::string_view name) {
+  const bool takes_bytes =
+      vocabulary.kind() == "bytes" || vocabulary.kind() == "decimal_bytes";
+  return takes_bytes ? bytes : TextOfFile(bytes, name);
+}
+
 absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
                                                const Vocabulary& vocabulary,
                                                absl::string_view unknown) {
   TXL_ASSIGN_OR_RETURN(const std::string file, ReadTextFile(path));
-  const bool takes_bytes =
-      vocabulary.kind() == "bytes" || vocabulary.kind() == "decimal_bytes";
-  absl::string_view text = file;
-  if (!takes_bytes) {
-    TXL_ASSIGN_OR_RETURN(text, TextOfFile(file, path));
-  }
+  TXL_ASSIGN_OR_RETURN(const absl::string_view text,
+                       TextFor(vocabulary, file, path));
   TXL_ASSIGN_OR_RETURN(const EncodeOptions options,
                        EncodeOptionsOf(vocabulary, unknown));
   absl::StatusOr<std::vector<int32_t>> ids =
@@ -122,6 +130,27 @@ absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
   return absl::Status(ids.status().code(),
                       absl::StrCat(path, ": ", ids.status().message(),
                                    UnknownPieces(vocabulary, text)));
+}
+
+std::vector<std::string> ModelFiles(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const std::string& name : RunFiles(folder)) {
+    if (name != kNgramsName) files.push_back(absl::StrCat(folder, "/", name));
+  }
+  return files;
+}
+
+absl::Status CheckReplacesNone(const std::vector<std::string>& written,
+                               const std::vector<std::string>& read) {
+  for (const std::string& out : written) {
+    for (const std::string& in : read) {
+      std::error_code ignored;  // one of them is not there
+      if (!std::filesystem::equivalent(out, in, ignored)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--out: would replace ", in, ", which the command reads"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<OpenModel> OpenModelOf(const ModelFlags& flags) {

@@ -49,6 +49,12 @@ void AddUnknownSymbolFlag(CLI::App& app, std::string* word);
 absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
                                               absl::string_view word);
 
+// What a user gave as text: any bytes for vocabularies of bytes, else
+// TextOfFile.
+absl::StatusOr<absl::string_view> TextFor(const Vocabulary& vocabulary,
+                                          absl::string_view bytes,
+                                          absl::string_view name);
+
 // A file's text as ids, as a document. A byte order mark counts as text for
 // vocabularies of bytes alone. Errors: NotFound; InvalidArgument naming the
 // file: no UTF-8 (but for bytes), text that the vocabulary refuses, with how
@@ -56,6 +62,14 @@ absl::StatusOr<EncodeOptions> EncodeOptionsOf(const Vocabulary& vocabulary,
 absl::StatusOr<std::vector<int32_t>> IdsOfFile(const std::string& path,
                                                const Vocabulary& vocabulary,
                                                absl::string_view unknown);
+
+// Paths of the files that a model, or a run of training, has in `folder`, there
+// or not; without the table of n-grams.
+std::vector<std::string> ModelFiles(const std::string& folder);
+// InvalidArgument naming --out and the file, where one that is read is also
+// written, under whichever name.
+absl::Status CheckReplacesNone(const std::vector<std::string>& written,
+                               const std::vector<std::string>& read);
 
 struct OpenModel {
   ModelDirectory directory;

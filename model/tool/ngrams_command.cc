@@ -26,6 +26,12 @@ struct NgramsFlags {
 };
 
 absl::Status RunNgrams(const NgramsFlags& flags) {
+  const std::string out = flags.out.empty()
+                              ? absl::StrCat(flags.directory, "/", kNgramsName)
+                              : flags.out;
+  std::vector<std::string> read = ModelFiles(flags.directory);
+  read.push_back(flags.text);
+  TXL_RETURN_IF_ERROR(CheckReplacesNone({out}, read));
   TXL_ASSIGN_OR_RETURN(const ModelDirectory directory,
                        OpenModelDirectory(flags.directory));
   if (directory.vocabulary == nullptr) {
@@ -46,9 +52,6 @@ absl::Status RunNgrams(const NgramsFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.text, ": holds nothing to train on"));
   }
-  const std::string out = flags.out.empty()
-                              ? absl::StrCat(directory.path, "/", kNgramsName)
-                              : flags.out;
   TXL_RETURN_IF_ERROR(table.Write(out));
   std::cout << out << ": " << table.size() << " n-grams of " << ids.size()
             << " tokens, " << table.bytes() << " bytes\n";

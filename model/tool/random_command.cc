@@ -11,6 +11,7 @@
 #include "model/tool/command.h"
 #include "model/tool/model_flags.h"
 #include "model/train/model_files.h"
+#include "model/train/run_folder.h"
 #include "model/train/streams.h"
 
 namespace txl {
@@ -25,6 +26,12 @@ struct RandomFlags {
 };
 
 absl::Status RunRandom(const RandomFlags& flags) {
+  const FolderContent content = ContentOf(flags.directory);
+  if (content == FolderContent::kModel ||
+      content == FolderContent::kCheckpoint) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(flags.directory, ": holds files of a model already"));
+  }
   TXL_ASSIGN_OR_RETURN(const std::string spec, ReadTextFile(flags.spec));
   TXL_ASSIGN_OR_RETURN(const ModelConfig config,
                        ParseModelConfig(spec, flags.spec));
@@ -57,7 +64,8 @@ Command AddRandomCommand(CLI::App& app) {
   sub->add_option("--spec", flags->spec, "config.json with the shape")
       ->required()
       ->check(CLI::ExistingFile);
-  sub->add_option("DIR", flags->directory, "model directory to write")
+  sub->add_option("DIR", flags->directory,
+                  "model directory to write; must not hold a model")
       ->required();
   sub->add_option("--seed", flags->seed);
   sub->add_option("--stddev", flags->stddev,

@@ -267,6 +267,7 @@ absl::Status CheckOut(const TrainFlags& f) {
     return absl::InvalidArgumentError(
         "--out: is the model of --from, which stays as it is");
   }
+  TXL_RETURN_IF_ERROR(CheckReplacesNone(ModelFiles(f.out), {f.text, f.ids}));
   const FolderContent content = ContentOf(f.out);
   if (f.options.resume) {
     return content == FolderContent::kCheckpoint

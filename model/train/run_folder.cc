@@ -42,7 +42,15 @@ std::vector<std::string> TemporaryFiles() {
   return names;
 }
 
-// All files that a model or a run may have.
+bool IsFileOrLink(const std::string& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::symlink_status(path, ignored).type();
+  return type == std::filesystem::file_type::regular ||
+         type == std::filesystem::file_type::symlink;
+}
+
+}  // namespace
+
 std::vector<std::string> RunFiles(const std::string& folder) {
   std::vector<std::string> names = DescribingFiles(folder);
   for (std::string& name : TemporaryFiles()) names.push_back(std::move(name));
@@ -54,15 +62,6 @@ std::vector<std::string> RunFiles(const std::string& folder) {
                              kTrainingLogFile, kLossChartFile});
   return names;
 }
-
-bool IsFileOrLink(const std::string& path) {
-  std::error_code ignored;
-  const auto type = std::filesystem::symlink_status(path, ignored).type();
-  return type == std::filesystem::file_type::regular ||
-         type == std::filesystem::file_type::symlink;
-}
-
-}  // namespace
 
 absl::Status MakeFolder(const std::string& folder) {
   std::error_code error;

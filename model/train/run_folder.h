@@ -24,6 +24,9 @@ absl::Status MakeFolder(const std::string& folder);
 // kinds.json.
 std::vector<std::string> DescribingFiles(const std::string& folder);
 
+// Names of all files that a model or a run may have there.
+std::vector<std::string> RunFiles(const std::string& folder);
+
 enum class FolderContent {
   kNothing,     // it is empty or not there
   kOther,       // something, but no file of a model or a run

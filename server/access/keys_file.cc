@@ -12,7 +12,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "model/base/status_macros.h"
 #include "program/nearest_name.h"
 #include "server/base/digest.h"
@@ -125,6 +128,42 @@ absl::StatusOr<std::vector<KeyEntry>> ReadTable(const toml::table& root) {
   return keys;
 }
 
+// `old` without the tables of other keys than these, and with those of new ones
+// at its end; all other lines, as comments, stay.
+std::string Edited(const std::string& old, const std::vector<KeyEntry>& keys) {
+  const toml::table root = toml::parse(old);
+  std::vector<std::string> lines = absl::StrSplit(old, '\n');
+  std::set<std::string> kept;
+  for (const KeyEntry& key : keys) kept.insert(key.caller.name);
+  std::set<std::string> there;
+  const toml::array* const entries = root["key"].as_array();
+  for (size_t i = entries == nullptr ? 0 : entries->size(); i-- > 0;) {
+    const toml::table& table = *entries->get(i)->as_table();
+    if (table.is_inline()) return FormatKeys(keys);  // several to a line
+    const std::string name = table["name"].value_or("");
+    if (kept.count(name) > 0) {
+      there.insert(name);
+      continue;
+    }
+    auto first = lines.begin() + (table.source().begin.line - 1);
+    uint32_t last = 0;
+    for (const auto& [field, value] : table) {
+      last = std::max(last, value.source().end.line);
+    }
+    const auto end = lines.begin() + last;
+    if (first != lines.begin() && std::prev(first)->empty()) --first;
+    lines.erase(first, end);
+  }
+  std::string text = absl::StrJoin(lines, "\n");
+  for (const KeyEntry& key : keys) {
+    if (there.count(key.caller.name) > 0) continue;
+    absl::StrAppend(&text,
+                    absl::EndsWith(text, "\n") || text.empty() ? "" : "\n",
+                    text.empty() ? "" : "\n", FormatKeys({key}));
+  }
+  return text;
+}
+
 absl::Status WithPath(const std::string& path, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(),
@@ -180,7 +219,14 @@ absl::StatusOr<std::vector<KeyEntry>> ReadKeysFile(const std::string& path) {
 
 absl::Status WriteKeysFile(const std::string& path,
                            const std::vector<KeyEntry>& keys) {
-  return WriteSecretFile(path, FormatKeys(keys));
+  std::string text = FormatKeys(keys);
+  const std::string old = ReadTextFile(path);
+  if (ParseKeys(old).ok()) {
+    std::string edited = Edited(old, keys);
+    const absl::StatusOr<std::vector<KeyEntry>> read = ParseKeys(edited);
+    if (read.ok() && FormatKeys(*read) == text) text = std::move(edited);
+  }
+  return WriteSecretFile(path, text);
 }
 
 absl::StatusOr<std::string> NewKey() {

@@ -38,7 +38,8 @@ absl::Status CheckAccessName(absl::string_view what, absl::string_view name);
 absl::StatusOr<std::vector<KeyEntry>> ParseKeys(absl::string_view toml);
 std::string FormatKeys(const std::vector<KeyEntry>& keys);
 
-// Both name the path in every error; see ReadSecretFile.
+// Both name the path in every error; see ReadSecretFile. Writing keeps the
+// other lines of a file of [[key]] tables, as comments.
 absl::StatusOr<std::vector<KeyEntry>> ReadKeysFile(const std::string& path);
 absl::Status WriteKeysFile(const std::string& path,
                            const std::vector<KeyEntry>& keys);

@@ -11,6 +11,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "program/output_file.h"
 
 namespace txl {
 
@@ -102,7 +103,8 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path,
   return all;
 }
 
-absl::Status WriteSecretFile(const std::string& path, absl::string_view bytes) {
+absl::Status WriteSecretFile(const std::string& link, absl::string_view bytes) {
+  const std::string path = WithoutLinks(link);
   std::string aside = path + ".XXXXXX";
   const int file = mkostemp(aside.data(), O_CLOEXEC);  // of the mode 0600
   if (file < 0) return absl::ErrnoToStatus(errno, path);

@@ -34,9 +34,9 @@ struct SecretFileSize {
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path,
                                            const SecretFileSize& size);
 
-// Replaces the path by a file of these bytes with the mode 0600: a reader finds
-// the old file or the new one, whole, also after a crash. The new file has the
-// old one's owner. Errors name the path.
-absl::Status WriteSecretFile(const std::string& path, absl::string_view bytes);
+// Replaces the path, or what the link leads to, by a file of these bytes with
+// the mode 0600: a reader finds the old file or the new one, whole, also after
+// a crash. The new file has the old one's owner. Errors name the file.
+absl::Status WriteSecretFile(const std::string& link, absl::string_view bytes);
 
 }  // namespace txl

@@ -1,6 +1,9 @@
 #include "server/store/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -103,8 +106,19 @@ std::string Statement::Blob(int column) const {
                                         static_cast<size_t>(count));
 }
 
+void MakePrivate(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  struct stat about;
+  if (::fstat(file, &about) == 0 && (about.st_mode & S_IRWXO) != 0) {
+    ::fchmod(file, about.st_mode & 0770);
+  }
+  ::close(file);
+}
+
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const DatabaseOptions& options) {
+  MakePrivate(options.path);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(
       options.path.c_str(), &handle,

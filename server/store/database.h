@@ -19,6 +19,12 @@ namespace txl {
 // storage failed), Unknown (the file is damaged or no database), Internal.
 absl::Status DatabaseError(int code, absl::string_view what);
 
+// Makes the file for its owner alone where there is none; one that is there
+// loses the rights of others than its owner and group. SQLite gives a log the
+// rights of its database. Who opens the file hears of errors. REQUIRES: it is
+// not open.
+void MakePrivate(const std::string& path);
+
 // A prepared statement. Parameters are bound by their number, from 1 on, and
 // are gone after the statement has run. Not thread-safe.
 class Statement {

@@ -43,6 +43,10 @@ absl::StatusOr<std::unique_ptr<JournalStorage>> JournalStorage::Open(
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder,
                        StoreFolder::Open(options.folder));
   TXL_RETURN_IF_ERROR(FinishCopy(*folder));
+  TXL_RETURN_IF_ERROR(CheckIsThere(*folder));
+  if (FileBytes(folder->database()) == 0) {
+    TXL_RETURN_IF_ERROR(MakeDatabase(*folder));
+  }
   if (folder->failed()) {
     if (!options.recover) {
       return absl::FailedPreconditionError(

@@ -28,6 +28,7 @@ absl::StatusOr<std::unique_ptr<StoreFolder>> Lock(const std::string& path) {
   TXL_ASSIGN_OR_RETURN(std::unique_ptr<StoreFolder> folder,
                        StoreFolder::Open(path));
   TXL_RETURN_IF_ERROR(FinishCopy(*folder));
+  TXL_RETURN_IF_ERROR(CheckIsThere(*folder));
   return folder;
 }
 
@@ -178,6 +179,7 @@ std::string HalfCopyOf(const StoreFolder& folder) {
 absl::Status CopyDatabase(const StoreFolder& folder, const std::string& vfs) {
   const std::string copy = HalfCopyOf(folder);
   ::unlink(copy.c_str());
+  MakePrivate(copy);
   {
     TXL_ASSIGN_OR_RETURN(const std::unique_ptr<Database> old,
                          Database::Open({folder.database(), vfs, 0}));
@@ -205,6 +207,25 @@ absl::Status FinishCopy(const StoreFolder& folder) {
   }
   TXL_RETURN_IF_ERROR(Sync(folder.path()));
   return Rename(folder, copy, folder.database());
+}
+
+absl::Status CheckIsThere(const StoreFolder& folder) {
+  const std::string path = folder.database();
+  std::error_code none, no_log;
+  const auto bytes = std::filesystem::file_size(path, none);
+  const auto log_bytes = std::filesystem::file_size(path + "-wal", no_log);
+  const bool lost = none && !no_log && log_bytes > 0;
+  if (!lost && (none || bytes > 0)) return absl::OkStatus();
+  return absl::UnknownError(
+      absl::StrCat(path, lost ? ": is missing, its log is there" : ": is empty",
+                   "; put a copy of the store here, or remove journal.db and "
+                   "journal.db-wal to begin a new one"));
+}
+
+absl::Status MakeDatabase(const StoreFolder& folder) {
+  const absl::Status made =
+      Database::Open({HalfCopyOf(folder), "", 0}).status();
+  return made.ok() ? TakeCopy(folder) : made;
 }
 
 // StoreScan: what a database that cannot be copied still gives.

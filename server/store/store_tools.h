@@ -56,4 +56,11 @@ absl::Status TakeCopy(const StoreFolder& folder);
 // when it was whole, and clears away one that was not.
 absl::Status FinishCopy(const StoreFolder& folder);
 
+// A database of no bytes, or a log without one, is what is left of a store:
+// SQLite would remove the log and begin again. Errors: Unknown.
+absl::Status CheckIsThere(const StoreFolder& folder);
+// A new database, which a crash leaves whole or not there. REQUIRES: there is
+// none.
+absl::Status MakeDatabase(const StoreFolder& folder);
+
 }  // namespace txl

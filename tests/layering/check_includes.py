@@ -49,7 +49,7 @@ RULES = {
     "model/convert": PLAIN_MODEL + ("model/checkpoint",),
     "model/train": PLAIN_MODEL + ("model/checkpoint", "model/reference"),
     "model/tool": ("model", "program"),
-    "server/base": (),
+    "server/base": ("program/output_file.h",),
     "server/trace": ("server/base",),
     "server/metrics": ("server/base",),
     "server/quota": ("model/base", "server/base",

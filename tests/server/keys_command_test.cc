@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,6 +128,36 @@ TEST_F(KeysCommand, RevokeEndsOneKey) {
   EXPECT_EQ((*keys)[0].caller.name, "b");
   EXPECT_EQ(Run({"revoke", "--keys", path_, "--name", "a"}), 1);
   EXPECT_THAT(error_, HasSubstr(path_ + ": there is no key \"a\""));
+}
+
+TEST_F(KeysCommand, RevokeNamesAFileThatIsNotThere) {
+  EXPECT_EQ(Run({"revoke", "--keys", path_, "--name", "a"}), 1);
+  EXPECT_THAT(error_, HasSubstr(path_ + ": No such file"));
+  EXPECT_NE(access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(KeysCommand, AKeyThatCannotBePrintedIsNotAdded) {
+  ASSERT_EQ(Add("a"), 0);
+  const auto add = [&] {
+    // In a process of its own, whose standard output has an error then.
+    if (std::freopen("/dev/full", "w", stdout) == nullptr) std::exit(99);
+    std::exit(RunKeysCommand({"keys", "add", "--keys", path_, "--name", "b",
+                              "--tenant", "t", "--role", "user"}));
+  };
+  EXPECT_EXIT(add(), testing::ExitedWithCode(1),
+              "standard output cannot be written");
+  EXPECT_EQ(ReadKeysFile(path_)->size(), 1u);
+}
+
+TEST_F(KeysCommand, FollowsALinkAndKeepsIt) {
+  const std::string link = path_ + ".link";
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(path_, link);
+  ASSERT_EQ(Add("a"), 0) << error_;
+  ASSERT_EQ(Run({"revoke", "--keys", link, "--name", "a"}), 0) << error_;
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(ReadKeysFile(path_)->empty());
+  std::filesystem::remove(link);
 }
 
 TEST_F(KeysCommand, RefusesWhatItCannotDoByName) {

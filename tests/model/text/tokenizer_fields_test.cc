@@ -81,7 +81,7 @@ TEST(SymbolFile, AnEmptySymbolIsNamedWithItsLine) {
 
 TEST(SymbolFile, IllFormedUtf8IsNamedWithItsLine) {
   EXPECT_THAT(ErrorOf("a\nb\n\xFF\n", "vocab.txt"),
-              StartsWith("vocab.txt: line 3: "));
+              StartsWith("vocab.txt: line 3, byte 1: "));
 }
 
 TEST(SymbolFile, AFileWithCarriageReturnsIsRefused) {

@@ -61,6 +61,16 @@ TEST_F(GenerateCommandTest, EndsBeforeAStopText) {
   EXPECT_EQ(Text(" --prompt ROMEO:"), whole.substr(0, whole.find(stop)));
 }
 
+TEST_F(GenerateCommandTest, NamesThePlaceOfTextThatIsNotUtf8) {
+  SetDefaults({{"start_tokens", {0}}});
+  WriteTestFile(model_ + "/latin1", "ROMEO:\nCaf\xE9");
+  Generate(" --prompt - <" + model_ + "/latin1 2>" + model_ + "/said; true");
+  EXPECT_THAT(ReadTestFile(model_ + "/said"),
+              HasSubstr("standard input: line 2, byte 4: is not UTF-8"));
+  EXPECT_THAT(Generate(" --prompt \"$(printf 'a\\351')\"").errors,
+              HasSubstr("--prompt: line 1, byte 2: is not UTF-8"));
+}
+
 TEST_F(GenerateCommandTest, AnUnfinishedStopTextIsTextAfterAll) {
   SetDefaults({{"start_tokens", {0}}});
   const std::string whole = Text(" --prompt ROMEO:");

@@ -69,6 +69,26 @@ TEST(NgramsCommandTest, TheTableGoesThroughALink) {
   EXPECT_EQ(ReadTestFile(folder + "/link.new"), "the user's");
 }
 
+TEST(NgramsCommandTest, ReplacesNothingThatItReads) {
+  const std::string folder = FreshTestFolder("ngrams_command_inputs");
+  std::filesystem::copy(Shipped(), folder + "/m");
+  WriteTestFile(folder + "/text.txt", "To be, or not to be.\n");
+  std::filesystem::create_symlink("text.txt", folder + "/link");
+  const std::string ngrams =
+      "ngrams " + folder + "/m --text " + folder + "/text.txt --out " + folder;
+  for (const char* out : {"/text.txt", "/link", "/m/model.safetensors",
+                          "/m/vocab.json", "/m/../m/config.json"}) {
+    const std::string before = ReadTestFile(folder + out);
+    const ProgramResult result = RunTxlModel(ngrams + out);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.errors, HasSubstr("--out: would replace "));
+    EXPECT_EQ(ReadTestFile(folder + out), before);
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(RunTxlModel(ngrams + "/m/ngrams.bin").exit_code, 0);
+  }
+}
+
 TEST(NgramsCommandTest, SaysWhatIsMissing) {
   const std::string folder = FreshTestFolder("ngrams_command_errors");
   WriteTestFile(folder + "/text.txt", "\xc3\xa9");

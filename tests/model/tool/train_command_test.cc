@@ -254,6 +254,17 @@ TEST_F(TrainFromTest, AnyFolderWithFilesIsReplacedOnlyWhenAsked) {
   EXPECT_EQ(ReadTestFile(Path("mine/notes")), "x");
 }
 
+TEST_F(TrainFromTest, ATextThatIsAFileOfTheFolderIsNotReplaced) {
+  std::filesystem::create_directories(Path("read"));
+  WriteTestFile(Path("read/log.jsonl"), Pattern("abcde\n", "edcba\n"));
+  const ProgramResult result =
+      RunTxlModel(From(Text("read/log.jsonl"), "read") + " --overwrite");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.errors, HasSubstr("--out: would replace "));
+  EXPECT_EQ(ReadTestFile(Path("read/log.jsonl")),
+            Pattern("abcde\n", "edcba\n"));
+}
+
 TEST_F(TrainFromTest, NothingOfTheModelBeforeStandsBesideTheNext) {
   const auto names = [](const std::string& folder) {
     std::set<std::string> found;
@@ -468,12 +479,13 @@ TEST_F(TrainFromTest, AResultThatIsNotFiniteIsAnError) {
 // Its own pass fails, so what is wrong with other files is said before it.
 TEST_F(TrainFromTest, StatisticsAreReadBeforeTheModelIsEvaluated) {
   const std::string broken = Path("broken");
-  std::filesystem::copy(Path("model"), broken,
-                        std::filesystem::copy_options::recursive);
-  ASSERT_EQ(RunTxlModel("random --stddev 1e30 --spec " + broken +
+  ASSERT_EQ(RunTxlModel("random --stddev 1e30 --spec " + Path("model") +
                         "/config.json " + broken)
                 .exit_code,
             0);
+  std::filesystem::copy(Path("model"), broken,
+                        std::filesystem::copy_options::recursive |
+                            std::filesystem::copy_options::skip_existing);
   const std::string eval = "eval " + broken + " --threads 1 --dynamic rms " +
                            Text("second") + " --statistics ";
   EXPECT_THAT(RunTxlModel(eval + Path("first")).errors,

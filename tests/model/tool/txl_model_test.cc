@@ -91,7 +91,7 @@ TEST_F(TrainedModelTest, TextInAnotherCodingIsRefused) {
     return RunTxlModel("eval " + Model() + " --text " + text).errors;
   };
   EXPECT_THAT(errors(std::string("a\0b\0", 4)), HasSubstr("UTF-16?"));
-  EXPECT_THAT(errors("ab\nb\xFF"), HasSubstr("line 2: is not UTF-8"));
+  EXPECT_THAT(errors("ab\nb\xFF"), HasSubstr("line 2, byte 2: is not UTF-8"));
 }
 
 TEST_F(TrainedModelTest, EvalCanSkipWhatTheVocabularyLacks) {
@@ -321,6 +321,43 @@ TEST(RandomCommandTest, MakesTheSameModelForTheSameSeed) {
   EXPECT_EQ(RunTxlModel("inspect " + folder + "/a").exit_code, 0);
 }
 
+TEST(RandomCommandTest, ReplacesNoModel) {
+  const std::string folder = FreshTestFolder("random_again");
+  WriteTestFile(folder + "/spec.json", kAdaptiveSpec);
+  std::filesystem::create_directories(folder + "/a");
+  WriteTestFile(folder + "/a/notes", "not of a model");
+  const std::string random =
+      "random --spec " + folder + "/spec.json " + folder + "/a";
+  ASSERT_EQ(RunTxlModel(random).exit_code, 0);
+  const std::string before = ReadTestFile(folder + "/a/model.safetensors");
+  const ProgramResult again = RunTxlModel(random + " --seed 4");
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.errors, HasSubstr("/a: holds files of a model already"));
+  EXPECT_EQ(ReadTestFile(folder + "/a/model.safetensors"), before);
+}
+
+TEST(LogprobsCommandTest, ReplacesNothingThatItReads) {
+  const std::string folder = FreshTestFolder("logprobs_inputs");
+  WriteTestFile(folder + "/spec.json", kAdaptiveSpec);
+  const std::string model = folder + "/m";
+  ASSERT_EQ(
+      RunTxlModel("random --spec " + folder + "/spec.json " + model).exit_code,
+      0);
+  WriteTestFile(model + "/ngrams.bin", "before");
+  WriteTestFile(folder + "/tokens", "before");
+  std::filesystem::create_hard_link(folder + "/tokens", folder + "/same");
+  for (const char* out : {"tokens", "same", "m/model.safetensors",
+                          "m/config.json", "m/ngrams.bin"}) {
+    const std::string before = ReadTestFile(folder + "/" + out);
+    const ProgramResult result =
+        RunTxlModel("logprobs " + model + " --tokens " + folder +
+                    "/tokens --out " + folder + "/" + out);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.errors, HasSubstr("--out: would replace "));
+    EXPECT_EQ(ReadTestFile(folder + "/" + out), before);
+  }
+}
+
 TEST(RandomCommandTest, TailShareIsHowOftenTheSoftmaxMeetsATail) {
   const std::string folder = FreshTestFolder("tail");
   WriteTestFile(folder + "/spec.json", kAdaptiveSpec);
@@ -328,8 +365,10 @@ TEST(RandomCommandTest, TailShareIsHowOftenTheSoftmaxMeetsATail) {
                              folder + "/m --seed 3 --tail-share ";
   ASSERT_EQ(RunTxlModel(random + "0.3").exit_code, 0);
   EXPECT_NEAR(MeanTailShare(folder + "/m", folder), 0.3, 0.02);
+  std::filesystem::remove_all(folder + "/m");
   ASSERT_EQ(RunTxlModel(random + "0.05").exit_code, 0);
   EXPECT_NEAR(MeanTailShare(folder + "/m", folder), 0.05, 0.01);
+  std::filesystem::remove_all(folder + "/m");
   const ProgramResult wrong = RunTxlModel(random + "1.5");
   EXPECT_EQ(wrong.exit_code, 1);
   EXPECT_THAT(wrong.errors, HasSubstr("--tail-share"));

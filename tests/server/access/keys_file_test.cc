@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/base/text_file.h"
 
 namespace txl {
 namespace {
@@ -133,6 +134,54 @@ TEST(KeysFile, NamesTheLineOfWhatIsWrong) {
     const absl::Status status = ParseKeys(row.toml).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << row.toml;
     EXPECT_THAT(status.message(), HasSubstr(row.error)) << row.toml;
+  }
+}
+
+TEST(KeysFile, KeepsItsOtherLinesWhenKeysComeAndGo) {
+  const std::string path = ::testing::TempDir() + "/kept_keys";
+  const std::string first = absl::StrCat("# ours\n\n", EntryText("a"));
+  const std::string second =
+      absl::StrCat("# of the lab\n", EntryText("b", "", std::string(64, '0')));
+  const std::string end = "# the end\n";
+  std::ofstream(path) << first << "\n" << second << end;
+  std::vector<KeyEntry> keys =
+      *ParseKeys(absl::StrCat(first, "\n", second, end));
+  const KeyEntry a = keys[0];
+  keys.erase(keys.begin());
+  ASSERT_TRUE(WriteKeysFile(path, keys).ok());
+  EXPECT_EQ(ReadTextFile(path), absl::StrCat("# ours\n\n", second, end));
+  keys.push_back(a);
+  ASSERT_TRUE(WriteKeysFile(path, keys).ok());
+  EXPECT_EQ(ReadTextFile(path),
+            absl::StrCat("# ours\n\n", second, end, "\n", FormatKeys({a})));
+  keys.pop_back();
+  ASSERT_TRUE(WriteKeysFile(path, keys).ok());
+  EXPECT_EQ(ReadTextFile(path), absl::StrCat("# ours\n\n", second, end));
+}
+
+TEST(KeysFile, OfAnyFormTakesAKeyAndLosesOne) {
+  const std::string path = ::testing::TempDir() + "/forms_of_keys";
+  const std::string b = EntryText("b", "", std::string(64, '0'));
+  const std::string inline_keys = absl::StrCat(
+      "# ours\nkey = [{name=\"a\",tenant=\"t\",role=\"user\",sha256=\"",
+      kDigest, "\"}]");
+  const std::string windows = absl::StrReplaceAll(
+      absl::StrCat("\xEF\xBB\xBF", EntryText("a"), "\n"), {{"\n", "\r\n"}});
+  const std::string lines =
+      absl::StrReplaceAll(EntryText("a"), {{"\"a\"", "\"\"\"\na\"\"\" # A"}});
+  for (const std::string& text :
+       {std::string(), inline_keys, windows, lines, EntryText("a"),
+        absl::StrCat(EntryText("a"), "expires = 2027-01-01T00:00:00Z")}) {
+    std::vector<KeyEntry> keys = *ParseKeys(text);
+    keys.push_back(ParseKeys(b)->front());
+    for (; true; keys.erase(keys.begin())) {
+      std::ofstream(path) << text;
+      ASSERT_TRUE(WriteKeysFile(path, keys).ok());
+      const auto read = ParseKeys(ReadTextFile(path));
+      ASSERT_TRUE(read.ok()) << read.status() << text;
+      EXPECT_EQ(FormatKeys(*read), FormatKeys(keys)) << text;
+      if (keys.empty()) break;
+    }
   }
 }
 

@@ -100,6 +100,16 @@ TEST_F(SecretFile, IsItsOwnersWhateverTheUmaskAndTheOldFileWere) {
   EXPECT_EQ(Files(), 1u) << "nothing is left beside it";
 }
 
+TEST_F(SecretFile, IsWrittenWhereItsLinkLeads) {
+  std::filesystem::create_directories(folder_ + "/far");
+  std::filesystem::create_symlink("far/secret", path_);
+  for (const char* bytes : {"first", "second"}) {  // dangling at first
+    ASSERT_TRUE(WriteSecretFile(path_, bytes).ok());
+    EXPECT_TRUE(std::filesystem::is_symlink(path_));
+    EXPECT_EQ(*ReadSecretFile(folder_ + "/far/secret", {0, 9}), bytes);
+  }
+}
+
 TEST_F(SecretFile, StaysItsOwners) {
   // Only root gives files away; of others a file is and stays their own.
   const bool gives = geteuid() == 0;

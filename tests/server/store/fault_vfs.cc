@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -204,7 +206,12 @@ int Open(sqlite3_vfs*, const char* name, sqlite3_file* f, int flags, int* out) {
   if (code != SQLITE_OK) return code;
   f->pMethods = &kMethods;
   reinterpret_cast<File*>(f)->path = new std::string(name ? name : "");
-  if (state.every > 0) state.files[NameOf(PathOf(f))];
+  if (state.every > 0) {
+    std::ifstream found(PathOf(f), std::ios::binary);
+    state.files.try_emplace(
+        NameOf(PathOf(f)),
+        DiskFile{std::string(std::istreambuf_iterator<char>(found), {}), {}});
+  }
   return code;
 }
 

@@ -34,7 +34,7 @@ struct PowerLoss {
   DiskFiles reordered;  // also some of the other writes, whole or in part
 };
 // Notes what the disk has after each `every`th call, and what `acknowledged`
-// says then. Files that are open must be new.
+// says then. What files have when they are opened first is on the disk.
 void RecordPowerLosses(int64_t every, uint64_t seed,
                        std::function<uint64_t()> acknowledged);
 // What was noted; ends the recording.

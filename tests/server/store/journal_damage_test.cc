@@ -75,12 +75,44 @@ TEST_F(JournalDamageTest, AFlippedByteIsNeverAnotherText) {
   EXPECT_GT(refused_, 10);
 }
 
-// Cut to nothing it is the database of a new store.
 TEST_F(JournalDamageTest, ACutDatabaseIsNeverAnotherText) {
-  for (size_t size = 1; size < good_.size(); size += Step(1009)) {
+  for (size_t size = 0; size < good_.size(); size += Step(1009)) {
     Try(good_.substr(0, size), size);
   }
   EXPECT_GT(refused_, 10);
+}
+
+TEST_F(JournalDamageTest, ADatabaseOfNoBytesOrNoneBesideItsLogIsRefused) {
+  const std::string log(5000, 'x');
+  for (const bool there : {true, false}) {
+    std::filesystem::remove(path_);
+    if (there) std::ofstream{path_};
+    if (!there) std::ofstream(path_ + "-wal") << log;
+    const absl::Status status = OpenSqliteJournal(options_).status();
+    EXPECT_TRUE(absl::IsUnknown(status)) << status;
+    EXPECT_NE(status.message().find(
+                  there ? "journal.db: is empty; put a copy"
+                        : "journal.db: is missing, its log is there; put"),
+              absl::string_view::npos)
+        << status;
+    EXPECT_EQ(std::filesystem::exists(path_), there);
+  }
+  EXPECT_EQ(std::filesystem::file_size(path_ + "-wal"), log.size());
+}
+
+// A crash while a store is made leaves none, or one that opens.
+TEST_F(JournalDamageTest, ANewStoreIsThereWholeOrNotAtAll) {
+  for (const char* name : {".copy", ".copy-wal", ".copy-journal"}) {
+    for (const size_t bytes : {size_t{0}, size_t{4096}}) {
+      std::filesystem::remove(path_);
+      std::ofstream(path_ + name) << std::string(bytes, 'x');
+      Reopen();
+      EXPECT_FALSE(Load(*journal_, "a").ok());
+      journal_.reset();
+      EXPECT_GT(std::filesystem::file_size(path_), 0u);
+      EXPECT_FALSE(std::filesystem::exists(path_ + ".copy"));
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "server/store/sqlite_journal.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <mutex>
@@ -250,6 +251,27 @@ TEST_F(SqliteJournalTest, AFailedFolderIsOpenedByRecoveryOnly) {
   options_.recover = false;
   Reopen();
   EXPECT_EQ(IdsOf("b"), Ids(6));
+}
+
+TEST_F(SqliteJournalTest, OnlyItsOwnerReadsTheDatabaseAndItsLog) {
+  const auto modes = [&] {
+    for (const char* name : {"/journal.db", "/journal.db-wal"}) {
+      const auto rights =
+          std::filesystem::status(options_.folder + name).permissions();
+      EXPECT_EQ(static_cast<unsigned>(rights), 0600u) << name;
+    }
+  };
+  const mode_t before = umask(022);
+  modes();  // of a new store
+  journal_.reset();
+  chmod((options_.folder + "/journal.db").c_str(), 0604);
+  Reopen();
+  modes();
+  std::ofstream(options_.folder + "/FAILED") << "x";
+  options_.recover = true;  // as a copy
+  Reopen();
+  modes();
+  umask(before);
 }
 
 TEST_F(SqliteJournalTest, AFileThatIsNoDatabaseIsNamed) {

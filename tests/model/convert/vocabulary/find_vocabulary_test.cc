@@ -171,7 +171,7 @@ TEST_F(FindVocabularyTest, TextInAnotherCodingIsRefused) {
               HasSubstr("vocab.txt: is not UTF-8 (UTF-16?)"));
   folder_.Write("vocab.txt", "a1\nb\xE9\n");
   EXPECT_THAT(ErrorOf("kimiyoung", 2),
-              HasSubstr("vocab.txt: line 2: is not UTF-8"));
+              HasSubstr("vocab.txt: line 2, byte 2: is not UTF-8"));
   folder_.Write("vocab.txt",
                 "\xEF\xBB\xBF"
                 "a1\r\nb1\r\n");
