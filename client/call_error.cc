@@ -80,7 +80,9 @@ absl::Status WithSession(absl::Status status, const std::string& session_id) {
 
 absl::Status About(absl::string_view what, const absl::Status& status) {
   absl::Status result(status.code(),
-                      absl::StrCat(what, ": ", status.message()));
+                      status.message().empty()
+                          ? std::string(what)
+                          : absl::StrCat(what, ": ", status.message()));
   status.ForEachPayload([&](absl::string_view type, const absl::Cord& value) {
     result.SetPayload(type, value);
   });
@@ -120,8 +122,7 @@ std::string DescribeError(const absl::Status& status) {
       absl::StrAppend(&text, ": ", field);
     }
   }
-  if (absl::StartsWith(error.reason, "SESSION_") &&
-      !absl::StrContains(status.message(), error.session_id)) {
+  if (absl::StartsWith(error.reason, "SESSION_") && !error.session_id.empty()) {
     absl::StrAppend(&text, ": ", error.session_id);
   }
   absl::StrAppend(&text, ": ", status.message());

@@ -47,8 +47,8 @@ absl::Status About(absl::string_view what, const absl::Status& status);
 CallError GetCallError(const absl::Status& status);
 
 // "ABORTED (SESSION_BUSY): message; retry after 200ms; trace 4bf9...", with the
-// fields, and of reasons SESSION_… the session, before a message that does not
-// name them: for people.
+// fields before a message that does not name them, and of reasons SESSION_…
+// the session: for people.
 std::string DescribeError(const absl::Status& status);
 
 }  // namespace txl

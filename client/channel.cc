@@ -4,10 +4,12 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/client_interceptor.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -29,23 +31,12 @@ constexpr int kMaxReconnectMs = 5'000;
 // A scored chunk with alternatives for each token is larger than gRPC's 4 MiB.
 constexpr int kMaxReceiveBytes = 64 << 20;
 
-// Of no path: nothing.
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  if (path.empty()) return "";
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)),
-                   std::istreambuf_iterator<char>());
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  }
-  return text;
-}
-
 // A PEM file's text; of no path: nothing. `what` it has to hold.
 absl::StatusOr<std::string> ReadPem(const std::string& path,
                                     absl::string_view what) {
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok() || path.empty()) return text;
+  if (path.empty()) return "";
+  absl::StatusOr<std::string> text = ReadUserFile(path);
+  if (!text.ok()) return text;
   const bool begins = absl::StrContains(*text, "-----BEGIN ");
   if (!begins || !absl::StrContains(*text, absl::StrCat(what, "-----"))) {
     return absl::InvalidArgumentError(
@@ -56,6 +47,44 @@ absl::StatusOr<std::string> ReadPem(const std::string& path,
         absl::StrCat(path, ": has a passphrase, which cannot be given"));
   }
   return text;
+}
+
+// The first object of a text in PEM, by one of OpenSSL's readers; null: none.
+template <typename Object, typename Reader, typename Free>
+std::unique_ptr<Object, Free> ParsePem(const std::string& text, Reader reader,
+                                       Free free) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);
+  char no_passphrase[] = "";
+  return {reader(bio.get(), nullptr, nullptr, no_passphrase), free};
+}
+
+// What gRPC would only report as a server that does not answer.
+absl::Status CheckUsable(const ChannelOptions& options,
+                         const grpc::SslCredentialsOptions& ssl) {
+  const auto ca =
+      ParsePem<X509>(ssl.pem_root_certs, &PEM_read_bio_X509_AUX, &X509_free);
+  const auto certificate =
+      ParsePem<X509>(ssl.pem_cert_chain, &PEM_read_bio_X509_AUX, &X509_free);
+  const auto key = ParsePem<EVP_PKEY>(ssl.pem_private_key,
+                                      &PEM_read_bio_PrivateKey, &EVP_PKEY_free);
+  const bool pair = certificate != nullptr && key != nullptr &&
+                    X509_check_private_key(certificate.get(), key.get()) == 1;
+  // gRPC would take what is left there for an error of its connection.
+  ERR_clear_error();
+  for (const auto& [path, found, what] :
+       {std::tuple(&options.ca_file, ca != nullptr, "certificate"),
+        std::tuple(&options.certificate_file, certificate != nullptr,
+                   "certificate"),
+        std::tuple(&options.tls_key_file, key != nullptr, "key")}) {
+    if (!path->empty() && !found) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(*path, ": holds no usable ", what));
+    }
+  }
+  if (pair || options.tls_key_file.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.tls_key_file, ": is not the key of ", options.certificate_file));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
@@ -83,11 +112,13 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(
     if (!read.ok()) return read.status();
     *text = *std::move(read);
   }
+  const absl::Status usable = CheckUsable(options, ssl);
+  if (!usable.ok()) return usable;
   return grpc::SslCredentials(ssl);
 }
 
 absl::StatusOr<std::string> ReadKey(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
+  absl::StatusOr<std::string> text = ReadUserFile(path);
   if (!text.ok()) return text.status();
   const std::string key(absl::StripAsciiWhitespace(WithoutMark(*text)));
   if (key.empty() ||

@@ -199,8 +199,13 @@ absl::StatusOr<v1::AppendTokensResponse> Client::AppendTokens(
 
 absl::StatusOr<v1::ForkSessionResponse> Client::ForkSession(
     const v1::ForkSessionRequest& request, const CallOptions& options) {
-  return SessionCall(&Sessions::ForkSession, *stubs_->sessions, request,
-                     options);
+  auto fork =
+      SessionCall(&Sessions::ForkSession, *stubs_->sessions, request, options);
+  // It is the new one that is there already.
+  if (absl::IsAlreadyExists(fork.status())) {
+    return WithSession(fork.status(), request.new_session_id());
+  }
+  return fork;
 }
 
 absl::StatusOr<v1::RewindSessionResponse> Client::RewindSession(

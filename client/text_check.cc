@@ -1,9 +1,12 @@
 #include "client/text_check.h"
 
+#include <fcntl.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
+constexpr size_t kReadBytes = 256 << 10;
 constexpr absl::string_view kMark = "\xEF\xBB\xBF";
 
 // Bytes of the character that opens `text`; 0 where it is none.
@@ -94,6 +98,25 @@ absl::Status CheckField(const Message& message, const FieldDescriptor& field,
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> ReadUserFile(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string bytes;
+  ssize_t got = file < 0 ? -1 : 1;
+  while (got > 0 || (file >= 0 && got < 0 && errno == EINTR)) {
+    const size_t size = bytes.size();
+    bytes.resize(size + kReadBytes);
+    got = read(file, &bytes[size], kReadBytes);
+    bytes.resize(size + std::max<ssize_t>(got, 0));
+  }
+  const int error = errno;
+  if (file >= 0) close(file);
+  if (got == 0) return bytes;
+  if (error == EISDIR) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a directory"));
+  }
+  return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+}
 
 std::optional<size_t> FirstNonUtf8(absl::string_view text) {
   for (size_t at = 0; at < text.size();) {

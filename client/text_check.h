@@ -1,12 +1,14 @@
 #pragma once
 
-// Texts are checked before they are sent: a server could only say that the
-// whole message does not parse.
+// Files of the user, and texts, which are checked before they are sent: a
+// server could only say that the whole message does not parse.
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace google::protobuf {
@@ -14,6 +16,10 @@ class Message;
 }
 
 namespace txl {
+
+// The bytes of a file. Errors name the path: InvalidArgument for a directory,
+// else NotFound.
+absl::StatusOr<std::string> ReadUserFile(const std::string& path);
 
 // The offset of the first bytes that are not UTF-8 (Unicode's table 3-7: no
 // surrogates, no overlong forms, nothing above U+10FFFF). Absent: it is valid.

@@ -54,6 +54,13 @@ std::vector<std::string> CommandNames(const CLI::App& command) {
   return names;
 }
 
+// Whether the command or one below it has the flag.
+bool Takes(const CLI::App& command, const std::string& flag) {
+  return absl::c_linear_search(FlagNames(command), flag) ||
+         absl::c_any_of(CommandsOf(command),
+                        [&](const CLI::App* sub) { return Takes(*sub, flag); });
+}
+
 // What CLI11 says of a value that it cannot convert. Of numbers these are the
 // ones that their flag's type is too narrow for, and narrow ones have 32 bits.
 std::string NotConverted(const CLI::App& command, absl::string_view error) {
@@ -144,6 +151,14 @@ std::string UsageError(const CLI::App& program, const CLI::ParseError& error) {
   if (left.empty() || !(required || extra)) return error.what();
   const std::string& first = left.front();
   if (absl::StartsWith(first, "-")) {
+    const std::string flag = first.substr(0, first.find('='));
+    if (Takes(command, flag)) {
+      return absl::StrCat(
+          flag, ": comes after the command",
+          commands.empty()
+              ? absl::StrCat(", as in '", PathOf(command), " ", flag, "'")
+              : "");
+    }
     return absl::StrCat(first, ": no such flag",
                         DidYouMean(first, FlagNames(command)));
   }

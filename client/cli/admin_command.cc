@@ -39,12 +39,14 @@ int Print(const Response& response, const AdminFlags& flags,
 }
 
 int ListAdmin(const AdminClient& client, const AdminFlags& flags) {
-  if (!flags.json) WriteOut(TenantSessionHeader());
   v1::ListTenantSessionsRequest request;
   request.set_tenant(flags.tenant);
   do {
     const auto page = client.Call(&Admin::ListTenantSessions, request);
     if (!page.ok()) return Fail(page.status());
+    if (!flags.json && request.page_token().empty()) {
+      WriteOut(TenantSessionHeader());
+    }
     for (const v1::TenantSession& session : page->sessions()) {
       Print(session, flags, FormatTenantSession(session));
     }

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -87,16 +89,14 @@ bool MostEnded(const bench::Report& report) {
 }
 
 // A rate that is too much is a result, too; that every one is, is none.
-absl::Status Judge(const std::vector<bench::Report>& reports) {
-  bool any_ok = false;
+int JudgeAll(const std::vector<bench::Report>& reports) {
   for (const bench::Report& report : reports) {
-    absl::Status status = Judge(report);
-    if (!status.ok()) return status;
-    any_ok = any_ok || MostEnded(report);
+    const absl::Status status = Judge(report);
+    if (!status.ok()) return Fail(status);
   }
-  return any_ok ? absl::OkStatus()
-                : absl::UnavailableError(
-                      "half of the requests or more did not end well");
+  if (absl::c_any_of(reports, MostEnded)) return kDone;
+  Complain("half of the requests or more did not end well");
+  return kFailed;
 }
 
 // Whether the result's file can be written: found before the run. Nothing that
@@ -151,8 +151,7 @@ int RunAndReport(const BenchPlan& plan, const BenchFlags& flags,
     reports.push_back(*std::move(report));
   }
   const int written = WriteResult(flags, json, text);
-  const absl::Status judgement = Judge(reports);
-  return judgement.ok() ? written : Fail(judgement);
+  return std::max(written, JudgeAll(reports));
 }
 
 int Bench(const BenchFlags& flags) {
@@ -173,7 +172,7 @@ int ComparePair(const std::string& a, const std::string& b, bool json) {
   if (!first.ok()) return FailUsage(std::string(first.status().message()));
   const auto second = bench::ReadResult(b);
   if (!second.ok()) return FailUsage(std::string(second.status().message()));
-  const auto comparison = bench::Compare(*first, *second);
+  const auto comparison = bench::Compare(*first, *second, a, b);
   if (!comparison.ok()) return Fail(comparison.status());
   WriteOut(json ? bench::ToLine(bench::ToJson(*comparison))
                 : bench::ToText(*comparison));

@@ -12,15 +12,6 @@
 #include "program/help.h"
 
 namespace txl::cli {
-namespace {
-
-void Complain(const std::string& message) {
-  const std::string name =
-      Emphasize("txl:", Emphasis::kError, WantsColor(STDERR_FILENO));
-  std::fprintf(stderr, "%s %s\n", name.c_str(), message.c_str());
-}
-
-}  // namespace
 
 CLI::Validator ServerAddress() {
   return CLI::Validator(
@@ -127,8 +118,20 @@ int WithClient(const ServerFlags& flags,
   return body(**client);
 }
 
+void Complain(const std::string& message) {
+  const std::string name =
+      Emphasize("txl:", Emphasis::kError, WantsColor(STDERR_FILENO));
+  std::fprintf(stderr, "%s %s\n", name.c_str(), message.c_str());
+}
+
 int Fail(const absl::Status& status) {
-  Complain(DescribeError(status));
+  // gRPC's own answer, which says nothing.
+  const bool no_method =
+      absl::IsUnimplemented(status) && status.message().empty();
+  constexpr char kHint[] =
+      "not served at this address; txl admin needs the server's "
+      "--admin-listen, other commands its --listen";
+  Complain(DescribeError(no_method ? About(kHint, status) : status));
   return kFailed;
 }
 

@@ -69,7 +69,9 @@ v1::UnknownText UnknownTextOf(absl::string_view word);
 int WithClient(const ServerFlags& flags,
                const std::function<int(Client&)>& body);
 
-// "txl: ..." on standard error. Returns kFailed.
+// "txl: ..." on standard error.
+void Complain(const std::string& message);
+// Complains of a call's error. Returns kFailed.
 int Fail(const absl::Status& status);
 // Fail for a wrong command line. Returns kUsage.
 int FailUsage(const std::string& message);

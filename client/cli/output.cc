@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -48,14 +46,9 @@ std::string ToJson(const google::protobuf::Message& message) {
 }
 
 absl::StatusOr<std::string> ReadBytes(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") file.open(path, std::ios::binary);
-  std::istream& in = path == "-" ? std::cin : file;
+  if (path != "-") return ReadUserFile(path);
   std::ostringstream bytes;
-  bytes << in.rdbuf();
-  if (path != "-" && (!file.is_open() || std::filesystem::is_directory(path))) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  }
+  bytes << std::cin.rdbuf();
   return std::move(bytes).str();
 }
 

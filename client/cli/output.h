@@ -25,8 +25,7 @@ absl::Status OutputStatus();
 // (a first token's index) and without a line end.
 std::string ToJson(const google::protobuf::Message& message);
 
-// The bytes of a file, or of standard input for "-". Errors: NotFound, naming a
-// file that cannot be read.
+// The bytes of a file, or of standard input for "-". Errors: ReadUserFile's.
 absl::StatusOr<std::string> ReadBytes(const std::string& path);
 
 // ReadBytes of a text, without a byte order mark at its beginning. Errors also:

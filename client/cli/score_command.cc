@@ -1,7 +1,7 @@
 // txl score: how probable a text is to the model.
 //
-// The text goes through a session in pieces: a server limits the size of a call
-// but not of a session.
+// A long text goes through a session in pieces: a server limits the size of a
+// call but not of a session.
 
 #include "client/cli/score_command.h"
 
@@ -13,7 +13,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/call_error.h"
 #include "client/cli/command.h"
 #include "client/cli/line_reader.h"
 #include "client/cli/long_text.h"
@@ -66,9 +68,22 @@ class Scorer {
     return kDone;
   }
 
+  // In one call where that is enough: it needs no session, which not every
+  // key's role has.
   absl::Status ScoreAll(const std::vector<uint32_t>& ids, int64_t chunk) {
+    if (static_cast<int64_t>(ids.size()) <= chunk) {
+      v1::ScoreRequest request;
+      request.mutable_tokens()->mutable_ids()->Assign(ids.begin(), ids.end());
+      const auto response = client_->Score(request, options_);
+      if (response.ok()) totals_.Add(response->tokens());
+      return response.status();
+    }
     absl::StatusOr<v1::CreateSessionResponse> session =
         client_->CreateSession({}, options_);
+    if (absl::IsPermissionDenied(session.status())) {
+      return About(absl::StrCat("more than ", chunk, " tokens need a session"),
+                   session.status());
+    }
     if (!session.ok()) return session.status();
     const std::string& id = session->session().session_id();
     absl::Status status = Feed(id, ids, std::max<int64_t>(chunk, 1));
@@ -94,7 +109,7 @@ class Scorer {
       absl::StatusOr<v1::AppendTokensResponse> response =
           client_->AppendTokens(request, options_);
       if (!response.ok()) return response.status();
-      totals_.Add(*response);
+      totals_.Add(response->scored());
       if (isatty(STDERR_FILENO)) {
         std::fprintf(stderr, "\r%lld of %lld tokens%s",
                      static_cast<long long>(end), static_cast<long long>(count),
@@ -164,9 +179,10 @@ void AddScoreCommand(CLI::App& program, Run* run) {
   command->callback([run, flags] { *run = [flags] { return Score(*flags); }; });
 }
 
-void ScoreTotals::Add(const v1::AppendTokensResponse& piece) {
-  tokens += piece.scored_size();
-  for (const v1::ScoredToken& token : piece.scored()) {
+void ScoreTotals::Add(
+    const google::protobuf::RepeatedPtrField<v1::ScoredToken>& piece) {
+  tokens += piece.size();
+  for (const v1::ScoredToken& token : piece) {
     if (!token.has_logprob()) continue;
     ++predicted;
     sum_logprob += token.logprob();

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "txl/v1/session_service.pb.h"
+#include "txl/v1/token.pb.h"
 
 namespace txl::cli {
 struct ScoreTotals {
@@ -15,7 +15,7 @@ struct ScoreTotals {
   double sum_logprob = 0;  // natural logarithm, over the predicted tokens
 
   // Tokens of one piece; `characters` is left alone.
-  void Add(const v1::AppendTokensResponse& piece);
+  void Add(const google::protobuf::RepeatedPtrField<v1::ScoredToken>& piece);
 
   // Not defined when nothing was predicted.
   std::optional<double> nats_per_token() const;

@@ -63,6 +63,8 @@ absl::StatusOr<v1::Session> LoadSession(Client& client,
   };
   absl::StatusOr<v1::ImportSessionResponse> response =
       client.ImportSession(request, options, next);
+  // A session of that name is not the file's fault.
+  if (absl::IsAlreadyExists(response.status())) return response.status();
   if (!response.ok()) {
     const std::string name = standard ? "standard input" : path;
     const bool named = absl::StrContains(response.status().message(), name);

@@ -35,12 +35,12 @@ void Print(const v1::Session& session, const SessionsFlags& flags) {
 }
 
 int List(Client& client, const SessionsFlags& flags) {
-  if (!flags.json) WriteOut(kSessionHeader);
   v1::ListSessionsRequest request;
   do {
     const absl::StatusOr<v1::ListSessionsResponse> page =
         client.ListSessions(request, flags.server.call_options());
     if (!page.ok()) return Fail(page.status());
+    if (!flags.json && request.page_token().empty()) WriteOut(kSessionHeader);
     for (const v1::Session& session : page->sessions()) {
       WriteOut(flags.json ? ToJson(session) + "\n" : FormatSession(session));
     }

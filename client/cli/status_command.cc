@@ -89,15 +89,24 @@ int Status(Client& client, const StatusFlags& flags) {
   const CallOptions options = flags.server.call_options();
   if (flags.watch_seconds.has_value()) return Watch(client, flags);
   const absl::StatusOr<v1::GetModelResponse> model = client.GetModel(options);
-  if (!model.ok()) return Fail(model.status());
+  if (!model.ok() && !absl::IsPermissionDenied(model.status())) {
+    return Fail(model.status());
+  }
   const absl::StatusOr<v1::GetServerStatusResponse> status =
       client.GetServerStatus(options);
-  if (!status.ok()) return Fail(status.status());
+  // A key's role may see one of them.
+  if (!status.ok() &&
+      !(model.ok() && absl::IsPermissionDenied(status.status())))
+    return Fail(status.status());
   if (flags.json) {
-    WriteOut(absl::StrCat("{\"model\":", ToJson(*model),
-                          ",\"status\":", ToJson(*status), "}\n"));
+    WriteOut(absl::StrCat(
+        "{\"model\":", model.ok() ? ToJson(*model) : "null",
+        ",\"status\":", status.ok() ? ToJson(*status) : "null", "}\n"));
   } else {
-    WriteOut(FormatModel(*model) + FormatStatus(*status));
+    WriteOut(absl::StrCat(
+        model.ok() ? FormatModel(*model) : "model        not for this key\n",
+        status.ok() ? FormatStatus(*status)
+                    : "state        not for this key\n"));
   }
   return kDone;
 }

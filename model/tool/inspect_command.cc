@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "model/base/regular_file.h"
 #include "model/base/status_macros.h"
 #include "model/checkpoint/canonical_tensors.h"
 #include "model/checkpoint/model_directory.h"
@@ -97,9 +97,8 @@ bool IsModelDirectory(const std::string& path) {
   if (!std::filesystem::exists(config, ignored)) {
     return std::filesystem::is_empty(path, ignored);
   }
-  std::ifstream file(config, std::ios::binary);
-  return !IsForeignConfig(
-      std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto text = ReadRegularFile(config, RegularFile::kAnySize);
+  return !text.ok() || !IsForeignConfig(*text);
 }
 
 absl::StatusOr<nlohmann::ordered_json> DirectoryFacts(const std::string& path) {

@@ -168,6 +168,10 @@ def test_a_key_file_may_begin_with_a_mark_and_is_utf_8(batch, tmp_path,
     key.write_bytes("secret\n".encode("utf-16"))
     assert batch("http://127.0.0.1:1", [], "--key-file", str(key)) == 2
     assert capsys.readouterr().err.endswith(f"{key}: is not UTF-8\n")
+    for text in ("", "\n", "# alice's\nsecret\n"):
+        key.write_text(text)
+        assert batch("http://127.0.0.1:1", [], "--key-file", str(key)) == 2
+        assert capsys.readouterr().err.endswith(f"{key}: holds no key\n")
 
 
 def test_a_torn_last_line_is_repaired(batch):

@@ -72,7 +72,7 @@ class Settings:
         if (self.cert is None) != (self.key is None):
             raise ValueError("cert, key: must be given together")
         if self.bearer is not None:
-            self._set("bearer", _key(self.bearer))
+            self._set("bearer", bearer_key(self.bearer))
         if not isinstance(self.retry, RetryPolicy):
             raise checks.kind_error("retry", "a RetryPolicy", self.retry)
         if self.time_limit is not None and self.time_limit <= 0:
@@ -123,7 +123,7 @@ def check_address(address: str) -> None:
             f"address: {address!r} is neither HOST:PORT nor unix:PATH")
 
 
-def _key(value: Any) -> str:
+def bearer_key(value: Any) -> str:
     """A key without surrounding white space; errors do not show it."""
     if not isinstance(value, str):
         raise TypeError(f"bearer: must be text, is {type(value).__name__}")

@@ -12,7 +12,7 @@ import pathlib
 import sys
 from collections.abc import Callable, Iterable
 
-from txl_client.channel import ClientOptions, Settings
+from txl_client.channel import ClientOptions, Settings, bearer_key
 from txl_client.errors import TxlError
 
 FAILED = 1
@@ -82,10 +82,12 @@ def client_options(arguments: argparse.Namespace) -> ClientOptions:
         options["key"] = arguments.tls_key
     if arguments.key_file:
         try:
-            options["bearer"] = pathlib.Path(arguments.key_file).read_text(
-                "utf-8-sig")
+            options["bearer"] = bearer_key(
+                pathlib.Path(arguments.key_file).read_text("utf-8-sig"))
         except UnicodeDecodeError:
             raise ValueError(f"{arguments.key_file}: is not UTF-8") from None
+        except ValueError:
+            raise ValueError(f"{arguments.key_file}: holds no key") from None
     return options
 
 

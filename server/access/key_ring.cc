@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "model/base/status_macros.h"
 #include "server/base/digest.h"
 #include "server/base/error.h"
@@ -15,7 +17,7 @@ namespace {
 constexpr absl::string_view kScheme = "Bearer ";
 
 absl::Status Refusal(absl::StatusCode code, const char* reason,
-                     const char* message) {
+                     absl::string_view message) {
   ErrorDetails details;
   details.reason = reason;
   return MakeError(code, message, details);
@@ -34,9 +36,11 @@ absl::Status UnauthenticatedError() {
                  "a valid key is needed: authorization: Bearer KEY");
 }
 
-absl::Status PermissionDeniedError() {
-  return Refusal(absl::StatusCode::kPermissionDenied, "PERMISSION_DENIED",
-                 "the key's role does not allow this");
+absl::Status PermissionDeniedError(Role role, absl::string_view what) {
+  return Refusal(
+      absl::StatusCode::kPermissionDenied, "PERMISSION_DENIED",
+      absl::StrCat("the key's role ", RoleName(role), " may not call ",
+                   absl::StripPrefix(what, "txl.v1.")));
 }
 
 absl::StatusOr<std::unique_ptr<KeyRing>> KeyRing::Open(const std::string& path,
@@ -104,8 +108,10 @@ absl::StatusOr<Caller> Identify(const KeyRing* ring,
   return ring == nullptr ? Caller() : ring->Identify(credentials);
 }
 
-absl::Status CheckRole(const Caller& caller, RoleSet allowed) {
-  return allowed.Has(caller.role) ? absl::OkStatus() : PermissionDeniedError();
+absl::Status CheckRole(const Caller& caller, RoleSet allowed,
+                       absl::string_view what) {
+  return allowed.Has(caller.role) ? absl::OkStatus()
+                                  : PermissionDeniedError(caller.role, what);
 }
 
 }  // namespace txl

@@ -31,8 +31,8 @@ struct Credentials {
 // UNAUTHENTICATED: one text for all causes, so that no caller learns whether a
 // key was ever valid.
 absl::Status UnauthenticatedError();
-// PERMISSION_DENIED.
-absl::Status PermissionDeniedError();
+// PERMISSION_DENIED: the role may not call `what`, a method or a path.
+absl::Status PermissionDeniedError(Role role, absl::string_view what);
 
 // The keys of a file, as it is now. Thread-safe.
 class KeyRing {
@@ -77,7 +77,9 @@ class KeyRing {
 // UNAUTHENTICATED.
 absl::StatusOr<Caller> Identify(const KeyRing* ring,
                                 const Credentials& credentials);
-// Whether the caller has an allowed role. Errors: PERMISSION_DENIED.
-absl::Status CheckRole(const Caller& caller, RoleSet allowed);
+// Whether the caller has a role that is allowed to call `what`. Errors:
+// PERMISSION_DENIED.
+absl::Status CheckRole(const Caller& caller, RoleSet allowed,
+                       absl::string_view what);
 
 }  // namespace txl

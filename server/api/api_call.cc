@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "model/base/status_macros.h"
 #include "server/access/key_ring.h"
 #include "server/base/log.h"
@@ -63,7 +64,10 @@ absl::StatusOr<SessionName> ApiCall::NamedSessionOf(
   TXL_RETURN_IF_ERROR(ValidateSessionId(session_id));
   SessionName session(caller_.tenant, session_id);
   record_.session = HashOf(session);
-  if (!kUsers.Has(caller_.role)) return PermissionDeniedError();
+  if (!kUsers.Has(caller_.role)) {
+    return PermissionDeniedError(caller_.role,
+                                 absl::StrCat(record_.method, " on a session"));
+  }
   TXL_RETURN_IF_ERROR(CheckRoute(session_id));
   return session;
 }

@@ -272,7 +272,7 @@ absl::Status LetInPath(const CallDesk& desk, const PathRule& rule,
   TXL_ASSIGN_OR_RETURN(head->caller, Identify(keys, credentials));
   if (keys == nullptr) return absl::OkStatus();
   if (rule.roles.empty()) return absl::NotFoundError("there is no such path");
-  return CheckRole(head->caller, rule.roles);
+  return CheckRole(head->caller, rule.roles, rule.name);
 }
 
 void RecordRefusal(CallDesk& desk, const PathRule& rule,

@@ -45,8 +45,9 @@ HttpCall::~HttpCall() {
 
 void HttpCall::Run() {
   // The path's rule let the caller in; a path makes several methods' calls.
-  if (!method_.roles.Has(caller().role)) return End(PermissionDeniedError());
-  absl::Status status = desk().Enter(method_.admission);
+  absl::Status status = CheckRole(caller(), method_.roles, method_.name);
+  if (!status.ok()) return End(status);
+  status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);
   entered_ = true;
   status = CheckCallQuota(method_.admission);

@@ -46,7 +46,7 @@ void OpenCall::Start() {
       Identify(desk().context().keys, CallCredentials(*context_));
   if (!caller.ok()) return End(caller.status());
   SetCaller(*caller);
-  absl::Status status = CheckRole(*caller, method_.roles);
+  absl::Status status = CheckRole(*caller, method_.roles, method_.name);
   if (!status.ok()) return End(status);
   status = desk().Enter(method_.admission);
   if (!status.ok()) return End(status);

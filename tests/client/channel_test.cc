@@ -1,5 +1,6 @@
 #include "client/channel.h"
 
+#include <gmock/gmock.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/client/fake_service.h"
+#include "tests/server/tls/test_authority.h"
 #include "txl/v1/generation_service.grpc.pb.h"
 
 namespace txl {
@@ -103,6 +105,37 @@ TEST(Channel, NamesAKeyFileThatHoldsNoKey) {
   }
   EXPECT_EQ(OpenChannel({.key_file = "/no/such.key"}).status().code(),
             absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenChannel({.key_file = "/etc"}).status().message(),
+            "/etc: is a directory");
+}
+
+TEST(Channel, RefusesAKeyThatIsAnotherCertificatesAndWhatCannotBeUsed) {
+  const TestAuthority authority("channel");
+  const TestCertificate pairs[] = {authority.Issue({"alice", ""}),
+                                   authority.Issue({"other", ""})};
+  const std::string folder = ::testing::TempDir();
+  ChannelOptions options;
+  options.tls = true;
+  options.ca_file = folder + "/channel-ca.crt";
+  options.certificate_file = folder + "/channel-alice.crt";
+  options.tls_key_file = folder + "/channel-alice.key";
+  std::ofstream(options.ca_file) << authority.certificate();
+  std::ofstream(options.certificate_file) << pairs[0].certificate;
+  std::ofstream(options.tls_key_file) << pairs[0].key;
+  EXPECT_TRUE(OpenChannel(options).ok());
+  std::ofstream(options.tls_key_file) << pairs[1].key;
+  EXPECT_EQ(
+      OpenChannel(options).status().message(),
+      options.tls_key_file + ": is not the key of " + options.certificate_file);
+  for (const std::string& file :
+       {options.tls_key_file, options.certificate_file, options.ca_file}) {
+    const std::string what =
+        file == options.tls_key_file ? "PRIVATE KEY" : "CERTIFICATE";
+    std::ofstream(file) << "-----BEGIN " << what << "-----\n!\n-----END "
+                        << what << "-----\n";
+    EXPECT_THAT(std::string(OpenChannel(options).status().message()),
+                ::testing::StartsWith(file + ": holds no usable "));
+  }
 }
 
 TEST(AChannelWithAKeyFile, SendsTheKeyWithEveryCall) {

@@ -114,6 +114,10 @@ grpc::Status FakeService::See(const std::string& method,
   }
   absl::MutexLock lock(&mutex_);
   calls_.push_back(std::move(call));
+  if (denied.count(method) > 0) {
+    return FakeError(grpc::StatusCode::PERMISSION_DENIED, "not for this role",
+                     "PERMISSION_DENIED");
+  }
   return unary_status;
 }
 
@@ -168,7 +172,10 @@ grpc::Status FakeService::Score(grpc::ServerContext* context,
   for (const uint32_t id : request->tokens().ids()) {
     v1::ScoredToken* token = response->add_tokens();
     token->set_token_id(id);
-    token->set_logprob(Logprob(id));
+    // Without a context nothing predicts the first one.
+    if (response->tokens_size() > 1 || !request->session_id().empty()) {
+      token->set_logprob(Logprob(id));
+    }
   }
   return See("Score", context);
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ class FakeService final : public v1::GenerationService::Service,
   std::function<void(v1::GetServerStatusResponse*)> on_status;
   // What every other method answers when it is an error.
   grpc::Status unary_status;
+  // Methods that the caller's role may not call.
+  std::set<std::string> denied;
   v1::ServerState state = v1::SERVER_STATE_READY;
   int64_t max_prompt_tokens = 8192;
   int64_t max_prompt_bytes = 256 << 10;

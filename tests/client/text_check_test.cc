@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 
 #include "txl/v1/generation_service.pb.h"
@@ -11,6 +12,20 @@ namespace {
 
 std::string Message(const absl::Status& status) {
   return std::string(status.message());
+}
+
+TEST(ReadUserFile, TakesAllBytesAndNamesWhatItCannotRead) {
+  const std::string path = ::testing::TempDir() + "/user-file";
+  for (const size_t size : {0, 1, 1 << 20}) {
+    const std::string bytes(size, '\xFF');
+    std::ofstream(path, std::ios::binary) << bytes;
+    EXPECT_EQ(*ReadUserFile(path), bytes);
+  }
+  EXPECT_EQ(Message(ReadUserFile("/no/such").status()),
+            "/no/such: cannot be read");
+  EXPECT_EQ(Message(ReadUserFile("/etc").status()), "/etc: is a directory");
+  EXPECT_EQ(Message(ReadUserFile("/proc/self/mem").status()),
+            "/proc/self/mem: cannot be read");
 }
 
 // Unicode 15, table 3-7.

@@ -87,7 +87,8 @@ RULES = {
                          "client/canceller.h", "client/channel.h",
                          "client/client.h"),
     "client/bench/result": ("client/bench/plan", "client/bench/measure",
-                            "client/bench/run", "program/version.h"),
+                            "client/bench/run", "client/text_check.h",
+                            "program/output_file.h", "program/version.h"),
     "tests": ("tests", "server", "model", "client", "program", "txl/v1",
               "txl/convert", "grpc"),
 }

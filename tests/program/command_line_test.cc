@@ -208,6 +208,16 @@ TEST_F(CommandLineTest, AMisspeltFlagIsNamedWithTheNearest) {
                         "--distance?\n"));
 }
 
+TEST_F(CommandLineTest, AFlagBeforeItsCommandIsSaidToComeAfterIt) {
+  for (const char* flag : {"--distance", "--distance=7"}) {
+    EXPECT_EQ(Parse({flag, "walk"}), 2);
+    EXPECT_THAT(err_, HasSubstr("thing walk: --distance: comes after the "
+                                "command, as in 'thing walk --distance'\n"));
+  }
+  EXPECT_EQ(Parse({"--distance", "7"}), 2);
+  EXPECT_THAT(err_, HasSubstr("thing: --distance: comes after the command\n"));
+}
+
 TEST_F(CommandLineTest, AMissingCommandIsListed) {
   EXPECT_EQ(Parse({}), 2);
   EXPECT_THAT(err_, HasSubstr("thing: a command is missing: walk, rest\n"));

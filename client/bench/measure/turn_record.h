@@ -54,6 +54,7 @@ struct TurnRecord {
   bool slow_reader = false;
   bool cancels = false;      // its client meant to cancel it
   std::string status = "";   // "OK", "RESOURCE_EXHAUSTED (QUEUE_FULL)", ...
+  std::string error = "";    // what was said of a refusal or a failure
   std::string problem = "";  // what was wrong with the stream; empty: nothing
 
   // Whether its times tell of the server: not of a client that reads slowly.

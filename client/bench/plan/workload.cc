@@ -1,8 +1,6 @@
 #include "client/bench/plan/workload.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,9 +25,11 @@ Random TurnRandom(const Workload& workload, Draws draws, int64_t conversation,
                  static_cast<uint64_t>(turn)});
 }
 
-void FillPrompt(const Workload& workload, int64_t vocabulary, int64_t place,
-                Random& random, v1::GenerateRequest* request) {
-  if (workload.prompts.empty()) {
+// Of no prompt: random ids.
+void FillPrompt(const Workload& workload, int64_t vocabulary,
+                const Prompt* prompt, Random& random,
+                v1::GenerateRequest* request) {
+  if (prompt == nullptr) {
     const int64_t length =
         std::max<int64_t>(1, workload.prompt_tokens.DrawCount(random));
     for (int64_t i = 0; i < length; ++i) {
@@ -38,17 +38,22 @@ void FillPrompt(const Workload& workload, int64_t vocabulary, int64_t place,
     }
     return;
   }
-  const auto count = static_cast<int64_t>(workload.prompts.size());
-  const Prompt& prompt = workload.prompts[place % count];
-  if (prompt.tokens.empty()) {
-    request->set_text(prompt.text);
+  if (prompt->tokens.empty()) {
+    request->set_text(prompt->text);
   } else {
-    request->mutable_tokens()->mutable_ids()->Assign(prompt.tokens.begin(),
-                                                     prompt.tokens.end());
+    request->mutable_tokens()->mutable_ids()->Assign(prompt->tokens.begin(),
+                                                     prompt->tokens.end());
   }
 }
 
 }  // namespace
+
+const Prompt* PromptOf(const Workload& workload, int64_t conversation,
+                       int64_t turn) {
+  if (workload.prompts.empty()) return nullptr;
+  const auto count = static_cast<int64_t>(workload.prompts.size());
+  return &workload.prompts[(conversation + turn) % count];
+}
 
 int64_t PlanTurns(const Workload& workload, int64_t conversation) {
   Random random = TurnRandom(workload, Draws::kTurns, conversation, 0);
@@ -66,7 +71,8 @@ TurnPlan PlanTurn(const Workload& workload, int64_t vocabulary,
   Random random = TurnRandom(workload, Draws::kContent, conversation, turn);
   TurnPlan plan;
   v1::GenerateRequest& request = plan.request;
-  FillPrompt(workload, vocabulary, conversation + turn, random, &request);
+  FillPrompt(workload, vocabulary, PromptOf(workload, conversation, turn),
+             random, &request);
   const int64_t max_tokens =
       std::max<int64_t>(1, workload.max_tokens.DrawCount(random));
   request.mutable_stop()->set_max_tokens(static_cast<int32_t>(max_tokens));
@@ -160,9 +166,11 @@ bool ReadPrompt(absl::string_view line, Prompt* prompt) {
 
 std::vector<Prompt> ParsePromptLines(absl::string_view text) {
   std::vector<Prompt> prompts;
+  int64_t number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
     line = absl::StripSuffix(line, "\r");
-    if (!line.empty()) prompts.push_back({std::string(line), {}});
+    if (!line.empty()) prompts.push_back({std::string(line), {}, number});
   }
   return prompts;
 }
@@ -175,6 +183,7 @@ absl::StatusOr<std::vector<Prompt>> ParsePromptObjects(absl::string_view text) {
     line = absl::StripSuffix(line, "\r");
     if (line.empty()) continue;
     Prompt prompt;
+    prompt.line = number;
     if (!ReadPrompt(line, &prompt)) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", number,
@@ -186,15 +195,11 @@ absl::StatusOr<std::vector<Prompt>> ParsePromptObjects(absl::string_view text) {
 }
 
 absl::StatusOr<std::vector<Prompt>> ReadPrompts(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string all((std::istreambuf_iterator<char>(file)),
-                        std::istreambuf_iterator<char>());
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  }
-  absl::Status status = CheckTextFile(path, all);
+  const absl::StatusOr<std::string> all = ReadUserFile(path);
+  if (!all.ok()) return all.status();
+  absl::Status status = CheckTextFile(path, *all);
   if (!status.ok()) return status;
-  const absl::string_view text = WithoutMark(all);
+  const absl::string_view text = WithoutMark(*all);
   absl::StatusOr<std::vector<Prompt>> prompts = ParsePromptLines(text);
   if (absl::EndsWith(path, ".jsonl")) prompts = ParsePromptObjects(text);
   if (!prompts.ok()) {

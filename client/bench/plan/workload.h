@@ -19,6 +19,7 @@ namespace txl::bench {
 struct Prompt {
   std::string text;
   std::vector<uint32_t> tokens;
+  int64_t line = 0;  // of the file, from 1
 };
 
 // A conversation is a session with one or more turns; one of a single turn
@@ -46,6 +47,9 @@ struct TurnPlan {
   bool slow_reader = false;
 };
 
+// The prompt of a turn; null: it is random.
+const Prompt* PromptOf(const Workload& workload, int64_t conversation,
+                       int64_t turn);
 // Turns of a conversation, >= 1.
 int64_t PlanTurns(const Workload& workload, int64_t conversation);
 // Seconds between the end of the turn before and the start of `turn`.

@@ -147,17 +147,21 @@ std::vector<std::string> Unlike(const Json& a, const Json& b) {
     }
   }
   if (a.contains("goodput") && b.contains("goodput") &&
-      a.at("goodput").at("limits_seconds") !=
-          b.at("goodput").at("limits_seconds")) {
+      a.at("goodput").value("limits_seconds", Json()) !=
+          b.at("goodput").value("limits_seconds", Json())) {
     unlike.push_back("limits");
   }
   return unlike;
 }
 
-absl::StatusOr<Comparison> CompareFields(const Json& a, const Json& b) {
-  const absl::StatusOr<Json> run_a = MainRunOf(a, "A");
+}  // namespace
+
+absl::StatusOr<Comparison> Compare(const Json& a, const Json& b,
+                                   const std::string& name_a,
+                                   const std::string& name_b) {
+  const absl::StatusOr<Json> run_a = MainRunOf(a, name_a);
   if (!run_a.ok()) return run_a.status();
-  const absl::StatusOr<Json> run_b = MainRunOf(b, "B");
+  const absl::StatusOr<Json> run_b = MainRunOf(b, name_b);
   if (!run_b.ok()) return run_b.status();
   Comparison comparison;
   comparison.unlike = Unlike(*run_a, *run_b);
@@ -170,17 +174,6 @@ absl::StatusOr<Comparison> CompareFields(const Json& a, const Json& b) {
     CompareLatency(name, histogram, *run_a, *run_b, &comparison.figures);
   }
   return comparison;
-}
-
-}  // namespace
-
-absl::StatusOr<Comparison> Compare(const Json& a, const Json& b) {
-  try {
-    return CompareFields(a, b);
-  } catch (const Json::exception& error) {  // a field of another type
-    return absl::InvalidArgumentError(
-        absl::StrCat("no result of txl bench: ", error.what()));
-  }
 }
 
 std::string ToText(const Comparison& comparison) {

@@ -31,10 +31,11 @@ struct Comparison {
 };
 
 // `a` and `b`: results that --out wrote; of several runs their main one is
-// taken. Errors: InvalidArgument for other JSON or another schema, naming "A"
-// or "B".
+// taken. Errors, by the names of the results: MainRunOf's.
 absl::StatusOr<Comparison> Compare(const nlohmann::ordered_json& a,
-                                   const nlohmann::ordered_json& b);
+                                   const nlohmann::ordered_json& b,
+                                   const std::string& name_a = "A",
+                                   const std::string& name_b = "B");
 
 std::string ToText(const Comparison& comparison);
 nlohmann::ordered_json ToJson(const Comparison& comparison);

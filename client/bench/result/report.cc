@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace txl::bench {
 namespace {
 
@@ -86,6 +88,15 @@ double PerSecond(int64_t count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;
 }
 
+// With the prompt's place.
+std::string ErrorOf(const TurnRecord& turn, const Report& report) {
+  const Prompt* prompt =
+      PromptOf(report.options.run.workload, turn.conversation, turn.turn);
+  return prompt == nullptr
+             ? turn.error
+             : absl::StrCat("prompt of line ", prompt->line, ": ", turn.error);
+}
+
 // Counts, rates and histograms; returns the measured turns.
 std::vector<TurnRecord> AddTurns(const DriverResult& result,
                                  const Window& window, Report* report) {
@@ -93,6 +104,9 @@ std::vector<TurnRecord> AddTurns(const DriverResult& result,
   int64_t ended_in_window = 0;
   for (const TurnRecord& turn : result.turns) {
     ++report->statuses[turn.status];
+    if (!turn.error.empty()) {
+      report->errors.emplace(turn.status, ErrorOf(turn, *report));
+    }
     if (!turn.problem.empty()) ++report->problems[turn.problem];
     report->tokens += turn.tokens;
     ended_in_window += turn.outcome == Outcome::kOk &&

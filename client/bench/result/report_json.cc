@@ -102,6 +102,7 @@ void AddFigures(const Report& report, Json* json) {
       {"requests_per_second", report.requests_per_second},
       {"tokens_per_second", report.tokens_per_second},
       {"statuses", report.statuses},
+      {"first_errors", report.errors},
       {"outcomes", report.outcomes},
       {"malformed_streams", report.problems},
       {"time_to_first_token_seconds", ToJson(report.first_token)},

@@ -63,6 +63,9 @@ std::string Counts(const Report& report) {
   std::string text;
   for (const auto& [status, count] : report.statuses) {
     absl::StrAppendFormat(&text, "  %-40s %d\n", status, count);
+    const auto error = report.errors.find(status);
+    if (error == report.errors.end()) continue;
+    absl::StrAppend(&text, "    first: ", error->second, "\n");
   }
   for (const auto& [problem, count] : report.problems) {
     absl::StrAppendFormat(&text, "  MALFORMED STREAM: %-22s %d\n", problem,

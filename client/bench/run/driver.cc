@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/call_error.h"
 
 namespace txl::bench {
@@ -274,6 +275,8 @@ void Driver::EndTurn(int32_t place, absl::Status status) {
     record.outcome = IsRefusal(status) && record.tokens == 0
                          ? Outcome::kRejected
                          : Outcome::kFailed;
+    record.error = std::string(absl::StripPrefix(
+        DescribeError(status), absl::StrCat(record.status, ": ")));
     Count(shared_->progress.failed);
   }
   if (slot.phase == Phase::kRunning) Count(shared_->progress.ended);

@@ -118,6 +118,8 @@ TEST_F(Bench, FailsWhereHalfOfTheRequestsDo) {
   const Completed half = Run("--streams 1 --requests 12");
   EXPECT_EQ(half.exit_code, 1);
   EXPECT_THAT(half.err, HasSubstr("half of the requests or more"));
+  EXPECT_THAT(half.err, Not(HasSubstr("UNAVAILABLE")));
+  EXPECT_THAT(half.out, HasSubstr("    first: full\n"));
   every = 3;
   EXPECT_EQ(Run("--streams 1 --requests 12").exit_code, 0);
 }

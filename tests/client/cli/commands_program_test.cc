@@ -83,7 +83,8 @@ TEST_F(Commands, ScoreThatIsInterruptedExitsAsShellsDo) {
   };
   const std::string path = ::testing::TempDir() + "/score-text.txt";
   std::ofstream(path) << "abc";
-  Process program({TXL_PROGRAM, "score", path, "--server", server_.address()});
+  Process program({TXL_PROGRAM, "score", path, "--chunk-tokens", "2",
+                   "--server", server_.address()});
   called.WaitForNotification();
   program.Signal(SIGINT);
   EXPECT_EQ(program.Wait(), 130);
@@ -98,6 +99,14 @@ TEST_F(Commands, ScoreIsTheSameHoweverTheTextIsCut) {
   EXPECT_EQ(whole.exit_code, 0) << whole.err;
   EXPECT_EQ(whole.out, cut.out);
   EXPECT_THAT(whole.out, HasSubstr("nats per token 0.375000\n"));
+}
+
+TEST_F(Commands, ScoreNeedsASessionOnlyForSeveralCalls) {
+  server_->denied = {"CreateSession"};
+  EXPECT_THAT(Run("score -", "cc").out, HasSubstr("nats per token 0.375000\n"));
+  const Completed several = Run("score - --chunk-tokens 2", "ccc");
+  EXPECT_EQ(several.exit_code, 1);
+  EXPECT_THAT(several.err, HasSubstr("more than 2 tokens need a session: "));
 }
 
 TEST_F(Commands, ScoreFailsOnAnEmptyTextAMissingFileAndAServersError) {
@@ -133,6 +142,9 @@ TEST_F(Commands, SessionsAreMadeListedShownAndDeleted) {
   ASSERT_EQ(lines.size(), 3u) << list.out;
   EXPECT_EQ(nlohmann::json::parse(lines[2])["sessionId"], "verona");
   EXPECT_THAT(Run("sessions list").out, HasSubstr("\nverona "));
+  server_->denied = {"ListSessions"};
+  EXPECT_EQ(Run("sessions list").out, "");
+  server_->denied.clear();
 
   EXPECT_THAT(Run("sessions show verona").out, HasSubstr("verona"));
   EXPECT_EQ(Run("sessions delete verona padua").exit_code, 0);
@@ -148,7 +160,12 @@ TEST_F(Commands, SessionsThatDoNotExistFailWithTheirReason) {
   EXPECT_THAT(deleted.err, HasSubstr("(SESSION_UNKNOWN): one: "));
   EXPECT_THAT(deleted.err, HasSubstr("(SESSION_UNKNOWN): two: "));
   Run("sessions create a");
-  EXPECT_THAT(Run("sessions create a").err, HasSubstr("SESSION_EXISTS"));
+  const std::string exists = "(SESSION_EXISTS): a: in use";
+  EXPECT_THAT(Run("sessions create a").err, HasSubstr(exists));
+  Run("sessions create b");
+  EXPECT_THAT(Run("sessions fork b --as a").err, HasSubstr(exists));
+  EXPECT_THAT(Run("sessions import - --as a", "FAKEabc").err,
+              HasSubstr(exists));
   EXPECT_EQ(Run("sessions").exit_code, 2);
 }
 
@@ -241,6 +258,28 @@ TEST_F(Commands, StatusShowsModelAndCounters) {
   const auto json = nlohmann::json::parse(Run("status --json").out);
   EXPECT_EQ(json["model"]["vocabularySize"], "256");
   EXPECT_EQ(json["status"]["state"], "SERVER_STATE_READY");
+}
+
+TEST_F(Commands, StatusShowsWhatTheKeyMaySee) {
+  server_->denied = {"GetModel"};
+  const Completed run = Run("status");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, StartsWith("model        not for this key\nstate  "));
+  EXPECT_THAT(Run("status --json").out, StartsWith("{\"model\":null,"));
+  server_->denied = {"GetServerStatus"};
+  EXPECT_THAT(Run("status").out,
+              HasSubstr("\nstate        not for this key\n"));
+  EXPECT_THAT(Run("status --json").out, HasSubstr(",\"status\":null}"));
+  server_->denied = {"GetModel", "GetServerStatus"};
+  EXPECT_EQ(Run("status").exit_code, 1);
+}
+
+TEST_F(Commands, AnAddressOfTheOtherListenerIsSaidToBe) {
+  const Completed run = RunProgram(
+      {TXL_PROGRAM, "admin", "sessions", "list", "--admin", server_.address()});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr("UNIMPLEMENTED: not served at this address"));
 }
 
 TEST_F(Commands, StatusCheckIsSilentAndExitsWithZeroOnlyWhenReady) {

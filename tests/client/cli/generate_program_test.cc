@@ -85,7 +85,9 @@ TEST_F(GenerateProgram, TakesThePromptFromAFile) {
   const Completed missing = RunProgram(Argv({"--prompt-file", "/no/such"}));
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("/no/such: cannot be read"));
-  EXPECT_EQ(RunProgram(Argv({"--prompt-file", "/tmp"})).exit_code, 1);
+  const Completed folder = RunProgram(Argv({"--prompt-file", "/tmp"}));
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("txl: /tmp: is a directory\n"));
 }
 
 TEST_F(GenerateProgram, FeedsAPromptThatIsTooLongForOneCall) {

@@ -8,10 +8,11 @@
 namespace txl::cli {
 namespace {
 
-v1::AppendTokensResponse Piece(const std::vector<float>& logprobs) {
-  v1::AppendTokensResponse piece;
+google::protobuf::RepeatedPtrField<v1::ScoredToken> Piece(
+    const std::vector<float>& logprobs) {
+  google::protobuf::RepeatedPtrField<v1::ScoredToken> piece;
   for (const float logprob : logprobs) {
-    v1::ScoredToken* token = piece.add_scored();
+    v1::ScoredToken* token = piece.Add();
     if (logprob <= 0) token->set_logprob(logprob);
   }
   return piece;

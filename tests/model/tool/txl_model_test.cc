@@ -431,6 +431,10 @@ TEST(UsageTest, AFailureIsOneAndNamesTheFile) {
   const ProgramResult result = RunTxlModel("inspect " + folder);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.errors, HasSubstr("config.json"));
+  std::filesystem::create_directory(folder + "/config.json");
+  const ProgramResult odd = RunTxlModel("inspect " + folder);
+  EXPECT_EQ(odd.exit_code, 1);
+  EXPECT_THAT(odd.errors, HasSubstr("config.json: is not a regular file"));
 }
 
 }  // namespace

@@ -191,14 +191,17 @@ TEST_F(KeyRingTest, ACertificateWhoseNameNoTenantCanHaveMakesNobody) {
   }
 }
 
-TEST(CheckRole, LetsInWhoMay) {
+TEST(CheckRole, LetsInWhoMayAndNamesTheRoleAndWhatItMayNotCall) {
+  constexpr char kMethod[] = "txl.v1.GenerationService/Generate";
   const Caller user = {"alice", "laptop", Role::kUser};
-  EXPECT_TRUE(CheckRole(user, kUsers).ok());
+  EXPECT_TRUE(CheckRole(user, kUsers, kMethod).ok());
   const absl::Status denied =
-      CheckRole({"bob", "scrape", Role::kMetrics}, kUsers);
+      CheckRole({"bob", "scrape", Role::kMetrics}, kUsers, kMethod);
   EXPECT_EQ(denied.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(ReasonOf(denied), "PERMISSION_DENIED");
-  EXPECT_EQ(CheckRole(user, RoleSet()), denied)
+  EXPECT_EQ(denied.message(),
+            "the key's role metrics may not call GenerationService/Generate");
+  EXPECT_FALSE(CheckRole(user, RoleSet(), kMethod).ok())
       << "what has no rule is refused";
 }
 

@@ -24,6 +24,8 @@ TEST(PromptObjects, HoldTextOrTokens) {
   ASSERT_TRUE(prompts.ok()) << prompts.status();
   ASSERT_EQ(prompts->size(), 2u);
   EXPECT_EQ((*prompts)[0].text, "a\nb");
+  EXPECT_EQ((*prompts)[0].line, 1);
+  EXPECT_EQ((*prompts)[1].line, 3);
   EXPECT_EQ((*prompts)[1].tokens,
             (std::vector<uint32_t>{1, 2, 4'000'000'000u}));
 }
@@ -54,6 +56,7 @@ TEST(ReadPrompts, GoesByTheNameOfTheFile) {
             std::string::npos);
   EXPECT_EQ(ReadPrompts(folder + "/none").status().code(),
             absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadPrompts("/etc").status().message(), "/etc: is a directory");
 }
 
 }  // namespace

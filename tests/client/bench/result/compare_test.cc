@@ -101,8 +101,9 @@ TEST(ComparingRuns, RefusesWhatIsNoResult) {
   no_buckets["histograms"].erase("end_to_end");
   for (const Json& bad : {Json(), Json::array(), Json::object(), other_schema,
                           no_field, no_text, no_buckets, WithoutDetails(run)}) {
-    const auto comparison = Compare(run, bad);
-    EXPECT_EQ(comparison.status().code(), absl::StatusCode::kInvalidArgument);
+    const absl::Status status = Compare(run, bad, "a.json", "b.json").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message().substr(0, 8), "b.json: ") << status;
   }
   EXPECT_NE(std::string(Compare(Json(), run).status().message()).find("A: "),
             std::string::npos);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/bench/mixed_load.h"
 
 namespace txl::bench {
@@ -14,6 +15,13 @@ using ::testing::Not;
 TEST(TheText, ShowsMillisecondsAndWhatWentWrong) {
   LoadResult load = MixedLoad();
   load.result.turns[0].problem = "Started twice";
+  load.options.run.workload.prompts = {{"a", {}, 1}, {"b", {}, 4}};
+  for (const int64_t place : {1, 2}) {
+    TurnRecord& turn = load.result.turns[place];
+    turn.conversation = 3;
+    turn.status = "INVALID_ARGUMENT (OVER_LIMIT)";
+    turn.error = absl::StrCat("text: is long, ", place);
+  }
   load.server = {.verdict = ServerCheck::Verdict::kUnequal,
                  .server_turns = 2,
                  .own_turns = 2,
@@ -22,7 +30,9 @@ TEST(TheText, ShowsMillisecondsAndWhatWentWrong) {
   const std::string text = ToText(MakeReport(load, {.end_to_end = 1}));
   for (const char* part :
        {"closed loop: 8 streams on 3 connections", "4.0 tokens/s", "500.00",
-        "MALFORMED STREAM: Started twice", "QUEUE_FULL", "STEP_FAILED",
+        "MALFORMED STREAM: Started twice",
+        "(OVER_LIMIT)            2\n"
+        "    first: prompt of line 4: text: is long, 1\n",
         "goodput: 1.00 requests/s, 50.00 % of 4",
         "COUNTERS DIFFER: 9 tokens delivered, 8 received",
         "250.0 us per token"}) {

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -43,9 +45,29 @@ TEST(AResultFile, ThatCannotBeReadIsNamed) {
   const absl::Status missing = ReadResult(path).status();
   EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
   EXPECT_THAT(missing.message(), HasSubstr(path));
-  const absl::Status unwritable = WriteFile(path, "{}");
-  EXPECT_TRUE(absl::IsUnavailable(unwritable)) << unwritable;
-  EXPECT_THAT(unwritable.message(), HasSubstr(path));
+  EXPECT_EQ(ReadResult("/etc").status().message(), "/etc: is a directory");
+  for (const absl::Status& status :
+       {WriteFile(path, "{}"), CheckWritable(path)}) {
+    EXPECT_THAT(status.message(), HasSubstr(path + ": cannot be written"));
+  }
+}
+
+TEST(AResultFile, StaysWhatItWasWhereTheDiskIsFull) {
+  const std::string path = InTemp("result_file_test_full.json");
+  ASSERT_TRUE(WriteFile(path, "{}").ok());
+  // A limit of files is what a test can set of a disk.
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small = {4096, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const absl::Status status = WriteFile(path, std::string(8192, '1'));
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  EXPECT_THAT(status.message(), HasSubstr(path + ": cannot be written"));
+  EXPECT_EQ(ReadResult(path)->dump(), "{}");
+  EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  std::filesystem::remove(path);
 }
 
 TEST(AResultFile, IsCheckedWithoutAChange) {
@@ -56,7 +78,6 @@ TEST(AResultFile, IsCheckedWithoutAChange) {
   EXPECT_TRUE(CheckWritable(path).ok());
   EXPECT_TRUE(ReadResult(path).ok());
   std::filesystem::remove(path);
-  EXPECT_TRUE(absl::IsUnavailable(CheckWritable(InTemp("no_such_folder/x"))));
 }
 
 TEST(AResultFile, IsCheckedThroughALinkAndNotInAPipe) {
@@ -100,6 +121,10 @@ TEST(TheMainRun, OfASweepIsTheOneThatItNames) {
 TEST(TheMainRun, IsMissingFromEverythingElse) {
   Json other_schema = RunJson();
   other_schema["schema"] = kSchema + 1;
+  Json no_rate = RunJson();
+  no_rate.erase("tokens_per_second");
+  Json no_start = RunJson();
+  no_start["series"][0]["start"] = "0";
   const struct {
     Json result;
     const char* why;
@@ -116,6 +141,8 @@ TEST(TheMainRun, IsMissingFromEverythingElse) {
       {SweepOf(Json::object({{"0", RunJson()}}), 0u),
        "has no run with histograms"},
       {{{"schema", kSchema}, {"kind", 5}}, "has no run with histograms"},
+      {no_rate, "has nothing usable at /tokens_per_second"},
+      {no_start, "has nothing usable at /series/0/start"},
   };
   for (const auto& c : cases) {
     const absl::Status status = MainRunOf(c.result, "a.json").status();
