@@ -97,12 +97,15 @@ void SessionStore::Impl::Bring(const SessionName& name, StoredSession stored) {
 
 void SessionStore::Impl::EndLoad(const SessionName& name,
                                  const absl::Status& status) {
-  std::vector<AwaySessions::Then> waiting;
+  AwaySessions::Waited waited;
+  std::shared_ptr<SessionClaim> held;
   {
     absl::MutexLock lock(&mutex);
-    waiting = away.TakeWaiting(name);
+    waited = away.TakeWaiting(name);
+    if (const RecordPtr here = table.Named(name)) held = here->claim;
   }
-  for (const AwaySessions::Then& then : waiting) then(status);
+  for (const AwaySessions::Then& then : waited.now) then(status);
+  if (waited.again) Look(name, std::move(held));
 }
 
 absl::Status SessionStore::Impl::Restore(StoredSession stored,

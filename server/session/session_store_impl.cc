@@ -31,7 +31,8 @@ SessionStore::Impl::Impl(SessionStore* of,
       memory(options.image_bytes, options.turn_record_bytes, &quota),
       table(clock),
       ended(options.remembered_ends),
-      entries({options.journal, options.shared, options.images}, clock) {}
+      entries({options.journal, options.shared, options.images}, clock),
+      away(options.shared != nullptr) {}
 
 StoreLock::StoreLock(SessionStore::Impl* impl) : impl_(impl) {
   impl_->mutex.Lock();

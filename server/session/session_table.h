@@ -67,21 +67,41 @@ class EndedIds {
 // nothing of the session is on its way: a session that is coming would be there
 // twice, and one whose removal is not on stable storage yet would come again.
 //
+// Where other servers change sessions too, a read does not count for those who
+// come while it runs: what it has seen may be older than what they were told.
+// They wait for another one.
+//
 // Not thread-safe: the store's mutex guards it.
 class AwaySessions {
  public:
   using Then = std::function<void(const absl::Status&)>;
 
+  // `shared`: other servers change sessions, too.
+  explicit AwaySessions(bool shared) : shared_(shared) {}
+
   // `then` waits for the session. True: as the first one, so that the caller
   // has to bring it and to end with TakeWaiting.
   bool Await(const SessionName& name, Then then) {
-    std::vector<Then>& waiting = coming_[name];
-    waiting.push_back(std::move(then));
-    return waiting.size() == 1;
+    const auto [coming, first] = coming_.try_emplace(name);
+    Waiting& waiting = coming->second;
+    (first || !shared_ ? waiting.now : waiting.later)
+        .push_back(std::move(then));
+    return first;
   }
-  // Those that waited; the session is on its way no more.
-  std::vector<Then> TakeWaiting(const SessionName& name) {
-    return std::move(coming_.extract(name).mapped());
+  struct Waited {
+    std::vector<Then> now;
+    // Others wait: the caller has to bring it again, and to end as before. Else
+    // the session is on its way no more.
+    bool again = false;
+  };
+  Waited TakeWaiting(const SessionName& name) {
+    const auto coming = coming_.find(name);
+    Waiting& waiting = coming->second;
+    Waited waited = {std::exchange(waiting.now, std::move(waiting.later)), {}};
+    waiting.later.clear();
+    waited.again = !waiting.now.empty();
+    if (!waited.again) coming_.erase(coming);
+    return waited;
   }
 
   // This entry of the journal removes it.
@@ -103,7 +123,12 @@ class AwaySessions {
   }
 
  private:
-  std::map<SessionName, std::vector<Then>> coming_;
+  struct Waiting {
+    std::vector<Then> now, later;
+  };
+
+  const bool shared_;
+  std::map<SessionName, Waiting> coming_;
   std::map<SessionName, uint64_t> removed_;  // with the entry
 };
 
