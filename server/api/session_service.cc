@@ -175,7 +175,8 @@ absl::StatusOr<ForkRequest> Read(ApiCall& call) {
 }
 
 // Forks a session whose state has been saved. Where a turn came in between, its
-// end is what the next save is for.
+// end is what the next save is for; where another server made the child in
+// between, it may have done so for this very request.
 void Fork(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
           const ForkRequest& fork, bool again) {
   const auto forked = [&service, call, fork, again](const absl::Status& saved) {
@@ -191,8 +192,20 @@ void Fork(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
     WriteSession(*child, response.mutable_session());
     // A proxy has to learn where the new session is.
     call->ReturnSession(child->session_id);
-    service.sessions.WhenChanged(call->Told(*child),
-                                 AnswerIfStored(call, std::move(response)));
+    const auto answer = AnswerIfStored(call, std::move(response));
+    const SessionName made(fork.session.tenant(), child->session_id);
+    service.sessions.WhenChanged(
+        call->Told(*child), [&service, call, fork, again, answer,
+                             made](const absl::Status& stored) {
+          if (!again || fork.request_id.empty() ||
+              GetErrorDetails(stored).reason != "SESSION_EXISTS") {
+            return answer(stored);
+          }
+          service.sessions.With(made, [&service, call,
+                                       fork](const absl::Status& found) {
+            found.ok() ? Fork(service, call, fork, false) : call->End(found);
+          });
+        });
   };
   SaveState(service, call, fork.session, fork.position, forked);
 }

@@ -195,6 +195,27 @@ TEST_F(SharedSessionsTest, TheSameRequestGoesOnElsewhereBehindWhatWasStored) {
   EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3, 4}));
 }
 
+// One of them is refused with SESSION_EXISTS; it finds the other's child then.
+TEST_F(SharedSessionsTest, AForkThatTwoServersMakeForOneRequestIsOne) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1, 2}).ok());
+  there_->IdsOf("s");
+  ForkRequest fork;
+  fork.session = SessionName::OfDefaultTenant("s");
+  fork.new_session_id = "t";
+  fork.request_id = "f";
+  for (Server* server : {here_.get(), there_.get()}) {
+    ASSERT_TRUE(server->store().Fork(fork).ok());
+  }
+  for (Server* server : {here_.get(), there_.get()}) {
+    ASSERT_TRUE(server->Stored().ok());
+    ASSERT_TRUE(server->Prepare("t").ok());
+    const auto child = server->store().Fork(fork);
+    ASSERT_TRUE(child.ok()) << child.status();
+    EXPECT_EQ(child->position, 2);
+  }
+  EXPECT_EQ(here_->IdsOf("t"), there_->IdsOf("t"));
+}
+
 TEST_F(SharedSessionsTest, WhoWaitedForAMovedSessionHearsIt) {
   absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
   ASSERT_TRUE(lease.ok());
