@@ -122,7 +122,7 @@ int Add(const KeysFlags& flags) {
                                   "\" already; revoke it first"));
                }
                keys.push_back(*entry);
-               // First: a key that nobody has seen must not be in the file.
+               // Printed first: the file must hold no key that nobody has seen.
                std::printf("key %s of tenant %s, role %s, expires %s: %s\n",
                            flags.name.c_str(), flags.tenant.c_str(),
                            flags.role.c_str(), Shown(entry->expires).c_str(),

@@ -95,9 +95,8 @@ int Status(Client& client, const StatusFlags& flags) {
   const absl::StatusOr<v1::GetServerStatusResponse> status =
       client.GetServerStatus(options);
   // A key's role may see one of them.
-  if (!status.ok() &&
-      !(model.ok() && absl::IsPermissionDenied(status.status())))
-    return Fail(status.status());
+  const bool partly = model.ok() && absl::IsPermissionDenied(status.status());
+  if (!status.ok() && !partly) return Fail(status.status());
   if (flags.json) {
     WriteOut(absl::StrCat(
         "{\"model\":", model.ok() ? ToJson(*model) : "null",

@@ -74,9 +74,8 @@ int64_t ChunkAttention::LastChunk(const NativeRun& run) const {
   return FloorTo(run.position + run.rows - 1, length_);
 }
 
-bool ChunkAttention::has_widened_rows() const {
-  return IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8 &&
-         !arena_.shape().integer_attention();
+bool ChunkAttention::has_row_scales() const {
+  return IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8;
 }
 
 AlignedBuffer<float> ChunkAttention::MakeScratch() const {
@@ -110,10 +109,9 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
   const bool integers = arena_.shape().integer_attention();
   const Scratch places = PlacesIn(scratch);
   ScoreContent(queries, piece, places.scores);
-  if (IsAbsorbed(arena_) && arena_.shape().memory == NumberFormat::kInt8) {
-    LoadRowScales(queries, piece, places.row_scales);
-  }
-  if (has_widened_rows()) ScaleByRows(queries, piece, places);
+  const bool widened = has_row_scales() && !integers;
+  if (has_row_scales()) LoadRowScales(queries, piece, places.row_scales);
+  if (widened) ScaleByRows(queries, piece, places);
   const ValueTiles tiles =
       integers ? TilesOf(queries, piece, places) : ValueTiles();
   const float scale =
@@ -133,7 +131,7 @@ void ChunkAttention::RunChunk(const AttentionQueries& queries, int64_t chunk,
         integers ? tiles.scales : nullptr);
   }
   if (integers) return SumIntegerValues(queries, tiles, result, places);
-  if (has_widened_rows()) ScaleByRows(queries, piece, places);
+  if (widened) ScaleByRows(queries, piece, places);
   SumValues(queries, piece, places.scores, result.out);
 }
 

@@ -117,8 +117,8 @@ class ChunkAttention {
     int64_t count = 0;
   };
 
-  // Stored int8 rows whose numbers are widened to floats.
-  bool has_widened_rows() const;
+  // Of the stored rows, which are absorbed and int8.
+  bool has_row_scales() const;
   Scratch PlacesIn(float* scratch) const;
   void LoadRowScales(const AttentionQueries& queries, const Piece& piece,
                      float* scales) const;

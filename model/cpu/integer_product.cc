@@ -35,7 +35,7 @@ struct Upcoming {
   int64_t every = 1;
 };
 
-// Of a panel, for four inputs.
+// Bytes of a panel that hold four inputs.
 HWY_INLINE int64_t StepBytes(const IntegerProduct& p) {
   return p.columns * kQuad;
 }

@@ -108,8 +108,9 @@ class NativeAttention {
   IntegerRows content_integers_, position_integers_;  // [rows, H]
   AlignedBuffer<float> position_scores_;   // [rows, H, positions_.stride()]
   AlignedBuffer<float> absorbed_queries_;  // [rows, H, model_stride_]
-  // The same for int8 rows: by query, and as AttentionQueries has them. A run's
-  // panels begin at its first row times panel_queries_.
+  // Absorbed queries in int8, first by query, then in the panels that
+  // AttentionQueries describes. The panels of a run begin at its first row
+  // times panel_queries_.
   IntegerRows absorbed_integers_;
   AlignedBuffer<int8_t> panels_;
   AlignedBuffer<float> panel_scales_;

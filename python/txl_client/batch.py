@@ -101,8 +101,8 @@ class Task:
         prompts = tables.texts_of(frame, self.text)
         for number, prompt in enumerate(prompts):
             if not prompt:
-                raise ValueError(f"{self._place(number, keys[number])}, "
-                                 "has no text")
+                raise ValueError(
+                    f"{self._place(number, keys[number])}: is empty")
         turns = list(map_bounded(self._turn(client),
                                  zip(itertools.count(), keys, prompts),
                                  client.settings.in_flight))

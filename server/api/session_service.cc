@@ -194,17 +194,18 @@ void Fork(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
     call->ReturnSession(child->session_id);
     const auto answer = AnswerIfStored(call, std::move(response));
     const SessionName made(fork.session.tenant(), child->session_id);
+    const auto look = [&service, call, fork](const absl::Status& found) {
+      found.ok() ? Fork(service, call, fork, false) : call->End(found);
+    };
+    const bool may_be_made = again && !fork.request_id.empty();
     service.sessions.WhenChanged(
-        call->Told(*child), [&service, call, fork, again, answer,
-                             made](const absl::Status& stored) {
-          if (!again || fork.request_id.empty() ||
+        call->Told(*child), [&service, may_be_made, answer, made,
+                             look](const absl::Status& stored) {
+          if (!may_be_made ||
               GetErrorDetails(stored).reason != "SESSION_EXISTS") {
             return answer(stored);
           }
-          service.sessions.With(made, [&service, call,
-                                       fork](const absl::Status& found) {
-            found.ok() ? Fork(service, call, fork, false) : call->End(found);
-          });
+          service.sessions.With(made, look);
         });
   };
   SaveState(service, call, fork.session, fork.position, forked);

@@ -219,8 +219,9 @@ absl::StatusOr<std::unique_ptr<StepRunner>> LoadStepRunner(
   }
   absl::StatusOr<std::unique_ptr<StepRunner>> runner;
   {
-    LoadOptions load = {.device = place.weights};
-    load.mapped = options.step != "torch";  // which keeps them
+    const LoadOptions load = {.device = place.weights,
+                              // The torch step keeps them.
+                              .mapped = options.step != "torch"};
     TXL_ASSIGN_OR_RETURN(const Weights weights,
                          LoadWithFingerprint(directory, load));
     runner = CreateStepRunner(directory.config, weights, directory.fingerprint,

@@ -48,7 +48,7 @@ std::string ReceivedText(const v1::GenerateRequest& turn,
   std::vector<int32_t> prompt(turn.tokens().ids().begin(),
                               turn.tokens().ids().end());
   if (turn.has_text()) {
-    EncodeOptions options = {.skip_unknown = true};
+    const EncodeOptions options = {.skip_unknown = true};
     prompt = vocabulary->Encode(TailOf(turn.text()), options)
                  .value_or(std::vector<int32_t>());
   }

@@ -102,7 +102,8 @@ void SessionStore::Impl::EndLoad(const SessionName& name,
   {
     absl::MutexLock lock(&mutex);
     waited = away.TakeWaiting(name);
-    if (const RecordPtr here = table.Named(name)) held = here->claim;
+    const RecordPtr here = waited.again ? table.Named(name) : nullptr;
+    if (here != nullptr) held = here->claim;
   }
   for (const AwaySessions::Then& then : waited.now) then(status);
   if (waited.again) Look(name, std::move(held));

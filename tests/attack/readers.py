@@ -162,7 +162,7 @@ def stall_and_resume(site, size):
 
 
 def _leave_unread(server, method, request, calls, name):
-    """So many calls whose answers nobody reads, 50 on a connection."""
+    """Makes `calls` calls, 50 on a connection, and reads no answer."""
     connections = [server.connect(window=1) for _ in range(-(-calls // 50))]
     sent = request.SerializeToString()
     for i in range(calls):

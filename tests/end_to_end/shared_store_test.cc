@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "tests/end_to_end/server_process.h"
 #include "tests/end_to_end/turns.h"
@@ -143,6 +144,27 @@ TEST_F(SharedStore, AStoppedServerWritesNothingAfterItsSessionMoved) {
   // What the first server shows is the session, not its own late copy.
   EXPECT_EQ(IdleSession(first->client(), "s").session().position(),
             before.session().position());
+}
+
+// Both find no child, and both make one.
+TEST_F(SharedStore, AForkSentToTwoServersAtOnceIsOne) {
+  const auto first = Start();
+  const auto second = Start();
+  CreateSession(first->client(), "s");
+  ASSERT_TRUE(RunTurn(first->client(), Request("1")).status.ok());
+  for (int i = 0; i < 30; ++i) {
+    v1::ForkSessionRequest fork;
+    fork.set_session_id("s");
+    fork.set_new_session_id(absl::StrCat("child-", i));
+    fork.set_request_id("fork");
+    absl::Status there;
+    std::thread other(
+        [&] { there = second->client().ForkSession(fork).status(); });
+    const absl::Status here = first->client().ForkSession(fork).status();
+    other.join();
+    EXPECT_TRUE(here.ok()) << here;
+    EXPECT_TRUE(there.ok()) << there;
+  }
 }
 
 TEST_F(SharedStore, ARedisThatIsKilledUnderATurnLosesNothing) {

@@ -25,7 +25,7 @@ Random TurnRandom(const Workload& workload, Draws draws, int64_t conversation,
                  static_cast<uint64_t>(turn)});
 }
 
-// Of no prompt: random ids.
+// Without a prompt the request gets random ids.
 void FillPrompt(const Workload& workload, int64_t vocabulary,
                 const Prompt* prompt, Random& random,
                 v1::GenerateRequest* request) {

@@ -48,7 +48,7 @@ struct Report {
   int64_t measured = 0;
   int64_t tokens = 0;  // received by all turns, also those that failed later
   std::map<std::string, int64_t> statuses;  // all turns
-  // Of each status with refused or failed turns, what the first was told.
+  // The first error of each status other than OK.
   std::map<std::string, std::string> errors;
   std::map<std::string, int64_t> outcomes;  // measured turns
   std::map<std::string, int64_t> problems;  // malformed streams of all turns
