@@ -14,9 +14,15 @@ void SessionAccess::With(const SessionName& session,
                          std::function<void(const absl::Status&)> then,
                          bool acquires) const {
   if (!store_->MayBeStored(session, acquires)) return then(absl::OkStatus());
-  store_->Prepare(session, [callbacks = callbacks_, then = std::move(then)](
-                               const absl::Status& status) {
-    callbacks->Run([then, status] { then(status); });
+  store_->Prepare(session, [access = *this, session, then = std::move(then),
+                            acquires](const absl::Status& status) {
+    access.callbacks_->Run([access, session, then, acquires, status] {
+      if (absl::IsNotFound(status)) return then(absl::OkStatus());
+      if (status.ok() && access.store_->HasLeft(session)) {
+        return access.With(session, then, acquires);
+      }
+      then(status);
+    });
   });
 }
 

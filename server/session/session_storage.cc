@@ -63,6 +63,12 @@ void SessionStore::Prepare(const SessionName& session,
       });
 }
 
+bool SessionStore::HasLeft(const SessionName& session) const {
+  absl::MutexLock lock(&impl_->mutex);
+  return impl_->options.shared != nullptr &&
+         impl_->table.Named(session) == nullptr;
+}
+
 void SessionStore::Impl::Look(const SessionName& name,
                               std::shared_ptr<SessionClaim> held) {
   options.shared->Refresh(name.text(), std::move(held),
@@ -70,14 +76,12 @@ void SessionStore::Impl::Look(const SessionName& name,
                             if (found.ok() && found->stored.has_value()) {
                               return Bring(name, *std::move(found->stored));
                             }
-                            const bool gone = absl::IsNotFound(found.status());
-                            if (gone) {
+                            if (absl::IsNotFound(found.status())) {
                               StoreLock lock(this);
                               const RecordPtr here = table.Named(name);
                               if (here != nullptr && !here->busy) LetGo(here);
                             }
-                            EndLoad(name,
-                                    gone ? absl::OkStatus() : found.status());
+                            EndLoad(name, found.status());
                           });
 }
 
@@ -120,7 +124,7 @@ absl::Status SessionStore::Impl::Restore(StoredSession stored,
   const int64_t position = stored.token_ids.size();
   if (head.last_use + head.ttl <= clock->Now()) {
     EndStored(name, position);
-    return absl::OkStatus();
+    return SessionExpiredError();
   }
   TXL_ASSIGN_OR_RETURN(RestoredTurn turn,
                        RestoreTurn(stored, options.vocabulary));
@@ -242,7 +246,6 @@ absl::StatusOr<RecordPtr> SessionStore::Impl::Replace(
   LetGo(record);
   TXL_RETURN_IF_ERROR(Restore(std::move(stored), std::move(kept)));
   RecordPtr other = table.Named(record->name);
-  if (other == nullptr) return SessionExpiredError();
   table.BecomeBusy(*other);
   other->running = record->running;
   other->superseded = record->superseded.load();

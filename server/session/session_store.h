@@ -318,9 +318,14 @@ class SessionStore {
   // calls `then`: at once if it is in memory, else on another thread. Needs a
   // journal. Several calls read it once. Errors are those that keep a stored
   // session away: DATA_LOSS SESSION_DAMAGED, FAILED_PRECONDITION
-  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE.
+  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE; and NOT_FOUND where
+  // it has expired or, with a shared journal, there is none: the methods above
+  // say which.
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
+  // Whether a session that Prepare has brought left memory again, because
+  // another server went on with it: it is there, and has to be brought again.
+  bool HasLeft(const SessionName& session) const;
   // Removes a stored session that Prepare could not bring. Needs a journal.
   // `done` is called on another thread once the removal is entered.
   void DiscardStored(const SessionName& session, std::function<void()> done);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "server/api/session_access.h"
 #include "server/base/error.h"
+#include "server/base/task_thread.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/server/store/redis/redis_fixture.h"
@@ -28,18 +30,44 @@ class Server {
     SessionStoreOptions options;
     options.journal = options.shared = journal_.get();
     store_ = std::make_unique<SessionStore>(options, &clock_);
+    SessionStorage storage;
+    storage.sink.journal = storage.shared = journal_.get();
+    access_ = SessionAccess(store_.get(), nullptr, &calls_, storage);
   }
   // Calls of the journal end before the store does.
   ~Server() { journal_.reset(); }
 
   SessionStore& store() { return *store_; }
+  // Where calls run once their session is there.
+  TaskThread& calls() { return calls_; }
+  FakeClock& clock() { return clock_; }
   absl::Status Stored() { return Durable(*journal_); }
+  // What a call sees that looks at the session.
+  std::future<absl::Status> Look(const std::string& id) {
+    const auto told = std::make_shared<std::promise<absl::Status>>();
+    access_.With(
+        SessionName::OfDefaultTenant(id),
+        [this, id, told](const absl::Status& there) {
+          told->set_value(
+              there.ok()
+                  ? store_->Get(SessionName::OfDefaultTenant(id)).status()
+                  : there);
+        });
+    return told->get_future();
+  }
   absl::Status Prepare(const std::string& id, bool acquires = false) {
-    const SessionName name = SessionName::OfDefaultTenant(id);
-    if (!store_->MayBeStored(name, acquires)) return absl::OkStatus();
-    std::promise<absl::Status> told;
-    store_->Prepare(name, [&](const absl::Status& it) { told.set_value(it); });
-    return told.get_future().get();
+    const auto told = std::make_shared<std::promise<absl::Status>>();
+    access_.With(
+        SessionName::OfDefaultTenant(id),
+        [told](const absl::Status& it) { told->set_value(it); }, acquires);
+    return told->get_future().get();
+  }
+  // A read that begins now, and those that run, are answered.
+  void AwaitReads(const std::string& id) {
+    absl::Notification told;
+    store_->Prepare(SessionName::OfDefaultTenant(id),
+                    [&told](const absl::Status&) { told.Notify(); });
+    told.WaitForNotification();
   }
   // As a call does it that runs a turn.
   absl::StatusOr<SessionLease> Lease(const std::string& id,
@@ -100,6 +128,8 @@ class Server {
   FakeClock clock_;
   std::unique_ptr<SharedJournal> journal_;
   std::unique_ptr<SessionStore> store_;
+  SessionAccess access_;
+  TaskThread calls_;
 };
 
 class SharedSessionsTest : public testing::WithRedis<> {
@@ -232,6 +262,35 @@ TEST_F(SharedSessionsTest, WhoWaitedForAMovedSessionHearsIt) {
   ASSERT_TRUE(here_->Stored().ok());
   lease->Release();
   EXPECT_EQ(ReasonOf(waited), "SESSION_MOVED");
+}
+
+// The copy was current when the call looked. Before the call's turn comes,
+// another server goes on, and an entry that is refused here says so.
+TEST_F(SharedSessionsTest, ASessionThatLeavesBeforeItsCallRunsIsBroughtAgain) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1, 2}).ok());
+  absl::Notification go_on;
+  here_->calls().Run([&] { go_on.WaitForNotification(); });
+  std::future<absl::Status> seen = here_->Look("s");
+  here_->AwaitReads("s");
+  ASSERT_TRUE(there_->Turn("s", "2", {3}).ok());
+  RewindRequest rewind;
+  rewind.session = "s";
+  rewind.position = 1;
+  ASSERT_TRUE(here_->store().Rewind(rewind).ok());
+  ASSERT_TRUE(here_->Stored().ok());
+  ASSERT_TRUE(absl::IsNotFound(here_->store().Get("s").status()));
+  go_on.Notify();
+  const absl::Status found = seen.get();
+  EXPECT_TRUE(found.ok()) << found;
+  EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3}));
+}
+
+// Its own clock says so; that of the server which has the session does not.
+TEST_F(SharedSessionsTest, ASessionThatHasExpiredHereIsLookedForOnce) {
+  const absl::StatusOr<SessionLease> lease = there_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok());
+  here_->clock().SetNow(here_->clock().Now() + absl::Hours(1000));
+  EXPECT_EQ(ReasonOf(here_->Look("s").get()), "SESSION_EXPIRED");
 }
 
 TEST_F(SharedSessionsTest, WhatIsDeletedElsewhereIsGoneHere) {
