@@ -83,18 +83,16 @@ NativeArena::NativeArena(const RingGeometry& ring, const NativeShape& shape,
       value_tile_(TileBytes(shape, shape.value_stride())),
       layer_(NativeSlotBytes(ring, shape) / shape.layers),
       values_begin_(KeyBytes(ring, shape)),
-      rows_begin_(values_begin_ + ValueBytes(ring, shape)) {
-  for (int64_t slot = 0; slot < slots; ++slot) {
-    slots_.emplace_back(bytes_per_slot());
-  }
-}
+      rows_begin_(values_begin_ + ValueBytes(ring, shape)),
+      slots_(slots),
+      bytes_(slots * shape.layers * layer_) {}
 
 int64_t NativeArena::bytes_per_slot() const { return shape_.layers * layer_; }
 
 int64_t NativeArena::row_step() const { return RowStep(shape_); }
 
 uint8_t* NativeArena::Row(int32_t slot, int64_t layer, int64_t position) {
-  return slots_[slot].data() + layer * layer_ + rows_begin_ +
+  return Layer(slot, layer) + rows_begin_ +
          ring_.IndexOf(position) * row_step() * NumberBytes(shape_.memory);
 }
 
@@ -162,7 +160,7 @@ void NativeArena::ReadImageRow(int32_t slot, int64_t layer, int64_t position,
 uint8_t* NativeArena::KeyTile(int32_t slot, int64_t layer, int64_t head,
                               int64_t position) {
   const int64_t tiles = ring_.capacity() / kPanel;
-  return slots_[slot].data() + layer * layer_ +
+  return Layer(slot, layer) +
          (head * tiles + ring_.IndexOf(position) / kPanel) * key_tile_;
 }
 
@@ -174,7 +172,7 @@ const float* NativeArena::KeyScales(int32_t slot, int64_t layer, int64_t head,
 
 uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
                             int64_t position) {
-  return slots_[slot].data() + layer * layer_ + values_begin_ +
+  return Layer(slot, layer) + values_begin_ +
          (head * ring_.capacity() + ring_.IndexOf(position)) *
              shape_.value_stride() * NumberBytes(shape_.derived);
 }
@@ -182,7 +180,7 @@ uint8_t* NativeArena::Value(int32_t slot, int64_t layer, int64_t head,
 uint8_t* NativeArena::ValueTile(int32_t slot, int64_t layer, int64_t head,
                                 int64_t position) {
   const int64_t tiles = ring_.capacity() / kPanel;
-  return slots_[slot].data() + layer * layer_ + values_begin_ +
+  return Layer(slot, layer) + values_begin_ +
          (head * tiles + ring_.IndexOf(position) / kPanel) * value_tile_;
 }
 
@@ -259,8 +257,7 @@ void NativeArena::RepeatFirstTile(int32_t slot, int64_t layer) {
 }
 
 void NativeArena::CopyLayer(int32_t from, int32_t to, int64_t layer) {
-  std::copy_n(slots_[from].data() + layer * layer_, layer_,
-              slots_[to].data() + layer * layer_);
+  std::copy_n(Layer(from, layer), layer_, Layer(to, layer));
 }
 
 }  // namespace txl

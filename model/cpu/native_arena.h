@@ -10,7 +10,6 @@
 // runs.
 
 #include <cstdint>
-#include <vector>
 
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/attention_form.h"
@@ -103,10 +102,13 @@ class NativeArena {
 
   const RingGeometry& ring() const { return ring_; }
   const NativeShape& shape() const { return shape_; }
-  int64_t slots() const { return static_cast<int64_t>(slots_.size()); }
+  int64_t slots() const { return slots_; }
   int64_t bytes_per_slot() const;
 
  private:
+  uint8_t* Layer(int32_t slot, int64_t layer) {
+    return bytes_.data() + (slot * shape_.layers + layer) * layer_;
+  }
   void WriteIntegers(int32_t slot, int64_t layer, int64_t position,
                      const float* keys, const float* values);
 
@@ -114,7 +116,9 @@ class NativeArena {
   const NativeShape shape_;
   // In bytes: of a tile, of a layer, and where its values and rows begin.
   const int64_t key_tile_, value_tile_, layer_, values_begin_, rows_begin_;
-  std::vector<AlignedBuffer<uint8_t>> slots_;
+  const int64_t slots_;
+  // Of all slots: where they are large, one takes its pages when it is used.
+  AlignedBuffer<uint8_t> bytes_;
 };
 
 // Bytes of one slot before anything is allocated.

@@ -6,6 +6,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/mv.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
@@ -52,24 +53,39 @@ at::Tensor ScoresByKey(const at::Tensor& by_distance,
 }
 
 // Sum over a segment's visible rows, weighted by the softmax of their scores:
-// writes context [rows, H, d].
+// writes context [rows, H, d]. Behind the newest row of a session that has not
+// filled its ring lie start rows, and rows that nobody sees: all of them are
+// multiplied as one.
 void AttendSegment(const at::Tensor& queries, const at::Tensor& positional,
-                   const SegmentView& segment, const at::Tensor& ring,
+                   const SegmentView& segment, const StoredRows& stored,
                    at::Tensor& context) {
   const int64_t heads = queries.size(1);
   const int64_t d = queries.size(2);
   const std::vector<int64_t> flat = {segment.rows * heads, d};
-  const at::Tensor rows = ring.narrow(0, 0, segment.keys);
-  at::Tensor scores =
-      at::mm(queries.narrow(0, segment.first_row, segment.rows).view(flat),
-             rows.t())
-          .view({segment.rows, heads, segment.keys});
+  const int64_t written =
+      std::min(segment.keys, segment.position + segment.rows);
+  const int64_t unwritten = segment.keys - written;
+  const at::Tensor& start = stored.arena.start_row(stored.layer);
+  const at::Tensor rows =
+      stored.arena.Rows(stored.layer, segment.slot).narrow(0, 0, written);
+  const at::Tensor own =
+      queries.narrow(0, segment.first_row, segment.rows).view(flat);
+
+  at::Tensor scores = at::mm(own, rows.t());
+  if (unwritten > 0) {
+    scores = at::cat(
+        {scores, at::mv(own, start).unsqueeze(1).expand({-1, unwritten})}, 1);
+  }
+  scores = scores.view({segment.rows, heads, segment.keys});
   scores.add_(ScoresByKey(positional, segment)).add_(segment.mask);
   const at::Tensor probabilities =
       at::softmax(scores, -1).view({segment.rows * heads, segment.keys});
   at::Tensor out =
       context.narrow(0, segment.first_row, segment.rows).view(flat);
-  at::mm_out(out, probabilities, rows);
+  at::mm_out(out, probabilities.narrow(1, 0, written), rows);
+  if (unwritten > 0) {
+    out.addr_(probabilities.narrow(1, written, unwritten).sum(1), start);
+  }
 }
 
 }  // namespace
@@ -142,8 +158,7 @@ at::Tensor AbsorbedAttention(const AttentionShape& shape,
 
   at::Tensor context = at::zeros({rows, h, d}, x.options());
   for (const SegmentView& segment : segments) {
-    AttendSegment(queries, positional, segment,
-                  stored.arena.Rows(stored.layer, segment.slot), context);
+    AttendSegment(queries, positional, segment, stored, context);
   }
 
   const at::Tensor values = weights.wv.view({h, w, d}).transpose(1, 2);

@@ -1,6 +1,7 @@
 #include "model/cpu/native_arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
@@ -66,6 +67,30 @@ TEST(NativeArena, RingIndicesReturnAfterTheCapacity) {
   EXPECT_EQ(arena.Row(0, 0, -1), arena.Row(0, 0, 127));
   EXPECT_EQ(arena.KeyTile(0, 0, 1, 3), arena.KeyTile(0, 0, 1, 63));
   EXPECT_NE(arena.KeyTile(0, 0, 1, 3), arena.KeyTile(0, 0, 1, 64));
+}
+
+// Whether any page of the slot is in memory.
+bool IsResident(NativeArena& arena, int32_t slot) {
+  constexpr uintptr_t kPage = 4096;
+  const auto begin = reinterpret_cast<uintptr_t>(arena.KeyTile(slot, 0, 0, 0));
+  const uintptr_t first = (begin + kPage - 1) / kPage * kPage;
+  const uintptr_t bytes = arena.bytes_per_slot() - kPage;
+  std::vector<unsigned char> pages((bytes + kPage - 1) / kPage);
+  EXPECT_EQ(mincore(reinterpret_cast<void*>(first), bytes, pages.data()), 0);
+  return std::any_of(pages.begin(), pages.end(),
+                     [](unsigned char page) { return (page & 1) != 0; });
+}
+
+// Also where one slot alone is small.
+TEST(NativeArena, ASlotTakesMemoryWhenItIsFirstUsed) {
+  constexpr NativeShape kSmall = {
+      4, 4, 64, 256, NumberFormat::kF32, NumberFormat::kF32};
+  NativeArena arena(Ring(), kSmall, 32);
+  ASSERT_LT(arena.bytes_per_slot(), 4 << 20);
+  const std::vector<float> row = Numbers(256, 0);
+  arena.StoreRow(0, 0, 0, row.data());
+  EXPECT_TRUE(IsResident(arena, 0));
+  EXPECT_FALSE(IsResident(arena, 31));
 }
 
 // No two places of a slot overlap: written apart, all are read back.
