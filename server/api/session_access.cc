@@ -17,6 +17,7 @@ void SessionAccess::With(const SessionName& session,
   store_->Prepare(session, [access = *this, session, then = std::move(then),
                             acquires](const absl::Status& status) {
     access.callbacks_->Run([access, session, then, acquires, status] {
+      // The store's own methods say which error it is.
       if (absl::IsNotFound(status)) return then(absl::OkStatus());
       if (status.ok() && access.store_->HasLeft(session)) {
         return access.With(session, then, acquires);
