@@ -120,29 +120,24 @@ void SchedulerLoop::Go(Entering entering) {
 
 void SchedulerLoop::Enter(Entering entering) {
   TurnSlot& slot = entering.slot;
+  const bool is_new = entering.queued.has_value();
+  const auto it = is_new ? running_.end() : running_.find(entering.returning);
+  const absl::Status status = slots_.AwaitSave(slot);
+  if (!status.ok()) {
+    return is_new ? Refuse(*std::move(entering.queued), status)
+                  : Fail(it, status);
+  }
+  const SessionLease& lease =
+      is_new ? entering.queued->turn.lease : it->second.sequence.lease();
   const bool resident = slot.claimed_as == SlotChoice::Kind::kResident;
   if (!resident && slot.taken.rows == 0) {
-    const SessionLease& lease =
-        entering.queued.has_value()
-            ? entering.queued->turn.lease
-            : running_.at(entering.returning).sequence.lease();
     prefixes_.Overwrite(slot.index, lease.position());
   }
-  if (!entering.queued.has_value()) {
-    const auto it = running_.find(entering.returning);
-    const absl::Status status = slots_.Enter(slot, it->second.sequence.lease());
-    if (status.ok()) {
-      ComeBack(it, std::move(slot));
-    } else {
-      Fail(it, status);
-    }
-    return;
-  }
-  const absl::Status status = slots_.Enter(slot, entering.queued->turn.lease);
-  if (status.ok()) {
+  slots_.Enter(slot, lease);
+  if (is_new) {
     Run(*std::move(entering.queued), std::move(slot));
   } else {
-    Refuse(*std::move(entering.queued), status);
+    ComeBack(it, std::move(slot));
   }
 }
 

@@ -85,18 +85,18 @@ TurnSlot SessionSlots::Claim(const SlotChoice& choice,
   return slot;
 }
 
-absl::Status SessionSlots::Enter(TurnSlot& slot, const SessionLease& lease) {
-  if (slot.save.valid()) {
-    if (absl::Status status = Save(slot); !status.ok()) {
-      DropClaim(slot);
-      return status;
-    }
-  }
+absl::Status SessionSlots::AwaitSave(TurnSlot& slot) {
+  if (!slot.save.valid()) return absl::OkStatus();
+  const absl::Status status = Save(slot);
+  if (!status.ok()) DropClaim(slot);
+  return status;
+}
+
+void SessionSlots::Enter(TurnSlot& slot, const SessionLease& lease) {
   slot.entered = clock_->Monotonic();
-  if (slot.claimed_as == SlotChoice::Kind::kResident) return absl::OkStatus();
+  if (slot.claimed_as == SlotChoice::Kind::kResident) return;
   if (slot.claimed_as == SlotChoice::Kind::kEvict) MoveOut(slot.index);
   MoveIn(slot, lease);
-  return absl::OkStatus();
 }
 
 void SessionSlots::DropClaim(const TurnSlot& slot) {

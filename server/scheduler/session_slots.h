@@ -10,7 +10,8 @@
 //   SlotCandidates candidates = slots.CandidatesFor(lease);
 //   TurnSlot slot = slots.Claim(ChooseSlot(candidates, min_idle), lease, rows);
 //   if (!slot.ready()) ...                     // later; other turns go on
-//   absl::Status status = slots.Enter(slot, lease);
+//   absl::Status status = slots.AwaitSave(slot);
+//   if (status.ok()) slots.Enter(slot, lease);
 //   ...                                        // rows of slot.index in steps
 //   slots.Committed(slot);                     // whenever the session moved on
 //   slots.Leave(slot, lease, intact, now);     // before the lease is released
@@ -192,10 +193,13 @@ class SessionSlots {
   // or this one should it break off, feeds its last tokens again.
   TurnSlot Claim(const SlotChoice& choice, const SessionLease& lease,
                  int64_t rows_before_commit);
-  // Carries it out. Waits for the device unless the slot is ready. On error
-  // (STEP_FAILED) the claim is dropped and every session is as it was.
-  absl::Status Enter(TurnSlot& slot, const SessionLease& lease);
-  // Instead of Enter: the turn does not come. Every session is as it was.
+  // Keeps the state that leaves the slot. Waits for the device unless the slot
+  // is ready. On error (STEP_FAILED) the claim is dropped and every session is
+  // as it was.
+  absl::Status AwaitSave(TurnSlot& slot);
+  // Carries the claim out, after AwaitSave.
+  void Enter(TurnSlot& slot, const SessionLease& lease);
+  // Instead of both: the turn does not come. Every session is as it was.
   void DropClaim(const TurnSlot& slot);
   // The session has moved on: its image, if any, is out of date.
   void Committed(const TurnSlot& slot);

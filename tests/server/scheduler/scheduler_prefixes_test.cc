@@ -331,6 +331,28 @@ TEST_F(Prefixes, WhoWaitsGetsNoRowsThatTheSlotLostBeforeItsLeader) {
   world().ExpectAtRest();
 }
 
+// The session's rows begin at 7, where it came back as an image of 32. A turn
+// that cannot take its slot changes nothing of that.
+TEST_F(Prefixes, ASlotThatATurnCouldNotTakeServesNoRowsThatItDoesNotHave) {
+  Make(WithCache(1));
+  const Ids text = World::SomeIds(40);
+  world().CreateSession("s");
+  world().Submit("s", TurnKind::kAppend, text);
+  world().Run();
+  CachedOf({1, 2}, 3, "another");
+  world().Generate("s", {3}, 1);
+  world().Run();
+  world().runner->FailNextExport(absl::InternalError("lost device"));
+  const TestTurn failed = world().Generate("", {1, 2}, 3);
+  world().Run();
+  EXPECT_EQ(Outcome(failed.sink->failed()), "INTERNAL STEP_FAILED");
+  world().Generate("s", {4}, 1);
+  world().Run();
+  ASSERT_TRUE(world().store->Delete(SessionName::OfDefaultTenant("s")).ok());
+  CachedOf(Join(Ids(text.begin(), text.begin() + 30), {5}));
+  world().ExpectAtRest();
+}
+
 // Behind a long alternative the session's slot is cleared and fed again.
 TEST_F(Prefixes, ASlotWhoseAlternativesClearItIsNotCopied) {
   const Ids text = World::SomeIds(16);
