@@ -214,6 +214,55 @@ def test_a_call_ends_with_its_client():
     assert caught.value.attempts == 1
 
 
+CALLS = [lambda client: client.tokenize("x"),
+         lambda client: client.generate("x"),
+         lambda client: client.session("s").export(),
+         lambda client: client.session("s").import_(b"x")]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("used", [True, False])
+def test_a_closed_client_says_so(call, used):
+    async def await_it(address):
+        client = AsyncClient(address)
+        if used:
+            await client.tokenize("x")
+        await client.close()
+        await call(client)
+
+    with ScriptedServer([OK], [OK]) as server:
+        client = Client(server.address)
+        if used:
+            client.tokenize("x")
+        client.close()
+        with pytest.raises(ValueError, match="^the client is closed$"):
+            call(client)
+        with pytest.raises(ValueError, match="^the client is closed$"):
+            asyncio.run(await_it(server.address))
+        assert len(server.calls) == (2 if used else 0)
+
+
+def test_a_stream_behind_the_block_of_its_client_says_so():
+    with ScriptedServer() as server:
+        with Client(server.address) as client:
+            stream = client.generate("x", stream=True)
+        with pytest.raises(ValueError, match="^the client is closed$"):
+            next(stream)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_client_of_another_event_loop_says_so(call):
+    async def await_it(work):
+        return await work
+
+    with ScriptedServer([OK]) as server:
+        client = AsyncClient(server.address)
+        asyncio.run(await_it(client.tokenize("x")))
+        with pytest.raises(RuntimeError, match="^the client belongs to"):
+            asyncio.run(await_it(call(client)))
+        assert len(server.calls) == 1
+
+
 def test_ids_of_a_midi_file_are_a_prompt(run):
     with ScriptedServer([OK], [started(), finished()]) as server:
         ids = run(server.address, lambda client: client.tokenize(midi=b"MThd"))

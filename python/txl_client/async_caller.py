@@ -34,6 +34,7 @@ class AsyncCaller:
 
     async def close(self) -> None:
         """Closes the connection, which ends running calls."""
+        self._channel.closed = True
         if self._channel.opened is not None:
             await self._channel.opened.close()
 
