@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import math
 import socketserver
+import sys
 import threading
 import time
 
@@ -248,6 +249,34 @@ def test_a_stream_behind_the_block_of_its_client_says_so():
             stream = client.generate("x", stream=True)
         with pytest.raises(ValueError, match="^the client is closed$"):
             next(stream)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs cancelling()")
+def test_a_call_awaited_while_its_client_is_closed_is_no_cancelled_task():
+    async def close_during(address, call):
+        client = AsyncClient(address)
+        task = asyncio.create_task(call(client))
+        await asyncio.to_thread(running.wait, 60)
+        await client.close()
+        with pytest.raises(CancelledError, match="the client was closed"):
+            await task
+
+    async def a_turn(client):
+        async for _ in await client.generate("x", stream=True):
+            pass
+
+    class Waiting:
+        def SerializeToString(self):  # pylint: disable=invalid-name
+            running.set()
+            ended.wait(60)
+            return b""
+
+    for call in (lambda client: client.tokenize("x"), a_turn):
+        running, ended = threading.Event(), threading.Event()
+        with ScriptedServer([Waiting()]) as server:
+            asyncio.run(close_during(server.address, call))
+            ended.set()
+            assert len(server.calls) == 1
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pathlib
 import re
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Union
 
@@ -15,6 +17,7 @@ from txl_client import checks
 from txl_client._proto import (generation_service_pb2_grpc,
                                model_service_pb2_grpc,
                                session_service_pb2_grpc)
+from txl_client.errors import CancelledError
 from txl_client.retry import RetryPolicy
 
 Path = Union[str, "pathlib.PurePath"]
@@ -228,3 +231,21 @@ class Channel:
             return stubs.method(name)(*arguments, **options)
 
         return call
+
+    @contextlib.contextmanager
+    def ending(self) -> Iterator[None]:
+        """CancelledError where close() ends the call in it.
+
+        grpc.aio raises asyncio's, which would look as if the caller's own task
+        were cancelled. Python 3.10 cannot tell the two apart.
+        """
+        try:
+            yield
+        except asyncio.CancelledError:
+            task: Any = asyncio.current_task()
+            cancelling = getattr(task, "cancelling", None)
+            if not self.closed or cancelling is None or cancelling():
+                raise
+            error = CancelledError("the client was closed")
+            error.lasting = True
+            raise error from None
