@@ -186,7 +186,12 @@ bool IsPort(absl::string_view port) {
 
 absl::Status ValidateAddress(const std::string& address) {
   if (absl::StartsWith(address, "unix:")) {
-    if (address.size() > 5) return absl::OkStatus();
+    // gRPC takes what follows unix:// for a host, unless it is a path.
+    const absl::string_view path = absl::string_view(address).substr(5);
+    if (!path.empty() &&
+        (!absl::StartsWith(path, "//") || absl::StartsWith(path, "///"))) {
+      return absl::OkStatus();
+    }
   } else {
     const size_t colon = address.rfind(':');
     if (colon != std::string::npos && IsHost(address.substr(0, colon)) &&
@@ -196,7 +201,9 @@ absl::Status ValidateAddress(const std::string& address) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "server address '", address, "' is neither HOST:PORT nor unix:PATH",
-      absl::StrContains(address, "://") ? "; it has no http:// or the like"
+      absl::StartsWith(address, "unix://")
+          ? "; a socket's path stands right behind unix:"
+      : absl::StrContains(address, "://") ? "; it has no http:// or the like"
       : std::count(address.begin(), address.end(), ':') > 1
           ? "; an IPv6 address has brackets: [::1]:50051"
           : ""));

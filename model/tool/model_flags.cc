@@ -25,6 +25,11 @@
 
 namespace txl {
 
+CLI::Validator ThreadCount() {
+  constexpr int kMost = 1024;  // as of txl-server
+  return Between(1, kMost);
+}
+
 void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   app.add_option("DIR", flags.directory, "model directory")
       ->required()
@@ -32,7 +37,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   AddNamedFlag(app, "--dtype", flags.dtype, ComputeNames(),
                "number format of the arithmetic");
   app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N");
-  app.add_option("--threads", flags.threads)->check(AtLeast(1));
+  app.add_option("--threads", flags.threads)->check(ThreadCount());
 }
 
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name) {

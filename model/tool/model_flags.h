@@ -32,6 +32,10 @@ struct ModelFlags {
   int threads = 2;
 };
 
+// A number of threads that a process can have: far more end it in the middle
+// of LibTorch.
+CLI::Validator ThreadCount();
+
 // DIR --dtype --device --threads.
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 

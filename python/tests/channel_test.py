@@ -30,7 +30,8 @@ def test_addresses_of_hosts_and_sockets_are_taken(address):
     "http://host:80", "http://127.0.0.1:50051", "grpc://host:1", "host/path:1",
     "user@host:1", " host:1", "host:1\n", "host :1", "host: 1", "host:+1",
     "host:\u0661", "::1:50051", "[]:1", "[::1:1", "a:1,b:1", "host\0:1",
-    "unix:/run/txl.sock\n", "unix:\0x", "unix:" + 108 * "x"])
+    "unix:/run/txl.sock\n", "unix:\0x", "unix://run/txl.sock",
+    "unix://", "unix:" + 108 * "x"])
 def test_other_addresses_are_refused(client, address):
     with pytest.raises(ValueError, match="^address: "):
         client(address)

@@ -53,6 +53,25 @@ LINES = [line("whole", {"prompt": "ROMEO:", "max_tokens": 5, "seed": 1}),
          line("ids", {"prompt": "ROMEO:"}, "/tokenize")]
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_number_that_json_has_not_is_a_mistake(batch, capsys, number):
+    wrong = json.dumps(line("1", {"temperature": 0})).replace(
+        '"temperature": 0', f'"temperature": {number}')
+    assert batch("http://127.0.0.1:1", [wrong + "\n"]) == 2
+    assert "in.jsonl:1: body: has a number" in capsys.readouterr().err
+
+
+def test_a_pipe_or_a_device_is_neither_input_nor_output(tmp_path, capsys):
+    source, pipe = tmp_path / "in.jsonl", tmp_path / "pipe"
+    source.write_text(json.dumps(line("1", {"prompt": "x"})) + "\n")
+    os.mkfifo(pipe)
+    for files in ([pipe, tmp_path / "out"], [source, pipe],
+                  [source, "/dev/null"]):
+        assert main(["--server", "http://127.0.0.1:1",
+                     *map(str, files)]) == 2
+        assert "must be a regular file" in capsys.readouterr().err
+
+
 def test_every_line_has_its_answer(batch, door, client, capsys):
     assert batch(door, LINES) == 0
     answers = batch.answers()

@@ -50,6 +50,12 @@ def test_what_starts_no_server_is_named(name, value, error):
         LocalServer(**{"model": model(), "program": program(), name: value})
 
 
+@pytest.mark.parametrize("missing", ["no-txl-server", "/no/txl-server"])
+def test_a_program_that_is_not_there_is_named(missing):
+    with pytest.raises(FileNotFoundError, match=f"^program: '{missing}'"):
+        LocalServer(model(), program=missing)
+
+
 def test_no_server_is_left_where_its_owner_is_killed():
     owner = subprocess.Popen(
         [sys.executable, "-c",

@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import math
 import socketserver
+import sys
 import threading
 import time
 
@@ -212,6 +213,83 @@ def test_a_call_ends_with_its_client():
         ended.set()
         closing.join()
     assert caught.value.attempts == 1
+
+
+CALLS = [lambda client: client.tokenize("x"),
+         lambda client: client.generate("x"),
+         lambda client: client.session("s").export(),
+         lambda client: client.session("s").import_(b"x")]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("used", [True, False])
+def test_a_closed_client_says_so(call, used):
+    async def await_it(address):
+        client = AsyncClient(address)
+        if used:
+            await client.tokenize("x")
+        await client.close()
+        await call(client)
+
+    with ScriptedServer([OK], [OK]) as server:
+        client = Client(server.address)
+        if used:
+            client.tokenize("x")
+        client.close()
+        with pytest.raises(ValueError, match="^the client is closed$"):
+            call(client)
+        with pytest.raises(ValueError, match="^the client is closed$"):
+            asyncio.run(await_it(server.address))
+        assert len(server.calls) == (2 if used else 0)
+
+
+def test_a_stream_behind_the_block_of_its_client_says_so():
+    with ScriptedServer() as server:
+        with Client(server.address) as client:
+            stream = client.generate("x", stream=True)
+        with pytest.raises(ValueError, match="^the client is closed$"):
+            next(stream)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="needs cancelling()")
+def test_a_call_awaited_while_its_client_is_closed_is_no_cancelled_task():
+    async def close_during(address, call):
+        client = AsyncClient(address)
+        task = asyncio.create_task(call(client))
+        await asyncio.to_thread(running.wait, 60)
+        await client.close()
+        with pytest.raises(CancelledError, match="the client was closed"):
+            await task
+
+    async def a_turn(client):
+        async for _ in await client.generate("x", stream=True):
+            pass
+
+    class Waiting:
+        def SerializeToString(self):  # pylint: disable=invalid-name
+            running.set()
+            ended.wait(60)
+            return b""
+
+    for call in (lambda client: client.tokenize("x"), a_turn):
+        running, ended = threading.Event(), threading.Event()
+        with ScriptedServer([Waiting()]) as server:
+            asyncio.run(close_during(server.address, call))
+            ended.set()
+            assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_client_of_another_event_loop_says_so(call):
+    async def await_it(work):
+        return await work
+
+    with ScriptedServer([OK]) as server:
+        client = AsyncClient(server.address)
+        asyncio.run(await_it(client.tokenize("x")))
+        with pytest.raises(RuntimeError, match="^the client belongs to"):
+            asyncio.run(await_it(call(client)))
+        assert len(server.calls) == 1
 
 
 def test_ids_of_a_midi_file_are_a_prompt(run):

@@ -33,6 +33,16 @@ def test_an_answer_has_the_json_of_the_body():
         200, "r-1", {"text": "a"}, 1)
 
 
+@pytest.mark.parametrize("url", [
+    "", "host:80", "http://", "http://host:80/v1", "ftp://host:80",
+    "http://host:80?x=1", "http://host:99999", "http://host:x", "http://host:0",
+    "http://[::1", "http://user:word@host:80"])
+def test_what_is_no_server_is_named(url):
+    with pytest.raises(ValueError) as caught:
+        Web(url)
+    assert str(caught.value).startswith(f"server: {url!r} is not http://")
+
+
 def test_an_answer_that_is_not_json_is_a_text():
     answer, sent = posted([(404, {}, b"<html>\xff")])
     assert (answer.status, answer.body, sent) == (404, "<html>\ufffd", 1)

@@ -34,6 +34,7 @@ class AsyncCaller:
 
     async def close(self) -> None:
         """Closes the connection, which ends running calls."""
+        self._channel.closed = True
         if self._channel.opened is not None:
             await self._channel.opened.close()
 
@@ -51,9 +52,10 @@ class AsyncCaller:
         attempts = Attempts(self.settings.retry, self.settings.timeout)
         while True:
             try:
-                response = await method(
-                    call.request, timeout=attempts.time_left(),
-                    metadata=self.settings.metadata(call.session_id))
+                with self._channel.ending():
+                    response = await method(
+                        call.request, timeout=attempts.time_left(),
+                        metadata=self.settings.metadata(call.session_id))
                 if response is None:  # from grpc.aio
                     raise InternalError("the answer cannot be read")
                 return call.read(response)
@@ -73,7 +75,7 @@ class AsyncCaller:
         timeout = options.get("timeout", self.settings.timeout)
         turn = Turn(request, Attempts(self.settings.retry, timeout))
         return AsyncTurnStream(
-            turn_events(self._channel.method("Generation.Generate"), turn,
+            turn_events(self._channel, turn,
                         self.settings.metadata(session_id)), on_end)
 
     def stream_call(self, method: str, request: Any, session_id: str) -> Any:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from types import TracebackType
-from typing import Any
 
 import grpc
 
-from txl_client.channel import Metadata
-from txl_client.errors import TxlError, from_rpc_error
+from txl_client.channel import Channel, Metadata
+from txl_client.errors import CancelledError, TxlError, from_rpc_error
 from txl_client.events import Event, Generation
 from txl_client.turn import Collector, OnEnd, Turn
 
@@ -58,19 +57,23 @@ class AsyncTurnStream(Collector, AsyncIterator[Event]):
         await self.close()
 
 
-async def turn_events(method: Any, turn: Turn,
+async def turn_events(channel: Channel, turn: Turn,
                       metadata: Metadata) -> AsyncGenerator[Event, None]:
     """The events of a turn, from as many attempts as it takes."""
+    method = channel.method("Generation.Generate")
     while True:
         error: TxlError | None = None
         call = method(turn.request, timeout=turn.attempts.time_left(),
                       metadata=metadata)
         try:
-            async for response in call:
-                for event in turn.take(response):
-                    yield event
+            with channel.ending():
+                async for response in call:
+                    for event in turn.take(response):
+                        yield event
         except grpc.RpcError as broken:
             error = from_rpc_error(broken)
+        except CancelledError as closed:
+            error = closed
         finally:
             call.cancel()
         if turn.done:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import pathlib
 import re
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Union
 
@@ -14,6 +17,7 @@ from txl_client import checks
 from txl_client._proto import (generation_service_pb2_grpc,
                                model_service_pb2_grpc,
                                session_service_pb2_grpc)
+from txl_client.errors import CancelledError
 from txl_client.retry import RetryPolicy
 
 Path = Union[str, "pathlib.PurePath"]
@@ -110,11 +114,14 @@ def check_address(address: str) -> None:
     """ValueError unless the address is HOST:PORT or unix:PATH."""
     if checks.text("address", address).startswith("unix:"):
         socket = address.removeprefix("unix:").removeprefix("//").encode()
+        # gRPC takes what follows unix:// for a host, unless it is a path.
+        is_path = (not address.startswith("unix://")
+                   or address.startswith("unix:///"))
         if len(socket) > _MAX_SOCKET_BYTES:
             raise ValueError(f"address: a socket's path has at most "
                              f"{_MAX_SOCKET_BYTES} bytes, this one has "
                              f"{len(socket)}")
-        valid = bool(socket) and min(socket) > 0x1f
+        valid = is_path and bool(socket) and min(socket) > 0x1f
     else:
         match = _HOST_PORT.fullmatch(address)
         valid = match is not None and 0 < int(match.group(1)) < 65536
@@ -187,13 +194,17 @@ class Channel:
         self._settings = settings
         self._credentials = settings.credentials()
         self.opened: Any = None  # the library's own
+        self.closed = False
         self._stubs: Stubs | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         # A channel of grpc.aio belongs to the event loop in which it is made,
         # which may not run yet.
         if library is grpc:
             self._open()
 
     def _open(self) -> Stubs:
+        if self._library is not grpc:
+            self._loop = asyncio.get_running_loop()
         address, options = self._settings.address, list(_ARGUMENTS)
         self.opened = (
             self._library.insecure_channel(address, options=options)
@@ -204,5 +215,37 @@ class Channel:
         return self._stubs
 
     def method(self, name: str) -> Any:
-        """The method of a name such as "Model.Tokenize"."""
-        return (self._stubs or self._open()).method(name)
+        """The method of a name such as "Model.Tokenize".
+
+        Its call raises ValueError after close(), and RuntimeError in another
+        event loop than the first call's. gRPC's own errors for this do not name
+        the client.
+        """
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self.closed:
+                raise ValueError("the client is closed")
+            stubs = self._stubs or self._open()
+            if self._loop and self._loop is not asyncio.get_running_loop():
+                raise RuntimeError("the client belongs to the event loop of "
+                                   "its first call: make one for each loop")
+            return stubs.method(name)(*arguments, **options)
+
+        return call
+
+    @contextlib.contextmanager
+    def ending(self) -> Iterator[None]:
+        """CancelledError where close() ends the call in it.
+
+        grpc.aio raises asyncio's, which would look as if the caller's own task
+        were cancelled. Python 3.10 cannot tell the two apart.
+        """
+        try:
+            yield
+        except asyncio.CancelledError:
+            task: Any = asyncio.current_task()
+            cancelling = getattr(task, "cancelling", None)
+            if not self.closed or cancelling is None or cancelling():
+                raise
+            error = CancelledError("the client was closed")
+            error.lasting = True
+            raise error from None

@@ -100,6 +100,14 @@ def refuse_inputs(written: Iterable[pathlib.Path],
             raise ValueError(f"{file}: is the input")
 
 
+def refuse_devices(files: Iterable[pathlib.Path]) -> None:
+    """ValueError for a pipe, a terminal or another device."""
+    for file in files:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise ValueError(f"{file}: must be a regular file; it is a pipe "
+                             "or a device")
+
+
 def _identity(file: pathlib.Path) -> tuple[int, int]:
     found = file.stat()
     return found.st_dev, found.st_ino

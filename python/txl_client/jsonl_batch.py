@@ -79,9 +79,20 @@ def _request(name: str, record: Record) -> Request:
                          "/v1/completions")
     if not isinstance(body, dict):
         raise ValueError(f"{name}: body: must be an object")
+    if not _is_json(body):
+        raise ValueError(f"{name}: body: has a number that JSON has not, "
+                         "NaN or an infinite one")
     if body.get("stream"):
         raise ValueError(f"{name}: body.stream: a batch has whole answers")
     return Request(custom_id, url, body, name)
+
+
+def _is_json(body: Record) -> bool:
+    try:
+        json.dumps(body, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 class Batch:
@@ -180,6 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     source, target = arguments.source, arguments.target
     web = Web(arguments.server, **command.client_options(arguments))
+    # Both are read more than once, which a pipe cannot give.
+    command.refuse_devices([source, target])
     asked = {request.custom_id: (request.answer_id, request.line)
              for request in requests(source)}  # any mistake is found here
     command.refuse_inputs([target, *command.with_new([target.resolve()])],

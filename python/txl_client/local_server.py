@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ class LocalServer:
     """txl-server with a model directory; `address` is where it listens.
 
     Its log goes to standard error, or is appended to the file `log`.
-    RuntimeError if it does not start.
+    FileNotFoundError without the program, RuntimeError if it does not start.
     """
 
     def __init__(self, model: str | os.PathLike[str], *,
@@ -35,6 +36,10 @@ class LocalServer:
                    *checks.texts("arguments", arguments)]
         if log is not None:
             checks.path("log", log)
+        if shutil.which(program) is None:
+            raise FileNotFoundError(
+                f"program: {program!r} is neither on PATH nor the path of a "
+                "program")
         self._folder = tempfile.TemporaryDirectory(prefix="txl-")
         self.address = f"unix:{os.path.join(self._folder.name, 'socket')}"
         command += ["--listen", self.address]

@@ -46,14 +46,7 @@ class Web:
     """
 
     def __init__(self, url: str, **options: Unpack[ClientOptions]) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if (parts.scheme not in ("http", "https") or not parts.hostname
-                or parts.path.strip("/") or parts.query or parts.fragment):
-            raise ValueError(f"server: {url!r} is not http://HOST:PORT or "
-                             "https://HOST:PORT")
-        tls = parts.scheme == "https"
-        self._host = parts.hostname
-        self._port = parts.port or (443 if tls else 80)
+        tls, self._host, self._port = _server(url)
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.settings = Settings(f"{host}:{self._port}", **options)
         self.settings.credentials()  # checks the files
@@ -111,6 +104,23 @@ class Web:
         return http.client.HTTPSConnection(self._host, self._port,
                                            timeout=timeout,
                                            context=self._context)
+
+
+def _server(url: str) -> tuple[bool, str, int]:
+    """Whether a server's URL is for TLS, its host and its port."""
+    wrong = ValueError(f"server: {url!r} is not http://HOST:PORT or "
+                       "https://HOST:PORT")
+    try:
+        parts = urllib.parse.urlsplit(url)
+        port = parts.port
+    except ValueError:  # a port or an IPv6 host that cannot be
+        raise wrong from None
+    if (parts.scheme not in ("http", "https") or not parts.hostname
+            or port == 0 or "@" in parts.netloc or parts.path.strip("/")
+            or parts.query or parts.fragment):
+        raise wrong
+    tls = parts.scheme == "https"
+    return tls, parts.hostname, port or (443 if tls else 80)
 
 
 def _context(settings: Settings) -> ssl.SSLContext:

@@ -38,7 +38,14 @@ def label_of(document):
 def load(argument):
     """(label, document) of RUN.json or NAME=RUN.json."""
     name, separator, path = argument.rpartition("=")
-    document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    try:
+        document = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        sys.exit(f"plot.py: {error}")
+    except ValueError as error:
+        sys.exit(f"plot.py: {path}: is not JSON: {error}")
+    if not isinstance(document, dict):
+        sys.exit(f"plot.py: {path}: is not a JSON object")
     return (name if separator else label_of(document)), document
 
 
@@ -280,7 +287,14 @@ def main():
     if len(sys.argv) < 4 or sys.argv[1] not in DRAW:
         print(__doc__, file=sys.stderr)
         return 2
-    draw(sys.argv[1], sys.argv[2], [load(path) for path in sys.argv[3:]])
+    kind, out, *paths = sys.argv[1:]
+    runs = [load(path) for path in paths]
+    try:
+        draw(kind, out, runs)
+    except KeyError as lacking:
+        print(f"plot.py: {', '.join(paths)}: no result to draw {kind} of: "
+              f"{lacking} is not there", file=sys.stderr)
+        return 1
     return 0
 
 

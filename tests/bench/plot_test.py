@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """plot picks the right numbers out of the benchmarks' documents."""
 
+import contextlib
+import io
 import json
 import pathlib
+import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import plot
 
@@ -12,6 +16,40 @@ import plot
 def decode(sessions, **fields):
     return {"kind": "decode", "sessions": sessions,
             "tokens_per_second": 10.0 * sessions, **fields}
+
+
+class Mistakes(unittest.TestCase):
+    def said(self, kind, path):
+        """What the program says of a file of numbers, and its status."""
+        errors = io.StringIO()
+        with unittest.mock.patch.object(
+                sys, "argv", ["plot.py", kind, "/no/out.svg", str(path)]), \
+                contextlib.redirect_stderr(errors):
+            try:
+                status = plot.main()
+            except SystemExit as left:
+                return str(left.code)
+        self.assertEqual(status, 1)
+        return errors.getvalue()
+
+    def test_a_file_that_gives_no_numbers_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "run.json")
+            self.assertIn("run.json", self.said("rates", path))
+            for content, wrong in (("<svg/>", "is not JSON"),
+                                   ("[1]", "is not a JSON object")):
+                path.write_text(content, encoding="utf-8")
+                self.assertIn(f"run.json: {wrong}", self.said("rates", path))
+
+    def test_a_result_of_another_kind_is_named(self):
+        drawn = unittest.mock.patch.object(
+            plot, "draw", side_effect=lambda kind, out, runs:
+            runs[0][1]["runs"])
+        with tempfile.TemporaryDirectory() as folder, drawn:
+            path = pathlib.Path(folder, "run.json")
+            path.write_text('{"model": "m"}', encoding="utf-8")
+            self.assertRegex(self.said("rates", path),
+                             "run.json: no result to draw rates of: 'runs'")
 
 
 class Plot(unittest.TestCase):

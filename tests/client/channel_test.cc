@@ -19,8 +19,9 @@ namespace txl {
 namespace {
 
 TEST(Channel, TakesHostAndPortAndUnixSockets) {
-  for (const char* address : {"127.0.0.1:50051", "localhost:1", "[::1]:65535",
-                              "unix:/run/txl.sock", "unix:relative.sock"}) {
+  for (const char* address :
+       {"127.0.0.1:50051", "localhost:1", "[::1]:65535", "unix:/run/txl.sock",
+        "unix:relative.sock", "unix:///run/txl.sock"}) {
     EXPECT_TRUE(ValidateAddress(address).ok()) << address;
   }
 }
@@ -28,8 +29,9 @@ TEST(Channel, TakesHostAndPortAndUnixSockets) {
 TEST(Channel, RefusesWhatIsNoAddressAndNamesIt) {
   for (const char* address :
        {"", "localhost", ":50051", "host:", "host:0", "host:65536", "host:port",
-        "unix:", "http://host:80", "::1:50051", "[::1]", "host:+80", "host: 80",
-        " host:80", "host/a:80"}) {
+        "unix:", "unix://", "unix://run/txl.sock", "http://host:80",
+        "::1:50051", "[::1]", "host:+80", "host: 80", " host:80",
+        "host/a:80"}) {
     const absl::Status status = ValidateAddress(address);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << address;
     EXPECT_NE(status.message().find(address), std::string::npos);
@@ -51,6 +53,8 @@ TEST(Channel, SaysWhatALikelyAddressLacks) {
   EXPECT_NE(ValidateAddress("http://a:1").message().find("no http://"),
             std::string::npos);
   EXPECT_NE(ValidateAddress("::1:1").message().find("has brackets"),
+            std::string::npos);
+  EXPECT_NE(ValidateAddress("unix://a/b").message().find("right behind unix:"),
             std::string::npos);
 }
 

@@ -89,6 +89,12 @@ absl::StatusOr<const Family*> Recognise(const NativeCheckpoint& checkpoint) {
     }
     found = &family;
   }
+  if (found == nullptr && checkpoint.tensors.contains("emb.0.w")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(checkpoint.path,
+                     ": has the tensors of a model directory, which needs "
+                     "no conversion"));
+  }
   if (found == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         checkpoint.path, ": is of no known family (holds ",

@@ -57,6 +57,16 @@ class TrainedModelTest : public testing::Test {
 
 std::string TrainedModelTest::folder_;
 
+TEST_F(TrainedModelTest, MoreThreadsThanAProcessHasAreAMistake) {
+  for (const std::string& command :
+       {"eval " + Model() + " --text " + Text(), "generate " + Model(),
+        "train --text " + Text() + " --out " + folder_ + "/threads"}) {
+    const ProgramResult result = RunTxlModel(command + " --threads 99999");
+    EXPECT_EQ(result.exit_code, 2) << command;
+    EXPECT_THAT(result.errors, HasSubstr("--threads: 99999 is not in 1..1024"));
+  }
+}
+
 TEST_F(TrainedModelTest, EvalReportsTheSameLossInEveryUnit) {
   const ProgramResult result =
       RunTxlModel("eval " + Model() + " --text " + Text() +

@@ -13,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 NativeCheckpoint WithNames(const std::vector<std::string>& names) {
   TensorMap tensors;
@@ -55,6 +56,12 @@ TEST(FamilyTest, WhatIsUnknownSaysWhatWasFound) {
       AllOf(HasSubstr("in_memory.pt"), HasSubstr("no known family"),
             HasSubstr("bert.embeddings.weight"), HasSubstr("kimiyoung")));
   EXPECT_THAT(Chosen({}), HasSubstr("no tensor"));
+}
+
+TEST(FamilyTest, AModelDirectorysTensorsNeedNoConversion) {
+  EXPECT_THAT(Chosen({"emb.0.w", "final.g"}),
+              AllOf(HasSubstr("in_memory.pt"), HasSubstr("model directory"),
+                    Not(HasSubstr("--format"))));
 }
 
 TEST(FamilyTest, AMixtureIsAskedAbout) {
