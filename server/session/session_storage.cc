@@ -77,8 +77,9 @@ void SessionStore::Impl::Look(const SessionName& name,
         {
           StoreLock lock(this);
           const RecordPtr here = table.Named(name);
-          if (here != nullptr && here->busy && here->claim == held &&
-              held->moved()) {
+          const bool ours = here != nullptr && here->busy && held != nullptr &&
+                            here->claim == held;
+          if (ours && held->moved()) {
             // What is being acquired is known soon, and is looked at then.
             if (here->acquiring) {
               here->looked_for = true;
