@@ -326,7 +326,7 @@ class SessionStore {
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
   // Whether a session that Prepare has brought left memory again, because
-  // another server went on with it: it is there, and has to be brought again.
+  // another server went on with it: it is there, and must be brought again.
   bool HasLeft(const SessionName& session) const;
   // Removes a stored session that Prepare could not bring. Needs a journal.
   // `done` is called on another thread once the removal is entered.
