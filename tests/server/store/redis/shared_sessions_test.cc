@@ -356,7 +356,7 @@ TEST_F(SharedSessionsTest, WhoLooksWhileATurnComesSeesWhatItFinds) {
     const auto go_on = std::make_shared<absl::Notification>();
     here_->HoldJournal(go_on);
     std::promise<int64_t> seen;
-    std::promise<absl::Status> leased;
+    std::promise<absl::StatusOr<SessionLease>> leased;
     const auto look = [&] {
       here_->access().With("s", [&](const absl::Status&) {
         const auto info = here_->store().Get("s");
@@ -367,13 +367,14 @@ TEST_F(SharedSessionsTest, WhoLooksWhileATurnComesSeesWhatItFinds) {
     ASSERT_TRUE(here_->store()
                     .AcquireFor("s", {},
                                 [&](absl::StatusOr<SessionLease> it) {
-                                  leased.set_value(it.status());
+                                  leased.set_value(std::move(it));
                                 })
                     .ok());
     if (!read_first) look();
     go_on->Notify();
     EXPECT_EQ(seen.get_future().get(), position);
     EXPECT_TRUE(leased.get_future().get().ok());
+    here_->AwaitReads("s");  // behind the lease's release
   }
 }
 
