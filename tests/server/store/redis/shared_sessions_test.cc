@@ -391,9 +391,12 @@ TEST_F(SharedSessionsTest, WhatATurnSaidThatWasTakenOverIsNotToldAgain) {
   ASSERT_TRUE(later.ok() && !later->has_value());
   const absl::StatusOr<SessionLease> other = there_->Lease("s", "1");
   ASSERT_TRUE(other.ok()) << other.status();
+  const auto go_on = std::make_shared<absl::Notification>();
+  here_->HoldJournal(go_on);
   lease->Append({1});
   Server::End(*lease, "1");
   lease->Release();
+  go_on->Notify();
   ASSERT_TRUE(again.has_value());
   std::promise<absl::Status> told;
   const auto claim = again->claim();
