@@ -181,6 +181,7 @@ absl::Status ReplayTurn(const TurnContext& service, ApiCall& call,
   TXL_ASSIGN_OR_RETURN(ByteHold hold, call.desk().HoldAnswer(record->Bytes()));
   call.KeepHold(std::move(hold));
   TXL_RETURN_IF_ERROR(CheckReceived(params, record.get()));
+  std::shared_ptr<const SessionClaim> claim = leased.lease.claim();
   leased.lease.Release();
   const absl::StatusOr<int32_t> most = FitMaxTokens(
       params, record->prompt_tokens,
@@ -188,8 +189,8 @@ absl::Status ReplayTurn(const TurnContext& service, ApiCall& call,
   if (most.ok()) stream->SetMaxTokens(*most);
   const size_t first =
       params.received.has_value() ? params.received->token_ids.size() : 0;
-  service.sessions.WhenStored(
-      [stream, record, first](const absl::Status& status) {
+  service.sessions.WhenStoredOf(
+      std::move(claim), [stream, record, first](const absl::Status& status) {
         status.ok() ? stream->Replay(record, first) : stream->Failed(status);
       });
   return absl::OkStatus();

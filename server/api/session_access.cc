@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/session/session_errors.h"
+
 namespace txl {
 
 SessionAccess::SessionAccess(SessionStore* store, Scheduler* scheduler,
@@ -54,6 +56,16 @@ void SessionAccess::WhenStored(
       [callbacks = callbacks_, then = std::move(then)](absl::Status status) {
         callbacks->Run([then, status] { then(status); });
       });
+}
+
+void SessionAccess::WhenStoredOf(
+    std::shared_ptr<const SessionClaim> claim,
+    std::function<void(const absl::Status&)> then) const {
+  WhenStored([claim = std::move(claim),
+              then = std::move(then)](const absl::Status& stored) {
+    const bool lost = stored.ok() && claim != nullptr && claim->moved();
+    then(lost ? MovedError(*claim) : stored);
+  });
 }
 
 void SessionAccess::WhenChanged(

@@ -58,6 +58,11 @@ class SessionAccess {
   // now is on stable storage; at once where there is no journal. Errors:
   // STORE_FULL, STORE_UNAVAILABLE.
   void WhenStored(std::function<void(const absl::Status&)> then) const;
+  // The same for what a copy of a session says that had this claim, null: that
+  // it is not shared. If the copy has been lost to another server, `then` gets
+  // SESSION_MOVED or SESSION_DELETED: what it said may not have been stored.
+  void WhenStoredOf(std::shared_ptr<const SessionClaim> claim,
+                    std::function<void(const absl::Status&)> then) const;
   // WhenStored after this session was created or rewound. If servers share the
   // journal, `then` also gets the error with which it refused that,
   // SESSION_EXISTS or SESSION_MOVED.

@@ -182,9 +182,15 @@ void Fork(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
   const auto forked = [&service, call, fork, again](const absl::Status& saved) {
     if (!saved.ok()) return call->End(saved);
     const absl::StatusOr<SessionInfo> child = service.sessions->Fork(fork);
+    const auto look = [&service, call, fork](const absl::Status& found) {
+      found.ok() ? Fork(service, call, fork, false) : call->End(found);
+    };
     if (!child.ok()) {
-      if (again && GetErrorDetails(child.status()).reason == "SESSION_BUSY") {
-        return Fork(service, call, fork, false);
+      const std::string reason = GetErrorDetails(child.status()).reason;
+      if (again && reason == "SESSION_BUSY") return look(absl::OkStatus());
+      // Another server may have gone on with it since it was brought.
+      if (again && service.sessions->HasLeft(fork.session)) {
+        return service.sessions.With(fork.session, look);
       }
       return call->End(child.status());
     }
@@ -194,9 +200,6 @@ void Fork(const TurnContext& service, const std::shared_ptr<ApiCall>& call,
     call->ReturnSession(child->session_id);
     const auto answer = AnswerIfStored(call, std::move(response));
     const SessionName made(fork.session.tenant(), child->session_id);
-    const auto look = [&service, call, fork](const absl::Status& found) {
-      found.ok() ? Fork(service, call, fork, false) : call->End(found);
-    };
     const bool may_be_made = again && !fork.request_id.empty();
     service.sessions.WhenChanged(
         call->Told(*child), [&service, may_be_made, answer, made,

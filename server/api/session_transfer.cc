@@ -174,8 +174,10 @@ class ImportRun final : public std::enable_shared_from_this<ImportRun> {
       TXL_ASSIGN_OR_RETURN(ttl_, ReadDuration(request.ttl()));
       TXL_RETURN_IF_ERROR(ValidateTtl(*ttl_, service_.model.sessions));
     }
-    // Before all of the file has come for nothing.
-    if (!session_.empty() && service_.sessions->Get(session_).ok()) {
+    // Before all of the file has come for nothing. Where a copy may be old, End
+    // looks at it.
+    if (!session_.empty() && !service_.sessions->MayBeStored(session_) &&
+        service_.sessions->Get(session_).ok()) {
       return SessionExistsError();
     }
     return service_.sessions->MayAdd(session_.tenant(), 0);

@@ -67,8 +67,10 @@ int64_t AnswerBytes(const FeedParams& params) {
 // Tells a sink what an earlier call of its request gave.
 void TellAgain(const TurnContext& service, LeasedSession leased,
                const std::shared_ptr<UnaryTurn>& sink) {
+  std::shared_ptr<const SessionClaim> claim = leased.lease.claim();
   leased.lease.Release();
-  service.sessions.WhenStored(
+  service.sessions.WhenStoredOf(
+      std::move(claim),
       [sink, record = std::move(leased.kept)](const absl::Status& status) {
         if (!status.ok()) return sink->Failed(status);
         if (!record->scored.empty()) sink->Scored(record->scored);

@@ -36,7 +36,7 @@ bool SessionStore::MayBeStored(const SessionName& session, bool acquires) {
     return shared || !impl_->ended.Find(session.text()).has_value();
   }
   here->loaded = impl_->clock->Monotonic();  // it is about to be used
-  return shared && !acquires && !here->busy;
+  return shared && !acquires;
 }
 
 void SessionStore::Prepare(const SessionName& session,
@@ -46,7 +46,7 @@ void SessionStore::Prepare(const SessionName& session,
   {
     absl::MutexLock lock(&impl_->mutex);
     const RecordPtr here = impl_->table.Named(session);
-    if (here == nullptr || (shared && !here->busy)) {
+    if (here == nullptr || shared) {
       const bool first =
           impl_->away.Await(session, std::exchange(then, nullptr));
       if (!first) return;
@@ -71,18 +71,42 @@ bool SessionStore::HasLeft(const SessionName& session) const {
 
 void SessionStore::Impl::Look(const SessionName& name,
                               std::shared_ptr<SessionClaim> held) {
-  options.shared->Refresh(name.text(), std::move(held),
-                          [this, name](absl::StatusOr<SharedSession> found) {
-                            if (found.ok() && found->stored.has_value()) {
-                              return Bring(name, *std::move(found->stored));
-                            }
-                            if (absl::IsNotFound(found.status())) {
-                              StoreLock lock(this);
-                              const RecordPtr here = table.Named(name);
-                              if (here != nullptr && !here->busy) LetGo(here);
-                            }
-                            EndLoad(name, found.status());
-                          });
+  options.shared->Refresh(
+      name.text(), held,
+      [this, name, held](absl::StatusOr<SharedSession> found) {
+        {
+          StoreLock lock(this);
+          const RecordPtr here = table.Named(name);
+          const bool ours = here != nullptr && here->busy && held != nullptr &&
+                            here->claim == held;
+          if (ours && held->moved()) {
+            // What is being acquired is known soon, and is looked at then.
+            if (here->acquiring) {
+              here->looked_for = true;
+              return;
+            }
+            here->journaled = false;
+            Unname(*here);
+          } else if (here != nullptr && !here->busy &&
+                     absl::IsNotFound(found.status())) {
+            LetGo(here);
+          }
+        }
+        if (found.ok() && found->stored.has_value()) {
+          return Bring(name, *std::move(found->stored));
+        }
+        EndLoad(name, found.status());
+      });
+}
+
+void SessionStore::Impl::LookAgain(const SessionName& name) {
+  std::shared_ptr<SessionClaim> held;
+  {
+    absl::MutexLock lock(&mutex);
+    const RecordPtr here = table.Named(name);
+    if (here != nullptr) held = here->claim;
+  }
+  Look(name, std::move(held));
 }
 
 void SessionStore::Impl::Bring(const SessionName& name, StoredSession stored) {
@@ -102,15 +126,12 @@ void SessionStore::Impl::Bring(const SessionName& name, StoredSession stored) {
 void SessionStore::Impl::EndLoad(const SessionName& name,
                                  const absl::Status& status) {
   AwaySessions::Waited waited;
-  std::shared_ptr<SessionClaim> held;
   {
     absl::MutexLock lock(&mutex);
     waited = away.TakeWaiting(name);
-    const RecordPtr here = waited.again ? table.Named(name) : nullptr;
-    if (here != nullptr) held = here->claim;
   }
   for (const AwaySessions::Then& then : waited.now) then(status);
-  if (waited.again) Look(name, std::move(held));
+  if (waited.again) LookAgain(name);
 }
 
 absl::Status SessionStore::Impl::Restore(StoredSession stored,
@@ -197,9 +218,12 @@ void SessionStore::Impl::Own(const RecordPtr& record,
 void SessionStore::Impl::Owned(RecordPtr record, SharedSession found,
                                std::optional<KeptImage> kept,
                                const LeaseCallback& later) {
+  const SessionName name = record->name;
   absl::Status status;
+  bool looked_for = false;
   {
     StoreLock lock(this);
+    looked_for = EndAcquire(*record);
     // A deleted one ends with its lease, whatever it holds.
     if (found.stored.has_value() && !record->delete_requested) {
       absl::StatusOr<RecordPtr> other =
@@ -213,11 +237,15 @@ void SessionStore::Impl::Owned(RecordPtr record, SharedSession found,
         entries.End(*record, record->turn_record);
       }
     } else {
-      options.shared->Hold(record->name.text(), found.claim);
-      options.shared->Release(record->name.text());
-      options.shared->Drop(record->name.text(), found.claim);
+      options.shared->Hold(name.text(), found.claim);
+      options.shared->Release(name.text());
+      options.shared->Drop(name.text(), found.claim);
+      // A newer copy goes on: what it enters is its own.
+      const RecordPtr newer = table.Named(name);
+      if (newer != nullptr) options.shared->Hold(name.text(), newer->claim);
     }
   }
+  if (looked_for) LookAgain(name);
   if (!status.ok()) return NotOwned(record, later, status);
   later(SessionLease(store, record));
 }
@@ -226,8 +254,10 @@ void SessionStore::Impl::NotOwned(const RecordPtr& record,
                                   const LeaseCallback& later,
                                   const absl::Status& status) {
   LeaseCallback next;
+  bool looked_for = false;
   {
     StoreLock lock(this);
+    looked_for = EndAcquire(*record);
     if (absl::IsNotFound(status)) {
       record->journaled = false;
       record->claim->moved_to = SessionClaim::kGone;
@@ -236,14 +266,26 @@ void SessionStore::Impl::NotOwned(const RecordPtr& record,
     next = std::exchange(record->next, nullptr);
     if (table.OfKey(record->key) != nullptr) EndTurn(record);
   }
+  if (looked_for) LookAgain(record->name);
   later(status);
   if (next != nullptr) next(status);
+}
+
+bool SessionStore::Impl::EndAcquire(SessionRecord& record) {
+  record.acquiring = false;
+  return std::exchange(record.looked_for, false);
 }
 
 absl::StatusOr<RecordPtr> SessionStore::Impl::Replace(
     const RecordPtr& record, StoredSession stored,
     std::optional<KeptImage> kept) {
   LetGo(record);
+  // Where the record's copy moved away, the name may be a newer one's, which
+  // has a lease of its own.
+  const RecordPtr newer = table.Named(record->name);
+  if (newer != nullptr && newer->busy) {
+    return SessionBusyError(options.busy_retry);
+  }
   TXL_RETURN_IF_ERROR(Restore(std::move(stored), std::move(kept)));
   RecordPtr other = table.Named(record->name);
   table.BecomeBusy(*other);

@@ -219,6 +219,7 @@ absl::StatusOr<std::optional<SessionLease>> SessionStore::AcquireFor(
         return std::optional<SessionLease>(
             SessionLease(this, std::move(record)));
       }
+      record->acquiring = true;
       free = std::move(record);
     } else if (!identity.named() ||
                identity.request_id != record->running.request_id) {

@@ -311,16 +311,17 @@ class SessionStore {
   std::vector<uint64_t> TakeEndedKeys();
   // Whether the session may be stored and must be prepared: there is a journal
   // and the session is not in memory. A session in memory stays for a moment.
-  // With a shared journal it is also true if another server may have changed
-  // the session; AcquireFor checks that itself (`acquires`).
+  // With a shared journal it is always true, as another server may have changed
+  // the session, even while a turn runs here; AcquireFor checks that itself
+  // (`acquires`).
   bool MayBeStored(const SessionName& session, bool acquires = false);
   // Brings a stored session into memory, where the methods above find it, and
-  // calls `then`: at once if it is in memory, else on another thread. Needs a
-  // journal. Several calls read it once. Errors are those that keep a stored
-  // session away: DATA_LOSS SESSION_DAMAGED, FAILED_PRECONDITION
-  // MODEL_MISMATCH, NO_SESSION_MEMORY, STORE_UNAVAILABLE; and NOT_FOUND where
-  // it has expired or, with a shared journal, there is none: the methods above
-  // say which.
+  // calls `then`: at once if it is in memory, else, and where the journal is
+  // shared, on another thread. Needs a journal. Several calls read it once.
+  // Errors are those that keep a stored session away: DATA_LOSS
+  // SESSION_DAMAGED, FAILED_PRECONDITION MODEL_MISMATCH, NO_SESSION_MEMORY,
+  // STORE_UNAVAILABLE; and NOT_FOUND where it has expired or, with a shared
+  // journal, there is none: the methods above say which.
   void Prepare(const SessionName& session,
                std::function<void(const absl::Status&)> then);
   // Whether a session that Prepare has brought left memory again, because

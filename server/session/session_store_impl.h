@@ -176,6 +176,8 @@ struct SessionStore::Impl {
   // is current, else what is.
   void Look(const SessionName& name, std::shared_ptr<SessionClaim> held)
       ABSL_LOCKS_EXCLUDED(mutex);
+  // Look, with the copy that is there now.
+  void LookAgain(const SessionName& name) ABSL_LOCKS_EXCLUDED(mutex);
   // The session of a busy record is acquired; `later` gets its lease.
   void Own(const RecordPtr& record, const TurnIdentity& identity,
            LeaseCallback later) ABSL_LOCKS_EXCLUDED(mutex);
@@ -186,6 +188,8 @@ struct SessionStore::Impl {
       ABSL_LOCKS_EXCLUDED(mutex);
   void NotOwned(const RecordPtr& record, const LeaseCallback& later,
                 const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex);
+  // The journal has answered. Whether it must be looked at again.
+  bool EndAcquire(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::StatusOr<RecordPtr> Replace(const RecordPtr& record,
                                     StoredSession stored,
                                     std::optional<KeptImage> kept)

@@ -48,6 +48,7 @@ class SharedJournal : public SessionJournal {
                     const std::shared_ptr<SessionClaim>& claim) = 0;
 
   // Like Load; also where nothing changed since `held` (null: nothing is held).
+  // Where another server changed it, `held` says so from then on.
   virtual void Refresh(const std::string& session_id,
                        std::shared_ptr<SessionClaim> held, Done done) = 0;
   // The same, and this server owns the session. A turn of the same identity,
@@ -62,8 +63,8 @@ class SharedJournal : public SessionJournal {
   // used last, and no server owns it: then calls `removed`.
   virtual uint64_t Expire(const std::string& session_id, absl::Time now,
                           std::function<void()> removed) = 0;
-  // Why this session's last creation or rewind was refused, SESSION_EXISTS or
-  // SESSION_MOVED; once. Known when that entry is durable.
+  // Why a creation or rewind of this session was refused, SESSION_EXISTS or
+  // SESSION_MOVED; once for each. Known when that entry is durable.
   virtual absl::Status TakeRefusal(const std::string& session_id) = 0;
   // Called on the journal's thread for each claim that was lost. Before the
   // first entry.

@@ -9,9 +9,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "tests/end_to_end/server_process.h"
 #include "tests/end_to_end/turns.h"
@@ -165,6 +169,33 @@ TEST_F(SharedStore, AForkSentToTwoServersAtOnceIsOne) {
     EXPECT_TRUE(here.ok()) << here;
     EXPECT_TRUE(there.ok()) << there;
   }
+}
+
+// The first server's copy of what was deleted is still there.
+TEST_F(SharedStore, WhatWasDeletedElsewhereIsImported) {
+  const auto first = Start();
+  const auto second = Start();
+  CreateSession(first->client(), "s");
+  ASSERT_TRUE(RunTurn(first->client(), Request("1")).status.ok());
+  v1::ExportSessionRequest out;
+  out.set_session_id("s");
+  std::string file;
+  ASSERT_TRUE(first->client()
+                  .ExportSession(out, {},
+                                 [&](absl::string_view chunk) {
+                                   absl::StrAppend(&file, chunk);
+                                   return absl::OkStatus();
+                                 })
+                  .ok());
+  v1::DeleteSessionRequest gone;
+  gone.set_session_id("s");
+  ASSERT_TRUE(second->client().DeleteSession(gone).ok());
+  v1::ImportSessionRequest in;
+  in.set_session_id("s");
+  const auto made = first->client().ImportSession(
+      in, {},
+      [&]() -> absl::StatusOr<std::string> { return std::exchange(file, ""); });
+  EXPECT_TRUE(made.ok()) << made.status();
 }
 
 TEST_F(SharedStore, ARedisThatIsKilledUnderATurnLosesNothing) {

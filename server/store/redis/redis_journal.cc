@@ -80,6 +80,25 @@ absl::StatusOr<int64_t> CountSessions(RedisLink& link) {
   return count;
 }
 
+// What was read says whether another server has the session since. That ids are
+// missing does not: they may be on their way again. True: this server owned it.
+bool MarkIfMoved(const absl::StatusOr<SharedSession>& found,
+                 SessionClaim& held) {
+  const bool gone = absl::IsNotFound(found.status());
+  const bool other = found.ok() && found->stored.has_value();
+  if (held.moved() || (!gone && !other)) return false;
+  int64_t moved_to = SessionClaim::kGone;
+  if (other) {
+    const SessionClaim::Version& now = found->claim->version;
+    if (now.epoch == held.version.epoch && now.nonce == held.version.nonce) {
+      return false;
+    }
+    moved_to = now.position;
+  }
+  held.moved_to.store(moved_to, std::memory_order_release);
+  return std::exchange(held.version.owned, false);
+}
+
 RedisItem Asked(const std::string& session_id,
                 std::function<RedisCommand()> make) {
   RedisItem item;
@@ -177,7 +196,13 @@ void RedisJournal::Refresh(const std::string& session_id,
   });
   item.answered = [this, session_id, held,
                    done = std::move(done)](const RedisAnswer& answer) {
-    done(ReadShared(caller_, session_id, held, answer));
+    absl::StatusOr<SharedSession> found =
+        ReadShared(caller_, session_id, held, answer);
+    if (held != nullptr && MarkIfMoved(found, *held)) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ++counted_.fenced;
+    }
+    done(std::move(found));
   };
   Ask(std::move(item));
 }
@@ -226,8 +251,9 @@ absl::Status RedisJournal::TakeRefusal(const std::string& session_id) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = refusals_.find(session_id);
   if (found == refusals_.end()) return absl::OkStatus();
-  absl::Status status = std::move(found->second);
-  refusals_.erase(found);
+  absl::Status status = std::move(found->second.front());
+  found->second.pop_front();
+  if (found->second.empty()) refusals_.erase(found);
   return status;
 }
 
@@ -399,7 +425,9 @@ void RedisJournal::EndPass(const RedisPass& pass, uint64_t last,
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (refusals_.size() >= kMostRefusals) refusals_.clear();
-      if (refused.answers) refusals_[refused.session_id] = refused.status;
+      if (refused.answers) {
+        refusals_[refused.session_id].push_back(refused.status);
+      }
     }
     TellMoved(refused.session_id, refused.claim);
   }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -149,7 +150,8 @@ class RedisJournal final : public EnteringJournal<SharedJournal> {
   std::vector<std::function<void()>> reads_;  // behind the queue
   std::multimap<uint64_t, std::function<void(const absl::Status&)>> told_;
   std::unordered_map<std::string, std::shared_ptr<SessionClaim>> held_;
-  std::unordered_map<std::string, absl::Status> refusals_;
+  // In the order of the entries.
+  std::unordered_map<std::string, std::deque<absl::Status>> refusals_;
   std::function<void(const std::string&, const std::shared_ptr<SessionClaim>&)>
       moved_;
   JournalStatus counted_;

@@ -45,6 +45,13 @@ void Merge(std::vector<RedisItem>& items) {
   });
 }
 
+// Who made the entry waits for TakeRefusal.
+bool Answers(const JournalEntry& entry) {
+  return std::holds_alternative<CreateEntry>(entry) ||
+         std::holds_alternative<ForkEntry>(entry) ||
+         std::holds_alternative<RewindEntry>(entry);
+}
+
 int64_t PositionOf(const std::vector<std::string>& words) {
   int64_t position = 0;
   return words.size() > 1 && absl::SimpleAtoi(words[1], &position) ? position
@@ -66,7 +73,9 @@ absl::Status RedisSender::Make(Waiting& waiting) {
   RedisItem& item = waiting.item;
   if (!item.entry.has_value()) {
     waiting.command = item.make();
-  } else if (!item.claim->moved()) {  // else it has been told
+  } else if (!item.claim->moved() ||  // else it has been told
+             std::holds_alternative<RemoveEntry>(*item.entry)) {
+    // A removal is of that very session, whoever has it by now.
     waiting.position = item.claim->version.position;
     absl::Status made;
     if (std::holds_alternative<ForkEntry>(*item.entry)) {
@@ -121,6 +130,12 @@ RedisPass RedisSender::Send() {
   RedisPass pass;
   for (Waiting& waiting : waiting_) {
     if (waiting.made) continue;
+    const RedisItem& item = waiting.item;
+    // Each of those who wait has to hear of it.
+    if (item.entry.has_value() && item.claim->moved() && Answers(*item.entry)) {
+      pass.refused.push_back(
+          {item.session_id, item.claim, true, MovedError(*item.claim)});
+    }
     pass.error = Make(waiting);
     if (!pass.error.ok()) break;
   }
@@ -295,9 +310,7 @@ void RedisSender::Refuse(const Waiting& waiting, absl::Status status,
   RedisPass::Refused refused;
   refused.session_id = item.session_id;
   refused.claim = item.claim;
-  refused.answers = std::holds_alternative<CreateEntry>(*item.entry) ||
-                    std::holds_alternative<ForkEntry>(*item.entry) ||
-                    std::holds_alternative<RewindEntry>(*item.entry);
+  refused.answers = Answers(*item.entry);
   refused.status = std::move(status);
   pass.refused.push_back(std::move(refused));
 }

@@ -133,6 +133,55 @@ TEST_F(RedisJournalTest, ARewindOfAnOldCopyChangesNothing) {
   EXPECT_EQ(IdsThere().size(), 6u);
 }
 
+// Each of those who wait for it hears that.
+TEST_F(RedisJournalTest, EveryRewindOfAnOldCopyIsRefused) {
+  here_->Create(Head("a"), Sequence(Ids(5)));
+  ASSERT_TRUE(Durable(*here_).ok());
+  ASSERT_TRUE(Acquire(*there_, "a", "r").ok());
+  here_->Rewind("a", 2, Head("a"));
+  here_->Rewind("a", 1, Head("a"));
+  ASSERT_TRUE(Durable(*here_).ok());
+  EXPECT_FALSE(here_->TakeRefusal("a").ok());
+  EXPECT_FALSE(here_->TakeRefusal("a").ok());
+  EXPECT_TRUE(here_->TakeRefusal("a").ok());
+  EXPECT_EQ(IdsThere().size(), 5u);
+}
+
+// Who deletes it cannot know where it is.
+TEST_F(RedisJournalTest, ASessionThatMovedAwayIsRemoved) {
+  const auto claim = OwnHere("r");
+  ASSERT_TRUE(Acquire(*there_, "a", "r").ok());
+  here_->Append("a", {5, {1}, {}});
+  ASSERT_TRUE(Durable(*here_).ok());
+  ASSERT_TRUE(claim->moved());
+  here_->Remove("a");
+  ASSERT_TRUE(Durable(*here_).ok());
+  EXPECT_TRUE(absl::IsNotFound(Load(*there_, "a").status()));
+}
+
+// It is another one than what moved away.
+TEST_F(RedisJournalTest, ANewerSessionOfTheNameIsNotRemoved) {
+  const auto claim = OwnHere("r");
+  there_->Remove("a");
+  there_->Create(Head("a"), Sequence(Ids(6)));
+  ASSERT_TRUE(Durable(*there_).ok());
+  here_->Append("a", {5, {1}, {}});
+  here_->Remove("a");
+  ASSERT_TRUE(Durable(*here_).ok());
+  EXPECT_EQ(IdsThere().size(), 6u);
+}
+
+// A read finds it out before the turn's next entry does.
+TEST_F(RedisJournalTest, AReadSaysThatTheSessionMovedAway) {
+  const auto claim = OwnHere("r");
+  ASSERT_TRUE(Refresh(*here_, "a", claim).ok());
+  EXPECT_FALSE(claim->moved());
+  ASSERT_TRUE(Acquire(*there_, "a", "r").ok());
+  ASSERT_TRUE(Refresh(*here_, "a", claim).ok());
+  EXPECT_EQ(claim->moved_to, 5);
+  EXPECT_EQ(here_->status().fenced, 1);
+}
+
 TEST_F(RedisJournalTest, WhatAnotherServerUsedDoesNotExpire) {
   here_->Create(Head("a"), Sequence(Ids(5)));  // until 1000 + an hour
   ASSERT_TRUE(Durable(*here_).ok());

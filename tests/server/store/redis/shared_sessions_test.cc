@@ -2,16 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "server/api/session_access.h"
 #include "server/base/error.h"
 #include "server/base/task_thread.h"
+#include "server/session/image_store.h"
 #include "server/session/session_store.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/server/store/redis/redis_fixture.h"
@@ -25,9 +29,11 @@ std::string ReasonOf(const absl::Status& status) {
 
 class Server {
  public:
-  explicit Server(const testing::RedisServer& redis)
+  explicit Server(const testing::RedisServer& redis,
+                  ImageStore* images = nullptr)
       : journal_(OpenJournal(RedisOptions(redis))) {
     SessionStoreOptions options;
+    options.images = images;
     options.journal = options.shared = journal_.get();
     store_ = std::make_unique<SessionStore>(options, &clock_);
     SessionStorage storage;
@@ -38,6 +44,7 @@ class Server {
   ~Server() { journal_.reset(); }
 
   SessionStore& store() { return *store_; }
+  const SessionAccess& access() const { return access_; }
   // Where calls run once their session is there.
   TaskThread& calls() { return calls_; }
   FakeClock& clock() { return clock_; }
@@ -61,6 +68,17 @@ class Server {
         SessionName::OfDefaultTenant(id),
         [told](const absl::Status& it) { told->set_value(it); }, acquires);
     return told->get_future().get();
+  }
+  // Nothing is asked of Redis or entered there until `go_on`; returns when that
+  // is so.
+  void HoldJournal(const std::shared_ptr<absl::Notification>& go_on) {
+    absl::Notification held;
+    store_->ListStored("default", 1, "",
+                       [&held, go_on](const absl::StatusOr<SessionPage>&) {
+                         held.Notify();
+                         go_on->WaitForNotification();
+                       });
+    held.WaitForNotification();
   }
   // A read that begins now, and those that run, are answered.
   void AwaitReads(const std::string& id) {
@@ -283,6 +301,181 @@ TEST_F(SharedSessionsTest, ASessionThatLeavesBeforeItsCallRunsIsBroughtAgain) {
   const absl::Status found = seen.get();
   EXPECT_TRUE(found.ok()) << found;
   EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3}));
+}
+
+// The turn's next entry would say it, or what the server asks each second.
+TEST_F(SharedSessionsTest, WhatWasTakenOverIsReadWhereItIs) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  Server::Begin(*lease, "1", 1);
+  ASSERT_TRUE(here_->Stored().ok());
+  ASSERT_TRUE(there_->Turn("s", "1", {1, 2}).ok());
+  EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1, 2}));
+  ASSERT_TRUE(lease->moved().has_value());
+  EXPECT_EQ(ReasonOf(*lease->moved()), "SESSION_MOVED");
+  lease->Release();
+  ASSERT_TRUE(here_->Turn("s", "2", {3}).ok());
+  EXPECT_EQ(there_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3}));
+}
+
+TEST_F(SharedSessionsTest, ARunningTurnsSessionThatIsReadStaysItsOwn) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  Server::Begin(*lease, "1", 1);
+  lease->Append({1, 2});
+  EXPECT_EQ(here_->IdsOf("s"), (std::vector<int32_t>{1, 2}));
+  lease->Append({3});
+  Server::End(*lease, "1");
+  lease->Release();
+  ASSERT_TRUE(here_->Stored().ok());
+  EXPECT_EQ(there_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3}));
+}
+
+TEST_F(SharedSessionsTest, WhatWasDeletedUnderATurnCanBeMadeAgain) {
+  const absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  ASSERT_TRUE(there_->Prepare("s").ok());
+  ASSERT_TRUE(there_->store().Delete("s").ok());
+  ASSERT_TRUE(there_->Stored().ok());
+  ASSERT_TRUE(here_->Prepare("s").ok());
+  const auto made = here_->store().Create("s", std::nullopt);
+  EXPECT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE(here_->Stored().ok());
+  EXPECT_EQ(there_->IdsOf("s"), std::vector<int32_t>());
+  EXPECT_EQ(ReasonOf(*lease->moved()), "SESSION_DELETED");
+}
+
+// Whether the read or the acquisition is first, who looks is not told of the
+// old copy.
+TEST_F(SharedSessionsTest, WhoLooksWhileATurnComesSeesWhatItFinds) {
+  ASSERT_TRUE(here_->Turn("s", "1", {1}).ok());
+  for (const bool read_first : {false, true}) {
+    const std::string request = read_first ? "a" : "b";
+    ASSERT_TRUE(there_->Turn("s", request, {2}).ok());
+    const int64_t position = read_first ? 3 : 2;
+    const auto go_on = std::make_shared<absl::Notification>();
+    here_->HoldJournal(go_on);
+    std::promise<int64_t> seen;
+    std::promise<absl::StatusOr<SessionLease>> leased;
+    const auto look = [&] {
+      here_->access().With("s", [&](const absl::Status&) {
+        const auto info = here_->store().Get("s");
+        seen.set_value(info.ok() ? info->position : -1);
+      });
+    };
+    if (read_first) look();
+    ASSERT_TRUE(here_->store()
+                    .AcquireFor("s", {},
+                                [&](absl::StatusOr<SessionLease> it) {
+                                  leased.set_value(std::move(it));
+                                })
+                    .ok());
+    if (!read_first) look();
+    go_on->Notify();
+    EXPECT_EQ(seen.get_future().get(), position);
+    EXPECT_TRUE(leased.get_future().get().ok());
+    here_->AwaitReads("s");  // behind the lease's release
+  }
+}
+
+// It ended here after another server had gone on with it.
+TEST_F(SharedSessionsTest, WhatATurnSaidThatWasTakenOverIsNotToldAgain) {
+  absl::StatusOr<SessionLease> lease = here_->Lease("s", "1");
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  Server::Begin(*lease, "1", 1);
+  ASSERT_TRUE(here_->Stored().ok());
+  std::optional<SessionLease> again;
+  const auto later = here_->store().AcquireFor(
+      "s", {"1", "digest 1"},
+      [&](absl::StatusOr<SessionLease> it) { again = *std::move(it); });
+  ASSERT_TRUE(later.ok() && !later->has_value());
+  const absl::StatusOr<SessionLease> other = there_->Lease("s", "1");
+  ASSERT_TRUE(other.ok()) << other.status();
+  const auto go_on = std::make_shared<absl::Notification>();
+  here_->HoldJournal(go_on);
+  lease->Append({1});
+  Server::End(*lease, "1");
+  lease->Release();
+  go_on->Notify();
+  ASSERT_TRUE(again.has_value());
+  std::promise<absl::Status> told;
+  const auto claim = again->claim();
+  again->Release();
+  here_->access().WhenStoredOf(
+      claim, [&](const absl::Status& it) { told.set_value(it); });
+  EXPECT_EQ(ReasonOf(told.get_future().get()), "SESSION_MOVED");
+}
+
+// Has no images, and says so when it is told to.
+class SlowImages final : public ImageStore {
+ public:
+  using Done = std::function<void(std::optional<KeptImage>)>;
+
+  void Put(const std::string&, TokenSlice,
+           std::shared_ptr<const StateImage>) override {}
+  void Get(const std::string&, Done done) override {
+    absl::MutexLock lock(&mutex_);
+    asked_.push_back(std::move(done));
+  }
+  void Remove(const std::string&) override {}
+  int64_t Bytes() const override { return 0; }
+  void Flush() override {}
+  // The n-th that was asked for, which is awaited.
+  void Answer(size_t n) {
+    Done done;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto asked = [&] { return asked_.size() > n; };
+      mutex_.Await(absl::Condition(&asked));
+      done = std::move(asked_[n]);
+    }
+    done(std::nullopt);
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<Done> asked_;
+};
+
+// A copy moves away while its image is read, and a newer one comes.
+TEST_F(SharedSessionsTest, TwoCallsNeverHaveOneCopy) {
+  ASSERT_TRUE(here_->Turn("s", "x", {1, 2}).ok());
+  SlowImages images;
+  Server slow(*redis_, &images);
+  std::future<absl::Status> seen = slow.Look("s");
+  images.Answer(0);
+  ASSERT_TRUE(seen.get().ok());
+  ASSERT_TRUE(there_->Turn("s", "0", {3}).ok());
+
+  RewindRequest rewind;
+  rewind.session = "s";
+  rewind.position = 1;
+  const auto go_on = std::make_shared<absl::Notification>();
+  slow.HoldJournal(go_on);
+  ASSERT_TRUE(slow.store().Rewind(rewind).ok());
+  std::promise<absl::Status> first;
+  const auto acquired = slow.store().AcquireFor(
+      "s", {"1", "digest 1"}, [&](const absl::StatusOr<SessionLease>& it) {
+        first.set_value(it.status());
+      });
+  ASSERT_TRUE(acquired.ok() && !acquired->has_value());
+  go_on->Notify();
+  ASSERT_TRUE(slow.Stored().ok());
+  ASSERT_TRUE(absl::IsNotFound(slow.store().Get("s").status()));
+
+  auto again = std::async([&] { return slow.Lease("s", "1"); });
+  images.Answer(2);
+  absl::StatusOr<SessionLease> lease = again.get();
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  images.Answer(1);
+  EXPECT_EQ(ReasonOf(first.get_future().get()), "SESSION_BUSY");
+  Server::Begin(*lease, "1", 1);
+  lease->Append({4});
+  Server::End(*lease, "1");
+  lease->Release();
+  ASSERT_TRUE(slow.Stored().ok());
+  EXPECT_EQ(there_->IdsOf("s"), (std::vector<int32_t>{1, 2, 3, 4}));
+  slow.ExpectConserved();
 }
 
 // Its own clock says so; that of the server which has the session does not.
