@@ -127,7 +127,7 @@ def test_a_row_without_a_key_is_named(server, task, missing):
 def test_a_row_without_a_prompt_does_not_begin_by_itself(server, missing):
     rows = ROWS.astype(object)
     rows.loc[3, "line"] = missing
-    with pytest.raises(ValueError, match="^line: row 3, id 'row-3', "):
+    with pytest.raises(ValueError, match="^line: row 3, id 'row-3': is empty"):
         partitions(Place(server.address), GENERATE, rows)
     scored = partitions(Place(server.address), Task("score", "line"), rows)
     assert scored.sum_logprob.isna().tolist() == [n == 3 for n in range(12)]
