@@ -122,7 +122,7 @@ int Add(const KeysFlags& flags) {
                                   "\" already; revoke it first"));
                }
                keys.push_back(*entry);
-               // Printed first: the file must hold no key that nobody has seen.
+               // Printed first, so that the file has no key that was not shown.
                std::printf("key %s of tenant %s, role %s, expires %s: %s\n",
                            flags.name.c_str(), flags.tenant.c_str(),
                            flags.role.c_str(), Shown(entry->expires).c_str(),

@@ -117,7 +117,7 @@ class ChunkAttention {
     int64_t count = 0;
   };
 
-  // Of the stored rows, which are absorbed and int8.
+  // Whether stored rows have scales: absorbed rows of int8 do.
   bool has_row_scales() const;
   Scratch PlacesIn(float* scratch) const;
   void LoadRowScales(const AttentionQueries& queries, const Piece& piece,

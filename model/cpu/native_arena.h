@@ -117,7 +117,7 @@ class NativeArena {
   // In bytes: of a tile, of a layer, and where its values and rows begin.
   const int64_t key_tile_, value_tile_, layer_, values_begin_, rows_begin_;
   const int64_t slots_;
-  // Of all slots: where they are large, one takes its pages when it is used.
+  // Holds all slots. A slot of a large buffer gets pages when it is first used.
   AlignedBuffer<uint8_t> bytes_;
 };
 

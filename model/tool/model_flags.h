@@ -32,8 +32,7 @@ struct ModelFlags {
   int threads = 2;
 };
 
-// A number of threads that a process can have: far more end it in the middle
-// of LibTorch.
+// Accepts 1 to 1024 threads. LibTorch crashes with far more.
 CLI::Validator ThreadCount();
 
 // DIR --dtype --device --threads.

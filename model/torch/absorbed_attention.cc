@@ -53,9 +53,9 @@ at::Tensor ScoresByKey(const at::Tensor& by_distance,
 }
 
 // Sum over a segment's visible rows, weighted by the softmax of their scores:
-// writes context [rows, H, d]. Behind the newest row of a session that has not
-// filled its ring lie start rows, and rows that nobody sees: all of them are
-// multiplied as one.
+// writes context [rows, H, d]. After its newest row, a session that has not
+// filled its ring has start rows and masked rows only. One start row stands for
+// all of them and is multiplied once.
 void AttendSegment(const at::Tensor& queries, const at::Tensor& positional,
                    const SegmentView& segment, const StoredRows& stored,
                    at::Tensor& context) {

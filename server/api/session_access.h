@@ -58,9 +58,9 @@ class SessionAccess {
   // now is on stable storage; at once where there is no journal. Errors:
   // STORE_FULL, STORE_UNAVAILABLE.
   void WhenStored(std::function<void(const absl::Status&)> then) const;
-  // The same for what a copy of a session says that had this claim, null: that
-  // it is not shared. If the copy has been lost to another server, `then` gets
-  // SESSION_MOVED or SESSION_DELETED: what it said may not have been stored.
+  // WhenStored for an answer from a copy with this claim; null: the session is
+  // not shared. If another server has taken the session over, `then` gets
+  // SESSION_MOVED or SESSION_DELETED, because the answer may not be stored.
   void WhenStoredOf(std::shared_ptr<const SessionClaim> claim,
                     std::function<void(const absl::Status&)> then) const;
   // WhenStored after this session was created or rewound. If servers share the

@@ -193,13 +193,13 @@ class SessionSlots {
   // or this one should it break off, feeds its last tokens again.
   TurnSlot Claim(const SlotChoice& choice, const SessionLease& lease,
                  int64_t rows_before_commit);
-  // Keeps the state that leaves the slot. Waits for the device unless the slot
-  // is ready. On error (STEP_FAILED) the claim is dropped and every session is
-  // as it was.
+  // Saves the state that leaves the slot. Waits for the device unless the slot
+  // is ready. On error (STEP_FAILED) the claim is dropped, and all sessions
+  // stay unchanged.
   absl::Status AwaitSave(TurnSlot& slot);
   // Carries the claim out, after AwaitSave.
   void Enter(TurnSlot& slot, const SessionLease& lease);
-  // Instead of both: the turn does not come. Every session is as it was.
+  // Instead of both: the turn does not come. All sessions stay unchanged.
   void DropClaim(const TurnSlot& slot);
   // The session has moved on: its image, if any, is out of date.
   void Committed(const TurnSlot& slot);

@@ -72,8 +72,8 @@ struct SessionRecord {
   // Version that this copy has. Null: temporary, or no shared journal.
   std::shared_ptr<SessionClaim> claim;
   bool owned = false;  // the running turn's server has acquired it
-  // The journal has been asked for it, for the running turn; meanwhile calls
-  // that look at the session wait, which is `looked_for` then.
+  // An Acquire for the running turn has not been answered. Calls that look at
+  // the session wait for the answer; `looked_for`: there are some.
   bool acquiring = false;
   bool looked_for = false;
   // The store has a turn that had not ended: who owns the session ends it.

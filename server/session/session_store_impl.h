@@ -188,7 +188,7 @@ struct SessionStore::Impl {
       ABSL_LOCKS_EXCLUDED(mutex);
   void NotOwned(const RecordPtr& record, const LeaseCallback& later,
                 const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex);
-  // The journal has answered. Whether it must be looked at again.
+  // The Acquire was answered. Returns whether calls wait to look at it.
   bool EndAcquire(SessionRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::StatusOr<RecordPtr> Replace(const RecordPtr& record,
                                     StoredSession stored,

@@ -80,8 +80,8 @@ absl::StatusOr<int64_t> CountSessions(RedisLink& link) {
   return count;
 }
 
-// What was read says whether another server has the session since. That ids are
-// missing does not: they may be on their way again. True: this server owned it.
+// Marks the claim as moved if the read shows another owner. Missing ids alone
+// do not count: they may be sent again. Returns whether this server owned it.
 bool MarkIfMoved(const absl::StatusOr<SharedSession>& found,
                  SessionClaim& held) {
   const bool gone = absl::IsNotFound(found.status());

@@ -45,7 +45,7 @@ void Merge(std::vector<RedisItem>& items) {
   });
 }
 
-// Who made the entry waits for TakeRefusal.
+// Whether the maker of the entry asks TakeRefusal for its result.
 bool Answers(const JournalEntry& entry) {
   return std::holds_alternative<CreateEntry>(entry) ||
          std::holds_alternative<ForkEntry>(entry) ||
@@ -75,7 +75,7 @@ absl::Status RedisSender::Make(Waiting& waiting) {
     waiting.command = item.make();
   } else if (!item.claim->moved() ||  // else it has been told
              std::holds_alternative<RemoveEntry>(*item.entry)) {
-    // A removal is of that very session, whoever has it by now.
+    // A removal names the session by its birth, so any owner may have it now.
     waiting.position = item.claim->version.position;
     absl::Status made;
     if (std::holds_alternative<ForkEntry>(*item.entry)) {
@@ -131,7 +131,7 @@ RedisPass RedisSender::Send() {
   for (Waiting& waiting : waiting_) {
     if (waiting.made) continue;
     const RedisItem& item = waiting.item;
-    // Each of those who wait has to hear of it.
+    // Every caller that waits must get a refusal of its own.
     if (item.entry.has_value() && item.claim->moved() && Answers(*item.entry)) {
       pass.refused.push_back(
           {item.session_id, item.claim, true, MovedError(*item.claim)});
