@@ -2,15 +2,15 @@
 include(GoogleTest)
 include(TxlPrecompiled)
 
-# txl_unite(target): its files are compiled together, 16 at a time, so that what
-# they include is read once. Presets other than release compile each by itself,
-# so that a file still says what it needs.
-function(txl_unite NAME)
+# txl_unite(target COUNT): its files are compiled together, COUNT at a time, so
+# that what they include is read once. Presets other than release compile each by
+# itself, so that a file still says what it needs.
+function(txl_unite NAME COUNT)
   if(NOT TXL_UNITY)
     return()
   endif()
   set_target_properties(${NAME} PROPERTIES
-    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${COUNT})
   # Newer versions of CMake would unite kernels, too, which name their parts
   # alike.
   get_target_property(sources ${NAME} SOURCES)
@@ -51,7 +51,7 @@ function(txl_library)
       $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O3>)
   endif()
   if(NOT ARG_APART)
-    txl_unite(${ARG_NAME})
+    txl_unite(${ARG_NAME} 24)
   endif()
 endfunction()
 
@@ -62,7 +62,7 @@ function(txl_binary)
   add_executable(${ARG_NAME} ${ARG_SRCS})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} txl_options)
   txl_compile_quickly(${ARG_NAME})
-  txl_unite(${ARG_NAME})
+  txl_unite(${ARG_NAME} 24)
 endfunction()
 
 # txl_test(NAME name SRCS a_test.cc ... DEPS target ... [LABELS label ...]
@@ -91,7 +91,7 @@ function(txl_test)
   # What is tested keeps its level.
   txl_compile_quickly(${ARG_NAME} ${kind})
   txl_precompile(${ARG_NAME} ${ARG_PRECOMPILED} ${kind})
-  txl_unite(${ARG_NAME})
+  txl_unite(${ARG_NAME} 16)
   if(TARGET txl_tsan)
     target_link_libraries(${ARG_NAME} PRIVATE txl_tsan)
   endif()

@@ -21,6 +21,10 @@ CLI::Validator Between(double low, double high);  // "0..1"
 CLI::Validator AtLeast(double low);               // ">= 0"
 CLI::Validator Above(double low);                 // "> 0", not included
 
+// The most that --threads of any program may name: LibTorch crashes with far
+// more.
+inline constexpr int kMaxThreads = 1024;
+
 // A whole number, which becomes plain digits: "1..64", or
 // ">= 1" where `high` is that of the flag's type.
 CLI::Validator WholeBetween(int64_t low, int64_t high, int64_t highest);

@@ -171,7 +171,7 @@ void AddEngineFlags(ServerFlags* flags, FlagTable* table) {
       "Instruction set of the CPU's kernels: auto, the best one that "
       "the machine has, or a plainer one by its name (AMX, AVX3_DL, "
       "AVX3, AVX2, NEON, SCALAR). The log's start names the one in use");
-  table->Number("threads", &flags->threads, 0, 1024,
+  table->Number("threads", &flags->threads, 0, kMaxThreads,
                 "Threads of a step on the CPU; 0: one for a small model, else "
                 "one per core");
   table->Number("slots", &flags->runner.slots, 0, 1 << 20,

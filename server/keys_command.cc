@@ -23,7 +23,7 @@
 #include "server/base/digest.h"
 #include "server/base/text_file.h"
 #include "server/signals.h"
-#include "server/subcommands.h"
+#include "server/commands.h"
 
 namespace txl {
 namespace {

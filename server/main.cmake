@@ -4,7 +4,7 @@ find_package(tomlplusplus CONFIG REQUIRED)
 txl_library(NAME txl_server_main
   SRCS admin_listener.cc flag_table.cc flags.cc
     listen_address.cc
-    memory_budgets.cc record_files.cc server.cc signals.cc
+    memory_budgets.cc record_files.cc serve_command.cc server.cc signals.cc
     stored_sessions.cc tenants_watch.cc
     start_up.cc watchdog.cc
   DEPS txl_server_rpc txl_server_http txl_server_tls txl_server_exporter

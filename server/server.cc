@@ -14,7 +14,7 @@
 #include "server/engine/load_step_runner.h"
 #include "server/signals.h"
 #include "server/start_up.h"
-#include "server/subcommands.h"
+#include "server/commands.h"
 #include "server/watchdog.h"
 
 namespace txl {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/signals.h"
 #include "server/store/store_tools.h"
-#include "server/subcommands.h"
+#include "server/commands.h"
 
 namespace txl {
 namespace {

@@ -25,11 +25,6 @@
 
 namespace txl {
 
-CLI::Validator ThreadCount() {
-  constexpr int kMost = 1024;  // as of txl-server
-  return Between(1, kMost);
-}
-
 void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   app.add_option("DIR", flags.directory, "model directory")
       ->required()
@@ -37,7 +32,7 @@ void AddModelFlags(CLI::App& app, ModelFlags& flags) {
   AddNamedFlag(app, "--dtype", flags.dtype, ComputeNames(),
                "number format of the arithmetic");
   app.add_option("--device", flags.device, "auto, cpu, cuda or cuda:N");
-  app.add_option("--threads", flags.threads)->check(ThreadCount());
+  app.add_option("--threads", flags.threads)->check(Between(1, kMaxThreads));
 }
 
 absl::StatusOr<c10::Device> ParseDevice(const std::string& name) {

@@ -32,9 +32,6 @@ struct ModelFlags {
   int threads = 2;
 };
 
-// Accepts 1 to 1024 threads. LibTorch crashes with far more.
-CLI::Validator ThreadCount();
-
 // DIR --dtype --device --threads.
 void AddModelFlags(CLI::App& app, ModelFlags& flags);
 

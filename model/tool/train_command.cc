@@ -464,7 +464,7 @@ Command AddTrainCommand(CLI::App& app) {
   AddNamedFlag(*sub, "--dtype", flags->dtype, DTypeNames(),
                "format of the written weights");
   sub->add_option("--threads", flags->threads, "number of threads")
-      ->check(ThreadCount());
+      ->check(Between(1, kMaxThreads));
   sub->add_option("--log-every", flags->options.log_every,
                   "steps between reports")
       ->check(AtLeast(1));

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/subcommands.h"
+#include "server/commands.h"
 
 namespace txl {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "server/access/keys_file.h"
 #include "server/base/digest.h"
-#include "server/subcommands.h"
+#include "server/commands.h"
 
 namespace txl {
 namespace {

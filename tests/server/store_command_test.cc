@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "server/subcommands.h"
+#include "server/commands.h"
 #include "tests/server/store/store_fixture.h"
 
 namespace txl {

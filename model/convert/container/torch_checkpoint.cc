@@ -164,7 +164,7 @@ constexpr absl::string_view kLegacyMagic(
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t kVersion = 1001;
 // The first pickle is shorter in every protocol.
-constexpr uint64_t kStartBytes = 32;
+constexpr uint64_t kMagicBytes = 32;
 
 class LegacyStorages : public TorchStorages {
  public:
@@ -295,7 +295,7 @@ absl::Status ReadHead(const ByteSource& file, PickleInput& input) {
 
 bool LooksLikeTorchLegacy(const ByteSource& file) {
   const absl::StatusOr<std::string> start =
-      ReadText(file, 0, std::min(file.size(), kStartBytes));
+      ReadText(file, 0, std::min(file.size(), kMagicBytes));
   return start.ok() && !start->empty() && start->front() == '\x80' &&
          absl::StrContains(*start, kLegacyMagic);
 }

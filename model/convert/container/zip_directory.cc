@@ -19,7 +19,7 @@
 namespace txl {
 namespace {
 
-constexpr uint64_t kBufferBytes = 1 << 20;
+constexpr uint64_t kBlockBytes = 1 << 20;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ absl::Status ZipRecordSource::Read(uint64_t offset,
 }
 
 absl::Status ZipRecordSource::Verify() const {
-  std::vector<uint8_t> buffer(std::min(kBufferBytes, size()));
+  std::vector<uint8_t> buffer(std::min(kBlockBytes, size()));
   uLong crc = ::crc32(0, nullptr, 0);
   for (uint64_t done = 0; done < size();) {
     const auto piece = absl::MakeSpan(buffer).first(

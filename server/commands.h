@@ -1,6 +1,7 @@
 #pragma once
 
-// The subcommands of txl-server, which need no model.
+// What the command line of txl-server asks for: to serve a model, or one of the
+// subcommands, which need no model.
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,13 @@
 #include "absl/status/statusor.h"
 
 namespace txl {
+
+// txl-server --model DIR ...
+
+// Serves until a signal or a call drains the server, or does what one of the
+// flags --help, --version, --print-config and --check-config asks for. The exit
+// code: server/signals.h.
+int RunServeCommand(const std::vector<std::string>& arguments);
 
 // txl-server keys add|list|revoke --keys FILE
 
