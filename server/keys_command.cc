@@ -22,8 +22,8 @@
 #include "server/access/keys_file.h"
 #include "server/base/digest.h"
 #include "server/base/text_file.h"
-#include "server/signals.h"
 #include "server/commands.h"
+#include "server/signals.h"
 
 namespace txl {
 namespace {
@@ -37,7 +37,7 @@ struct KeysFlags {
   int (*run)(const KeysFlags&) = nullptr;  // the command that was called
 };
 
-int Fail(const absl::Status& status) {
+int KeysFailed(const absl::Status& status) {
   std::fprintf(stderr, "txl-server keys: %s\n",
                std::string(status.message()).c_str());
   return kFailed;
@@ -107,11 +107,11 @@ absl::StatusOr<KeyEntry> EntryOf(const KeysFlags& flags) {
 int Add(const KeysFlags& flags) {
   absl::StatusOr<KeyEntry> entry = EntryOf(flags);
   if (!entry.ok()) {
-    Fail(entry.status());
+    KeysFailed(entry.status());
     return kExitUsage;
   }
   const absl::StatusOr<std::string> key = NewKey();
-  if (!key.ok()) return Fail(key.status());
+  if (!key.ok()) return KeysFailed(key.status());
   entry->digest = Sha256Of(*key);
   const absl::Status added =
       Change(flags.keys, /*may_be_new=*/true,
@@ -129,12 +129,12 @@ int Add(const KeysFlags& flags) {
                            key->c_str());
                return FlushOutput();
              });
-  return added.ok() ? kDone : Fail(added);
+  return added.ok() ? kDone : KeysFailed(added);
 }
 
 int List(const KeysFlags& flags) {
   const absl::StatusOr<std::vector<KeyEntry>> keys = ReadKeysFile(flags.keys);
-  if (!keys.ok()) return Fail(keys.status());
+  if (!keys.ok()) return KeysFailed(keys.status());
   std::printf("name\ttenant\trole\texpires\n");
   for (const KeyEntry& key : *keys) {
     std::printf("%s\t%s\t%s\t%s\n", key.caller.name.c_str(),
@@ -156,7 +156,7 @@ int Revoke(const KeysFlags& flags) {
                keys.erase(found);
                return absl::OkStatus();
              });
-  if (!revoked.ok()) return Fail(revoked);
+  if (!revoked.ok()) return KeysFailed(revoked);
   std::printf("revoked %s\n", flags.name.c_str());
   return kDone;
 }
@@ -165,7 +165,7 @@ int Revoke(const KeysFlags& flags) {
 int Exit(int code) {
   if (code != kDone) return code;
   const absl::Status flushed = FlushOutput();
-  return flushed.ok() ? code : Fail(flushed);
+  return flushed.ok() ? code : KeysFailed(flushed);
 }
 
 CLI::App* AddCommand(CLI::App& program, const std::string& name,
@@ -218,7 +218,7 @@ int RunKeysCommand(std::vector<std::string> arguments) {
       program.exit(error);
       return Exit(kDone);
     }
-    Fail(absl::InvalidArgumentError(UsageError(program, error)));
+    KeysFailed(absl::InvalidArgumentError(UsageError(program, error)));
     return static_cast<int>(kExitUsage);
   }
   return Exit(flags.run(flags));
