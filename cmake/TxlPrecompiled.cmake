@@ -52,8 +52,8 @@ function(txl_precompile NAME KIND)
 endfunction()
 
 # txl_compile_quickly(target [TEST]): for what needs to build fast rather than
-# to run fast. Command lines and tests that calculate are optimized a little
-# (-O1), other tests (TEST) not at all.
+# to run fast. Command lines, what waits for files and networks, and tests that
+# calculate are optimized a little (-O1), other tests (TEST) not at all.
 function(txl_compile_quickly NAME)
   set(level -O1)
   if("${ARGN}" STREQUAL "TEST")
