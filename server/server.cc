@@ -11,10 +11,10 @@
 #include "program/version.h"
 #include "server/api/session_access.h"
 #include "server/base/log.h"
+#include "server/commands.h"
 #include "server/engine/load_step_runner.h"
 #include "server/signals.h"
 #include "server/start_up.h"
-#include "server/commands.h"
 #include "server/watchdog.h"
 
 namespace txl {

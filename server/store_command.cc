@@ -2,9 +2,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "server/commands.h"
 #include "server/signals.h"
 #include "server/store/store_tools.h"
-#include "server/commands.h"
 
 namespace txl {
 namespace {
