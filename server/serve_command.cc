@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
@@ -75,6 +76,8 @@ absl::Status CheckPlaces(const ServerFlags& flags) {
         std::pair("--admin-listen", flags.admin_listen)}) {
     absl::string_view socket = listen;
     if (!absl::ConsumePrefix(&socket, "unix:")) continue;
+    // Folders below /run are made when the service is started.
+    if (absl::StartsWith(socket, "/run/")) continue;
     const fs::path folder = fs::path(std::string(socket)).parent_path();
     std::error_code error;
     if (!folder.empty() && !fs::is_directory(folder, error)) {

@@ -166,6 +166,12 @@ TEST_F(CheckConfig, FindsFilesThatTheStartWouldNotTake) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
 }
 
+TEST_F(CheckConfig, TakesASocketWhoseFolderTheServiceMakesWhenItStarts) {
+  const Completed run =
+      Run({"--admin-listen", "unix:/run/txl-check-config/admin.sock"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+}
+
 TEST_F(CheckConfig, FindsWeightsThatAreTruncated) {
   const auto weights = folder_ / "model.safetensors";
   std::filesystem::resize_file(weights,
