@@ -76,7 +76,8 @@ absl::Status CheckPlaces(const ServerFlags& flags) {
         std::pair("--admin-listen", flags.admin_listen)}) {
     absl::string_view socket = listen;
     if (!absl::ConsumePrefix(&socket, "unix:")) continue;
-    // Folders below /run are made when the service is started.
+    // The system is asked for a folder below /run as the service starts
+    // (RuntimeDirectory= of systemd).
     if (absl::StartsWith(socket, "/run/")) continue;
     const fs::path folder = fs::path(std::string(socket)).parent_path();
     std::error_code error;
