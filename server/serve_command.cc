@@ -76,8 +76,8 @@ absl::Status CheckPlaces(const ServerFlags& flags) {
         std::pair("--admin-listen", flags.admin_listen)}) {
     absl::string_view socket = listen;
     if (!absl::ConsumePrefix(&socket, "unix:")) continue;
-    // The system is asked for a folder below /run as the service starts
-    // (RuntimeDirectory= of systemd).
+    // systemd creates such a folder when it starts the service
+    // (RuntimeDirectory=), so it may not be there yet.
     if (absl::StartsWith(socket, "/run/")) continue;
     const fs::path folder = fs::path(std::string(socket)).parent_path();
     std::error_code error;
